@@ -21,7 +21,9 @@ static COMPONENTS: LazyLock<Components> = LazyLock::new(|| {
 });
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some(component) = plugin::component(bytes) else { return };
+    let Some(component) = plugin::component(bytes) else {
+        return;
+    };
     if let Some(path) = std::env::var_os(SAVE) {
         std::fs::write(path, &component).expect("the component is saved");
     }

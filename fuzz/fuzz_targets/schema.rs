@@ -9,7 +9,11 @@ fuzz_target!(|bytes: &[u8]| toolbay_fuzz_properties::schema(bytes));
 
 fuzz_mutator!(|bytes: &mut [u8], size: usize, most: usize, seed: u32| {
     // One in four mutations changes bytes. Only these produce invalid JSON and invalid numbers.
-    let changed = if seed % 4 == 0 { None } else { json::mutated(&bytes[..size], seed) };
+    let changed = if seed % 4 == 0 {
+        None
+    } else {
+        json::mutated(&bytes[..size], seed)
+    };
     match changed.filter(|text| text.len() <= most) {
         Some(text) => {
             bytes[..text.len()].copy_from_slice(text.as_bytes());

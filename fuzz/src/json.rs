@@ -50,11 +50,16 @@ pub fn mutated(text: &[u8], seed: u32) -> Option<String> {
 /// Mutates one node.
 fn change(root: &mut Value, dice: &mut Dice, fragments: &str) {
     let places = places(root);
-    let elsewhere = root.pointer(dice.one_of::<String>(&places)).cloned().unwrap_or_default();
+    let elsewhere = root
+        .pointer(dice.one_of::<String>(&places))
+        .cloned()
+        .unwrap_or_default();
     let reference = json!({"$ref": format!("#{}", dice.one_of(&places))});
     let fragment = fragment(dice, fragments);
     let place = dice.one_of(&places).clone();
-    let Some(node) = root.pointer_mut(&place) else { return };
+    let Some(node) = root.pointer_mut(&place) else {
+        return;
+    };
     match dice.below(9) {
         0 => *node = fragment,
         1 => *node = elsewhere,
@@ -85,7 +90,11 @@ fn remove(node: &mut Value, dice: &mut Dice) {
     match node {
         Value::Array(items) if !items.is_empty() => drop(items.remove(dice.below(items.len()))),
         Value::Object(members) if !members.is_empty() => {
-            let key = members.keys().nth(dice.below(members.len())).cloned().unwrap_or_default();
+            let key = members
+                .keys()
+                .nth(dice.below(members.len()))
+                .cloned()
+                .unwrap_or_default();
             members.remove(&key);
         }
         node => *node = Value::Object(Map::new()),
@@ -93,7 +102,8 @@ fn remove(node: &mut Value, dice: &mut Dice) {
 }
 
 fn fragment(dice: &mut Dice, fragments: &str) -> Value {
-    let mut fragments: Vec<Value> = serde_json::from_str(fragments).expect("the fragments are JSON");
+    let mut fragments: Vec<Value> =
+        serde_json::from_str(fragments).expect("the fragments are JSON");
     fragments.swap_remove(dice.below(fragments.len()))
 }
 
@@ -104,7 +114,12 @@ fn places(root: &Value) -> Vec<String> {
     while let Some((place, value)) = open.pop() {
         match value {
             Value::Array(items) => {
-                open.extend(items.iter().enumerate().map(|(index, item)| (format!("{place}/{index}"), item)));
+                open.extend(
+                    items
+                        .iter()
+                        .enumerate()
+                        .map(|(index, item)| (format!("{place}/{index}"), item)),
+                );
             }
             Value::Object(members) => open.extend(members.iter().map(|(key, member)| {
                 let key = key.replace('~', "~0").replace('/', "~1");

@@ -63,7 +63,8 @@ pub fn component(bytes: &[u8]) -> Option<Vec<u8>> {
     }
     let mut input = Unstructured::new(bytes);
     let made = match input.arbitrary::<u8>().ok()? % 8 {
-        0 => Component::new(config(&mut input).ok()?, &mut input).map(|component| component.to_bytes()),
+        0 => Component::new(config(&mut input).ok()?, &mut input)
+            .map(|component| component.to_bytes()),
         kind => plugin(&mut input, kind),
     };
     made.ok()
@@ -77,12 +78,22 @@ fn plugin(input: &mut Unstructured<'_>, kind: u8) -> Result<Vec<u8>> {
         plugin = plugin.answer(&text(input)?);
     }
     if input.ratio(1, 4)? {
-        plugin = plugin.structured(if input.arbitrary()? { r#"{"a":"aaa"}"# } else { input.arbitrary()? });
+        plugin = plugin.structured(if input.arbitrary()? {
+            r#"{"a":"aaa"}"#
+        } else {
+            input.arbitrary()?
+        });
     }
-    let broken: Vec<(u16, u8)> = if input.ratio(1, 4)? { changes(input)? } else { Vec::new() };
+    let broken: Vec<(u16, u8)> = if input.ratio(1, 4)? {
+        changes(input)?
+    } else {
+        Vec::new()
+    };
     if kind >= 3 {
         let run = ["", "(drop (call $import))", "(return (call $import))"];
-        plugin = plugin.before_list(run[input.choose_index(2)?]).before_call(run[input.choose_index(3)?]);
+        plugin = plugin
+            .before_list(run[input.choose_index(2)?])
+            .before_call(run[input.choose_index(3)?]);
         plugin = plugin.core(r#"(import "host" "import" (func $import (result i32)))"#);
         // The rest of the input is code.
         plugin = plugin.imports(&with_module(&module(input)?));
@@ -96,7 +107,9 @@ fn plugin(input: &mut Unstructured<'_>, kind: u8) -> Result<Vec<u8>> {
 /// `$import`.
 fn with_module(module: &[u8]) -> String {
     let module = wasmprinter::print_bytes(module).expect("wasm-smith makes what is valid");
-    let module = module.trim_start().replacen("(module", "(core module $smith-module", 1);
+    let module = module
+        .trim_start()
+        .replacen("(module", "(core module $smith-module", 1);
     let mut given = String::new();
     for (name, _) in FUNCTIONS {
         let _ = write!(given, r#"(export "{name}" (func ${name}))"#);
@@ -166,7 +179,11 @@ fn config(input: &mut Unstructured<'_>) -> Result<Config> {
 }
 
 fn tools(input: &mut Unstructured<'_>) -> Result<Vec<Tool>> {
-    let count = if input.ratio(1, 8)? { input.int_in_range(0..=4)? } else { 1 };
+    let count = if input.ratio(1, 8)? {
+        input.int_in_range(0..=4)?
+    } else {
+        1
+    };
     (0..count).map(|number| tool(input, number)).collect()
 }
 
@@ -192,14 +209,22 @@ fn tool(input: &mut Unstructured<'_>, number: usize) -> Result<Tool> {
         tool.icon = Some(text(input)?);
     }
     if input.ratio(1, 8)? {
-        tool.meta = Some(if input.arbitrary()? { r#"{"a":1}"#.to_owned() } else { text(input)? });
+        tool.meta = Some(if input.arbitrary()? {
+            r#"{"a":1}"#.to_owned()
+        } else {
+            text(input)?
+        });
     }
     tool.read_only = input.arbitrary()?;
     Ok(tool)
 }
 
 fn schema(input: &mut Unstructured<'_>) -> Result<String> {
-    if input.ratio(1, 4)? { text(input) } else { Ok((*input.choose(&SCHEMAS)?).to_owned()) }
+    if input.ratio(1, 4)? {
+        text(input)
+    } else {
+        Ok((*input.choose(&SCHEMAS)?).to_owned())
+    }
 }
 
 /// Returns at most 100 bytes of the input as text, to leave the rest for other parts.
@@ -217,12 +242,19 @@ fn changes(input: &mut Unstructured<'_>) -> Result<Vec<(u16, u8)>> {
 /// Mutates bytes of the data in the component's first module: pointers, lengths, discriminants,
 /// texts.
 fn change_data(component: &mut [u8], changes: &[(u16, u8)]) {
-    let Some((module, end)) = section(component, 0, 1) else { return };
-    let Some((data, end)) = section(&component[..end], module, 11) else { return };
+    let Some((module, end)) = section(component, 0, 1) else {
+        return;
+    };
+    let Some((data, end)) = section(&component[..end], module, 11) else {
+        return;
+    };
     for (place, byte) in changes {
         // Positions count from the end, because the descriptions of tools and results are written
         // last.
-        if let Some(at) = end.checked_sub(1 + usize::from(*place)).filter(|at| *at > data + 8) {
+        if let Some(at) = end
+            .checked_sub(1 + usize::from(*place))
+            .filter(|at| *at > data + 8)
+        {
             component[at] = *byte;
         }
     }

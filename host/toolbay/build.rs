@@ -3,7 +3,16 @@
 use std::path::Path;
 
 fn main() {
-    for language in ["rust", "javascript", "typescript", "python", "go", "c", "cpp", "zig"] {
+    for language in [
+        "rust",
+        "javascript",
+        "typescript",
+        "python",
+        "go",
+        "c",
+        "cpp",
+        "zig",
+    ] {
         for part in ["sdk", "template", "plain"] {
             let folder = format!("../../plugin-sdk/{language}/{part}");
             // A missing folder would count as changed each time.

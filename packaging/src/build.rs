@@ -47,8 +47,12 @@ impl Target {
 /// Builds the server with `cargo auditable`, which embeds the list of its crates for scanners.
 pub(crate) fn server(workspace: &CargoWorkspace, target: Target, tools: &Tools) -> Result<PathBuf> {
     let triple = target.triple();
-    command::run(Command::new("rustup").args(["target", "add", triple]).current_dir(&workspace.root))
-        .context("a static build needs the Rust target, which rustup installs")?;
+    command::run(
+        Command::new("rustup")
+            .args(["target", "add", triple])
+            .current_dir(&workspace.root),
+    )
+    .context("a static build needs the Rust target, which rustup installs")?;
     let variable = triple.replace('-', "_");
     println!("Building the server for {triple}; this takes many minutes");
     let mut cargo = command::cargo(&workspace.root);
@@ -68,21 +72,32 @@ pub(crate) fn server(workspace: &CargoWorkspace, target: Target, tools: &Tools) 
         .env("PATH", path_with(&tools.auditable()?)?)
         // The C compiler links musl with its own start files, and Rust links others. A program that
         // contains both crashes.
-        .env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), "rust-lld");
+        .env(
+            format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()),
+            "rust-lld",
+        );
     match target.compilers().iter().find(|name| has(name)) {
         Some(compiler) => {
             cargo.env(format!("CC_{variable}"), compiler);
         }
         None if target == Target::X86 => {
-            bail!("the parts in C need a compiler for musl: on Debian and Ubuntu, install musl-tools")
+            bail!(
+                "the parts in C need a compiler for musl: on Debian and Ubuntu, install musl-tools"
+            )
         }
         None => {
             let (compiler, archiver) = tools.zig(triple)?;
-            cargo.env(format!("CC_{variable}"), compiler).env(format!("AR_{variable}"), archiver);
+            cargo
+                .env(format!("CC_{variable}"), compiler)
+                .env(format!("AR_{variable}"), archiver);
         }
     }
     // A static position-independent program contains a table of relocations. This form takes a few
     // KiB instead of 1.5 MB.
     command::run(cargo.args(["--", "-Clink-arg=--pack-dyn-relocs=relr"]))?;
-    Ok(workspace.target.join(triple).join(PROFILE).join(HOST_PACKAGE))
+    Ok(workspace
+        .target
+        .join(triple)
+        .join(PROFILE)
+        .join(HOST_PACKAGE))
 }

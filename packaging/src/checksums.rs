@@ -19,12 +19,17 @@ pub(crate) fn digest(path: &Path) -> Result<String> {
 
 /// Writes the digests of all files in the directory.
 pub(crate) fn write(folder: &Path) -> Result<()> {
-    let entries = fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))?;
-    let mut names: Vec<String> =
-        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))?;
+    let mut names: Vec<String> = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
     names.retain(|name| name != FILE);
     names.sort();
-    let lines = names.iter().map(|name| Ok(format!("{}  {name}\n", digest(&folder.join(name))?)));
+    let lines = names
+        .iter()
+        .map(|name| Ok(format!("{}  {name}\n", digest(&folder.join(name))?)));
     let lines = lines.collect::<Result<String>>()?;
     fs::write(folder.join(FILE), lines).with_context(|| format!("failed to write {FILE}"))
 }
@@ -43,6 +48,9 @@ mod tests {
         write(folder.path()).unwrap();
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(fs::read_to_string(folder.path().join(FILE)).unwrap(), format!("{abc}  a\n{empty}  b\n"));
+        assert_eq!(
+            fs::read_to_string(folder.path().join(FILE)).unwrap(),
+            format!("{abc}  a\n{empty}  b\n")
+        );
     }
 }

@@ -20,7 +20,12 @@ pub(crate) const BINARY: &str = "bin/toolbay";
 pub(crate) const SAMPLES: &str = "share/toolbay/plugins";
 
 /// Directories that only system-wide packages contain: the manual and shell completions.
-const FOR_SYSTEMS: [&str; 4] = ["share/man/", "share/bash-completion/", "share/zsh/", "share/fish/"];
+const FOR_SYSTEMS: [&str; 4] = [
+    "share/man/",
+    "share/bash-completion/",
+    "share/zsh/",
+    "share/fish/",
+];
 
 /// The text files, relative to the root of the workspace.
 const TEXTS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
@@ -70,31 +75,65 @@ impl Content {
         sbom: Option<&Path>,
         work: &Path,
     ) -> Result<Self> {
-        let mut files = vec![File { to: BINARY.to_owned(), from: program.to_owned() }];
+        let mut files = vec![File {
+            to: BINARY.to_owned(),
+            from: program.to_owned(),
+        }];
         for from in wasm_files(samples)? {
-            let name = from.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            files.push(File { to: format!("{SAMPLES}/{name}"), from });
+            let name = from
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            files.push(File {
+                to: format!("{SAMPLES}/{name}"),
+                from,
+            });
         }
-        ensure!(files.len() > 1, "there are no sample plugins in {}", samples.display());
+        ensure!(
+            files.len() > 1,
+            "there are no sample plugins in {}",
+            samples.display()
+        );
         for name in TEXTS {
-            files.push(File { to: format!("share/doc/{NAME}/{name}"), from: workspace.root.join(name) });
+            files.push(File {
+                to: format!("share/doc/{NAME}/{name}"),
+                from: workspace.root.join(name),
+            });
         }
         if let Some(sbom) = sbom {
-            files.push(File { to: format!("share/doc/{NAME}/{NAME}.cdx.json"), from: sbom.to_owned() });
+            files.push(File {
+                to: format!("share/doc/{NAME}/{NAME}.cdx.json"),
+                from: sbom.to_owned(),
+            });
         }
         for (shell, to) in SHELLS {
             let from = work.join(format!("completions.{shell}"));
-            let script = command::output(Command::new(speaker).args(["completions", shell]).env_clear())?;
+            let script = command::output(
+                Command::new(speaker)
+                    .args(["completions", shell])
+                    .env_clear(),
+            )?;
             fs::write(&from, script)?;
-            files.push(File { to: to.to_owned(), from });
+            files.push(File {
+                to: to.to_owned(),
+                from,
+            });
         }
         let manual = work.join("manual");
         fs::create_dir_all(&manual)?;
         command::run(Command::new(speaker).arg("manual").arg(&manual).env_clear())?;
         for page in fs::read_dir(&manual)? {
             let from = page?.path();
-            let name = from.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            files.push(File { to: format!("share/man/man1/{name}"), from });
+            let name = from
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            files.push(File {
+                to: format!("share/man/man1/{name}"),
+                from,
+            });
         }
         files.sort_by(|one, other| one.to.cmp(&other.to));
         Ok(Self { files })
@@ -112,7 +151,9 @@ impl Content {
 
     /// Returns the sample plugins.
     pub(crate) fn samples(&self) -> impl Iterator<Item = &File> {
-        self.files.iter().filter(|file| file.to.starts_with(SAMPLES))
+        self.files
+            .iter()
+            .filter(|file| file.to.starts_with(SAMPLES))
     }
 }
 
@@ -134,14 +175,26 @@ mod tests {
 
     #[test]
     fn what_only_systems_need_is_left_out_of_lean_packages() {
-        let file = |to: &str| File { to: to.to_owned(), from: PathBuf::new() };
-        let all =
-            [BINARY, "share/man/man1/toolbay.1", "share/toolbay/plugins/qr.wasm", "share/zsh/site-functions/_toolbay"];
-        let content = Content { files: all.map(file).to_vec() };
+        let file = |to: &str| File {
+            to: to.to_owned(),
+            from: PathBuf::new(),
+        };
+        let all = [
+            BINARY,
+            "share/man/man1/toolbay.1",
+            "share/toolbay/plugins/qr.wasm",
+            "share/zsh/site-functions/_toolbay",
+        ];
+        let content = Content {
+            files: all.map(file).to_vec(),
+        };
         let lean: Vec<&str> = content.lean().map(|file| file.to.as_str()).collect();
         assert_eq!(lean, [BINARY, "share/toolbay/plugins/qr.wasm"]);
         assert_eq!(content.samples().count(), 1);
-        assert_eq!((content.files[0].mode(), content.files[1].mode()), (0o755, 0o644));
+        assert_eq!(
+            (content.files[0].mode(), content.files[1].mode()),
+            (0o755, 0o644)
+        );
         assert!(SHELLS.iter().all(|(_, to)| file(to).is_for_systems()));
     }
 }

@@ -35,8 +35,18 @@ pub(crate) const FORMATS: &[Format] = &[
         make: npm::make,
         install: Some(trial::npm::install),
     },
-    Format { name: "wheel", about: "A wheel for PyPI, for pip", make: wheel::make, install: Some(trial::wheel::pip) },
-    Format { name: "uvx", about: "The same wheel, for uvx", make: wheel::make, install: Some(trial::wheel::uvx) },
+    Format {
+        name: "wheel",
+        about: "A wheel for PyPI, for pip",
+        make: wheel::make,
+        install: Some(trial::wheel::pip),
+    },
+    Format {
+        name: "uvx",
+        about: "The same wheel, for uvx",
+        make: wheel::make,
+        install: Some(trial::wheel::uvx),
+    },
     Format {
         name: "deb",
         about: "A package for Debian and Ubuntu",
@@ -49,13 +59,28 @@ pub(crate) const FORMATS: &[Format] = &[
         make: rpm::make,
         install: Some(trial::rpm::install),
     },
-    Format { name: "image", about: "A container image", make: image::make, install: Some(trial::image::install) },
+    Format {
+        name: "image",
+        about: "A container image",
+        make: image::make,
+        install: Some(trial::image::install),
+    },
     Format {
         name: "bundle",
         about: "A bundle for desktop clients (MCPB)",
         make: bundle::make,
         install: Some(trial::bundle::install),
     },
-    Format { name: "formula", about: "A formula for Homebrew on Linux", make: formula::make, install: None },
-    Format { name: "registry", about: "The entry for the MCP registry", make: registry::make, install: None },
+    Format {
+        name: "formula",
+        about: "A formula for Homebrew on Linux",
+        make: formula::make,
+        install: None,
+    },
+    Format {
+        name: "registry",
+        about: "The entry for the MCP registry",
+        make: registry::make,
+        install: None,
+    },
 ];

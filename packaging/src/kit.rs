@@ -41,11 +41,18 @@ pub(crate) struct Kit {
 
 impl Kit {
     /// Prepares the release. Builds the sample plugins, and the program unless `binary` is given.
-    pub(crate) fn new(workspace: &CargoWorkspace, binary: Option<&Path>, target: Target, url: &str) -> Result<Self> {
+    pub(crate) fn new(
+        workspace: &CargoWorkspace,
+        binary: Option<&Path>,
+        target: Target,
+        url: &str,
+    ) -> Result<Self> {
         let release = Release::of(workspace, url)?;
         let tools = Tools::new(&workspace.target);
         let path = match binary {
-            Some(path) => fs::canonicalize(path).with_context(|| format!("no program {}", path.display()))?,
+            Some(path) => {
+                fs::canonicalize(path).with_context(|| format!("no program {}", path.display()))?
+            }
             None => build::server(workspace, target, &tools)?,
         };
         let program = Program::read(&path)?;
@@ -54,18 +61,32 @@ impl Kit {
         for folder in [&work, &out] {
             // Files from an earlier run are not part of this release.
             drop(fs::remove_dir_all(folder));
-            fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
+            fs::create_dir_all(folder)
+                .with_context(|| format!("failed to create {}", folder.display()))?;
         }
         // Only releases have a list of crates; packages for tests do not.
-        let sbom = if binary.is_none() { Some(sbom(workspace, target, &tools, &out)?) } else { None };
+        let sbom = if binary.is_none() {
+            Some(sbom(workspace, target, &tools, &out)?)
+        } else {
+            None
+        };
         let samples = WorkspaceBuilder::new(workspace).build_samples()?;
         let speaker = if program.runs_here() {
             path.clone()
         } else {
             WorkspaceBuilder::new(workspace).build_server(BuildProfile::Dev)?
         };
-        let content = Content::collect(workspace, &path, &speaker, &samples, sbom.as_deref(), &work)?;
-        let kit = Self { release, program, content, tools, root: workspace.root.clone(), work, out };
+        let content =
+            Content::collect(workspace, &path, &speaker, &samples, sbom.as_deref(), &work)?;
+        let kit = Self {
+            release,
+            program,
+            content,
+            tools,
+            root: workspace.root.clone(),
+            work,
+            out,
+        };
         println!("{}", kit.describe()?);
         Ok(kit)
     }
@@ -74,16 +95,34 @@ impl Kit {
     pub(crate) fn work(&self, format: &str) -> Result<PathBuf> {
         let folder = self.work.join(format);
         drop(fs::remove_dir_all(&folder));
-        fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("failed to create {}", folder.display()))?;
         Ok(folder)
     }
 
     /// Describes the program in one line.
     pub(crate) fn describe(&self) -> Result<String> {
-        let Program { is_static, is_auditable, size, .. } = self.program;
-        let linked = if is_static { "static" } else { "needs the libraries of this machine: for tests only" };
-        let listed = if is_auditable { "with a list of its crates" } else { "without a list of its crates" };
-        let samples = self.content.samples().map(|file| Ok(fs::metadata(&file.from)?.len())).sum::<Result<u64>>()?;
+        let Program {
+            is_static,
+            is_auditable,
+            size,
+            ..
+        } = self.program;
+        let linked = if is_static {
+            "static"
+        } else {
+            "needs the libraries of this machine: for tests only"
+        };
+        let listed = if is_auditable {
+            "with a list of its crates"
+        } else {
+            "without a list of its crates"
+        };
+        let samples = self
+            .content
+            .samples()
+            .map(|file| Ok(fs::metadata(&file.from)?.len()))
+            .sum::<Result<u64>>()?;
         Ok(format!(
             "{}, {}, {linked}, {listed}; sample plugins, {}",
             self.program.triple(),
@@ -99,27 +138,50 @@ fn sbom(workspace: &CargoWorkspace, target: Target, tools: &Tools, out: &Path) -
     let manifest = workspace.root.join("host/toolbay/Cargo.toml");
     let mut cargo = command::cargo(&workspace.root);
     cargo
-        .args(["cyclonedx", "--format", "json", "--spec-version", "1.5", "--no-build-deps", "--quiet"])
-        .args(["--target", target.triple(), "--override-filename", &name, "--manifest-path"])
+        .args([
+            "cyclonedx",
+            "--format",
+            "json",
+            "--spec-version",
+            "1.5",
+            "--no-build-deps",
+            "--quiet",
+        ])
+        .args([
+            "--target",
+            target.triple(),
+            "--override-filename",
+            &name,
+            "--manifest-path",
+        ])
         .arg(&manifest)
         .env("PATH", path_with(&tools.cyclonedx()?)?);
     command::run(&mut cargo)?;
     // The tool writes a file next to every manifest of the workspace.
     let mut found = Vec::new();
     for package in &workspace.packages {
-        let written = workspace.root.join(&package.folder).join(&name).with_added_extension("json");
+        let written = workspace
+            .root
+            .join(&package.folder)
+            .join(&name)
+            .with_added_extension("json");
         if package.name == HOST_PACKAGE {
             let to = out.join(format!("{name}.json"));
-            fs::copy(&written, &to).with_context(|| format!("failed to copy {}", written.display()))?;
+            fs::copy(&written, &to)
+                .with_context(|| format!("failed to copy {}", written.display()))?;
             found.push(to);
         }
         drop(fs::remove_file(&written));
     }
-    found.pop().context("cargo cyclonedx has written no list of crates")
+    found
+        .pop()
+        .context("cargo cyclonedx has written no list of crates")
 }
 
 /// Runs a tool and checks that it wrote `file`.
 pub(crate) fn write(tool: &mut Command, file: PathBuf) -> Result<PathBuf> {
     command::run(tool)?;
-    file.is_file().then_some(file).context("the tool has not written the package")
+    file.is_file()
+        .then_some(file)
+        .context("the tool has not written the package")
 }

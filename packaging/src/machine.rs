@@ -20,8 +20,16 @@ pub(crate) struct Machine {
 
 /// All machines that packages exist for.
 pub(crate) const MACHINES: [Machine; 2] = [
-    Machine { rust: "x86_64", debian: "amd64", npm: "x64" },
-    Machine { rust: "aarch64", debian: "arm64", npm: "arm64" },
+    Machine {
+        rust: "x86_64",
+        debian: "amd64",
+        npm: "x64",
+    },
+    Machine {
+        rust: "aarch64",
+        debian: "arm64",
+        npm: "arm64",
+    },
 ];
 
 /// A program's file.
@@ -51,18 +59,34 @@ impl Program {
             Architecture::Aarch64 => "aarch64",
             other => bail!("there are no packages for {other:?}"),
         };
-        let machine = MACHINES.into_iter().find(|machine| machine.rust == name).context("an unknown machine")?;
+        let machine = MACHINES
+            .into_iter()
+            .find(|machine| machine.rust == name)
+            .context("an unknown machine")?;
         let (header, endian) = (file.elf_header(), file.endian());
         // A dynamically linked program names its interpreter.
-        let is_dynamic =
-            header.program_headers(endian, bytes)?.iter().any(|part| part.p_type(endian) == object::elf::PT_INTERP);
-        let is_auditable = file.sections().any(|section| section.name().is_ok_and(|name| name == ".dep-v0"));
-        Ok(Self { machine, is_static: !is_dynamic, is_auditable, size: bytes.len() as u64 })
+        let is_dynamic = header
+            .program_headers(endian, bytes)?
+            .iter()
+            .any(|part| part.p_type(endian) == object::elf::PT_INTERP);
+        let is_auditable = file
+            .sections()
+            .any(|section| section.name().is_ok_and(|name| name == ".dep-v0"));
+        Ok(Self {
+            machine,
+            is_static: !is_dynamic,
+            is_auditable,
+            size: bytes.len() as u64,
+        })
     }
 
     /// Returns the name of its target in Rust.
     pub(crate) fn triple(&self) -> String {
-        format!("{}-unknown-linux-{}", self.machine.rust, if self.is_static { "musl" } else { "gnu" })
+        format!(
+            "{}-unknown-linux-{}",
+            self.machine.rust,
+            if self.is_static { "musl" } else { "gnu" }
+        )
     }
 
     /// Returns whether this machine can run it.
@@ -78,8 +102,16 @@ mod tests {
     #[test]
     fn this_test_is_a_program_that_needs_libraries() {
         let program = Program::read(&std::env::current_exe().unwrap()).unwrap();
-        assert!(program.runs_here() && !program.is_static && !program.is_auditable && program.size > 100_000);
-        assert_eq!(program.triple(), format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
+        assert!(
+            program.runs_here()
+                && !program.is_static
+                && !program.is_auditable
+                && program.size > 100_000
+        );
+        assert_eq!(
+            program.triple(),
+            format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
+        );
     }
 
     #[test]

@@ -45,8 +45,8 @@ struct Options {
     /// Build for this machine
     #[arg(long, value_enum, default_value = "x86-64", conflicts_with = "binary")]
     target: Target,
-    /// Package this program instead of building one. One that needs the libraries of this machine makes packages that are
-    /// good for tests alone
+    /// Package this program instead of building one. One that needs the libraries of this machine
+    /// makes packages that are good for tests alone
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
     /// Make only this format; may be repeated
@@ -72,14 +72,23 @@ fn main() -> ExitCode {
 
 /// Returns a parser for the name of a format.
 fn format() -> impl clap::builder::TypedValueParser<Value = String> {
-    let names = FORMATS.iter().map(|format| PossibleValue::new(format.name).help(format.about));
+    let names = FORMATS
+        .iter()
+        .map(|format| PossibleValue::new(format.name).help(format.about));
     PossibleValuesParser::new(names).map(|name| name)
 }
 
 fn run(options: &Options) -> Result<ExitCode> {
     let workspace = CargoWorkspace::load()?;
-    let kit = Kit::new(&workspace, options.binary.as_deref(), options.target, &options.url)?;
-    let wanted = |format: &&Format| options.only.is_empty() || options.only.iter().any(|name| name == format.name);
+    let kit = Kit::new(
+        &workspace,
+        options.binary.as_deref(),
+        options.target,
+        &options.url,
+    )?;
+    let wanted = |format: &&Format| {
+        options.only.is_empty() || options.only.iter().any(|name| name == format.name)
+    };
     let mut rows = Vec::new();
     for format in FORMATS.iter().filter(wanted) {
         println!("{}", terminal::bold(format!("\n==> {}", format.about)));
@@ -93,8 +102,13 @@ fn run(options: &Options) -> Result<ExitCode> {
     let (mut passed, mut failed) = (0_usize, 0_usize);
     if options.test {
         for (format, row) in FORMATS.iter().filter(wanted).zip(&mut rows) {
-            let Some(install) = format.install else { continue };
-            println!("{}", terminal::bold(format!("\n==> Installing and using {}", format.name)));
+            let Some(install) = format.install else {
+                continue;
+            };
+            println!(
+                "{}",
+                terminal::bold(format!("\n==> Installing and using {}", format.name))
+            );
             match trial::run(&kit, install, &row.files) {
                 Ok(seen) => {
                     passed += seen.checks;
@@ -107,7 +121,11 @@ fn run(options: &Options) -> Result<ExitCode> {
             }
         }
     }
-    println!("\nThe program: {}\nThe packages: {}\n", kit.describe()?, kit.out.display());
+    println!(
+        "\nThe program: {}\nThe packages: {}\n",
+        kit.describe()?,
+        kit.out.display()
+    );
     println!("{}", table::of(&rows));
     if !options.test {
         return Ok(ExitCode::SUCCESS);

@@ -59,15 +59,27 @@ impl Release {
             bail!("--url: expected a URL that begins with https://, not {downloads:?}");
         }
         let time = match std::env::var("SOURCE_DATE_EPOCH") {
-            Ok(text) => text.trim().parse().context("SOURCE_DATE_EPOCH: expected seconds since 1970")?,
+            Ok(text) => text
+                .trim()
+                .parse()
+                .context("SOURCE_DATE_EPOCH: expected seconds since 1970")?,
             Err(_) => of_commit(workspace, "%ct")?.parse()?,
         };
-        let date =
-            command::output(Command::new("date").args(["--utc", "--date"]).arg(format!("@{time}")).arg("+%FT%TZ"))?;
+        let date = command::output(
+            Command::new("date")
+                .args(["--utc", "--date"])
+                .arg(format!("@{time}"))
+                .arg("+%FT%TZ"),
+        )?;
         let downloads = downloads.trim_end_matches('/');
         let version = version(workspace)?;
         let downloads = format!("{downloads}/v{version}");
-        Ok(Self { version, time, date: date.trim().to_owned(), downloads })
+        Ok(Self {
+            version,
+            time,
+            date: date.trim().to_owned(),
+            downloads,
+        })
     }
 
     /// Returns the URL of a file of the release.
@@ -78,9 +90,12 @@ impl Release {
 
 fn of_commit(workspace: &CargoWorkspace, what: &str) -> Result<String> {
     let mut git = Command::new("git");
-    git.args(["log", "-1"]).arg(format!("--format={what}")).current_dir(&workspace.root);
-    let text = command::output(&mut git)
-        .context("the packages have the time of the commit; where there is none, set SOURCE_DATE_EPOCH")?;
+    git.args(["log", "-1"])
+        .arg(format!("--format={what}"))
+        .current_dir(&workspace.root);
+    let text = command::output(&mut git).context(
+        "the packages have the time of the commit; where there is none, set SOURCE_DATE_EPOCH",
+    )?;
     Ok(text.trim().to_owned())
 }
 
@@ -88,6 +103,9 @@ fn of_commit(workspace: &CargoWorkspace, what: &str) -> Result<String> {
 fn version(workspace: &CargoWorkspace) -> Result<String> {
     let mut cargo = command::cargo(&workspace.root);
     let id = command::output(cargo.args(["pkgid", "--offline", "--package", HOST_PACKAGE]))?;
-    let (_, version) = id.trim().rsplit_once(['#', '@']).context("cargo told no version")?;
+    let (_, version) = id
+        .trim()
+        .rsplit_once(['#', '@'])
+        .context("cargo told no version")?;
     Ok(version.to_owned())
 }

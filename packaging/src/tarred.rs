@@ -31,7 +31,11 @@ pub(crate) fn gzip<W: Write>(out: W) -> GzEncoder<W> {
 impl<W: Write> Tarred<W> {
     /// Creates an empty archive whose files have this time.
     pub(crate) fn new(out: W, time: u64) -> Self {
-        Self { builder: Builder::new(out), time, folders: BTreeSet::new() }
+        Self {
+            builder: Builder::new(out),
+            time,
+            folders: BTreeSet::new(),
+        }
     }
 
     /// Adds a file and its parent directories.
@@ -39,12 +43,15 @@ impl<W: Write> Tarred<W> {
         self.folders_to(path)?;
         let mut header = self.header(EntryType::Regular, mode);
         header.set_size(content.len() as u64);
-        self.builder.append_data(&mut header, path, content).with_context(|| format!("failed to pack {path}"))
+        self.builder
+            .append_data(&mut header, path, content)
+            .with_context(|| format!("failed to pack {path}"))
     }
 
     /// Like [`Self::file`], with the content of a file on disk.
     pub(crate) fn copy(&mut self, path: &str, mode: u32, from: &Path) -> Result<()> {
-        let content = fs::read(from).with_context(|| format!("failed to read {}", from.display()))?;
+        let content =
+            fs::read(from).with_context(|| format!("failed to read {}", from.display()))?;
         self.file(path, mode, &content)
     }
 
@@ -62,7 +69,9 @@ impl<W: Write> Tarred<W> {
 
     /// Finishes the archive.
     pub(crate) fn finish(self) -> Result<W> {
-        self.builder.into_inner().context("failed to end the archive")
+        self.builder
+            .into_inner()
+            .context("failed to end the archive")
     }
 
     fn folders_to(&mut self, path: &str) -> Result<()> {
@@ -71,7 +80,8 @@ impl<W: Write> Tarred<W> {
             let folder = path.get(..end).unwrap_or_default();
             if !folder.is_empty() && self.folders.insert(folder.to_owned()) {
                 let mut header = self.header(EntryType::Directory, PROGRAM);
-                self.builder.append_data(&mut header, format!("{folder}/"), &[][..])?;
+                self.builder
+                    .append_data(&mut header, format!("{folder}/"), &[][..])?;
             }
         }
         Ok(())
@@ -110,7 +120,12 @@ mod tests {
             let header = entry.header();
             assert_eq!(header.mtime().unwrap(), 1_700_000_000);
             let path = entry.path().unwrap().to_string_lossy().into_owned();
-            (path, header.mode().unwrap(), header.uid().unwrap(), header.size().unwrap())
+            (
+                path,
+                header.mode().unwrap(),
+                header.uid().unwrap(),
+                header.size().unwrap(),
+            )
         });
         let expected = [
             ("top/", 0o755, 0, 0),

@@ -32,7 +32,9 @@ const CYCLONEDX: [&str; 2] = ["cargo-cyclonedx", "0.5.9"];
 /// Returns `PATH` with a directory prepended.
 pub(crate) fn path_with(folder: &Path) -> Result<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    Ok(std::env::join_paths(std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path)))?)
+    Ok(std::env::join_paths(
+        std::iter::once(folder.to_owned()).chain(std::env::split_paths(&path)),
+    )?)
 }
 
 /// Returns whether a program is installed on this machine.
@@ -49,7 +51,9 @@ pub(crate) struct Tools {
 impl Tools {
     /// Creates the tools below the target directory.
     pub(crate) fn new(target: &Path) -> Self {
-        Self { folder: target.join("tools") }
+        Self {
+            folder: target.join("tools"),
+        }
     }
 
     /// Returns a Python that has hatchling.
@@ -81,7 +85,10 @@ impl Tools {
             Ok(path)
         };
         let target = triple.replace("-unknown-", "-");
-        Ok((wrapper("cc", &format!("cc -- -target {target}"))?, wrapper("ar", "ar --")?))
+        Ok((
+            wrapper("cc", &format!("cc -- -target {target}"))?,
+            wrapper("ar", "ar --")?,
+        ))
     }
 
     /// Returns the program that packs bundles.
@@ -91,8 +98,17 @@ impl Tools {
             println!("Installing {MCPB}");
             fs::create_dir_all(&folder)?;
             let mut npm = Command::new("npm");
-            npm.args(["install", "--silent", "--no-audit", "--no-fund", "--no-save", "--ignore-scripts", MCPB]);
-            command::run(npm.current_dir(&folder)).context("the bundle needs Node.js 20 or newer, with npm")
+            npm.args([
+                "install",
+                "--silent",
+                "--no-audit",
+                "--no-fund",
+                "--no-save",
+                "--ignore-scripts",
+                MCPB,
+            ]);
+            command::run(npm.current_dir(&folder))
+                .context("the bundle needs Node.js 20 or newer, with npm")
         })?;
         Ok(folder.join("node_modules/.bin/mcpb"))
     }
@@ -113,7 +129,10 @@ impl Tools {
         run_once(&folder.with_added_extension("installed"), version, || {
             println!("Installing {name} {version}");
             let mut cargo = command::cargo(Path::new("/"));
-            cargo.args(["install", "--locked", "--quiet", "--root"]).arg(&folder).args(["--version", version, name]);
+            cargo
+                .args(["install", "--locked", "--quiet", "--root"])
+                .arg(&folder)
+                .args(["--version", version, name]);
             command::run(&mut cargo)
         })?;
         Ok(folder.join("bin"))
@@ -123,14 +142,24 @@ impl Tools {
     /// programs.
     fn python(&self, name: &str, packages: &[&str]) -> Result<PathBuf> {
         let folder = self.folder.join(name);
-        run_once(&folder.with_added_extension("installed"), &packages.join(" "), || {
-            println!("Installing {}", packages.join(" and "));
-            command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))
+        run_once(
+            &folder.with_added_extension("installed"),
+            &packages.join(" "),
+            || {
+                println!("Installing {}", packages.join(" and "));
+                command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))
                 .context("it needs Python 3.10 or newer; on Debian and Ubuntu, also the package python3-venv")?;
-            let mut pip = Command::new(folder.join("bin/python"));
-            pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-            command::run(pip.args(packages))
-        })?;
+                let mut pip = Command::new(folder.join("bin/python"));
+                pip.args([
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                ]);
+                command::run(pip.args(packages))
+            },
+        )?;
         Ok(folder.join("bin"))
     }
 }

@@ -52,10 +52,23 @@ pub(crate) fn run(kit: &Kit, install: Install, files: &[PathBuf]) -> Result<Seen
     let took = began.elapsed();
     println!("ok      it is installed");
     let used = usage::run(&installed, &room, &kit.release.version)?;
-    let seen = Seen { installed: took, call: used.call, session: used.session, checks: used.checks + 1 };
+    let seen = Seen {
+        installed: took,
+        call: used.call,
+        session: used.session,
+        checks: used.checks + 1,
+    };
     // Programs that are not release builds are tested alongside other work, so their timing means
     // nothing.
-    let patience = if kit.program.is_static { PATIENCE } else { DEADLINE };
-    ensure!(seen.call < patience, "the first call took {:.1} s", seen.call.as_secs_f64());
+    let patience = if kit.program.is_static {
+        PATIENCE
+    } else {
+        DEADLINE
+    };
+    ensure!(
+        seen.call < patience,
+        "the first call took {:.1} s",
+        seen.call.as_secs_f64()
+    );
     Ok(seen)
 }

@@ -93,10 +93,11 @@ arguments!("one character": char);
 /// Parses the argument `name` of a request.
 pub fn argument<T: Argument>(given: &[(String, String)], name: &str) -> Result<T> {
     match given.iter().find(|(key, _)| key == name) {
-        Some((_, text)) => {
-            T::parse(text).map_err(|why| Error::invalid_arguments(format_args!("`{name}`: {why}, not {text:?}")))
-        }
-        None => T::absent().ok_or_else(|| Error::invalid_arguments(format_args!("the argument `{name}` is missing"))),
+        Some((_, text)) => T::parse(text)
+            .map_err(|why| Error::invalid_arguments(format_args!("`{name}`: {why}, not {text:?}"))),
+        None => T::absent().ok_or_else(|| {
+            Error::invalid_arguments(format_args!("the argument `{name}` is missing"))
+        }),
     }
 }
 
@@ -117,7 +118,10 @@ mod tests {
     fn an_argument_is_read_as_its_type() {
         assert_eq!(argument::<String>(&given("a", " b "), "a").unwrap(), " b ");
         assert_eq!(argument::<u8>(&given("a", " 7 "), "a").unwrap(), 7);
-        assert_eq!(argument::<Option<bool>>(&given("a", "true"), "a").unwrap(), Some(true));
+        assert_eq!(
+            argument::<Option<bool>>(&given("a", "true"), "a").unwrap(),
+            Some(true)
+        );
         assert_eq!(argument::<Option<char>>(&[], "a").unwrap(), None);
         assert!(is_required::<f64>() && !is_required::<Option<f64>>());
     }
@@ -125,7 +129,10 @@ mod tests {
     #[test]
     fn a_mistake_names_the_argument() {
         let error = argument::<u8>(&given("a", "256"), "a").unwrap_err();
-        assert_eq!(error.message(), "`a`: it must be an integer within its range, not \"256\"");
+        assert_eq!(
+            error.message(),
+            "`a`: it must be an integer within its range, not \"256\""
+        );
         let error = argument::<String>(&given("a", "b"), "b").unwrap_err();
         assert_eq!(error.message(), "the argument `b` is missing");
         assert!(error.is_invalid_arguments());

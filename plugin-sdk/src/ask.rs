@@ -83,7 +83,11 @@ pub enum Elicited<T> {
 impl<T: DeserializeOwned + JsonSchema> Form<T> {
     /// Creates a form with the fields of `T`, and a message that explains its purpose.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), required: true, fields: PhantomData }
+        Self {
+            message: message.into(),
+            required: true,
+            fields: PhantomData,
+        }
     }
 
     /// Makes the question optional. If the client does not support this kind of question,
@@ -101,14 +105,27 @@ impl<T: DeserializeOwned + JsonSchema> Question for Form<T> {
 
     fn question(&self) -> ContractQuestion {
         let params = json!({"message": self.message, "requestedSchema": schema::of_form::<T>()});
-        ContractQuestion { kind: types::QuestionKind::Form, params, required: self.required }
+        ContractQuestion {
+            kind: types::QuestionKind::Form,
+            params,
+            required: self.required,
+        }
     }
 
     fn answer(&self, result: Value) -> Result<Elicited<T>> {
         Ok(match ElicitResult::deserialize(&result)? {
-            ElicitResult { action: ElicitAction::Accept, content } => Elicited::Accepted(T::deserialize(content)?),
-            ElicitResult { action: ElicitAction::Decline, .. } => Elicited::Declined,
-            ElicitResult { action: ElicitAction::Cancel, .. } => Elicited::Cancelled,
+            ElicitResult {
+                action: ElicitAction::Accept,
+                content,
+            } => Elicited::Accepted(T::deserialize(content)?),
+            ElicitResult {
+                action: ElicitAction::Decline,
+                ..
+            } => Elicited::Declined,
+            ElicitResult {
+                action: ElicitAction::Cancel,
+                ..
+            } => Elicited::Cancelled,
         })
     }
 }
@@ -143,7 +160,11 @@ impl Visit {
     /// Creates a question for the page at `url`, which must begin with `https://`, and a message
     /// that explains its purpose.
     pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
-        Self { message: message.into(), url: url.into(), required: true }
+        Self {
+            message: message.into(),
+            url: url.into(),
+            required: true,
+        }
     }
 
     /// Makes the question optional, like [`Form::optional`].
@@ -159,7 +180,11 @@ impl Question for Visit {
 
     fn question(&self) -> ContractQuestion {
         let params = json!({"message": self.message, "url": self.url});
-        ContractQuestion { kind: types::QuestionKind::Url, params, required: self.required }
+        ContractQuestion {
+            kind: types::QuestionKind::Url,
+            params,
+            required: self.required,
+        }
     }
 
     fn answer(&self, result: Value) -> Result<Elicited<()>> {
@@ -197,7 +222,10 @@ pub struct Sampling {
 impl Sampling {
     /// Creates a request for a text of at most `max_tokens` tokens.
     pub fn new(max_tokens: u32) -> Self {
-        Self { params: json!({"messages": [], "maxTokens": max_tokens}), required: true }
+        Self {
+            params: json!({"messages": [], "maxTokens": max_tokens}),
+            required: true,
+        }
     }
 
     /// Adds a user message.
@@ -213,7 +241,11 @@ impl Sampling {
     }
 
     fn message(mut self, role: &str, text: String) -> Self {
-        if let Some(messages) = self.params.get_mut("messages").and_then(Value::as_array_mut) {
+        if let Some(messages) = self
+            .params
+            .get_mut("messages")
+            .and_then(Value::as_array_mut)
+        {
             let text = Value::String(text);
             messages.push(json!({"role": role, "content": {"type": "text", "text": text}}));
         }
@@ -248,7 +280,11 @@ impl Question for Sampling {
     type Answer = Sampled;
 
     fn question(&self) -> ContractQuestion {
-        ContractQuestion { kind: types::QuestionKind::Sampling, params: self.params.clone(), required: self.required }
+        ContractQuestion {
+            kind: types::QuestionKind::Sampling,
+            params: self.params.clone(),
+            required: self.required,
+        }
     }
 
     fn answer(&self, result: Value) -> Result<Sampled> {
@@ -268,7 +304,10 @@ impl Sampled {
             Some(block) => std::slice::from_ref(block),
             None => &[],
         };
-        let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
+        let texts: Vec<&str> = blocks
+            .iter()
+            .filter_map(|block| block.get("text")?.as_str())
+            .collect();
         texts.join("\n")
     }
 
@@ -329,7 +368,11 @@ impl Question for Roots {
     type Answer = Vec<Root>;
 
     fn question(&self) -> ContractQuestion {
-        ContractQuestion { kind: types::QuestionKind::Roots, params: json!({}), required: !self.optional }
+        ContractQuestion {
+            kind: types::QuestionKind::Roots,
+            params: json!({}),
+            required: !self.optional,
+        }
     }
 
     fn answer(&self, result: Value) -> Result<Vec<Root>> {
@@ -457,11 +500,24 @@ mod tests {
     fn a_form_is_accepted_declined_or_cancelled() {
         let form = Form::<Fields>::new("Who?");
         let accepted = json!({"action": "accept", "content": {"name": "Ada", "colour": "red"}});
-        let fields = Fields { name: "Ada".into(), age: None, colour: Colour::Red };
+        let fields = Fields {
+            name: "Ada".into(),
+            age: None,
+            colour: Colour::Red,
+        };
         assert_eq!(form.answer(accepted).unwrap(), Elicited::Accepted(fields));
-        assert_eq!(form.answer(json!({"action": "decline"})).unwrap(), Elicited::Declined);
-        assert_eq!(form.answer(json!({"action": "cancel"})).unwrap(), Elicited::Cancelled);
-        assert!(form.answer(json!({"action": "accept", "content": {}})).is_err());
+        assert_eq!(
+            form.answer(json!({"action": "decline"})).unwrap(),
+            Elicited::Declined
+        );
+        assert_eq!(
+            form.answer(json!({"action": "cancel"})).unwrap(),
+            Elicited::Cancelled
+        );
+        assert!(
+            form.answer(json!({"action": "accept", "content": {}}))
+                .is_err()
+        );
     }
 
     #[test]
@@ -469,19 +525,34 @@ mod tests {
         let ctx = Context::test()
             .with_answer("a", json!({"action": "accept"}))
             .with_answer("b", json!({"roots": [{"uri": "file:///w"}]}))
-            .with_answer("c", json!({"content": [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]}));
+            .with_answer(
+                "c",
+                json!({"content": [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]}),
+            );
         let visit = Visit::new("Sign in.", "https://example.com");
-        let questions =
-            (("a", visit), ("b", Roots::new()), ("c", Sampling::new(5).system("s").user("u").assistant("v")));
+        let questions = (
+            ("a", visit),
+            ("b", Roots::new()),
+            ("c", Sampling::new(5).system("s").user("u").assistant("v")),
+        );
         let (visited, roots, sampled) = ctx.ask_all(questions).unwrap();
         assert_eq!(visited, Elicited::Accepted(()));
-        assert_eq!(roots, [Root { uri: "file:///w".into(), name: None }]);
+        assert_eq!(
+            roots,
+            [Root {
+                uri: "file:///w".into(),
+                name: None
+            }]
+        );
         assert_eq!((sampled.text().as_str(), sampled.model()), ("x\ny", None));
     }
 
     #[test]
     fn a_question_without_an_answer_fails_in_a_test() {
         let error = Context::test().ask("a", Roots::new()).unwrap_err();
-        assert_eq!(error.to_string(), "the test has no answer to the question `a`: add it by `with_answer`");
+        assert_eq!(
+            error.to_string(),
+            "the test has no answer to the question `a`: add it by `with_answer`"
+        );
     }
 }

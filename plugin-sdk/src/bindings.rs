@@ -31,20 +31,33 @@ wit_bindgen::generate!({
 
 /// Implements the contract's `list-tools`.
 pub fn list_tools(entries: &[Entry]) -> Vec<tools::ToolDefinition> {
-    let tools = entries.iter().filter_map(|entry| if let Entry::Tool(tool) = entry { Some(tool) } else { None });
+    let tools = entries.iter().filter_map(|entry| {
+        if let Entry::Tool(tool) = entry {
+            Some(tool)
+        } else {
+            None
+        }
+    });
     tools.map(|tool| (tool.definition)().0).collect()
 }
 
 /// Implements the contract's `call-tool` if `entry` is the tool `name`. Returns `None` otherwise.
 ///
-/// [`export!`](macro@crate::export) calls it for each entry in turn. It is inlined there, where the entry
-/// is a constant, so only a comparison with the name and a direct call remain. An instance serves a
-/// single call, and the first call of a function through the table costs several times as much as a
-/// direct call.
+/// [`export!`](macro@crate::export) calls it for each entry in turn. It is inlined there, where the
+/// entry is a constant, so only a comparison with the name and a direct call remain. An instance
+/// serves a single call, and the first call of a function through the table costs several times as
+/// much as a direct call.
 #[inline(always)]
-pub fn call_if_named(entry: &Entry, name: &str, arguments: &str) -> Option<Result<tools::Output, tools::Failure>> {
+pub fn call_if_named(
+    entry: &Entry,
+    name: &str,
+    arguments: &str,
+) -> Option<Result<tools::Output, tools::Failure>> {
     match entry {
-        Entry::Tool(tool) if tool.name == name => Some(into_contract_result((tool.call)(arguments, &Context::host()))),
+        Entry::Tool(tool) if tool.name == name => Some(into_contract_result((tool.call)(
+            arguments,
+            &Context::host(),
+        ))),
         _ => None,
     }
 }
@@ -65,8 +78,13 @@ pub fn no_such_tool(name: &str) -> Result<tools::Output, tools::Failure> {
 
 /// Implements the contract's `list-prompts`.
 pub fn list_prompts(entries: &[Entry]) -> Vec<prompts::PromptDefinition> {
-    let prompts =
-        entries.iter().filter_map(|entry| if let Entry::Prompt(prompt) = entry { Some(prompt) } else { None });
+    let prompts = entries.iter().filter_map(|entry| {
+        if let Entry::Prompt(prompt) = entry {
+            Some(prompt)
+        } else {
+            None
+        }
+    });
     prompts.map(|prompt| (prompt.definition)().0).collect()
 }
 
@@ -83,7 +101,9 @@ pub fn get_prompt(
     let Some(prompt) = prompt else {
         return Err(Error::msg(format_args!("there is no prompt `{name}`")).0);
     };
-    (prompt.get)(arguments, &Context::host()).map(types::PromptOutput::from).map_err(|error| error.0)
+    (prompt.get)(arguments, &Context::host())
+        .map(types::PromptOutput::from)
+        .map_err(|error| error.0)
 }
 
 /// Implements the contract's `list-resources`.
@@ -92,7 +112,9 @@ pub fn list_resources(entries: &[Entry]) -> Vec<resources::ResourceDefinition> {
         Entry::Resource(resource) if !resource.is_template() => Some(resource),
         _ => None,
     });
-    resources.map(|resource| (resource.definition)().0).collect()
+    resources
+        .map(|resource| (resource.definition)().0)
+        .collect()
 }
 
 /// Implements the contract's `list-resource-templates`.
@@ -101,12 +123,17 @@ pub fn list_resource_templates(entries: &[Entry]) -> Vec<resources::ResourceTemp
         Entry::Resource(resource) if resource.is_template() => Some(resource),
         _ => None,
     });
-    templates.map(|template| (template.definition)().into_template()).collect()
+    templates
+        .map(|template| (template.definition)().into_template())
+        .collect()
 }
 
 /// Implements the contract's `read-resource`. A resource without variables takes precedence over a
 /// template that matches its URI.
-pub fn read_resource(entries: &[Entry], uri: &str) -> Result<Vec<resources::ResourceContents>, resources::Failure> {
+pub fn read_resource(
+    entries: &[Entry],
+    uri: &str,
+) -> Result<Vec<resources::ResourceContents>, resources::Failure> {
     let resources = |templates: bool| {
         entries.iter().filter_map(move |entry| match entry {
             Entry::Resource(resource) if resource.is_template() == templates => Some(resource),
@@ -114,8 +141,12 @@ pub fn read_resource(entries: &[Entry], uri: &str) -> Result<Vec<resources::Reso
         })
     };
     let context = Context::host();
-    let read = resources(false).chain(resources(true)).find_map(|resource| resource.read(uri, &context));
-    let contents = read.unwrap_or_else(|| Ok(Vec::new())).map_err(|error| error.0)?;
+    let read = resources(false)
+        .chain(resources(true))
+        .find_map(|resource| resource.read(uri, &context));
+    let contents = read
+        .unwrap_or_else(|| Ok(Vec::new()))
+        .map_err(|error| error.0)?;
     Ok(contents.into_iter().map(|contents| contents.0).collect())
 }
 
@@ -125,22 +156,39 @@ pub fn complete(
     request: completion::CompletionRequest,
 ) -> Result<completion::Completions, completion::Failure> {
     let completion = entries.iter().find_map(|entry| match entry {
-        Entry::Completion(one) if one.target == request.name && one.argument == request.argument => Some(one),
+        Entry::Completion(one)
+            if one.target == request.name && one.argument == request.argument =>
+        {
+            Some(one)
+        }
         _ => None,
     });
     let Some(completion) = completion else {
-        return Ok(completion::Completions { values: Vec::new(), total: Some(0), has_more: false });
+        return Ok(completion::Completions {
+            values: Vec::new(),
+            total: Some(0),
+            has_more: false,
+        });
     };
-    let completions = (completion.complete)(&request.value, &Given(request.context), &Context::host());
-    completions.map(types::Completions::from).map_err(|error| error.0)
+    let completions =
+        (completion.complete)(&request.value, &Given(request.context), &Context::host());
+    completions
+        .map(types::Completions::from)
+        .map_err(|error| error.0)
 }
 
 impl From<Messages> for types::PromptOutput {
     fn from(messages: Messages) -> Self {
         Self {
             description: messages.description,
-            messages: messages.list.into_iter().map(|Message(message)| message).collect(),
-            meta: messages.meta.map(|meta| serde_json::Value::Object(meta).to_string()),
+            messages: messages
+                .list
+                .into_iter()
+                .map(|Message(message)| message)
+                .collect(),
+            meta: messages
+                .meta
+                .map(|meta| serde_json::Value::Object(meta).to_string()),
         }
     }
 }
@@ -148,9 +196,15 @@ impl From<Messages> for types::PromptOutput {
 impl From<Output> for types::Output {
     fn from(output: Output) -> Self {
         Self {
-            content: output.content.into_iter().map(|content| content.0).collect(),
+            content: output
+                .content
+                .into_iter()
+                .map(|content| content.0)
+                .collect(),
             structured: output.structured,
-            meta: output.meta.map(|meta| serde_json::Value::Object(meta).to_string()),
+            meta: output
+                .meta
+                .map(|meta| serde_json::Value::Object(meta).to_string()),
         }
     }
 }
@@ -171,7 +225,10 @@ mod tests {
         }
 
         fn call(arguments: &str, _: &Context) -> crate::Result<Output> {
-            Output::from(Image::png(arguments)).structured(&1)?.meta("example.com/a", 2).into_output()
+            Output::from(Image::png(arguments))
+                .structured(&1)?
+                .meta("example.com/a", 2)
+                .into_output()
         }
     }
 
@@ -200,6 +257,9 @@ mod tests {
     fn an_unknown_tool_fails() {
         assert_eq!(call_if_named(&ENTRIES[0], "line", "{}"), None);
         let failure = no_such_tool("line").unwrap_err();
-        assert_eq!(failure, tools::Failure::Failed("there is no tool `line`".to_owned()));
+        assert_eq!(
+            failure,
+            tools::Failure::Failed("there is no tool `line`".to_owned())
+        );
     }
 }

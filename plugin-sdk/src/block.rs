@@ -1,7 +1,7 @@
 //! The kinds of content blocks, and their representation in the contract.
 //!
-//! To add a kind, add a variant of [`TypedContent`]. The compiler then requires an arm in the `match`
-//! below, which uses every field of the variant.
+//! To add a kind, add a variant of [`TypedContent`]. The compiler then requires an arm in the
+//! `match` below, which uses every field of the variant.
 
 use crate::bindings::toolbay::plugin::types;
 
@@ -50,44 +50,90 @@ pub(crate) enum ResourceBody {
 
 impl MediaFields {
     pub(crate) fn new(bytes: impl Into<Vec<u8>>, mime_type: impl Into<String>) -> Self {
-        Self { bytes: bytes.into(), mime_type: mime_type.into() }
+        Self {
+            bytes: bytes.into(),
+            mime_type: mime_type.into(),
+        }
     }
 }
 
 impl ResourceLinkFields {
     /// Creates a link with only the required fields.
     pub(crate) fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { uri: uri.into(), name: name.into(), title: None, description: None, mime_type: None, size: None }
+        Self {
+            uri: uri.into(),
+            name: name.into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+        }
     }
 }
 
 impl EmbeddedResourceFields {
     /// Creates a resource without a MIME type.
     pub(crate) fn new(uri: impl Into<String>, body: ResourceBody) -> Self {
-        Self { uri: uri.into(), body, mime_type: None }
+        Self {
+            uri: uri.into(),
+            body,
+            mime_type: None,
+        }
     }
 }
 
 impl From<TypedContent> for types::Content {
     fn from(block: TypedContent) -> Self {
         match block {
-            TypedContent::Text(text) => Self { text: Some(text), ..empty_content("text") },
-            TypedContent::Image(MediaFields { bytes, mime_type }) => {
-                Self { data: Some(bytes), mime_type: Some(mime_type), ..empty_content("image") }
-            }
-            TypedContent::Audio(MediaFields { bytes, mime_type }) => {
-                Self { data: Some(bytes), mime_type: Some(mime_type), ..empty_content("audio") }
-            }
-            TypedContent::ResourceLink(ResourceLinkFields { uri, name, title, description, mime_type, size }) => {
+            TypedContent::Text(text) => Self {
+                text: Some(text),
+                ..empty_content("text")
+            },
+            TypedContent::Image(MediaFields { bytes, mime_type }) => Self {
+                data: Some(bytes),
+                mime_type: Some(mime_type),
+                ..empty_content("image")
+            },
+            TypedContent::Audio(MediaFields { bytes, mime_type }) => Self {
+                data: Some(bytes),
+                mime_type: Some(mime_type),
+                ..empty_content("audio")
+            },
+            TypedContent::ResourceLink(ResourceLinkFields {
+                uri,
+                name,
+                title,
+                description,
+                mime_type,
+                size,
+            }) => {
                 let (uri, name) = (Some(uri), Some(name));
-                Self { uri, name, title, description, mime_type, size, ..empty_content("resource-link") }
+                Self {
+                    uri,
+                    name,
+                    title,
+                    description,
+                    mime_type,
+                    size,
+                    ..empty_content("resource-link")
+                }
             }
-            TypedContent::EmbeddedResource(EmbeddedResourceFields { uri, body, mime_type }) => {
+            TypedContent::EmbeddedResource(EmbeddedResourceFields {
+                uri,
+                body,
+                mime_type,
+            }) => {
                 let (text, data) = match body {
                     ResourceBody::Text(text) => (Some(text), None),
                     ResourceBody::Bytes(bytes) => (None, Some(bytes)),
                 };
-                Self { uri: Some(uri), text, data, mime_type, ..empty_content("embedded-resource") }
+                Self {
+                    uri: Some(uri),
+                    text,
+                    data,
+                    mime_type,
+                    ..empty_content("embedded-resource")
+                }
             }
         }
     }
@@ -117,9 +163,16 @@ mod tests {
 
     #[test]
     fn a_block_has_only_the_fields_of_its_kind() {
-        let media = || MediaFields { bytes: vec![1], mime_type: "a/b".to_owned() };
+        let media = || MediaFields {
+            bytes: vec![1],
+            mime_type: "a/b".to_owned(),
+        };
         let embedded = |body| {
-            TypedContent::EmbeddedResource(EmbeddedResourceFields { uri: "c:".to_owned(), body, mime_type: None })
+            TypedContent::EmbeddedResource(EmbeddedResourceFields {
+                uri: "c:".to_owned(),
+                body,
+                mime_type: None,
+            })
         };
         let link = ResourceLinkFields {
             uri: "c:".to_owned(),
@@ -133,14 +186,28 @@ mod tests {
         let data = || Some(vec![1]);
         let (uri, mime_type) = (said("c:"), said("a/b"));
         let cases = [
-            (TypedContent::Text("x".to_owned()), types::Content { text: said("x"), ..empty_content("text") }),
+            (
+                TypedContent::Text("x".to_owned()),
+                types::Content {
+                    text: said("x"),
+                    ..empty_content("text")
+                },
+            ),
             (
                 TypedContent::Image(media()),
-                types::Content { data: data(), mime_type: mime_type.clone(), ..empty_content("image") },
+                types::Content {
+                    data: data(),
+                    mime_type: mime_type.clone(),
+                    ..empty_content("image")
+                },
             ),
             (
                 TypedContent::Audio(media()),
-                types::Content { data: data(), mime_type: mime_type.clone(), ..empty_content("audio") },
+                types::Content {
+                    data: data(),
+                    mime_type: mime_type.clone(),
+                    ..empty_content("audio")
+                },
             ),
             (
                 TypedContent::ResourceLink(link),
@@ -156,11 +223,19 @@ mod tests {
             ),
             (
                 embedded(ResourceBody::Text("x".to_owned())),
-                types::Content { uri: uri.clone(), text: said("x"), ..empty_content("embedded-resource") },
+                types::Content {
+                    uri: uri.clone(),
+                    text: said("x"),
+                    ..empty_content("embedded-resource")
+                },
             ),
             (
                 embedded(ResourceBody::Bytes(vec![1])),
-                types::Content { uri, data: data(), ..empty_content("embedded-resource") },
+                types::Content {
+                    uri,
+                    data: data(),
+                    ..empty_content("embedded-resource")
+                },
             ),
         ];
         for (block, expected) in cases {

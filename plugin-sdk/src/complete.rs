@@ -34,7 +34,10 @@ pub struct Given(pub(crate) Vec<(String, String)>);
 impl Given {
     /// Returns the value of an argument.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -49,7 +52,10 @@ pub struct Completions {
 impl Completions {
     /// Creates completions from these values.
     pub fn new(values: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { values: values.into_iter().map(Into::into).collect(), ..Self::default() }
+        Self {
+            values: values.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
     }
 
     /// Creates completions from the values that begin with `typed`, ignoring case.
@@ -60,7 +66,10 @@ impl Completions {
     /// let completions = Completions::beginning_with("r", ["Python", "Ruby", "Rust"]);
     /// assert_eq!(completions.values(), ["Ruby", "Rust"]);
     /// ```
-    pub fn beginning_with(typed: &str, values: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub fn beginning_with(
+        typed: &str,
+        values: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
         let typed = typed.to_lowercase();
         let values = values.into_iter().map(Into::into);
         Self::new(values.filter(|value: &String| value.to_lowercase().starts_with(&typed)))
@@ -88,8 +97,16 @@ impl Completions {
 
 impl From<Completions> for types::Completions {
     fn from(completions: Completions) -> Self {
-        let Completions { values, total, has_more } = completions;
-        Self { values, total, has_more }
+        let Completions {
+            values,
+            total,
+            has_more,
+        } = completions;
+        Self {
+            values,
+            total,
+            has_more,
+        }
     }
 }
 
@@ -134,7 +151,11 @@ pub struct CompletionEntry {
 impl CompletionEntry {
     /// Creates the entry of one completion.
     pub const fn of<T: Complete>() -> Self {
-        Self { target: T::TARGET, argument: T::ARGUMENT, complete: T::complete }
+        Self {
+            target: T::TARGET,
+            argument: T::ARGUMENT,
+            complete: T::complete,
+        }
     }
 }
 
@@ -144,7 +165,11 @@ mod tests {
 
     #[test]
     fn values_can_say_that_there_are_more() {
-        let completions = vec!["a", "b"].into_completions().unwrap().total(7).and_more();
+        let completions = vec!["a", "b"]
+            .into_completions()
+            .unwrap()
+            .total(7)
+            .and_more();
         assert_eq!(completions.values(), ["a", "b"]);
         let types = types::Completions::from(completions);
         assert_eq!((types.total, types.has_more), (Some(7), true));

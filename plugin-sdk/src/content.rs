@@ -1,7 +1,9 @@
 //! One content block of a tool's result.
 
 use crate::bindings::toolbay::plugin::types;
-use crate::block::{EmbeddedResourceFields, MediaFields, ResourceBody, ResourceLinkFields, TypedContent};
+use crate::block::{
+    EmbeddedResourceFields, MediaFields, ResourceBody, ResourceLinkFields, TypedContent,
+};
 
 /// One content block of a tool's result: text, an image, audio, or a resource.
 ///
@@ -38,13 +40,21 @@ impl Content {
 
     /// Creates an embedded resource with this text. [`Resource`](crate::Resource) has more options.
     pub fn resource_text(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        TypedContent::EmbeddedResource(EmbeddedResourceFields::new(uri, ResourceBody::Text(text.into()))).into()
+        TypedContent::EmbeddedResource(EmbeddedResourceFields::new(
+            uri,
+            ResourceBody::Text(text.into()),
+        ))
+        .into()
     }
 
     /// Creates an embedded resource with these bytes. [`Resource`](crate::Resource) has more
     /// options.
     pub fn resource_bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
-        TypedContent::EmbeddedResource(EmbeddedResourceFields::new(uri, ResourceBody::Bytes(bytes.into()))).into()
+        TypedContent::EmbeddedResource(EmbeddedResourceFields::new(
+            uri,
+            ResourceBody::Bytes(bytes.into()),
+        ))
+        .into()
     }
 
     /// Marks the block as intended for the user. A block without a mark is for everyone, and so is
@@ -128,7 +138,10 @@ mod tests {
     #[test]
     fn an_audience_is_listed_once() {
         let content = Content::text("a").for_user().for_model().for_user();
-        assert_eq!(content.0.audience, [types::Audience::User, types::Audience::Assistant]);
+        assert_eq!(
+            content.0.audience,
+            [types::Audience::User, types::Audience::Assistant]
+        );
     }
 
     #[test]
@@ -140,6 +153,9 @@ mod tests {
     #[test]
     fn a_block_can_have_a_time_of_last_modification() {
         let content = Content::text("a").last_modified("2026-01-12T15:00:58Z");
-        assert_eq!(content.0.last_modified.as_deref(), Some("2026-01-12T15:00:58Z"));
+        assert_eq!(
+            content.0.last_modified.as_deref(),
+            Some("2026-01-12T15:00:58Z")
+        );
     }
 }

@@ -82,7 +82,12 @@ impl Context {
 
     /// Reports the progress like [`progress`](Self::progress), with a description of the current
     /// step.
-    pub fn progress_message(&self, done: f64, total: impl Into<Option<f64>>, message: impl AsRef<str>) {
+    pub fn progress_message(
+        &self,
+        done: f64,
+        total: impl Into<Option<f64>>,
+        message: impl AsRef<str>,
+    ) {
         self.report_progress(done, total.into(), Some(message.as_ref()));
     }
 
@@ -90,7 +95,11 @@ impl Context {
         if let Some(recorder) = &self.0 {
             let message = message.map(str::to_owned);
             let mut reports = recorder.progress.borrow_mut();
-            reports.push(Progress { done, total, message });
+            reports.push(Progress {
+                done,
+                total,
+                message,
+            });
         } else {
             host::progress(done, total, message);
         }
@@ -133,7 +142,11 @@ impl Context {
         string
             .or_else(|_| serde_json::from_str(&text))
             .map(Some)
-            .map_err(|error| Error::msg(format_args!("the operator's `config.{key}` cannot be used: {error}")))
+            .map_err(|error| {
+                Error::msg(format_args!(
+                    "the operator's `config.{key}` cannot be used: {error}"
+                ))
+            })
     }
 
     /// Asks the caller a question. `key` identifies it within the call: 1 to 64 characters of
@@ -151,11 +164,16 @@ impl Context {
     /// it. If the question is not optional, the host reports this to the client, and the call ends.
     ///
     /// Returns [`AskError::Invalid`] if the question or the client's answer is invalid.
-    #[expect(clippy::needless_pass_by_value, reason = "questions are made to be asked, where they are asked")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "questions are made to be asked, where they are asked"
+    )]
     pub fn ask<Q: Question>(&self, key: &str, question: Q) -> Result<Q::Answer, AskError> {
         let results = self.request_answers(vec![(key, question.question())])?;
         let result = results.into_iter().next().unwrap_or_default();
-        question.answer(result).map_err(|error| AskError::Invalid(error.to_string()))
+        question
+            .answer(result)
+            .map_err(|error| AskError::Invalid(error.to_string()))
     }
 
     /// Asks several questions at once: a tuple of pairs of a key and a question. Returns a tuple of
@@ -164,32 +182,60 @@ impl Context {
     /// # Errors
     ///
     /// Returns the same errors as [`ask`](Self::ask).
-    #[expect(clippy::needless_pass_by_value, reason = "questions are made to be asked, where they are asked")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "questions are made to be asked, where they are asked"
+    )]
     pub fn ask_all<Q: Questions>(&self, questions: Q) -> Result<Q::Answers, AskError> {
         let results = self.request_answers(questions.questions())?;
-        questions.answers(results).map_err(|error| AskError::Invalid(error.to_string()))
+        questions
+            .answers(results)
+            .map_err(|error| AskError::Invalid(error.to_string()))
     }
 
     /// Returns the client's results, in the order of the questions.
-    fn request_answers(&self, questions: Vec<(&str, ContractQuestion)>) -> Result<Vec<Value>, AskError> {
+    fn request_answers(
+        &self,
+        questions: Vec<(&str, ContractQuestion)>,
+    ) -> Result<Vec<Value>, AskError> {
         if let Some(recorder) = &self.0 {
             let answer = |(key, _): &(&str, ContractQuestion)| {
-                let missing = || format!("the test has no answer to the question `{key}`: add it by `with_answer`");
-                recorder.answers.get(*key).cloned().ok_or_else(missing).map_err(AskError::Invalid)
+                let missing = || {
+                    format!(
+                        "the test has no answer to the question `{key}`: add it by `with_answer`"
+                    )
+                };
+                recorder
+                    .answers
+                    .get(*key)
+                    .cloned()
+                    .ok_or_else(missing)
+                    .map_err(AskError::Invalid)
             };
             return questions.iter().map(answer).collect();
         }
         let questions: Vec<types::Question> = questions
             .into_iter()
-            .map(|(key, ContractQuestion { kind, params, required })| types::Question {
-                key: key.to_owned(),
-                kind,
-                params: params.to_string(),
-                required,
-            })
+            .map(
+                |(
+                    key,
+                    ContractQuestion {
+                        kind,
+                        params,
+                        required,
+                    },
+                )| types::Question {
+                    key: key.to_owned(),
+                    kind,
+                    params: params.to_string(),
+                    required,
+                },
+            )
             .collect();
         let answers = host::ask(&questions)?;
-        let read = |text: &String| serde_json::from_str(text).map_err(|error| AskError::Invalid(error.to_string()));
+        let read = |text: &String| {
+            serde_json::from_str(text).map_err(|error| AskError::Invalid(error.to_string()))
+        };
         answers.iter().map(read).collect()
     }
 
@@ -206,17 +252,26 @@ impl Context {
     /// In a test, returns the URIs that the tool has passed to
     /// [`resource_updated`](Self::resource_updated).
     pub fn updated_resources(&self) -> Vec<String> {
-        self.0.as_ref().map(|recorder| recorder.updates.borrow().clone()).unwrap_or_default()
+        self.0
+            .as_ref()
+            .map(|recorder| recorder.updates.borrow().clone())
+            .unwrap_or_default()
     }
 
     /// In a test, returns the progress that the tool has reported.
     pub fn progress_reports(&self) -> Vec<Progress> {
-        self.0.as_ref().map(|recorder| recorder.progress.borrow().clone()).unwrap_or_default()
+        self.0
+            .as_ref()
+            .map(|recorder| recorder.progress.borrow().clone())
+            .unwrap_or_default()
     }
 
     /// In a test, returns the lines that the tool has logged.
     pub fn log_lines(&self) -> Vec<(Level, String)> {
-        self.0.as_ref().map(|recorder| recorder.lines.borrow().clone()).unwrap_or_default()
+        self.0
+            .as_ref()
+            .map(|recorder| recorder.lines.borrow().clone())
+            .unwrap_or_default()
     }
 }
 
@@ -239,7 +294,9 @@ mod host {
     }
 
     pub(super) fn ask(_: &[super::types::Question]) -> Result<Vec<String>, super::types::AskError> {
-        Err(super::types::AskError::Unsupported("there is no client".to_owned()))
+        Err(super::types::AskError::Unsupported(
+            "there is no client".to_owned(),
+        ))
     }
 
     pub(super) fn resource_updated(_: &str) {}
@@ -259,8 +316,10 @@ mod tests {
 
     #[test]
     fn config_is_deserialized_as_the_requested_type() {
-        let ctx =
-            Context::test().with_config("number", "5").with_config("text", "\"quoted\"").with_config("units", "metric");
+        let ctx = Context::test()
+            .with_config("number", "5")
+            .with_config("text", "\"quoted\"")
+            .with_config("units", "metric");
         assert_eq!(ctx.config_as("number").unwrap(), Some(5));
         assert_eq!(ctx.config_as("number").unwrap(), Some("5".to_owned()));
         assert_eq!(ctx.config_as("text").unwrap(), ctx.config("text"));

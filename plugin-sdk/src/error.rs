@@ -58,7 +58,9 @@ impl Error {
     #[must_use]
     pub fn context(self, what: impl Display) -> Self {
         Self(match self.0 {
-            Failure::InvalidArguments(message) => Failure::InvalidArguments(format!("{what}: {message}")),
+            Failure::InvalidArguments(message) => {
+                Failure::InvalidArguments(format!("{what}: {message}"))
+            }
             Failure::Failed(message) => Failure::Failed(format!("{what}: {message}")),
         })
     }
@@ -239,7 +241,10 @@ mod tests {
 
     #[test]
     fn a_chain_becomes_one_line() {
-        let error = Layer("a", Some(Box::new(Layer("b", Some(Box::new(Layer("c", None)))))));
+        let error = Layer(
+            "a",
+            Some(Box::new(Layer("b", Some(Box::new(Layer("c", None)))))),
+        );
         assert_eq!(Error::from(error).message(), "a: b: c");
     }
 

@@ -29,7 +29,12 @@ impl Icon {
     /// Creates an icon from the image at a `data:` or `https:` URI, for any size and every
     /// background.
     pub fn new(src: impl Into<String>) -> Self {
-        Self(types::Icon { src: src.into(), mime_type: None, sizes: Vec::new(), theme: None })
+        Self(types::Icon {
+            src: src.into(),
+            mime_type: None,
+            sizes: Vec::new(),
+            theme: None,
+        })
     }
 
     /// Sets the MIME type, such as `image/png`.

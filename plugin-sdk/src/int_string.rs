@@ -71,7 +71,9 @@ impl<'de, T: FromStr> Deserialize<'de> for IntString<T> {
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                text.parse().map(IntString).map_err(|_| E::custom(format!("{text:?} is not an integer in its range")))
+                text.parse()
+                    .map(IntString)
+                    .map_err(|_| E::custom(format!("{text:?} is not an integer in its range")))
             }
 
             fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Self::Value, E> {
@@ -83,7 +85,9 @@ impl<'de, T: FromStr> Deserialize<'de> for IntString<T> {
             }
         }
 
-        deserializer.deserialize_any(Digits(PhantomData)).map_err(D::Error::custom)
+        deserializer
+            .deserialize_any(Digits(PhantomData))
+            .map_err(D::Error::custom)
     }
 }
 
@@ -109,19 +113,33 @@ mod tests {
 
     #[test]
     fn it_is_a_string_of_digits() {
-        assert_eq!(serde_json::to_value(IntString(u64::MAX)).unwrap(), json!("18446744073709551615"));
+        assert_eq!(
+            serde_json::to_value(IntString(u64::MAX)).unwrap(),
+            json!("18446744073709551615")
+        );
         let read = |value| serde_json::from_value::<IntString<i64>>(value).map(|IntString(n)| n);
         assert_eq!(read(json!("-9223372036854775808")).unwrap(), i64::MIN);
         assert_eq!(read(json!(-7)).unwrap(), -7);
         assert_eq!(read(json!(7)).unwrap(), 7);
         let wrong = read(json!("9223372036854775808")).unwrap_err().to_string();
-        assert_eq!(wrong, "\"9223372036854775808\" is not an integer in its range");
-        assert!(read(json!(7.5)).unwrap_err().to_string().contains("expected an integer, as a string"));
+        assert_eq!(
+            wrong,
+            "\"9223372036854775808\" is not an integer in its range"
+        );
+        assert!(
+            read(json!(7.5))
+                .unwrap_err()
+                .to_string()
+                .contains("expected an integer, as a string")
+        );
     }
 
     #[test]
     fn its_schema_is_one_of_strings() {
         let schema = crate::schema::of_output::<Vec<IntString<u64>>>().to_value();
-        assert_eq!(schema["items"], json!({"type": "string", "pattern": "^-?[0-9]+$"}));
+        assert_eq!(
+            schema["items"],
+            json!({"type": "string", "pattern": "^-?[0-9]+$"})
+        );
     }
 }

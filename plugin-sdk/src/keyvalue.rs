@@ -50,7 +50,9 @@ impl Bucket {
 
     /// Returns the value of a key as text. Bytes that are not UTF-8 become `U+FFFD`.
     pub fn get_text(&self, key: &str) -> Result<Option<String>, Error> {
-        Ok(self.get(key)?.map(|value| String::from_utf8_lossy(&value).into_owned()))
+        Ok(self
+            .get(key)?
+            .map(|value| String::from_utf8_lossy(&value).into_owned()))
     }
 
     /// Sets the value of a key.
@@ -98,11 +100,20 @@ mod tests {
         assert_eq!(bucket.get("x").unwrap(), None);
         bucket.set("x", "é").unwrap();
         bucket.set("y", [1, 2]).unwrap();
-        assert_eq!(open("a").unwrap().get_text("x").unwrap().as_deref(), Some("é"));
+        assert_eq!(
+            open("a").unwrap().get_text("x").unwrap().as_deref(),
+            Some("é")
+        );
         assert_eq!(bucket.get("y").unwrap(), Some(vec![1, 2]));
         bucket.delete("y").unwrap();
         assert!(bucket.exists("x").unwrap() && !bucket.exists("y").unwrap());
-        assert_eq!((bucket.increment("n", 2).unwrap(), bucket.increment("n", 2).unwrap()), (2, 4));
+        assert_eq!(
+            (
+                bucket.increment("n", 2).unwrap(),
+                bucket.increment("n", 2).unwrap()
+            ),
+            (2, 4)
+        );
         assert_eq!(bucket.keys().unwrap(), ["n", "x"]);
         assert!(open("b").unwrap().keys().unwrap().is_empty());
     }
@@ -112,6 +123,9 @@ mod tests {
         let bucket = open("c").unwrap();
         bucket.set("x", "many").unwrap();
         let error = bucket.increment("x", 1).unwrap_err();
-        assert_eq!(error.to_string(), "The state cannot be used: the value of x is no number.");
+        assert_eq!(
+            error.to_string(),
+            "The state cannot be used: the value of x is no number."
+        );
     }
 }

@@ -195,7 +195,9 @@ mod uri_template;
 mod view;
 
 pub use argument::Argument;
-pub use ask::{AskError, Elicited, Form, Question, Questions, Root, Roots, Sampled, Sampling, Visit};
+pub use ask::{
+    AskError, Elicited, Form, Question, Questions, Root, Roots, Sampled, Sampling, Visit,
+};
 pub use complete::{Complete, Completions, Given, IntoCompletions};
 pub use content::Content;
 pub use context::Context;

@@ -73,7 +73,10 @@ mod sink {
     use super::Level;
     use crate::recorder;
 
-    #[expect(clippy::print_stderr, reason = "native code with no recorder has nowhere else to say it")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "native code with no recorder has nowhere else to say it"
+    )]
     pub(super) fn log(level: Level, message: &str) {
         if !recorder::record_line(level, message) {
             eprintln!("{level:?}: {message}");

@@ -102,7 +102,11 @@ mod tests {
 
     fn named(names: [&'static str; 3]) -> [Entry; 3] {
         names.map(|name| {
-            Entry::Tool(ToolEntry { name, definition: || Definition::new("", ""), call: |_, _| Ok(Output::new()) })
+            Entry::Tool(ToolEntry {
+                name,
+                definition: || Definition::new("", ""),
+                call: |_, _| Ok(Output::new()),
+            })
         })
     }
 

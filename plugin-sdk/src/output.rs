@@ -75,7 +75,10 @@ impl<C: Into<Content>> From<C> for Output {
     fn from(content: C) -> Self {
         // `vec!` allocates for exactly one block. The first `push` would allocate for four, and
         // passing the blocks to the host would reallocate for one.
-        Self { content: vec![content.into()], ..Self::new() }
+        Self {
+            content: vec![content.into()],
+            ..Self::new()
+        }
     }
 }
 
@@ -140,7 +143,10 @@ impl IntoOutput for () {
 
 impl IntoOutput for Vec<Content> {
     fn into_output(self) -> Result<Output> {
-        Ok(Output { content: self, ..Output::new() })
+        Ok(Output {
+            content: self,
+            ..Output::new()
+        })
     }
 }
 
@@ -226,7 +232,9 @@ mod tests {
     #[test]
     fn a_pair_is_both() {
         type Pair = (Json<Sum>, Image);
-        let output = (Json(Sum { sum: 3 }), Image::png([1])).into_output().unwrap();
+        let output = (Json(Sum { sum: 3 }), Image::png([1]))
+            .into_output()
+            .unwrap();
         assert_eq!(output.json(), Some(json!({"sum": 3})));
         assert_eq!(output.contents(), [Content::image([1], "image/png")]);
         assert!(Pair::output_schema().is_some());

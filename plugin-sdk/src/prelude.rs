@@ -5,7 +5,8 @@
 
 pub use crate::log::{Level, alert, critical, debug, emergency, error, info, notice, warning};
 pub use crate::{
-    Argument, AskError, Audio, Completions, Content, Contents, Context, Elicited, Error, Form, Given, Image,
-    IntoOutput, Json, JsonSchema, Message, Messages, Output, Resource, ResourceLink, Result, Roots, Sampling, Visit,
-    WithContext, bail, completion, ensure, export, invalid, prompt, resource, schemars, tool,
+    Argument, AskError, Audio, Completions, Content, Contents, Context, Elicited, Error, Form,
+    Given, Image, IntoOutput, Json, JsonSchema, Message, Messages, Output, Resource, ResourceLink,
+    Result, Roots, Sampling, Visit, WithContext, bail, completion, ensure, export, invalid, prompt,
+    resource, schemars, tool,
 };

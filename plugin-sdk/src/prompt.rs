@@ -39,7 +39,12 @@ impl PromptDefinition {
     #[must_use]
     pub fn argument(mut self, name: &str, description: Option<&str>, required: bool) -> Self {
         let description = description.map(str::to_owned);
-        let argument = types::PromptArgument { name: name.to_owned(), title: None, description, required };
+        let argument = types::PromptArgument {
+            name: name.to_owned(),
+            title: None,
+            description,
+            required,
+        };
         self.0.arguments.push(argument);
         self
     }
@@ -78,7 +83,11 @@ impl PromptDefinition {
 
     /// Returns the name of each argument, and whether the argument is required.
     pub fn arguments(&self) -> Vec<(&str, bool)> {
-        self.0.arguments.iter().map(|argument| (argument.name.as_str(), argument.required)).collect()
+        self.0
+            .arguments
+            .iter()
+            .map(|argument| (argument.name.as_str(), argument.required))
+            .collect()
     }
 }
 
@@ -89,12 +98,18 @@ pub struct Message(pub(crate) types::PromptMessage);
 impl Message {
     /// Creates a message of the user.
     pub fn user(content: impl Into<Content>) -> Self {
-        Self(types::PromptMessage { role: types::Audience::User, content: content.into().0 })
+        Self(types::PromptMessage {
+            role: types::Audience::User,
+            content: content.into().0,
+        })
     }
 
     /// Creates a message of the model.
     pub fn assistant(content: impl Into<Content>) -> Self {
-        Self(types::PromptMessage { role: types::Audience::Assistant, content: content.into().0 })
+        Self(types::PromptMessage {
+            role: types::Audience::Assistant,
+            content: content.into().0,
+        })
     }
 
     /// Returns whether this is a message of the user.
@@ -166,7 +181,10 @@ impl Messages {
 
     /// Returns the text of all messages that have text, joined by line feeds.
     pub fn text(&self) -> String {
-        let texts = self.list.iter().filter_map(|message| message.0.content.text.as_deref());
+        let texts = self
+            .list
+            .iter()
+            .filter_map(|message| message.0.content.text.as_deref());
         texts.collect::<Vec<_>>().join("\n")
     }
 }
@@ -205,7 +223,10 @@ impl IntoMessages for Messages {
 
 impl IntoMessages for Vec<Message> {
     fn into_messages(self) -> Result<Messages> {
-        Ok(Messages { list: self, ..Messages::default() })
+        Ok(Messages {
+            list: self,
+            ..Messages::default()
+        })
     }
 }
 
@@ -241,7 +262,11 @@ pub struct PromptEntry {
 impl PromptEntry {
     /// Creates the entry of one prompt.
     pub const fn of<T: Prompt>() -> Self {
-        Self { name: T::NAME, definition: T::definition, get: T::get }
+        Self {
+            name: T::NAME,
+            definition: T::definition,
+            get: T::get,
+        }
     }
 }
 
@@ -254,7 +279,9 @@ mod tests {
         let messages = "hello".into_messages().unwrap();
         assert_eq!(messages.text(), "hello");
         assert!(messages.messages()[0].is_of_user());
-        let messages = vec![Message::user("a"), Message::assistant("b")].into_messages().unwrap();
+        let messages = vec![Message::user("a"), Message::assistant("b")]
+            .into_messages()
+            .unwrap();
         assert_eq!(messages.text(), "a\nb");
         assert!(!messages.messages()[1].is_of_user());
         assert_eq!(messages.messages()[1].content().as_text(), Some("b"));
@@ -274,7 +301,10 @@ mod tests {
             .argument("b", Some("B."), true)
             .argument("c", None, false)
             .meta("example.com/a", 1);
-        assert_eq!((definition.name(), definition.description()), ("a", "Asks a."));
+        assert_eq!(
+            (definition.name(), definition.description()),
+            ("a", "Asks a.")
+        );
         assert_eq!(definition.arguments(), [("b", true), ("c", false)]);
         assert_eq!(definition.0.meta.as_deref(), Some(r#"{"example.com/a":1}"#));
     }

@@ -16,7 +16,11 @@ pub trait Readable {
 
     /// Reads the resource `uri`, whose variables have these values. Returns `None` if there is no
     /// such resource.
-    fn read(uri: &str, values: &[(String, String)], context: &Context) -> Result<Option<Vec<Contents>>>;
+    fn read(
+        uri: &str,
+        values: &[(String, String)],
+        context: &Context,
+    ) -> Result<Option<Vec<Contents>>>;
 }
 
 /// The definition of a resource, or of the resources of a template, which clients list.
@@ -168,7 +172,13 @@ impl Contents {
     }
 
     fn of(text: Option<String>, data: Option<Vec<u8>>) -> Self {
-        Self(types::ResourceContents { uri: String::new(), mime_type: None, text, data, meta: None })
+        Self(types::ResourceContents {
+            uri: String::new(),
+            mime_type: None,
+            text,
+            data,
+            meta: None,
+        })
     }
 
     /// Sets the MIME type. The default is the MIME type of the resource's definition.
@@ -258,7 +268,9 @@ impl IntoContents for Vec<u8> {
 
 impl<T: Serialize> IntoContents for Json<T> {
     fn into_contents(self) -> Result<Option<Vec<Contents>>> {
-        Contents::text(serde_json::to_string(&self.0)?).mime_type("application/json").into_contents()
+        Contents::text(serde_json::to_string(&self.0)?)
+            .mime_type("application/json")
+            .into_contents()
     }
 }
 
@@ -287,7 +299,11 @@ pub struct ResourceEntry {
 impl ResourceEntry {
     /// Creates the entry of one resource, or of one template.
     pub const fn of<T: Readable>() -> Self {
-        Self { uri: T::URI, definition: T::definition, read: T::read }
+        Self {
+            uri: T::URI,
+            definition: T::definition,
+            read: T::read,
+        }
     }
 
     pub(crate) fn is_template(&self) -> bool {
@@ -298,7 +314,9 @@ impl ResourceEntry {
     pub(crate) fn read(&self, uri: &str, context: &Context) -> Option<Result<Vec<Contents>>> {
         let values = uri_template::match_uri(self.uri, uri)?;
         let contents = (self.read)(uri, &values, context).map(Option::unwrap_or_default);
-        Some(contents.map(|contents| fill_defaults(contents, uri, (self.definition)().0.mime_type.as_deref())))
+        Some(contents.map(|contents| {
+            fill_defaults(contents, uri, (self.definition)().0.mime_type.as_deref())
+        }))
     }
 }
 
@@ -325,10 +343,17 @@ mod tests {
         const URI: &'static str = "notes://{id}";
 
         fn definition() -> ResourceDefinition {
-            ResourceDefinition::new(Self::URI, "note", "A note.").mime_type("text/plain").title("Note").for_user()
+            ResourceDefinition::new(Self::URI, "note", "A note.")
+                .mime_type("text/plain")
+                .title("Note")
+                .for_user()
         }
 
-        fn read(uri: &str, values: &[(String, String)], _: &Context) -> Result<Option<Vec<Contents>>> {
+        fn read(
+            uri: &str,
+            values: &[(String, String)],
+            _: &Context,
+        ) -> Result<Option<Vec<Contents>>> {
             match values[0].1.as_str() {
                 "0" => Ok(None),
                 "1" => Json(uri).into_contents(),
@@ -338,7 +363,9 @@ mod tests {
     }
 
     fn read(uri: &str) -> Option<Vec<Contents>> {
-        ResourceEntry::of::<Note>().read(uri, &Context::test()).map(Result::unwrap)
+        ResourceEntry::of::<Note>()
+            .read(uri, &Context::test())
+            .map(Result::unwrap)
     }
 
     #[test]
@@ -346,7 +373,10 @@ mod tests {
         let contents = read("notes://a%20b").unwrap();
         assert_eq!(contents[0].as_text(), Some("a b"));
         assert_eq!(
-            (contents[0].0.uri.as_str(), contents[0].0.mime_type.as_deref()),
+            (
+                contents[0].0.uri.as_str(),
+                contents[0].0.mime_type.as_deref()
+            ),
             ("notes://a%20b", Some("text/plain"))
         );
         let json = read("notes://1").unwrap();
@@ -363,7 +393,13 @@ mod tests {
     fn a_template_has_what_its_resources_have() {
         assert!(ResourceEntry::of::<Note>().is_template());
         let template = Note::definition().into_template();
-        assert_eq!((template.uri_template.as_str(), template.name.as_str()), (Note::URI, "note"));
-        assert_eq!((template.title.as_deref(), template.audience.len()), (Some("Note"), 1));
+        assert_eq!(
+            (template.uri_template.as_str(), template.name.as_str()),
+            (Note::URI, "note")
+        );
+        assert_eq!(
+            (template.title.as_deref(), template.audience.len()),
+            (Some("Note"), 1)
+        );
     }
 }

@@ -58,12 +58,18 @@ pub struct Resource(EmbeddedResourceFields);
 impl Resource {
     /// Creates a resource with text.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        Self(EmbeddedResourceFields::new(uri, ResourceBody::Text(text.into())))
+        Self(EmbeddedResourceFields::new(
+            uri,
+            ResourceBody::Text(text.into()),
+        ))
     }
 
     /// Creates a resource with bytes.
     pub fn bytes(uri: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
-        Self(EmbeddedResourceFields::new(uri, ResourceBody::Bytes(bytes.into())))
+        Self(EmbeddedResourceFields::new(
+            uri,
+            ResourceBody::Bytes(bytes.into()),
+        ))
     }
 
     /// Sets the MIME type.

@@ -11,7 +11,10 @@ pub use schemars::Schema;
 pub(crate) fn of_input<T: JsonSchema>() -> Schema {
     let mut schema = generate_root_schema::<T>(settings().for_deserialize());
     // MCP requires `type` even if it is implied, for example by the variants of an enum.
-    schema.ensure_object().entry("type").or_insert_with(|| "object".into());
+    schema
+        .ensure_object()
+        .entry("type")
+        .or_insert_with(|| "object".into());
     schema
 }
 
@@ -19,7 +22,10 @@ pub(crate) fn of_input<T: JsonSchema>() -> Schema {
 pub(crate) fn of_output<T: JsonSchema>() -> Schema {
     let exact = RecursiveTransform(add_integer_bounds);
     generate_root_schema::<T>(
-        bare_settings().with_transform(exact).with_transform(RestrictFormats::default()).for_serialize(),
+        bare_settings()
+            .with_transform(exact)
+            .with_transform(RestrictFormats::default())
+            .for_serialize(),
     )
 }
 
@@ -39,17 +45,23 @@ pub(crate) fn of_form<T: JsonSchema>() -> Value {
 /// Simplifies the schema of a form's field. A form has no `null`, so an optional field is one that
 /// is not required. The descriptions of choices become their titles.
 fn simplify_form_field(schema: &mut Value) {
-    if let Some(one) = schema.get("anyOf").and_then(Value::as_array).and_then(|any| match any.as_slice() {
-        [one, null] if null.get("type") == Some(&json!("null")) => Some(one.clone()),
-        _ => None,
-    }) {
+    if let Some(one) = schema
+        .get("anyOf")
+        .and_then(Value::as_array)
+        .and_then(|any| match any.as_slice() {
+            [one, null] if null.get("type") == Some(&json!("null")) => Some(one.clone()),
+            _ => None,
+        })
+    {
         let description = schema.get("description").cloned();
         *schema = one;
         if let (Some(members), Some(description)) = (schema.as_object_mut(), description) {
             members.insert("description".into(), description);
         }
     }
-    let Some(members) = schema.as_object_mut() else { return };
+    let Some(members) = schema.as_object_mut() else {
+        return;
+    };
     members.retain(|key, value| key != "default" || !value.is_null());
     if let Some(Value::Array(types)) = members.get_mut("type") {
         types.retain(|name| name != "null");
@@ -64,7 +76,9 @@ fn simplify_form_field(schema: &mut Value) {
     if let Some(Value::Array(choices)) = members.get_mut("oneOf") {
         for choice in choices {
             if let Some(choice) = choice.as_object_mut() {
-                let title = choice.remove("description").or_else(|| choice.get("const").cloned());
+                let title = choice
+                    .remove("description")
+                    .or_else(|| choice.get("const").cloned());
                 choice.retain(|key, _| key == "const");
                 choice.extend(title.map(|title| ("title".to_owned(), title)));
             }
@@ -214,7 +228,10 @@ mod tests {
 
     #[test]
     fn a_recursive_type_has_a_finite_schema() {
-        assert_eq!(of_input::<Tree>().pointer("/properties/children/items"), Some(&json!({"$ref": "#"})));
+        assert_eq!(
+            of_input::<Tree>().pointer("/properties/children/items"),
+            Some(&json!({"$ref": "#"}))
+        );
     }
 
     #[test]

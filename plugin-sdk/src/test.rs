@@ -75,7 +75,10 @@ pub fn prompt<'a, T: Prompt>(
     arguments: impl IntoIterator<Item = (&'a str, &'a str)>,
     context: &Context,
 ) -> Result<Messages> {
-    let arguments: Vec<_> = arguments.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let arguments: Vec<_> = arguments
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
     T::get(&arguments, context)
 }
 
@@ -97,7 +100,12 @@ pub fn prompt<'a, T: Prompt>(
 /// ```
 pub fn read<T: Readable>(uri: &str, context: &Context) -> Result<Vec<Contents>> {
     let read = ResourceEntry::of::<T>().read(uri, context);
-    read.unwrap_or_else(|| Err(Error::msg(format_args!("`{uri}` does not fit `{}`", T::URI))))
+    read.unwrap_or_else(|| {
+        Err(Error::msg(format_args!(
+            "`{uri}` does not fit `{}`",
+            T::URI
+        )))
+    })
 }
 
 /// Completes an argument. The type parameter is the name of the function. `given` contains the
@@ -125,7 +133,10 @@ pub fn complete<'a, T: Complete>(
     given: impl IntoIterator<Item = (&'a str, &'a str)>,
     context: &Context,
 ) -> Result<Completions> {
-    let given = given.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let given = given
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
     T::complete(typed, &Given(given), context)
 }
 

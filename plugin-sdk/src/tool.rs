@@ -8,7 +8,10 @@ use serde_json::Value;
 
 /// A tool. `#[tool]` implements it for an empty type with the name of the function, so that
 /// [`test::call`](crate::test::call) can name the function.
-#[diagnostic::on_unimplemented(message = "this is not a tool", label = "there is no `#[tool]` above this function")]
+#[diagnostic::on_unimplemented(
+    message = "this is not a tool",
+    label = "there is no `#[tool]` above this function"
+)]
 pub trait Tool {
     /// The name that clients call.
     const NAME: &'static str;
@@ -184,7 +187,11 @@ pub struct ToolEntry {
 impl ToolEntry {
     /// Creates the entry of one tool.
     pub const fn of<T: Tool>() -> Self {
-        Self { name: T::NAME, definition: T::definition, call: T::call }
+        Self {
+            name: T::NAME,
+            definition: T::definition,
+            call: T::call,
+        }
     }
 }
 
@@ -245,7 +252,10 @@ mod tests {
     fn a_mistake_is_reported_with_its_path() {
         let error = arguments::<Args>(r#"{"sizes": [1, 256], "text": "a"}"#).unwrap_err();
         assert!(error.is_invalid_arguments());
-        assert_eq!(error.message(), "`sizes[1]`: invalid value: integer `256`, expected u8");
+        assert_eq!(
+            error.message(),
+            "`sizes[1]`: invalid value: integer `256`, expected u8"
+        );
     }
 
     #[test]
@@ -278,9 +288,15 @@ mod tests {
         assert_eq!(definition.output_schema(), Some(json!({"type": "null"})));
         assert_eq!(definition.0.icons[0].src, "data:,");
         let icon = &definition.0.icons[1];
-        assert_eq!((icon.mime_type.as_deref(), icon.sizes.join(" ")), (Some("image/png"), "48x48 any".to_owned()));
+        assert_eq!(
+            (icon.mime_type.as_deref(), icon.sizes.join(" ")),
+            (Some("image/png"), "48x48 any".to_owned())
+        );
         assert_eq!(icon.theme, Some(types::Theme::Dark));
-        assert_eq!(definition.0.meta.as_deref(), Some(r#"{"example.com/a":1,"example.com/b":["b"]}"#));
+        assert_eq!(
+            definition.0.meta.as_deref(),
+            Some(r#"{"example.com/a":1,"example.com/b":["b"]}"#)
+        );
         let annotations = definition.0.annotations.unwrap();
         assert_eq!(annotations.read_only, Some(true));
         assert_eq!(annotations.open_world, Some(false));
@@ -290,7 +306,10 @@ mod tests {
     #[test]
     fn a_tool_without_arguments_takes_none() {
         let definition = Definition::new("a", "Does a.");
-        assert_eq!(definition.input_schema(), json!({"type": "object", "additionalProperties": false}));
+        assert_eq!(
+            definition.input_schema(),
+            json!({"type": "object", "additionalProperties": false})
+        );
         assert_eq!(definition.0.annotations, None);
     }
 }

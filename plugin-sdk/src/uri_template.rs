@@ -24,7 +24,14 @@ pub(crate) fn match_uri(template: &str, uri: &str) -> Option<Vec<(String, String
     // The values are in reverse order, from the last variable to the first.
     values.reverse();
     let read = |(name, value, reserved): (&str, &str, bool)| {
-        Some((name.to_owned(), if reserved { value.to_owned() } else { percent_decode(value)? }))
+        Some((
+            name.to_owned(),
+            if reserved {
+                value.to_owned()
+            } else {
+                percent_decode(value)?
+            },
+        ))
     };
     values.into_iter().map(read).collect()
 }
@@ -37,7 +44,10 @@ fn parse_template(mut template: &str) -> Option<Vec<TemplateSegment<'_>>> {
         let reserved = name.strip_prefix('+');
         parts.extend([
             TemplateSegment::Text(text),
-            TemplateSegment::Variable { name: reserved.unwrap_or(name), reserved: reserved.is_some() },
+            TemplateSegment::Variable {
+                name: reserved.unwrap_or(name),
+                reserved: reserved.is_some(),
+            },
         ]);
         template = rest;
     }
@@ -45,22 +55,30 @@ fn parse_template(mut template: &str) -> Option<Vec<TemplateSegment<'_>>> {
     Some(parts)
 }
 
-/// Returns the values of the variables in `parse_template`, last first. `failed` contains the failed
-/// attempts, each as the number of remaining parts and of remaining bytes, so that none is
+/// Returns the values of the variables in `parse_template`, last first. `failed` contains the
+/// failed attempts, each as the number of remaining parts and of remaining bytes, so that none is
 /// repeated.
 fn match_parts<'a>(
     parts: &[TemplateSegment<'a>],
     uri: &'a str,
     failed: &mut HashSet<(usize, usize)>,
 ) -> Option<Vec<(&'a str, &'a str, bool)>> {
-    let Some((part, rest)) = parts.split_first() else { return uri.is_empty().then(Vec::new) };
+    let Some((part, rest)) = parts.split_first() else {
+        return uri.is_empty().then(Vec::new);
+    };
     if failed.contains(&(parts.len(), uri.len())) {
         return None;
     }
     let found = match *part {
-        TemplateSegment::Text(text) => uri.strip_prefix(text).and_then(|uri| match_parts(rest, uri, failed)),
+        TemplateSegment::Text(text) => uri
+            .strip_prefix(text)
+            .and_then(|uri| match_parts(rest, uri, failed)),
         TemplateSegment::Variable { name, reserved } => {
-            let most = if reserved { uri.len() } else { uri.find(['/', '?', '#']).unwrap_or(uri.len()) };
+            let most = if reserved {
+                uri.len()
+            } else {
+                uri.find(['/', '?', '#']).unwrap_or(uri.len())
+            };
             let mut ends = (1..=most).filter(|end| uri.is_char_boundary(*end));
             ends.find_map(|end| {
                 let (value, uri) = uri.split_at_checked(end)?;
@@ -84,8 +102,11 @@ fn percent_decode(text: &str) -> Option<String> {
     while let Some(byte) = rest.next() {
         bytes.push(match byte {
             b'%' => {
-                let digit =
-                    |byte: Option<u8>| char::from(byte?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+                let digit = |byte: Option<u8>| {
+                    char::from(byte?)
+                        .to_digit(16)
+                        .and_then(|digit| u8::try_from(digit).ok())
+                };
                 let (high, low) = (digit(rest.next())?, digit(rest.next())?);
                 high << 4 | low
             }
@@ -101,7 +122,13 @@ mod tests {
 
     fn found(template: &str, uri: &str) -> Option<String> {
         let values = match_uri(template, uri)?;
-        Some(values.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "))
+        Some(
+            values
+                .into_iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect::<Vec<_>>()
+                .join(" "),
+        )
     }
 
     #[test]
@@ -116,7 +143,11 @@ mod tests {
             ("notes://{id}", "notes://a%20b", Some("id=a b")),
             ("notes://{id}", "notes://a%2", None),
             ("notes://{id}", "notes://a%ff", None),
-            ("test://template/{id}/data", "test://template/123/data", Some("id=123")),
+            (
+                "test://template/{id}/data",
+                "test://template/123/data",
+                Some("id=123"),
+            ),
             ("test://template/{id}/data", "test://template//data", None),
             ("a:{x}-{y}", "a:1-2-3", Some("x=1 y=2-3")),
             ("a:{x}{y}", "a:12", Some("x=1 y=2")),
@@ -128,7 +159,11 @@ mod tests {
             ("a:{x", "a:1", None),
         ];
         for (template, uri, expected) in cases {
-            assert_eq!(found(template, uri).as_deref(), expected, "{template} {uri}");
+            assert_eq!(
+                found(template, uri).as_deref(),
+                expected,
+                "{template} {uri}"
+            );
         }
     }
 }

@@ -99,21 +99,31 @@ impl View {
     /// client decides.
     #[must_use]
     pub fn border(mut self, yes: bool) -> Self {
-        self.other_members.insert("prefersBorder".to_owned(), yes.into());
+        self.other_members
+            .insert("prefersBorder".to_owned(), yes.into());
         self
     }
 
     /// Requests a separate origin for the view, under a name in the form that the client defines.
     #[must_use]
     pub fn domain(mut self, name: impl Into<String>) -> Self {
-        self.other_members.insert("domain".to_owned(), name.into().into());
+        self.other_members
+            .insert("domain".to_owned(), name.into().into());
         self
     }
 
-    fn add_origins<O: Into<String>>(mut self, key: &str, origins: impl IntoIterator<Item = O>) -> Self {
+    fn add_origins<O: Into<String>>(
+        mut self,
+        key: &str,
+        origins: impl IntoIterator<Item = O>,
+    ) -> Self {
         let list = self.csp.entry(key).or_insert_with(|| json!([]));
         if let Value::Array(list) = list {
-            list.extend(origins.into_iter().map(|origin| Value::String(origin.into())));
+            list.extend(
+                origins
+                    .into_iter()
+                    .map(|origin| Value::String(origin.into())),
+            );
         }
         self
     }
@@ -125,7 +135,11 @@ impl View {
 
     /// Returns the member `ui` of a resource's `_meta`.
     pub(crate) fn into_value(self) -> Value {
-        let Self { csp, permissions, other_members: rest } = self;
+        let Self {
+            csp,
+            permissions,
+            other_members: rest,
+        } = self;
         let mut ui = Map::new();
         for (key, members) in [("csp", csp), ("permissions", permissions)] {
             if !members.is_empty() {
@@ -177,12 +191,18 @@ mod tests {
             }})
         );
         assert_eq!(View::new().into_value(), json!({}));
-        assert_eq!(ResourceDefinition::new("notes://a", "b", "B.").0.mime_type, None);
+        assert_eq!(
+            ResourceDefinition::new("notes://a", "b", "B.").0.mime_type,
+            None
+        );
     }
 
     #[test]
     fn a_tool_names_its_view_and_who_calls_it() {
         let definition = Definition::new("a", "A.").view("ui://a/b").app_only();
-        assert_eq!(meta(definition.0.meta.as_ref()), json!({"ui": {"resourceUri": "ui://a/b", "visibility": ["app"]}}));
+        assert_eq!(
+            meta(definition.0.meta.as_ref()),
+            json!({"ui": {"resourceUri": "ui://a/b", "visibility": ["app"]}})
+        );
     }
 }

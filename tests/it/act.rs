@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, own_server, result_text};
+use crate::support::{
+    Folder, StdioServer, ToolbayCommand, error_kind_and_text, own_server, result_text,
+};
 
 /// The guest for 0.1, and the one for 0.2.
 const BOTH: [&str; 2] = ["act1", "act"];
@@ -19,9 +21,14 @@ fn serving(name: &str, grant: &str) -> StdioServer {
 fn changed(from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let mut component = own_server("act");
-    let at =
-        component.windows(from.len()).position(|window| window == from.as_bytes()).expect("the guest has the text");
-    component.get_mut(at..at + to.len()).unwrap().copy_from_slice(to.as_bytes());
+    let at = component
+        .windows(from.len())
+        .position(|window| window == from.as_bytes())
+        .expect("the guest has the text");
+    component
+        .get_mut(at..at + to.len())
+        .unwrap()
+        .copy_from_slice(to.as_bytes());
     component
 }
 
@@ -32,20 +39,30 @@ fn what_both_versions_list_are_tools() {
         let tools = server.tools();
         assert_eq!(tools.len(), 16, "{name}");
         let greet = tools.iter().find(|tool| tool["name"] == "greet").unwrap();
-        assert_eq!(greet["description"], "Greets somebody.\n\nUse it when somebody comes in.");
+        assert_eq!(
+            greet["description"],
+            "Greets somebody.\n\nUse it when somebody comes in."
+        );
         assert_eq!(greet["inputSchema"]["required"], json!(["name"]));
-        assert_eq!(greet["annotations"], json!({"readOnlyHint": true, "idempotentHint": true}));
+        assert_eq!(
+            greet["annotations"],
+            json!({"readOnlyHint": true, "idempotentHint": true})
+        );
         assert_eq!(greet.get("outputSchema"), None);
         assert_eq!(server.text("greet", json!({"name": "Zoë"})), "Hello, Zoë!");
         let (kind, said) = server.failure("greet", json!({"name": 1}));
-        assert_eq!(kind, "invalid-arguments", "the schema is checked before the guest is entered: {said}");
+        assert_eq!(
+            kind, "invalid-arguments",
+            "the schema is checked before the guest is entered: {said}"
+        );
     }
 }
 
 #[test]
 fn arguments_are_deterministic_cbor() {
     let mut server = serving("act", "");
-    let arguments = json!({"zz": [1, -1, 1.5, null], "a": {"$bytes": "AQI="}, "b": {"long": "é", "$$x": true}});
+    let arguments =
+        json!({"zz": [1, -1, 1.5, null], "a": {"$bytes": "AQI="}, "b": {"long": "é", "$$x": true}});
     assert_eq!(
         server.text("arguments", arguments),
         "a361614201026162a2622478f5646c6f6e6762c3a9627a7a840120f93e00f6",
@@ -64,14 +81,23 @@ fn parts_become_blocks_by_their_media_types() {
         let structured = server.call("structured", json!({"n": 7}));
         let expected = json!({"bytes": {"$bytes": "AQIDBA=="}, "given": {"n": 7}});
         assert_eq!(structured["structuredContent"], expected);
-        assert_eq!(serde_json::from_str::<Value>(&result_text(&structured)).unwrap(), expected);
+        assert_eq!(
+            serde_json::from_str::<Value>(&result_text(&structured)).unwrap(),
+            expected
+        );
         let object = server.call("json", json!({}));
         assert_eq!(object["structuredContent"], json!({"a": [1, null]}));
         let image = server.call("image", json!({}));
-        assert_eq!(image["content"], json!([{"type": "image", "data": "iVA=", "mimeType": "image/png"}]));
+        assert_eq!(
+            image["content"],
+            json!([{"type": "image", "data": "iVA=", "mimeType": "image/png"}])
+        );
         let opaque = server.call("opaque", json!({}));
         let resource = json!({"uri": "act:content/0", "blob": "/wA="});
-        assert_eq!(opaque["content"], json!([{"type": "resource", "resource": resource}]));
+        assert_eq!(
+            opaque["content"],
+            json!([{"type": "resource", "resource": resource}])
+        );
         let mixed = server.call("mixed", json!({}));
         assert_eq!(
             mixed["content"],
@@ -92,11 +118,18 @@ fn a_stream_is_read_to_its_end_and_tells_of_progress() {
         let mut server = serving(name, "");
         let id = server.start_call_with_progress("stream", json!({}));
         let result = server.finish_call(id);
-        let parts: Vec<&str> =
-            result["content"].as_array().unwrap().iter().map(|block| block["text"].as_str().unwrap()).collect();
+        let parts: Vec<&str> = result["content"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|block| block["text"].as_str().unwrap())
+            .collect();
         assert_eq!(parts, ["part 1", "part 2", "part 3"]);
         let reports = server.take_notifications("notifications/progress");
-        let steps: Vec<f64> = reports.iter().map(|report| report["progress"].as_f64().unwrap()).collect();
+        let steps: Vec<f64> = reports
+            .iter()
+            .map(|report| report["progress"].as_f64().unwrap())
+            .collect();
         assert_eq!(steps, [1.0, 2.0, 3.0], "{reports:?}");
         assert_eq!(reports[0]["total"], 3.0);
     }
@@ -107,26 +140,53 @@ fn an_error_ends_a_result_and_says_what_it_is() {
     for name in BOTH {
         let mut server = serving(name, "[limits]\ntimeout = \"1h\"");
         let mut fail = |kind: &str| server.failure("fail", json!({"kind": kind}));
-        assert_eq!(fail("std:not-found"), ("none".into(), "half\nIt is not there. (std:not-found)".into()));
-        assert_eq!(fail("acme:own"), ("none".into(), "half\nIt is not there. (acme:own)".into()));
+        assert_eq!(
+            fail("std:not-found"),
+            (
+                "none".into(),
+                "half\nIt is not there. (std:not-found)".into()
+            )
+        );
+        assert_eq!(
+            fail("acme:own"),
+            ("none".into(), "half\nIt is not there. (acme:own)".into())
+        );
         let (kind, said) = fail("std:invalid-args");
         assert_eq!(kind, "invalid-arguments");
         assert!(said.contains("It is not there."), "{said}");
         let (_, said) = fail("std:session-not-found");
-        assert!(said.contains("the server opens no sessions of act:sessions"), "{said}");
+        assert!(
+            said.contains("the server opens no sessions of act:sessions"),
+            "{said}"
+        );
     }
 }
 
 #[test]
 fn results_that_cannot_be_read_and_streams_without_an_end_are_failures() {
     for name in BOTH {
-        let mut server = serving(name, "[limits]\ntimeout = \"3s\"\ntransfer = \"4MiB\"\noversize = \"error\"");
+        let mut server = serving(
+            name,
+            "[limits]\ntimeout = \"3s\"\ntransfer = \"4MiB\"\noversize = \"error\"",
+        );
         let cases = [
-            ("malformed", "invalid-output", "content[0] is \"application/cbor\" and ends in the middle of an item"),
-            ("deep", "invalid-output", "is nested more than 64 levels deep"),
+            (
+                "malformed",
+                "invalid-output",
+                "content[0] is \"application/cbor\" and ends in the middle of an item",
+            ),
+            (
+                "deep",
+                "invalid-output",
+                "is nested more than 64 levels deep",
+            ),
             ("wide", "output", "limits.output"),
             ("endless", "output", "limits.transfer"),
-            ("unfinished", "trap", "it ended without closing the stream of its result"),
+            (
+                "unfinished",
+                "trap",
+                "it ended without closing the stream of its result",
+            ),
             ("trap-late", "trap", ""),
             ("silent", "deadline", "limits.timeout"),
         ];
@@ -142,7 +202,10 @@ fn results_that_cannot_be_read_and_streams_without_an_end_are_failures() {
 
 #[test]
 fn an_endless_stream_ends_with_the_time_or_the_memory_of_its_call_too() {
-    for (limits, kind) in [("memory = \"8MiB\"\ntransfer = \"128MiB\"", "memory"), ("fuel = 20000000", "fuel")] {
+    for (limits, kind) in [
+        ("memory = \"8MiB\"\ntransfer = \"128MiB\"", "memory"),
+        ("fuel = 20000000", "fuel"),
+    ] {
         let mut server = serving("act", &format!("[limits]\n{limits}"));
         let (found, said) = server.failure("endless", json!({}));
         assert_eq!(found, kind, "{said}");
@@ -166,16 +229,23 @@ fn a_cancelled_stream_frees_its_place() {
 fn check_says_what_it_is_what_is_left_out_and_what_cannot_be_used() {
     for (name, version) in [("act1", "0.1.0"), ("act", "0.2.0")] {
         let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
-        let checked = ToolbayCommand::new(&folder).args(["check", &format!("plugins/{name}.wasm")]).run();
+        let checked = ToolbayCommand::new(&folder)
+            .args(["check", &format!("plugins/{name}.wasm")])
+            .run();
         let form = format!("it exports act:tools/tool-provider@{version}, which lists its tools");
-        let remark = "part of its metadata is not used: std:destructive ends in the middle of an item";
+        let remark =
+            "part of its metadata is not used: std:destructive ends in the middle of an item";
         let time = "it may take 1h (std:timeout-ms), and limits.timeout decides how long it can";
         let types = "uses types of other interfaces (always allowed)";
         for part in [form.as_str(), remark, time, types] {
             assert!(checked.stdout.contains(part), "{part}: {checked}");
         }
         let sessions = "it also exports act:sessions/session-provider@0.2.0, which is not offered: its tools are";
-        assert_eq!(checked.stdout.contains(sessions), name == "act", "{checked}");
+        assert_eq!(
+            checked.stdout.contains(sessions),
+            name == "act",
+            "{checked}"
+        );
     }
 }
 
@@ -190,7 +260,9 @@ fn a_list_that_fails_and_a_schema_that_is_not_json_are_refused() {
         ),
     );
     let server = StdioServer::start(&folder);
-    server.log.wait_for("its list-tools failed: the catalogue cannot be reached (acme:offline)");
+    server
+        .log
+        .wait_for("its list-tools failed: the catalogue cannot be reached (acme:offline)");
     server.log.wait_for("its input schema is invalid: not JSON");
 }
 
@@ -199,5 +271,8 @@ fn a_failure_is_one_for_clients_of_every_revision() {
     let mut server = serving("act", "");
     let result = server.call("fail", json!({"kind": "std:internal"}));
     assert_eq!(result["isError"], true);
-    assert_eq!(error_kind_and_text(&result).1, "half\nIt is not there. (std:internal)");
+    assert_eq!(
+        error_kind_and_text(&result).1,
+        "half\nIt is not there. (std:internal)"
+    );
 }

@@ -1,5 +1,5 @@
-//! A person's yes before a call (`require_approval`): who is asked in every revision, what a yes counts for, and what
-//! attackers try.
+//! A person's yes before a call (`require_approval`): who is asked in every revision, what a yes
+//! counts for, and what attackers try.
 
 mod attacks;
 mod operator;
@@ -8,7 +8,9 @@ mod scope;
 use serde_json::{Value, json};
 use toolbay_testkit::message;
 
-use crate::support::{Folder, HttpServer, HttpSession, MODERN, StdioServer, asker, error_kind_and_text};
+use crate::support::{
+    Folder, HttpServer, HttpSession, MODERN, StdioServer, asker, error_kind_and_text,
+};
 
 /// The key of the host's question.
 const KEY: &str = "dev.toolbay/approval";
@@ -43,16 +45,22 @@ fn yes() -> Value {
 
 /// What the steps said.
 fn said(result: &Value) -> Vec<String> {
-    let said = result["structuredContent"]["said"].as_array().unwrap_or_else(|| panic!("{result}"));
-    said.iter().map(|one| one.as_str().unwrap().to_owned()).collect()
+    let said = result["structuredContent"]["said"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{result}"));
+    said.iter()
+        .map(|one| one.as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// A session on standard input and output.
 fn session(folder: &Folder, revision: &str, capabilities: &Value) -> StdioServer {
     let mut server = StdioServer::spawn(folder);
     let client = json!({"name": "test", "version": "1"});
-    server
-        .result("initialize", json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client}));
+    server.result(
+        "initialize",
+        json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client}),
+    );
     server.notify("notifications/initialized", json!({}));
     server.wait_for_tool("ask");
     server
@@ -64,18 +72,30 @@ fn over_http(folder: &Folder, config: &str) -> HttpServer {
 }
 
 /// A request without a session, of a client with these capabilities.
-fn stateless(server: &HttpServer, params: &Value, capabilities: &Value, headers: &[(&str, &str)]) -> Value {
+fn stateless(
+    server: &HttpServer,
+    params: &Value,
+    capabilities: &Value,
+    headers: &[(&str, &str)],
+) -> Value {
     let mut params = params.clone();
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
-    server.post_stateless("tools/call", params, headers).response_message()
+    server
+        .post_stateless("tools/call", params, headers)
+        .response_message()
 }
 
 /// The host's question in a result, and the same request with this answer to it.
 fn answered(call: &Value, result: &Value, answer: Option<Value>) -> Value {
-    let asked = result["inputRequests"].as_object().unwrap_or_else(|| panic!("{result}"));
+    let asked = result["inputRequests"]
+        .as_object()
+        .unwrap_or_else(|| panic!("{result}"));
     assert_eq!(asked.keys().collect::<Vec<_>>(), [KEY], "{result}");
     assert_eq!(asked[KEY]["method"], "elicitation/create");
-    assert!(result["_meta"].get("dev.toolbay/usage").is_none(), "no guest was entered: {result}");
+    assert!(
+        result["_meta"].get("dev.toolbay/usage").is_none(),
+        "no guest was entered: {result}"
+    );
     let mut params = call.clone();
     params["requestState"] = result["requestState"].clone();
     if let Some(answer) = answer {
@@ -84,7 +104,8 @@ fn answered(call: &Value, result: &Value, answer: Option<Value>) -> Value {
     params
 }
 
-/// Answers what is asked in a session on standard input and output; returns the response and what was asked.
+/// Answers what is asked in a session on standard input and output; returns the response and what
+/// was asked.
 fn conversation(
     server: &mut StdioServer,
     params: Value,
@@ -107,7 +128,11 @@ fn conversation(
 }
 
 /// The same over HTTP, where the answer is a request of its own.
-fn conversation_over_http(session: &HttpSession<'_>, params: Value, answer: &Value) -> (Value, Vec<Value>) {
+fn conversation_over_http(
+    session: &HttpSession<'_>,
+    params: Value,
+    answer: &Value,
+) -> (Value, Vec<Value>) {
     let mut stream = session.request("tools/call", params);
     if !stream.is_stream() {
         return (stream.response_message(), Vec::new());
@@ -125,14 +150,24 @@ fn conversation_over_http(session: &HttpSession<'_>, params: Value, answer: &Val
     }
 }
 
-/// Every answer, and the error kind and a part of the text of what comes of it; without a kind, the call is made.
+/// Every answer, and the error kind and a part of the text of what comes of it; without a kind, the
+/// call is made.
 fn answers() -> [(Value, Option<&'static str>); 5] {
     [
         (json!({"result": yes()}), None),
-        (json!({"result": {"action": "accept", "content": {"approve": false}}}), Some("said no")),
+        (
+            json!({"result": {"action": "accept", "content": {"approve": false}}}),
+            Some("said no"),
+        ),
         (json!({"result": {"action": "decline"}}), Some("said no")),
-        (json!({"result": {"action": "cancel"}}), Some("without an answer")),
-        (json!({"error": {"code": -1, "message": "no"}}), Some("said no")),
+        (
+            json!({"result": {"action": "cancel"}}),
+            Some("without an answer"),
+        ),
+        (
+            json!({"error": {"code": -1, "message": "no"}}),
+            Some("said no"),
+        ),
     ]
 }
 
@@ -142,13 +177,24 @@ fn judge(response: &Value, refused: Option<&str>, made: &mut u32) {
     let Some(words) = refused else {
         *made += 1;
         assert!(result["isError"].is_null(), "{response}");
-        assert!(message::result_text(result).contains(&format!("\"{made}\"")), "it was made once: {result}");
+        assert!(
+            message::result_text(result).contains(&format!("\"{made}\"")),
+            "it was made once: {result}"
+        );
         return;
     };
     let (kind, text) = error_kind_and_text(result);
     assert_eq!(kind, "not-approved", "{response}");
-    assert!(text.contains(words) && text.contains("was not called") && text.contains("Do not call it again"), "{text}");
-    assert!(result["_meta"].get("dev.toolbay/usage").is_none(), "no guest was entered: {result}");
+    assert!(
+        text.contains(words)
+            && text.contains("was not called")
+            && text.contains("Do not call it again"),
+        "{text}"
+    );
+    assert!(
+        result["_meta"].get("dev.toolbay/usage").is_none(),
+        "no guest was entered: {result}"
+    );
 }
 
 #[test]
@@ -160,21 +206,38 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
         for (answer, refused) in answers() {
             let (response, asked) = conversation(&mut server, count(), &mut |_| answer.clone());
             judge(&response, refused, &mut made);
-            let [question] = &*asked else { panic!("{asked:?}") };
+            let [question] = &*asked else {
+                panic!("{asked:?}")
+            };
             let (method, params) = (&question["method"], &question["params"]);
             assert_eq!(method, "elicitation/create");
             let message = params["message"].as_str().unwrap();
-            assert!(message.contains("    tool    ask\n    plugin  asker\n"), "{message}");
+            assert!(
+                message.contains("    tool    ask\n    plugin  asker\n"),
+                "{message}"
+            );
             // The arguments come first.
-            let (arguments, opens) = message.split_once("\n\nDuring the call, the plugin can:\n\n").unwrap();
-            assert!(arguments.ends_with("    | {\"steps\":[{\"count\":\"n\"}]}"), "{message}");
-            assert!(opens.starts_with("    + keep data for later calls"), "{message}");
-            assert_eq!(params["requestedSchema"]["properties"]["approve"]["type"], "boolean");
+            let (arguments, opens) = message
+                .split_once("\n\nDuring the call, the plugin can:\n\n")
+                .unwrap();
+            assert!(
+                arguments.ends_with("    | {\"steps\":[{\"count\":\"n\"}]}"),
+                "{message}"
+            );
+            assert!(
+                opens.starts_with("    + keep data for later calls"),
+                "{message}"
+            );
+            assert_eq!(
+                params["requestedSchema"]["properties"]["approve"]["type"],
+                "boolean"
+            );
             assert_eq!(params["requestedSchema"]["required"], json!(["approve"]));
         }
         drop(server);
         let server = over_http(&folder, "");
-        let session = server.start_session_with_capabilities(revision, json!({"elicitation": {}}), &[]);
+        let session =
+            server.start_session_with_capabilities(revision, json!({"elicitation": {}}), &[]);
         for (answer, refused) in answers() {
             let (response, asked) = conversation_over_http(&session, count(), &answer);
             assert_eq!(asked.len(), 1);
@@ -182,10 +245,17 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
         }
     }
     let server = over_http(&folder, "");
-    for (answer, refused) in answers().into_iter().filter(|(answer, _)| answer.get("result").is_some()) {
+    for (answer, refused) in answers()
+        .into_iter()
+        .filter(|(answer, _)| answer.get("result").is_some())
+    {
         let asked = stateless(&server, &count(), &forms(), &[]);
         let params = answered(&count(), &asked["result"], Some(answer["result"].clone()));
-        judge(&stateless(&server, &params, &forms(), &[]), refused, &mut made);
+        judge(
+            &stateless(&server, &params, &forms(), &[]),
+            refused,
+            &mut made,
+        );
     }
     drop(server);
     // Without a session on standard input and output.
@@ -196,7 +266,11 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
         server.wait_for("the response", |message| message["id"] == id)
     };
     let asked = ask(1, count());
-    judge(&ask(2, answered(&count(), &asked["result"], Some(yes()))), None, &mut made);
+    judge(
+        &ask(2, answered(&count(), &asked["result"], Some(yes()))),
+        None,
+        &mut made,
+    );
     assert_eq!(made, 6);
 }
 
@@ -206,8 +280,12 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps_and_the_plugin_is_not_ent
     let refused = |result: &Value| {
         let (kind, text) = error_kind_and_text(result);
         assert_eq!(kind, "not-approved", "{result}");
-        for words in ["cannot ask its user", "Do not retry", "elicitation", "tools.ask.require_approval in asker.toml"]
-        {
+        for words in [
+            "cannot ask its user",
+            "Do not retry",
+            "elicitation",
+            "tools.ask.require_approval in asker.toml",
+        ] {
             assert!(text.contains(words), "{words}: {text}");
         }
     };
@@ -233,48 +311,82 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps_and_the_plugin_is_not_ent
     }
     drop(server);
     folder.put("asker.toml", "[permissions.state]");
-    assert_eq!(said(&session(&folder, "2025-11-25", &json!({})).result("tools/call", count())), ["1"]);
+    assert_eq!(
+        said(&session(&folder, "2025-11-25", &json!({})).result("tools/call", count())),
+        ["1"]
+    );
 }
 
 #[test]
 fn nobody_is_bothered_with_arguments_that_are_wrong() {
     let folder = folder("require_approval = \"always\"");
     let mut server = session(&folder, "2025-11-25", &forms());
-    for wrong in [json!({}), json!({"steps": 7}), json!({"steps": [], "more": 1})] {
-        let (response, asked) =
-            conversation(&mut server, json!({"name": "ask", "arguments": wrong}), &mut |_| json!({"result": yes()}));
+    for wrong in [
+        json!({}),
+        json!({"steps": 7}),
+        json!({"steps": [], "more": 1}),
+    ] {
+        let (response, asked) = conversation(
+            &mut server,
+            json!({"name": "ask", "arguments": wrong}),
+            &mut |_| json!({"result": yes()}),
+        );
         assert_eq!(
-            (error_kind_and_text(&response["result"]).0.as_str(), asked.len()),
+            (
+                error_kind_and_text(&response["result"]).0.as_str(),
+                asked.len()
+            ),
             ("invalid-arguments", 0),
             "{response}"
         );
     }
-    let (response, asked) = conversation(&mut server, json!({"name": "none"}), &mut |_| json!({"result": yes()}));
-    assert_eq!((&response["error"]["code"], asked.len()), (&json!(-32_602), 0));
+    let (response, asked) = conversation(
+        &mut server,
+        json!({"name": "none"}),
+        &mut |_| json!({"result": yes()}),
+    );
+    assert_eq!(
+        (&response["error"]["code"], asked.len()),
+        (&json!(-32_602), 0)
+    );
 }
 
 #[test]
 fn nothing_is_held_while_a_person_thinks_and_resources_and_prompts_are_not_asked_about() {
     let folder = folder("require_approval = \"always\"\n[limits]\nconcurrency = 1");
     let mut server = session(&folder, "2025-11-25", &forms());
-    let ids: Vec<u64> = (0..20).map(|_| server.request("tools/call", count())).collect();
+    let ids: Vec<u64> = (0..20)
+        .map(|_| server.request("tools/call", count()))
+        .collect();
     let questions: Vec<Value> = ids
         .iter()
-        .map(|_| server.wait_for("a question", |message| message["method"] == "elicitation/create"))
+        .map(|_| {
+            server.wait_for("a question", |message| {
+                message["method"] == "elicitation/create"
+            })
+        })
         .collect();
     // The plugin has one place.
     let read = server.result("resources/read", json!({"uri": "asker://names/0"}));
     assert_eq!(read["contents"][0]["text"], "");
     let id = server.request("prompts/get", json!({"name": "about"}));
-    let question = server.wait_for("a question", |message| message["method"] == "elicitation/create");
-    assert_eq!(question["params"]["requestedSchema"]["properties"]["name"]["type"], "string", "the plugin's own");
+    let question = server.wait_for("a question", |message| {
+        message["method"] == "elicitation/create"
+    });
+    assert_eq!(
+        question["params"]["requestedSchema"]["properties"]["name"]["type"], "string",
+        "the plugin's own"
+    );
     server.notify("notifications/cancelled", json!({"requestId": id}));
     // A call that was cancelled is not made by a late yes.
     server.notify("notifications/cancelled", json!({"requestId": ids[0]}));
     for question in questions {
         server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes()}).to_string());
     }
-    let mut numbers: Vec<u32> = ids[1..].iter().map(|id| said(&server.finish_call(*id))[0].parse().unwrap()).collect();
+    let mut numbers: Vec<u32> = ids[1..]
+        .iter()
+        .map(|id| said(&server.finish_call(*id))[0].parse().unwrap())
+        .collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (1..20).collect::<Vec<_>>());
 }
@@ -284,36 +396,61 @@ fn a_person_who_does_not_answer_in_time_has_not_said_yes() {
     let folder = folder("require_approval = \"always\"\n[limits]\nask_timeout = \"1s\"");
     let mut server = session(&folder, "2025-11-25", &forms());
     let id = server.request("tools/call", count());
-    let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
+    let question = server.wait_for("the question", |message| {
+        message["method"] == "elicitation/create"
+    });
     let (kind, text) = error_kind_and_text(&server.finish_call(id));
     assert_eq!(kind, "not-approved");
-    assert!(text.contains("did not answer within 1s") && text.contains("limits.ask_timeout"), "{text}");
+    assert!(
+        text.contains("did not answer within 1s") && text.contains("limits.ask_timeout"),
+        "{text}"
+    );
     server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes()}).to_string());
     let (response, _) = conversation(&mut server, count(), &mut |_| json!({"result": yes()}));
-    assert_eq!(said(&response["result"]), ["1"], "the late yes made no call");
+    assert_eq!(
+        said(&response["result"]),
+        ["1"],
+        "the late yes made no call"
+    );
 }
 
 #[test]
 fn later_questions_of_the_plugin_do_not_ask_again_whether_the_call_is_allowed() {
     let folder = folder("require_approval = \"always\"");
-    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    let schema =
+        json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     // It may choose the name of the host's field, but not of the host's question.
-    let form =
-        |key: &str| json!({"key": key, "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
+    let form = |key: &str| json!({"key": key, "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
     let call = steps(
         json!([{"count": "n"}, {"ask": [form("approve")]}, {"ask": [form("dev.toolbay-approval")]}, {"count": "n"}]),
     );
     let ada = json!({"action": "accept", "content": {"name": "Ada"}});
-    let expected = ["1".to_owned(), ada.to_string(), ada.to_string(), "2".to_owned()];
+    let expected = [
+        "1".to_owned(),
+        ada.to_string(),
+        ada.to_string(),
+        "2".to_owned(),
+    ];
     let mut server = session(&folder, "2025-11-25", &forms());
     let mut answers = [yes(), ada.clone(), ada.clone()].into_iter();
-    let (response, asked) =
-        conversation(&mut server, call.clone(), &mut |_| json!({"result": answers.next().unwrap()}));
-    assert_eq!((said(&response["result"]), asked.len()), (expected.to_vec(), 3));
+    let (response, asked) = conversation(
+        &mut server,
+        call.clone(),
+        &mut |_| json!({"result": answers.next().unwrap()}),
+    );
+    assert_eq!(
+        (said(&response["result"]), asked.len()),
+        (expected.to_vec(), 3)
+    );
     drop(server);
     let server = over_http(&folder, "");
     let asked = stateless(&server, &call, &forms(), &[]);
-    let mut response = stateless(&server, &answered(&call, &asked["result"], Some(yes())), &forms(), &[]);
+    let mut response = stateless(
+        &server,
+        &answered(&call, &asked["result"], Some(yes())),
+        &forms(),
+        &[],
+    );
     for key in ["approve", "dev.toolbay-approval"] {
         let asked = response["result"]["inputRequests"].as_object().unwrap();
         assert_eq!(asked.keys().collect::<Vec<_>>(), [key]);
@@ -326,6 +463,16 @@ fn later_questions_of_the_plugin_do_not_ask_again_whether_the_call_is_allowed() 
     // The key of the host is none that a plugin can have.
     let forged = steps(json!([{"ask": [form(KEY)]}]));
     let asked = stateless(&server, &forged, &forms(), &[]);
-    let response = stateless(&server, &answered(&forged, &asked["result"], Some(yes())), &forms(), &[]);
-    assert!(error_kind_and_text(&response["result"]).1.contains("a key has 1 to 64 characters"), "{response}");
+    let response = stateless(
+        &server,
+        &answered(&forged, &asked["result"], Some(yes())),
+        &forms(),
+        &[],
+    );
+    assert!(
+        error_kind_and_text(&response["result"])
+            .1
+            .contains("a key has 1 to 64 characters"),
+        "{response}"
+    );
 }

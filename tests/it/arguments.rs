@@ -1,4 +1,5 @@
-//! Arguments as models write them: converted where the operator says so, and told of with an example where not.
+//! Arguments as models write them: converted where the operator says so, and told of with an
+//! example where not.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -15,7 +16,10 @@ fn echo() -> Vec<u8> {
         "required": ["n"],
         "additionalProperties": false,
     });
-    let tool = TinyTool { input: input.to_string(), ..TinyTool::new("echo") };
+    let tool = TinyTool {
+        input: input.to_string(),
+        ..TinyTool::new("echo")
+    };
     TinyComponent::with_tools(vec![tool]).with_echo().build()
 }
 
@@ -37,8 +41,15 @@ fn by_default_nothing_is_converted_and_the_error_has_an_example() {
     server.wait_for_tool("echo");
     let result = server.call("echo", weak());
     assert_eq!(result["isError"], true);
-    assert!(words(&result).ends_with("\nFor example: {\"n\":1}"), "{result}");
-    assert_eq!(server.text("echo", json!({"n": 1})), r#"{"n":1}"#, "the example is right");
+    assert!(
+        words(&result).ends_with("\nFor example: {\"n\":1}"),
+        "{result}"
+    );
+    assert_eq!(
+        server.text("echo", json!({"n": 1})),
+        r#"{"n":1}"#,
+        "the example is right"
+    );
 }
 
 #[test]
@@ -48,24 +59,54 @@ fn lenient_converts_what_can_mean_one_thing_and_says_so() {
     server.wait_for_tool("echo");
     let result = server.call("echo", weak());
     let told: Value = serde_json::from_str(words(&result)).unwrap();
-    assert_eq!(told, json!({"n": 5, "deep": true, "tags": ["a"], "at": {"x": 1}}));
+    assert_eq!(
+        told,
+        json!({"n": 5, "deep": true, "tags": ["a"], "at": {"x": 1}})
+    );
     let mut kinds: Vec<String> = result["_meta"]["dev.toolbay/converted"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|one| format!("{} {}", one["pointer"].as_str().unwrap(), one["kind"].as_str().unwrap()))
+        .map(|one| {
+            format!(
+                "{} {}",
+                one["pointer"].as_str().unwrap(),
+                one["kind"].as_str().unwrap()
+            )
+        })
         .collect();
     kinds.sort();
-    assert_eq!(kinds, ["/at json", "/deep boolean", "/n number", "/sessionId dropped", "/tags list"]);
+    assert_eq!(
+        kinds,
+        [
+            "/at json",
+            "/deep boolean",
+            "/n number",
+            "/sessionId dropped",
+            "/tags list"
+        ]
+    );
     // What fits stays as it is, and nothing is said of it.
     let result = server.call("echo", json!({"n": 5}));
-    assert!(result["_meta"].get("dev.toolbay/converted").is_none(), "{result}");
+    assert!(
+        result["_meta"].get("dev.toolbay/converted").is_none(),
+        "{result}"
+    );
     // What is not valid after that is not valid at all.
-    assert_eq!(server.failure("echo", json!({"n": "0"})).0, "invalid-arguments");
-    assert_eq!(server.failure("echo", json!({"n": "five"})).0, "invalid-arguments");
+    assert_eq!(
+        server.failure("echo", json!({"n": "0"})).0,
+        "invalid-arguments"
+    );
+    assert_eq!(
+        server.failure("echo", json!({"n": "five"})).0,
+        "invalid-arguments"
+    );
     // A name that is meant is not dropped.
     let (kind, text) = server.failure("echo", json!({"n": 1, "Tags": ["a"]}));
-    assert!(kind == "invalid-arguments" && text.contains("Tags"), "{text}");
+    assert!(
+        kind == "invalid-arguments" && text.contains("Tags"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -74,7 +115,10 @@ fn a_grant_that_says_strict_wins_and_one_that_says_lenient_is_enough() {
     folder.put("echo.toml", "arguments = \"strict\"");
     let mut server = StdioServer::start_with_config(&folder, LENIENT);
     server.wait_for_tool("echo");
-    assert_eq!(server.failure("echo", json!({"n": "5"})).0, "invalid-arguments");
+    assert_eq!(
+        server.failure("echo", json!({"n": "5"})).0,
+        "invalid-arguments"
+    );
     let folder = Folder::with("echo.wasm", echo());
     folder.put("echo.toml", "arguments = \"lenient\"");
     let mut server = StdioServer::start(&folder);
@@ -89,21 +133,33 @@ fn arguments_in_a_string_are_an_error_that_says_so_or_are_read() {
     server.wait_for_tool("echo");
     let (kind, text) = server.failure("echo", json!("{\"n\": 5}"));
     assert_eq!(kind, "invalid-arguments");
-    assert!(text.contains("\n(root): arguments must be an object: send the object itself"), "{text}");
+    assert!(
+        text.contains("\n(root): arguments must be an object: send the object itself"),
+        "{text}"
+    );
     let folder = Folder::with("echo.wasm", echo());
     let mut server = StdioServer::start_with_config(&folder, LENIENT);
     server.wait_for_tool("echo");
     let result = server.call("echo", json!("{\"n\": 5}"));
     assert_eq!(words(&result), r#"{"n":5}"#);
-    assert_eq!(result["_meta"]["dev.toolbay/converted"], json!([{"pointer": "", "kind": "json"}]));
+    assert_eq!(
+        result["_meta"]["dev.toolbay/converted"],
+        json!([{"pointer": "", "kind": "json"}])
+    );
     // The values in the string are converted like others.
     let result = server.call("echo", json!("{\"n\": \"5\"}"));
     assert_eq!(words(&result), r#"{"n":5}"#);
     for (string, part) in [
-        ("[1]", "\n(root): arguments must be an object, not a string that contains a list"),
+        (
+            "[1]",
+            "\n(root): arguments must be an object, not a string that contains a list",
+        ),
         ("{\"n\": 1e999}", "\n/n: the number is too large"),
         ("{\"n\": 0}", "\n/n: "),
-        ("{\"n\": 1", "\n(root): arguments must be an object, and the string is not JSON"),
+        (
+            "{\"n\": 1",
+            "\n(root): arguments must be an object, and the string is not JSON",
+        ),
     ] {
         let (kind, text) = server.failure("echo", json!(string));
         assert!(kind == "invalid-arguments" && text.contains(part), "{text}");
@@ -116,7 +172,11 @@ fn a_number_for_a_prompt_is_named_or_becomes_text() {
         let folder = Folder::new();
         let prompts = folder.plugin_path("p.prompts");
         std::fs::create_dir_all(&prompts).unwrap();
-        std::fs::write(prompts.join("review.md"), "---\narguments:\n  - name: code\n---\nReview {{code}}.").unwrap();
+        std::fs::write(
+            prompts.join("review.md"),
+            "---\narguments:\n  - name: code\n---\nReview {{code}}.",
+        )
+        .unwrap();
         folder
     };
     let with = |code: Value| json!({"name": "review", "arguments": {"code": code}});
@@ -124,17 +184,34 @@ fn a_number_for_a_prompt_is_named_or_becomes_text() {
     let mut server = StdioServer::start(&strict);
     server.result("prompts/list", json!({}));
     let error = server.error("prompts/get", with(json!(5)));
-    assert_eq!((&error["code"], &error["data"][0]["pointer"]), (&json!(-32602), &json!("/code")), "{error}");
-    assert!(error["message"].as_str().unwrap().contains("expected a string, not a number"), "{error}");
+    assert_eq!(
+        (&error["code"], &error["data"][0]["pointer"]),
+        (&json!(-32602), &json!("/code")),
+        "{error}"
+    );
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("expected a string, not a number"),
+        "{error}"
+    );
     let lenient = folder();
     let mut server = StdioServer::start_with_config(&lenient, LENIENT);
     server.result("prompts/list", json!({}));
-    for (code, text) in [(json!(5), "Review 5."), (json!(true), "Review true."), (json!("x"), "Review x.")] {
+    for (code, text) in [
+        (json!(5), "Review 5."),
+        (json!(true), "Review true."),
+        (json!("x"), "Review x."),
+    ] {
         let prompt = server.result("prompts/get", with(code));
         assert_eq!(prompt["messages"][0]["content"]["text"], text);
     }
     let error = server.error("prompts/get", with(json!([5])));
-    assert!(error["message"].as_str().unwrap().contains("\n/code: "), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("\n/code: "),
+        "{error}"
+    );
 }
 
 /// SHA-256 of `strict` and `lenient`, which are tokens.
@@ -147,19 +224,34 @@ const TOKENS: &str = "[[http.tokens]]\nname = \"strict\"\n\
 fn a_token_says_how_its_arguments_are_checked_and_its_schemas_are_written() {
     let folder = Folder::with("echo.wasm", echo());
     let hash = |token: &str| hex::encode(Sha256::digest(token));
-    let tokens = TOKENS.replace("STRICT", &hash("strict")).replace("LENIENT", &hash("lenient"));
+    let tokens = TOKENS
+        .replace("STRICT", &hash("strict"))
+        .replace("LENIENT", &hash("lenient"));
     folder.write_config(&tokens);
-    let server = HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]));
+    let server =
+        HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]));
     let with = |method: &str, params: Value, token: &str| {
         let bearer = format!("Bearer {token}");
-        server.post_stateless(method, params, &[("authorization", &bearer)]).response_message()["result"].clone()
+        server
+            .post_stateless(method, params, &[("authorization", &bearer)])
+            .response_message()["result"]
+            .clone()
     };
-    let list = |token: &str| with("tools/list", json!({}), token)["tools"][0]["inputSchema"].clone();
+    let list =
+        |token: &str| with("tools/list", json!({}), token)["tools"][0]["inputSchema"].clone();
     let (strict, lenient) = (list("strict"), list("lenient"));
     assert_eq!(strict["additionalProperties"], false, "{strict}");
-    assert!(lenient.get("additionalProperties").is_none() && lenient["required"] == json!(["n"]), "{lenient}");
-    let call =
-        |token: &str, arguments: Value| with("tools/call", json!({"name": "echo", "arguments": arguments}), token);
+    assert!(
+        lenient.get("additionalProperties").is_none() && lenient["required"] == json!(["n"]),
+        "{lenient}"
+    );
+    let call = |token: &str, arguments: Value| {
+        with(
+            "tools/call",
+            json!({"name": "echo", "arguments": arguments}),
+            token,
+        )
+    };
     assert_eq!(call("strict", json!({"n": "5"}))["isError"], true);
     assert_eq!(words(&call("lenient", json!({"n": "5"}))), r#"{"n":5}"#);
     // The plugin's own schema is what counts.
@@ -169,24 +261,52 @@ fn a_token_says_how_its_arguments_are_checked_and_its_schemas_are_written() {
 #[test]
 fn what_is_recorded_is_what_the_plugin_gets() {
     let folder = Folder::with("echo.wasm", echo());
-    let mut server =
-        StdioServer::start_with_config(&folder, &format!("{LENIENT}[audit]\nfolder = \"log\"\narguments = \"full\"\n"));
+    let mut server = StdioServer::start_with_config(
+        &folder,
+        &format!("{LENIENT}[audit]\nfolder = \"log\"\narguments = \"full\"\n"),
+    );
     server.wait_for_tool("echo");
-    assert_eq!(server.text("echo", json!({"n": "5", "extra": 1})), r#"{"n":5}"#);
-    assert_eq!(server.failure("echo", json!({"n": "0", "extra": 1})).0, "invalid-arguments");
+    assert_eq!(
+        server.text("echo", json!({"n": "5", "extra": 1})),
+        r#"{"n":5}"#
+    );
+    assert_eq!(
+        server.failure("echo", json!({"n": "0", "extra": 1})).0,
+        "invalid-arguments"
+    );
     server.stop();
-    let files = std::fs::read_dir(folder.sibling_path("log")).unwrap().map(|entry| entry.unwrap().path());
+    let files = std::fs::read_dir(folder.sibling_path("log"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let text: String = files
-        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "jsonl")
+        })
         .map(|path| std::fs::read_to_string(path).unwrap())
         .collect();
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
     let calls: Vec<Value> = lines.filter(|line| line["event"] == "call").collect();
-    let of = |outcome: &str| calls.iter().find(|call| call["outcome"] == outcome).unwrap_or_else(|| panic!("{text}"));
+    let of = |outcome: &str| {
+        calls
+            .iter()
+            .find(|call| call["outcome"] == outcome)
+            .unwrap_or_else(|| panic!("{text}"))
+    };
     let call = of("ok");
-    assert_eq!(call["converted"], json!({"dropped": 1, "number": 1}), "{call}");
+    assert_eq!(
+        call["converted"],
+        json!({"dropped": 1, "number": 1}),
+        "{call}"
+    );
     assert_eq!(call["arguments"], r#"{"n":5}"#, "{call}");
-    assert_eq!(call["arguments_sha256"], hex::encode(Sha256::digest(r#"{"n":5}"#)), "{call}");
+    assert_eq!(
+        call["arguments_sha256"],
+        hex::encode(Sha256::digest(r#"{"n":5}"#)),
+        "{call}"
+    );
     // What is rejected is recorded as it was sent.
     let rejected = of("invalid-arguments");
     assert!(rejected.get("converted").is_none(), "{rejected}");
@@ -197,7 +317,10 @@ fn what_is_recorded_is_what_the_plugin_gets() {
 #[test]
 fn a_person_is_asked_about_what_the_plugin_gets() {
     let folder = Folder::with("echo.wasm", echo());
-    folder.put("echo.toml", "require_approval = \"always\"\narguments = \"lenient\"");
+    folder.put(
+        "echo.toml",
+        "require_approval = \"always\"\narguments = \"lenient\"",
+    );
     let mut server = StdioServer::spawn(&folder);
     let client = json!({"name": "test", "version": "1"});
     let capabilities = json!({"elicitation": {}});
@@ -208,9 +331,14 @@ fn a_person_is_asked_about_what_the_plugin_gets() {
     server.notify("notifications/initialized", json!({}));
     server.wait_for_tool("echo");
     let id = server.start_call("echo", json!({"n": "5", "sessionId": "s"}));
-    let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
+    let question = server.wait_for("the question", |message| {
+        message["method"] == "elicitation/create"
+    });
     let shown = question["params"]["message"].as_str().unwrap();
-    assert!(shown.contains("\"n\": 5") || shown.contains("\"n\":5") || shown.contains("n: 5"), "{shown}");
+    assert!(
+        shown.contains("\"n\": 5") || shown.contains("\"n\":5") || shown.contains("n: 5"),
+        "{shown}"
+    );
     assert!(!shown.contains("sessionId"), "{shown}");
     let _ = id;
 }

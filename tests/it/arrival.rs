@@ -1,5 +1,5 @@
-//! How files are added, changed and deleted in practice. However it happens, no tool is half visible, and none that
-//! worked is lost.
+//! How files are added, changed and deleted in practice. However it happens, no tool is half
+//! visible, and none that worked is lost.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -56,7 +56,11 @@ fn a_file_that_is_overwritten_slowly_keeps_the_previous_version_until_it_is_comp
     server.wait_until_listed(&["a"]);
     let component = tiny("two");
     let pieces = pieces(&component);
-    let mut file = OpenOptions::new().write(true).truncate(true).open(folder.plugin_path("a.wasm")).unwrap();
+    let mut file = OpenOptions::new()
+        .write(true)
+        .truncate(true)
+        .open(folder.plugin_path("a.wasm"))
+        .unwrap();
     for (n, piece) in pieces.iter().enumerate() {
         file.write_all(piece).unwrap();
         if n + 1 < pieces.len() {
@@ -67,7 +71,11 @@ fn a_file_that_is_overwritten_slowly_keeps_the_previous_version_until_it_is_comp
     drop(file);
     server.wait_for_text("a", "two", &["one"]);
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
-    assert_eq!(server.wait_until_listed(&["a", "b"]), 1, "the list changed by b alone");
+    assert_eq!(
+        server.wait_until_listed(&["a", "b"]),
+        1,
+        "the list changed by b alone"
+    );
 }
 
 #[test]
@@ -77,7 +85,11 @@ fn a_file_that_is_written_elsewhere_and_renamed_is_listed() {
     server.wait_until_listed(&[]);
     // Beside its place, as rsync does, and with a name that is no plugin's.
     fs::write(folder.plugin_path(".a.wasm.Xy12"), tiny("renamed")).unwrap();
-    fs::rename(folder.plugin_path(".a.wasm.Xy12"), folder.plugin_path("a.wasm")).unwrap();
+    fs::rename(
+        folder.plugin_path(".a.wasm.Xy12"),
+        folder.plugin_path("a.wasm"),
+    )
+    .unwrap();
     assert_eq!(server.wait_until_listed(&["a"]), 1);
     assert_eq!(server.text("a", json!({})), "renamed");
 }
@@ -102,7 +114,12 @@ fn a_new_version_is_loaded_however_it_arrives() {
     // With the same modification time and length as before.
     let before = fs::metadata(folder.plugin_path("a.wasm")).unwrap();
     let staged = folder.stage("new", tiny("4"));
-    File::options().write(true).open(&staged).unwrap().set_modified(before.modified().unwrap()).unwrap();
+    File::options()
+        .write(true)
+        .open(&staged)
+        .unwrap()
+        .set_modified(before.modified().unwrap())
+        .unwrap();
     assert_eq!(fs::metadata(&staged).unwrap().len(), before.len());
     fs::rename(staged, folder.plugin_path("a.wasm")).unwrap();
     server.wait_for_text("a", "4", &["3"]);
@@ -112,7 +129,11 @@ fn a_new_version_is_loaded_however_it_arrives() {
     server.wait_for_text("a", "5", &["4"]);
 
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
-    assert_eq!(server.wait_until_listed(&["a", "b"]), 1, "the list changed by b alone");
+    assert_eq!(
+        server.wait_until_listed(&["a", "b"]),
+        1,
+        "the list changed by b alone"
+    );
 }
 
 #[test]
@@ -130,7 +151,11 @@ fn a_link_that_is_swapped_as_kubernetes_does() {
     folder.link("..data", "..v2");
     server.wait_for_text("a", "two", &["one"]);
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
-    assert_eq!(server.wait_until_listed(&["a", "b"]), 1, "the list changed by b alone");
+    assert_eq!(
+        server.wait_until_listed(&["a", "b"]),
+        1,
+        "the list changed by b alone"
+    );
 }
 
 #[test]
@@ -155,7 +180,10 @@ fn deleting_a_file_removes_its_tools() {
     server.wait_until_listed(&["a", "b"]);
     folder.remove("a.wasm");
     assert_eq!(server.wait_until_listed(&["b"]), 1);
-    assert_eq!(server.error("tools/call", json!({"name": "a"}))["message"], "Unknown tool: a");
+    assert_eq!(
+        server.error("tools/call", json!({"name": "a"}))["message"],
+        "Unknown tool: a"
+    );
     folder.put("a.wasm", tiny("again"));
     assert_eq!(server.wait_until_listed(&["a", "b"]), 1);
     assert_eq!(server.text("a", json!({})), "again");
@@ -183,7 +211,10 @@ fn the_folder_can_disappear_and_come_back() {
         fs::rename(folder.sibling_path("away"), folder.plugin_folder()).unwrap();
         server.wait_until_listed(&["a"]);
     }
-    for said in ["WARN the plugin folder plugins no longer exists", "INFO the plugin folder plugins is back"] {
+    for said in [
+        "WARN the plugin folder plugins no longer exists",
+        "INFO the plugin folder plugins is back",
+    ] {
         server.log.wait_for_count(said, 2);
         let log = server.log.text();
         assert_eq!(log.matches(said).count(), 2, "{said}: {log}");
@@ -200,7 +231,11 @@ fn the_folder_can_be_replaced() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
     fs::create_dir(folder.sibling_path("other")).unwrap();
-    fs::write(folder.sibling_path("other/b.wasm"), TinyComponent::new(&["b"]).build()).unwrap();
+    fs::write(
+        folder.sibling_path("other/b.wasm"),
+        TinyComponent::new(&["b"]).build(),
+    )
+    .unwrap();
     fs::rename(folder.plugin_folder(), folder.sibling_path("old")).unwrap();
     fs::rename(folder.sibling_path("other"), folder.plugin_folder()).unwrap();
     server.wait_until_listed(&["b"]);
@@ -218,15 +253,22 @@ fn two_hundred_files_at_once_are_one_change() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&[]);
     for name in &names {
-        fs::rename(folder.sibling_path(&format!("staged-{name}.wasm")), folder.plugin_path(&format!("{name}.wasm")))
-            .unwrap();
+        fs::rename(
+            folder.sibling_path(&format!("staged-{name}.wasm")),
+            folder.plugin_path(&format!("{name}.wasm")),
+        )
+        .unwrap();
     }
     server.notification(LIST_CHANGED);
     let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
     server.wait_until_listed(&names);
     folder.put("z.wasm", TinyComponent::new(&["z"]).build());
     names.push("z");
-    assert_eq!(server.wait_until_listed(&names), 1, "z alone is news after the two hundred");
+    assert_eq!(
+        server.wait_until_listed(&names),
+        1,
+        "z alone is news after the two hundred"
+    );
     assert_eq!(server.text("tool-150", json!({})), "fine");
 }
 
@@ -235,7 +277,16 @@ fn files_that_are_not_plugins_are_ignored() {
     let folder = Folder::new();
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&[]);
-    for name in [".a.wasm", "a.wasm~", "a.wasm.tmp", "a.wasm.part", ".a.wasm.swp", "4913", "a.toml", "README.md"] {
+    for name in [
+        ".a.wasm",
+        "a.wasm~",
+        "a.wasm.tmp",
+        "a.wasm.part",
+        ".a.wasm.swp",
+        "4913",
+        "a.toml",
+        "README.md",
+    ] {
         folder.put(name, tiny("none"));
     }
     fs::create_dir(folder.plugin_path("folder.wasm")).unwrap();
@@ -255,7 +306,11 @@ fn files_that_are_not_plugins_are_ignored() {
     for note in noted {
         assert_eq!(log.matches(note).count(), 1, "{note}: {log}");
     }
-    assert_eq!(log.matches("WARN not a plugin: ").count(), noted.len(), "{log}");
+    assert_eq!(
+        log.matches("WARN not a plugin: ").count(),
+        noted.len(),
+        "{log}"
+    );
 }
 
 #[test]
@@ -284,7 +339,10 @@ fn a_storm_of_saves_is_a_notification_at_once_and_one_a_second() {
     }
     let told = server.take_notifications(LIST_CHANGED).len() as u64;
     let seconds = began.elapsed().as_secs();
-    assert!((1..=seconds + 2).contains(&told), "{told} notifications in {seconds} seconds");
+    assert!(
+        (1..=seconds + 2).contains(&told),
+        "{told} notifications in {seconds} seconds"
+    );
     folder.put("a.wasm", TinyComponent::new(&["last"]).build());
     while server.tool_names() != ["last"] {}
     server.notification(LIST_CHANGED);
@@ -297,11 +355,22 @@ fn a_file_that_is_written_in_place_with_an_older_time_is_read() {
     server.wait_until_listed(&["a"]);
     assert_eq!(server.text("a", json!({})), "one");
     let hour = Duration::from_hours(1);
-    let first = fs::metadata(folder.plugin_path("a.wasm")).unwrap().modified().unwrap();
-    // As rsync --inplace does it; then with a clock that was set back, and then with the time of the version before.
-    for (answer, modified) in [("two", first - hour), ("six", first - 2 * hour), ("ten", first - 2 * hour)] {
+    let first = fs::metadata(folder.plugin_path("a.wasm"))
+        .unwrap()
+        .modified()
+        .unwrap();
+    // As rsync --inplace does it; then with a clock that was set back, and then with the time of
+    // the version before.
+    for (answer, modified) in [
+        ("two", first - hour),
+        ("six", first - 2 * hour),
+        ("ten", first - 2 * hour),
+    ] {
         let component = tiny(answer);
-        let mut file = OpenOptions::new().write(true).open(folder.plugin_path("a.wasm")).unwrap();
+        let mut file = OpenOptions::new()
+            .write(true)
+            .open(folder.plugin_path("a.wasm"))
+            .unwrap();
         for piece in pieces(&component) {
             file.write_all(piece).unwrap();
         }
@@ -319,12 +388,18 @@ fn a_grant_that_sed_edits_twice_in_a_row_is_the_last_one() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a", "b"]);
     let sed = |script: &str| {
-        let status = Command::new("sed").arg("-i").arg(script).arg(folder.plugin_path("a.toml")).status().unwrap();
+        let status = Command::new("sed")
+            .arg("-i")
+            .arg(script)
+            .arg(folder.plugin_path("a.toml"))
+            .status()
+            .unwrap();
         assert!(status.success());
     };
-    for (first, second, listed) in
-        [("s/false/true/", "s/true/true/", &["a"][..]), ("s/true/maybe/", "s/maybe/false/", &["a", "b"])]
-    {
+    for (first, second, listed) in [
+        ("s/false/true/", "s/true/true/", &["a"][..]),
+        ("s/true/maybe/", "s/maybe/false/", &["a", "b"]),
+    ] {
         sed(first);
         sed(second);
         server.wait_until_listed(listed);

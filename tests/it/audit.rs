@@ -14,7 +14,9 @@ use std::thread;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile, web};
+use crate::support::{
+    Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile, web,
+};
 
 const CONFIG: &str = "[audit]\nfolder = \"log\"\nfile_size = \"1MiB\"\n";
 
@@ -24,10 +26,15 @@ fn sha256(bytes: impl AsRef<[u8]>) -> String {
 
 /// The files of the part of the log with this name, the oldest first.
 fn files_of(folder: &Folder, part: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder.sibling_path("log")).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(folder.sibling_path("log"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let is_of = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_str().unwrap();
-        name.starts_with(&format!("{part}-")) && path.extension().is_some_and(|extension| extension == "jsonl")
+        name.starts_with(&format!("{part}-"))
+            && path
+                .extension()
+                .is_some_and(|extension| extension == "jsonl")
     };
     let mut files: Vec<_> = entries.filter(is_of).collect();
     files.sort();
@@ -41,9 +48,15 @@ fn files(folder: &Folder) -> Vec<PathBuf> {
 
 /// The whole lines of one part.
 fn lines_of(folder: &Folder, part: &str) -> Vec<Value> {
-    let text: String = files_of(folder, part).iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let text: String = files_of(folder, part)
+        .iter()
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    whole
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
 }
 
 /// The whole lines of the log, those of both parts in the order of their times.
@@ -62,7 +75,10 @@ fn lines(folder: &Folder) -> Vec<Value> {
 }
 
 fn events(folder: &Folder, event: &str) -> Vec<Value> {
-    lines(folder).into_iter().filter(|line| line["event"] == event).collect()
+    lines(folder)
+        .into_iter()
+        .filter(|line| line["event"] == event)
+        .collect()
 }
 
 /// How many calls have this outcome: those with lines, and those that are counted.
@@ -74,7 +90,9 @@ fn outcomes(folder: &Folder) -> BTreeMap<String, u64> {
             "rejected" => line["count"].as_u64().unwrap(),
             _ => continue,
         };
-        *outcomes.entry(line["outcome"].as_str().unwrap().to_owned()).or_insert(0) += count;
+        *outcomes
+            .entry(line["outcome"].as_str().unwrap().to_owned())
+            .or_insert(0) += count;
     }
     outcomes
 }
@@ -117,8 +135,11 @@ fn event(server: &mut StdioServer, folder: &Folder, event: &str, count: usize) -
 
 /// What `toolbay audit verify` says. It must have the exit code that goes with it.
 fn verify(folder: &Folder) -> Value {
-    let outcome = ToolbayCommand::new(folder).args(["audit", "verify", "--json"]).run();
-    let report: Value = serde_json::from_str(&outcome.raw_stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    let outcome = ToolbayCommand::new(folder)
+        .args(["audit", "verify", "--json"])
+        .run();
+    let report: Value = serde_json::from_str(&outcome.raw_stdout)
+        .unwrap_or_else(|error| panic!("{error}: {outcome}"));
     assert_eq!(outcome.code == 0, report["intact"] == true, "{outcome}");
     report
 }
@@ -131,9 +152,15 @@ fn intact(folder: &Folder) -> Value {
 
 /// The lines that `toolbay audit show` prints with these options.
 fn show(folder: &Folder, options: &[&str]) -> Vec<Value> {
-    let outcome = ToolbayCommand::new(folder).args(["audit", "show", "--json"].iter().chain(options)).run();
+    let outcome = ToolbayCommand::new(folder)
+        .args(["audit", "show", "--json"].iter().chain(options))
+        .run();
     assert_eq!(outcome.code, 0, "{outcome}");
-    outcome.raw_stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    outcome
+        .raw_stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 #[test]
@@ -145,9 +172,15 @@ fn every_call_has_a_line_that_says_how_it_ended() {
     server.wait_for_tool("echo");
     let trace = "0af7651916cd43dd8448eb211c80319c";
     let meta = json!({"traceparent": format!("00-{trace}-00f067aa0ba902b7-01")});
-    server.result("tools/call", json!({"name": "echo", "arguments": {"text": "x"}, "_meta": meta}));
+    server.result(
+        "tools/call",
+        json!({"name": "echo", "arguments": {"text": "x"}, "_meta": meta}),
+    );
     server.request_and_wait("tools/call", json!({"name": "none", "arguments": {}}));
-    server.request_and_wait("tools/call", json!({"name": "echo", "arguments": {"text": 7}}));
+    server.request_and_wait(
+        "tools/call",
+        json!({"name": "echo", "arguments": {"text": 7}}),
+    );
     for tool in ["fail", "panic", "recurse"] {
         server.call(tool, json!({}));
     }
@@ -155,10 +188,15 @@ fn every_call_has_a_line_that_says_how_it_ended() {
     let id = server.start_call_with_progress("sleep_hour", json!({}));
     server.notification("notifications/progress");
     server.notify("notifications/cancelled", json!({"requestId": id}));
-    server.wait_until("the line of the cancelled call", |_| events(&folder, "call").len() == 8);
+    server.wait_until("the line of the cancelled call", |_| {
+        events(&folder, "call").len() == 8
+    });
     server.stop();
     let calls = events(&folder, "call");
-    let ended: Vec<_> = calls.iter().map(|call| (call["tool"].as_str(), call["outcome"].as_str())).collect();
+    let ended: Vec<_> = calls
+        .iter()
+        .map(|call| (call["tool"].as_str(), call["outcome"].as_str()))
+        .collect();
     let expected = [
         ("echo", "ok"),
         ("none", "unknown-tool"),
@@ -169,8 +207,14 @@ fn every_call_has_a_line_that_says_how_it_ended() {
         ("burn", "fuel"),
         ("sleep_hour", "cancelled"),
     ];
-    assert_eq!(ended, expected.map(|(tool, outcome)| (Some(tool), Some(outcome))));
-    let numbers: Vec<_> = calls.iter().map(|call| call["call"].as_u64().unwrap()).collect();
+    assert_eq!(
+        ended,
+        expected.map(|(tool, outcome)| (Some(tool), Some(outcome)))
+    );
+    let numbers: Vec<_> = calls
+        .iter()
+        .map(|call| call["call"].as_u64().unwrap())
+        .collect();
     assert_eq!(numbers, (1..=8).collect::<Vec<_>>());
     let echo = &calls[0];
     assert_eq!(
@@ -180,16 +224,34 @@ fn every_call_has_a_line_that_says_how_it_ended() {
     assert_eq!(echo["plugin_sha256"], sha256(&component));
     assert_eq!(echo["grant_sha256"], sha256(grant));
     assert_eq!(echo["arguments_sha256"], sha256("{\"text\":\"x\"}"));
-    assert!(echo["usage"]["fuel"].as_u64() > Some(0) && echo.get("arguments").is_none(), "{echo}");
+    assert!(
+        echo["usage"]["fuel"].as_u64() > Some(0) && echo.get("arguments").is_none(),
+        "{echo}"
+    );
     assert_eq!(calls[2]["arguments_sha256"], sha256("{\"text\":7}"));
     // What never became known is not there.
-    assert!(calls[1].get("plugin").is_none() && calls[1].get("arguments_sha256").is_none(), "{}", calls[1]);
+    assert!(
+        calls[1].get("plugin").is_none() && calls[1].get("arguments_sha256").is_none(),
+        "{}",
+        calls[1]
+    );
     assert!(calls[2].get("usage").is_none(), "{}", calls[2]);
     let limits = events(&folder, "limit");
-    let reached: Vec<_> = limits.iter().map(|line| (&line["call"], line["limit"].as_str().unwrap())).collect();
-    assert_eq!(reached, [(&json!(6), "server.stack_size"), (&json!(7), "limits.fuel")]);
+    let reached: Vec<_> = limits
+        .iter()
+        .map(|line| (&line["call"], line["limit"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        reached,
+        [(&json!(6), "server.stack_size"), (&json!(7), "limits.fuel")]
+    );
     intact(&folder);
-    let last: Vec<_> = lines(&folder).iter().rev().take(2).map(|line| line["event"].clone()).collect();
+    let last: Vec<_> = lines(&folder)
+        .iter()
+        .rev()
+        .take(2)
+        .map(|line| line["event"].clone())
+        .collect();
     assert_eq!(last, ["checkpoint", "stop"]);
     // The same is found by each option.
     for (options, count) in [
@@ -204,7 +266,9 @@ fn every_call_has_a_line_that_says_how_it_ended() {
     ] {
         assert_eq!(show(&folder, options).len(), count, "{options:?}");
     }
-    let table = ToolbayCommand::new(&folder).args(["audit", "show", "--outcome", "fuel"]).run();
+    let table = ToolbayCommand::new(&folder)
+        .args(["audit", "show", "--outcome", "fuel"])
+        .run();
     assert_eq!(table.stdout.lines().count(), 2, "{table}");
 }
 
@@ -215,25 +279,52 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
     server.wait_for_tool("one");
     let load = event(&mut server, &folder, "load", 1);
     let digest = sha256(fs::read(folder.plugin_path("a.wasm")).unwrap());
-    assert_eq!((&load["plugin"], &load["plugin_sha256"], &load["tools"]), (&json!("a"), &json!(digest), &json!(1)));
+    assert_eq!(
+        (&load["plugin"], &load["plugin_sha256"], &load["tools"]),
+        (&json!("a"), &json!(digest), &json!(1))
+    );
     assert!(load.get("grant_sha256").is_none(), "{load}");
-    for (count, (grant, before)) in
-        [("[limits]\nfuel = 7\n", None), ("# only a remark\n[limits]\nfuel = 7\n", Some("[limits]\nfuel = 7\n"))]
-            .into_iter()
-            .enumerate()
+    for (count, (grant, before)) in [
+        ("[limits]\nfuel = 7\n", None),
+        (
+            "# only a remark\n[limits]\nfuel = 7\n",
+            Some("[limits]\nfuel = 7\n"),
+        ),
+    ]
+    .into_iter()
+    .enumerate()
     {
         folder.put("a.toml", grant);
         let line = event(&mut server, &folder, "grant", count + 1);
-        assert_eq!((&line["plugin_sha256"], &line["grant_sha256"]), (&json!(digest), &json!(sha256(grant))));
-        assert_eq!(line["previous"], before.map_or(Value::Null, |before| json!(sha256(before))), "{line}");
+        assert_eq!(
+            (&line["plugin_sha256"], &line["grant_sha256"]),
+            (&json!(digest), &json!(sha256(grant)))
+        );
+        assert_eq!(
+            line["previous"],
+            before.map_or(Value::Null, |before| json!(sha256(before))),
+            "{line}"
+        );
     }
     folder.put("a.toml", "fule = 1");
     let refused = event(&mut server, &folder, "refused", 1);
-    assert!(refused["reason"].as_str().unwrap().starts_with("a.toml:1:1: unknown key `fule`"), "{refused}");
-    assert_eq!(refused["plugin_sha256"], digest, "the version before it serves");
+    assert!(
+        refused["reason"]
+            .as_str()
+            .unwrap()
+            .starts_with("a.toml:1:1: unknown key `fule`"),
+        "{refused}"
+    );
+    assert_eq!(
+        refused["plugin_sha256"], digest,
+        "the version before it serves"
+    );
     folder.put("b.wasm", "no component");
     let refused = event(&mut server, &folder, "refused", 2);
-    assert!(refused["plugin"] == "b" && refused.get("plugin_sha256").is_none(), "{refused}");
+    assert!(
+        refused["plugin"] == "b" && refused.get("plugin_sha256").is_none(),
+        "{refused}"
+    );
     folder.remove("a.toml");
     event(&mut server, &folder, "grant", 3);
     folder.put("a.wasm", TinyComponent::new(&["one", "two"]).build());
@@ -243,7 +334,13 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
     server.stop();
     intact(&folder);
     // A line about a plugin comes before the calls that use it.
-    assert_eq!(lines_of(&folder, "audit").iter().filter(|line| line["event"] == "start").count(), 1);
+    assert_eq!(
+        lines_of(&folder, "audit")
+            .iter()
+            .filter(|line| line["event"] == "start")
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -256,11 +353,18 @@ fn what_is_denied_has_a_line() {
     server.call("send", json!({"url": forged, "again": 100}));
     server.stop();
     let denied = events(&folder, "denied");
-    assert_eq!((&denied[0]["call"], &denied[0]["tool"]), (&json!(1), &json!("try_to_send")));
-    let what = "https://api.example.com is not among the origins that this tool may send requests to.";
+    assert_eq!(
+        (&denied[0]["call"], &denied[0]["tool"]),
+        (&json!(1), &json!("try_to_send"))
+    );
+    let what =
+        "https://api.example.com is not among the origins that this tool may send requests to.";
     assert_eq!(denied[0]["message"], what);
     assert_eq!(denied[0]["remedy"], "http = [\"https://api.example.com\"]");
-    let outcomes: Vec<_> = events(&folder, "call").iter().map(|call| call["outcome"].clone()).collect();
+    let outcomes: Vec<_> = events(&folder, "call")
+        .iter()
+        .map(|call| call["outcome"].clone())
+        .collect();
     assert_eq!(outcomes, ["ok", "denied"]);
     intact(&folder);
 }
@@ -275,9 +379,19 @@ fn calls_that_are_rejected_have_a_line() {
     }
     assert_eq!(server.stop(), Some(0));
     let calls = events(&folder, "call");
-    let outcomes: Vec<_> = calls.iter().map(|call| call["outcome"].as_str().unwrap()).collect();
+    let outcomes: Vec<_> = calls
+        .iter()
+        .map(|call| call["outcome"].as_str().unwrap())
+        .collect();
     assert_eq!(outcomes, ["ok", "ok", "rate-limited"]);
-    assert!(calls[2]["caller"].as_str().unwrap().starts_with("ip:127.0.0.1"), "{}", calls[2]);
+    assert!(
+        calls[2]["caller"]
+            .as_str()
+            .unwrap()
+            .starts_with("ip:127.0.0.1"),
+        "{}",
+        calls[2]
+    );
     assert_eq!(events(&folder, "limit")[0]["limit"], "caller_rate_limit");
     intact(&folder);
 }
@@ -289,7 +403,10 @@ fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nfuel = 10_000_000\n");
     let busy = BusyCores::new();
-    let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}[circuit_breaker]\ncrashes = 0\n"));
+    let mut server = StdioServer::start_with_config(
+        &folder,
+        &format!("{CONFIG}[circuit_breaker]\ncrashes = 0\n"),
+    );
     server.wait_for_tool("echo");
     let mixed = [
         ("echo", json!({"text": "a\n{\"seq\":1}\n"})),
@@ -324,7 +441,12 @@ fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
         ("trap", each),
         ("unknown-tool", each),
     ];
-    assert_eq!(outcomes(&folder), expected.map(|(outcome, count)| (outcome.to_owned(), count)).into());
+    assert_eq!(
+        outcomes(&folder),
+        expected
+            .map(|(outcome, count)| (outcome.to_owned(), count))
+            .into()
+    );
     // Each call that was let in has a line of its own.
     let mut numbers: Vec<_> = lines_of(&folder, "audit")
         .iter()
@@ -357,13 +479,18 @@ fn the_oldest_files_are_deleted_beyond_the_number_that_is_kept() {
 #[test]
 fn without_a_size_a_file_holds_more_than_the_smallest_size() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = StdioServer::start_with_config(&folder, "[audit]\nfolder = \"log\"\narguments = \"full\"\n");
+    let mut server = StdioServer::start_with_config(
+        &folder,
+        "[audit]\nfolder = \"log\"\narguments = \"full\"\n",
+    );
     server.wait_for_tool("echo");
     for _ in 0..100 {
         server.text("echo", json!({"text": "x".repeat(16 << 10)}));
     }
     server.stop();
-    let [file] = &files(&folder)[..] else { panic!("{:?}", files(&folder)) };
+    let [file] = &files(&folder)[..] else {
+        panic!("{:?}", files(&folder))
+    };
     assert!(fs::metadata(file).unwrap().len() > 1 << 20);
 }
 
@@ -382,7 +509,11 @@ fn signatures_come_as_often_as_the_configuration_says() {
             });
         } else {
             event(&mut server, &folder, "call", 50);
-            assert_eq!(events(&folder, "checkpoint").len(), 0, "the default is a minute");
+            assert_eq!(
+                events(&folder, "checkpoint").len(),
+                0,
+                "the default is a minute"
+            );
         }
         server.stop();
         intact(&folder);
@@ -391,29 +522,65 @@ fn signatures_come_as_often_as_the_configuration_says() {
 
 #[test]
 fn nothing_that_a_guest_or_a_client_says_forges_a_line() {
-    const FORGED: &str = "x\n{\"seq\":1,\"event\":\"stop\",\"prev\":\"\",\"hash\":\"\"}\n\u{2028}\u{1b}[2J";
+    const FORGED: &str =
+        "x\n{\"seq\":1,\"event\":\"stop\",\"prev\":\"\",\"hash\":\"\"}\n\u{2028}\u{1b}[2J";
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}arguments = \"full\"\n"));
+    let mut server =
+        StdioServer::start_with_config(&folder, &format!("{CONFIG}arguments = \"full\"\n"));
     server.wait_for_tool("echo");
     server.text("forge_stdout", json!({}));
     server.text("echo", json!({"text": FORGED}));
     server.request_and_wait("tools/call", json!({"name": FORGED, "arguments": {}}));
-    server.request_and_wait("tools/call", json!({"name": "n".repeat(100_000), "arguments": {}}));
+    server.request_and_wait(
+        "tools/call",
+        json!({"name": "n".repeat(100_000), "arguments": {}}),
+    );
     server.text("echo", json!({"text": "y".repeat(100_000)}));
     server.stop();
     intact(&folder);
     let calls = events(&folder, "call");
-    assert_eq!((calls.len(), lines_of(&folder, "audit").iter().filter(|line| line["event"] == "stop").count()), (4, 1));
-    let [counted] = &events(&folder, "rejected")[..] else { panic!("{:?}", lines(&folder)) };
-    assert!(counted["count"] == 1 && counted["tool"].as_str().unwrap().len() <= 512, "{counted}");
+    assert_eq!(
+        (
+            calls.len(),
+            lines_of(&folder, "audit")
+                .iter()
+                .filter(|line| line["event"] == "stop")
+                .count()
+        ),
+        (4, 1)
+    );
+    let [counted] = &events(&folder, "rejected")[..] else {
+        panic!("{:?}", lines(&folder))
+    };
+    assert!(
+        counted["count"] == 1 && counted["tool"].as_str().unwrap().len() <= 512,
+        "{counted}"
+    );
     let arguments: Value = serde_json::from_str(calls[1]["arguments"].as_str().unwrap()).unwrap();
     // Only the terminal's commands are gone.
-    assert!(arguments["text"].as_str().unwrap().contains("\n{\"seq\":1,\"event\":\"stop\""), "{arguments}");
-    assert!(calls[2]["tool"].as_str().unwrap().starts_with("x\\n{\"seq\""), "{}", calls[2]);
+    assert!(
+        arguments["text"]
+            .as_str()
+            .unwrap()
+            .contains("\n{\"seq\":1,\"event\":\"stop\""),
+        "{arguments}"
+    );
+    assert!(
+        calls[2]["tool"]
+            .as_str()
+            .unwrap()
+            .starts_with("x\\n{\"seq\""),
+        "{}",
+        calls[2]
+    );
     let long = calls[3]["arguments"].as_str().unwrap();
     assert!(long.len() <= 16 << 10 && calls[3]["arguments_truncated"] == true);
     let shown = ToolbayCommand::new(&folder).args(["audit", "show"]).run();
-    assert_eq!(shown.raw_stdout.lines().count(), lines(&folder).len() + 1, "{shown}");
+    assert_eq!(
+        shown.raw_stdout.lines().count(),
+        lines(&folder).len() + 1,
+        "{shown}"
+    );
     assert!(!shown.raw_stdout.contains('\u{1b}') && !shown.raw_stdout.contains('\u{2028}'));
 }
 
@@ -422,17 +589,25 @@ fn arguments_in_full_have_no_secrets() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[secrets.token]\nenvironment = \"SECRET\"");
     folder.write_config(&format!("{CONFIG}arguments = \"full\"\n"));
-    let command = ToolbayCommand::new(&folder).env("SECRET", "hunter2-hunter2").args(["serve"]);
+    let command = ToolbayCommand::new(&folder)
+        .env("SECRET", "hunter2-hunter2")
+        .args(["serve"]);
     let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_for_tool("echo");
-    for text in ["it is hunter2-hunter2".to_owned(), format!("{}hunter2-hunter2", "x".repeat((16 << 10) - 14))] {
+    for text in [
+        "it is hunter2-hunter2".to_owned(),
+        format!("{}hunter2-hunter2", "x".repeat((16 << 10) - 14)),
+    ] {
         server.call("echo", json!({"text": text}));
     }
     server.stop();
     let calls = events(&folder, "call");
     assert_eq!(calls[0]["arguments"], "{\"text\":\"it is [secret:token]\"}");
     // What may be the beginning of a secret is gone with the rest.
-    assert!(calls[1]["arguments"].as_str().unwrap().ends_with("xx") && calls[1]["arguments_truncated"] == true);
+    assert!(
+        calls[1]["arguments"].as_str().unwrap().ends_with("xx")
+            && calls[1]["arguments_truncated"] == true
+    );
     for file in files(&folder) {
         assert!(!fs::read_to_string(file).unwrap().contains("hunter2"));
     }
@@ -455,20 +630,48 @@ fn a_server_that_is_killed_leaves_a_log_that_holds_and_the_next_one_continues_it
     }
     // As if the last one had been killed in the middle of a line.
     let last = files(&folder).pop().unwrap();
-    File::options().append(true).open(&last).unwrap().write_all(b"{\"seq\":99999,\"ti").unwrap();
+    File::options()
+        .append(true)
+        .open(&last)
+        .unwrap()
+        .write_all(b"{\"seq\":99999,\"ti")
+        .unwrap();
     let place = || json!({"file": last.file_name().unwrap().to_str(), "line": lines_in(&last)});
     let (torn, report) = (place(), intact(&folder));
-    let notice = report["notices"].as_array().unwrap().iter().find(|notice| notice["line"] == torn["line"]);
-    assert!(notice.unwrap()["message"].as_str().unwrap().starts_with("is torn: the server was killed"), "{report}");
+    let notice = report["notices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|notice| notice["line"] == torn["line"]);
+    assert!(
+        notice.unwrap()["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("is torn: the server was killed"),
+        "{report}"
+    );
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("echo");
     server.stop();
     let report = intact(&folder);
-    let notice = report["notices"].as_array().unwrap().iter().find(|notice| notice["line"] == torn["line"]);
-    assert_eq!(notice.unwrap()["message"], "is torn: the server was killed while it wrote this line");
+    let notice = report["notices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|notice| notice["line"] == torn["line"]);
+    assert_eq!(
+        notice.unwrap()["message"],
+        "is torn: the server was killed while it wrote this line"
+    );
     let text = fs::read_to_string(&last).unwrap();
-    let starts: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let start = starts.iter().rfind(|line: &&Value| line["event"] == "start").unwrap();
+    let starts: Vec<Value> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    let start = starts
+        .iter()
+        .rfind(|line: &&Value| line["event"] == "start")
+        .unwrap();
     assert_eq!(start["torn"]["bytes"], 16, "{start}");
 }
 
@@ -485,28 +688,52 @@ fn a_changed_line_is_named() {
     }
     server.stop();
     let report = intact(&folder);
-    let (newest, key) = (report["newest"].as_str().unwrap(), report["key"].as_str().unwrap());
-    let noted = ToolbayCommand::new(&folder).args(["audit", "verify", "--key", key, "--expect", newest]).run();
-    assert!(noted.code == 0 && noted.stdout.starts_with("intact: "), "{noted}");
+    let (newest, key) = (
+        report["newest"].as_str().unwrap(),
+        report["key"].as_str().unwrap(),
+    );
+    let noted = ToolbayCommand::new(&folder)
+        .args(["audit", "verify", "--key", key, "--expect", newest])
+        .run();
+    assert!(
+        noted.code == 0 && noted.stdout.starts_with("intact: "),
+        "{noted}"
+    );
     let file = &files(&folder)[0];
     let text = fs::read_to_string(file).unwrap();
     let name = file.file_name().unwrap().to_str().unwrap();
     fs::write(file, text.replacen("\"call\":2", "\"call\":9", 1)).unwrap();
-    let at = 1 + text.lines().position(|line| line.contains("\"call\":2")).unwrap();
-    let outcome = ToolbayCommand::new(&folder).args(["audit", "verify", "--folder", "log"]).run();
-    let said = format!("! {name}:{at}: was changed: its contents do not match its recorded hash\nchanged: ");
-    assert!(outcome.code == 1 && outcome.raw_stdout.starts_with(&said), "{outcome}");
+    let at = 1 + text
+        .lines()
+        .position(|line| line.contains("\"call\":2"))
+        .unwrap();
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["audit", "verify", "--folder", "log"])
+        .run();
+    let said = format!(
+        "! {name}:{at}: was changed: its contents do not match its recorded hash\nchanged: "
+    );
+    assert!(
+        outcome.code == 1 && outcome.raw_stdout.starts_with(&said),
+        "{outcome}"
+    );
     // The last lines are cut off.
     let kept: Vec<&str> = text.lines().take(4).collect();
     fs::write(file, kept.join("\n") + "\n").unwrap();
     let report = verify(&folder);
     let what = report["findings"][0]["message"].as_str().unwrap();
-    assert!(what.starts_with("lines 5 to ") && what.ends_with(" are missing at the end of the log"), "{report}");
+    assert!(
+        what.starts_with("lines 5 to ") && what.ends_with(" are missing at the end of the log"),
+        "{report}"
+    );
     // A server that goes on does not make it whole again.
     StdioServer::start_with_config(&folder, CONFIG).stop();
     let report = verify(&folder);
     let what = report["findings"][0]["message"].as_str().unwrap();
-    assert!(what.ends_with(" were signed, and were gone when the server started"), "{report}");
+    assert!(
+        what.ends_with(" were signed, and were gone when the server started"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -515,23 +742,49 @@ fn a_log_belongs_to_one_server_and_to_its_user() {
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("one");
     let second = ToolbayCommand::new(&folder).args(["serve"]).run();
-    assert!(second.code == 1 && second.stderr.contains("another server writes to the audit log in "), "{second}");
+    assert!(
+        second.code == 1
+            && second
+                .stderr
+                .contains("another server writes to the audit log in "),
+        "{second}"
+    );
     // Commands of the operator write nothing, and need no log.
     let called = ToolbayCommand::new(&folder).args(["call", "one"]).run();
     assert_eq!(called.code, 0, "{called}");
     server.stop();
     assert_eq!(events(&folder, "call").len(), 0);
-    let mode = |name: &str| fs::metadata(folder.sibling_path("log").join(name)).unwrap().permissions().mode() & 0o777;
+    let mode = |name: &str| {
+        fs::metadata(folder.sibling_path("log").join(name))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777
+    };
     assert_eq!((mode(""), mode("key"), mode("head")), (0o700, 0o600, 0o600));
     fs::remove_file(folder.sibling_path("log/key")).unwrap();
     let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
-    assert!(outcome.code == 1 && outcome.stderr.contains("key is missing"), "{outcome}");
+    assert!(
+        outcome.code == 1 && outcome.stderr.contains("key is missing"),
+        "{outcome}"
+    );
     // Without a log, there is nothing to read.
     folder.write_config("");
     let outcome = ToolbayCommand::new(&folder).args(["audit", "verify"]).run();
-    assert!(outcome.code == 1 && outcome.stderr.contains("has no audit log: set audit.folder"), "{outcome}");
-    let outcome = ToolbayCommand::new(&folder).args(["audit", "show", "--folder", "nowhere"]).run();
-    assert!(outcome.code == 1 && outcome.stderr.contains("no audit log in nowhere"), "{outcome}");
+    assert!(
+        outcome.code == 1
+            && outcome
+                .stderr
+                .contains("has no audit log: set audit.folder"),
+        "{outcome}"
+    );
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["audit", "show", "--folder", "nowhere"])
+        .run();
+    assert!(
+        outcome.code == 1 && outcome.stderr.contains("no audit log in nowhere"),
+        "{outcome}"
+    );
 }
 
 #[test]
@@ -540,8 +793,10 @@ fn without_a_folder_nothing_is_written() {
     let mut server = StdioServer::start_with_config(&folder, "[audit]\narguments = \"full\"\n");
     server.text("one", json!({}));
     server.stop();
-    let mut there: Vec<_> =
-        fs::read_dir(folder.root()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut there: Vec<_> = fs::read_dir(folder.root())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     there.sort();
     assert_eq!(there, ["plugins", "toolbay.toml"]);
 }

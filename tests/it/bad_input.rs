@@ -3,23 +3,36 @@
 use serde_json::json;
 
 use crate::support::wit::build_component;
-use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, error_kind_and_text, hostile};
+use crate::support::{
+    Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, error_kind_and_text, hostile,
+};
 
 /// A folder in which every file except `good.wasm` is invalid, each in a different way.
 fn bad_folder() -> Folder {
     let folder = Folder::with("good.wasm", TinyComponent::new(&["good"]).build());
     let whole = TinyComponent::new(&["whole"]).build();
     let with_input = |input: &str| {
-        TinyComponent::with_tools(vec![TinyTool { input: input.to_owned(), ..TinyTool::new("t") }]).build()
+        TinyComponent::with_tools(vec![TinyTool {
+            input: input.to_owned(),
+            ..TinyTool::new("t")
+        }])
+        .build()
     };
     let with_output = |output: &str| {
-        TinyComponent::with_tools(vec![TinyTool { output: Some(output.to_owned()), ..TinyTool::new("t") }]).build()
+        TinyComponent::with_tools(vec![TinyTool {
+            output: Some(output.to_owned()),
+            ..TinyTool::new("t")
+        }])
+        .build()
     };
     let files = [
         ("text", b"#!/bin/sh\necho hello\n".to_vec()),
         ("empty", Vec::new()),
         ("truncated", whole[..whole.len() / 2].to_vec()),
-        ("core-module", wat::parse_str("(module (func (export \"run\")))").unwrap()),
+        (
+            "core-module",
+            wat::parse_str("(module (func (export \"run\")))").unwrap(),
+        ),
         ("nothing-exported", wat::parse_str("(component)").unwrap()),
         ("resources", resources()),
         ("newer-contract", newer_contract()),
@@ -28,16 +41,38 @@ fn bad_folder() -> Folder {
         ("no-schema", with_input("not JSON")),
         ("schema-of-a-list", with_input(r#"{"type":"array"}"#)),
         ("schema-of-a-number", with_input("7")),
-        ("schema-with-a-mistake", with_input(r#"{"type":"object","properties":{"a":{"type":"strin"}}}"#)),
-        ("schema-from-elsewhere", with_input(r#"{"type":"object","$ref":"https://example.com/a.json"}"#)),
+        (
+            "schema-with-a-mistake",
+            with_input(r#"{"type":"object","properties":{"a":{"type":"strin"}}}"#),
+        ),
+        (
+            "schema-from-elsewhere",
+            with_input(r#"{"type":"object","$ref":"https://example.com/a.json"}"#),
+        ),
         ("output-schema", with_output("[]")),
-        ("meta", TinyComponent::with_tools(vec![TinyTool { meta: Some("[]".into()), ..TinyTool::new("t") }]).build()),
+        (
+            "meta",
+            TinyComponent::with_tools(vec![TinyTool {
+                meta: Some("[]".into()),
+                ..TinyTool::new("t")
+            }])
+            .build(),
+        ),
         ("empty-name", TinyComponent::new(&[""]).build()),
         ("bad-name", TinyComponent::new(&["a b"]).build()),
-        ("escape-in-name", TinyComponent::new(&["\u{1b}[31mred"]).build()),
+        (
+            "escape-in-name",
+            TinyComponent::new(&["\u{1b}[31mred"]).build(),
+        ),
         ("long-name", TinyComponent::new(&[&"x".repeat(129)]).build()),
-        ("twice", TinyComponent::new(&["same", "other", "same"]).build()),
-        ("same-as-good", TinyComponent::new(&["good", "same-as-good"]).build()),
+        (
+            "twice",
+            TinyComponent::new(&["same", "other", "same"]).build(),
+        ),
+        (
+            "same-as-good",
+            TinyComponent::new(&["good", "same-as-good"]).build(),
+        ),
         ("grant-key", whole.clone()),
         ("grant-value", whole.clone()),
         ("grant-syntax", whole.clone()),
@@ -51,14 +86,20 @@ fn bad_folder() -> Folder {
     folder.put("grant-value.toml", "[limits]\nmemory = \"lots\"");
     folder.put("grant-syntax.toml", "prefix = \n");
     folder.put("grant-text.toml", [0xff, 0xfe]);
-    folder.put("grant-mount.toml", "[[permissions.mounts]]\nhost = \"x\"\nguest = \"x\"\naccess = \"write\"");
+    folder.put(
+        "grant-mount.toml",
+        "[[permissions.mounts]]\nhost = \"x\"\nguest = \"x\"\naccess = \"write\"",
+    );
     folder
 }
 
 /// Functions that cannot be tools.
 fn resources() -> Vec<u8> {
     let wit = "package a:b; world w { export shop: interface { resource basket; open: func() -> own<basket>; } }";
-    build_component(wit, r#"(func (export "shop#open") (result i32) unreachable)"#)
+    build_component(
+        wit,
+        r#"(func (export "shop#open") (result i32) unreachable)"#,
+    )
 }
 
 /// A component that exports a version of the contract that does not exist.
@@ -70,7 +111,10 @@ fn newer_contract() -> Vec<u8> {
 /// A component whose code is invalid.
 fn garbled(whole: &[u8]) -> Vec<u8> {
     let mut bytes = whole.to_vec();
-    let at = bytes.windows(6).position(|window| window == b"memory").unwrap();
+    let at = bytes
+        .windows(6)
+        .position(|window| window == b"memory")
+        .unwrap();
     bytes[at - 1] = 0xff;
     bytes
 }
@@ -90,15 +134,30 @@ fn list_says_what_is_wrong_with_each_file() {
 
 #[test]
 fn list_reports_the_same_in_json() {
-    let outcome = ToolbayCommand::new(&bad_folder()).args(["list", "--json"]).run();
+    let outcome = ToolbayCommand::new(&bad_folder())
+        .args(["list", "--json"])
+        .run();
     let listed: serde_json::Value = serde_json::from_str(&outcome.raw_stdout).unwrap();
-    let tools: Vec<_> = listed["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    let tools: Vec<_> = listed["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| &tool["name"])
+        .collect();
     assert_eq!(tools, ["good", "same-as-good"]);
     for (id, plugin) in listed["plugins"].as_object().unwrap() {
         let serves = ["good", "same-as-good"].contains(&id.as_str());
-        assert_eq!(plugin["status"], if serves { "ready" } else { "refused" }, "{id}");
+        assert_eq!(
+            plugin["status"],
+            if serves { "ready" } else { "refused" },
+            "{id}"
+        );
         let problems = plugin["problems"].as_array().map_or(0, Vec::len);
-        assert_eq!(problems, usize::from(id != "good"), "{id}: one line says what is wrong: {plugin}");
+        assert_eq!(
+            problems,
+            usize::from(id != "good"),
+            "{id}: one line says what is wrong: {plugin}"
+        );
     }
 }
 
@@ -108,8 +167,16 @@ fn other_plugins_serve_and_each_refusal_is_logged() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["good", "same-as-good"]);
     assert_eq!(server.text("good", json!({})), "fine");
-    let refused =
-        ["text", "core-module", "resources", "unknown-import", "no-schema", "twice", "grant-key", "grant-mount"];
+    let refused = [
+        "text",
+        "core-module",
+        "resources",
+        "unknown-import",
+        "no-schema",
+        "twice",
+        "grant-key",
+        "grant-mount",
+    ];
     for id in refused {
         let plugin = format!("plugin=\"{id}\"");
         let line = server.log.wait_for(&plugin);
@@ -117,7 +184,10 @@ fn other_plugins_serve_and_each_refusal_is_logged() {
     }
     // A file that stays incomplete is reported after a while.
     let line = server.log.wait_for("plugin=\"truncated\"");
-    assert!(line.contains("WARN refused: the file is incomplete: it ends in the middle of a section"), "{line}");
+    assert!(
+        line.contains("WARN refused: the file is incomplete: it ends in the middle of a section"),
+        "{line}"
+    );
     let log = server.log.text();
     for id in refused {
         assert_eq!(log.matches(&format!("plugin=\"{id}\"")).count(), 1, "{log}");
@@ -128,22 +198,39 @@ fn other_plugins_serve_and_each_refusal_is_logged() {
 fn list_counts_plugins_that_lost_everything_to_others() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["sum"]).build());
     for id in ["b", "c"] {
-        folder.put(&format!("{id}.wasm"), TinyComponent::new(&["sum"]).with_text(id).build());
+        folder.put(
+            &format!("{id}.wasm"),
+            TinyComponent::new(&["sum"]).with_text(id).build(),
+        );
     }
     let list = || ToolbayCommand::new(&folder).args(["list"]).run().stdout;
-    assert!(list().ends_with("1 tool from 1 plugin; 2 plugins offer nothing\n"), "{}", list());
+    assert!(
+        list().ends_with("1 tool from 1 plugin; 2 plugins offer nothing\n"),
+        "{}",
+        list()
+    );
     folder.put("c.wasm", "no component");
-    assert!(list().ends_with("1 tool from 1 plugin; 1 plugin offers nothing; 1 file refused\n"), "{}", list());
+    assert!(
+        list().ends_with("1 tool from 1 plugin; 1 plugin offers nothing; 1 file refused\n"),
+        "{}",
+        list()
+    );
 }
 
 #[test]
 fn of_two_tools_with_one_name_the_first_plugin_keeps_its_own() {
-    let folder = Folder::with("b.wasm", TinyComponent::new(&["sum", "b"]).with_text("of b").build());
+    let folder = Folder::with(
+        "b.wasm",
+        TinyComponent::new(&["sum", "b"]).with_text("of b").build(),
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["b", "sum"]);
     assert_eq!(server.text("sum", json!({})), "of b");
     // By id and not by age: the result must not depend on the folder's history.
-    folder.put("a.wasm", TinyComponent::new(&["sum", "a"]).with_text("of a").build());
+    folder.put(
+        "a.wasm",
+        TinyComponent::new(&["sum", "a"]).with_text("of a").build(),
+    );
     server.wait_until_listed(&["a", "b", "sum"]);
     assert_eq!(server.text("sum", json!({})), "of a");
     assert_eq!(server.text("b", json!({})), "of b");
@@ -160,9 +247,15 @@ fn strict() -> (Folder, serde_json::Value) {
     let input = r#"{"type":"object","required":["unit"],"additionalProperties":false,"properties":{
         "unit":{"enum":["C","F"]},"days":{"type":"integer","minimum":1},
         "at":{"type":"object","properties":{"lat/lon":{"type":"array","items":{"type":"number"}}}}}}"#;
-    let tool = TinyTool { input: input.into(), ..TinyTool::new("forecast") };
+    let tool = TinyTool {
+        input: input.into(),
+        ..TinyTool::new("forecast")
+    };
     let arguments = json!({"unit": "K", "days": 0, "at": {"lat/lon": [1, "north"]}});
-    (Folder::with("strict.wasm", TinyComponent::with_tools(vec![tool]).build()), arguments)
+    (
+        Folder::with("strict.wasm", TinyComponent::with_tools(vec![tool]).build()),
+        arguments,
+    )
 }
 
 #[test]
@@ -184,7 +277,10 @@ fn invalid_arguments_are_rejected_with_all_violations() {
         ]
     );
     let (_, text) = error_kind_and_text(&server.call("forecast", json!({"days": 1, "nights": 2})));
-    assert!(text.contains("(root): \"unit\" is a required property"), "{text}");
+    assert!(
+        text.contains("(root): \"unit\" is a required property"),
+        "{text}"
+    );
     assert!(text.contains("nights"), "{text}");
     assert_eq!(server.text("forecast", json!({"unit": "C"})), "fine");
 }
@@ -195,10 +291,17 @@ fn before_2025_11_25_invalid_arguments_are_a_protocol_error() {
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18"] {
         let mut server = StdioServer::spawn(&folder).with_handshake(revision);
         server.wait_for_tool("forecast");
-        let error = server.error("tools/call", json!({"name": "forecast", "arguments": arguments}));
+        let error = server.error(
+            "tools/call",
+            json!({"name": "forecast", "arguments": arguments}),
+        );
         assert_eq!(error["code"], -32602);
-        let mut pointers: Vec<&str> =
-            error["data"].as_array().unwrap().iter().map(|violation| violation["pointer"].as_str().unwrap()).collect();
+        let mut pointers: Vec<&str> = error["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|violation| violation["pointer"].as_str().unwrap())
+            .collect();
         pointers.sort_unstable();
         assert_eq!(pointers, ["/at/lat~1lon/1", "/days", "/unit"], "{revision}");
     }
@@ -209,7 +312,11 @@ fn at_most_ten_violations_are_reported_and_none_quotes_a_long_value() {
     let input = r#"{"type":"object","additionalProperties":{"type":"integer"}}"#;
     let folder = Folder::with(
         "a.wasm",
-        TinyComponent::with_tools(vec![TinyTool { input: input.into(), ..TinyTool::new("a") }]).build(),
+        TinyComponent::with_tools(vec![TinyTool {
+            input: input.into(),
+            ..TinyTool::new("a")
+        }])
+        .build(),
     );
     let mut server = StdioServer::start(&folder);
     let long = "x".repeat(10_000);

@@ -1,6 +1,8 @@
-//! What the host computes for a call: it is paid for, it ends with the call, and nobody else waits for it.
+//! What the host computes for a call: it is paid for, it ends with the call, and nobody else waits
+//! for it.
 //!
-//! Each attack is made as often at once as the machine has processors, so that none would be left for anybody else.
+//! Each attack is made as often at once as the machine has processors, so that none would be left
+//! for anybody else.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -8,18 +10,25 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, error_kind_and_text, result_text};
+use crate::support::{
+    Folder, StdioServer, TinyComponent, TinyTool, error_kind_and_text, result_text,
+};
 
 /// Within this, others are answered beside an attack that took a minute.
 const SOON: Duration = Duration::from_secs(10);
 
-const TOO_LONG: &str =
-    "The arguments do not match the tool's input schema:\n(root): validation against the schema takes too long";
+const TOO_LONG: &str = "The arguments do not match the tool's input schema:\n(root): validation against the schema takes too long";
 
 /// A folder with the tool `attacked`, whose arguments must fit this schema, and the tool `other`.
 fn folder(schema: &Value) -> Folder {
-    let attacked = TinyTool { input: schema.to_string(), ..TinyTool::new("attacked") };
-    let folder = Folder::with("attacked.wasm", TinyComponent::with_tools(vec![attacked]).build());
+    let attacked = TinyTool {
+        input: schema.to_string(),
+        ..TinyTool::new("attacked")
+    };
+    let folder = Folder::with(
+        "attacked.wasm",
+        TinyComponent::with_tools(vec![attacked]).build(),
+    );
     folder.put("other.wasm", TinyComponent::new(&["other"]).build());
     folder
 }
@@ -29,8 +38,8 @@ fn of_x(schema: Value) -> Value {
     json!({"type": "object", "properties": {"x": schema}})
 }
 
-/// Different trees of empty arrays, this many bytes of them. They hold nothing that a hash could be made of, and begin
-/// alike.
+/// Different trees of empty arrays, this many bytes of them. They hold nothing that a hash could be
+/// made of, and begin alike.
 pub(crate) fn trees(bytes: usize) -> String {
     const ALIKE: &str = "[],[],[],[],[],[],[],[],";
     /// All trees with this many arrays in the outermost, as what stands between its brackets.
@@ -62,27 +71,44 @@ pub(crate) fn trees(bytes: usize) -> String {
 
 /// So many letters `a` and `b` in no order.
 pub(crate) fn letters(count: u32) -> String {
-    let letter = |n: u32| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' };
+    let letter = |n: u32| {
+        if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 {
+            'a'
+        } else {
+            'b'
+        }
+    };
     (0..count).map(letter).collect()
 }
 
-/// As many calls as there are processors, and more than one. Others are answered meanwhile; returns what became of them.
+/// As many calls as there are processors, and more than one. Others are answered meanwhile; returns
+/// what became of them.
 fn attack(server: &mut StdioServer, arguments: &Value) -> Vec<Value> {
     let calls = available_parallelism().map_or(2, NonZero::get).clamp(2, 16);
-    let calls: Vec<u64> = (0..calls).map(|_| server.start_call("attacked", arguments.clone())).collect();
+    let calls: Vec<u64> = (0..calls)
+        .map(|_| server.start_call("attacked", arguments.clone()))
+        .collect();
     let began = Instant::now();
     for _ in 0..3 {
         server.result("ping", json!({}));
         assert_eq!(server.text("other", json!({})), "fine");
     }
-    assert!(began.elapsed() < SOON, "others waited for {:?}", began.elapsed());
-    calls.into_iter().map(|call| server.finish_call(call)).collect()
+    assert!(
+        began.elapsed() < SOON,
+        "others waited for {:?}",
+        began.elapsed()
+    );
+    calls
+        .into_iter()
+        .map(|call| server.finish_call(call))
+        .collect()
 }
 
 #[test]
 fn lists_of_trees_of_empty_arrays_delay_nobody() {
     let config = "[server]\nrequest_size = \"8MiB\"\nrequest_memory = \"4GiB\"";
-    let mut server = StdioServer::start_with_config(&folder(&of_x(json!({"uniqueItems": true}))), config);
+    let mut server =
+        StdioServer::start_with_config(&folder(&of_x(json!({"uniqueItems": true}))), config);
     server.wait_for_tool("attacked");
     server.wait_for_tool("other");
     let trees: Value = serde_json::from_str(&trees(2 << 20)).unwrap();
@@ -100,23 +126,33 @@ fn lists_of_trees_of_empty_arrays_delay_nobody() {
 #[test]
 fn a_pattern_that_needs_a_state_for_every_byte_delays_nobody() {
     let schema = of_x(json!({"pattern": "[ab]*a[ab]{20000}[^ab]"}));
-    let mut server = StdioServer::start_with_config(&folder(&schema), "[server]\nrequest_size = \"8MiB\"");
+    let mut server =
+        StdioServer::start_with_config(&folder(&schema), "[server]\nrequest_size = \"8MiB\"");
     server.wait_for_tool("attacked");
     server.wait_for_tool("other");
     let text = letters(1 << 20);
     for result in attack(&mut server, &json!({"x": text})) {
-        assert_eq!(error_kind_and_text(&result), ("invalid-arguments".to_owned(), TOO_LONG.to_owned()));
+        assert_eq!(
+            error_kind_and_text(&result),
+            ("invalid-arguments".to_owned(), TOO_LONG.to_owned())
+        );
     }
 }
 
 #[test]
 fn patterns_for_names_that_need_a_state_for_every_byte_delay_nobody() {
-    let schema = of_x(json!({"patternProperties": {"[ab]*a[ab]{20000}[^ab]": false, "^(?=a)(a|b)+c": false}}));
-    let mut server = StdioServer::start_with_config(&folder(&schema), "[server]\nrequest_size = \"8MiB\"");
+    let schema = of_x(
+        json!({"patternProperties": {"[ab]*a[ab]{20000}[^ab]": false, "^(?=a)(a|b)+c": false}}),
+    );
+    let mut server =
+        StdioServer::start_with_config(&folder(&schema), "[server]\nrequest_size = \"8MiB\"");
     server.wait_for_tool("attacked");
     server.wait_for_tool("other");
     for result in attack(&mut server, &json!({"x": {"ab".repeat(1 << 19): 1}})) {
-        assert_eq!(error_kind_and_text(&result), ("invalid-arguments".to_owned(), TOO_LONG.to_owned()));
+        assert_eq!(
+            error_kind_and_text(&result),
+            ("invalid-arguments".to_owned(), TOO_LONG.to_owned())
+        );
     }
 }
 
@@ -140,20 +176,33 @@ fn a_check_ends_with_the_time_of_its_call() {
     server.wait_for_tool("attacked");
     let (kind, said) = error_kind_and_text(&server.call("attacked", json!({"x": 7})));
     assert_eq!(kind, "deadline");
-    assert_eq!(said, "The tool did not finish within 10ms (to allow more, raise limits.timeout).");
+    assert_eq!(
+        said,
+        "The tool did not finish within 10ms (to allow more, raise limits.timeout)."
+    );
 }
 
 #[test]
 fn a_check_of_a_result_ends_with_the_time_of_its_call() {
-    let tool = TinyTool { output: Some(doubling().to_string()), ..TinyTool::new("attacked") };
-    let folder =
-        Folder::with("attacked.wasm", TinyComponent::with_tools(vec![tool]).with_structured(r#"{"x": 7}"#).build());
+    let tool = TinyTool {
+        output: Some(doubling().to_string()),
+        ..TinyTool::new("attacked")
+    };
+    let folder = Folder::with(
+        "attacked.wasm",
+        TinyComponent::with_tools(vec![tool])
+            .with_structured(r#"{"x": 7}"#)
+            .build(),
+    );
     folder.put("attacked.toml", "[limits]\ntimeout = \"10ms\"");
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("attacked");
     let (kind, said) = error_kind_and_text(&server.call("attacked", json!({})));
     assert_eq!(kind, "deadline");
-    assert_eq!(said, "The tool did not finish within 10ms (to allow more, raise limits.timeout).");
+    assert_eq!(
+        said,
+        "The tool did not finish within 10ms (to allow more, raise limits.timeout)."
+    );
 }
 
 #[test]
@@ -164,8 +213,19 @@ fn a_check_holds_the_permit_of_its_call() {
     server.wait_for_tool("attacked");
     let calls = [(); 4].map(|()| server.start_call("attacked", json!({"x": 7})));
     let kinds = calls.map(|call| error_kind_and_text(&server.finish_call(call)).0);
-    assert_eq!(kinds.iter().filter(|kind| *kind == "busy").count(), 3, "{kinds:?}");
-    assert_eq!(kinds.iter().filter(|kind| *kind == "invalid-arguments").count(), 1, "{kinds:?}");
+    assert_eq!(
+        kinds.iter().filter(|kind| *kind == "busy").count(),
+        3,
+        "{kinds:?}"
+    );
+    assert_eq!(
+        kinds
+            .iter()
+            .filter(|kind| *kind == "invalid-arguments")
+            .count(),
+        1,
+        "{kinds:?}"
+    );
 }
 
 #[test]
@@ -174,7 +234,12 @@ fn a_check_that_nobody_waits_for_ends() {
     folder.put("attacked.toml", "[limits]\nconcurrency = 1");
     let mut server = StdioServer::start_with_config(&folder, "[server]\nqueue_timeout = \"1ms\"");
     server.wait_for_tool("attacked");
-    let is_busy = |server: &mut StdioServer| server.call("attacked", json!({"x": "fits"})).get("isError").is_some();
+    let is_busy = |server: &mut StdioServer| {
+        server
+            .call("attacked", json!({"x": "fits"}))
+            .get("isError")
+            .is_some()
+    };
     let began = Instant::now();
     // Half a second each, and more, were they to go on.
     for _ in 0..40 {

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::support::{CommandOutput, Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, hostile};
+use crate::support::{
+    CommandOutput, Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, hostile,
+};
 
 fn toolbay(folder: &Folder, args: &[&str]) -> CommandOutput {
     ToolbayCommand::new(folder).args(args).run()
@@ -41,7 +43,10 @@ fn help() {
 #[test]
 fn version_names_the_program() {
     let outcome = toolbay(&Folder::new(), &["--version"]);
-    assert_eq!((outcome.code, outcome.stdout), (0, format!("toolbay {}\n", env!("CARGO_PKG_VERSION"))));
+    assert_eq!(
+        (outcome.code, outcome.stdout),
+        (0, format!("toolbay {}\n", env!("CARGO_PKG_VERSION")))
+    );
 }
 
 #[test]
@@ -58,7 +63,10 @@ fn wrong_usage_exits_with_2() {
     ] {
         let outcome = toolbay(&folder, args);
         assert_eq!(outcome.code, 2, "{args:?}: {outcome}");
-        assert!(outcome.stdout.is_empty() && outcome.stderr.contains("--help"), "{args:?}: {outcome}");
+        assert!(
+            outcome.stdout.is_empty() && outcome.stderr.contains("--help"),
+            "{args:?}: {outcome}"
+        );
     }
 }
 
@@ -88,23 +96,41 @@ fn an_invalid_configuration_exits_with_64() {
         }
     }
     std::fs::remove_file(folder.sibling_path("toolbay.toml")).unwrap();
-    for (name, value) in
-        [("TOOLBAY_PAGE_SISE", "1"), ("TOOLBAY_LIMITS_FUEL", "much"), ("TOOLBAY_CONFIG", "nowhere.toml")]
-    {
-        let outcome = ToolbayCommand::new(&folder).args(["list"]).env(name, value).run();
+    for (name, value) in [
+        ("TOOLBAY_PAGE_SISE", "1"),
+        ("TOOLBAY_LIMITS_FUEL", "much"),
+        ("TOOLBAY_CONFIG", "nowhere.toml"),
+    ] {
+        let outcome = ToolbayCommand::new(&folder)
+            .args(["list"])
+            .env(name, value)
+            .run();
         assert_eq!(outcome.code, 64, "{name}: {outcome}");
         said += &outcome.stderr;
     }
-    for args in [["--plugins", "nowhere"], ["--config", "nowhere.toml"], ["--log", "a=b=c"]] {
-        let outcome = ToolbayCommand::new(&folder).args(["serve"]).args(args).run();
+    for args in [
+        ["--plugins", "nowhere"],
+        ["--config", "nowhere.toml"],
+        ["--log", "a=b=c"],
+    ] {
+        let outcome = ToolbayCommand::new(&folder)
+            .args(["serve"])
+            .args(args)
+            .run();
         assert_eq!(outcome.code, 64, "{args:?}: {outcome}");
         said += &outcome.stderr;
     }
-    let outcome = ToolbayCommand::new(&folder).args(["serve"]).env("TOOLBAY_LOG", "toolbay=loud").run();
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["serve"])
+        .env("TOOLBAY_LOG", "toolbay=loud")
+        .run();
     assert_eq!(outcome.code, 64, "{outcome}");
     said += &outcome.stderr;
     // An empty variable counts as unset.
-    let outcome = ToolbayCommand::new(&folder).args(["list"]).env("TOOLBAY_CONFIG", "").run();
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["list"])
+        .env("TOOLBAY_CONFIG", "")
+        .run();
     assert_eq!(outcome.code, 0, "{outcome}");
     insta::assert_snapshot!(said);
 }
@@ -114,7 +140,11 @@ fn flags_override_variables_and_variables_override_the_file() {
     let folder = Folder::new();
     for name in ["file", "variable", "flag"] {
         std::fs::create_dir(folder.sibling_path(name)).unwrap();
-        std::fs::write(folder.sibling_path(name).join("a.wasm"), TinyComponent::new(&[name]).build()).unwrap();
+        std::fs::write(
+            folder.sibling_path(name).join("a.wasm"),
+            TinyComponent::new(&[name]).build(),
+        )
+        .unwrap();
     }
     std::fs::write(folder.sibling_path("toolbay.toml"), "plugins = \"file\"").unwrap();
     let listed = |command: ToolbayCommand| command.run().stdout;
@@ -126,7 +156,10 @@ fn flags_override_variables_and_variables_override_the_file() {
 
 #[test]
 fn list_shows_plugins_tools_and_grants() {
-    let folder = Folder::with("weather.wasm", TinyComponent::new(&["now", "tomorrow", "yesterday"]).build());
+    let folder = Folder::with(
+        "weather.wasm",
+        TinyComponent::new(&["now", "tomorrow", "yesterday"]).build(),
+    );
     folder.put(
         "weather.toml",
         r#"
@@ -163,9 +196,15 @@ fn list_shows_plugins_tools_and_grants() {
     std::fs::create_dir(folder.plugin_path("folder.wasm")).unwrap();
     folder.put("LOUD.WASM", "");
     folder.put("lonely.toml", "");
-    std::fs::write(folder.sibling_path("toolbay.toml"), "[limits]\nmemory = \"3GiB\"\n[ceilings]\nmemory = \"2GiB\"")
-        .unwrap();
-    let quiet = TinyTool { description: None, ..TinyTool::new("quiet") };
+    std::fs::write(
+        folder.sibling_path("toolbay.toml"),
+        "[limits]\nmemory = \"3GiB\"\n[ceilings]\nmemory = \"2GiB\"",
+    )
+    .unwrap();
+    let quiet = TinyTool {
+        description: None,
+        ..TinyTool::new("quiet")
+    };
     folder.put("plain.wasm", TinyComponent::with_tools(vec![quiet]).build());
     folder.put("broken.wasm", "hello");
     let outcome = toolbay(&folder, &["list"]);
@@ -178,20 +217,36 @@ fn list_shows_plugins_tools_and_grants() {
 #[test]
 fn list_of_an_empty_folder_says_what_to_do() {
     let outcome = toolbay(&Folder::new(), &["list"]);
-    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "no plugins in plugins; copy a .wasm file into it\n"));
+    assert_eq!(
+        (outcome.code, outcome.stdout.as_str()),
+        (0, "no plugins in plugins; copy a .wasm file into it\n")
+    );
 }
 
 #[test]
 fn call_prints_the_result_and_what_it_used() {
     let folder = Folder::with("hostile.wasm", hostile());
     let outcome = toolbay(&folder, &["call", "echo", r#"{"text": "hello"}"#]);
-    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "hello\n"), "{outcome}");
+    assert_eq!(
+        (outcome.code, outcome.stdout.as_str()),
+        (0, "hello\n"),
+        "{outcome}"
+    );
     assert_eq!(outcome.stderr, "<used>\n");
-    let outcome = ToolbayCommand::new(&folder).args(["call", "echo", "-"]).run_with("{\"text\":\n\"from input\"}");
-    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "from input\n"), "{outcome}");
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["call", "echo", "-"])
+        .run_with("{\"text\":\n\"from input\"}");
+    assert_eq!(
+        (outcome.code, outcome.stdout.as_str()),
+        (0, "from input\n"),
+        "{outcome}"
+    );
     let outcome = toolbay(&folder, &["call", "progress", r#"{"n": 2}"#]);
     assert_eq!(outcome.stdout, "2 steps\n");
-    assert_eq!(outcome.stderr, "progress: 1/2: step 1\nprogress: 2/2: step 2\n<used>\n");
+    assert_eq!(
+        outcome.stderr,
+        "progress: 1/2: step 1\nprogress: 2/2: step 2\n<used>\n"
+    );
 }
 
 #[test]
@@ -201,7 +256,10 @@ fn call_prints_json_if_requested() {
     let mut result: Value = serde_json::from_str(&outcome.raw_stdout).unwrap();
     let usage = result["_meta"]["dev.toolbay/usage"].take();
     assert!(usage["fuel"].as_u64().unwrap() > 0, "{usage}");
-    assert_eq!(result["content"], json!([{"type": "text", "text": "hello"}]));
+    assert_eq!(
+        result["content"],
+        json!([{"type": "text", "text": "hello"}])
+    );
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
 }
 
@@ -223,8 +281,17 @@ fn a_call_that_fails_exits_with_1_and_says_why() {
     ] {
         let outcome = toolbay(&folder, args);
         assert_eq!(outcome.code, 1, "{args:?}: {outcome}");
-        let stdout = if args.contains(&"--json") { "JSON\n".to_owned() } else { outcome.stdout };
-        let _ = writeln!(said, "$ toolbay {}\n{stdout}{}", args.join(" "), outcome.stderr);
+        let stdout = if args.contains(&"--json") {
+            "JSON\n".to_owned()
+        } else {
+            outcome.stdout
+        };
+        let _ = writeln!(
+            said,
+            "$ toolbay {}\n{stdout}{}",
+            args.join(" "),
+            outcome.stderr
+        );
     }
     insta::assert_snapshot!(said);
 }
@@ -237,10 +304,21 @@ fn files_without_code_are_neither_called_nor_checked_and_that_is_said() {
     std::fs::write(prompts.join("hello.md"), "Hello.").unwrap();
     let called = toolbay(&folder, &["call", "hello"]);
     assert_eq!(called.code, 1);
-    assert!(called.stderr.contains("\"hello\" is a prompt, not a tool: clients get it with prompts/get"), "{called}");
+    assert!(
+        called
+            .stderr
+            .contains("\"hello\" is a prompt, not a tool: clients get it with prompts/get"),
+        "{called}"
+    );
     for path in [prompts.join("hello.md"), prompts] {
         let checked = toolbay(&folder, &["check", path.to_str().unwrap()]);
-        assert!(checked.code == 1 && checked.stderr.contains("is not a component: `toolbay list` shows"), "{checked}");
+        assert!(
+            checked.code == 1
+                && checked
+                    .stderr
+                    .contains("is not a component: `toolbay list` shows"),
+            "{checked}"
+        );
     }
 }
 
@@ -274,18 +352,28 @@ fn an_unknown_tool_is_reported_with_the_plugins_that_were_refused() {
 fn images_are_printed_as_a_description() {
     let folder = Folder::with("qr.wasm", crate::support::sample("qr"));
     let outcome = toolbay(&folder, &["call", "qr_png", r#"{"text": "a"}"#]);
-    assert!(outcome.stdout.starts_with("[image, image/png, ") && outcome.stdout.ends_with(" bytes]\n"), "{outcome}");
+    assert!(
+        outcome.stdout.starts_with("[image, image/png, ") && outcome.stdout.ends_with(" bytes]\n"),
+        "{outcome}"
+    );
 }
 
 #[test]
 fn serve_takes_its_folder_from_a_flag_and_logs_only_to_standard_error() {
     let folder = Folder::new();
     std::fs::create_dir(folder.sibling_path("elsewhere")).unwrap();
-    std::fs::write(folder.sibling_path("elsewhere/a.wasm"), TinyComponent::new(&["a"]).build()).unwrap();
-    let command = ToolbayCommand::new(&folder).args(["serve", "--plugins", "elsewhere", "--log", "debug"]);
+    std::fs::write(
+        folder.sibling_path("elsewhere/a.wasm"),
+        TinyComponent::new(&["a"]).build(),
+    )
+    .unwrap();
+    let command =
+        ToolbayCommand::new(&folder).args(["serve", "--plugins", "elsewhere", "--log", "debug"]);
     let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_until_listed(&["a"]);
-    server.log.wait_for("serving over standard input and output");
+    server
+        .log
+        .wait_for("serving over standard input and output");
     server.stop();
     // A level alone applies to the server. Messages of its libraries would be hundreds of lines.
     let log = server.log.text();

@@ -8,7 +8,8 @@ use serde_json::json;
 use crate::hostile::{EXIT, YIELD, tasks};
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, hostile, made_async};
 
-/// A component with two functions: `greet` is async, gives way once, and returns its argument; `three` is not.
+/// A component with two functions: `greet` is async, gives way once, and returns its argument;
+/// `three` is not.
 fn greeter() -> Vec<u8> {
     let text = r#"(component
       (core module $libc
@@ -38,34 +39,54 @@ fn greeter() -> Vec<u8> {
 #[test]
 fn async_functions_are_tools_beside_others() {
     let folder = Folder::with("greeter.wasm", greeter());
-    folder.put("plain.wasm", TinyComponent::new(&["fine"]).with_text("fine").build());
+    folder.put(
+        "plain.wasm",
+        TinyComponent::new(&["fine"]).with_text("fine").build(),
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["fine", "greet", "three"]);
     for name in ["Ada", "", "Grace"] {
         assert_eq!(server.text("greet", json!({"name": name})), name);
     }
-    assert_eq!(server.call("three", json!({}))["structuredContent"], json!({"result": 3}));
+    assert_eq!(
+        server.call("three", json!({}))["structuredContent"],
+        json!({"result": 3})
+    );
     assert_eq!(server.text("fine", json!({})), "fine");
     let (kind, _) = server.failure("greet", json!({"name": 7}));
     assert_eq!(kind, "invalid-arguments");
 }
 
 #[test]
-fn a_component_with_async_functions_is_kept_in_the_compile_cache_and_used_only_where_it_is_wanted() {
+fn a_component_with_async_functions_is_kept_in_the_compile_cache_and_used_only_where_it_is_wanted()
+{
     let folder = Folder::with("greeter.wasm", greeter());
     let file = folder.plugin_path("greeter.wasm");
     let cache = folder.sibling_path("cache");
-    let toolbay = || ToolbayCommand::new(&folder).env("TOOLBAY_COMPILE_CACHE_FOLDER", cache.to_str().unwrap());
+    let toolbay = || {
+        ToolbayCommand::new(&folder).env("TOOLBAY_COMPILE_CACHE_FOLDER", cache.to_str().unwrap())
+    };
     let check = || toolbay().args([Path::new("check"), file.as_path()]);
     let first = check().run();
-    assert!(first.stdout.contains("each is a tool; it has async functions"), "{first}");
+    assert!(
+        first
+            .stdout
+            .contains("each is a tool; it has async functions"),
+        "{first}"
+    );
     assert!(first.stdout.contains("compiled in "), "{first}");
     let second = check().run();
     assert!(second.stdout.contains("(in the compile cache)"), "{second}");
-    let call = toolbay().args(["call", "greet", r#"{"name": "Ada"}"#]).run();
+    let call = toolbay()
+        .args(["call", "greet", r#"{"name": "Ada"}"#])
+        .run();
     assert_eq!(call.stdout.trim_end(), "Ada", "{call}");
     let off = check().env("TOOLBAY_ENGINE_ASYNC", "false").run();
-    assert!(off.stderr.contains("has async functions, and engine.async is false"), "{off}");
+    assert!(
+        off.stderr
+            .contains("has async functions, and engine.async is false"),
+        "{off}"
+    );
     let again = check().run();
     assert!(again.stdout.contains("(in the compile cache)"), "{again}");
 }
@@ -80,7 +101,10 @@ fn a_cancelled_task_frees_its_slot_at_once() {
            (func (export "callback") (param i32 i32 i32) (result i32) unreachable)"#
     );
     let folder = Folder::with("one.wasm", tasks("", &[], &spinning));
-    folder.put("one.toml", "prefix = \"one\"\n[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    folder.put(
+        "one.toml",
+        "prefix = \"one\"\n[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",
+    );
     folder.put("two.wasm", tasks("", &[], &quick));
     folder.put("two.toml", "prefix = \"two\"");
     // One call at a time: the second one begins when the first one has really ended.
@@ -90,10 +114,16 @@ fn a_cancelled_task_frees_its_slot_at_once() {
     for _ in 0..10 {
         let id = server.start_call("one_a", json!({}));
         server.notify("notifications/cancelled", json!({"requestId": id}));
-        assert_eq!(server.call("two_a", json!({}))["structuredContent"], json!({"result": 1}));
+        assert_eq!(
+            server.call("two_a", json!({}))["structuredContent"],
+            json!({"result": 1})
+        );
     }
     let (said, _) = server.stop();
-    assert!(said.iter().all(|message| message.get("id").is_none()), "a cancelled call was answered: {said:?}");
+    assert!(
+        said.iter().all(|message| message.get("id").is_none()),
+        "a cancelled call was answered: {said:?}"
+    );
 }
 
 #[test]
@@ -101,7 +131,9 @@ fn calls_of_components_with_async_functions_run_at_once() {
     let folder = Folder::with("greeter.wasm", greeter());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("greet");
-    let begun: Vec<u64> = (0..64).map(|n| server.start_call("greet", json!({"name": n.to_string()}))).collect();
+    let begun: Vec<u64> = (0..64)
+        .map(|n| server.start_call("greet", json!({"name": n.to_string()})))
+        .collect();
     for (n, id) in begun.into_iter().enumerate() {
         assert_eq!(server.finish_call(id)["content"][0]["text"], n.to_string());
     }
@@ -113,7 +145,9 @@ fn a_component_made_async_needs_the_second_engine() {
     folder.put("async.wasm", made_async(TinyComponent::new(&["b"]).build()));
     folder.write_config("[engine]\nasync = false");
     let mut server = StdioServer::start(&folder);
-    server.log.wait_for("WARN refused: has async functions, and engine.async is false");
+    server
+        .log
+        .wait_for("WARN refused: has async functions, and engine.async is false");
     server.wait_until_listed(&["a"]);
 }
 
@@ -134,12 +168,20 @@ fn what_is_not_async_is_the_same_in_both_engines() {
     }
     assert_eq!(server.text("environment", json!({})), "[] []");
     assert_eq!(server.text("config", json!({"text": "units"})), "metric");
-    assert_eq!(server.text("read_file", json!({"path": "/data/file"})), "hello");
+    assert_eq!(
+        server.text("read_file", json!({"path": "/data/file"})),
+        "hello"
+    );
     assert_ne!(server.text("connect", json!({})), "connected");
     let id = server.start_call_with_progress("progress_zigzag", json!({}));
     server.finish_call(id);
     assert_eq!(server.take_notifications("notifications/progress").len(), 3);
-    for (tool, kind) in [("loop_forever", "fuel"), ("sleep_hour", "deadline"), ("hoard", "memory"), ("panic", "trap")] {
+    for (tool, kind) in [
+        ("loop_forever", "fuel"),
+        ("sleep_hour", "deadline"),
+        ("hoard", "memory"),
+        ("panic", "trap"),
+    ] {
         let (found, said) = server.failure(tool, json!({}));
         assert_eq!(found, kind, "{tool}: {said}");
     }
@@ -180,7 +222,10 @@ fn a_component_that_composes_others_is_called_through_all_of_them() {
     folder.put("composed.wasm", wat::parse_str(text).unwrap());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("next");
-    assert_eq!(server.call("next", json!({"n": 41}))["structuredContent"], json!({"result": 42}));
+    assert_eq!(
+        server.call("next", json!({"n": 41}))["structuredContent"],
+        json!({"result": 42})
+    );
     // Its stacks are part of its memory.
     let usage = server.call("next", json!({"n": 1}))["_meta"]["dev.toolbay/usage"].clone();
     assert_eq!(usage["memory"], json!(3 << 20), "{usage}");

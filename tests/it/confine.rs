@@ -1,5 +1,6 @@
-//! Confinement: what a server gives up when it starts, what it keeps, and what it reports about that. The servers of all
-//! other tests are confined as well, so those tests show that everything else works under confinement.
+//! Confinement: what a server gives up when it starts, what it keeps, and what it reports about
+//! that. The servers of all other tests are confined as well, so those tests show that everything
+//! else works under confinement.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -8,7 +9,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::support::{DEADLINE, Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile, result_text};
+use crate::support::{
+    DEADLINE, Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile, result_text,
+};
 
 fn mount(host: &str, guest: &str, access: &str) -> String {
     format!("[[permissions.mounts]]\nhost = {host:?}\nguest = {guest:?}\naccess = {access:?}\n")
@@ -18,9 +21,15 @@ fn mount(host: &str, guest: &str, access: &str) -> String {
 fn escaped(command: ToolbayCommand, lines: &[String]) -> Vec<String> {
     let outcome = command.run_with(&(lines.join("\n") + "\n"));
     assert_eq!(outcome.code, 0, "{outcome}");
-    assert!(outcome.stderr.contains("confined: landlock abi "), "{outcome}");
-    let said: Vec<String> =
-        outcome.raw_stdout.lines().map(|line| line.rsplit(": ").next().unwrap().to_owned()).collect();
+    assert!(
+        outcome.stderr.contains("confined: landlock abi "),
+        "{outcome}"
+    );
+    let said: Vec<String> = outcome
+        .raw_stdout
+        .lines()
+        .map(|line| line.rsplit(": ").next().unwrap().to_owned())
+        .collect();
     assert_eq!(said.len(), lines.len(), "{outcome}");
     said
 }
@@ -29,7 +38,8 @@ fn escaped(command: ToolbayCommand, lines: &[String]) -> Vec<String> {
 fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
     let folder = Folder::with("hostile.wasm", hostile());
     let at = |name: &str| folder.sibling_path(name);
-    // Somewhere else: what is beside the plugin folder may be read, because the folder may be replaced.
+    // Somewhere else: what is beside the plugin folder may be read, because the folder may be
+    // replaced.
     let elsewhere = tempfile::tempdir().unwrap();
     let far = |name: &str| elsewhere.path().join(name);
     for name in ["mine", "theirs", "private"] {
@@ -38,11 +48,16 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
     }
     symlink(far("private/file"), far("theirs/link")).unwrap();
     // As those of a bus, a container engine or an agent, which start programs for whoever connects.
-    let (_joined, _told) = (UnixListener::bind(far("bus")).unwrap(), UnixDatagram::bind(far("journal")).unwrap());
+    let (_joined, _told) = (
+        UnixListener::bind(far("bus")).unwrap(),
+        UnixDatagram::bind(far("journal")).unwrap(),
+    );
     let grant = mount(far("mine").to_str().unwrap(), "/mine", "read-write")
         + &mount(far("theirs").to_str().unwrap(), "/theirs", "read");
     folder.put("hostile.toml", grant);
-    folder.write_config("[audit]\nfolder = \"log\"\n[state]\nfolder = \"state\"\n[server]\nscratch = \"scratch\"");
+    folder.write_config(
+        "[audit]\nfolder = \"log\"\n[state]\nfolder = \"state\"\n[server]\nscratch = \"scratch\"",
+    );
     let path = |path: std::path::PathBuf| path.display().to_string();
     let allowed = [
         format!("read {}", path(folder.plugin_path("hostile.wasm"))),
@@ -55,7 +70,10 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         format!("remove {}", path(far("mine/new"))),
         format!("write {}", path(at("log/new"))),
         format!("write {}", path(at("state/toolbay-state/new"))),
-        format!("write {}", path(at(&format!("scratch/toolbay-{}/new", rustix_uid())))),
+        format!(
+            "write {}",
+            path(at(&format!("scratch/toolbay-{}/new", rustix_uid())))
+        ),
         "read /etc/hosts".to_owned(),
         "read /proc/self/status".to_owned(),
         "run /proc/self/exe".to_owned(),
@@ -95,7 +113,10 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         assert_eq!(said, "permission denied", "{line}");
     }
     // The operator can open more, and `--learn` writes beside the grants.
-    folder.write_config(&format!("[server]\nconfine_folders = [{:?}]", path(far("private"))));
+    folder.write_config(&format!(
+        "[server]\nconfine_folders = [{:?}]",
+        path(far("private"))
+    ));
     let more = [
         format!("write {}", path(far("private/new"))),
         format!("write {}", path(folder.plugin_path("new.toml.proposed"))),
@@ -107,10 +128,14 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
 #[test]
 fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
-    // The folder is one that everybody writes to, as /tmp is, and the user's home has as much that is not the server's.
+    // The folder is one that everybody writes to, as /tmp is, and the user's home has as much that
+    // is not the server's.
     let wide = tempfile::tempdir().unwrap();
     fs::set_permissions(wide.path(), Permissions::from_mode(0o777)).unwrap();
-    let (file, precious) = (wide.path().join("calls.jsonl"), wide.path().join("precious"));
+    let (file, precious) = (
+        wide.path().join("calls.jsonl"),
+        wide.path().join("precious"),
+    );
     fs::write(&precious, "mine").unwrap();
     folder.write_config(&format!("[record]\nfile = {file:?}"));
     let lines = [
@@ -120,7 +145,10 @@ fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
         format!("remove {}", precious.display()),
         format!("list {}", wide.path().display()),
     ];
-    for (line, said) in lines.iter().zip(escaped(ToolbayCommand::new(&folder).args(["escape"]), &lines)) {
+    for (line, said) in lines.iter().zip(escaped(
+        ToolbayCommand::new(&folder).args(["escape"]),
+        &lines,
+    )) {
         assert_eq!(said, "permission denied", "{line}");
     }
     // Twice: a file that is new, and one that is a recording already.
@@ -130,7 +158,13 @@ fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
         server.text("a", json!({"text": "recorded"}));
         server.stop();
         let text = fs::read_to_string(&file).unwrap();
-        assert_eq!(text.lines().filter(|line| line.starts_with("{\"call\"")).count(), calls, "{text}");
+        assert_eq!(
+            text.lines()
+                .filter(|line| line.starts_with("{\"call\""))
+                .count(),
+            calls,
+            "{text}"
+        );
     }
 }
 
@@ -140,12 +174,24 @@ type Case<'a> = (&'a str, &'a [(&'a str, String)], &'a str, Option<&'a str>);
 #[test]
 fn what_the_server_may_write_must_not_contain_what_decides() {
     let secret = |words: &str| format!("[secrets.word]\ncommand = {words}\n");
-    let mount = |access: &str| format!("[[permissions.mounts]]\nhost = \"../shared\"\nguest = \"/shared\"\n{access}\n");
+    let mount = |access: &str| {
+        format!("[[permissions.mounts]]\nhost = \"../shared\"\nguest = \"/shared\"\n{access}\n")
+    };
     let writes = mount("access = \"read-write\"");
     let script = "[\"sh\", \"../shared/print.sh\"]";
     let cases: [Case<'_>; 9] = [
-        ("[audit]\nfolder = \".\"", &[], "(the audit log), which contains the plugin folder", None),
-        ("[state]\nfolder = \"plugins\"", &[], "(the state of plugins), which is in the plugin folder", None),
+        (
+            "[audit]\nfolder = \".\"",
+            &[],
+            "(the audit log), which contains the plugin folder",
+            None,
+        ),
+        (
+            "[state]\nfolder = \"plugins\"",
+            &[],
+            "(the state of plugins), which is in the plugin folder",
+            None,
+        ),
         (
             "[server]\nscratch = \"scratch\"\nconfine_folders = [\".\"]",
             &[],
@@ -178,7 +224,10 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
         ),
         (
             "[audit]\nfolder = \"elsewhere\"",
-            &[("a.toml", secret(script)), ("b.toml", mount("access = \"read\""))],
+            &[
+                ("a.toml", secret(script)),
+                ("b.toml", mount("access = \"read\"")),
+            ],
             "",
             None,
         ),
@@ -189,13 +238,19 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
         folder.put("b.wasm", TinyComponent::new(&["b"]).with_echo().build());
         fs::create_dir(folder.sibling_path("shared")).unwrap();
         fs::write(folder.sibling_path("shared/print.sh"), "echo printed-by-it").unwrap();
-        fs::set_permissions(folder.sibling_path("shared/print.sh"), Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(
+            folder.sibling_path("shared/print.sh"),
+            Permissions::from_mode(0o755),
+        )
+        .unwrap();
         for (name, grant) in grants {
             folder.put(name, grant.clone());
         }
         let configured = |confine: &str| match config.strip_prefix("[server]\n") {
             Some(rest) => folder.write_config(&format!("[server]\nconfine = {confine}\n{rest}")),
-            None => folder.write_config(&format!("{config}\n[server]\nconfine = {confine}\nscratch = \"scratch\"")),
+            None => folder.write_config(&format!(
+                "{config}\n[server]\nconfine = {confine}\nscratch = \"scratch\""
+            )),
         };
         configured("\"required\"");
         let required = ToolbayCommand::new(&folder).args(["escape"]).run_with("");
@@ -204,15 +259,25 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
         assert_eq!(possible.code, 0, "{config}: {possible}");
         if said.is_empty() {
             assert_eq!(required.code, 0, "{config}: {required}");
-            assert!(!possible.stderr.contains("decide what is allowed"), "{config}: {possible}");
+            assert!(
+                !possible.stderr.contains("decide what is allowed"),
+                "{config}: {possible}"
+            );
             continue;
         }
         assert_eq!(required.code, 64, "{config}: {required}");
-        assert!(required.stderr.contains("server.confine = \"required\": the server may write to "), "{required}");
+        assert!(
+            required
+                .stderr
+                .contains("server.confine = \"required\": the server may write to "),
+            "{required}"
+        );
         assert!(required.stderr.contains(said), "{config}: {required}");
         // What belongs to a plugin is said of the plugin.
         match of {
-            None if grants.is_empty() => assert!(possible.stderr.contains(said), "{config}: {possible}"),
+            None if grants.is_empty() => {
+                assert!(possible.stderr.contains(said), "{config}: {possible}")
+            }
             None => {}
             Some(_) => {
                 let mut server = StdioServer::start(&folder);
@@ -225,22 +290,39 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
     // Nothing is listened on before.
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_echo().build());
     folder.write_config("[audit]\nfolder = \".\"\n[server]\nconfine = \"required\"");
-    let outcome = ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run();
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["serve", "--http", "127.0.0.1:0"])
+        .run();
     assert_eq!(outcome.code, 64, "{outcome}");
     assert!(!outcome.stderr.contains("serving over HTTP"), "{outcome}");
 }
 
 #[test]
 fn a_later_grant_whose_program_the_server_may_write_is_refused_where_confinement_is_required() {
-    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_text("the word is printed-by-it").build());
+    let folder = Folder::with(
+        "a.wasm",
+        TinyComponent::new(&["a"])
+            .with_text("the word is printed-by-it")
+            .build(),
+    );
     fs::create_dir(folder.sibling_path("shared")).unwrap();
     fs::write(folder.sibling_path("shared/print.sh"), "echo printed-by-it").unwrap();
-    let config = "[server]\nscratch = \"scratch\"\nconfine = \"required\"\nconfine_folders = [\"shared\"]";
+    let config =
+        "[server]\nscratch = \"scratch\"\nconfine = \"required\"\nconfine_folders = [\"shared\"]";
     let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
-    folder.put("a.toml", "[secrets.word]\ncommand = [\"sh\", \"../shared/print.sh\"]\n");
+    folder.put(
+        "a.toml",
+        "[secrets.word]\ncommand = [\"sh\", \"../shared/print.sh\"]\n",
+    );
     let line = until_logged(&server, "refused; the previous version stays in service");
-    assert!(line.contains("server.confine = \"required\": the server may write to "), "{line}");
-    assert!(line.contains("(server.confine_folders), which contains the program of secrets.word"), "{line}");
+    assert!(
+        line.contains("server.confine = \"required\": the server may write to "),
+        "{line}"
+    );
+    assert!(
+        line.contains("(server.confine_folders), which contains the program of secrets.word"),
+        "{line}"
+    );
 }
 
 /// The number of the user that runs the tests.
@@ -252,8 +334,13 @@ fn rustix_uid() -> u32 {
 /// A line of the status of each thread of a process.
 fn of_threads(pid: u32, key: &str) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let status = tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("status")).ok());
-    let line = |status: String| status.lines().find_map(|line| Some(line.strip_prefix(key)?.trim().to_owned()));
+    let status =
+        tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("status")).ok());
+    let line = |status: String| {
+        status
+            .lines()
+            .find_map(|line| Some(line.strip_prefix(key)?.trim().to_owned()))
+    };
     status.filter_map(line).collect()
 }
 
@@ -262,17 +349,34 @@ fn every_thread_of_a_server_is_confined_unless_the_operator_says_no() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     for (config, seccomp, said) in [
         ("", "2", "confined: landlock abi "),
-        ("[server]\nconfine = \"required\"", "2", "confined: landlock abi "),
-        ("[server]\nconfine = false", "0", "not confined (server.confine = false)"),
+        (
+            "[server]\nconfine = \"required\"",
+            "2",
+            "confined: landlock abi ",
+        ),
+        (
+            "[server]\nconfine = false",
+            "0",
+            "not confined (server.confine = false)",
+        ),
     ] {
         let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
         let line = server.log.wait_for(said);
-        assert!(!line.contains("WARN") && line.ends_with(", seccomp") == (seccomp == "2"), "{line}");
+        assert!(
+            !line.contains("WARN") && line.ends_with(", seccomp") == (seccomp == "2"),
+            "{line}"
+        );
         server.result("tools/call", json!({"name": "a"}));
         let threads = of_threads(server.pid(), "Seccomp:");
-        assert!(threads.len() > 1 && threads.iter().all(|mode| mode == seccomp), "{config}: {threads:?}");
+        assert!(
+            threads.len() > 1 && threads.iter().all(|mode| mode == seccomp),
+            "{config}: {threads:?}"
+        );
         let threads = of_threads(server.pid(), "NoNewPrivs:");
-        assert!(threads.iter().all(|set| (set == "1") == (seccomp == "2")), "{config}: {threads:?}");
+        assert!(
+            threads.iter().all(|set| (set == "1") == (seccomp == "2")),
+            "{config}: {threads:?}"
+        );
     }
     folder.write_config("[server]\nconfine = \"always\"");
     let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
@@ -285,7 +389,8 @@ fn every_thread_of_a_server_is_confined_unless_the_operator_says_no() {
     );
 }
 
-/// Waits until the plugin's report in the list of plugins has these words, and returns the line of the log with them.
+/// Waits until the plugin's report in the list of plugins has these words, and returns the line of
+/// the log with them.
 fn until_logged(server: &HttpServer, words: &str) -> String {
     let begun = Instant::now();
     let line = server.log.wait_for(words);
@@ -303,8 +408,16 @@ fn a_later_grant_can_use_what_was_kept_and_is_refused_with_the_reason_otherwise(
     }
     let kept = elsewhere.path().join("kept");
     let server =
-        HttpServer::start_with_config(&folder, &format!("[server]\nconfine_folders = [{kept:?}]")).wait_until_ready();
-    folder.put("hostile.toml", mount(elsewhere.path().join("other").to_str().unwrap(), "/data", "read"));
+        HttpServer::start_with_config(&folder, &format!("[server]\nconfine_folders = [{kept:?}]"))
+            .wait_until_ready();
+    folder.put(
+        "hostile.toml",
+        mount(
+            elsewhere.path().join("other").to_str().unwrap(),
+            "/data",
+            "read",
+        ),
+    );
     let line = until_logged(&server, "refused; the previous version stays in service");
     let path = elsewhere.path().join("other").display().to_string();
     let expected = format!(
@@ -314,14 +427,22 @@ fn a_later_grant_can_use_what_was_kept_and_is_refused_with_the_reason_otherwise(
     assert!(line.contains(&expected), "{line}");
     // What is in a folder that was kept.
     fs::create_dir(kept.join("deep")).unwrap();
-    folder.put("hostile.toml", mount(kept.to_str().unwrap(), "/data", "read-write"));
+    folder.put(
+        "hostile.toml",
+        mount(kept.to_str().unwrap(), "/data", "read-write"),
+    );
     let begun = Instant::now();
     let read = || {
         let call = json!({"name": "read_file", "arguments": {"path": "/data/file"}});
         server.result("tools/call", call)
     };
     while read()["isError"] == Value::Bool(true) {
-        assert!(begun.elapsed() < DEADLINE, "{}\n{}", read(), server.log.text());
+        assert!(
+            begun.elapsed() < DEADLINE,
+            "{}\n{}",
+            read(),
+            server.log.text()
+        );
     }
     assert_eq!(result_text(&read()), "kept");
 }
@@ -337,7 +458,11 @@ fn a_plugin_folder_that_is_replaced_and_a_link_to_elsewhere_are_still_read() {
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("linked");
     // As compilers do: another file with the same name.
-    fs::write(elsewhere.path().join("next"), TinyComponent::new(&["relinked"]).with_echo().build()).unwrap();
+    fs::write(
+        elsewhere.path().join("next"),
+        TinyComponent::new(&["relinked"]).with_echo().build(),
+    )
+    .unwrap();
     fs::rename(elsewhere.path().join("next"), &built).unwrap();
     server.wait_for_tool("relinked");
     fs::rename(folder.plugin_folder(), folder.sibling_path("old")).unwrap();
@@ -348,14 +473,25 @@ fn a_plugin_folder_that_is_replaced_and_a_link_to_elsewhere_are_still_read() {
 
 #[test]
 fn a_program_that_a_later_grant_names_is_run_by_the_worker_and_no_other() {
-    let folder =
-        Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_text("the word is s3cret-of-a-program").build());
+    let folder = Folder::with(
+        "tiny.wasm",
+        TinyComponent::new(&["a"])
+            .with_text("the word is s3cret-of-a-program")
+            .build(),
+    );
     let mut server = StdioServer::start(&folder);
-    assert_eq!(server.text("a", json!({})), "the word is s3cret-of-a-program");
+    assert_eq!(
+        server.text("a", json!({})),
+        "the word is s3cret-of-a-program"
+    );
     // The server could not start it: it is no program of the system either.
     let program = folder.sibling_path("print-it");
     fs::write(&program, "#!/bin/sh\necho s3cret-of-a-program\n").unwrap();
     fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     folder.put("tiny.toml", "[secrets.word]\ncommand = [\"../print-it\"]\n");
-    server.wait_for_text("a", "the word is [secret:word]", &["the word is s3cret-of-a-program"]);
+    server.wait_for_text(
+        "a",
+        "the word is [secret:word]",
+        &["the word is s3cret-of-a-program"],
+    );
 }

@@ -10,13 +10,24 @@ mod site;
 use serde_json::json;
 
 use self::site::{Site, hidden};
-use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, error_kind_and_text, hostile, result_text, web};
+use crate::support::{
+    DEADLINE, Folder, HttpServer, TinyComponent, error_kind_and_text, hostile, result_text, web,
+};
 
 /// No call of a test is one too many.
 const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 
 /// Every page.
-const PAGES: [&str; 8] = ["", "/plugins", "/tools", "/calls", "/denials", "/approvals", "/audit", "/log"];
+const PAGES: [&str; 8] = [
+    "",
+    "/plugins",
+    "/tools",
+    "/calls",
+    "/denials",
+    "/approvals",
+    "/audit",
+    "/log",
+];
 
 /// A folder with a plugin that says what it is told.
 fn folder() -> Folder {
@@ -27,16 +38,34 @@ fn folder() -> Folder {
 fn an_operator_opens_the_console_calls_a_tool_and_sees_the_call() {
     let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
     let page = site.page("/tool?name=echo");
-    let called =
-        site.post("/tool", &[("tool", "echo"), ("schema", &hidden(&page, "schema")), ("raw", "yes"), ("json", "{}")]);
+    let called = site.post(
+        "/tool",
+        &[
+            ("tool", "echo"),
+            ("schema", &hidden(&page, "schema")),
+            ("raw", "yes"),
+            ("json", "{}"),
+        ],
+    );
     assert_eq!(called.status, 200);
     let called = called.text();
-    assert!(called.contains("class=\"badge good\">ok</span>"), "{called}");
+    assert!(
+        called.contains("class=\"badge good\">ok</span>"),
+        "{called}"
+    );
     let calls = site.page("/calls");
-    assert!(calls.contains(">echo</a>") && calls.contains(">console</td>"), "{calls}");
+    assert!(
+        calls.contains(">echo</a>") && calls.contains(">console</td>"),
+        "{calls}"
+    );
     let overview = site.page("");
-    assert!(overview.contains("<dd>1<small>none failed</small>"), "{overview}");
-    site.server.log.wait_for("console: opened viewer=\"console\"");
+    assert!(
+        overview.contains("<dd>1<small>none failed</small>"),
+        "{overview}"
+    );
+    site.server
+        .log
+        .wait_for("console: opened viewer=\"console\"");
 }
 
 #[test]
@@ -45,16 +74,29 @@ fn a_disabled_plugin_rejects_calls_and_one_that_is_enabled_serves_those_for_whom
     let config = format!("{RATES}[circuit_breaker]\ncrashes = 2\ndisable_duration = \"1h\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
     let call = |tool: &str| {
-        let arguments = if tool == "echo" { json!({"text": "hello"}) } else { json!({}) };
+        let arguments = if tool == "echo" {
+            json!({"text": "hello"})
+        } else {
+            json!({})
+        };
         let params = json!({"name": tool, "arguments": arguments});
-        site.server.post_stateless("tools/call", params, &[]).response_message()["result"].clone()
+        site.server
+            .post_stateless("tools/call", params, &[])
+            .response_message()["result"]
+            .clone()
     };
-    let set = |disabled: &str| site.post("/plugin", &[("id", "hostile"), ("disabled", disabled)]).status;
+    let set = |disabled: &str| {
+        site.post("/plugin", &[("id", "hostile"), ("disabled", disabled)])
+            .status
+    };
     assert_eq!(result_text(&call("echo")), "hello");
     assert_eq!(set("yes"), 303);
     let (kind, said) = error_kind_and_text(&call("echo"));
     assert_eq!(
-        (kind.as_str(), said.contains("was disabled by the operator of the server")),
+        (
+            kind.as_str(),
+            said.contains("was disabled by the operator of the server")
+        ),
         ("disabled", true),
         "{said}"
     );
@@ -66,11 +108,22 @@ fn a_disabled_plugin_rejects_calls_and_one_that_is_enabled_serves_those_for_whom
     }
     assert_eq!(error_kind_and_text(&call("echo")).0, "disabled");
     let page = site.page("/plugin?id=hostile");
-    assert!(page.contains("Disabled after crashes") && page.contains("ip:127.0.0.1"), "{page}");
+    assert!(
+        page.contains("Disabled after crashes") && page.contains("ip:127.0.0.1"),
+        "{page}"
+    );
     assert_eq!(set("no"), 303);
     assert_eq!(result_text(&call("echo")), "hello");
-    assert!(!site.page("/plugin?id=hostile").contains("Disabled after crashes"));
-    assert_eq!(site.post("/plugin", &[("id", "nobody"), ("disabled", "yes")]).status, 404);
+    assert!(
+        !site
+            .page("/plugin?id=hostile")
+            .contains("Disabled after crashes")
+    );
+    assert_eq!(
+        site.post("/plugin", &[("id", "nobody"), ("disabled", "yes")])
+            .status,
+        404
+    );
 }
 
 #[test]
@@ -81,14 +134,26 @@ fn the_compile_cache_is_cleared_and_calls_go_on() {
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
     let files = || {
         let all = std::fs::read_dir(folder.root().join("cache/toolbay-compiled")).unwrap();
-        all.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|kind| kind == "cwasm")).count()
+        all.filter(|file| {
+            file.as_ref()
+                .unwrap()
+                .path()
+                .extension()
+                .is_some_and(|kind| kind == "cwasm")
+        })
+        .count()
     };
     assert_eq!(files(), 1);
-    assert_eq!(site.post("/cache", &[]).header("location"), Some("/console?done=cleared"));
+    assert_eq!(
+        site.post("/cache", &[]).header("location"),
+        Some("/console?done=cleared")
+    );
     assert_eq!(files(), 0);
     let params = json!({"name": "echo", "arguments": {}});
     assert!(site.server.result("tools/call", params)["content"].is_array());
-    site.server.log.wait_for("the compile cache was cleared viewer=\"console\" components=1");
+    site.server
+        .log
+        .wait_for("the compile cache was cleared viewer=\"console\" components=1");
 }
 
 #[test]
@@ -97,32 +162,59 @@ fn a_call_that_a_person_must_allow_is_made_when_the_viewer_says_so() {
     folder.put("a.toml", "require_approval = \"always\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, RATES).wait_until_ready());
     let schema = hidden(&site.page("/tool?name=echo"), "schema");
-    let form = [("tool", "echo"), ("schema", schema.as_str()), ("raw", "yes"), ("json", "{}")];
+    let form = [
+        ("tool", "echo"),
+        ("schema", schema.as_str()),
+        ("raw", "yes"),
+        ("json", "{}"),
+    ];
     let asked = site.post("/tool", &form).text();
     assert!(
-        asked.contains("Approve this call?") && asked.contains("The operator of this server wants a person"),
+        asked.contains("Approve this call?")
+            && asked.contains("The operator of this server wants a person"),
         "{asked}"
     );
     assert!(!asked.contains("class=\"result\""), "it was not made");
     assert!(site.page("/approvals").contains("1 call waits"));
-    let wrong = site.post("/tool", &[&form[..], &[("allow", &"0".repeat(64))]].concat()).text();
-    assert!(wrong.contains("Approve this call?"), "a yes to another question counts for nothing");
+    let wrong = site
+        .post(
+            "/tool",
+            &[&form[..], &[("allow", &"0".repeat(64))]].concat(),
+        )
+        .text();
+    assert!(
+        wrong.contains("Approve this call?"),
+        "a yes to another question counts for nothing"
+    );
     let allow = hidden(&asked, "allow");
-    let called = site.post("/tool", &[&form[..], &[("allow", &allow)]].concat()).text();
-    assert!(called.contains("class=\"result\"") && called.contains("badge good\">ok"), "{called}");
+    let called = site
+        .post("/tool", &[&form[..], &[("allow", &allow)]].concat())
+        .text();
+    assert!(
+        called.contains("class=\"result\"") && called.contains("badge good\">ok"),
+        "{called}"
+    );
     assert!(site.page("/approvals").contains("approved"));
 }
 
 #[test]
 fn what_was_denied_is_there_with_the_line_that_would_allow_it() {
-    let site = Site::open(HttpServer::start_with_config(&Folder::with("web.wasm", web()), RATES).wait_until_ready());
+    let site = Site::open(
+        HttpServer::start_with_config(&Folder::with("web.wasm", web()), RATES).wait_until_ready(),
+    );
     for _ in 0..2 {
         let params = json!({"name": "try_to_send", "arguments": {"url": "https://evil.example/"}});
         assert!(result_text(&site.server.result("tools/call", params)).contains("denied"));
     }
     let page = site.page("/denials");
-    assert!(page.contains("2 times") && page.contains("web.toml"), "{page}");
-    assert!(page.contains("http = [&quot;https://evil.example&quot;]"), "{page}");
+    assert!(
+        page.contains("2 times") && page.contains("web.toml"),
+        "{page}"
+    );
+    assert!(
+        page.contains("http = [&quot;https://evil.example&quot;]"),
+        "{page}"
+    );
 }
 
 #[test]
@@ -135,7 +227,13 @@ fn calls_are_told_at_once_and_however_they_end() {
     );
     let site = Site::open(HttpServer::start_with_config(&folder, RATES).wait_until_ready());
     let call = |tool: &str, arguments| {
-        site.server.post_stateless("tools/call", json!({"name": tool, "arguments": arguments}), &[]).response_message()
+        site.server
+            .post_stateless(
+                "tools/call",
+                json!({"name": tool, "arguments": arguments}),
+                &[],
+            )
+            .response_message()
     };
     call("echo", json!({"text": "hello"}));
     call("burn", json!({"n": 100_000_000}));
@@ -144,10 +242,19 @@ fn calls_are_told_at_once_and_however_they_end() {
     call("nobody_knows_it", json!({}));
     let page = site.page("/calls");
     for outcome in ["ok", "fuel", "invalid-arguments", "trap", "unknown-tool"] {
-        assert!(page.contains(&format!(">{outcome}</span>")), "{outcome}: {page}");
+        assert!(
+            page.contains(&format!(">{outcome}</span>")),
+            "{outcome}: {page}"
+        );
     }
-    assert!(page.contains("limits.fuel") && page.contains("do not match the input schema"), "{page}");
-    assert!(!page.contains("secret words"), "a value of an argument: {page}");
+    assert!(
+        page.contains("limits.fuel") && page.contains("do not match the input schema"),
+        "{page}"
+    );
+    assert!(
+        !page.contains("secret words"),
+        "a value of an argument: {page}"
+    );
     let running = site.server.post_stateless(
         "tools/call",
         json!({"name": "wait_for_gate", "arguments": {}, "_meta": {"progressToken": 1}}),
@@ -156,6 +263,12 @@ fn calls_are_told_at_once_and_however_they_end() {
     running.close();
     site.until("/calls", |page| page.contains(">cancelled</span>"));
     let failed = site.page("/calls?failed=yes");
-    assert!(!failed.contains(">ok</span>") && failed.contains(">trap</span>"), "{failed}");
-    assert!(site.page("/calls?q=burn").contains(">burn</a>") && !site.page("/calls?q=burn").contains(">panic</a>"));
+    assert!(
+        !failed.contains(">ok</span>") && failed.contains(">trap</span>"),
+        "{failed}"
+    );
+    assert!(
+        site.page("/calls?q=burn").contains(">burn</a>")
+            && !site.page("/calls?q=burn").contains(">panic</a>")
+    );
 }

@@ -1,4 +1,5 @@
-//! Versions of the contract: plugins that were built for an older one work unchanged beside newer ones.
+//! Versions of the contract: plugins that were built for an older one work unchanged beside newer
+//! ones.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +10,12 @@ use crate::support::{Folder, StdioServer, ToolbayCommand, sample, wit};
 
 /// Plugins that were built for 0.1.0. They are never rebuilt.
 fn frozen(id: &str) -> Vec<u8> {
-    let folder: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../tests/data/contract-0.1.0"].iter().collect();
+    let folder: PathBuf = [
+        env!("CARGO_MANIFEST_DIR"),
+        "../../tests/data/contract-0.1.0",
+    ]
+    .iter()
+    .collect();
     fs::read(folder.join(id).with_extension("wasm")).unwrap()
 }
 
@@ -21,7 +27,9 @@ fn plugins_of_both_versions_serve_side_by_side() {
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("calculate_sum");
     server.wait_for_tool("old_calculate_sum");
-    let mut sum = |tool: &str, arguments: Value| server.call(tool, arguments)["structuredContent"]["sum"].clone();
+    let mut sum = |tool: &str, arguments: Value| {
+        server.call(tool, arguments)["structuredContent"]["sum"].clone()
+    };
     assert_eq!(sum("calculate_sum", json!({"a": 1, "b": 2.5})), 3.5);
     assert_eq!(sum("old_calculate_sum", json!({"numbers": [1, 2.5]})), 3.5);
 }
@@ -30,7 +38,16 @@ fn plugins_of_both_versions_serve_side_by_side() {
 #[test]
 fn every_plugin_of_0_1_0_is_served_unchanged() {
     let folder = Folder::new();
-    let ids = ["calculator", "chart", "conformance", "plain", "qr", "rust-acceptance", "text", "time"];
+    let ids = [
+        "calculator",
+        "chart",
+        "conformance",
+        "plain",
+        "qr",
+        "rust-acceptance",
+        "text",
+        "time",
+    ];
     for id in ids {
         // Two of them have a tool of the same name.
         folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\""));
@@ -40,7 +57,10 @@ fn every_plugin_of_0_1_0_is_served_unchanged() {
     let mut server = StdioServer::start_with_config(&folder, "[server]\nstartup_wait = \"10m\"");
     let names = server.tool_names();
     for id in ids {
-        assert!(names.iter().any(|name| name.starts_with(&format!("{id}_"))), "{id} offers nothing: {names:?}");
+        assert!(
+            names.iter().any(|name| name.starts_with(&format!("{id}_"))),
+            "{id} offers nothing: {names:?}"
+        );
     }
     let result = server.call("qr_qr_png", json!({"text": "a"}));
     assert_eq!(result["content"][0]["type"], "image", "{result}");
@@ -52,10 +72,16 @@ fn every_plugin_of_0_1_0_is_served_unchanged() {
 
 /// A plugin with another version in the name of its export, and the same types.
 fn renamed(version: &str) -> Vec<u8> {
-    let (from, to) = ("toolbay:plugin/tools@0.1.0", format!("toolbay:plugin/tools@{version}"));
+    let (from, to) = (
+        "toolbay:plugin/tools@0.1.0",
+        format!("toolbay:plugin/tools@{version}"),
+    );
     assert_eq!(from.len(), to.len());
     let mut bytes = frozen("calculator");
-    while let Some(at) = bytes.windows(from.len()).position(|window| window == from.as_bytes()) {
+    while let Some(at) = bytes
+        .windows(from.len())
+        .position(|window| window == from.as_bytes())
+    {
         bytes[at..at + from.len()].copy_from_slice(to.as_bytes());
     }
     bytes
@@ -75,19 +101,39 @@ fn types_of_another_version_are_refused_when_the_file_is_loaded() {
     // The types of 0.1.0 under the name of 0.2.0.
     let folder = Folder::with("mixed.wasm", renamed("0.2.0"));
     let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
-    assert!(outcome.stdout.contains("exports toolbay:plugin/tools@0.2.0, but its types differ"), "{outcome}");
+    assert!(
+        outcome
+            .stdout
+            .contains("exports toolbay:plugin/tools@0.2.0, but its types differ"),
+        "{outcome}"
+    );
     assert!(outcome.stdout.contains("mixed  refused"), "{outcome}");
 }
 
-/// A component of the newest contract whose only tool returns one block with this kind and this text.
+/// A component of the newest contract whose only tool returns one block with this kind and this
+/// text.
 fn one_block(kind: &str, text: Option<&str>) -> Vec<u8> {
-    let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../wit/0.2.0/plugin.wit"].iter().collect();
+    let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../wit/0.2.0/plugin.wit"]
+        .iter()
+        .collect();
     let contract = fs::read_to_string(root).unwrap();
-    let hex = |text: &str| text.bytes().map(|byte| format!("\\{byte:02x}")).collect::<Vec<_>>().concat();
-    let word = |n: usize| u32::try_from(n).unwrap().to_le_bytes().map(|byte| format!("\\{byte:02x}")).concat();
+    let hex = |text: &str| {
+        text.bytes()
+            .map(|byte| format!("\\{byte:02x}"))
+            .collect::<Vec<_>>()
+            .concat()
+    };
+    let word = |n: usize| {
+        u32::try_from(n)
+            .unwrap()
+            .to_le_bytes()
+            .map(|byte| format!("\\{byte:02x}"))
+            .concat()
+    };
     let (schema, name) = (r#"{"type":"object"}"#, "a");
     let (text_at, text_length) = text.map_or((0, 0), |text| (704, text.len()));
-    // The layout of `tool-definition` and `content` in the canonical ABI. Almost all members are absent.
+    // The layout of `tool-definition` and `content` in the canonical ABI. Almost all members are
+    // absent.
     let exports = format!(
         r#"(data (i32.const 512) "{name}") (data (i32.const 528) "{schema}")
         (data (i32.const 640) "{kind}") (data (i32.const 704) "{shown}")
@@ -123,9 +169,10 @@ fn one_block(kind: &str, text: Option<&str>) -> Vec<u8> {
 #[test]
 fn content_is_open_for_kinds_that_this_host_does_not_know() {
     let folder = Folder::with("known.wasm", one_block("text", Some("hello")));
-    for (id, component) in
-        [("newer", one_block("hologram", Some("a hologram of a cat"))), ("mute", one_block("hologram", None))]
-    {
+    for (id, component) in [
+        ("newer", one_block("hologram", Some("a hologram of a cat"))),
+        ("mute", one_block("hologram", None)),
+    ] {
         folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\""));
         folder.put(&format!("{id}.wasm"), component);
     }
@@ -134,7 +181,11 @@ fn content_is_open_for_kinds_that_this_host_does_not_know() {
         server.wait_for_tool(tool);
     }
     assert_eq!(server.text("a", json!({})), "hello");
-    assert_eq!(server.text("newer_a", json!({})), "a hologram of a cat", "its text stands in for it");
+    assert_eq!(
+        server.text("newer_a", json!({})),
+        "a hologram of a cat",
+        "its text stands in for it"
+    );
     let (kind, said) = server.failure("mute_a", json!({}));
     assert_eq!(kind, "invalid-output");
     assert!(said.contains("\"hologram\""), "{said}");

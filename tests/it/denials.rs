@@ -1,5 +1,5 @@
-//! Attempts of plugins to reach what their grants do not allow: each is denied, nothing arrives anywhere, and the audit
-//! log has the line that says so.
+//! Attempts of plugins to reach what their grants do not allow: each is denied, nothing arrives
+//! anywhere, and the audit log has the line that says so.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -45,16 +45,17 @@ const PATH: &str = "The request cannot be sent: the path in its URL is invalid."
 const HEADER: &str = "The request cannot be sent: the host refuses one of its headers.";
 
 const INVALID: &str = "Invalid argument (os error 28)";
-const USERINFO: &str =
-    "The address of the request contains user information (what stands before `@`), which is not allowed.";
+const USERINFO: &str = "The address of the request contains user information (what stands before `@`), which is not allowed.";
 const PORT: &str = "The address of the request has a port that is not a number from 1 to 65535.";
-const CHARACTER: &str = "The address of the request contains a space, a control character, a slash, `\\`, `?` or `#`.";
+const CHARACTER: &str =
+    "The address of the request contains a space, a control character, a slash, `\\`, `?` or `#`.";
 const CONCEALED: &str = "This tool may call only some paths at https://paths.example, and its paths must be \
     plain: without encoded dots, slashes, backslashes and control characters, and without segments such as `..;`.";
 const LITERAL: &str = "This tool may call no IP address that its grant does not list.";
 const TCP_LITERAL: &str = "This tool may connect to no IP address that its grant does not list.";
 const ADDRESS: &str = "This tool may not connect to the address of this host.";
-const MALFORMED_PATH: &str = "The path of a request must begin with `/`, without spaces, control characters and `#`.";
+const MALFORMED_PATH: &str =
+    "The path of a request must begin with `/`, without spaces, control characters and `#`.";
 const MALFORMED_HEADER: &str = "A header of the request is not valid: its name or its value has a character that HTTP \
     does not allow, or its `Content-Length` is not one decimal number.";
 
@@ -309,7 +310,8 @@ attempts! {
         => NO_CONNECTION, "secret.evil.example is not among the hosts that this tool may connect to.", r#"tcp = ["secret.evil.example:PORT"]"#;
 }
 
-/// Grants for a plugin that sends requests and for one that connects. Both may reach a server at 127.0.0.1.
+/// Grants for a plugin that sends requests and for one that connects. Both may reach a server at
+/// 127.0.0.1.
 fn put_grants(folder: &Folder, port: u16) {
     let private = "private_networks = [\"127.0.0.1\"]";
     folder.put(
@@ -334,17 +336,35 @@ fn put_grants(folder: &Folder, port: u16) {
 
 /// The lines of the audit log, after the server has ended.
 fn audited(folder: &Folder) -> Vec<Value> {
-    let files = fs::read_dir(folder.sibling_path("log")).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
+    let files = fs::read_dir(folder.sibling_path("log"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+        .collect();
     files.sort();
-    let text: String = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let text: String = files
+        .iter()
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// What the audit log says that a call was denied: what, and what would allow it.
 fn denials(lines: &[Value], call: usize) -> Vec<(&str, &str)> {
-    let of_call = lines.iter().filter(|line| line["event"] == "denied" && line["call"] == call);
-    of_call.map(|line| (line["message"].as_str().unwrap(), line["remedy"].as_str().unwrap_or_default())).collect()
+    let of_call = lines
+        .iter()
+        .filter(|line| line["event"] == "denied" && line["call"] == call);
+    of_call
+        .map(|line| {
+            (
+                line["message"].as_str().unwrap(),
+                line["remedy"].as_str().unwrap_or_default(),
+            )
+        })
+        .collect()
 }
 
 #[test]
@@ -352,7 +372,8 @@ fn each_attempt_is_denied_and_has_the_line_that_says_so() {
     let (folder, site) = (Folder::new(), Site::start());
     let port = site.address.port();
     put_grants(&folder, port);
-    let mut server = StdioServer::run(ToolbayCommand::new(&folder).args(["serve"])).with_handshake("2025-11-25");
+    let mut server =
+        StdioServer::run(ToolbayCommand::new(&folder).args(["serve"])).with_handshake("2025-11-25");
     server.wait_for_tool("try_to_send");
     server.wait_for_tool("try_to_connect");
     let here = |text: &str| text.replace("{port}", &port.to_string());
@@ -364,41 +385,65 @@ fn each_attempt_is_denied_and_has_the_line_that_says_so() {
         })
         .collect();
     // What they may reach is there, and nothing of the attempts has come before.
-    assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "status 200");
+    assert_eq!(
+        server.text("try_to_send", json!({"url": site.url("/hello")})),
+        "status 200"
+    );
     let first = site.requests.recv().unwrap();
     assert!(first.starts_with("GET /hello "), "{first}");
     server.stop();
     let lines = audited(&folder);
-    let calls: Vec<_> = lines.iter().filter(|line| line["event"] == "call").collect();
+    let calls: Vec<_> = lines
+        .iter()
+        .filter(|line| line["event"] == "call")
+        .collect();
     assert_eq!(calls.len(), ATTEMPTS.len() + 1);
     for line in lines.iter().filter(|line| line["event"] == "denied") {
-        let call = calls.iter().find(|call| call["call"] == line["call"]).unwrap();
+        let call = calls
+            .iter()
+            .find(|call| call["call"] == line["call"])
+            .unwrap();
         for member in ["caller", "tool", "plugin", "plugin_sha256", "grant_sha256"] {
-            assert!(line[member].is_string() && line[member] == call[member], "{member}: {line}\n{call}");
+            assert!(
+                line[member].is_string() && line[member] == call[member],
+                "{member}: {line}\n{call}"
+            );
         }
     }
     let mut differ = String::new();
     for (index, (attempt, said)) in ATTEMPTS.iter().zip(&said).enumerate() {
         let denied = denials(&lines, index + 1);
-        let (what, remedy) = (here(attempt.denied), here(attempt.remedy).replace("\\n", "\n"));
+        let (what, remedy) = (
+            here(attempt.denied),
+            here(attempt.remedy).replace("\\n", "\n"),
+        );
         if said != &here(attempt.guest) || denied != [(what.as_str(), remedy.as_str())] {
-            let _ = writeln!(differ, "a plugin that {}: {said}\n  {denied:?}", attempt.what);
+            let _ = writeln!(
+                differ,
+                "a plugin that {}: {said}\n  {denied:?}",
+                attempt.what
+            );
         }
     }
     assert!(differ.is_empty(), "{differ}");
 }
 
-/// A server whose `/etc/hosts` is the file `hosts` beside the plugin folder, so that a test changes what names lead to;
-/// `None` if nobody may mount here.
+/// A server whose `/etc/hosts` is the file `hosts` beside the plugin folder, so that a test changes
+/// what names lead to; `None` if nobody may mount here.
 #[allow(clippy::print_stderr, reason = "it says why it is left out")]
 fn with_names(folder: &Folder) -> Option<StdioServer> {
     fs::write(folder.sibling_path("hosts"), "").unwrap();
     let script = "mount --bind hosts /etc/hosts";
-    if !ToolbayCommand::new(folder).with_mount_namespace(script).succeeds() {
+    if !ToolbayCommand::new(folder)
+        .with_mount_namespace(script)
+        .succeeds()
+    {
         eprintln!("left out: nobody may mount a file here");
         return None;
     }
-    let command = ToolbayCommand::new(folder).args(["serve"]).with_mount_namespace(&format!("{script} && exec \"$@\""));
+    let command = ToolbayCommand::new(folder)
+        .args(["serve"])
+        .with_mount_namespace(&format!("{script} && exec \"$@\""));
     let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_for_tool("try_to_send");
     server.wait_for_tool("try_to_connect");
@@ -410,21 +455,49 @@ fn a_name_that_leads_elsewhere_by_the_next_connection_is_denied_and_has_its_line
     let (folder, site) = (Folder::new(), Site::start());
     let port = site.address.port();
     put_grants(&folder, port);
-    let Some(mut server) = with_names(&folder) else { return };
-    let leads_to = |address: &str| fs::write(folder.sibling_path("hosts"), format!("{address} moves.test\n")).unwrap();
+    let Some(mut server) = with_names(&folder) else {
+        return;
+    };
+    let leads_to = |address: &str| {
+        fs::write(
+            folder.sibling_path("hosts"),
+            format!("{address} moves.test\n"),
+        )
+        .unwrap()
+    };
     let send = json!({"url": format!("http://moves.test:{port}/last")});
     let connect = json!({"host": "moves.test", "port": port});
     leads_to("127.0.0.1");
     assert_eq!(server.text("try_to_send", send.clone()), "status 200");
-    assert_eq!(server.text("try_to_connect", connect.clone()), format!("connected to 127.0.0.1:{port}"));
+    assert_eq!(
+        server.text("try_to_connect", connect.clone()),
+        format!("connected to 127.0.0.1:{port}")
+    );
     assert!(site.requests.recv().unwrap().starts_with("GET /last "));
-    let elsewhere = ["169.254.169.254", "10.0.0.7", "127.0.0.2", "::ffff:169.254.169.254", "fd00:ec2::254"];
+    let elsewhere = [
+        "169.254.169.254",
+        "10.0.0.7",
+        "127.0.0.2",
+        "::ffff:169.254.169.254",
+        "fd00:ec2::254",
+    ];
     let mut expected = vec![vec![], vec![]];
     for address in elsewhere {
         leads_to(address);
-        assert_eq!(server.text("try_to_send", send.clone()), PROHIBITED, "{address}");
-        assert_eq!(server.text("try_to_connect", connect.clone()), NO_CONNECTION, "{address}");
-        let remedy = format!("private_networks = [{:?}]", address.trim_start_matches("::ffff:"));
+        assert_eq!(
+            server.text("try_to_send", send.clone()),
+            PROHIBITED,
+            "{address}"
+        );
+        assert_eq!(
+            server.text("try_to_connect", connect.clone()),
+            NO_CONNECTION,
+            "{address}"
+        );
+        let remedy = format!(
+            "private_networks = [{:?}]",
+            address.trim_start_matches("::ffff:")
+        );
         expected.extend([vec![remedy.clone()], vec![remedy]]);
     }
     assert!(site.requests.try_recv().is_err());
@@ -432,7 +505,10 @@ fn a_name_that_leads_elsewhere_by_the_next_connection_is_denied_and_has_its_line
     let lines = audited(&folder);
     for (index, expected) in expected.iter().enumerate() {
         let denied = denials(&lines, index + 1);
-        let expected: Vec<_> = expected.iter().map(|remedy| (ADDRESS, remedy.as_str())).collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|remedy| (ADDRESS, remedy.as_str()))
+            .collect();
         assert_eq!(denied, expected, "call {}", index + 1);
     }
 }
@@ -441,17 +517,28 @@ fn a_name_that_leads_elsewhere_by_the_next_connection_is_denied_and_has_its_line
 fn the_target_of_a_redirect_is_denied_and_has_its_line() {
     let (folder, site) = (Folder::new(), Site::start());
     put_grants(&folder, site.address.port());
-    let mut server = StdioServer::run(ToolbayCommand::new(&folder).args(["serve"])).with_handshake("2025-11-25");
+    let mut server =
+        StdioServer::run(ToolbayCommand::new(&folder).args(["serve"])).with_handshake("2025-11-25");
     server.wait_for_tool("send");
     let moved = server.call("send", json!({"url": site.url("/moved")}));
     let location = moved["structuredContent"]["location"].as_str().unwrap();
     assert_eq!(location, "http://169.254.169.254/latest");
     let (kind, said) = server.failure("send", json!({"url": location}));
-    assert_eq!((kind.as_str(), said), ("denied", format!("{DENIED}\n{LITERAL}")));
+    assert_eq!(
+        (kind.as_str(), said),
+        ("denied", format!("{DENIED}\n{LITERAL}"))
+    );
     server.stop();
     let lines = audited(&folder);
     let remedy = "http = [\"http://169.254.169.254\"]\nprivate_networks = [\"169.254.169.254\"]";
-    assert_eq!((denials(&lines, 1), denials(&lines, 2)), (vec![], vec![(LITERAL, remedy)]));
-    let outcomes: Vec<_> = lines.iter().filter(|line| line["event"] == "call").map(|call| &call["outcome"]).collect();
+    assert_eq!(
+        (denials(&lines, 1), denials(&lines, 2)),
+        (vec![], vec![(LITERAL, remedy)])
+    );
+    let outcomes: Vec<_> = lines
+        .iter()
+        .filter(|line| line["event"] == "call")
+        .map(|call| &call["outcome"])
+        .collect();
     assert_eq!(outcomes, ["ok", "denied"]);
 }

@@ -18,16 +18,31 @@ fn the_same_call_has_the_same_clocks_and_random_numbers() {
     let mut first = server("[permissions]\ndeterministic = true");
     let said = look(&mut first, "a");
     assert_eq!(look(&mut first, "a"), said);
-    assert_eq!(look(&mut server("[permissions]\ndeterministic = true"), "a"), said, "in another server as well");
+    assert_eq!(
+        look(&mut server("[permissions]\ndeterministic = true"), "a"),
+        said,
+        "in another server as well"
+    );
     // The first of January 2020, and it waited as long as it asked for.
-    assert!(said.contains(" 1577836800 ") && said.contains(" true "), "{said}");
+    assert!(
+        said.contains(" 1577836800 ") && said.contains(" true "),
+        "{said}"
+    );
     let numbers = |said: &str| said.split(" 1577836800 ").next().unwrap().to_owned();
-    assert_ne!(numbers(&look(&mut first, "b")), numbers(&said), "other arguments, other numbers");
+    assert_ne!(
+        numbers(&look(&mut first, "b")),
+        numbers(&said),
+        "other arguments, other numbers"
+    );
     // Whoever waits by looking at the clock comes to an end, after as many looks each time.
     assert_eq!(first.text("spin", json!({})), "499");
     let traced = json!({"name": "look", "arguments": {"label": "a"}, "_meta": {
         "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}});
-    assert_eq!(first.result("tools/call", traced)["content"][0]["text"], said, "a trace changes nothing");
+    assert_eq!(
+        first.result("tools/call", traced)["content"][0]["text"],
+        said,
+        "a trace changes nothing"
+    );
 }
 
 #[test]
@@ -50,8 +65,14 @@ fn a_typo_is_an_error_and_the_list_shows_it() {
     let typo = said("[permissions]\ndeterministc = true");
     assert!(typo.contains("did you mean `deterministic`?"), "{typo}");
     let wrong = said("[permissions]\ndeterministic = \"yes\"");
-    assert!(wrong.contains("net.toml:2:17: permissions.deterministic: expected true or false, not \"yes\""), "{wrong}");
     assert!(
-        said("[permissions]\ndeterministic = true").contains("    + deterministic: fixed clocks and random numbers\n")
+        wrong.contains(
+            "net.toml:2:17: permissions.deterministic: expected true or false, not \"yes\""
+        ),
+        "{wrong}"
+    );
+    assert!(
+        said("[permissions]\ndeterministic = true")
+            .contains("    + deterministic: fixed clocks and random numbers\n")
     );
 }

@@ -22,18 +22,22 @@ fn steps(steps: &[&str]) -> Value {
 /// The outcome of a step for which there is no room.
 const FULL: &str = "full";
 
-/// Whether a step says that there is no room. The C library of WASI calls every error of a stream one of input or output.
+/// Whether a step says that there is no room. The C library of WASI calls every error of a stream
+/// one of input or output.
 fn is_full(said: &str) -> bool {
     said.starts_with("StorageFull: ") || said.ends_with("I/O error (os error 29)")
 }
 
-/// Does these steps in one call. Each goes as it says: `ok`, what is read, [`FULL`], or the kind of an error.
+/// Does these steps in one call. Each goes as it says: `ok`, what is read, [`FULL`], or the kind of
+/// an error.
 fn go(server: &mut StdioServer, expected: &[(&str, &str)]) {
     let wanted: Vec<&str> = expected.iter().map(|(step, _)| *step).collect();
     let said = server.text("file_steps", steps(&wanted));
     assert_eq!(said.lines().count(), expected.len(), "{said}");
     for ((step, outcome), said) in expected.iter().zip(said.lines()) {
-        let fits = said == *outcome || said.starts_with(&format!("{outcome}: ")) || (*outcome == FULL && is_full(said));
+        let fits = said == *outcome
+            || said.starts_with(&format!("{outcome}: "))
+            || (*outcome == FULL && is_full(said));
         assert!(fits, "{step}: expected {outcome}, not {said}");
     }
 }

@@ -1,4 +1,5 @@
-//! A client that sends everything at once: each request gets its response, and memory stays bounded.
+//! A client that sends everything at once: each request gets its response, and memory stays
+//! bounded.
 
 use std::io::{BufWriter, Write as _};
 
@@ -18,7 +19,10 @@ const ROOM: u64 = 64 << 20;
 /// The resident memory of a process, in bytes.
 fn resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 
@@ -51,7 +55,9 @@ fn a_hundred_thousand_requests_at_once_are_answered_within_bounds() {
         while message.get("id").is_none() {
             message = server.receive("an answer");
         }
-        let id = message["id"].as_u64().unwrap_or_else(|| panic!("{message}"));
+        let id = message["id"]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{message}"));
         let seen = &mut seen[usize::try_from(id - FIRST).unwrap()];
         assert!(!std::mem::replace(seen, true), "answered twice: {message}");
         let fine = message.get("result").is_some();

@@ -40,21 +40,26 @@ fn greeter() -> Vec<u8> {
     )
 }
 
-/// A WASI 0.1 command with this body, which can call `$read` and `$write` with a file and a vector, and `$exit`.
+/// A WASI 0.1 command with this body, which can call `$read` and `$write` with a file and a vector,
+/// and `$exit`.
 fn command(body: &str) -> Vec<u8> {
-    let wasi = |name: &str, ty: &str| format!(r#"(import "wasi_snapshot_preview1" "{name}" (func {ty}))"#);
+    let wasi =
+        |name: &str, ty: &str| format!(r#"(import "wasi_snapshot_preview1" "{name}" (func {ty}))"#);
     let imports = [
         wasi("fd_read", "$read (param i32 i32 i32 i32) (result i32)"),
         wasi("fd_write", "$write (param i32 i32 i32 i32) (result i32)"),
         wasi("proc_exit", "$exit (param i32)"),
     ];
     let imports = imports.join("\n");
-    wat::parse_str(format!(r#"(module {imports} (memory (export "memory") 1) (func (export "_start") {body}))"#))
-        .unwrap()
+    wat::parse_str(format!(
+        r#"(module {imports} (memory (export "memory") 1) (func (export "_start") {body}))"#
+    ))
+    .unwrap()
 }
 
 /// Reads standard input to address 1024, and stores the number of bytes at 8.
-const READ: &str = "(i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 4096))
+const READ: &str =
+    "(i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 4096))
     (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
     (i32.store (i32.const 4) (i32.load (i32.const 8)))";
 
@@ -64,7 +69,11 @@ fn write(file: u32) -> String {
 }
 
 fn tool(server: &mut StdioServer, name: &str) -> Value {
-    server.tools().into_iter().find(|tool| tool["name"] == name).unwrap()
+    server
+        .tools()
+        .into_iter()
+        .find(|tool| tool["name"] == name)
+        .unwrap()
 }
 
 #[test]
@@ -80,9 +89,15 @@ fn each_function_is_a_tool() {
     let counted = server.call("count", json!({"to": 7}));
     assert_eq!(counted["structuredContent"], json!({"result": 7}));
     assert_eq!(result_text(&counted), r#"{"result":7}"#);
-    assert_eq!(server.failure("count", json!({"to": 0})), ("none".into(), "nothing to count".into()));
+    assert_eq!(
+        server.failure("count", json!({"to": 0})),
+        ("none".into(), "nothing to count".into())
+    );
     let misfit = server.call("count", json!({"to": 1_u64 << 32}));
-    assert!(result_text(&misfit).contains("/to: 4294967296 is greater than the maximum of 4294967295"), "{misfit}");
+    assert!(
+        result_text(&misfit).contains("/to: 4294967296 is greater than the maximum of 4294967295"),
+        "{misfit}"
+    );
 }
 
 #[test]
@@ -92,14 +107,22 @@ fn a_wit_file_beside_a_component_documents_its_functions() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "greet"]);
     insta::assert_json_snapshot!(server.tools());
-    folder.put("greeter.wit", GREETER.replace("Counts up to", "Reaches for"));
-    server.wait_until("the new words", |server| tool(server, "count")["description"] == "Reaches for a number.");
+    folder.put(
+        "greeter.wit",
+        GREETER.replace("Counts up to", "Reaches for"),
+    );
+    server.wait_until("the new words", |server| {
+        tool(server, "count")["description"] == "Reaches for a number."
+    });
     folder.put("greeter.wit", "world {");
     server.wait_until("the types instead", |server| {
         tool(server, "count")["description"] == "count: func(to: u32) -> result<u32, string>"
     });
     let listed = ToolbayCommand::new(&folder).args(["list"]).run();
-    assert!(listed.stdout.contains("its .wit file is ignored: expected"), "{listed}");
+    assert!(
+        listed.stdout.contains("its .wit file is ignored: expected"),
+        "{listed}"
+    );
 }
 
 #[test]
@@ -120,7 +143,10 @@ fn a_core_module_has_its_types_in_the_wit_file_beside_it() {
     );
     server.wait_until_listed(&["add"]);
     assert_eq!(tool(&mut server, "add")["description"], "Adds two numbers.");
-    assert_eq!(server.call("add", json!({"a": 2, "b": -5}))["structuredContent"], json!({"result": -3}));
+    assert_eq!(
+        server.call("add", json!({"a": 2, "b": -5}))["structuredContent"],
+        json!({"result": -3})
+    );
     let (kind, said) = server.failure("add", json!({"a": 0, "b": 0}));
     assert_eq!(kind, "trap", "{said}");
 }
@@ -132,20 +158,34 @@ fn a_mistake_within_an_option_or_a_variant_is_told_where_it_is() {
         variant shape { none, circle(u8), at(point) }
         draw: func(what: shape, where: option<point>, n: u64) -> u32;
     } world drawing { export shapes; }";
-    let draw =
-        r#"(func (export "local:shapes/shapes#draw") (param i32 i32 i32 i32 i32 i32 i64) (result i32) (i32.const 7))"#;
+    let draw = r#"(func (export "local:shapes/shapes#draw") (param i32 i32 i32 i32 i32 i32 i64) (result i32) (i32.const 7))"#;
     let mut server = StdioServer::start(&Folder::with("shapes.wasm", build_component(wit, draw)));
     server.wait_until_listed(&["draw"]);
 
-    let mut said = |arguments: Value| result_text(&server.call("draw", arguments)).lines().nth(1).unwrap().to_owned();
+    let mut said = |arguments: Value| {
+        result_text(&server.call("draw", arguments))
+            .lines()
+            .nth(1)
+            .unwrap()
+            .to_owned()
+    };
     let at = |y: u32| json!({"what": {"at": {"x": 1, "y": y}}, "n": 1});
-    assert_eq!(said(at(300)), "/what/at/y: 300 is greater than the maximum of 255");
+    assert_eq!(
+        said(at(300)),
+        "/what/at/y: 300 is greater than the maximum of 255"
+    );
     assert_eq!(
         said(json!({"what": "none", "where": {"x": 1, "y": 300}, "n": 1})),
         "/where/y: 300 is greater than the maximum of 255"
     );
-    assert_eq!(said(json!({"what": {"circle": -1}, "n": 1})), "/what/circle: -1 is less than the minimum of 0");
-    assert_eq!(said(json!({"what": "square", "n": 1})), "/what: \"square\" is not one of \"none\"");
+    assert_eq!(
+        said(json!({"what": {"circle": -1}, "n": 1})),
+        "/what/circle: -1 is less than the minimum of 0"
+    );
+    assert_eq!(
+        said(json!({"what": "square", "n": 1})),
+        "/what: \"square\" is not one of \"none\""
+    );
 }
 
 #[test]
@@ -154,11 +194,15 @@ fn an_integer_that_cannot_be_exact_is_refused_and_not_rounded() {
     let wide = r#"(func (export "wide") (param i64) (result i64) local.get 0)"#;
     let mut server = StdioServer::start(&Folder::with("n.wasm", build_component(wit, wide)));
     server.wait_until_listed(&["wide"]);
-    for (n, expected) in
-        [("9007199254740993", "9007199254740993"), ("\"-9223372036854775808\"", "-9223372036854775808")]
-    {
+    for (n, expected) in [
+        ("9007199254740993", "9007199254740993"),
+        ("\"-9223372036854775808\"", "-9223372036854775808"),
+    ] {
         let arguments = serde_json::from_str(&format!("{{\"n\": {n}}}")).unwrap();
-        assert_eq!(server.call("wide", arguments)["structuredContent"], json!({"result": expected}));
+        assert_eq!(
+            server.call("wide", arguments)["structuredContent"],
+            json!({"result": expected})
+        );
     }
     for n in ["-9223372036854775809", "9007199254740993.0", "1e300"] {
         let arguments: Value = serde_json::from_str(&format!("{{\"n\": {n}}}")).unwrap();
@@ -169,19 +213,38 @@ fn an_integer_that_cannot_be_exact_is_refused_and_not_rounded() {
 
 #[test]
 fn results_that_clients_may_round_are_noted_and_their_text_is_exact() {
-    let schema = r#"{"type":"object","properties":{"id":{"type":"integer","minimum":0}},"required":["id"]}"#;
-    let tool = TinyTool { output: Some(schema.to_owned()), ..TinyTool::new("wide") };
+    let schema =
+        r#"{"type":"object","properties":{"id":{"type":"integer","minimum":0}},"required":["id"]}"#;
+    let tool = TinyTool {
+        output: Some(schema.to_owned()),
+        ..TinyTool::new("wide")
+    };
     let folder = Folder::with(
         "ids.wasm",
-        TinyComponent::with_tools(vec![tool]).with_structured(r#"{"id":18446744073709551615}"#).build(),
+        TinyComponent::with_tools(vec![tool])
+            .with_structured(r#"{"id":18446744073709551615}"#)
+            .build(),
     );
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["wide"]);
     let result = server.call("wide", json!({}));
-    assert_eq!(result["structuredContent"], json!({"id": u64::MAX}), "{result}");
-    server.log.wait_for("results of wide can have integers beyond 2^53, which many clients round");
-    let checked = ToolbayCommand::new(&folder).args(["check", "plugins/ids.wasm"]).run();
-    assert!(checked.stdout.contains("! results of wide can have integers beyond 2^53"), "{checked}");
+    assert_eq!(
+        result["structuredContent"],
+        json!({"id": u64::MAX}),
+        "{result}"
+    );
+    server
+        .log
+        .wait_for("results of wide can have integers beyond 2^53, which many clients round");
+    let checked = ToolbayCommand::new(&folder)
+        .args(["check", "plugins/ids.wasm"])
+        .run();
+    assert!(
+        checked
+            .stdout
+            .contains("! results of wide can have integers beyond 2^53"),
+        "{checked}"
+    );
 }
 
 #[test]
@@ -205,9 +268,18 @@ fn the_operator_can_change_how_a_tool_is_shown() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["greet"]);
     let shown = tool(&mut server, "greet");
-    assert_eq!((&shown["title"], &shown["description"]), (&json!("Greet"), &json!("Say hello.")));
+    assert_eq!(
+        (&shown["title"], &shown["description"]),
+        (&json!("Greet"), &json!("Say hello."))
+    );
     assert_eq!(shown["annotations"], json!({"readOnlyHint": true}));
-    assert_eq!(server.error("tools/call", json!({"name": "count", "arguments": {"to": 1}}))["code"], -32602);
+    assert_eq!(
+        server.error(
+            "tools/call",
+            json!({"name": "count", "arguments": {"to": 1}})
+        )["code"],
+        -32602
+    );
     folder.put("greeter.toml", grant(false));
     server.wait_until_listed(&["count", "greet"]);
 }
@@ -223,11 +295,19 @@ fn a_function_that_cannot_be_a_tool_is_left_out_with_a_reason() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["hours"]);
     let said = server.log.wait_for("function shop#open is not offered");
-    assert!(said.contains("a parameter or its result is a resource"), "{said}");
-    assert_eq!(server.call("hours", json!({}))["structuredContent"], json!({"result": 9}));
+    assert!(
+        said.contains("a parameter or its result is a resource"),
+        "{said}"
+    );
+    assert_eq!(
+        server.call("hours", json!({}))["structuredContent"],
+        json!({"result": 9})
+    );
     let listed = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(
-        listed.stdout.contains("function shop#open is not offered: a parameter or its result is a resource"),
+        listed
+            .stdout
+            .contains("function shop#open is not offered: a parameter or its result is a resource"),
         "{listed}"
     );
 }
@@ -242,8 +322,13 @@ fn a_command_is_a_tool_named_like_its_file() {
     assert_eq!(result_text(&answer), r#"{"a":[1,"ü"]}"#);
     assert_eq!(answer["structuredContent"], json!({"a": [1, "ü"]}));
     // The tool has the file's name, also in the grant.
-    folder.put("to upper.toml", "[tools.to_upper]\ndescription = \"Echoes.\"\nlimits = { fuel = 10 }");
-    server.wait_until("the grant", |server| tool(server, "to_upper")["description"] == "Echoes.");
+    folder.put(
+        "to upper.toml",
+        "[tools.to_upper]\ndescription = \"Echoes.\"\nlimits = { fuel = 10 }",
+    );
+    server.wait_until("the grant", |server| {
+        tool(server, "to_upper")["description"] == "Echoes."
+    });
     assert_eq!(server.failure("to_upper", json!({})).0, "fuel");
 }
 
@@ -258,19 +343,32 @@ fn the_operator_says_what_the_arguments_of_a_command_are() {
     );
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["convert", "count", "greet"]);
-    let schema =
-        json!({"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number", "minimum": 0}}});
+    let schema = json!({"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number", "minimum": 0}}});
     assert_eq!(tool(&mut server, "convert")["inputSchema"], schema);
-    assert_eq!(server.text("convert", json!({"amount": 7})), r#"{"amount":7}"#);
+    assert_eq!(
+        server.text("convert", json!({"amount": 7})),
+        r#"{"amount":7}"#
+    );
     let (kind, said) = server.failure("convert", json!({"amount": -7}));
     assert_eq!(kind, "invalid-arguments");
-    assert!(said.contains("/amount: -7 is less than the minimum of 0"), "{said}");
+    assert!(
+        said.contains("/amount: -7 is less than the minimum of 0"),
+        "{said}"
+    );
     assert_eq!(server.failure("convert", json!({})).0, "invalid-arguments");
 
     // A plugin that has schemas keeps them, and a schema that is none is refused.
-    folder.put("greeter.toml", "[tools.count]\ninput_schema = { type = \"object\" }");
-    server.log.wait_for("tools.count.input_schema: the plugin says itself what its tools' arguments are");
-    folder.put("convert.toml", "[tools.convert]\ninput_schema = '{\"type\": 7}'");
+    folder.put(
+        "greeter.toml",
+        "[tools.count]\ninput_schema = { type = \"object\" }",
+    );
+    server
+        .log
+        .wait_for("tools.count.input_schema: the plugin says itself what its tools' arguments are");
+    folder.put(
+        "convert.toml",
+        "[tools.convert]\ninput_schema = '{\"type\": 7}'",
+    );
     server.log.wait_for("input_schema");
 }
 
@@ -279,11 +377,20 @@ fn a_command_that_fails_says_what_it_wrote() {
     let body = format!("{READ} {} (call $exit (i32.const 3))", write(2));
     let folder = Folder::with("fails.wasm", command(&body));
     folder.put("quiet.wasm", command("(call $exit (i32.const 3))"));
-    folder.put("fine.wasm", command(&format!("{READ} {} (call $exit (i32.const 0))", write(1))));
+    folder.put(
+        "fine.wasm",
+        command(&format!("{READ} {} (call $exit (i32.const 0))", write(1))),
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["fails", "fine", "quiet"]);
-    assert_eq!(server.failure("fails", json!({"a": 1})), ("none".into(), r#"{"a":1}"#.into()));
-    assert_eq!(server.failure("quiet", json!({})), ("none".into(), "The command exited with code 1.".into()));
+    assert_eq!(
+        server.failure("fails", json!({"a": 1})),
+        ("none".into(), r#"{"a":1}"#.into())
+    );
+    assert_eq!(
+        server.failure("quiet", json!({})),
+        ("none".into(), "The command exited with code 1.".into())
+    );
     assert_eq!(server.text("fine", json!({})), "{}");
 }
 
@@ -291,21 +398,35 @@ fn a_command_that_fails_says_what_it_wrote() {
 fn a_command_that_writes_more_than_a_result_may_have_fails() {
     let body = format!("{READ} (loop $again {} (br $again))", write(1));
     let folder = Folder::with("chatty.wasm", command(&body));
-    folder.put("chatty.toml", "[limits]\noutput = \"1KiB\"\nstdio = \"64KiB\"");
-    folder.put("long.wasm", command(&format!("{READ} {}", write(1).repeat(40))));
+    folder.put(
+        "chatty.toml",
+        "[limits]\noutput = \"1KiB\"\nstdio = \"64KiB\"",
+    );
+    folder.put(
+        "long.wasm",
+        command(&format!("{READ} {}", write(1).repeat(40))),
+    );
     folder.put("long.toml", "[limits]\noutput = \"1KiB\"");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["chatty", "long"]);
     let arguments = json!({"a": "x".repeat(100)});
     assert_eq!(server.failure("chatty", arguments.clone()).0, "output");
     let (kind, words) = server.failure("long", arguments);
-    assert_eq!((kind.as_str(), words.contains("limits.output")), ("output", true), "{words}");
+    assert_eq!(
+        (kind.as_str(), words.contains("limits.output")),
+        ("output", true),
+        "{words}"
+    );
 }
 
 #[test]
 fn a_module_with_the_functions_of_the_contract_needs_no_packaging() {
-    let folder =
-        Folder::with("module.wasm", TinyComponent::new(&["hello"]).with_text("from a module").build_core_module());
+    let folder = Folder::with(
+        "module.wasm",
+        TinyComponent::new(&["hello"])
+            .with_text("from a module")
+            .build_core_module(),
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["hello"]);
     assert_eq!(server.text("hello", json!({})), "from a module");
@@ -315,38 +436,70 @@ fn a_module_with_the_functions_of_the_contract_needs_no_packaging() {
 fn the_cache_returns_the_same_definitions_as_compiling() {
     let folder = Folder::with("greeter.wasm", greeter());
     folder.put("greeter.wit", GREETER);
-    let list = || ToolbayCommand::new(&folder).args(["list", "--json"]).run().stdout;
+    let list = || {
+        ToolbayCommand::new(&folder)
+            .args(["list", "--json"])
+            .run()
+            .stdout
+    };
     let first = list();
     assert!(first.contains("greet"), "{first}");
-    assert_eq!(list(), first, "the second start describes it from the store");
+    assert_eq!(
+        list(),
+        first,
+        "the second start describes it from the store"
+    );
 }
 
 #[test]
 fn a_plugin_of_wassette_is_served_as_it_is_within_its_grant() {
-    let plugin = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/wassette/filesystem.wasm")).unwrap();
+    let plugin = fs::read(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/data/wassette/filesystem.wasm"
+    ))
+    .unwrap();
     let folder = Folder::with("filesystem.wasm", plugin);
     fs::create_dir_all(folder.sibling_path("notes/old")).unwrap();
     fs::write(folder.sibling_path("notes/today.txt"), "Write to Ada.\n").unwrap();
     fs::write(folder.sibling_path("secret.txt"), "nobody reads this").unwrap();
     let mut server = StdioServer::start(&folder);
-    server.wait_until_listed(&["get-file-info", "list-directory", "read-file", "search-file"]);
+    server.wait_until_listed(&[
+        "get-file-info",
+        "list-directory",
+        "read-file",
+        "search-file",
+    ]);
     // Denied by default, with the error of the plugin's own.
     let read = json!({"path": "/notes/today.txt"});
     let refused = server.call("read-file", read.clone());
     assert_eq!(refused["isError"], true);
-    assert!(result_text(&refused).starts_with("Failed to read file: "), "{refused}");
+    assert!(
+        result_text(&refused).starts_with("Failed to read file: "),
+        "{refused}"
+    );
 
     drop(server);
-    folder.put("filesystem.toml", "[[permissions.mounts]]\nhost = \"../notes\"\nguest = \"/notes\"\naccess = \"read\"");
+    folder.put(
+        "filesystem.toml",
+        "[[permissions.mounts]]\nhost = \"../notes\"\nguest = \"/notes\"\naccess = \"read\"",
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("read-file");
     assert_eq!(server.text("read-file", read), "Write to Ada.\n");
     let listed = server.call("list-directory", json!({"path": "/notes"}));
-    let mut entries: Vec<String> = serde_json::from_value(listed["structuredContent"]["result"].clone()).unwrap();
+    let mut entries: Vec<String> =
+        serde_json::from_value(listed["structuredContent"]["result"].clone()).unwrap();
     entries.sort_unstable();
     assert_eq!(entries, ["[DIR] old\n", "[FILE] today.txt\n"]);
-    assert_eq!(server.text("search-file", json!({"path": "/notes", "pattern": "TODAY"})), "/notes/today.txt");
-    assert!(server.text("get-file-info", json!({"path": "/notes/today.txt"})).contains("len: 14"));
+    assert_eq!(
+        server.text("search-file", json!({"path": "/notes", "pattern": "TODAY"})),
+        "/notes/today.txt"
+    );
+    assert!(
+        server
+            .text("get-file-info", json!({"path": "/notes/today.txt"}))
+            .contains("len: 14")
+    );
     for outside in ["/notes/../secret.txt", "/secret.txt", "../secret.txt"] {
         let refused = server.call("read-file", json!({"path": outside}));
         assert_eq!(refused["isError"], true, "{outside}: {refused}");

@@ -1,5 +1,5 @@
-//! What a grant restricts stays restricted while its files change: what it takes applies at once, and what it gives when it
-//! has been unchanged for a second.
+//! What a grant restricts stays restricted while its files change: what it takes applies at once,
+//! and what it gives when it has been unchanged for a second.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -12,7 +12,8 @@ use serde_json::json;
 
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand};
 
-/// A file that is being written in place, by a program that takes its time: while this exists, it never rests.
+/// A file that is being written in place, by a program that takes its time: while this exists, it
+/// never rests.
 struct SlowWriter {
     stop: Sender<()>,
     thread: JoinHandle<File>,
@@ -26,7 +27,8 @@ impl SlowWriter {
         file.sync_all().unwrap();
         let (stop, stopped) = channel();
         let thread = spawn(move || {
-            while stopped.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout)
+            {
                 file.write_all(b"\n").unwrap();
             }
             file
@@ -37,13 +39,19 @@ impl SlowWriter {
     /// Writes the rest.
     fn end(self, rest: &str) {
         drop(self.stop);
-        self.thread.join().unwrap().write_all(rest.as_bytes()).unwrap();
+        self.thread
+            .join()
+            .unwrap()
+            .write_all(rest.as_bytes())
+            .unwrap();
     }
 }
 
 /// A plugin with a few tools.
 fn texts(answer: &str) -> Vec<u8> {
-    TinyComponent::new(&["count", "read_file", "slugify"]).with_text(answer).build()
+    TinyComponent::new(&["count", "read_file", "slugify"])
+        .with_text(answer)
+        .build()
 }
 
 fn is_unknown(server: &mut StdioServer, tool: &str) {
@@ -51,10 +59,14 @@ fn is_unknown(server: &mut StdioServer, tool: &str) {
     assert_eq!(error["message"], format!("Unknown tool: {tool}"));
 }
 
-/// How the tool `count` is described, which changes when a whole grant applies. At no time is the tool `slugify` listed.
+/// How the tool `count` is described, which changes when a whole grant applies. At no time is the
+/// tool `slugify` listed.
 fn described(server: &mut StdioServer) -> Option<String> {
     let tools = server.tools();
-    assert!(tools.iter().all(|tool| tool["name"] != "slugify"), "{tools:?}");
+    assert!(
+        tools.iter().all(|tool| tool["name"] != "slugify"),
+        "{tools:?}"
+    );
     let count = tools.iter().find(|tool| tool["name"] == "count")?;
     Some(count["description"].as_str()?.to_owned())
 }
@@ -74,7 +86,9 @@ fn the_first_half_of_a_grant_does_not_enable_what_the_grant_before_disables() {
     is_unknown(&mut server, "slugify");
     is_unknown(&mut server, "read_file");
     writer.end("[tools.slugify]\ndisabled = true\n[tools.count]\ndescription = \"Counts.\"\n");
-    server.wait_until("the whole grant applies", |server| described(server).is_some_and(|words| words == "Counts."));
+    server.wait_until("the whole grant applies", |server| {
+        described(server).is_some_and(|words| words == "Counts.")
+    });
     is_unknown(&mut server, "slugify");
     assert_eq!(server.tool_names(), ["count"]);
 }
@@ -109,11 +123,17 @@ fn a_new_plugin_is_offered_when_its_grant_is_complete() {
     folder.put("text.wasm", texts("one"));
     folder.put("gate.wasm", TinyComponent::new(&["second"]).build());
     server.wait_until("the other plugin is loaded", |server| {
-        assert_eq!(described(server), None, "a tool of the new plugin is listed");
+        assert_eq!(
+            described(server),
+            None,
+            "a tool of the new plugin is listed"
+        );
         server.tool_names() == ["second"]
     });
     writer.end("[tools.slugify]\ndisabled = true\n");
-    server.wait_until("the new plugin is offered", |server| described(server).is_some());
+    server.wait_until("the new plugin is offered", |server| {
+        described(server).is_some()
+    });
     server.wait_until_listed(&["count", "second"]);
 }
 
@@ -124,8 +144,13 @@ fn a_grant_that_is_replaced_by_way_of_no_grant_loses_no_restriction() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     folder.remove("text.toml");
-    folder.put("text.toml", "[tools.slugify]\ndisabled = true\n[tools.count]\ndescription = \"Counts.\"\n");
-    server.wait_until("the new grant applies", |server| described(server).is_some_and(|words| words == "Counts."));
+    folder.put(
+        "text.toml",
+        "[tools.slugify]\ndisabled = true\n[tools.count]\ndescription = \"Counts.\"\n",
+    );
+    server.wait_until("the new grant applies", |server| {
+        described(server).is_some_and(|words| words == "Counts.")
+    });
     // One that stays away is removed.
     folder.remove("text.toml");
     server.wait_until_listed(&["count", "read_file", "slugify"]);
@@ -137,18 +162,30 @@ fn a_stricter_grant_applies_while_the_component_is_refused() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file", "slugify"]);
     folder.put("text.wasm", "garbage");
-    server.log.wait_for("refused; the previous version stays in service");
+    server
+        .log
+        .wait_for("refused; the previous version stays in service");
     folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     server.wait_until_listed(&["count", "read_file"]);
     is_unknown(&mut server, "slugify");
     assert_eq!(server.text("count", json!({})), "one");
     // Of a grant for tools that the version in service does not have, the rest counts.
-    folder.put("text.toml", "[tools.slugify]\ndisabled = true\n[tools.read_file]\ndisabled = true\n[tools.new]\n");
+    folder.put(
+        "text.toml",
+        "[tools.slugify]\ndisabled = true\n[tools.read_file]\ndisabled = true\n[tools.new]\n",
+    );
     server.wait_until_listed(&["count"]);
     // A grant for another file is for no version that is there.
-    folder.put("text.toml", format!("component = \"sha256:{}\"\n", "0".repeat(64)));
+    folder.put(
+        "text.toml",
+        format!("component = \"sha256:{}\"\n", "0".repeat(64)),
+    );
     server.wait_until_listed(&[]);
-    assert!(server.log.text().contains("withdrawn"), "{}", server.log.text());
+    assert!(
+        server.log.text().contains("withdrawn"),
+        "{}",
+        server.log.text()
+    );
     folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     folder.put("text.wasm", texts("two"));
     server.wait_until_listed(&["count", "read_file"]);
@@ -164,13 +201,24 @@ fn a_stricter_configuration_applies_while_the_component_or_the_grant_is_refused(
     server.wait_until_listed(&["count", "other", "read_file", "slugify"]);
     folder.put("text.wasm", "garbage");
     folder.put("other.toml", "hidden");
-    server.log.wait_for_count("refused; the previous version stays in service", 2);
+    server
+        .log
+        .wait_for_count("refused; the previous version stays in service", 2);
     assert_eq!(server.text("count", json!({})), "one");
     folder.write_config("[rate_limit]\ncalls = 1\nper = \"1h\"\n");
-    assert!(Command::new("kill").args(["-HUP", &server.pid().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-HUP", &server.pid().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
     for tool in ["count", "other"] {
         server.wait_until("the rate limit applies", |server| {
-            server.request_and_wait("tools/call", json!({ "name": tool })).to_string().contains("rate limit")
+            server
+                .request_and_wait("tools/call", json!({ "name": tool }))
+                .to_string()
+                .contains("rate limit")
         });
     }
 }
@@ -189,7 +237,10 @@ fn a_component_that_is_deleted_is_gone_whatever_its_grant_says() {
     is_unknown(&mut server, "slugify");
     // What is left has no tools, and the grant says something of one.
     let line = server.log.wait_for("refused: text.toml: tools:");
-    assert!(line.contains("there is no text.wasm, so the plugin has no tools"), "{line}");
+    assert!(
+        line.contains("there is no text.wasm, so the plugin has no tools"),
+        "{line}"
+    );
     folder.put("text.toml", "");
     server.wait_until("its prompt is there", |server| {
         server.result("prompts/list", json!({}))["prompts"][0]["name"] == "hello"
@@ -201,15 +252,22 @@ fn keys_of_tools_are_refused_for_a_plugin_of_plain_files() {
     for (key, text) in [
         ("tools", "[tools.slugify]\ndisabled = true\n".to_owned()),
         ("enabled_tools", "enabled_tools = [\"*\"]\n".to_owned()),
-        ("component", format!("component = \"sha256:{}\"\n", "0".repeat(64))),
+        (
+            "component",
+            format!("component = \"sha256:{}\"\n", "0".repeat(64)),
+        ),
     ] {
         let folder = Folder::new();
         fs::create_dir(folder.plugin_path("text.prompts")).unwrap();
         fs::write(folder.plugin_path("text.prompts/hello.md"), "Hello").unwrap();
         folder.put("text.toml", text);
         let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
-        let why =
-            format!("text.toml: {key}: there is no text.wasm, so the plugin has no tools; remove `{key}`, or add");
-        assert!(listed.contains("text  refused") && listed.contains(&why), "{listed}");
+        let why = format!(
+            "text.toml: {key}: there is no text.wasm, so the plugin has no tools; remove `{key}`, or add"
+        );
+        assert!(
+            listed.contains("text  refused") && listed.contains(&why),
+            "{listed}"
+        );
     }
 }

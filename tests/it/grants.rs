@@ -10,27 +10,36 @@ fn run(folder: &Folder, args: &[&str]) -> CommandOutput {
 
 /// A plugin with a few tools.
 fn texts(answer: &str) -> Vec<u8> {
-    TinyComponent::new(&["count", "read_file", "slugify"]).with_text(answer).build()
+    TinyComponent::new(&["count", "read_file", "slugify"])
+        .with_text(answer)
+        .build()
 }
 
 /// The digest of the plugin's file, as `toolbay check` prints it.
 fn digest(folder: &Folder) -> String {
     let outcome = run(folder, &["check", "plugins/text.wasm"]);
-    let (_, digest) = outcome.raw_stdout.split_once("sha256 ").unwrap_or_else(|| panic!("{outcome}"));
+    let (_, digest) = outcome
+        .raw_stdout
+        .split_once("sha256 ")
+        .unwrap_or_else(|| panic!("{outcome}"));
     digest.lines().next().unwrap().trim().to_owned()
 }
 
 #[test]
 fn a_plugin_whose_grant_has_another_name_is_refused() {
     let folder = Folder::with("text.wasm", texts("one"));
-    let rename = |from, to| std::fs::rename(folder.plugin_path(from), folder.plugin_path(to)).unwrap();
+    let rename =
+        |from, to| std::fs::rename(folder.plugin_path(from), folder.plugin_path(to)).unwrap();
     folder.put("text.TOML", "[tools.slugify]\ndisabled = true");
     let mut server = StdioServer::start(&folder);
     let why = "text.TOML looks like its grant, whose name must be text.toml: rename text.TOML or delete it";
     server.log.wait_for(why);
     assert!(server.tool_names().is_empty());
     let listed = run(&folder, &["list"]).stdout;
-    assert!(listed.contains("text  refused") && listed.contains(why), "{listed}");
+    assert!(
+        listed.contains("text  refused") && listed.contains(why),
+        "{listed}"
+    );
     let called = run(&folder, &["call", "count"]);
     assert_eq!((called.code, called.stdout.as_str()), (1, ""), "{called}");
     rename("text.TOML", "text.toml");
@@ -39,7 +48,10 @@ fn a_plugin_whose_grant_has_another_name_is_refused() {
     rename("text.toml", "text.toml.txt");
     server.log.wait_for("text.toml.txt looks like its grant");
     assert_eq!(server.tool_names(), ["count", "read_file"]);
-    assert_eq!(server.error("tools/call", json!({"name": "slugify"}))["message"], "Unknown tool: slugify");
+    assert_eq!(
+        server.error("tools/call", json!({"name": "slugify"}))["message"],
+        "Unknown tool: slugify"
+    );
     folder.remove("text.toml.txt");
     server.wait_until_listed(&["count", "read_file", "slugify"]);
 }
@@ -51,21 +63,36 @@ fn a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     // The mistake does not enable the tool that the grant before it disables.
-    folder.put("text.toml", "[tools.slugifi]\nrequire_approval = \"always\"");
+    folder.put(
+        "text.toml",
+        "[tools.slugifi]\nrequire_approval = \"always\"",
+    );
     let why = "text.toml: tools.slugifi: the plugin has no tool with this name; did you mean \"slugify\"?";
     let line = server.log.wait_for("refused");
     assert!(line.contains(why), "{line}");
     assert_eq!(server.tool_names(), ["count", "read_file"]);
     assert_eq!(server.text("count", json!({})), "one");
-    assert_eq!(server.error("tools/call", json!({"name": "slugify"}))["message"], "Unknown tool: slugify");
+    assert_eq!(
+        server.error("tools/call", json!({"name": "slugify"}))["message"],
+        "Unknown tool: slugify"
+    );
     // Nor does a server serve it that starts now, and the command that inspects it fails.
     let listed = run(&folder, &["list"]).stdout;
-    assert!(listed.contains("text  refused") && listed.contains(why), "{listed}");
+    assert!(
+        listed.contains("text  refused") && listed.contains(why),
+        "{listed}"
+    );
     let called = run(&folder, &["call", "slugify"]);
     assert_eq!((called.code, called.stdout.as_str()), (1, ""), "{called}");
     let checked = run(&folder, &["check", "plugins/text.wasm"]);
-    assert!(checked.code == 1 && checked.stdout.contains(why), "{checked}");
-    folder.put("text.toml", "[tools.slugify]\ndescription = \"Makes slugs.\"");
+    assert!(
+        checked.code == 1 && checked.stdout.contains(why),
+        "{checked}"
+    );
+    folder.put(
+        "text.toml",
+        "[tools.slugify]\ndescription = \"Makes slugs.\"",
+    );
     server.wait_until_listed(&["count", "read_file", "slugify"]);
     assert_eq!(run(&folder, &["check", "plugins/text.wasm"]).code, 0);
 }
@@ -76,7 +103,12 @@ fn an_update_that_renames_a_tool_does_not_drop_its_protection() {
     folder.put("text.toml", "[tools.slugify]\ndisabled = true");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
-    folder.put("text.wasm", TinyComponent::new(&["count", "read_file", "slugify_text"]).with_text("two").build());
+    folder.put(
+        "text.wasm",
+        TinyComponent::new(&["count", "read_file", "slugify_text"])
+            .with_text("two")
+            .build(),
+    );
     let line = server.log.wait_for("refused");
     assert!(line.contains("did you mean \"slugify_text\"?"), "{line}");
     assert_eq!(server.tool_names(), ["count", "read_file"]);
@@ -86,12 +118,21 @@ fn an_update_that_renames_a_tool_does_not_drop_its_protection() {
 #[test]
 fn only_the_tools_that_a_grant_lists_are_offered() {
     let folder = Folder::with("text.wasm", texts("one"));
-    folder.put("text.toml", "prefix = \"t\"\nenabled_tools = [\"read_*\", \"count\"]");
+    folder.put(
+        "text.toml",
+        "prefix = \"t\"\nenabled_tools = [\"read_*\", \"count\"]",
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["t_count", "t_read_file"]);
-    assert_eq!(server.error("tools/call", json!({"name": "t_slugify"}))["message"], "Unknown tool: t_slugify");
+    assert_eq!(
+        server.error("tools/call", json!({"name": "t_slugify"}))["message"],
+        "Unknown tool: t_slugify"
+    );
     // A tool that an update adds is offered if the list names it.
-    folder.put("text.wasm", TinyComponent::new(&["count", "erase", "read_file", "read_link", "slugify"]).build());
+    folder.put(
+        "text.wasm",
+        TinyComponent::new(&["count", "erase", "read_file", "read_link", "slugify"]).build(),
+    );
     server.wait_until_listed(&["t_count", "t_read_file", "t_read_link"]);
     // What else the grant says of a tool does not offer it, and a tool of the list can be disabled.
     folder.put(
@@ -123,7 +164,12 @@ fn a_grant_for_one_file_is_not_inherited_by_another() {
     server.wait_until_listed(&["count", "read_file", "slugify"]);
     folder.put("text.wasm", texts("two"));
     let line = server.log.wait_for("refused");
-    assert!(line.contains(&format!("text.toml: component: the grant is for the file with sha256:{first}")), "{line}");
+    assert!(
+        line.contains(&format!(
+            "text.toml: component: the grant is for the file with sha256:{first}"
+        )),
+        "{line}"
+    );
     assert_eq!(server.text("count", json!({})), "one");
     let checked = run(&folder, &["check", "plugins/text.wasm"]);
     assert_eq!(checked.code, 1, "{checked}");

@@ -46,12 +46,17 @@ fn every_revision_can_be_negotiated() {
             capabilities["completions"] = json!({});
         }
         if *revision == "2025-11-25" {
-            capabilities["tasks"] = json!({"cancel": {}, "list": {}, "requests": {"tools": {"call": {}}}});
+            capabilities["tasks"] =
+                json!({"cancel": {}, "list": {}, "requests": {"tools": {"call": {}}}});
         }
         assert_eq!(result["capabilities"], capabilities);
         assert_eq!(result["serverInfo"]["name"], "toolbay");
         assert_eq!(result["serverInfo"]["version"], env!("CARGO_PKG_VERSION"));
-        assert_eq!(result["serverInfo"].get("title").is_some(), revision.as_str() >= "2025-06-18", "{result}");
+        assert_eq!(
+            result["serverInfo"].get("title").is_some(),
+            revision.as_str() >= "2025-06-18",
+            "{result}"
+        );
     }
 }
 
@@ -59,7 +64,11 @@ fn every_revision_can_be_negotiated() {
 fn an_unknown_revision_is_answered_with_the_newest() {
     for asked in ["2024-10-07", "2026-07-28", "2999-01-01", "1.0", ""] {
         let mut server = StdioServer::spawn(&Folder::new());
-        assert_eq!(server.send_initialize(asked)["protocolVersion"], "2025-11-25", "asked for {asked:?}");
+        assert_eq!(
+            server.send_initialize(asked)["protocolVersion"],
+            "2025-11-25",
+            "asked for {asked:?}"
+        );
     }
 }
 
@@ -67,7 +76,10 @@ fn an_unknown_revision_is_answered_with_the_newest() {
 fn initialize_without_a_version_is_malformed() {
     let mut server = StdioServer::spawn(&Folder::new());
     assert_eq!(server.error("initialize", json!({}))["code"], -32602);
-    assert_eq!(server.send_initialize("2025-11-25")["protocolVersion"], "2025-11-25");
+    assert_eq!(
+        server.send_initialize("2025-11-25")["protocolVersion"],
+        "2025-11-25"
+    );
 }
 
 #[test]
@@ -75,17 +87,28 @@ fn only_ping_is_answered_before_initialize() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let mut server = StdioServer::spawn(&folder);
     assert_eq!(server.result("ping", json!({})), json!({}));
-    for (method, params) in [("tools/list", json!({})), ("tools/call", json!({"name": "a"}))] {
+    for (method, params) in [
+        ("tools/list", json!({})),
+        ("tools/call", json!({"name": "a"})),
+    ] {
         let error = server.error(method, params);
         assert_eq!(error["code"], -32602, "{method}");
-        assert!(error["message"].as_str().unwrap().contains("initialize"), "{error}");
+        assert!(
+            error["message"].as_str().unwrap().contains("initialize"),
+            "{error}"
+        );
     }
 }
 
 #[test]
 fn the_handshake_waits_for_no_plugin() {
     let folder = Folder::new();
-    folder.put("hung.wasm", TinyComponent::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
+    folder.put(
+        "hung.wasm",
+        TinyComponent::new(&["hung"])
+            .before_list("(loop $for-ever (br $for-ever))")
+            .build(),
+    );
     folder.put("hung-at-start.wasm", {
         TinyComponent::new(&["hung"])
             .with_core_items("(func $spin (loop $for-ever (br $for-ever))) (start $spin)")
@@ -102,7 +125,12 @@ fn the_handshake_waits_for_no_plugin() {
 #[test]
 fn a_plugin_that_hangs_is_refused_and_delays_nobody() {
     let folder = Folder::new();
-    folder.put("a.wasm", TinyComponent::new(&["a"]).before_list("(loop $for-ever (br $for-ever))").build());
+    folder.put(
+        "a.wasm",
+        TinyComponent::new(&["a"])
+            .before_list("(loop $for-ever (br $for-ever))")
+            .build(),
+    );
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     let mut server = StdioServer::start_with_config(&folder, "[describe]\nfuel = 5_000_000");
     let line = server.log.wait_for("refused");
@@ -115,8 +143,14 @@ fn a_plugin_that_hangs_is_refused_and_delays_nobody() {
 
 #[test]
 fn tools_in_every_revision() {
-    let list = TinyTool { output: Some(r#"{"type":"array"}"#.into()), ..TinyTool::new("returns-a-list") };
-    let folder = Folder::with("a.wasm", TinyComponent::with_tools(vec![eloquent(), list]).build());
+    let list = TinyTool {
+        output: Some(r#"{"type":"array"}"#.into()),
+        ..TinyTool::new("returns-a-list")
+    };
+    let folder = Folder::with(
+        "a.wasm",
+        TinyComponent::with_tools(vec![eloquent(), list]).build(),
+    );
     let mut shapes = String::new();
     for revision in &revisions() {
         let mut server = StdioServer::spawn(&folder).with_handshake(revision);
@@ -128,22 +162,34 @@ fn tools_in_every_revision() {
 
 #[test]
 fn results_in_every_revision() {
-    let folder =
-        Folder::with("a.wasm", TinyComponent::with_tools(vec![eloquent()]).with_structured(r#"{"n":1}"#).build());
+    let folder = Folder::with(
+        "a.wasm",
+        TinyComponent::with_tools(vec![eloquent()])
+            .with_structured(r#"{"n":1}"#)
+            .build(),
+    );
     for revision in &revisions() {
         let mut server = StdioServer::spawn(&folder).with_handshake(revision);
         server.wait_until_listed(&["eloquent"]);
         let result = server.call("eloquent", json!({"n": 1}));
         assert_eq!(result["content"], json!([{"type": "text", "text": "fine"}]));
         let structured = (revision.as_str() >= "2025-06-18").then(|| json!({"n": 1}));
-        assert_eq!(result.get("structuredContent"), structured.as_ref(), "{revision}");
+        assert_eq!(
+            result.get("structuredContent"),
+            structured.as_ref(),
+            "{revision}"
+        );
     }
 }
 
 #[test]
 fn changes_are_notified_only_after_the_client_is_initialized() {
     let folder = Folder::new();
-    std::fs::write(folder.sibling_path("toolbay.toml"), "log = \"toolbay=debug\"").unwrap();
+    std::fs::write(
+        folder.sibling_path("toolbay.toml"),
+        "log = \"toolbay=debug\"",
+    )
+    .unwrap();
     let mut server = StdioServer::spawn(&folder);
     server.send_initialize("2025-11-25");
     assert!(server.tool_names().is_empty());
@@ -159,19 +205,32 @@ fn changes_are_notified_only_after_the_client_is_initialized() {
 
 #[test]
 fn a_client_can_send_initialize_again() {
-    let folder = Folder::with("a.wasm", TinyComponent::with_tools(vec![eloquent()]).build());
+    let folder = Folder::with(
+        "a.wasm",
+        TinyComponent::with_tools(vec![eloquent()]).build(),
+    );
     let mut server = StdioServer::spawn(&folder).with_handshake("2024-11-05");
     server.wait_until_listed(&["eloquent"]);
     assert!(server.tools()[0].get("title").is_none());
-    assert_eq!(server.send_initialize("2025-11-25")["protocolVersion"], "2025-11-25");
+    assert_eq!(
+        server.send_initialize("2025-11-25")["protocolVersion"],
+        "2025-11-25"
+    );
     assert_eq!(server.tools()[0]["title"], "All of it");
 }
 
 /// A folder with a plugin that will be ready, and one that never is.
 fn half_ready() -> Folder {
     let folder = Folder::with("ready.wasm", TinyComponent::new(&["ready"]).build());
-    folder.put("hung.wasm", TinyComponent::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
-    folder.write_config("[server]\nstartup_wait = \"10m\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    folder.put(
+        "hung.wasm",
+        TinyComponent::new(&["hung"])
+            .before_list("(loop $for-ever (br $for-ever))")
+            .build(),
+    );
+    folder.write_config(
+        "[server]\nstartup_wait = \"10m\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",
+    );
     folder
 }
 
@@ -181,7 +240,8 @@ fn a_client_that_follows_changes_lists_what_is_ready() {
     for name in ["claude-code", "Visual Studio Code - Insiders"] {
         let mut server = StdioServer::spawn(&folder);
         let client = json!({"name": name, "version": "1"});
-        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        let hello =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
         server.result("initialize", hello);
         server.notify("notifications/initialized", json!({}));
         // It is told of what was not ready.
@@ -194,7 +254,8 @@ fn a_client_that_follows_changes_lists_what_is_ready() {
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {}});
     let wanted = json!({"notifications": {"toolsListChanged": true}, "_meta": meta});
-    let listen = json!({"jsonrpc": "2.0", "id": 700, "method": "subscriptions/listen", "params": wanted});
+    let listen =
+        json!({"jsonrpc": "2.0", "id": 700, "method": "subscriptions/listen", "params": wanted});
     server.send(listen.to_string());
     server.notification("notifications/subscriptions/acknowledged");
     while server.result("tools/list", json!({"_meta": meta}))["tools"] == json!([]) {

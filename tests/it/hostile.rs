@@ -1,7 +1,7 @@
 //! A corpus of plugins that attack: what each does, at which stage, and the outcome.
 //!
-//! Every case is copied into the folder of a server that has another plugin. Afterwards, that plugin must respond, and
-//! the server's memory must be what it was.
+//! Every case is copied into the folder of a server that has another plugin. Afterwards, that
+//! plugin must respond, and the server's memory must be what it was.
 //!
 //! The cases are one table, in files by topic. `docs/src/hostile.md` is generated from it.
 
@@ -125,9 +125,12 @@ impl Case {
     }
 }
 
-/// The attempts to leave a mounted folder: what each does, and the arguments of the tool `file_steps`.
+/// The attempts to leave a mounted folder: what each does, and the arguments of the tool
+/// `file_steps`.
 pub(crate) fn escapes() -> impl Iterator<Item = (&'static str, &'static str)> {
-    self::escapes::CASES.iter().map(|case| (case.what, case.arguments))
+    self::escapes::CASES
+        .iter()
+        .map(|case| (case.what, case.arguments))
 }
 
 /// Puts a component into the folder as the plugin `hostile`.
@@ -135,12 +138,16 @@ fn put(folder: &Folder, component: impl AsRef<[u8]>) {
     folder.put("hostile.wasm", component);
 }
 
-/// Code that writes a JSON text to this address, in a function that has a local `$at`: these bytes, this many empty lists,
-/// and these two. Also the length of the text.
+/// Code that writes a JSON text to this address, in a function that has a local `$at`: these bytes,
+/// this many empty lists, and these two. Also the length of the text.
 fn lists_at(address: usize, start: &[u8], lists: usize, end: &[u8]) -> (String, usize) {
     let byte = |at: usize, byte: &u8| format!("(i32.store8 (i32.const {at}) (i32.const {byte}))");
     let bytes = |at: usize, all: &[u8]| {
-        all.iter().enumerate().map(|(n, value)| byte(at + n, value)).collect::<Vec<_>>().join(" ")
+        all.iter()
+            .enumerate()
+            .map(|(n, value)| byte(at + n, value))
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     let first = address + start.len();
     // Each store writes three lists, the last of them without its comma.

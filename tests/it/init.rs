@@ -17,14 +17,20 @@ fn samples(folder: &Folder, at: &str, names: &[&str]) -> PathBuf {
     let at = folder.sibling_path(at);
     fs::create_dir_all(&at).unwrap();
     for name in names {
-        fs::write(at.join(name).with_extension("wasm"), TinyComponent::new(&[name]).with_text("here").build()).unwrap();
+        fs::write(
+            at.join(name).with_extension("wasm"),
+            TinyComponent::new(&[name]).with_text("here").build(),
+        )
+        .unwrap();
     }
     at
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<_> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -54,18 +60,39 @@ fn a_new_folder_can_be_served_at_once() {
     let config = folder.sibling_path("made/toolbay.toml");
     let config = config.to_str().unwrap();
     let called = toolbay(&folder, &["call", "time", "--config", config]);
-    assert_eq!((called.code, called.stdout.as_str()), (0, "here\n"), "{called}");
+    assert_eq!(
+        (called.code, called.stdout.as_str()),
+        (0, "here\n"),
+        "{called}"
+    );
     let listed = toolbay(&folder, &["list", "--config", config]);
-    assert!(listed.stdout.contains("calculator") && !listed.stdout.contains('!'), "{listed}");
+    assert!(
+        listed.stdout.contains("calculator") && !listed.stdout.contains('!'),
+        "{listed}"
+    );
     // Files are as readable as any other, and no temporary file is left.
     let permissions = |name: &str| {
         std::os::unix::fs::PermissionsExt::mode(
-            &fs::metadata(folder.sibling_path("made").join(name)).unwrap().permissions(),
+            &fs::metadata(folder.sibling_path("made").join(name))
+                .unwrap()
+                .permissions(),
         )
     };
-    assert_eq!((permissions("toolbay.toml") & 0o777, permissions("plugins/time.wasm") & 0o777), (0o644, 0o644));
-    assert_eq!(names(&folder.sibling_path("made")), ["plugins", "toolbay.toml"]);
-    assert_eq!(names(&folder.sibling_path("made/plugins")), ["calculator.wasm", "time.wasm"]);
+    assert_eq!(
+        (
+            permissions("toolbay.toml") & 0o777,
+            permissions("plugins/time.wasm") & 0o777
+        ),
+        (0o644, 0o644)
+    );
+    assert_eq!(
+        names(&folder.sibling_path("made")),
+        ["plugins", "toolbay.toml"]
+    );
+    assert_eq!(
+        names(&folder.sibling_path("made/plugins")),
+        ["calculator.wasm", "time.wasm"]
+    );
 }
 
 #[test]
@@ -94,17 +121,30 @@ fn nothing_is_overwritten_and_that_is_said() {
         toolbay install CLIENT                            # connects a client; --help lists them
     --- standard error
     "#);
-    assert_eq!(fs::read_to_string(folder.sibling_path("toolbay.toml")).unwrap(), "page_size = 7\n");
-    assert_eq!(fs::read_to_string(folder.plugin_path("time.wasm")).unwrap(), "mine");
+    assert_eq!(
+        fs::read_to_string(folder.sibling_path("toolbay.toml")).unwrap(),
+        "page_size = 7\n"
+    );
+    assert_eq!(
+        fs::read_to_string(folder.plugin_path("time.wasm")).unwrap(),
+        "mine"
+    );
     let again = toolbay(&folder, &["init", "--from", from.to_str().unwrap()]);
-    assert!(again.code == 0 && !again.stdout.contains("Wrote"), "{again}");
+    assert!(
+        again.code == 0 && !again.stdout.contains("Wrote"),
+        "{again}"
+    );
 }
 
 #[test]
 fn the_samples_of_a_package_are_found_however_the_program_is_called() {
     let folder = Folder::new();
     let package = folder.sibling_path("package");
-    samples(&folder, "package/share/toolbay/plugins", &["calculator", "qr"]);
+    samples(
+        &folder,
+        "package/share/toolbay/plugins",
+        &["calculator", "qr"],
+    );
     fs::create_dir(package.join("bin")).unwrap();
     let program = package.join("bin/toolbay");
     if fs::hard_link(folder.program().path(), &program).is_err() {
@@ -114,7 +154,9 @@ fn the_samples_of_a_package_are_found_however_the_program_is_called() {
     symlink("package/bin/toolbay", &link).unwrap();
     for (at, program) in [("one", program), ("two", link)] {
         let user = kit::TestFolder::new(&kit::ServerProgram::new(program));
-        let made = ToolbayCommand::new(&user).args(["init", at, "--samples", "qr"]).run();
+        let made = ToolbayCommand::new(&user)
+            .args(["init", at, "--samples", "qr"])
+            .run();
         assert_eq!(made.code, 0, "{made}");
         assert_eq!(names(&user.sibling_path(at).join("plugins")), ["qr.wasm"]);
     }
@@ -124,10 +166,22 @@ fn the_samples_of_a_package_are_found_however_the_program_is_called() {
 fn a_program_without_samples_says_where_to_get_them() {
     let folder = Folder::new();
     let made = toolbay(&folder, &["init", "made"]);
-    assert!(made.code == 0 && made.stdout.contains("There are no sample plugins beside this program."), "{made}");
-    assert_eq!(names(&folder.sibling_path("made/plugins")), Vec::<String>::new());
+    assert!(
+        made.code == 0
+            && made
+                .stdout
+                .contains("There are no sample plugins beside this program."),
+        "{made}"
+    );
+    assert_eq!(
+        names(&folder.sibling_path("made/plugins")),
+        Vec::<String>::new()
+    );
     let none = toolbay(&folder, &["init", "other", "--samples", "none"]);
-    assert!(none.code == 0 && !none.stdout.contains("There are no"), "{none}");
+    assert!(
+        none.code == 0 && !none.stdout.contains("There are no"),
+        "{none}"
+    );
 }
 
 #[test]
@@ -136,21 +190,33 @@ fn whoever_asks_for_what_is_not_there_gets_nothing_else() {
     let from = samples(&folder, "samples", &["calculator"]);
     let from = from.to_str().unwrap();
     let cases: [(&[&str], &str); 4] = [
-        (&["--samples", "calculater", "--from", from], "did you mean \"calculator\"?"),
-        (&["--samples", "qr"], "--from names the folder that has them"),
+        (
+            &["--samples", "calculater", "--from", from],
+            "did you mean \"calculator\"?",
+        ),
+        (
+            &["--samples", "qr"],
+            "--from names the folder that has them",
+        ),
         (&["--from", "nowhere"], "failed to read nowhere"),
         (&["--from", "plugins"], "plugins contains no .wasm file"),
     ];
     for (args, why) in cases {
         let args: Vec<&str> = ["init", "made"].iter().chain(args).copied().collect();
         let refused = toolbay(&folder, &args);
-        assert!(refused.code == 1 && refused.stderr.contains(why) && refused.stdout.is_empty(), "{refused}");
+        assert!(
+            refused.code == 1 && refused.stderr.contains(why) && refused.stdout.is_empty(),
+            "{refused}"
+        );
         assert!(!folder.sibling_path("made").exists(), "{refused}");
     }
     fs::create_dir(folder.sibling_path("made")).unwrap();
     fs::write(folder.sibling_path("made/plugins"), "a file").unwrap();
     let refused = toolbay(&folder, &["init", "made", "--from", from]);
-    assert!(refused.code == 1 && refused.stderr.contains("failed to create made/plugins"), "{refused}");
+    assert!(
+        refused.code == 1 && refused.stderr.contains("failed to create made/plugins"),
+        "{refused}"
+    );
     assert_eq!(names(&folder.sibling_path("made")), ["plugins"]);
 }
 
@@ -158,6 +224,9 @@ fn whoever_asks_for_what_is_not_there_gets_nothing_else() {
 fn shells_get_completions() {
     let folder = Folder::new();
     let bash = toolbay(&folder, &["completions", "bash"]);
-    assert!(bash.code == 0 && bash.stdout.contains("complete -F _toolbay"), "{bash}");
+    assert!(
+        bash.code == 0 && bash.stdout.contains("complete -F _toolbay"),
+        "{bash}"
+    );
     assert_eq!(toolbay(&folder, &["completions", "cmd"]).code, 2);
 }

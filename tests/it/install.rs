@@ -1,4 +1,5 @@
-//! `toolbay install` and `toolbay uninstall`, on the configurations of all clients in a home folder.
+//! `toolbay install` and `toolbay uninstall`, on the configurations of all clients in a home
+//! folder.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -31,21 +32,33 @@ const CLIENTS: [(&str, &str, &str); 9] = [
         "{\n\t// servers for all workspaces\n\t\"servers\": {\n\t\t\"fetch\": { \"command\": \"uvx\", \"args\": \
          [\"mcp-server-fetch\"] }, // Python\n\t},\n\t\"inputs\": [],\n}\n",
     ),
-    ("cursor", ".cursor/mcp.json", "\u{feff}{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}"),
+    (
+        "cursor",
+        ".cursor/mcp.json",
+        "\u{feff}{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}",
+    ),
     (
         "codex",
         ".codex/config.toml",
         "# my settings\nmodel = \"gpt-5\"  # the default\n\n[mcp_servers.docs]\ncommand = \"npx\"\n\n# trusted\n\
          [projects.\"/work\"]\ntrust_level = \"trusted\"\n",
     ),
-    ("gemini-cli", ".gemini/settings.json", "{\n    \"theme\": \"GitHub\" // light\n}"),
+    (
+        "gemini-cli",
+        ".gemini/settings.json",
+        "{\n    \"theme\": \"GitHub\" // light\n}",
+    ),
     (
         "zed",
         ".config/zed/settings.json",
         "// Zed settings\n{\n  \"theme\": \"One Dark\", /* dark */\n  \"context_servers\": {\n    \"linear\": {\"url\": \
          \"https://mcp.linear.app/mcp\"},\n  },\n}\n",
     ),
-    ("windsurf", ".codeium/windsurf/mcp_config.json", "{\n  \"mcpServers\": {\n  }\n}\n"),
+    (
+        "windsurf",
+        ".codeium/windsurf/mcp_config.json",
+        "{\n  \"mcpServers\": {\n  }\n}\n",
+    ),
     ("jetbrains", ".junie/mcp/mcp.json", ""),
 ];
 
@@ -82,7 +95,12 @@ impl Home {
     }
 
     fn toolbay(&self, args: &[&str]) -> ToolbayCommand {
-        ToolbayCommand::new(&self.folder).env("HOME", self.path("").to_str().unwrap().trim_end_matches('/')).args(args)
+        ToolbayCommand::new(&self.folder)
+            .env(
+                "HOME",
+                self.path("").to_str().unwrap().trim_end_matches('/'),
+            )
+            .args(args)
     }
 
     fn run(&self, args: &[&str]) -> CommandOutput {
@@ -95,7 +113,8 @@ impl Home {
     /// A text that is the same on every machine.
     fn plain(&self, text: &str) -> String {
         let program = self.folder.program().path().display().to_string();
-        text.replace(&program, "<toolbay>").replace(&self.folder.root().display().to_string(), "<root>")
+        text.replace(&program, "<toolbay>")
+            .replace(&self.folder.root().display().to_string(), "<root>")
     }
 
     /// All files of the home folder, their permissions, and what is in them.
@@ -109,7 +128,11 @@ impl Home {
                 if metadata.is_dir() {
                     folders.push(path.clone());
                 }
-                let content = if metadata.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+                let content = if metadata.is_file() {
+                    fs::read(&path).unwrap()
+                } else {
+                    Vec::new()
+                };
                 files.insert(path, (metadata.mode(), content));
             }
         }
@@ -119,7 +142,9 @@ impl Home {
 
 /// A text on which nothing is invisible that matters.
 fn visible(text: &str) -> String {
-    text.replace('\u{feff}', "<BOM>").replace('\r', "<CR>").replace('\t', "<TAB>")
+    text.replace('\u{feff}', "<BOM>")
+        .replace('\r', "<CR>")
+        .replace('\t', "<TAB>")
 }
 
 #[test]
@@ -130,32 +155,66 @@ fn every_client_gets_the_server_once_and_loses_it_again() {
         let path = home.path(file);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let outcome = home.run(&["install", client]);
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome}");
+        assert_eq!(
+            (outcome.code, outcome.stderr.as_str()),
+            (0, ""),
+            "{outcome}"
+        );
         let after = fs::read_to_string(&path).unwrap();
-        let _ = writeln!(said, "=== {client}\n{}--- before\n{}\n--- after\n{}", outcome.stdout, visible(before), {
-            visible(&home.plain(&after))
-        });
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640, "{client}");
+        let _ = writeln!(
+            said,
+            "=== {client}\n{}--- before\n{}\n--- after\n{}",
+            outcome.stdout,
+            visible(before),
+            { visible(&home.plain(&after)) }
+        );
+        assert_eq!(
+            fs::metadata(&path).unwrap().mode() & 0o777,
+            0o640,
+            "{client}"
+        );
         let backup = PathBuf::from(format!("{}.before-toolbay", path.display()));
         assert_eq!(fs::read_to_string(&backup).unwrap(), before, "{client}");
-        assert_eq!(fs::metadata(&backup).unwrap().mode() & 0o777, 0o640, "{client}");
+        assert_eq!(
+            fs::metadata(&backup).unwrap().mode() & 0o777,
+            0o640,
+            "{client}"
+        );
 
         let inode = fs::metadata(&path).unwrap().ino();
         let again = home.run(&["install", client]);
-        assert!(again.code == 0 && again.stdout.contains("already; nothing was changed"), "{again}");
-        assert_eq!(fs::metadata(&path).unwrap().ino(), inode, "{client}: it was not written");
+        assert!(
+            again.code == 0 && again.stdout.contains("already; nothing was changed"),
+            "{again}"
+        );
+        assert_eq!(
+            fs::metadata(&path).unwrap().ino(),
+            inode,
+            "{client}: it was not written"
+        );
         assert_eq!(fs::read_to_string(&path).unwrap(), after, "{client}");
 
         let outcome = home.run(&["uninstall", client]);
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome}");
+        assert_eq!(
+            (outcome.code, outcome.stderr.as_str()),
+            (0, ""),
+            "{outcome}"
+        );
         let back = fs::read_to_string(&path).unwrap();
         let _ = writeln!(
             said,
             "--- uninstalled\n{}",
-            if back == before { "(as before)".to_owned() } else { visible(&back) }
+            if back == before {
+                "(as before)".to_owned()
+            } else {
+                visible(&back)
+            }
         );
         let again = home.run(&["uninstall", client]);
-        assert!(again.code == 0 && again.stdout.contains("has no server toolbay"), "{again}");
+        assert!(
+            again.code == 0 && again.stdout.contains("has no server toolbay"),
+            "{again}"
+        );
     }
     insta::assert_snapshot!(said);
 }
@@ -163,12 +222,19 @@ fn every_client_gets_the_server_once_and_loses_it_again() {
 #[test]
 fn what_is_installed_starts_the_server_from_anywhere() {
     let home = Home::full();
-    home.folder.put("a.wasm", crate::support::TinyComponent::new(&["hello"]).build());
+    home.folder.put(
+        "a.wasm",
+        crate::support::TinyComponent::new(&["hello"]).build(),
+    );
     assert_eq!(home.run(&["install", "cursor"]).code, 0);
     let text = fs::read_to_string(home.path(".cursor/mcp.json")).unwrap();
     let config: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap();
     let entry = &config["mcpServers"]["toolbay"];
-    let words = entry["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+    let words = entry["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|word| word.as_str().unwrap());
     let mut client = Command::new(entry["command"].as_str().unwrap())
         .args(words)
         .env_clear()
@@ -181,7 +247,10 @@ fn what_is_installed_starts_the_server_from_anywhere() {
         .unwrap();
     writeln!(client.stdin.take().unwrap(), "{}", initialize("2025-11-25")).unwrap();
     let answer: Value = serde_json::from_slice(&client.wait_with_output().unwrap().stdout).unwrap();
-    assert_eq!(answer["result"]["serverInfo"]["name"], "toolbay", "{answer}");
+    assert_eq!(
+        answer["result"]["serverInfo"]["name"], "toolbay",
+        "{answer}"
+    );
 }
 
 #[test]
@@ -195,16 +264,26 @@ fn a_file_that_is_broken_or_has_another_shape_is_left_alone() {
             _ => "mcpServers",
         };
         let texts = if client == "codex" {
-            ["[mcp_servers.a]\ncommand = \n".to_owned(), "mcp_servers = [\"a\"]\n".to_owned()]
+            [
+                "[mcp_servers.a]\ncommand = \n".to_owned(),
+                "mcp_servers = [\"a\"]\n".to_owned(),
+            ]
         } else {
-            [format!("{{\n  \"{key}\": {{\n    \"a\": {{}}\n    \"b\": {{}}\n  }}\n}}\n"), format!("{{\"{key}\": []}}")]
+            [
+                format!("{{\n  \"{key}\": {{\n    \"a\": {{}}\n    \"b\": {{}}\n  }}\n}}\n"),
+                format!("{{\"{key}\": []}}"),
+            ]
         };
         for text in texts {
             home.put(file, &text);
             let before = home.files();
             for command in ["install", "uninstall"] {
                 let outcome = home.run(&[command, client, "--yes"]);
-                assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{outcome}");
+                assert_eq!(
+                    (outcome.code, outcome.stdout.as_str()),
+                    (1, ""),
+                    "{outcome}"
+                );
                 if command == "install" {
                     said += &outcome.stderr;
                 }
@@ -228,14 +307,26 @@ fn a_link_stays_a_link() {
     symlink("../dotfiles/cursor.json", home.path(".cursor/mcp.json")).unwrap();
     let outcome = home.run(&["install", "cursor"]);
     assert_eq!(outcome.code, 0, "{outcome}");
-    assert_eq!(fs::read_link(home.path(".cursor/mcp.json")).unwrap(), Path::new("../dotfiles/cursor.json"));
+    assert_eq!(
+        fs::read_link(home.path(".cursor/mcp.json")).unwrap(),
+        Path::new("../dotfiles/cursor.json")
+    );
     assert!(fs::read_to_string(&real).unwrap().contains("toolbay"));
-    assert_eq!(fs::read_to_string(home.path("dotfiles/cursor.json.before-toolbay")).unwrap(), "{}\n");
+    assert_eq!(
+        fs::read_to_string(home.path("dotfiles/cursor.json.before-toolbay")).unwrap(),
+        "{}\n"
+    );
     assert_eq!(fs::read_dir(home.path(".cursor")).unwrap().count(), 1);
     // A link that leads nowhere is somebody's mistake.
     fs::remove_file(real).unwrap();
     let outcome = home.run(&["install", "cursor"]);
-    assert!(outcome.code == 1 && outcome.stderr.contains("it is a link to ../dotfiles/cursor.json"), "{outcome}");
+    assert!(
+        outcome.code == 1
+            && outcome
+                .stderr
+                .contains("it is a link to ../dotfiles/cursor.json"),
+        "{outcome}"
+    );
 }
 
 #[test]
@@ -244,11 +335,18 @@ fn a_client_that_is_not_here_gets_files_only_by_force() {
     let before = home.files();
     for (client, file, _) in CLIENTS.iter().filter(|(client, ..)| *client != "windsurf") {
         let outcome = home.run(&["install", client]);
-        assert!(outcome.code == 1 && outcome.stderr.contains("is not found here"), "{outcome}");
+        assert!(
+            outcome.code == 1 && outcome.stderr.contains("is not found here"),
+            "{outcome}"
+        );
         assert_eq!(home.files(), before, "{client}");
         let outcome = home.run(&["install", client, "--force"]);
         assert_eq!(outcome.code, 0, "{outcome}");
-        assert_eq!(fs::metadata(home.path(file)).unwrap().mode() & 0o777, 0o600, "{client}");
+        assert_eq!(
+            fs::metadata(home.path(file)).unwrap().mode() & 0o777,
+            0o600,
+            "{client}"
+        );
         fs::remove_dir_all(home.path("")).unwrap();
         fs::create_dir(home.path("")).unwrap();
     }
@@ -259,7 +357,13 @@ fn a_client_that_is_not_here_gets_files_only_by_force() {
     fs::create_dir_all(home.path("bin")).unwrap();
     fs::write(home.path("bin/gemini"), "").unwrap();
     let bin = home.path("bin").display().to_string();
-    assert_eq!(home.toolbay(&["install", "gemini-cli"]).env("PATH", &bin).run().code, 0);
+    assert_eq!(
+        home.toolbay(&["install", "gemini-cli"])
+            .env("PATH", &bin)
+            .run()
+            .code,
+        0
+    );
 }
 
 #[test]
@@ -269,15 +373,22 @@ fn another_entry_of_that_name_is_replaced_only_after_a_yes() {
     let path = home.put(".cursor/mcp.json", other);
     for command in ["install", "uninstall"] {
         let outcome = home.run(&[command, "cursor"]);
-        assert!(outcome.code == 1 && outcome.stderr.contains("add --yes"), "{outcome}");
+        assert!(
+            outcome.code == 1 && outcome.stderr.contains("add --yes"),
+            "{outcome}"
+        );
         assert!(!outcome.to_string().contains("secret"), "{outcome}");
         assert_eq!(fs::read_to_string(&path).unwrap(), other);
     }
     assert_eq!(home.run(&["install", "cursor", "--yes"]).code, 0);
-    let entry: Value =
-        serde_json::from_str::<Value>(&fs::read_to_string(&path).unwrap()).unwrap()["mcpServers"]["toolbay"].take();
+    let entry: Value = serde_json::from_str::<Value>(&fs::read_to_string(&path).unwrap()).unwrap()
+        ["mcpServers"]["toolbay"]
+        .take();
     assert_eq!(entry["env"], json!({"A": "1"}));
-    assert!(entry.get("url").is_none() && entry.get("headers").is_none(), "{entry}");
+    assert!(
+        entry.get("url").is_none() && entry.get("headers").is_none(),
+        "{entry}"
+    );
     // This program's own entry is removed without a question.
     assert_eq!(home.run(&["uninstall", "cursor"]).code, 0);
 }
@@ -288,7 +399,11 @@ fn dry_run_changes_nothing() {
     let before = home.files();
     let mut said = String::new();
     for (client, ..) in CLIENTS {
-        let _ = writeln!(said, "$ toolbay install {client} --dry-run\n{}", home.run(&["install", client, "--dry-run"]));
+        let _ = writeln!(
+            said,
+            "$ toolbay install {client} --dry-run\n{}",
+            home.run(&["install", client, "--dry-run"])
+        );
     }
     for args in [
         &[
@@ -300,8 +415,23 @@ fn dry_run_changes_nothing() {
             "TOOLBAY_TOKEN",
             "--dry-run",
         ][..],
-        &["install", "windsurf", "--http", "http://127.0.0.1:8931/mcp", "--dry-run"],
-        &["install", "vscode", "--scope", "project", "--name", "tools", "--dry-run", "--json"],
+        &[
+            "install",
+            "windsurf",
+            "--http",
+            "http://127.0.0.1:8931/mcp",
+            "--dry-run",
+        ],
+        &[
+            "install",
+            "vscode",
+            "--scope",
+            "project",
+            "--name",
+            "tools",
+            "--dry-run",
+            "--json",
+        ],
         &["uninstall", "zed", "--dry-run"],
         &["uninstall", "zed", "--dry-run", "--json"],
     ] {
@@ -328,17 +458,36 @@ fn a_project_has_its_own_configuration() {
         assert_eq!(outcome.code, 0, "{outcome}");
         let text = fs::read_to_string(root.join(file)).unwrap();
         let config = root.join("toolbay.toml").display().to_string();
-        assert!(text.contains("--config") && text.contains(&config) && !text.contains("--plugins"), "{text}");
-        assert_ne!(fs::metadata(root.join(file)).unwrap().mode() & 0o044, 0, "{client}: the others can read it");
+        assert!(
+            text.contains("--config") && text.contains(&config) && !text.contains("--plugins"),
+            "{text}"
+        );
+        assert_ne!(
+            fs::metadata(root.join(file)).unwrap().mode() & 0o044,
+            0,
+            "{client}: the others can read it"
+        );
     }
     for client in ["claude-desktop", "zed", "windsurf"] {
         let outcome = home.run(&["install", client, "--scope", "project"]);
-        assert!(outcome.code == 1 && outcome.stderr.contains("no configuration for a project"), "{outcome}");
+        assert!(
+            outcome.code == 1 && outcome.stderr.contains("no configuration for a project"),
+            "{outcome}"
+        );
     }
     // In the home folder, the file of the project would be the user's.
     let root = root.display().to_string();
-    let outcome = home.toolbay(&["install", "cursor", "--scope", "project"]).env("HOME", &root).run();
-    assert!(outcome.code == 1 && outcome.stderr.contains("the current folder is the home folder"), "{outcome}");
+    let outcome = home
+        .toolbay(&["install", "cursor", "--scope", "project"])
+        .env("HOME", &root)
+        .run();
+    assert!(
+        outcome.code == 1
+            && outcome
+                .stderr
+                .contains("the current folder is the home folder"),
+        "{outcome}"
+    );
 }
 
 #[test]
@@ -350,18 +499,32 @@ fn variables_of_the_clients_move_their_configurations() {
         ("gemini-cli", "GEMINI_CLI_HOME", ".gemini/settings.json"),
         ("vscode", "VSCODE_PORTABLE", "user-data/User/mcp.json"),
         ("zed", "XDG_CONFIG_HOME", "zed/settings.json"),
-        ("claude-desktop", "XDG_CONFIG_HOME", "Claude/claude_desktop_config.json"),
+        (
+            "claude-desktop",
+            "XDG_CONFIG_HOME",
+            "Claude/claude_desktop_config.json",
+        ),
     ] {
         let folder = home.path(&format!("elsewhere/{client}"));
         let path = folder.join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let outcome = home.toolbay(&["install", client]).env(variable, folder.to_str().unwrap()).run();
+        let outcome = home
+            .toolbay(&["install", client])
+            .env(variable, folder.to_str().unwrap())
+            .run();
         assert_eq!(outcome.code, 0, "{outcome}");
-        assert!(fs::read_to_string(path).unwrap().contains("toolbay"), "{client}");
+        assert!(
+            fs::read_to_string(path).unwrap().contains("toolbay"),
+            "{client}"
+        );
     }
     // A file that the user names is that file.
     let path = home.put("other/mcp.json", "{}");
-    assert_eq!(home.run(&["install", "cursor", "--file", path.to_str().unwrap()]).code, 0);
+    assert_eq!(
+        home.run(&["install", "cursor", "--file", path.to_str().unwrap()])
+            .code,
+        0
+    );
     assert!(fs::read_to_string(path).unwrap().contains("toolbay"));
 }
 
@@ -372,7 +535,10 @@ fn without_a_client_all_are_listed() {
     fs::remove_dir_all(home.path(".junie")).unwrap();
     fs::remove_file(home.path(".cursor/mcp.json")).unwrap();
     assert_eq!(home.run(&["install", "codex"]).code, 0);
-    assert_eq!(home.run(&["install", "vscode", "--scope", "project"]).code, 0);
+    assert_eq!(
+        home.run(&["install", "vscode", "--scope", "project"]).code,
+        0
+    );
     let before = home.files();
     let listed = home.run(&["install"]);
     let json = home.run(&["install", "--json"]);
@@ -390,22 +556,82 @@ fn what_cannot_be_is_said_before_anything_is_written() {
         (2, &["uninstall"]),
         (2, &["install", "cursor", "--name", "a b"]),
         (2, &["install", "cursor", "--token-variable", "A"]),
-        (2, &["install", "cursor", "--http", "https://a.example/mcp", "--plugins", "plugins"]),
+        (
+            2,
+            &[
+                "install",
+                "cursor",
+                "--http",
+                "https://a.example/mcp",
+                "--plugins",
+                "plugins",
+            ],
+        ),
         (1, &["install", "cursor", "--http", "a.example"]),
         (1, &["install", "cursor", "--http", "ftp://a.example/mcp"]),
-        (1, &["install", "cursor", "--http", "https://me:secret@a.example/mcp"]),
-        (1, &["install", "cursor", "--http", "https://a.example/mcp", "--token-variable", "a-b"]),
-        (1, &["install", "claude-desktop", "--http", "https://a.example/mcp"]),
-        (1, &["install", "zed", "--http", "https://a.example/mcp", "--token-variable", "A"]),
+        (
+            1,
+            &[
+                "install",
+                "cursor",
+                "--http",
+                "https://me:secret@a.example/mcp",
+            ],
+        ),
+        (
+            1,
+            &[
+                "install",
+                "cursor",
+                "--http",
+                "https://a.example/mcp",
+                "--token-variable",
+                "a-b",
+            ],
+        ),
+        (
+            1,
+            &[
+                "install",
+                "claude-desktop",
+                "--http",
+                "https://a.example/mcp",
+            ],
+        ),
+        (
+            1,
+            &[
+                "install",
+                "zed",
+                "--http",
+                "https://a.example/mcp",
+                "--token-variable",
+                "A",
+            ],
+        ),
         (64, &["install", "cursor", "--plugins", "nowhere"]),
         (64, &["install", "cursor", "--config", "nowhere.toml"]),
     ] {
         let outcome = home.run(args);
-        assert_eq!((outcome.code, outcome.stdout.as_str()), (code, ""), "{args:?}: {outcome}");
+        assert_eq!(
+            (outcome.code, outcome.stdout.as_str()),
+            (code, ""),
+            "{args:?}: {outcome}"
+        );
         let _ = writeln!(said, "$ toolbay {}\n{}", args.join(" "), outcome.stderr);
     }
     assert_eq!(home.files(), before);
     insta::assert_snapshot!(said);
-    let outcome = home.run(&["install", "cursor", "--http", "http://a.example/mcp", "--token-variable", "A"]);
-    assert!(outcome.code == 0 && outcome.stderr.contains("unencrypted"), "{outcome}");
+    let outcome = home.run(&[
+        "install",
+        "cursor",
+        "--http",
+        "http://a.example/mcp",
+        "--token-variable",
+        "A",
+    ]);
+    assert!(
+        outcome.code == 0 && outcome.stderr.contains("unencrypted"),
+        "{outcome}"
+    );
 }

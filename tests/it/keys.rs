@@ -1,6 +1,6 @@
-//! Every key that gives a plugin something, or that says how the server keeps and sends what plugins ask for, or what
-//! it tells of their calls: a test shows what it grants, a test what happens without it, and a typo in it is an error that
-//! names it.
+//! Every key that gives a plugin something, or that says how the server keeps and sends what
+//! plugins ask for, or what it tells of their calls: a test shows what it grants, a test what
+//! happens without it, and a typo in it is an error that names it.
 
 use crate::pages::has_test;
 use crate::support::{Folder, TinyComponent, ToolbayCommand};
@@ -16,20 +16,24 @@ struct Table {
 }
 
 const PREFIX: &str = "reload::a_broken_grant_keeps_the_last_good_version";
-const LENIENT: &str = "arguments::a_grant_that_says_strict_wins_and_one_that_says_lenient_is_enough";
+const LENIENT: &str =
+    "arguments::a_grant_that_says_strict_wins_and_one_that_says_lenient_is_enough";
 const STRICT: &str = "arguments::by_default_nothing_is_converted_and_the_error_has_an_example";
 const SEPARATOR: &str = "schemas::names_have_the_separator_of_the_grant";
-const APPROVE: &str = "approval::scope::the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers";
+const APPROVE: &str =
+    "approval::scope::the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers";
 const RATE: &str = "rates::a_rate_counts_each_tool_of_a_plugin_alone";
 const CONFIG: &str = "isolation::configuration_reaches_the_plugin";
-const TOOLS: &str = "grants::a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name";
+const TOOLS: &str =
+    "grants::a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name";
 const MOUNTED: &str = "isolation::a_read_only_mount_can_only_be_read";
 const UNMOUNTED: &str = "isolation::there_are_no_files_and_no_network_without_a_grant";
 const SCRATCH: &str = "files::scratch::the_grant_says_where_it_is_and_what_it_may_hold";
 const BY_DEFAULT: &str = "files::scratch::without_its_keys_the_defaults_hold";
 const STATE: &str = "state::what_exceeds_a_quota_fails_and_names_the_key_to_raise";
 const SENT: &str = "requests::what_the_grant_allows_is_sent_and_answered";
-const NOT_SENT: &str = "requests::nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it";
+const NOT_SENT: &str =
+    "requests::nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it";
 const BOUNDED: &str = "requests::methods_and_paths_bound_what_is_sent";
 const SOURCE: &str = "sources::each_source_reaches_the_server_and_no_other_place";
 const NO_SOURCE: &str = "sources::a_request_whose_secret_has_no_value_is_not_sent";
@@ -38,9 +42,11 @@ const VIEWS: &str = "views::every_key_of_the_grant_is_told_to_clients";
 const NO_VIEWS: &str = "views::without_a_grant_clients_are_told_of_nothing_that_a_view_may_reach";
 const LOGGED: &str = "audit::every_call_has_a_line_that_says_how_it_ended";
 const SPANS: &str = "otel::a_call_is_a_span_with_the_names_of_the_conventions";
-const NOTHING_SENT: &str = "otel::without_an_endpoint_nothing_is_sent_and_no_request_has_a_trace_that_nobody_gave_it";
+const NOTHING_SENT: &str =
+    "otel::without_an_endpoint_nothing_is_sent_and_no_request_has_a_trace_that_nobody_gave_it";
 const PARTS: &str = "otel::settings::what_is_off_is_not_sent_and_a_part_of_the_traces_can_be";
-const VARIABLES: &str = "otel::settings::the_variables_of_opentelemetry_count_if_the_operator_says_so";
+const VARIABLES: &str =
+    "otel::settings::the_variables_of_opentelemetry_count_if_the_operator_says_so";
 const HEADERS: &str = "otel::settings::headers_come_from_files_and_variables";
 
 const TABLES: &[Table] = &[
@@ -63,12 +69,24 @@ const TABLES: &[Table] = &[
                 "grants::a_grant_for_one_file_is_not_inherited_by_another",
                 "grants::without_a_pin_another_file_is_served",
             ),
-            ("limits", "limits::the_grant_raises_every_limit", "limits::every_default_limit_holds"),
-            ("rate_limit", RATE, "rates::the_server_may_set_a_rate_for_every_tool_and_for_a_client"),
+            (
+                "limits",
+                "limits::the_grant_raises_every_limit",
+                "limits::every_default_limit_holds",
+            ),
+            (
+                "rate_limit",
+                RATE,
+                "rates::the_server_may_set_a_rate_for_every_tool_and_for_a_client",
+            ),
             ("permissions", MOUNTED, UNMOUNTED),
             ("secrets", SOURCE, NO_SOURCE),
             ("config", CONFIG, CONFIG),
-            ("tools", TOOLS, "grants::without_enabled_tools_every_tool_is_offered"),
+            (
+                "tools",
+                TOOLS,
+                "grants::without_enabled_tools_every_tool_is_offered",
+            ),
         ],
     },
     Table {
@@ -82,14 +100,22 @@ const TABLES: &[Table] = &[
                 "secrets::a_secret_alone_gives_the_plugin_no_access_to_the_variable",
             ),
             ("mounts", MOUNTED, UNMOUNTED),
-            ("scratch", SCRATCH, "files::scratch::there_is_no_temporary_folder_without_a_grant"),
+            (
+                "scratch",
+                SCRATCH,
+                "files::scratch::there_is_no_temporary_folder_without_a_grant",
+            ),
             ("http", SENT, NOT_SENT),
             (
                 "tcp",
                 "sockets::what_the_grant_lists_is_connected_to_by_name_and_by_address",
                 "sockets::nothing_is_connected_to_without_a_grant_and_the_log_says_what_would_allow_it",
             ),
-            ("private_networks", SENT, "requests::an_address_that_is_not_global_needs_a_grant_of_its_own"),
+            (
+                "private_networks",
+                SENT,
+                "requests::an_address_that_is_not_global_needs_a_grant_of_its_own",
+            ),
             (
                 "deterministic",
                 "determinism::the_same_call_has_the_same_clocks_and_random_numbers",
@@ -123,7 +149,11 @@ const TABLES: &[Table] = &[
         keys: &[
             ("host", MOUNTED, UNMOUNTED),
             ("guest", MOUNTED, "hostile::escapes::uses_no_mount"),
-            ("access", "isolation::a_read_write_mount_allows_no_access_outside_of_it", MOUNTED),
+            (
+                "access",
+                "isolation::a_read_write_mount_allows_no_access_outside_of_it",
+                MOUNTED,
+            ),
             (
                 "scope",
                 "files::callers::each_caller_has_a_folder_of_its_own",
@@ -151,7 +181,11 @@ const TABLES: &[Table] = &[
         head: "[permissions.scratch]\n",
         configures: false,
         keys: &[
-            ("guest", SCRATCH, "files::scratch::a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end"),
+            (
+                "guest",
+                SCRATCH,
+                "files::scratch::a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end",
+            ),
             ("size", SCRATCH, BY_DEFAULT),
             ("entries", SCRATCH, BY_DEFAULT),
         ],
@@ -161,8 +195,16 @@ const TABLES: &[Table] = &[
         head: "[permissions.state]\n",
         configures: false,
         keys: &[
-            ("size", STATE, "state::without_size_and_keys_the_defaults_hold"),
-            ("keys", STATE, "state::without_size_and_keys_the_defaults_hold"),
+            (
+                "size",
+                STATE,
+                "state::without_size_and_keys_the_defaults_hold",
+            ),
+            (
+                "keys",
+                STATE,
+                "state::without_size_and_keys_the_defaults_hold",
+            ),
             (
                 "scope",
                 "state::callers_have_states_of_their_own_if_the_grant_says_so",
@@ -174,7 +216,11 @@ const TABLES: &[Table] = &[
         name: "an entry of permissions.http",
         head: "[[permissions.http]]\n",
         configures: false,
-        keys: &[("origin", BOUNDED, NOT_SENT), ("methods", BOUNDED, SENT), ("paths", BOUNDED, SENT)],
+        keys: &[
+            ("origin", BOUNDED, NOT_SENT),
+            ("methods", BOUNDED, SENT),
+            ("paths", BOUNDED, SENT),
+        ],
     },
     Table {
         name: "secrets.NAME",
@@ -185,9 +231,21 @@ const TABLES: &[Table] = &[
             ("file", SOURCE, NO_SOURCE),
             ("keyring", SOURCE, NO_SOURCE),
             ("command", SOURCE, NO_SOURCE),
-            ("caller_folder", SOURCE, "sources::a_caller_without_a_value_of_its_own_gets_that_of_nobody"),
-            ("origins", CARRIED, "secrets::a_secret_is_redacted_everywhere"),
-            ("header", CARRIED, "secrets::a_secret_is_redacted_everywhere"),
+            (
+                "caller_folder",
+                SOURCE,
+                "sources::a_caller_without_a_value_of_its_own_gets_that_of_nobody",
+            ),
+            (
+                "origins",
+                CARRIED,
+                "secrets::a_secret_is_redacted_everywhere",
+            ),
+            (
+                "header",
+                CARRIED,
+                "secrets::a_secret_is_redacted_everywhere",
+            ),
             ("query", CARRIED, SOURCE),
             ("format", CARRIED, SOURCE),
         ],
@@ -208,7 +266,11 @@ const TABLES: &[Table] = &[
                 "requests::a_certificate_is_trusted_if_its_authority_is_listed",
                 "requests::a_certificate_is_trusted_if_its_authority_is_listed",
             ),
-            ("proxy", "requests::every_request_goes_through_the_operators_proxy", SENT),
+            (
+                "proxy",
+                "requests::every_request_goes_through_the_operators_proxy",
+                SENT,
+            ),
         ],
     },
     Table {
@@ -221,7 +283,11 @@ const TABLES: &[Table] = &[
                 "state::no_state_is_kept_if_the_folder_is_empty_or_cannot_be_used",
                 "state::a_variable_sets_the_folder",
             ),
-            ("size", STATE, "state::without_size_and_keys_the_defaults_hold"),
+            (
+                "size",
+                STATE,
+                "state::without_size_and_keys_the_defaults_hold",
+            ),
         ],
     },
     Table {
@@ -229,7 +295,11 @@ const TABLES: &[Table] = &[
         head: "[audit]\n",
         configures: true,
         keys: &[
-            ("folder", LOGGED, "audit::without_a_folder_nothing_is_written"),
+            (
+                "folder",
+                LOGGED,
+                "audit::without_a_folder_nothing_is_written",
+            ),
             (
                 "file_size",
                 "audit::ten_thousand_mixed_calls_are_all_there_and_the_chain_holds",
@@ -245,7 +315,11 @@ const TABLES: &[Table] = &[
                 "audit::rejections::denials_displace_no_call_and_their_oldest_files_are_deleted",
                 "audit::rejections::denials_displace_no_call_and_their_oldest_files_are_deleted",
             ),
-            ("arguments", "audit::arguments_in_full_have_no_secrets", LOGGED),
+            (
+                "arguments",
+                "audit::arguments_in_full_have_no_secrets",
+                LOGGED,
+            ),
             (
                 "checkpoint",
                 "audit::signatures_come_as_often_as_the_configuration_says",
@@ -299,13 +373,25 @@ const TABLES: &[Table] = &[
             ),
             ("traces", SPANS, PARTS),
             ("metrics", "otel::metrics_are_those_that_are_served", PARTS),
-            ("logs", "otel::log_lines_have_the_trace_of_their_call_and_nothing_that_is_secret", PARTS),
+            (
+                "logs",
+                "otel::log_lines_have_the_trace_of_their_call_and_nothing_that_is_secret",
+                PARTS,
+            ),
             ("metrics_interval", PARTS, SPANS),
-            ("timeout", "otel::attacks::no_call_waits_for_a_collector", SPANS),
+            (
+                "timeout",
+                "otel::attacks::no_call_waits_for_a_collector",
+                SPANS,
+            ),
             ("service_name", VARIABLES, SPANS),
             ("resource", VARIABLES, SPANS),
             ("sample_ratio", PARTS, SPANS),
-            ("include_caller", "otel::over_standard_input_a_session_has_a_name_of_its_own", SPANS),
+            (
+                "include_caller",
+                "otel::over_standard_input_a_session_has_a_name_of_its_own",
+                SPANS,
+            ),
             ("use_environment", VARIABLES, NOTHING_SENT),
         ],
     },
@@ -321,25 +407,45 @@ fn said(table: &Table, line: &str) -> String {
         folder.put("a.toml", text);
     }
     let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
-    assert_eq!(outcome.code, if table.configures { 64 } else { 0 }, "{outcome}");
+    assert_eq!(
+        outcome.code,
+        if table.configures { 64 } else { 0 },
+        "{outcome}"
+    );
     format!("{}{}", outcome.stdout, outcome.stderr)
 }
 
 /// The keys that a table has, as the server itself says.
 fn keys_of(table: &Table) -> Vec<String> {
     let said = said(table, "q_q_q_q_q = 1");
-    let (_, rest) = said.split_once("unknown key `q_q_q_q_q`; valid keys are ").unwrap_or_else(|| panic!("{said}"));
-    rest.lines().next().unwrap().split(", ").map(|key| key.trim().to_owned()).collect()
+    let (_, rest) = said
+        .split_once("unknown key `q_q_q_q_q`; valid keys are ")
+        .unwrap_or_else(|| panic!("{said}"));
+    rest.lines()
+        .next()
+        .unwrap()
+        .split(", ")
+        .map(|key| key.trim().to_owned())
+        .collect()
 }
 
 #[test]
 fn every_key_has_a_test_that_it_grants_and_one_that_its_absence_denies() {
     for table in TABLES {
         let listed: Vec<&str> = table.keys.iter().map(|(key, ..)| *key).collect();
-        assert_eq!(keys_of(table), listed, "[{}] has keys without a row here", table.name);
+        assert_eq!(
+            keys_of(table),
+            listed,
+            "[{}] has keys without a row here",
+            table.name
+        );
         for (key, grants, denies) in table.keys {
             for test in [grants, denies] {
-                assert!(has_test(test), "{}.{key} names the test {test}, which does not exist", table.name);
+                assert!(
+                    has_test(test),
+                    "{}.{key} names the test {test}, which does not exist",
+                    table.name
+                );
             }
         }
     }
@@ -351,9 +457,17 @@ fn a_typo_in_a_key_is_an_error_with_its_place_and_the_nearest_key() {
         for (key, ..) in table.keys {
             let typo = format!("{key}x");
             let said = said(table, &format!("{typo} = 1"));
-            let file = if table.configures { "toolbay.toml" } else { "a.toml" };
+            let file = if table.configures {
+                "toolbay.toml"
+            } else {
+                "a.toml"
+            };
             let expected = format!("unknown key `{typo}`; did you mean `{key}`?");
-            assert!(said.contains(&expected) && said.contains(&format!("{file}:2:1: ")), "{}: {said}", table.name);
+            assert!(
+                said.contains(&expected) && said.contains(&format!("{file}:2:1: ")),
+                "{}: {said}",
+                table.name
+            );
         }
     }
 }
@@ -361,9 +475,15 @@ fn a_typo_in_a_key_is_an_error_with_its_place_and_the_nearest_key() {
 /// `[config]` has whatever keys the operator gives it: none is a typo.
 #[test]
 fn the_keys_of_config_are_the_operators_own() {
-    assert!(has_test("isolation::configuration_reaches_the_plugin"), "it also asks for a key that is not there");
+    assert!(
+        has_test("isolation::configuration_reaches_the_plugin"),
+        "it also asks for a key that is not there"
+    );
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     folder.put("a.toml", "[config]\nq_q_q_q_q = 1\n");
     let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
-    assert!(outcome.code == 0 && outcome.stdout.contains("q_q_q_q_q"), "{outcome}");
+    assert!(
+        outcome.code == 0 && outcome.stdout.contains("q_q_q_q_q"),
+        "{outcome}"
+    );
 }

@@ -9,9 +9,15 @@ use crate::support::Folder;
 #[test]
 fn the_newest_session_is_the_one_that_tests_begin() {
     let mut client = StdioClient::start(&Folder::new()).unwrap();
-    assert_eq!(client.session_revisions().unwrap().pop().unwrap(), revision::NEWEST_SESSION_REVISION);
+    assert_eq!(
+        client.session_revisions().unwrap().pop().unwrap(),
+        revision::NEWEST_SESSION_REVISION
+    );
     // The server continues the session after a stateless request.
-    let hello = client.initialize(revision::NEWEST_SESSION_REVISION).unwrap().message;
+    let hello = client
+        .initialize(revision::NEWEST_SESSION_REVISION)
+        .unwrap()
+        .message;
     assert_eq!(hello["protocolVersion"], revision::NEWEST_SESSION_REVISION);
     let (_, status) = client.stop().unwrap();
     assert!(status.success());
@@ -21,11 +27,18 @@ fn the_newest_session_is_the_one_that_tests_begin() {
 fn plugins_name_no_folder_of_the_machine_that_built_them() {
     let home = std::env::home_dir().unwrap();
     let cargo = std::env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), Into::into);
-    let folders = [workspace::root().to_owned(), cargo].map(|folder| folder.to_str().unwrap().to_owned());
+    let folders =
+        [workspace::root().to_owned(), cargo].map(|folder| folder.to_str().unwrap().to_owned());
     let all = CargoWorkspace::load().unwrap();
-    let samples = all.plugins().map(|plugin| (plugin.plugin_id(), sample(&plugin.plugin_id()).unwrap()));
-    let examples = all.examples().map(|plugin| (plugin.plugin_id(), example(&plugin.plugin_id()).unwrap()));
-    let guests = all.guests().map(|plugin| (plugin.plugin_id(), guest(&plugin.plugin_id()).unwrap()));
+    let samples = all
+        .plugins()
+        .map(|plugin| (plugin.plugin_id(), sample(&plugin.plugin_id()).unwrap()));
+    let examples = all
+        .examples()
+        .map(|plugin| (plugin.plugin_id(), example(&plugin.plugin_id()).unwrap()));
+    let guests = all
+        .guests()
+        .map(|plugin| (plugin.plugin_id(), guest(&plugin.plugin_id()).unwrap()));
     let mut mapped = 0;
     for (id, bytes) in samples.chain(examples).chain(guests) {
         let text = String::from_utf8_lossy(&bytes);
@@ -34,5 +47,8 @@ fn plugins_name_no_folder_of_the_machine_that_built_them() {
         }
         mapped += usize::from(text.contains("cargo/registry/"));
     }
-    assert!(mapped > 0, "no plugin names any source: the test looks for the wrong thing");
+    assert!(
+        mapped > 0,
+        "no plugin names any source: the test looks for the wrong thing"
+    );
 }

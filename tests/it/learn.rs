@@ -1,4 +1,5 @@
-//! `toolbay serve --learn`: denials stay denials, and become grants that only the operator puts in place.
+//! `toolbay serve --learn`: denials stay denials, and become grants that only the operator puts in
+//! place.
 
 use serde_json::json;
 
@@ -7,11 +8,17 @@ use crate::support::{Folder, StdioServer, ToolbayCommand, net, web};
 /// A server that learns.
 fn learning(folder: &Folder) -> StdioServer {
     let revision = toolbay_testkit::revision::NEWEST_SESSION_REVISION;
-    StdioServer::run(ToolbayCommand::new(folder).args(["serve", "--learn"])).with_handshake(revision)
+    StdioServer::run(ToolbayCommand::new(folder).args(["serve", "--learn"]))
+        .with_handshake(revision)
 }
 
 fn proposed(folder: &Folder, plugin: &str) -> String {
-    std::fs::read_to_string(folder.plugin_folder().join(format!("{plugin}.toml.proposed"))).unwrap()
+    std::fs::read_to_string(
+        folder
+            .plugin_folder()
+            .join(format!("{plugin}.toml.proposed")),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -22,16 +29,33 @@ fn what_is_denied_is_proposed_and_allowed_once_the_operator_renames_it() {
     server.wait_for_tool("send");
     let url = "http://127.0.0.1:9/x";
     for _ in 0..2 {
-        assert_eq!(server.text("try_to_send", json!({"url": url})), "The request is denied.");
+        assert_eq!(
+            server.text("try_to_send", json!({"url": url})),
+            "The request is denied."
+        );
     }
-    server.log.wait_for("wrote a proposed grant: web.toml.proposed; to accept it, rename it");
+    server
+        .log
+        .wait_for("wrote a proposed grant: web.toml.proposed; to accept it, rename it");
     let text = proposed(&folder, "web");
-    assert!(text.contains("# ours") && text.contains("timeout = \"5s\""), "{text}");
-    assert!(text.contains("http = [\"http://127.0.0.1:9\"]\nprivate_networks = [\"127.0.0.1\"]\n"), "{text}");
+    assert!(
+        text.contains("# ours") && text.contains("timeout = \"5s\""),
+        "{text}"
+    );
+    assert!(
+        text.contains("http = [\"http://127.0.0.1:9\"]\nprivate_networks = [\"127.0.0.1\"]\n"),
+        "{text}"
+    );
     // It is no grant, and no file that anybody would have to explain.
-    assert_eq!(server.text("try_to_send", json!({"url": url})), "The request is denied.");
+    assert_eq!(
+        server.text("try_to_send", json!({"url": url})),
+        "The request is denied."
+    );
     let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
-    assert!(!listed.contains("proposed") && !listed.contains("HTTP requests"), "{listed}");
+    assert!(
+        !listed.contains("proposed") && !listed.contains("HTTP requests"),
+        "{listed}"
+    );
     let plugins = folder.plugin_folder();
     std::fs::rename(plugins.join("web.toml.proposed"), plugins.join("web.toml")).unwrap();
     // Nobody listens there, which is another error.
@@ -45,7 +69,10 @@ fn what_is_denied_is_proposed_and_allowed_once_the_operator_renames_it() {
         plugins.join("web.toml.proposed").exists()
     });
     let text = proposed(&folder, "web");
-    assert!(text.contains("http = [\"http://127.0.0.1:9\", \"https://b.example.com\"]"), "{text}");
+    assert!(
+        text.contains("http = [\"http://127.0.0.1:9\", \"https://b.example.com\"]"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -56,14 +83,25 @@ fn each_plugin_has_its_own_proposal_and_a_name_without_a_port_is_a_hint() {
     server.wait_for_tool("send");
     server.wait_for_tool("talk");
     server.text("try_to_send", json!({"url": "https://a.example.com"}));
-    server.log.wait_for("wrote a proposed grant: web.toml.proposed");
+    server
+        .log
+        .wait_for("wrote a proposed grant: web.toml.proposed");
     server.text("try_to_connect", json!({"host": "10.0.0.7", "port": 6379}));
     server.text("resolve", json!({"host": "db.internal", "port": 5432}));
     drop(server);
     let (web, net) = (proposed(&folder, "web"), proposed(&folder, "net"));
-    assert!(web.contains("[permissions]\nhttp = [\"https://a.example.com\"]\n"), "{web}");
-    assert!(net.contains("tcp = [\"10.0.0.7:6379\"]\nprivate_networks = [\"10.0.0.7\"]\n"), "{net}");
-    assert!(net.contains("# Under [permissions], complete and add: tcp = [\"db.internal:PORT\"]\n"), "{net}");
+    assert!(
+        web.contains("[permissions]\nhttp = [\"https://a.example.com\"]\n"),
+        "{web}"
+    );
+    assert!(
+        net.contains("tcp = [\"10.0.0.7:6379\"]\nprivate_networks = [\"10.0.0.7\"]\n"),
+        "{net}"
+    );
+    assert!(
+        net.contains("# Under [permissions], complete and add: tcp = [\"db.internal:PORT\"]\n"),
+        "{net}"
+    );
 }
 
 #[test]
@@ -74,8 +112,10 @@ fn nothing_is_written_without_it() {
     server.text("try_to_send", json!({"url": "https://a.example.com"}));
     server.log.wait_for("denied: ");
     drop(server);
-    let mut names: Vec<_> =
-        std::fs::read_dir(folder.plugin_folder()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let mut names: Vec<_> = std::fs::read_dir(folder.plugin_folder())
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
     names.sort();
     assert_eq!(names, ["web.wasm"]);
 }
@@ -98,25 +138,38 @@ fn a_guest_chooses_neither_the_file_nor_its_text() {
         server.text("try_to_send", json!({"url": url}));
     }
     for n in 0..200 {
-        server.text("try_to_send", json!({"url": format!("https://h{n}.example.com/")}));
+        server.text(
+            "try_to_send",
+            json!({"url": format!("https://h{n}.example.com/")}),
+        );
     }
     drop(server);
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
     let text = proposed(&folder, "web");
-    assert!(text.len() < 64 << 10 && text.contains("# The plugin was denied more than is listed here."), "{text}");
-    assert!(!text.contains("mounts") && !text.contains("passwd") && !text.contains('\u{1b}'), "{text}");
+    assert!(
+        text.len() < 64 << 10 && text.contains("# The plugin was denied more than is listed here."),
+        "{text}"
+    );
+    assert!(
+        !text.contains("mounts") && !text.contains("passwd") && !text.contains('\u{1b}'),
+        "{text}"
+    );
     folder.put("web.toml", text);
     let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
-    assert!(listed.contains("web  ready") && !listed.contains("mount"), "it is a valid grant: {listed}");
+    assert!(
+        listed.contains("web  ready") && !listed.contains("mount"),
+        "it is a valid grant: {listed}"
+    );
 }
 
 #[test]
 fn it_is_refused_where_strangers_can_ask() {
     let folder = Folder::with("web.wasm", web());
     folder.write_config("[http]\nanonymous = true\nallowed_hosts = [\"a\"]");
-    let open = ToolbayCommand::new(&folder).args(["serve", "--learn", "--http", "0.0.0.0:0"]).run();
+    let open = ToolbayCommand::new(&folder)
+        .args(["serve", "--learn", "--http", "0.0.0.0:0"])
+        .run();
     assert_eq!(open.code, 64, "{open}");
-    let said =
-        "--learn: expected standard input and output or a loopback address such as 127.0.0.1:8931, not 0.0.0.0:0";
+    let said = "--learn: expected standard input and output or a loopback address such as 127.0.0.1:8931, not 0.0.0.0:0";
     assert!(open.stderr.contains(said), "{open}");
 }

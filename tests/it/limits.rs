@@ -1,5 +1,5 @@
-//! Every limit of a call: a guest reaches it, the error names the limit and the key that raises it, with the key raised
-//! the call works, and the next call works.
+//! Every limit of a call: a guest reaches it, the error names the limit and the key that raises it,
+//! with the key raised the call works, and the next call works.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -29,11 +29,30 @@ impl Case {
         tool: &'static str,
         arguments: Value,
     ) -> Self {
-        Self { id, tight, roomy, component: hostile(), tool, arguments }
+        Self {
+            id,
+            tight,
+            roomy,
+            component: hostile(),
+            tool,
+            arguments,
+        }
     }
 
-    fn tiny(id: &'static str, tight: &'static str, roomy: &'static str, component: TinyComponent) -> Self {
-        Self { id, tight, roomy, component: component.build(), tool: "a", arguments: json!({}) }
+    fn tiny(
+        id: &'static str,
+        tight: &'static str,
+        roomy: &'static str,
+        component: TinyComponent,
+    ) -> Self {
+        Self {
+            id,
+            tight,
+            roomy,
+            component: component.build(),
+            tool: "a",
+            arguments: json!({}),
+        }
     }
 
     /// A call that works even under the low limit, if there is one.
@@ -44,17 +63,64 @@ impl Case {
 
 fn cases() -> Vec<Case> {
     vec![
-        Case::hostile("fuel", "1_000_000", "1_000_000_000", "burn", json!({"n": 1_000_000})),
-        Case::hostile("timeout", "\"20ms\"", "\"1m\"", "burn", json!({"n": 100_000_000})),
-        Case::hostile("memory", "\"4MiB\"", "\"64MiB\"", "allocate", json!({"n": 8})),
-        Case::hostile("transfer", "\"64KiB\"", "\"1MiB\"", "big_output", json!({"n": 100_000})),
-        Case::hostile("output", "\"1KiB\"", "\"1MiB\"", "big_output", json!({"n": 1025})),
+        Case::hostile(
+            "fuel",
+            "1_000_000",
+            "1_000_000_000",
+            "burn",
+            json!({"n": 1_000_000}),
+        ),
+        Case::hostile(
+            "timeout",
+            "\"20ms\"",
+            "\"1m\"",
+            "burn",
+            json!({"n": 100_000_000}),
+        ),
+        Case::hostile(
+            "memory",
+            "\"4MiB\"",
+            "\"64MiB\"",
+            "allocate",
+            json!({"n": 8}),
+        ),
+        Case::hostile(
+            "transfer",
+            "\"64KiB\"",
+            "\"1MiB\"",
+            "big_output",
+            json!({"n": 100_000}),
+        ),
+        Case::hostile(
+            "output",
+            "\"1KiB\"",
+            "\"1MiB\"",
+            "big_output",
+            json!({"n": 1025}),
+        ),
         Case::hostile("output_items", "2", "3", "many_items", json!({"n": 3})),
-        Case::hostile("stdio", "\"4KiB\"", "\"1MiB\"", "flood_stdout", json!({"n": 100_000})),
-        Case::hostile("handles", "20", "1_000", "hold_open", json!({"path": "/gate/file", "n": 50})),
+        Case::hostile(
+            "stdio",
+            "\"4KiB\"",
+            "\"1MiB\"",
+            "flood_stdout",
+            json!({"n": 100_000}),
+        ),
+        Case::hostile(
+            "handles",
+            "20",
+            "1_000",
+            "hold_open",
+            json!({"path": "/gate/file", "n": 50}),
+        ),
         Case::tiny("random", "\"1KiB\"", "\"64KiB\"", random(1025)),
         Case::tiny("table_elements", "100", "101", grows_a_table(101)),
-        Case::tiny("memories", "2", "3", TinyComponent::new(&["a"]).with_core_items("(memory 1) (memory 1)")),
+        Case::tiny(
+            "memories",
+            "2",
+            "3",
+            TinyComponent::new(&["a"]).with_core_items("(memory 1) (memory 1)"),
+        ),
         Case::tiny("instances", "1", "2", TinyComponent::new(&["a"])),
     ]
 }
@@ -85,7 +151,12 @@ fn with_grants(value: fn(&Case) -> &'static str) -> (StdioServer, Vec<Case>) {
     std::fs::write(folder.sibling_path("gate/file"), "").unwrap();
     let cases = cases();
     for case in &cases {
-        let grant = format!("prefix = \"{}\"\n{gate}[limits]\n{} = {}", case.id, case.id, value(case));
+        let grant = format!(
+            "prefix = \"{}\"\n{gate}[limits]\n{} = {}",
+            case.id,
+            case.id,
+            value(case)
+        );
         folder.put(&format!("{}.toml", case.id), grant);
         folder.put(&format!("{}.wasm", case.id), &case.component);
     }
@@ -100,13 +171,18 @@ fn with_grants(value: fn(&Case) -> &'static str) -> (StdioServer, Vec<Case>) {
 #[test]
 fn every_limit_has_a_case() {
     let cases = cases();
-    let reached = cases.iter().map(|case| case.id).chain(["log", "concurrency"]);
+    let reached = cases
+        .iter()
+        .map(|case| case.id)
+        .chain(["log", "concurrency"]);
     // Those of `requests`, which has a server to send them to.
     let reached = reached.chain(["http_requests", "http_bytes", "http_connections"]);
     // Those of `sockets`, which has a server to connect to.
     let reached = reached.chain(["tcp_connections", "tcp_bytes"]);
     // Those of `questions`, which has a client that answers.
-    let reached: BTreeSet<&str> = reached.chain(["ask_rounds", "ask_timeout", "journal"]).collect();
+    let reached: BTreeSet<&str> = reached
+        .chain(["ask_rounds", "ask_timeout", "journal"])
+        .collect();
     assert_eq!(reached, Limits::KEYS.iter().copied().collect());
 }
 
@@ -115,11 +191,23 @@ fn every_limit_ends_the_call_and_says_which_it_was() {
     let (mut server, cases) = with_grants(|case| case.tight);
     let mut said = String::new();
     for case in &cases {
-        let (kind, text) = server.failure(&format!("{}_{}", case.id, case.tool), case.arguments.clone());
-        assert!(text.contains(&format!("raise limits.{})", case.id)), "{}: {text}", case.id);
+        let (kind, text) = server.failure(
+            &format!("{}_{}", case.id, case.tool),
+            case.arguments.clone(),
+        );
+        assert!(
+            text.contains(&format!("raise limits.{})", case.id)),
+            "{}: {text}",
+            case.id
+        );
         let _ = writeln!(said, "{} -> {kind}: {text}", case.id);
         if let Some(tool) = case.harmless() {
-            assert_eq!(server.text(&format!("{}_{tool}", case.id), json!({})), "1", "after {}", case.id);
+            assert_eq!(
+                server.text(&format!("{}_{tool}", case.id), json!({})),
+                "1",
+                "after {}",
+                case.id
+            );
         }
     }
     insta::assert_snapshot!(said);
@@ -139,8 +227,15 @@ fn messages_beyond_the_log_limit_are_dropped_and_counted() {
         assert!(result.get("isError").is_none(), "{id}: {result}");
     }
     let line = server.log.wait_for("(limits.log)");
-    assert!(line.contains("tight") && line.contains("dropped="), "{line}");
-    assert_eq!(server.log.text().matches("(limits.log)").count(), 1, "only one of the two met its limit");
+    assert!(
+        line.contains("tight") && line.contains("dropped="),
+        "{line}"
+    );
+    assert_eq!(
+        server.log.text().matches("(limits.log)").count(),
+        1,
+        "only one of the two met its limit"
+    );
 }
 
 #[test]
@@ -148,14 +243,22 @@ fn the_grant_raises_every_limit() {
     let (mut server, cases) = with_grants(|case| case.roomy);
     for case in cases {
         let result = server.call(&format!("{}_{}", case.id, case.tool), case.arguments);
-        assert!(result.get("isError").is_none(), "{} = {}: {result}", case.id, case.roomy);
+        assert!(
+            result.get("isError").is_none(),
+            "{} = {}: {result}",
+            case.id,
+            case.roomy
+        );
     }
 }
 
 #[test]
 fn every_default_limit_holds() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.create_gate() + "[limits]\noversize = \"error\"\n");
+    folder.put(
+        "hostile.toml",
+        folder.create_gate() + "[limits]\noversize = \"error\"\n",
+    );
     folder.put("random.wasm", random(65_537).build());
     folder.put("table.wasm", grows_a_table(20_001).build());
     folder.put("table.toml", "prefix = \"table\"");
@@ -192,7 +295,10 @@ fn a_deadline_ends_a_call_that_waits_in_the_host() {
     let mut server = StdioServer::start(&folder);
     let (kind, text) = server.failure("sleep_hour", json!({}));
     assert_eq!(kind, "deadline");
-    assert_eq!(text, "The tool did not finish within 50ms (to allow more, raise limits.timeout).");
+    assert_eq!(
+        text,
+        "The tool did not finish within 50ms (to allow more, raise limits.timeout)."
+    );
     assert_eq!(server.text("count", json!({})), "1");
 }
 
@@ -200,9 +306,19 @@ fn a_deadline_ends_a_call_that_waits_in_the_host() {
 fn all_memories_of_a_component_count_together() {
     let folder = Folder::new();
     // Three memories of 1 MiB and one page, with a limit of 3.5 MiB.
-    folder.put("a.wasm", TinyComponent::new(&["a"]).with_core_items("(memory 16) (memory 16) (memory 16)").build());
+    folder.put(
+        "a.wasm",
+        TinyComponent::new(&["a"])
+            .with_core_items("(memory 16) (memory 16) (memory 16)")
+            .build(),
+    );
     folder.put("a.toml", "[limits]\nmemory = \"3500KiB\"");
-    folder.put("b.wasm", TinyComponent::new(&["b"]).with_core_items("(memory 16) (memory 16) (memory 25)").build());
+    folder.put(
+        "b.wasm",
+        TinyComponent::new(&["b"])
+            .with_core_items("(memory 16) (memory 16) (memory 25)")
+            .build(),
+    );
     folder.put("b.toml", "[limits]\nmemory = \"3500KiB\"");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a", "b"]);
@@ -210,7 +326,10 @@ fn all_memories_of_a_component_count_together() {
     let (kind, text) = server.failure("b", json!({}));
     assert_eq!(
         (kind.as_str(), text.as_str()),
-        ("memory", "The tool needed more than 3.4 MiB of memory (to allow more, raise limits.memory).")
+        (
+            "memory",
+            "The tool needed more than 3.4 MiB of memory (to allow more, raise limits.memory)."
+        )
     );
 }
 
@@ -225,8 +344,15 @@ fn log_lines_past_the_limit_are_dropped() {
     server.text("roomy_log_flood", json!({"n": 100}));
     server.log.wait_for("line 99 ");
     let log = server.log.text();
-    let lines = |plugin: &str| log.lines().filter(|line| line.contains(plugin) && line.contains("xxx")).count();
-    assert_eq!((lines("plugin=\"tight\""), lines("plugin=\"roomy\"")), (5, 100));
+    let lines = |plugin: &str| {
+        log.lines()
+            .filter(|line| line.contains(plugin) && line.contains("xxx"))
+            .count()
+    };
+    assert_eq!(
+        (lines("plugin=\"tight\""), lines("plugin=\"roomy\"")),
+        (5, 100)
+    );
     assert!(
         log.contains("The tool logged more than 4.0 KiB; further lines are dropped (to allow more, raise limits.log)."),
         "{log}"
@@ -236,10 +362,25 @@ fn log_lines_past_the_limit_are_dropped() {
 #[test]
 fn concurrency_bounds_the_calls_of_a_plugin_alone() {
     let folder = Folder::with("one.wasm", hostile());
-    folder.put("one.toml", format!("prefix = \"one\"\n{}[limits]\nconcurrency = 1", folder.create_gate()));
+    folder.put(
+        "one.toml",
+        format!(
+            "prefix = \"one\"\n{}[limits]\nconcurrency = 1",
+            folder.create_gate()
+        ),
+    );
     folder.put("two.wasm", hostile());
-    folder.put("two.toml", format!("prefix = \"two\"\n{}[limits]\nconcurrency = 2", folder.create_gate()));
-    let mut server = StdioServer::start_with_config(&folder, "[server]\nsuspended_calls = 0\nqueue_timeout = \"50ms\"");
+    folder.put(
+        "two.toml",
+        format!(
+            "prefix = \"two\"\n{}[limits]\nconcurrency = 2",
+            folder.create_gate()
+        ),
+    );
+    let mut server = StdioServer::start_with_config(
+        &folder,
+        "[server]\nsuspended_calls = 0\nqueue_timeout = \"50ms\"",
+    );
     let mut waiting = Vec::new();
     for tool in ["one_wait_for_gate", "two_wait_for_gate"] {
         waiting.push(server.start_call_with_progress(tool, json!({})));

@@ -1,4 +1,5 @@
-//! The load generator of the benchmarks, with a few calls: it gets every answer, in each way to reach the server.
+//! The load generator of the benchmarks, with a few calls: it gets every answer, in each way to
+//! reach the server.
 
 use std::time::Duration;
 
@@ -11,14 +12,31 @@ use crate::support::{Folder, ToolbayCommand};
 fn calls(server: &mut Server) {
     let (echo, large, burn) = (Work::echo(64), Work::echo(100_000), Work::burn(1_000));
     for callers in [1, 8] {
-        let driven = server.drive(&[Group::of(callers, &echo)], Until::Calls(20)).unwrap();
+        let driven = server
+            .drive(&[Group::of(callers, &echo)], Until::Calls(20))
+            .unwrap();
         assert_eq!((driven.calls, driven.groups.len()), (20, 1));
     }
-    assert_eq!(server.drive(&[Group::of(2, &large)], Until::Calls(4)).unwrap().calls, 4);
-    let light = Group { callers: 1, work: &echo, pause: Duration::from_millis(1) };
-    let driven = server.drive(&[light, Group::of(2, &burn)], Until::Calls(12)).unwrap();
+    assert_eq!(
+        server
+            .drive(&[Group::of(2, &large)], Until::Calls(4))
+            .unwrap()
+            .calls,
+        4
+    );
+    let light = Group {
+        callers: 1,
+        work: &echo,
+        pause: Duration::from_millis(1),
+    };
+    let driven = server
+        .drive(&[light, Group::of(2, &burn)], Until::Calls(12))
+        .unwrap();
     assert_eq!(driven.calls, 12);
-    assert!(driven.groups.iter().all(|group| !group.is_empty()), "a group was not served");
+    assert!(
+        driven.groups.iter().all(|group| !group.is_empty()),
+        "a group was not served"
+    );
     assert!(server.memory().unwrap().resident > 0 && driven.rate() > 0.0);
 }
 
@@ -29,7 +47,11 @@ fn every_answer_is_seen_in_each_way_to_reach_a_server() {
     folder.write_config("[rate_limit]\ncalls = 10_000\nper = \"1s\"\n");
     let launch = |address: Option<std::net::SocketAddr>| {
         let arguments = address.map(|address| ["--http".to_owned(), address.to_string()]);
-        ToolbayCommand::new(&folder).args(["serve"]).args(arguments.into_iter().flatten()).into_parts().0
+        ToolbayCommand::new(&folder)
+            .args(["serve"])
+            .args(arguments.into_iter().flatten())
+            .into_parts()
+            .0
     };
     let listed = |tools: &[String]| tools.iter().any(|tool| tool == "echo");
     let mut server = Server::start(&launch, Via::Stdio).unwrap();
@@ -46,10 +68,18 @@ fn every_answer_is_seen_in_each_way_to_reach_a_server() {
 #[test]
 fn a_wrong_answer_ends_a_measurement() {
     let folder = Folder::with("echo.wasm", guest("echo").unwrap());
-    let launch = |_: Option<std::net::SocketAddr>| ToolbayCommand::new(&folder).args(["serve"]).into_parts().0;
+    let launch = |_: Option<std::net::SocketAddr>| {
+        ToolbayCommand::new(&folder).args(["serve"]).into_parts().0
+    };
     let mut server = Server::start(&launch, Via::Stdio).unwrap();
     server.until_listed(|tools| !tools.is_empty()).unwrap();
     let nobody = Work::echo_of("nobody", 64);
-    let error = server.drive(&[Group::of(1, &nobody)], Until::Calls(1)).err().unwrap();
-    assert!(format!("{error:#}").contains("a call of nobody"), "{error:#}");
+    let error = server
+        .drive(&[Group::of(1, &nobody)], Until::Calls(1))
+        .err()
+        .unwrap();
+    assert!(
+        format!("{error:#}").contains("a call of nobody"),
+        "{error:#}"
+    );
 }

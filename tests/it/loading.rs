@@ -11,7 +11,8 @@ use crate::support::{Folder, StdioServer, TinyComponent, TinyTool};
 /// Longest time until a ping is answered, on a machine that also compiles and runs other tests.
 const PROMPT: Duration = Duration::from_secs(4);
 
-/// Puts a plugin into the folder of a running server, and sends one ping after the other until the log has this line.
+/// Puts a plugin into the folder of a running server, and sends one ping after the other until the
+/// log has this line.
 fn pings_until(plugin: &[u8], line: &str) {
     let folder = Folder::with("echo.wasm", TinyComponent::new(&["echo"]).build());
     let mut server = StdioServer::start(&folder);
@@ -20,7 +21,12 @@ fn pings_until(plugin: &[u8], line: &str) {
     server.wait_until(line, |server| {
         let began = Instant::now();
         server.result("ping", json!({}));
-        assert!(began.elapsed() < PROMPT, "a ping took {:?}: {}", began.elapsed(), server.log.text());
+        assert!(
+            began.elapsed() < PROMPT,
+            "a ping took {:?}: {}",
+            began.elapsed(),
+            server.log.text()
+        );
         server.log.text().contains(line)
     });
     assert_eq!(server.text("echo", json!({})), "fine");
@@ -28,7 +34,10 @@ fn pings_until(plugin: &[u8], line: &str) {
 
 #[test]
 fn pings_are_answered_while_a_component_with_a_hundred_thousand_functions_is_refused() {
-    pings_until(&exports(100_000), "refused: exports 100,000 functions, but at most 4,096 are allowed");
+    pings_until(
+        &exports(100_000),
+        "refused: exports 100,000 functions, but at most 4,096 are allowed",
+    );
 }
 
 #[test]
@@ -58,31 +67,51 @@ fn types_that_many_functions_share_are_read_as_long_as_they_fit() {
         let _ = write!(text, "(export \"f{n}\" (func $f))");
     }
     let plugin = wat::parse_str(text + ")").unwrap();
-    pings_until(&plugin, "refused: its schemas are larger than 1.0 MiB in total");
+    pings_until(
+        &plugin,
+        "refused: its schemas are larger than 1.0 MiB in total",
+    );
 }
 
 #[test]
 fn what_a_plugin_says_of_its_tools_is_bounded_by_describe_size() {
     let description = "x".repeat(5 << 20);
     let large = || {
-        TinyComponent::with_tools(vec![TinyTool { description: Some(description.clone()), ..TinyTool::new("a") }])
-            .build()
+        TinyComponent::with_tools(vec![TinyTool {
+            description: Some(description.clone()),
+            ..TinyTool::new("a")
+        }])
+        .build()
     };
     let refused = StdioServer::start(&Folder::with("large.wasm", large()));
     let line = refused.log.wait_for("WARN refused: ");
-    assert!(line.contains("larger than 4.0 MiB in total (to allow more, raise describe.size)"), "{line}");
-    let mut server =
-        StdioServer::start_with_config(&Folder::with("large.wasm", large()), "[describe]\nsize = \"6MiB\"");
+    assert!(
+        line.contains("larger than 4.0 MiB in total (to allow more, raise describe.size)"),
+        "{line}"
+    );
+    let mut server = StdioServer::start_with_config(
+        &Folder::with("large.wasm", large()),
+        "[describe]\nsize = \"6MiB\"",
+    );
     server.wait_for_tool("a");
-    assert_eq!(server.tools()[0]["description"].as_str().map(str::len), Some(5 << 20));
+    assert_eq!(
+        server.tools()[0]["description"].as_str().map(str::len),
+        Some(5 << 20)
+    );
 }
 
 #[test]
 fn a_page_of_the_list_ends_after_four_megabytes() {
     let folder = Folder::new();
     for name in ["a", "b", "c"] {
-        let tool = TinyTool { description: Some("x".repeat(3 << 19)), ..TinyTool::new(name) };
-        folder.put(&format!("{name}.wasm"), TinyComponent::with_tools(vec![tool]).build());
+        let tool = TinyTool {
+            description: Some("x".repeat(3 << 19)),
+            ..TinyTool::new(name)
+        };
+        folder.put(
+            &format!("{name}.wasm"),
+            TinyComponent::with_tools(vec![tool]).build(),
+        );
     }
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a", "b", "c"]);
@@ -97,5 +126,8 @@ fn a_page_of_the_list_ends_after_four_megabytes() {
     };
     assert_eq!(names(&first), ["a", "b"]);
     let second = server.result("tools/list", json!({"cursor": first["nextCursor"]}));
-    assert_eq!((names(&second), second.get("nextCursor")), (vec!["c".to_owned()], None));
+    assert_eq!(
+        (names(&second), second.get("nextCursor")),
+        (vec!["c".to_owned()], None)
+    );
 }

@@ -5,9 +5,13 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use crate::support::{Folder, TinyComponent, ToolbayCommand};
 
-/// A folder with plugins, and one of somebody else with a `toolbay.toml` that has a mistake, so that reading it is seen.
+/// A folder with plugins, and one of somebody else with a `toolbay.toml` that has a mistake, so
+/// that reading it is seen.
 fn folders() -> (Folder, Folder) {
-    let (own, hostile) = (Folder::with("a.wasm", TinyComponent::new(&["a"]).build()), Folder::new());
+    let (own, hostile) = (
+        Folder::with("a.wasm", TinyComponent::new(&["a"]).build()),
+        Folder::new(),
+    );
     hostile.write_config("[otel]\nendpoint = 7\n");
     (own, hostile)
 }
@@ -18,31 +22,58 @@ fn a_server_reads_nothing_from_the_folder_in_which_a_client_starts_it() {
     let plugins = own.plugin_folder().display().to_string();
     // The test sees that the file would be read.
     assert_eq!(ToolbayCommand::new(&project).args(["serve"]).run().code, 64);
-    for command in [&["serve"][..], &["list"], &["call", "a"], &["compile"], &["state", "list"]] {
+    for command in [
+        &["serve"][..],
+        &["list"],
+        &["call", "a"],
+        &["compile"],
+        &["state", "list"],
+    ] {
         let words = [command, &["--plugins", &plugins]].concat();
         let outcome = ToolbayCommand::new(&project).args(&words).run();
         assert_eq!(outcome.code, 0, "{words:?}: {outcome}");
-        let outcome = ToolbayCommand::new(&project).args(command).env("TOOLBAY_PLUGINS", &plugins).run();
+        let outcome = ToolbayCommand::new(&project)
+            .args(command)
+            .env("TOOLBAY_PLUGINS", &plugins)
+            .run();
         assert_eq!(outcome.code, 0, "{command:?}: {outcome}");
     }
-    let outcome = ToolbayCommand::new(&project).args(["serve", "--plugins", &plugins]).run();
+    let outcome = ToolbayCommand::new(&project)
+        .args(["serve", "--plugins", &plugins])
+        .run();
     let beside = own.sibling_path("toolbay.toml").display().to_string();
-    assert!(outcome.stderr.contains(&format!("no configuration file was read: {beside} does not exist")), "{outcome}");
+    assert!(
+        outcome.stderr.contains(&format!(
+            "no configuration file was read: {beside} does not exist"
+        )),
+        "{outcome}"
+    );
 }
 
 #[test]
 fn a_file_next_to_the_plugin_folder_is_read_and_named_in_the_log() {
     let (own, project) = folders();
     own.write_config("page_size = 7\n");
-    let (plugins, beside) =
-        (own.plugin_folder().display().to_string(), own.sibling_path("toolbay.toml").display().to_string());
-    let serve =
-        |words: &[&str]| ToolbayCommand::new(&project).args([&["serve", "--plugins", &plugins], words].concat()).run();
+    let (plugins, beside) = (
+        own.plugin_folder().display().to_string(),
+        own.sibling_path("toolbay.toml").display().to_string(),
+    );
+    let serve = |words: &[&str]| {
+        ToolbayCommand::new(&project)
+            .args([&["serve", "--plugins", &plugins], words].concat())
+            .run()
+    };
     let outcome = serve(&[]);
-    assert!(outcome.stderr.contains(&format!("the configuration was read from {beside}")), "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains(&format!("the configuration was read from {beside}")),
+        "{outcome}"
+    );
     let outcome = serve(&["--no-config"]);
     assert!(
-        outcome.stderr.contains("no configuration file was read") && !outcome.stderr.contains(&beside),
+        outcome.stderr.contains("no configuration file was read")
+            && !outcome.stderr.contains(&beside),
         "{outcome}"
     );
     assert_eq!(serve(&["--no-config", "--config", &beside]).code, 2);
@@ -50,7 +81,11 @@ fn a_file_next_to_the_plugin_folder_is_read_and_named_in_the_log() {
     let theirs = project.sibling_path("toolbay.toml").display().to_string();
     let with = |words: &[&str]| {
         let words = [&["list", "--plugins", &plugins], words].concat();
-        ToolbayCommand::new(&project).args(words).env("TOOLBAY_CONFIG", &theirs).run().code
+        ToolbayCommand::new(&project)
+            .args(words)
+            .env("TOOLBAY_CONFIG", &theirs)
+            .run()
+            .code
     };
     assert_eq!((with(&[]), with(&["--no-config"])), (64, 0));
 }
@@ -59,13 +94,24 @@ fn a_file_next_to_the_plugin_folder_is_read_and_named_in_the_log() {
 fn a_file_that_others_can_write_counts_only_if_it_is_named() {
     let (own, project) = folders();
     own.write_config("page_size = 7\n");
-    let (plugins, file) = (own.plugin_folder().display().to_string(), own.sibling_path("toolbay.toml"));
+    let (plugins, file) = (
+        own.plugin_folder().display().to_string(),
+        own.sibling_path("toolbay.toml"),
+    );
     fs::set_permissions(&file, Permissions::from_mode(0o666)).unwrap();
-    let list =
-        |words: &[&str]| ToolbayCommand::new(&project).args([&["list", "--plugins", &plugins], words].concat()).run();
+    let list = |words: &[&str]| {
+        ToolbayCommand::new(&project)
+            .args([&["list", "--plugins", &plugins], words].concat())
+            .run()
+    };
     let outcome = list(&[]);
     assert_eq!(outcome.code, 64, "{outcome}");
-    assert!(outcome.stderr.contains("it can be written by other accounts (mode 0666)"), "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("it can be written by other accounts (mode 0666)"),
+        "{outcome}"
+    );
     assert_eq!(list(&["--no-config"]).code, 0);
     assert_eq!(list(&["--config", &file.display().to_string()]).code, 0);
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
@@ -73,7 +119,12 @@ fn a_file_that_others_can_write_counts_only_if_it_is_named() {
     // Whoever can write to the folder can put another file there.
     fs::set_permissions(own.root(), Permissions::from_mode(0o777)).unwrap();
     let outcome = list(&[]);
-    assert!(outcome.stderr.contains("its folder can be written by other accounts (mode 0777)"), "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("its folder can be written by other accounts (mode 0777)"),
+        "{outcome}"
+    );
 }
 
 #[test]
@@ -87,9 +138,17 @@ fn a_mount_cannot_change_the_configuration_of_the_next_start() {
         project.root().display().to_string()
     );
     own.put("a.toml", mount);
-    let (plugins, file) = (own.plugin_folder().display().to_string(), file.display().to_string());
-    let outcome = ToolbayCommand::new(&own).args(["list", "--plugins", &plugins, "--config", &file]).run();
-    assert!(outcome.stdout.contains("the server's configuration"), "{outcome}");
+    let (plugins, file) = (
+        own.plugin_folder().display().to_string(),
+        file.display().to_string(),
+    );
+    let outcome = ToolbayCommand::new(&own)
+        .args(["list", "--plugins", &plugins, "--config", &file])
+        .run();
+    assert!(
+        outcome.stdout.contains("the server's configuration"),
+        "{outcome}"
+    );
 }
 
 #[test]
@@ -97,13 +156,17 @@ fn a_file_of_a_header_is_as_private_as_one_of_a_secret() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let key = folder.sibling_path("key");
     fs::write(&key, "s3cret").unwrap();
-    folder.write_config("[otel]\nendpoint = \"http://127.0.0.1:9\"\n[otel.headers]\nx-key = { file = \"key\" }\n");
+    folder.write_config(
+        "[otel]\nendpoint = \"http://127.0.0.1:9\"\n[otel.headers]\nx-key = { file = \"key\" }\n",
+    );
     for (mode, code) in [(0o644, 64), (0o600, 0)] {
         fs::set_permissions(&key, Permissions::from_mode(mode)).unwrap();
         let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
         assert_eq!(outcome.code, code, "{outcome}");
         assert_eq!(
-            outcome.stderr.contains("is open to other users (mode 0644); make it 0600"),
+            outcome
+                .stderr
+                .contains("is open to other users (mode 0644); make it 0600"),
             code == 64,
             "{outcome}"
         );

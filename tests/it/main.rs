@@ -7,7 +7,10 @@
     clippy::indexing_slicing,
     reason = "a test fails by panicking, in its helpers as well"
 )]
-#![allow(clippy::needless_pass_by_value, reason = "`json!` makes values to give away")]
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "`json!` makes values to give away"
+)]
 
 mod act;
 mod approval;

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-/// The memory of a process in KiB: what is resident, without pages of files, which are the parts of its program that were
-/// needed so far.
+/// The memory of a process in KiB: what is resident, without pages of files, which are the parts of
+/// its program that were needed so far.
 pub(crate) fn resident(pid: u32) -> u64 {
     status(pid, "VmRSS:") - status(pid, "RssFile:")
 }
@@ -11,6 +11,9 @@ pub(crate) fn resident(pid: u32) -> u64 {
 /// A value of a process, in KiB (proc(5), `status`).
 pub(crate) fn status(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }

@@ -1,5 +1,5 @@
-//! Members of `_meta` that belong to the protocol and to the server: no plugin sets one, wherever a `_meta` can be. The guest
-//! `server` tries it at every place.
+//! Members of `_meta` that belong to the protocol and to the server: no plugin sets one, wherever a
+//! `_meta` can be. The guest `server` tries it at every place.
 
 use serde_json::{Map, Value, json};
 
@@ -13,8 +13,8 @@ struct Client<'a> {
 
 impl<'a> Client<'a> {
     fn of(server: &'a HttpServer, revision: &str) -> Self {
-        let session =
-            (revision != MODERN).then(|| server.start_session_with_capabilities(revision, capabilities(), &[]));
+        let session = (revision != MODERN)
+            .then(|| server.start_session_with_capabilities(revision, capabilities(), &[]));
         Self { server, session }
     }
 
@@ -26,7 +26,11 @@ impl<'a> Client<'a> {
             params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities()});
             self.server.post_stateless_in(MODERN, method, params, &[])
         };
-        if response.is_stream() { response.next_message().unwrap() } else { response.response_message() }
+        if response.is_stream() {
+            response.next_message().unwrap()
+        } else {
+            response.response_message()
+        }
     }
 
     fn result(&self, method: &str, params: Value) -> Value {
@@ -46,7 +50,9 @@ fn metas(value: &Value) -> Vec<&Map<String, Value>> {
         Value::Array(items) => items.iter().flat_map(metas).collect(),
         Value::Object(members) => {
             let own = members.get("_meta").map(|meta| meta.as_object().unwrap());
-            own.into_iter().chain(members.values().flat_map(metas)).collect()
+            own.into_iter()
+                .chain(members.values().flat_map(metas))
+                .collect()
         }
         _ => Vec::new(),
     }
@@ -82,9 +88,15 @@ fn no_plugin_sets_a_reserved_member_in_any_revision() {
     revisions.push(MODERN.to_owned());
     for revision in &revisions {
         let client = Client::of(&server, revision);
-        let sum = client.result("tools/call", json!({"name": "add", "arguments": {"a": 1, "b": 2}}));
+        let sum = client.result(
+            "tools/call",
+            json!({"name": "add", "arguments": {"a": 1, "b": 2}}),
+        );
         assert_eq!(sum["_meta"]["own"], true, "{revision}");
-        let greeting = client.result("prompts/get", json!({"name": "greet", "arguments": {"who": "Ada"}}));
+        let greeting = client.result(
+            "prompts/get",
+            json!({"name": "greet", "arguments": {"who": "Ada"}}),
+        );
         assert_eq!(greeting["_meta"]["own"], true, "{revision}");
         let read = client.result("resources/read", json!({"uri": "demo://motto"}));
         let tools = client.result("tools/list", json!({}));
@@ -92,12 +104,19 @@ fn no_plugin_sets_a_reserved_member_in_any_revision() {
         let resources = client.result("resources/list", json!({}));
         let templates = client.result("resources/templates/list", json!({}));
         let blocks = client.result("tools/call", json!({"name": "blocks"}));
-        for result in [&sum, &greeting, &read, &tools, &prompts, &resources, &templates, &blocks] {
+        for result in [
+            &sum, &greeting, &read, &tools, &prompts, &resources, &templates, &blocks,
+        ] {
             is_clean(result);
         }
         // Revisions that have a `_meta` there get the rest of it.
         if revision.as_str() >= "2025-06-18" {
-            let add = tools["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == "add").unwrap();
+            let add = tools["tools"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|tool| tool["name"] == "add")
+                .unwrap();
             for item in [
                 add,
                 &prompts["prompts"][0],
@@ -114,7 +133,10 @@ fn no_plugin_sets_a_reserved_member_in_any_revision() {
 #[test]
 fn a_question_of_a_plugin_has_no_reserved_member_and_asks_for_no_task() {
     let server = served();
-    let revisions = server.session_revisions().into_iter().filter(|revision| revision.as_str() >= "2025-06-18");
+    let revisions = server
+        .session_revisions()
+        .into_iter()
+        .filter(|revision| revision.as_str() >= "2025-06-18");
     for revision in revisions.chain([MODERN.to_owned()]) {
         let first = Client::of(&server, &revision).first("tools/call", json!({"name": "ask"}));
         let params = match first.get("method") {
@@ -139,6 +161,9 @@ fn a_task_belongs_to_the_server() {
     let id = &created["task"]["taskId"];
     let result = session.result("tasks/result", json!({"taskId": id}));
     is_clean(&result);
-    assert_eq!(result["_meta"]["io.modelcontextprotocol/related-task"], json!({"taskId": id}));
+    assert_eq!(
+        result["_meta"]["io.modelcontextprotocol/related-task"],
+        json!({"taskId": id})
+    );
     assert_eq!(result["_meta"]["own"], true);
 }

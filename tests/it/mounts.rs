@@ -1,5 +1,5 @@
-//! Folders that plugins may use: they are what the operator named when the plugin was loaded, and none of them contains
-//! what decides about the server or about other plugins.
+//! Folders that plugins may use: they are what the operator named when the plugin was loaded, and
+//! none of them contains what decides about the server or about other plugins.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,21 +11,35 @@ use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, hostile
 
 /// A grant with a mount of `host` at `/data`, and more keys of it.
 fn mount(host: &str, access: &str, more: &str) -> String {
-    format!("[[permissions.mounts]]\nhost = {host:?}\nguest = \"/data\"\naccess = {access:?}\n{more}\n")
+    format!(
+        "[[permissions.mounts]]\nhost = {host:?}\nguest = \"/data\"\naccess = {access:?}\n{more}\n"
+    )
 }
 
 /// What `toolbay list` says about a plugin: its status and problems.
 fn listed(folder: &Folder, id: &str) -> (String, Vec<String>) {
     let outcome = ToolbayCommand::new(folder).args(["list", "--json"]).run();
-    let listed: Value = serde_json::from_str(&outcome.raw_stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    let listed: Value = serde_json::from_str(&outcome.raw_stdout)
+        .unwrap_or_else(|error| panic!("{error}: {outcome}"));
     let plugin = &listed["plugins"][id];
-    let problems = plugin["problems"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let problems = problems.iter().map(|problem| problem.as_str().unwrap().to_owned());
-    (plugin["status"].as_str().unwrap_or_else(|| panic!("{listed}")).to_owned(), problems.collect())
+    let problems = plugin["problems"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let problems = problems
+        .iter()
+        .map(|problem| problem.as_str().unwrap().to_owned());
+    (
+        plugin["status"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{listed}"))
+            .to_owned(),
+        problems.collect(),
+    )
 }
 
-/// Checks that a plugin with a mount of `host` is refused because of `what`, and serves with a warning if the mount is
-/// unsafe.
+/// Checks that a plugin with a mount of `host` is refused because of `what`, and serves with a
+/// warning if the mount is unsafe.
 fn only_if_unsafe(folder: &Folder, host: &str, access: &str, what: &str) {
     let verb = if access == "read" { "read" } else { "change" };
     folder.put("hostile.toml", mount(host, access, ""));
@@ -34,11 +48,15 @@ fn only_if_unsafe(folder: &Folder, host: &str, access: &str, what: &str) {
         "hostile.toml:2: the mount of {host} contains {what}, so the plugin could {verb} it; mount a smaller folder, or \
          add `unsafe = true` to the mount to allow that"
     );
-    assert_eq!((status.as_str(), problems.as_slice()), ("refused", [expected].as_slice()));
+    assert_eq!(
+        (status.as_str(), problems.as_slice()),
+        ("refused", [expected].as_slice())
+    );
     folder.put("hostile.toml", mount(host, access, "unsafe = true"));
     let (status, problems) = listed(folder, "hostile");
-    let expected =
-        format!("hostile.toml:2: the mount of {host} is unsafe: it contains {what}, so the plugin can {verb} it");
+    let expected = format!(
+        "hostile.toml:2: the mount of {host} is unsafe: it contains {what}, so the plugin can {verb} it"
+    );
     assert_eq!(status, "ready", "{problems:?}");
     assert!(problems.contains(&expected), "{expected}: {problems:?}");
 }
@@ -55,15 +73,23 @@ fn a_link_that_takes_the_place_of_a_mounted_folder_leads_nowhere() {
     server.wait_for_tool("read_file");
     fs::rename(folder.sibling_path("data"), folder.sibling_path("moved")).unwrap();
     symlink("elsewhere", folder.sibling_path("data")).unwrap();
-    assert_eq!(server.text("read_file", json!({"path": "/data/file"})), "hello");
+    assert_eq!(
+        server.text("read_file", json!({"path": "/data/file"})),
+        "hello"
+    );
     // A reload opens it anew, and does not follow the link either.
     folder.put("hostile.toml", mount("../data", "read", "# again"));
-    server.log.wait_for("the folder ../data at /data: it is reached through a symbolic link");
+    server
+        .log
+        .wait_for("the folder ../data at /data: it is reached through a symbolic link");
     let until = "cannot mount the folder ../data at /data: it is reached through a symbolic link; write the path that the \
         link leads to (hostile.toml:2)";
     server.wait_until("the link is refused", |server| {
         let result = server.call("read_file", json!({"path": "/data/file"}));
-        let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+        let text = result["content"][0]["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         assert!(!text.contains("hush"), "{text}");
         text == until
     });
@@ -97,7 +123,12 @@ fn a_writable_mount_does_not_contain_the_plugin_folder() {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir(folder.plugin_path("data")).unwrap();
     symlink("plugins", folder.sibling_path("another-name")).unwrap();
-    for host in [".", "data/..", "../plugins", folder.plugin_folder().to_str().unwrap()] {
+    for host in [
+        ".",
+        "data/..",
+        "../plugins",
+        folder.plugin_folder().to_str().unwrap(),
+    ] {
         only_if_unsafe(&folder, host, "read-write", "the plugin folder");
     }
     // A link to it is found out as well, although it could not be mounted.
@@ -105,7 +136,11 @@ fn a_writable_mount_does_not_contain_the_plugin_folder() {
     assert_eq!(listed(&folder, "hostile").0, "refused");
     for (host, access) in [("data", "read-write"), (".", "read"), ("..", "read")] {
         folder.put("hostile.toml", mount(host, access, ""));
-        assert_eq!(listed(&folder, "hostile"), ("ready".to_owned(), vec![]), "{host}");
+        assert_eq!(
+            listed(&folder, "hostile"),
+            ("ready".to_owned(), vec![]),
+            "{host}"
+        );
     }
 }
 
@@ -126,9 +161,18 @@ fn a_refused_grant_leaves_the_version_before_it_serving() {
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("write_file");
     folder.put("hostile.toml", mount("..", "read-write", ""));
-    server.log.wait_for("refused; the previous version stays in service: hostile.toml:2: the mount of .. contains");
-    server.failure("write_file", json!({"path": "/data/plugins/hostile.toml", "text": "prefix = \"x\""}));
-    assert!(!fs::read_to_string(folder.plugin_path("hostile.toml")).unwrap().contains("prefix"));
+    server.log.wait_for(
+        "refused; the previous version stays in service: hostile.toml:2: the mount of .. contains",
+    );
+    server.failure(
+        "write_file",
+        json!({"path": "/data/plugins/hostile.toml", "text": "prefix = \"x\""}),
+    );
+    assert!(
+        !fs::read_to_string(folder.plugin_path("hostile.toml"))
+            .unwrap()
+            .contains("prefix")
+    );
 }
 
 #[test]
@@ -136,7 +180,11 @@ fn no_mount_contains_the_compile_cache() {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir_all(folder.sibling_path("state/store")).unwrap();
     folder.write_config("[compile]\ncache_folder = \"state/store\"");
-    for host in ["../state", "../state/store", "../state/store/toolbay-compiled"] {
+    for host in [
+        "../state",
+        "../state/store",
+        "../state/store/toolbay-compiled",
+    ] {
         only_if_unsafe(&folder, host, "read-write", "the compile cache");
         only_if_unsafe(&folder, host, "read", "the compile cache");
     }
@@ -154,7 +202,12 @@ fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
     fs::write(folder.sibling_path("etc/toolbay.toml"), config).unwrap();
     // The configuration that is used, by a link whose place a plugin could write to.
     symlink("etc/toolbay.toml", folder.sibling_path("toolbay.toml")).unwrap();
-    only_if_unsafe(&folder, "../etc", "read-write", "the server's configuration");
+    only_if_unsafe(
+        &folder,
+        "../etc",
+        "read-write",
+        "the server's configuration",
+    );
     fs::remove_file(folder.sibling_path("toolbay.toml")).unwrap();
     folder.write_config(config);
     only_if_unsafe(&folder, "../keys", "read-write", "the keys of http.oauth");
@@ -166,15 +219,29 @@ fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
 fn a_writable_mount_does_not_contain_the_place_of_a_configuration() {
     // What the plugin would write there, the next start would read. The plugin folder is elsewhere.
     let (folder, elsewhere) = (Folder::new(), Folder::with("hostile.wasm", hostile()));
-    elsewhere.put("hostile.toml", mount(folder.root().to_str().unwrap(), "read-write", ""));
+    elsewhere.put(
+        "hostile.toml",
+        mount(folder.root().to_str().unwrap(), "read-write", ""),
+    );
     folder.write_config(&format!("plugins = {:?}", elsewhere.plugin_path("")));
     let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
-    assert!(outcome.stdout.contains("contains the server's configuration"), "{outcome}");
-    // Where the next start would look for a file that does not exist is around the plugin folder as the operator names it.
+    assert!(
+        outcome
+            .stdout
+            .contains("contains the server's configuration"),
+        "{outcome}"
+    );
+    // Where the next start would look for a file that does not exist is around the plugin folder as
+    // the operator names it.
     fs::remove_file(folder.sibling_path("toolbay.toml")).unwrap();
     std::os::unix::fs::symlink(elsewhere.plugin_path(""), folder.sibling_path("link")).unwrap();
-    let outcome = ToolbayCommand::new(&folder).args(["list", "--plugins", "link"]).run();
-    assert!(outcome.stdout.contains("contains the plugin folder"), "{outcome}");
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["list", "--plugins", "link"])
+        .run();
+    assert!(
+        outcome.stdout.contains("contains the plugin folder"),
+        "{outcome}"
+    );
 }
 
 #[test]
@@ -183,17 +250,36 @@ fn a_writable_mount_does_not_contain_the_folder_of_another_mount() {
     folder.put("other.wasm", TinyComponent::new(&["other"]).build());
     fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
     folder.put("other.toml", mount("../data/deep", "read", ""));
-    only_if_unsafe(&folder, "../data", "read-write", "the mounted folder ../data/deep of plugin \"other\"");
+    only_if_unsafe(
+        &folder,
+        "../data",
+        "read-write",
+        "the mounted folder ../data/deep of plugin \"other\"",
+    );
     // It need not exist yet.
     folder.put("other.toml", mount("../data/not/yet", "read", ""));
-    only_if_unsafe(&folder, "../data", "read-write", "the mounted folder ../data/not/yet of plugin \"other\"");
+    only_if_unsafe(
+        &folder,
+        "../data",
+        "read-write",
+        "the mounted folder ../data/not/yet of plugin \"other\"",
+    );
     // Nobody can replace the folder that both share, or what another can only read.
-    for (host, access) in [("../data/not/yet", "read-write"), ("../data", "read"), ("../data/deep", "read-write")] {
+    for (host, access) in [
+        ("../data/not/yet", "read-write"),
+        ("../data", "read"),
+        ("../data/deep", "read-write"),
+    ] {
         folder.put("hostile.toml", mount(host, access, ""));
         assert_eq!(listed(&folder, "hostile").0, "ready", "{host}");
     }
-    let missing = "cannot mount the folder ../data/not/yet at /data: it does not exist (other.toml:2)".to_owned();
-    assert_eq!(listed(&folder, "other"), ("ready".to_owned(), vec![missing]));
+    let missing =
+        "cannot mount the folder ../data/not/yet at /data: it does not exist (other.toml:2)"
+            .to_owned();
+    assert_eq!(
+        listed(&folder, "other"),
+        ("ready".to_owned(), vec![missing])
+    );
 }
 
 #[test]
@@ -216,12 +302,26 @@ fn whichever_of_two_mounts_comes_first_the_writable_one_is_refused() {
 fn a_writable_mount_does_not_contain_what_a_plugin_file_is_a_link_to() {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir(folder.sibling_path("shared")).unwrap();
-    fs::write(folder.sibling_path("shared/other.wasm"), TinyComponent::new(&["other"]).build()).unwrap();
+    fs::write(
+        folder.sibling_path("shared/other.wasm"),
+        TinyComponent::new(&["other"]).build(),
+    )
+    .unwrap();
     fs::write(folder.sibling_path("shared/grant"), "").unwrap();
     folder.link("other.wasm", folder.sibling_path("shared/other.wasm"));
-    only_if_unsafe(&folder, "../shared", "read-write", "what other.wasm is a link to");
+    only_if_unsafe(
+        &folder,
+        "../shared",
+        "read-write",
+        "what other.wasm is a link to",
+    );
     folder.remove("other.wasm");
     folder.put("other.wasm", TinyComponent::new(&["other"]).build());
     folder.link("other.toml", Path::new("../shared/grant"));
-    only_if_unsafe(&folder, "../shared", "read-write", "what other.toml is a link to");
+    only_if_unsafe(
+        &folder,
+        "../shared",
+        "read-write",
+        "what other.toml is a link to",
+    );
 }

@@ -1,5 +1,5 @@
-//! Generates the page of the book with every name: the program itself says which it has, and each must be on the page
-//! that explains it.
+//! Generates the page of the book with every name: the program itself says which it has, and each
+//! must be on the page that explains it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -80,7 +80,11 @@ const GRANT_PAGES: &[(&str, &str)] = &[
 
 /// The reserved names of the program, with their place and meaning.
 const RESERVED: &[(&str, &str, &str)] = &[
-    ("dev.toolbay/approval", "`inputRequests`", "The question whether a [call is allowed](approve.md)"),
+    (
+        "dev.toolbay/approval",
+        "`inputRequests`",
+        "The question whether a [call is allowed](approve.md)",
+    ),
     (
         "dev.toolbay/client-capabilities",
         "definition",
@@ -91,32 +95,76 @@ const RESERVED: &[(&str, &str, &str)] = &[
         "result",
         "The arguments that were [converted](schemas.md#arguments-as-models-write-them)",
     ),
-    ("dev.toolbay/error", "result, or `data` of an error", "The [error kind](#error-kinds)"),
-    ("dev.toolbay/retry-after-ms", "result, or `data` of an error", "When to [retry](errors.md#failed-results)"),
-    ("dev.toolbay/task-support", "definition of a tool", "Whether a call can be a [task](tasks.md#which-tools)"),
-    ("dev.toolbay/usage", "result", "What the call [used](limits.md#what-a-call-used)"),
-    ("io.modelcontextprotocol/clientCapabilities", "request", "MCP: what the client supports, in 2026-07-28"),
+    (
+        "dev.toolbay/error",
+        "result, or `data` of an error",
+        "The [error kind](#error-kinds)",
+    ),
+    (
+        "dev.toolbay/retry-after-ms",
+        "result, or `data` of an error",
+        "When to [retry](errors.md#failed-results)",
+    ),
+    (
+        "dev.toolbay/task-support",
+        "definition of a tool",
+        "Whether a call can be a [task](tasks.md#which-tools)",
+    ),
+    (
+        "dev.toolbay/usage",
+        "result",
+        "What the call [used](limits.md#what-a-call-used)",
+    ),
+    (
+        "io.modelcontextprotocol/clientCapabilities",
+        "request",
+        "MCP: what the client supports, in 2026-07-28",
+    ),
     (
         "io.modelcontextprotocol/logLevel",
         "request",
         "MCP: the least important log lines that the client wants, in 2026-07-28",
     ),
-    ("io.modelcontextprotocol/protocolVersion", "request", "MCP: the revision, in 2026-07-28"),
+    (
+        "io.modelcontextprotocol/protocolVersion",
+        "request",
+        "MCP: the revision, in 2026-07-28",
+    ),
     (
         "io.modelcontextprotocol/related-task",
         "request, result or notification",
         "MCP: the [task](tasks.md) that a message belongs to",
     ),
-    ("io.modelcontextprotocol/serverInfo", "result", "MCP: name and version of the server, in 2026-07-28"),
-    ("io.modelcontextprotocol/skills", "`extensions`", "MCP: the extension for [skills](skills.md)"),
+    (
+        "io.modelcontextprotocol/serverInfo",
+        "result",
+        "MCP: name and version of the server, in 2026-07-28",
+    ),
+    (
+        "io.modelcontextprotocol/skills",
+        "`extensions`",
+        "MCP: the extension for [skills](skills.md)",
+    ),
     (
         "io.modelcontextprotocol/subscriptionId",
         "notification",
         "MCP: the subscription that a notification belongs to, in 2026-07-28",
     ),
-    ("io.modelcontextprotocol/tasks", "`extensions`", "MCP: the extension for [tasks](tasks.md), in 2026-07-28"),
-    ("io.modelcontextprotocol/ui", "`extensions`", "MCP: the extension for [views](views.md)"),
-    ("progressToken", "request", "MCP: the client wants notifications of progress, which have this token"),
+    (
+        "io.modelcontextprotocol/tasks",
+        "`extensions`",
+        "MCP: the extension for [tasks](tasks.md), in 2026-07-28",
+    ),
+    (
+        "io.modelcontextprotocol/ui",
+        "`extensions`",
+        "MCP: the extension for [views](views.md)",
+    ),
+    (
+        "progressToken",
+        "request",
+        "MCP: the client wants notifications of progress, which have this token",
+    ),
 ];
 
 /// A command of the program, without commands of its own.
@@ -147,7 +195,9 @@ fn entries(help: &str, section: &str) -> Vec<(String, String)> {
 
 /// Finds all commands below one.
 fn collect_commands(folder: &Folder, name: &str, about: &str, found: &mut Vec<Command>) {
-    let outcome = ToolbayCommand::new(folder).args(name.split_whitespace().chain(["-h"])).run();
+    let outcome = ToolbayCommand::new(folder)
+        .args(name.split_whitespace().chain(["-h"]))
+        .run();
     assert_eq!(outcome.code, 0, "{outcome}");
     let help = &outcome.stdout;
     let inner = entries(help, "Commands:");
@@ -155,11 +205,19 @@ fn collect_commands(folder: &Folder, name: &str, about: &str, found: &mut Vec<Co
         collect_commands(folder, format!("{name} {command}").trim(), about, found);
     }
     if inner.is_empty() {
-        let usage = help.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap_or_else(|| panic!("{outcome}"));
+        let usage = help
+            .lines()
+            .find_map(|line| line.strip_prefix("Usage: "))
+            .unwrap_or_else(|| panic!("{outcome}"));
         let mut options = entries(help, "Options:");
         options.retain(|(option, _)| !option.starts_with("-h, "));
         let (name, about) = (name.to_owned(), about.to_owned());
-        found.push(Command { name, usage: usage.replace(" [OPTIONS]", ""), about, options });
+        found.push(Command {
+            name,
+            usage: usage.replace(" [OPTIONS]", ""),
+            about,
+            options,
+        });
     }
 }
 
@@ -184,7 +242,12 @@ fn commands(page: &mut String) {
     page.push_str("| option | of | what it does |\n| --- | --- | --- |\n");
     for ((written, about), of) in options {
         let of: Vec<String> = of.iter().map(|name| format!("`{name}`")).collect();
-        let _ = writeln!(page, "| `{written}` | {} | {} |", of.join(", "), cell(about));
+        let _ = writeln!(
+            page,
+            "| `{written}` | {} | {} |",
+            of.join(", "),
+            cell(about)
+        );
     }
 }
 
@@ -199,34 +262,63 @@ fn cell(text: &str) -> String {
 
 fn flags() -> Flags {
     // The folder must exist.
-    Flags { plugins: Some(env!("CARGO_MANIFEST_DIR").into()), ..Flags::default() }
+    Flags {
+        plugins: Some(env!("CARGO_MANIFEST_DIR").into()),
+        ..Flags::default()
+    }
 }
 
 /// What the program says is wrong with a configuration.
 fn config_mistake(text: &str, variables: &[(String, String)]) -> String {
-    Config::from_text(text, variables, &flags()).err().map(|error| error.to_string()).unwrap_or_default()
+    Config::from_text(text, variables, &flags())
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default()
 }
 
 fn grant_mistake(text: &str) -> String {
-    Grant::parse("plugin.toml", text, Path::new("plugins")).err().unwrap_or_default()
+    Grant::parse("plugin.toml", text, Path::new("plugins"))
+        .err()
+        .unwrap_or_default()
 }
 
 /// Finds all keys of a table and of the tables in it. Returns whether it is a table.
-fn collect_keys(name: &str, head: &str, mistake: &dyn Fn(&str) -> String, found: &mut Vec<String>) -> bool {
+fn collect_keys(
+    name: &str,
+    head: &str,
+    mistake: &dyn Fn(&str) -> String,
+    found: &mut Vec<String>,
+) -> bool {
     let mistake_here = mistake(&format!("{head}{NO_KEY} = 1\n"));
-    let Some((_, keys)) = mistake_here.split_once(&format!("unknown key `{NO_KEY}`; valid keys are ")) else {
+    let Some((_, keys)) =
+        mistake_here.split_once(&format!("unknown key `{NO_KEY}`; valid keys are "))
+    else {
         return false;
     };
     for key in keys.lines().next().unwrap_or_default().split(", ") {
-        let key = if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
+        let key = if name.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{name}.{key}")
+        };
         let path = key.replace("[]", "");
         if collect_keys(&key, &format!("[{path}]\n"), mistake, found)
-            || collect_keys(&format!("{key}.NAME"), &format!("[{path}.NAME]\n"), mistake, found)
+            || collect_keys(
+                &format!("{key}.NAME"),
+                &format!("[{path}.NAME]\n"),
+                mistake,
+                found,
+            )
         {
             continue;
         }
         found.push(key.clone());
-        collect_keys(&format!("{key}[]"), &format!("[[{path}]]\n"), mistake, found);
+        collect_keys(
+            &format!("{key}[]"),
+            &format!("[[{path}]]\n"),
+            mistake,
+            found,
+        );
     }
     true
 }
@@ -239,7 +331,12 @@ fn variable(key: &str) -> Option<String> {
     let name = format!("TOOLBAY_{}", key.replace('.', "_").to_uppercase());
     let mistake = config_mistake("", &[(name.clone(), "q".to_owned())]);
     // A variable is text, which is never a list or a table.
-    let denials = ["unknown key `", "is not a variable of Toolbay", "expected a list, not", "expected a table, not"];
+    let denials = [
+        "unknown key `",
+        "is not a variable of Toolbay",
+        "expected a list, not",
+        "expected a table, not",
+    ];
     let exists = denials.iter().all(|denial| !mistake.contains(denial));
     exists.then_some(name)
 }
@@ -261,19 +358,34 @@ fn explained(key: &str, pages: &[(&str, &str)]) -> String {
         !before.ends_with(|char: char| char.is_alphanumeric() || char == '_')
             && ["`", " = ", "]"].iter().any(|end| after.starts_with(end))
     });
-    assert!(is_named, "docs/src/{page}.md has no {key}: explain it there, or correct the table in tests/it/names.rs");
-    let title = text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap();
+    assert!(
+        is_named,
+        "docs/src/{page}.md has no {key}: explain it there, or correct the table in tests/it/names.rs"
+    );
+    let title = text
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("# "))
+        .unwrap();
     format!("[{title}]({page}.md)")
 }
 
 /// The file of a page.
 fn file(page: &str) -> PathBuf {
-    Path::new(WORKSPACE).join("docs/src").join(page).with_extension("md")
+    Path::new(WORKSPACE)
+        .join("docs/src")
+        .join(page)
+        .with_extension("md")
 }
 
 fn keys(page: &mut String) {
     let mut keys = Vec::new();
-    assert!(collect_keys("", "", &|text: &str| config_mistake(text, &[]), &mut keys));
+    assert!(collect_keys(
+        "",
+        "",
+        &|text: &str| config_mistake(text, &[]),
+        &mut keys
+    ));
     assert!(keys.len() > 150, "{keys:?}");
     page.push_str(
         "\n## Keys of the configuration\n\n\
@@ -283,7 +395,11 @@ fn keys(page: &mut String) {
     );
     for key in keys {
         let variable = variable(&key).map_or_else(|| "–".to_owned(), |name| format!("`{name}`"));
-        let _ = writeln!(page, "| `{key}` | {variable} | {} |", explained(&key, CONFIG_PAGES));
+        let _ = writeln!(
+            page,
+            "| `{key}` | {variable} | {} |",
+            explained(&key, CONFIG_PAGES)
+        );
     }
     let mut keys = Vec::new();
     assert!(collect_keys("", "", &grant_mistake, &mut keys));
@@ -297,15 +413,21 @@ fn keys(page: &mut String) {
     }
 }
 
-/// The second cell of a row of a page: the first row that begins with this name, after a line that begins with `head`.
+/// The second cell of a row of a page: the first row that begins with this name, after a line that
+/// begins with `head`.
 fn meaning(page: &str, head: &str, name: &str) -> String {
     let text = fs::read_to_string(file(page)).unwrap();
-    let rows = text.lines().skip_while(|line| !line.starts_with(head)).filter_map(|line| line.strip_prefix("| "));
+    let rows = text
+        .lines()
+        .skip_while(|line| !line.starts_with(head))
+        .filter_map(|line| line.strip_prefix("| "));
     let mut rows = rows.filter_map(|row| row.split_once(" | "));
     let row = rows.find(|(first, _)| first.contains(&format!("`{name}`")));
     let (_, rest) = row.unwrap_or_else(|| panic!("docs/src/{page}.md has no row for {name}"));
     let meaning = rest.split(" | ").next().unwrap_or(rest);
-    meaning.trim_end_matches(" |").replace("](#", &format!("]({page}.md#"))
+    meaning
+        .trim_end_matches(" |")
+        .replace("](#", &format!("]({page}.md#"))
 }
 
 /// The names in the sources of the host that only the protocol or Toolbay defines.
@@ -323,8 +445,12 @@ fn reserved_names() -> BTreeSet<String> {
                 continue;
             }
             for line in fs::read_to_string(&path).unwrap().lines() {
-                let value = line.split_once(": &str = \"").or_else(|| line.split_once("rename = \""));
-                let name = value.and_then(|(_, rest)| rest.split_once('"')).map_or("", |(name, _)| name);
+                let value = line
+                    .split_once(": &str = \"")
+                    .or_else(|| line.split_once("rename = \""));
+                let name = value
+                    .and_then(|(_, rest)| rest.split_once('"'))
+                    .map_or("", |(name, _)| name);
                 // A keyword inside the validator of schemas, which nobody sees.
                 if is_reserved_meta(name) && name != "dev.toolbay/step" {
                     found.insert(name.to_owned());
@@ -336,8 +462,15 @@ fn reserved_names() -> BTreeSet<String> {
 }
 
 fn reserved(page: &mut String) {
-    let listed: BTreeSet<String> = RESERVED.iter().map(|(name, ..)| (*name).to_owned()).collect();
-    assert_eq!(reserved_names(), listed, "the sources have other names than the table in tests/it/names.rs");
+    let listed: BTreeSet<String> = RESERVED
+        .iter()
+        .map(|(name, ..)| (*name).to_owned())
+        .collect();
+    assert_eq!(
+        reserved_names(),
+        listed,
+        "the sources have other names than the table in tests/it/names.rs"
+    );
     page.push_str(
         "\n## Reserved names\n\n\
          They are members of `_meta`, unless the table says otherwise. Toolbay removes all names with these prefixes\n\
@@ -353,16 +486,28 @@ fn page() -> String {
     let mut page = INTRODUCTION.to_owned();
     commands(&mut page);
     keys(&mut page);
-    let _ = write!(page, "\n## Metrics\n\nSee [Metrics](metrics.md).\n\n{}", current_table());
+    let _ = write!(
+        page,
+        "\n## Metrics\n\nSee [Metrics](metrics.md).\n\n{}",
+        current_table()
+    );
     page.push_str("\n## Error kinds\n\nSee [Errors](errors.md#failed-results).\n\n");
     page.push_str("| error kind | cause |\n| --- | --- |\n");
     for kind in ErrorKind::ALL {
-        let _ = writeln!(page, "| `{kind}` | {} |", meaning("errors", "| error kind |", kind.as_str()));
+        let _ = writeln!(
+            page,
+            "| `{kind}` | {} |",
+            meaning("errors", "| error kind |", kind.as_str())
+        );
     }
     page.push_str("\n## Audit events\n\nSee [The audit log](audit.md#lines).\n\n");
     page.push_str("| event | when |\n| --- | --- |\n");
     for event in AuditEvent::NAMES {
-        let _ = writeln!(page, "| `{event}` | {} |", meaning("audit", "| `event` |", event));
+        let _ = writeln!(
+            page,
+            "| `{event}` | {} |",
+            meaning("audit", "| `event` |", event)
+        );
     }
     reserved(&mut page);
     page
@@ -376,5 +521,8 @@ fn the_book_has_every_name() {
         return;
     }
     let found = fs::read_to_string(file("names")).unwrap_or_default();
-    assert!(found == page, "docs/src/names.md is stale: UPDATE_DOCS=1 cargo test -p toolbay --test it names::\n{page}");
+    assert!(
+        found == page,
+        "docs/src/names.md is stale: UPDATE_DOCS=1 cargo test -p toolbay --test it names::\n{page}"
+    );
 }

@@ -1,12 +1,13 @@
-//! Plugins whose objects are garbage-collected and that throw exceptions, as Kotlin, Dart, Java and OCaml compile to.
+//! Plugins whose objects are garbage-collected and that throw exceptions, as Kotlin, Dart, Java and
+//! OCaml compile to.
 
 use serde_json::json;
 
 use crate::support::wit::build_component;
 use crate::support::{Folder, StdioServer, ToolbayCommand, made_async, result_text};
 
-/// A WASI 0.1 command, in the form in which Kotlin makes it: it throws an object with its result, catches it, and writes it to
-/// standard output.
+/// A WASI 0.1 command, in the form in which Kotlin makes it: it throws an object with its result,
+/// catches it, and writes it to standard output.
 const COMMAND: &str = r#"(module
     (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
     (memory (export "memory") 1)
@@ -27,11 +28,10 @@ const COMMAND: &str = r#"(module
       (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 12)))))"#;
 
 /// The types of [`SUMS`].
-const WIT: &str =
-    "package local:sums; world sums { export sum: func(to: u32) -> u32; export reach: func(to: u32) -> u32; }";
+const WIT: &str = "package local:sums; world sums { export sum: func(to: u32) -> u32; export reach: func(to: u32) -> u32; }";
 
-/// `sum` makes a list of numbers and adds them, and throws if there are none. `reach` makes a million objects, and keeps as
-/// many as it is told.
+/// `sum` makes a list of numbers and adds them, and throws if there are none. `reach` makes a
+/// million objects, and keeps as many as it is told.
 const SUMS: &str = r#"(type $node (struct (field (ref null $node)) (field i32)))
     (tag $none)
     (func $list (param $to i32) (result (ref null $node)) (local $list (ref null $node))
@@ -58,13 +58,22 @@ const SUMS: &str = r#"(type $node (struct (field (ref null $node)) (field i32)))
 fn adds_and_throws(folder: &Folder) {
     let mut server = StdioServer::start(folder);
     server.wait_until_listed(&["reach", "sum"]);
-    assert_eq!(server.call("sum", json!({"to": 100_000}))["structuredContent"], json!({"result": 705_082_704}));
+    assert_eq!(
+        server.call("sum", json!({"to": 100_000}))["structuredContent"],
+        json!({"result": 705_082_704})
+    );
     // It collects several times, and what it keeps stays what it was.
-    assert_eq!(server.call("reach", json!({"to": 100_000}))["structuredContent"], json!({"result": 99_999}));
+    assert_eq!(
+        server.call("reach", json!({"to": 100_000}))["structuredContent"],
+        json!({"result": 99_999})
+    );
     let (kind, said) = server.failure("sum", json!({"to": 0}));
     assert_eq!(
         (kind.as_str(), said.as_str()),
-        ("trap", "The tool crashed: it threw an exception that it does not catch.")
+        (
+            "trap",
+            "The tool crashed: it threw an exception that it does not catch."
+        )
     );
 }
 
@@ -78,7 +87,10 @@ fn a_component_can_have_objects_and_throw() {
 
 #[test]
 fn a_core_module_with_its_types_beside_it_can_have_objects_and_throw() {
-    let folder = Folder::with("sums.wasm", wat::parse_str(format!("(module {SUMS})")).unwrap());
+    let folder = Folder::with(
+        "sums.wasm",
+        wat::parse_str(format!("(module {SUMS})")).unwrap(),
+    );
     folder.put("sums.wit", WIT);
     adds_and_throws(&folder);
 }
@@ -96,8 +108,20 @@ fn a_command_can_have_objects_and_throw() {
 #[test]
 fn a_check_says_what_a_plugin_uses() {
     let folder = Folder::with("sums.wasm", build_component(WIT, SUMS));
-    folder.put("plain.wasm", build_component("package a:b; world w { export f: func(); }", "(func (export \"f\"))"));
-    let check = |args: &[&str]| ToolbayCommand::new(&folder).args(["check"]).args(args).run().stdout;
+    folder.put(
+        "plain.wasm",
+        build_component(
+            "package a:b; world w { export f: func(); }",
+            "(func (export \"f\"))",
+        ),
+    );
+    let check = |args: &[&str]| {
+        ToolbayCommand::new(&folder)
+            .args(["check"])
+            .args(args)
+            .run()
+            .stdout
+    };
     assert!(check(&["plugins/sums.wasm"]).contains("\n    uses WebAssembly GC and exceptions\n"));
     assert!(!check(&["plugins/plain.wasm"]).contains("    uses WebAssembly"));
     assert!(
@@ -108,15 +132,31 @@ fn a_check_says_what_a_plugin_uses() {
 
 #[test]
 fn objects_cannot_become_part_of_an_optimised_file() {
-    let wit = WIT.replace("export reach", "export wizer-initialize: func(); export reach");
-    let folder =
-        Folder::with("sums.wasm", build_component(&wit, &format!("{SUMS} (func (export \"wizer-initialize\"))")));
-    let outcome = ToolbayCommand::new(&folder).args(["optimize", "plugins/sums.wasm"]).run();
+    let wit = WIT.replace(
+        "export reach",
+        "export wizer-initialize: func(); export reach",
+    );
+    let folder = Folder::with(
+        "sums.wasm",
+        build_component(
+            &wit,
+            &format!("{SUMS} (func (export \"wizer-initialize\"))"),
+        ),
+    );
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["optimize", "plugins/sums.wasm"])
+        .run();
     assert_eq!(outcome.code, 1, "{outcome}");
-    assert!(outcome.stderr.contains("it makes objects that are garbage-collected (WebAssembly GC)"), "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("it makes objects that are garbage-collected (WebAssembly GC)"),
+        "{outcome}"
+    );
 }
 
-/// As many calls as the server makes at once, all with a heap of their own, beside a plugin without one.
+/// As many calls as the server makes at once, all with a heap of their own, beside a plugin without
+/// one.
 #[test]
 fn every_call_has_a_heap_in_the_pool() {
     let folder = Folder::with("sums.wasm", build_component(WIT, SUMS));
@@ -128,11 +168,20 @@ fn every_call_has_a_heap_in_the_pool() {
         ),
     );
     folder.put("sums.toml", "[limits]\nconcurrency = 12");
-    let mut server = StdioServer::start_with_config(&folder, "[server]\ncalls = 12\ncalls_per_caller = 12");
+    let mut server =
+        StdioServer::start_with_config(&folder, "[server]\ncalls = 12\ncalls_per_caller = 12");
     server.wait_until_listed(&["f", "reach", "sum"]);
-    let begun: Vec<u64> = (0..12).map(|_| server.start_call("reach", json!({"to": 500_000}))).collect();
-    assert_eq!(server.call("f", json!({}))["structuredContent"], json!({"result": 7}));
+    let begun: Vec<u64> = (0..12)
+        .map(|_| server.start_call("reach", json!({"to": 500_000})))
+        .collect();
+    assert_eq!(
+        server.call("f", json!({}))["structuredContent"],
+        json!({"result": 7})
+    );
     for call in begun {
-        assert_eq!(server.finish_call(call)["structuredContent"], json!({"result": 499_999}));
+        assert_eq!(
+            server.finish_call(call)["structuredContent"],
+            json!({"result": 499_999})
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! `toolbay optimize`: a file that begins where its initialisation ended, and everything of which none can be made.
+//! `toolbay optimize`: a file that begins where its initialisation ended, and everything of which
+//! none can be made.
 
 use std::fs;
 
@@ -6,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::support::wit::build_component;
 use crate::support::{
-    CommandOutput, Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, made_async, result_text, sample,
+    CommandOutput, Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, made_async,
+    result_text, sample,
 };
 
 /// Fills a table of 200,000 numbers, unless it is full: the squares, from one page on.
@@ -20,7 +22,8 @@ const FILL: &str = "(func $fill (local $n i32)
                     (br_if $next (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 200000))))
                 (i32.store (i32.const 65536) (i32.const 1)))))";
 
-/// A plain function `square` that looks numbers up in the table. The initialisation runs `initialize`.
+/// A plain function `square` that looks numbers up in the table. The initialisation runs
+/// `initialize`.
 fn table(initialize: &str) -> Vec<u8> {
     build_component(
         "package a:table; world table { export wizer-initialize: func(); export square: func(n: u32) -> u32; }",
@@ -35,7 +38,10 @@ fn table(initialize: &str) -> Vec<u8> {
 }
 
 fn optimize(folder: &Folder, args: &[&str]) -> CommandOutput {
-    ToolbayCommand::new(folder).args(["optimize"]).args(args).run()
+    ToolbayCommand::new(folder)
+        .args(["optimize"])
+        .args(args)
+        .run()
 }
 
 /// The fuel of a call and what it returned.
@@ -43,18 +49,36 @@ fn call(folder: &Folder, tool: &str, arguments: Value) -> (u64, String) {
     let mut server = StdioServer::start(folder);
     let result = server.result("tools/call", json!({"name": tool, "arguments": arguments}));
     let fuel = result["_meta"]["dev.toolbay/usage"]["fuel"].as_u64();
-    (fuel.unwrap_or_else(|| panic!("{result}")), result_text(&result))
+    (
+        fuel.unwrap_or_else(|| panic!("{result}")),
+        result_text(&result),
+    )
 }
 
-/// Optimises what is at `plugins/a.wasm`, and expects an error. Returns it, without the progress of a slow machine.
+/// Optimises what is at `plugins/a.wasm`, and expects an error. Returns it, without the progress of
+/// a slow machine.
 fn refused(component: impl AsRef<[u8]>, args: &[&str]) -> String {
     let folder = Folder::with("a.wasm", component);
     let outcome = optimize(&folder, &[&["plugins/a.wasm"], args].concat());
-    assert_eq!((outcome.code, outcome.stdout.as_str()), (1, ""), "{outcome}");
-    assert!(!folder.sibling_path("a.optimized.wasm").exists(), "{outcome}");
-    let is_progress =
-        |line: &&str| ["toolbay: compiling ", "toolbay: initialising "].iter().any(|it| line.starts_with(it));
-    outcome.stderr.split_inclusive('\n').filter(|line| !is_progress(line)).collect()
+    assert_eq!(
+        (outcome.code, outcome.stdout.as_str()),
+        (1, ""),
+        "{outcome}"
+    );
+    assert!(
+        !folder.sibling_path("a.optimized.wasm").exists(),
+        "{outcome}"
+    );
+    let is_progress = |line: &&str| {
+        ["toolbay: compiling ", "toolbay: initialising "]
+            .iter()
+            .any(|it| line.starts_with(it))
+    };
+    outcome
+        .stderr
+        .split_inclusive('\n')
+        .filter(|line| !is_progress(line))
+        .collect()
 }
 
 #[test]
@@ -76,7 +100,10 @@ fn a_table_that_is_filled_once_is_there_in_each_call() {
     // The same file again becomes the same file.
     folder.put("a.wasm", table("(call $fill)"));
     assert_eq!(optimize(&folder, &["plugins/a.wasm"]).code, 0);
-    assert_eq!(fs::read(folder.sibling_path("a.optimized.wasm")).unwrap(), optimised);
+    assert_eq!(
+        fs::read(folder.sibling_path("a.optimized.wasm")).unwrap(),
+        optimised
+    );
 }
 
 #[test]
@@ -92,7 +119,14 @@ fn a_call_changes_nothing_of_what_the_next_one_finds() {
         ),
     );
     let folder = Folder::with("a.wasm", counter);
-    assert_eq!(optimize(&folder, &["plugins/a.wasm", "-o", "plugins/a.wasm", "--force"]).code, 0);
+    assert_eq!(
+        optimize(
+            &folder,
+            &["plugins/a.wasm", "-o", "plugins/a.wasm", "--force"]
+        )
+        .code,
+        0
+    );
     let mut server = StdioServer::start(&folder);
     for _ in 0..3 {
         assert_eq!(server.text("next", json!({})), "{\"result\":2}");
@@ -101,16 +135,49 @@ fn a_call_changes_nothing_of_what_the_next_one_finds() {
 
 #[test]
 fn a_plugin_of_the_contract_keeps_what_it_offers_and_says() {
-    let tools =
-        vec![TinyTool { description: Some("Says something.".into()), ..TinyTool::new("say") }, TinyTool::new("other")];
-    let folder = Folder::with("a.wasm", TinyComponent::with_tools(tools).with_text("something").build());
-    let list = ToolbayCommand::new(&folder).args(["check", "plugins/a.wasm", "--json"]).run();
-    let outcome = optimize(&folder, &["plugins/a.wasm", "--call", "say", "--call", "other={\"a\": 1}"]);
+    let tools = vec![
+        TinyTool {
+            description: Some("Says something.".into()),
+            ..TinyTool::new("say")
+        },
+        TinyTool::new("other"),
+    ];
+    let folder = Folder::with(
+        "a.wasm",
+        TinyComponent::with_tools(tools)
+            .with_text("something")
+            .build(),
+    );
+    let list = ToolbayCommand::new(&folder)
+        .args(["check", "plugins/a.wasm", "--json"])
+        .run();
+    let outcome = optimize(
+        &folder,
+        &[
+            "plugins/a.wasm",
+            "--call",
+            "say",
+            "--call",
+            "other={\"a\": 1}",
+        ],
+    );
     assert_eq!(outcome.code, 0, "{outcome}");
-    assert!(outcome.stdout.contains("(list-tools, call say, call other)"), "{outcome}");
-    fs::rename(folder.sibling_path("a.optimized.wasm"), folder.plugin_path("a.wasm")).unwrap();
-    let optimised = ToolbayCommand::new(&folder).args(["check", "plugins/a.wasm", "--json"]).run();
-    let [list, optimised] = [list, optimised].map(|said| serde_json::from_str::<Value>(&said.raw_stdout).unwrap());
+    assert!(
+        outcome
+            .stdout
+            .contains("(list-tools, call say, call other)"),
+        "{outcome}"
+    );
+    fs::rename(
+        folder.sibling_path("a.optimized.wasm"),
+        folder.plugin_path("a.wasm"),
+    )
+    .unwrap();
+    let optimised = ToolbayCommand::new(&folder)
+        .args(["check", "plugins/a.wasm", "--json"])
+        .run();
+    let [list, optimised] =
+        [list, optimised].map(|said| serde_json::from_str::<Value>(&said.raw_stdout).unwrap());
     for member in ["tools", "imports", "exports", "form", "kind", "wit"] {
         assert_eq!(list[member], optimised[member]);
     }
@@ -119,7 +186,8 @@ fn a_plugin_of_the_contract_keeps_what_it_offers_and_says() {
 
 #[test]
 fn an_initialisation_ends_within_the_limits_of_a_call() {
-    let limits = |folder: &Folder, limits: &str| folder.write_config(&format!("[limits]\n{limits}"));
+    let limits =
+        |folder: &Folder, limits: &str| folder.write_config(&format!("[limits]\n{limits}"));
     for (initialize, limit, why) in [
         ("(loop $ever (br $ever))", "fuel = 1000000", "fuel"),
         (
@@ -141,7 +209,10 @@ fn an_initialisation_ends_within_the_limits_of_a_call() {
         limits(&folder, limit);
         let outcome = optimize(&folder, &["plugins/a.wasm"]);
         assert_eq!(outcome.code, 1, "{outcome}");
-        assert!(outcome.stderr.contains("its initialisation failed: "), "{outcome}");
+        assert!(
+            outcome.stderr.contains("its initialisation failed: "),
+            "{outcome}"
+        );
         assert!(outcome.stderr.contains(why), "{why}: {outcome}");
         assert!(!folder.sibling_path("a.optimized.wasm").exists());
     }
@@ -156,17 +227,28 @@ fn what_differs_from_one_call_to_the_next_is_refused() {
         )
     };
     let random = TinyComponent::new(&["a"])
-        .with_imports(&imports("wasi:random/random@0.2.0", "(result u64)", "get-random-u64"))
+        .with_imports(&imports(
+            "wasi:random/random@0.2.0",
+            "(result u64)",
+            "get-random-u64",
+        ))
         .with_core_items("(import \"host\" \"import\" (func $import (result i64)))")
         .before_list("(drop (call $import))")
         .build();
     let why = refused(&random, &[]);
     insta::assert_snapshot!(why, @"toolbay: plugins/a.wasm: its initialisation draws random numbers (wasi:random/random@0.2.0#get-random-u64), and the answer would become part of the file: do that when a tool is first called, or allow it with --allow random");
     let folder = Folder::with("a.wasm", &random);
-    assert_eq!(optimize(&folder, &["plugins/a.wasm", "--allow", "random"]).code, 0);
+    assert_eq!(
+        optimize(&folder, &["plugins/a.wasm", "--allow", "random"]).code,
+        0
+    );
     // Before a tool is called, it may be drawn.
     let later = TinyComponent::new(&["a"])
-        .with_imports(&imports("wasi:random/random@0.2.0", "(result u64)", "get-random-u64"))
+        .with_imports(&imports(
+            "wasi:random/random@0.2.0",
+            "(result u64)",
+            "get-random-u64",
+        ))
         .with_core_items("(import \"host\" \"import\" (func $import (result i64)))")
         .before_call("(drop (call $import))")
         .build();
@@ -182,12 +264,31 @@ fn files_that_cannot_be_optimised_say_why() {
         ("half a file", table("").split_at(40).0.to_vec(), &[]),
         ("async", made_async(TinyComponent::new(&["a"]).build()), &[]),
         ("unknown tool", table(""), &["--call", "b"]),
-        ("no arguments", TinyComponent::new(&["a"]).build(), &["--call", "a=[]"]),
-        ("wrong arguments", table(""), &["--call", "square={\"n\":-1}"]),
-        ("failure", sample("calculator"), &["--call", "evaluate={\"expression\":\"1/0\"}", "--allow", "random"]),
+        (
+            "no arguments",
+            TinyComponent::new(&["a"]).build(),
+            &["--call", "a=[]"],
+        ),
+        (
+            "wrong arguments",
+            table(""),
+            &["--call", "square={\"n\":-1}"],
+        ),
+        (
+            "failure",
+            sample("calculator"),
+            &[
+                "--call",
+                "evaluate={\"expression\":\"1/0\"}",
+                "--allow",
+                "random",
+            ],
+        ),
     ];
-    let said: Vec<String> =
-        cases.into_iter().map(|(what, component, args)| format!("{what}: {}", refused(component, args))).collect();
+    let said: Vec<String> = cases
+        .into_iter()
+        .map(|(what, component, args)| format!("{what}: {}", refused(component, args)))
+        .collect();
     let said = said.concat();
     insta::assert_snapshot!(said, @r#"
     not wasm: toolbay: plugins/a.wasm is not a valid plugin: not a WebAssembly file: it starts with "hello, w", not with "\0asm"
@@ -203,7 +304,10 @@ fn files_that_cannot_be_optimised_say_why() {
 #[test]
 fn what_is_optimised_already_is_said() {
     let folder = Folder::with("a.wasm", table("(call $fill)"));
-    assert_eq!(optimize(&folder, &["plugins/a.wasm", "-o", "b.wasm"]).code, 0);
+    assert_eq!(
+        optimize(&folder, &["plugins/a.wasm", "-o", "b.wasm"]).code,
+        0
+    );
     let again = optimize(&folder, &["b.wasm", "-o", "c.wasm"]);
     insta::assert_snapshot!(again.stderr, @"toolbay: b.wasm: it is optimised already; optimise the file that it was made of");
     assert_eq!(again.code, 1);
@@ -215,8 +319,7 @@ fn a_core_module_becomes_an_optimised_component() {
         (func (export \"wizer-initialize\") (i32.store (i32.const 64) (i32.const 41)))
         (func (export \"answer\") (result i32) (i32.add (i32.load (i32.const 64)) (i32.const 1))))";
     let folder = Folder::with("a.wasm", wat::parse_str(module).unwrap());
-    let wit =
-        "package a:b; world w { export wizer-initialize: func(); /// The answer.\nexport answer: func() -> u32; }";
+    let wit = "package a:b; world w { export wizer-initialize: func(); /// The answer.\nexport answer: func() -> u32; }";
     fs::write(folder.plugin_path("a.wit"), wit).unwrap();
     assert_eq!(call(&folder, "answer", json!({})).1, "{\"result\":1}");
     let outcome = optimize(&folder, &["plugins/a.wasm", "-o", "b.wasm"]);
@@ -234,11 +337,20 @@ fn no_file_is_replaced_unless_that_is_asked_for() {
         fs::write(folder.sibling_path("there.wasm"), "mine").unwrap();
         let outcome = optimize(&folder, &["plugins/a.wasm", "-o", output]);
         assert_eq!(outcome.code, 1, "{outcome}");
-        assert_eq!(outcome.stderr, format!("toolbay: {output} exists; to replace it, add --force\n"));
+        assert_eq!(
+            outcome.stderr,
+            format!("toolbay: {output} exists; to replace it, add --force\n")
+        );
     }
     assert_eq!(fs::read(folder.plugin_path("a.wasm")).unwrap(), file);
-    assert_eq!(fs::read(folder.sibling_path("there.wasm")).unwrap(), b"mine");
-    let outcome = optimize(&folder, &["plugins/a.wasm", "-o", "plugins/a.wasm", "--force"]);
+    assert_eq!(
+        fs::read(folder.sibling_path("there.wasm")).unwrap(),
+        b"mine"
+    );
+    let outcome = optimize(
+        &folder,
+        &["plugins/a.wasm", "-o", "plugins/a.wasm", "--force"],
+    );
     assert_eq!(outcome.code, 0, "{outcome}");
     assert_ne!(fs::read(folder.plugin_path("a.wasm")).unwrap(), file);
     // Nothing else is left in the folder.

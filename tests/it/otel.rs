@@ -1,4 +1,5 @@
-//! `[otel]`: what is sent to a collector is right, has no secrets, and holds up nothing when the collector does.
+//! `[otel]`: what is sent to a collector is right, has no secrets, and holds up nothing when the
+//! collector does.
 
 #![expect(
     deprecated,
@@ -15,7 +16,9 @@ use serde_json::{Value, json};
 use toolbay_testkit::{OtlpCollector, ReceivedTelemetry, attribute_map};
 
 use crate::requests::Site;
-use crate::support::{Folder, HttpServer, StdioServer, error_kind_and_text, hostile, result_text, web};
+use crate::support::{
+    Folder, HttpServer, StdioServer, error_kind_and_text, hostile, result_text, web,
+};
 
 /// No call of a test is one too many, and nothing is waited for.
 const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
@@ -25,12 +28,19 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
 /// The configuration that sends to a collector.
 fn otel(collector: &OtlpCollector, more: &str) -> String {
-    format!("[otel]\nendpoint = {:?}\nmetrics_interval = \"100ms\"\n{more}\n{RATES}", collector.url())
+    format!(
+        "[otel]\nendpoint = {:?}\nmetrics_interval = \"100ms\"\n{more}\n{RATES}",
+        collector.url()
+    )
 }
 
 fn call(server: &HttpServer, tool: &str, arguments: Value, meta: Value) -> Value {
     server
-        .post_stateless("tools/call", json!({"name": tool, "arguments": arguments, "_meta": meta}), &[])
+        .post_stateless(
+            "tools/call",
+            json!({"name": tool, "arguments": arguments, "_meta": meta}),
+            &[],
+        )
         .response_message()
 }
 
@@ -40,7 +50,12 @@ fn hex(id: &[u8]) -> String {
 
 /// The attributes of the spans with this name.
 fn named(received: &ReceivedTelemetry, name: &str) -> Vec<BTreeMap<String, String>> {
-    received.spans.iter().filter(|span| span.name == name).map(|span| attribute_map(&span.attributes)).collect()
+    received
+        .spans
+        .iter()
+        .filter(|span| span.name == name)
+        .map(|span| attribute_map(&span.attributes))
+        .collect()
 }
 
 /// Every name that the conventions have and that is used here.
@@ -70,30 +85,66 @@ fn conventions() -> BTreeSet<&'static str> {
 /// Every attribute is one of the conventions, or says whose it is.
 fn check_names(received: &ReceivedTelemetry) {
     let conventions = conventions();
-    let all = received.spans.iter().map(|span| &span.attributes).chain(received.logs.iter().map(|log| &log.attributes));
+    let all = received
+        .spans
+        .iter()
+        .map(|span| &span.attributes)
+        .chain(received.logs.iter().map(|log| &log.attributes));
     for pair in all.flatten() {
         let name = pair.key.as_str();
-        assert!(conventions.contains(name) || name.starts_with("dev.toolbay."), "{name}");
+        assert!(
+            conventions.contains(name) || name.starts_with("dev.toolbay."),
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn a_call_is_a_span_with_the_names_of_the_conventions() {
-    let (folder, collector) = (Folder::with("hostile.wasm", hostile()), OtlpCollector::start());
+    let (folder, collector) = (
+        Folder::with("hostile.wasm", hostile()),
+        OtlpCollector::start(),
+    );
     let server = HttpServer::start_with_config(&folder, &otel(&collector, "")).wait_until_ready();
-    let said = call(&server, "echo", json!({"text": "an argument"}), json!({"traceparent": PARENT}));
+    let said = call(
+        &server,
+        "echo",
+        json!({"text": "an argument"}),
+        json!({"traceparent": PARENT}),
+    );
     assert_eq!(result_text(&said["result"]), "an argument");
-    assert_eq!(error_kind_and_text(&call(&server, "panic", json!({}), json!({}))["result"]).0, "trap");
+    assert_eq!(
+        error_kind_and_text(&call(&server, "panic", json!({}), json!({}))["result"]).0,
+        "trap"
+    );
     assert!(call(&server, "nobody_knows_it", json!({}), json!({}))["error"].is_object());
     let unsampled = PARENT.replace("-01", "-00");
-    call(&server, "echo", json!({"text": "b"}), json!({"traceparent": unsampled}));
+    call(
+        &server,
+        "echo",
+        json!({"text": "b"}),
+        json!({"traceparent": unsampled}),
+    );
     call(&server, "fail", json!({}), json!({}));
-    let received = collector.wait_until("all spans", |received| named(received, "tools/call fail").len() == 1);
+    let received = collector.wait_until("all spans", |received| {
+        named(received, "tools/call fail").len() == 1
+    });
     check_names(&received);
-    assert_eq!(received.spans.len(), 4, "the caller of one does not record it");
+    assert_eq!(
+        received.spans.len(),
+        4,
+        "the caller of one does not record it"
+    );
 
-    let span = received.spans.iter().find(|span| span.name == "tools/call echo").unwrap();
-    assert_eq!((hex(&span.trace_id), hex(&span.parent_span_id)), (TRACE.to_owned(), "00f067aa0ba902b7".to_owned()));
+    let span = received
+        .spans
+        .iter()
+        .find(|span| span.name == "tools/call echo")
+        .unwrap();
+    assert_eq!(
+        (hex(&span.trace_id), hex(&span.parent_span_id)),
+        (TRACE.to_owned(), "00f067aa0ba902b7".to_owned())
+    );
     assert_eq!((span.kind, span.flags, &span.status), (2, 0x301, &None));
     let known = attribute_map(&span.attributes);
     for (name, value) in [
@@ -106,82 +157,187 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
         ("dev.toolbay.plugin", "hostile"),
         ("dev.toolbay.outcome", "ok"),
     ] {
-        assert_eq!(known.get(name).map(String::as_str), Some(value), "{name}: {known:?}");
+        assert_eq!(
+            known.get(name).map(String::as_str),
+            Some(value),
+            "{name}: {known:?}"
+        );
     }
-    assert!(!known[names::JSONRPC_REQUEST_ID].is_empty() && !known.contains_key(names::ENDUSER_ID), "{known:?}");
-    assert!(known["dev.toolbay.fuel"].parse::<u64>().unwrap() > 0 && known.contains_key("dev.toolbay.memory.peak"));
-    let events: Vec<&str> = span.events.iter().map(|event| event.name.as_str()).collect();
+    assert!(
+        !known[names::JSONRPC_REQUEST_ID].is_empty() && !known.contains_key(names::ENDUSER_ID),
+        "{known:?}"
+    );
+    assert!(
+        known["dev.toolbay.fuel"].parse::<u64>().unwrap() > 0
+            && known.contains_key("dev.toolbay.memory.peak")
+    );
+    let events: Vec<&str> = span
+        .events
+        .iter()
+        .map(|event| event.name.as_str())
+        .collect();
     let stages = ["queue", "prepare", "guest", "check"];
-    assert_eq!(events, stages.map(|stage| format!("dev.toolbay.stage.{stage}")));
-    let walls = stages.map(|stage| known[&format!("dev.toolbay.stage.{stage}.duration")].parse::<f64>().unwrap());
+    assert_eq!(
+        events,
+        stages.map(|stage| format!("dev.toolbay.stage.{stage}"))
+    );
+    let walls = stages.map(|stage| {
+        known[&format!("dev.toolbay.stage.{stage}.duration")]
+            .parse::<f64>()
+            .unwrap()
+    });
     #[expect(clippy::cast_precision_loss, reason = "seconds of a test")]
     let whole = (span.end_time_unix_nano - span.start_time_unix_nano) as f64 / 1e9;
-    assert!(walls.iter().all(|wall| *wall >= 0.0) && walls.iter().sum::<f64>() <= whole, "{walls:?} of {whole}");
+    assert!(
+        walls.iter().all(|wall| *wall >= 0.0) && walls.iter().sum::<f64>() <= whole,
+        "{walls:?} of {whole}"
+    );
 
     let failed = &named(&received, "tools/call panic")[0];
-    assert_eq!((failed[names::ERROR_TYPE].as_str(), failed["dev.toolbay.outcome"].as_str()), ("tool_error", "trap"));
-    let root = received.spans.iter().find(|span| span.name == "tools/call panic").unwrap();
-    assert!(root.parent_span_id.is_empty() && root.status.as_ref().is_some_and(|status| status.code == 2));
+    assert_eq!(
+        (
+            failed[names::ERROR_TYPE].as_str(),
+            failed["dev.toolbay.outcome"].as_str()
+        ),
+        ("tool_error", "trap")
+    );
+    let root = received
+        .spans
+        .iter()
+        .find(|span| span.name == "tools/call panic")
+        .unwrap();
+    assert!(
+        root.parent_span_id.is_empty()
+            && root.status.as_ref().is_some_and(|status| status.code == 2)
+    );
     // The name that a client makes up is nowhere.
     let unknown = &named(&received, "tools/call")[0];
     assert_eq!(
-        (unknown[names::ERROR_TYPE].as_str(), unknown[names::RPC_RESPONSE_STATUS_CODE].as_str()),
+        (
+            unknown[names::ERROR_TYPE].as_str(),
+            unknown[names::RPC_RESPONSE_STATUS_CODE].as_str()
+        ),
         ("-32602", "-32602")
     );
     let all = format!("{received:?}");
-    assert!(!all.contains("nobody_knows_it") && !all.contains("an argument"), "{all}");
+    assert!(
+        !all.contains("nobody_knows_it") && !all.contains("an argument"),
+        "{all}"
+    );
     assert_eq!(received.resource["service.name"], "toolbay");
     assert_eq!(received.resource["service.instance.id"].len(), 36);
 }
 
 #[test]
 fn over_standard_input_a_session_has_a_name_of_its_own() {
-    let (folder, collector) = (Folder::with("hostile.wasm", hostile()), OtlpCollector::start());
-    let mut server =
-        StdioServer::start_with_revision_and_config("2025-11-25", &folder, &otel(&collector, "include_caller = true"));
+    let (folder, collector) = (
+        Folder::with("hostile.wasm", hostile()),
+        OtlpCollector::start(),
+    );
+    let mut server = StdioServer::start_with_revision_and_config(
+        "2025-11-25",
+        &folder,
+        &otel(&collector, "include_caller = true"),
+    );
     server.wait_for_tool("echo");
     server.call("echo", json!({"text": "a"}));
     server.call("echo", json!({"text": "b"}));
     // What is left is sent at the end, and so is the last report.
     server.close_input();
-    let received = collector.wait_until("both", |received| received.spans.len() == 2 && received.metric_reports > 0);
+    let received = collector.wait_until("both", |received| {
+        received.spans.len() == 2 && received.metric_reports > 0
+    });
     check_names(&received);
-    let [one, two] = &named(&received, "tools/call echo")[..] else { panic!("{received:?}") };
-    assert_eq!((one[names::NETWORK_TRANSPORT].as_str(), one[names::ENDUSER_ID].as_str()), ("pipe", "stdio"));
+    let [one, two] = &named(&received, "tools/call echo")[..] else {
+        panic!("{received:?}")
+    };
+    assert_eq!(
+        (
+            one[names::NETWORK_TRANSPORT].as_str(),
+            one[names::ENDUSER_ID].as_str()
+        ),
+        ("pipe", "stdio")
+    );
     assert_eq!(one[names::MCP_SESSION_ID], two[names::MCP_SESSION_ID]);
-    assert_ne!(one[names::JSONRPC_REQUEST_ID], two[names::JSONRPC_REQUEST_ID]);
+    assert_ne!(
+        one[names::JSONRPC_REQUEST_ID],
+        two[names::JSONRPC_REQUEST_ID]
+    );
     assert_ne!(received.spans[0].trace_id, received.spans[1].trace_id);
-    let names: Vec<&str> = received.metrics.iter().map(|metric| metric.name.as_str()).collect();
-    assert!(names.contains(&"toolbay.calls") && !names.contains(&"toolbay.http.connections"), "{names:?}");
+    let names: Vec<&str> = received
+        .metrics
+        .iter()
+        .map(|metric| metric.name.as_str())
+        .collect();
+    assert!(
+        names.contains(&"toolbay.calls") && !names.contains(&"toolbay.http.connections"),
+        "{names:?}"
+    );
 }
 
 #[test]
 fn a_request_of_a_plugin_is_a_span_that_the_request_carries() {
-    let (site, collector, folder) = (Site::start(), OtlpCollector::start(), Folder::with("web.wasm", web()));
+    let (site, collector, folder) = (
+        Site::start(),
+        OtlpCollector::start(),
+        Folder::with("web.wasm", web()),
+    );
     folder.put("web.toml", site.grant());
     let server = HttpServer::start_with_config(&folder, &otel(&collector, "")).wait_until_ready();
-    for (method, path) in [("GET", "/hello"), ("GET", "/nowhere?q=an-argument"), ("BREW", "/hello")] {
+    for (method, path) in [
+        ("GET", "/hello"),
+        ("GET", "/nowhere?q=an-argument"),
+        ("BREW", "/hello"),
+    ] {
         let arguments = json!({"method": method, "url": site.url(path), "headers": {}, "body": ""});
         call(&server, "send", arguments, json!({"traceparent": PARENT}));
     }
     let received = collector.wait_until("all", |received| received.spans.len() == 6);
     check_names(&received);
-    let calls: Vec<String> = named_spans(&received, "tools/call send").map(|span| hex(&span.span_id)).collect();
+    let calls: Vec<String> = named_spans(&received, "tools/call send")
+        .map(|span| hex(&span.span_id))
+        .collect();
     for request in received.spans.iter().filter(|span| span.kind == 3) {
-        assert!(calls.contains(&hex(&request.parent_span_id)), "it is a part of a call");
+        assert!(
+            calls.contains(&hex(&request.parent_span_id)),
+            "it is a part of a call"
+        );
         assert_eq!(hex(&request.trace_id), TRACE);
     }
-    let carried: BTreeSet<String> = site.requests.try_iter().filter_map(|request| carried(&request)).collect();
-    let sent = received.spans.iter().filter(|span| span.kind == 3).map(|span| hex(&span.span_id));
+    let carried: BTreeSet<String> = site
+        .requests
+        .try_iter()
+        .filter_map(|request| carried(&request))
+        .collect();
+    let sent = received
+        .spans
+        .iter()
+        .filter(|span| span.kind == 3)
+        .map(|span| hex(&span.span_id));
     assert_eq!(carried, sent.collect());
     let found = named(&received, "GET");
     assert_eq!(found.len(), 2);
-    let ok = found.iter().find(|known| known[names::HTTP_RESPONSE_STATUS_CODE] == "200").unwrap();
-    assert_eq!((ok[names::SERVER_ADDRESS].as_str(), ok[names::URL_SCHEME].as_str()), ("127.0.0.1", "http"));
+    let ok = found
+        .iter()
+        .find(|known| known[names::HTTP_RESPONSE_STATUS_CODE] == "200")
+        .unwrap();
+    assert_eq!(
+        (
+            ok[names::SERVER_ADDRESS].as_str(),
+            ok[names::URL_SCHEME].as_str()
+        ),
+        ("127.0.0.1", "http")
+    );
     assert_eq!(ok[names::SERVER_PORT], site.address.port().to_string());
-    let not_found = found.iter().find(|known| known[names::HTTP_RESPONSE_STATUS_CODE] == "404").unwrap();
+    let not_found = found
+        .iter()
+        .find(|known| known[names::HTTP_RESPONSE_STATUS_CODE] == "404")
+        .unwrap();
     assert_eq!(not_found[names::ERROR_TYPE], "404");
-    assert_eq!(named(&received, "HTTP")[0][names::HTTP_REQUEST_METHOD], "_OTHER");
+    assert_eq!(
+        named(&received, "HTTP")[0][names::HTTP_REQUEST_METHOD],
+        "_OTHER"
+    );
     assert!(!format!("{received:?}").contains("an-argument"));
 }
 
@@ -194,13 +350,18 @@ fn named_spans<'a>(
 
 /// The id of the span in the field `traceparent` of a request.
 fn carried(request: &str) -> Option<String> {
-    let line = request.lines().find(|line| line.to_ascii_lowercase().starts_with("traceparent:"))?;
+    let line = request
+        .lines()
+        .find(|line| line.to_ascii_lowercase().starts_with("traceparent:"))?;
     line.split('-').nth(2).map(str::to_owned)
 }
 
 #[test]
 fn metrics_are_those_that_are_served() {
-    let (folder, collector) = (Folder::with("hostile.wasm", hostile()), OtlpCollector::start());
+    let (folder, collector) = (
+        Folder::with("hostile.wasm", hostile()),
+        OtlpCollector::start(),
+    );
     let server = HttpServer::start_with_config(&folder, &otel(&collector, "")).wait_until_ready();
     for _ in 0..5 {
         call(&server, "echo", json!({"text": "a"}), json!({}));
@@ -208,7 +369,9 @@ fn metrics_are_those_that_are_served() {
     call(&server, "fail", json!({}), json!({}));
     // Whatever calls count is counted now, and does not change any more.
     let before = collector.received().metric_reports;
-    let received = collector.wait_until("a report since then", |received| received.metric_reports > before + 1);
+    let received = collector.wait_until("a report since then", |received| {
+        received.metric_reports > before + 1
+    });
     let page = server.get("/metrics", &[]).text();
     let mut compared = 0;
     for (name, labels, value) in received.metric_samples() {
@@ -216,36 +379,77 @@ fn metrics_are_those_that_are_served() {
         if name.starts_with("process_") || name.contains("http_") {
             continue;
         }
-        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
-        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| format!("{name}={value:?}"))
+            .collect();
+        let labels = if labels.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}", labels.join(","))
+        };
         let line = format!("{name}{labels} {value}");
         assert!(page.lines().any(|served| served == line), "{line}\n{page}");
         compared += 1;
     }
     assert!(compared >= 35, "{compared}");
-    assert!(page.contains("toolbay_calls_total{tool=\"echo\",outcome=\"ok\"} 5"), "{page}");
+    assert!(
+        page.contains("toolbay_calls_total{tool=\"echo\",outcome=\"ok\"} 5"),
+        "{page}"
+    );
 }
 
 #[test]
 fn log_lines_have_the_trace_of_their_call_and_nothing_that_is_secret() {
-    let (folder, collector) = (Folder::with("hostile.wasm", hostile()), OtlpCollector::start());
-    let config = format!("log = \"debug\"\n{}", otel(&collector, "logs = true\nheaders = \"x-key=s3cret-key\""));
+    let (folder, collector) = (
+        Folder::with("hostile.wasm", hostile()),
+        OtlpCollector::start(),
+    );
+    let config = format!(
+        "log = \"debug\"\n{}",
+        otel(&collector, "logs = true\nheaders = \"x-key=s3cret-key\"")
+    );
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     call(&server, "panic", json!({}), json!({"traceparent": PARENT}));
     let of_call = |received: &ReceivedTelemetry| {
-        received.logs.iter().any(|log| format!("{:?}", log.body).contains("call crashed"))
+        received
+            .logs
+            .iter()
+            .any(|log| format!("{:?}", log.body).contains("call crashed"))
     };
     let received = collector.wait_until("the line", of_call);
     check_names(&received);
-    let line = received.logs.iter().find(|log| format!("{:?}", log.body).contains("call crashed")).unwrap();
-    assert_eq!((hex(&line.trace_id), line.severity_text.as_str()), (TRACE.to_owned(), "WARN"));
+    let line = received
+        .logs
+        .iter()
+        .find(|log| format!("{:?}", log.body).contains("call crashed"))
+        .unwrap();
+    assert_eq!(
+        (hex(&line.trace_id), line.severity_text.as_str()),
+        (TRACE.to_owned(), "WARN")
+    );
     let known = attribute_map(&line.attributes);
-    assert_eq!((known["dev.toolbay.plugin"].as_str(), known[names::GEN_AI_TOOL_NAME].as_str()), ("hostile", "panic"));
+    assert_eq!(
+        (
+            known["dev.toolbay.plugin"].as_str(),
+            known[names::GEN_AI_TOOL_NAME].as_str()
+        ),
+        ("hostile", "panic")
+    );
     let received = collector.wait_until("the span", |received| !received.spans.is_empty());
     assert_eq!(hex(&line.span_id), hex(&received.spans[0].span_id));
     let (heads, bodies): (Vec<String>, Vec<Vec<u8>>) = received.requests.into_iter().unzip();
-    assert!(heads.iter().all(|head| head.contains("x-key: s3cret-key\r\n")));
-    assert!(!bodies.iter().any(|body| body.windows(6).any(|part| part == b"s3cret")), "it is in no body");
+    assert!(
+        heads
+            .iter()
+            .all(|head| head.contains("x-key: s3cret-key\r\n"))
+    );
+    assert!(
+        !bodies
+            .iter()
+            .any(|body| body.windows(6).any(|part| part == b"s3cret")),
+        "it is in no body"
+    );
     assert!(!server.log.text().contains("s3cret"));
 }
 
@@ -255,11 +459,30 @@ fn without_an_endpoint_nothing_is_sent_and_no_request_has_a_trace_that_nobody_ga
     folder.put("web.toml", site.grant());
     let collector = OtlpCollector::start();
     folder.write_config(&format!("[otel]\nlogs = true\n{RATES}"));
-    let command = crate::support::ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]);
-    let server = HttpServer::run(command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url())).wait_until_ready();
-    call(&server, "send", json!({"method": "GET", "url": site.url("/hello"), "headers": {}, "body": ""}), json!({}));
-    assert!(!site.requests.recv().unwrap().to_ascii_lowercase().contains("traceparent"));
-    assert!(!server.get("/metrics", &[]).text().contains("toolbay_otel_lost_total{"));
+    let command =
+        crate::support::ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]);
+    let server = HttpServer::run(command.env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url()))
+        .wait_until_ready();
+    call(
+        &server,
+        "send",
+        json!({"method": "GET", "url": site.url("/hello"), "headers": {}, "body": ""}),
+        json!({}),
+    );
+    assert!(
+        !site
+            .requests
+            .recv()
+            .unwrap()
+            .to_ascii_lowercase()
+            .contains("traceparent")
+    );
+    assert!(
+        !server
+            .get("/metrics", &[])
+            .text()
+            .contains("toolbay_otel_lost_total{")
+    );
     drop(server);
     assert!(collector.received().requests.is_empty());
 }

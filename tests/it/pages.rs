@@ -43,7 +43,8 @@ const TOML: [(&str, Toml); 20] = [
     ("plugin-sdk/README.md", Toml::Foreign),
 ];
 
-/// The pages whose Rust is compiled as documentation of the `toolbay-plugin` crate (`plugin-sdk/src/test.rs`).
+/// The pages whose Rust is compiled as documentation of the `toolbay-plugin` crate
+/// (`plugin-sdk/src/test.rs`).
 const COMPILED: [&str; 6] = [
     "README.md",
     "plugin-sdk/README.md",
@@ -56,7 +57,11 @@ const COMPILED: [&str; 6] = [
 fn root() -> PathBuf {
     // The nearest parent folder that contains the book.
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.ancestors().find(|folder| folder.join("docs/book.toml").is_file()).unwrap().to_owned()
+    package
+        .ancestors()
+        .find(|folder| folder.join("docs/book.toml").is_file())
+        .unwrap()
+        .to_owned()
 }
 
 /// The pages of the book and the README files, relative to the root.
@@ -64,19 +69,26 @@ fn pages() -> Vec<String> {
     let mut pages = vec!["README.md".to_owned(), "plugin-sdk/README.md".to_owned()];
     for entry in fs::read_dir(root().join("docs/src")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        if Path::new(&name).extension().is_some_and(|extension| extension == "md") {
+        if Path::new(&name)
+            .extension()
+            .is_some_and(|extension| extension == "md")
+        {
             pages.push(format!("docs/src/{name}"));
         }
     }
     pages
 }
 
-/// Passes each block in a language to `check`, and fails with all of its messages. Returns the number of blocks.
+/// Passes each block in a language to `check`, and fails with all of its messages. Returns the
+/// number of blocks.
 fn each(language: &str, mut check: impl FnMut(&str, &CodeBlock) -> Result<(), String>) -> usize {
     let (mut count, mut wrong) = (0, Vec::new());
     for page in pages() {
         let text = fs::read_to_string(root().join(&page)).unwrap();
-        for block in code_blocks(&text).into_iter().filter(|block| block.language() == language) {
+        for block in code_blocks(&text)
+            .into_iter()
+            .filter(|block| block.language() == language)
+        {
             count += 1;
             if let Err(why) = check(&page, &block) {
                 wrong.push(format!("{page}:{}: {why}", block.line));
@@ -92,19 +104,35 @@ fn config(text: &str) -> Result<(), String> {
     let file = folder.path().join("toolbay.toml");
     fs::create_dir(folder.path().join("plugins")).unwrap();
     fs::write(&file, text).unwrap();
-    let flags = Flags { config: Some(file), ..Flags::default() };
-    Config::load(&flags, []).map(drop).map_err(|error| error.to_string())
+    let flags = Flags {
+        config: Some(file),
+        ..Flags::default()
+    };
+    Config::load(&flags, [])
+        .map(drop)
+        .map_err(|error| error.to_string())
 }
 
 #[test]
 fn toml_is_a_configuration_or_a_grant() {
     let count = each("toml", |page, block| {
-        let kind = TOML.iter().find(|(name, _)| *name == page).map(|(_, kind)| kind);
+        let kind = TOML
+            .iter()
+            .find(|(name, _)| *name == page)
+            .map(|(_, kind)| kind);
         match kind {
             Some(Toml::Config) => config(&block.text),
-            Some(Toml::Grant) => Grant::parse("plugin.toml", &block.text, Path::new("plugins")).map(drop),
-            Some(Toml::Foreign) => block.text.parse::<toml::Table>().map(drop).map_err(|error| error.to_string()),
-            None => Err("no rule for TOML on this page: add the page to `TOML` in the test".to_owned()),
+            Some(Toml::Grant) => {
+                Grant::parse("plugin.toml", &block.text, Path::new("plugins")).map(drop)
+            }
+            Some(Toml::Foreign) => block
+                .text
+                .parse::<toml::Table>()
+                .map(drop)
+                .map_err(|error| error.to_string()),
+            None => {
+                Err("no rule for TOML on this page: add the page to `TOML` in the test".to_owned())
+            }
         }
     });
     assert!(count >= TOML.len(), "{count} blocks");
@@ -112,7 +140,11 @@ fn toml_is_a_configuration_or_a_grant() {
 
 #[test]
 fn a_mistake_on_a_page_would_be_found() {
-    assert!(config("[limits]\ntimeuot = \"1s\"\n").unwrap_err().contains("timeuot"));
+    assert!(
+        config("[limits]\ntimeuot = \"1s\"\n")
+            .unwrap_err()
+            .contains("timeuot")
+    );
     assert!(Grant::parse("plugin.toml", "prefxi = \"a\"\n", Path::new("")).is_err());
 }
 
@@ -121,9 +153,15 @@ fn json_is_json() {
     let count = each("json", |_, block| {
         // Several messages are on one line each.
         let whole = serde_json::from_str::<serde_json::Value>(&block.text).map(drop);
-        let lines =
-            || block.text.lines().try_for_each(|line| serde_json::from_str::<serde_json::Value>(line).map(drop));
-        whole.or_else(|error| lines().map_err(|_| error)).map_err(|error| error.to_string())
+        let lines = || {
+            block
+                .text
+                .lines()
+                .try_for_each(|line| serde_json::from_str::<serde_json::Value>(line).map(drop))
+        };
+        whole
+            .or_else(|error| lines().map_err(|_| error))
+            .map_err(|error| error.to_string())
     });
     assert!(count > 0);
 }
@@ -143,7 +181,9 @@ fn rust_is_compiled_or_says_that_it_is_not() {
 
 #[test]
 fn every_block_names_its_language() {
-    each("", |_, _| Err("a block without a language: `text` is one".to_owned()));
+    each("", |_, _| {
+        Err("a block without a language: `text` is one".to_owned())
+    });
 }
 
 /// A value in the table of limits: `10,000`, `128 MiB`, `30 s`.
@@ -161,22 +201,42 @@ fn amount(text: &str) -> LimitValue {
 #[test]
 fn every_limit_is_in_the_book_and_in_the_words_of_the_fuzzer() {
     let page = fs::read_to_string(root().join("docs/src/limits.md")).unwrap();
-    let table = page.lines().skip_while(|line| *line != "| key | default | ceiling | what it limits |").skip(2);
+    let table = page
+        .lines()
+        .skip_while(|line| *line != "| key | default | ceiling | what it limits |")
+        .skip(2);
     let rows: Vec<Vec<&str>> = table
         .take_while(|line| line.starts_with('|'))
         .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
         .collect();
     let keys: Vec<&str> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
     assert_eq!(keys, Limits::KEYS);
-    let told = |column: usize| rows.iter().map(move |row| amount(row[column])).collect::<Vec<_>>();
-    let amounts = |limits: &Limits| limits.amounts().map(|(_, amount)| amount).collect::<Vec<_>>();
+    let told = |column: usize| {
+        rows.iter()
+            .map(move |row| amount(row[column]))
+            .collect::<Vec<_>>()
+    };
+    let amounts = |limits: &Limits| {
+        limits
+            .amounts()
+            .map(|(_, amount)| amount)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(told(1), amounts(&Limits::DEFAULT), "defaults");
     assert_eq!(told(2), amounts(&Limits::CEILING), "ceilings");
     let dictionary = fs::read_to_string(root().join("fuzz/dictionaries/grant.dict")).unwrap();
     for key in Limits::KEYS {
-        assert!(dictionary.contains(&format!("\"{key} = \"")), "{key} is not in the fuzzer's dictionary");
+        assert!(
+            dictionary.contains(&format!("\"{key} = \"")),
+            "{key} is not in the fuzzer's dictionary"
+        );
         let text = format!("[limits]\n{key} = true");
-        assert!(config(&text).unwrap_err().contains(&format!("limits.{key}: expected")), "{key}");
+        assert!(
+            config(&text)
+                .unwrap_err()
+                .contains(&format!("limits.{key}: expected")),
+            "{key}"
+        );
     }
 }
 
@@ -185,8 +245,13 @@ const WITH_TESTS: [&str; 2] = ["SECURITY.md", "docs/src/hostile-clients.md"];
 
 /// Whether a module below `tests/it` has this test: a function, or a row of the hostile corpus.
 pub(crate) fn has_test(path: &str) -> bool {
-    let Some((module, test)) = path.rsplit_once("::") else { return false };
-    let file = root().join("tests/it").join(module.replace("::", "/")).with_extension("rs");
+    let Some((module, test)) = path.rsplit_once("::") else {
+        return false;
+    };
+    let file = root()
+        .join("tests/it")
+        .join(module.replace("::", "/"))
+        .with_extension("rs");
     let source = fs::read_to_string(file).unwrap_or_default();
     source.contains(&format!("fn {test}()")) || source.contains(&format!("    {test}: "))
 }
@@ -195,10 +260,18 @@ pub(crate) fn has_test(path: &str) -> bool {
 fn every_promise_names_a_test_that_exists() {
     for page in WITH_TESTS {
         let text = fs::read_to_string(root().join(page)).unwrap();
-        let paths: Vec<&str> = text.split('`').skip(1).step_by(2).filter(|code| code.contains("::")).collect();
+        let paths: Vec<&str> = text
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|code| code.contains("::"))
+            .collect();
         assert!(paths.len() > 10, "{page} names few tests: {paths:?}");
         for path in paths {
-            assert!(has_test(path), "{page} names the test {path}, which does not exist");
+            assert!(
+                has_test(path),
+                "{page} names the test {path}, which does not exist"
+            );
         }
     }
     assert!(!has_test("limits::nothing_of_this_name"));

@@ -6,11 +6,17 @@ use crate::support::{Folder, StdioServer, TinyComponent};
 
 const PAGES_OF_TWO: &str = "page_size = 2";
 
-fn page(server: &mut StdioServer, cursor: Option<&serde_json::Value>) -> (Vec<String>, Option<serde_json::Value>) {
+fn page(
+    server: &mut StdioServer,
+    cursor: Option<&serde_json::Value>,
+) -> (Vec<String>, Option<serde_json::Value>) {
     let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
     let result = server.result("tools/list", params);
     let tools = result["tools"].as_array().unwrap();
-    let names = tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+    let names = tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect();
     (names, result.get("nextCursor").cloned())
 }
 
@@ -32,11 +38,17 @@ fn pages_have_the_configured_size_and_are_sorted_by_name() {
 fn the_default_page_holds_five_hundred() {
     let names: Vec<String> = (0..501).map(|n| format!("tool-{n:03}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut server = StdioServer::start(&Folder::with("many.wasm", TinyComponent::new(&names).build()));
+    let mut server = StdioServer::start(&Folder::with(
+        "many.wasm",
+        TinyComponent::new(&names).build(),
+    ));
     server.wait_until_listed(&names);
     let (first, cursor) = page(&mut server, None);
     assert_eq!(first, names[..500]);
-    assert_eq!(page(&mut server, cursor.as_ref()), (vec!["tool-500".to_owned()], None));
+    assert_eq!(
+        page(&mut server, cursor.as_ref()),
+        (vec!["tool-500".to_owned()], None)
+    );
 }
 
 #[test]
@@ -51,14 +63,22 @@ fn a_reload_between_two_pages_neither_fails_nor_skips() {
     server.wait_until_listed(&["a", "e", "f", "h"]);
     let (second, cursor) = page(&mut server, cursor.as_ref());
     assert_eq!(second, ["e", "f"]);
-    assert_eq!(page(&mut server, cursor.as_ref()), (vec!["h".to_owned()], None));
+    assert_eq!(
+        page(&mut server, cursor.as_ref()),
+        (vec!["h".to_owned()], None)
+    );
 }
 
 #[test]
 fn an_unknown_cursor_is_an_error() {
-    let mut server = StdioServer::start(&Folder::with("x.wasm", TinyComponent::new(&["a"]).build()));
+    let mut server =
+        StdioServer::start(&Folder::with("x.wasm", TinyComponent::new(&["a"]).build()));
     for cursor in [json!("not a cursor!"), json!(7), json!("//")] {
-        assert_eq!(server.error("tools/list", json!({"cursor": cursor}))["code"], -32602, "{cursor}");
+        assert_eq!(
+            server.error("tools/list", json!({"cursor": cursor}))["code"],
+            -32602,
+            "{cursor}"
+        );
     }
     let error = server.error("tools/list", json!({"cursor": "?"}));
     assert_eq!(error["message"], "Invalid cursor");

@@ -5,7 +5,9 @@ use std::net::TcpListener;
 use serde_json::json;
 
 use crate::rates::two_callers;
-use crate::support::{Folder, HttpResponse, HttpServer, StdioServer, hostile, net, result_text, web};
+use crate::support::{
+    Folder, HttpResponse, HttpServer, StdioServer, hostile, net, result_text, web,
+};
 
 /// Enough for calls that wait, and for those that compute until they are cancelled.
 const LONG: &str = "timeout = \"10m\"\nfuel = 1_000_000_000_000\n";
@@ -15,7 +17,9 @@ const MEMORY: &str = "[server]\nmemory = \"64GiB\"\n";
 
 /// Begins calls of `tool`, and waits until each of them runs.
 fn running(server: &mut StdioServer, tool: &str, calls: usize) -> Vec<u64> {
-    let ids = (0..calls).map(|_| server.start_call_with_progress(tool, json!({}))).collect();
+    let ids = (0..calls)
+        .map(|_| server.start_call_with_progress(tool, json!({})))
+        .collect();
     for _ in 0..calls {
         server.notification("notifications/progress");
     }
@@ -33,8 +37,12 @@ fn calls_that_wait_for_a_clock_or_a_file_leave_their_places_to_others() {
     for tool in ["sleep_hour", "wait_for_gate"] {
         for concurrency in ["", "concurrency = 1\n"] {
             let folder = Folder::with("hostile.wasm", hostile());
-            folder.put("hostile.toml", format!("{}[limits]\n{LONG}{concurrency}", folder.create_gate()));
-            let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
+            folder.put(
+                "hostile.toml",
+                format!("{}[limits]\n{LONG}{concurrency}", folder.create_gate()),
+            );
+            let mut server =
+                StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
             let ids = running(&mut server, tool, 20);
             assert_eq!(server.text("count", json!({})), "1", "{tool}");
             // Nor do others of the same tool wait for them.
@@ -42,7 +50,10 @@ fn calls_that_wait_for_a_clock_or_a_file_leave_their_places_to_others() {
             folder.open_gate();
             if tool == "wait_for_gate" {
                 for id in ids.into_iter().chain(more) {
-                    assert!(result_text(&server.finish_call(id)).starts_with("build-marker"), "each of them goes on");
+                    assert!(
+                        result_text(&server.finish_call(id)).starts_with("build-marker"),
+                        "each of them goes on"
+                    );
                 }
             } else {
                 cancel(&mut server, ids);
@@ -55,7 +66,10 @@ fn calls_that_wait_for_a_clock_or_a_file_leave_their_places_to_others() {
 #[test]
 fn calls_that_wait_for_a_response_or_a_connection_leave_their_places_to_others() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, port) = (silent.local_addr().unwrap(), silent.local_addr().unwrap().port());
+    let (address, port) = (
+        silent.local_addr().unwrap(),
+        silent.local_addr().unwrap().port(),
+    );
     let url = format!("http://{address}/");
     let cases = [
         (
@@ -76,10 +90,17 @@ fn calls_that_wait_for_a_response_or_a_connection_leave_their_places_to_others()
     for (plugin, permission, to, (waits, arguments), (other, of_other)) in cases {
         let folder = Folder::with("waits.wasm", plugin);
         let to = to.trim_end_matches('/');
-        let permissions = format!("[permissions]\n{permission} = [\"{to}\"]\nprivate_networks = [\"127.0.0.1\"]");
-        folder.put("waits.toml", format!("{permissions}\n[limits]\n{LONG}http_connections = 64\n"));
-        let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
-        let ids: Vec<u64> = (0..20).map(|_| server.start_call(waits, arguments.clone())).collect();
+        let permissions =
+            format!("[permissions]\n{permission} = [\"{to}\"]\nprivate_networks = [\"127.0.0.1\"]");
+        folder.put(
+            "waits.toml",
+            format!("{permissions}\n[limits]\n{LONG}http_connections = 64\n"),
+        );
+        let mut server =
+            StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
+        let ids: Vec<u64> = (0..20)
+            .map(|_| server.start_call(waits, arguments.clone()))
+            .collect();
         // More than there are places have come as far as this.
         let open: Vec<_> = (0..20).map(|_| silent.accept().unwrap()).collect();
         server.text(other, of_other);
@@ -92,13 +113,19 @@ fn calls_that_wait_for_a_response_or_a_connection_leave_their_places_to_others()
 fn what_calls_wait_for_can_come_from_another_call_of_their_plugin() {
     let folder = Folder::with("hostile.wasm", hostile());
     let gate = folder.create_gate().replace("\"read\"", "\"read-write\"");
-    folder.put("hostile.toml", format!("{gate}[limits]\n{LONG}concurrency = 1\n"));
+    folder.put(
+        "hostile.toml",
+        format!("{gate}[limits]\n{LONG}concurrency = 1\n"),
+    );
     let mut server = StdioServer::start_with_config(
         &folder,
         &format!("{MEMORY}queue_timeout = \"1h\"\ncalls_per_caller = 1\ncalls = 1"),
     );
     let ids = running(&mut server, "wait_for_gate", 20);
-    assert_eq!(server.text("write_file", json!({"path": "/gate/open", "text": ""})), "written");
+    assert_eq!(
+        server.text("write_file", json!({"path": "/gate/open", "text": ""})),
+        "written"
+    );
     for id in ids {
         assert!(result_text(&server.finish_call(id)).starts_with("build-marker"));
     }
@@ -108,7 +135,8 @@ fn what_calls_wait_for_can_come_from_another_call_of_their_plugin() {
 fn one_tool_never_takes_all_places_of_its_plugin() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("[limits]\n{LONG}concurrency = 2\n"));
-    let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
+    let mut server =
+        StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
     let mut ids = running(&mut server, "loop_forever", 1);
     // They wait for the place of the first one.
     ids.extend((0..4).map(|_| server.start_call("loop_forever", json!({}))));
@@ -120,9 +148,14 @@ fn one_tool_never_takes_all_places_of_its_plugin() {
 #[test]
 fn a_tool_that_has_its_places_is_busy_and_says_so() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", format!("{}[limits]\n{LONG}concurrency = 3\n", folder.create_gate()));
-    let mut server =
-        StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"100ms\"\nsuspended_calls = 0"));
+    folder.put(
+        "hostile.toml",
+        format!("{}[limits]\n{LONG}concurrency = 3\n", folder.create_gate()),
+    );
+    let mut server = StdioServer::start_with_config(
+        &folder,
+        &format!("{MEMORY}queue_timeout = \"100ms\"\nsuspended_calls = 0"),
+    );
     let ids = running(&mut server, "wait_for_gate", 2);
     let (kind, said) = server.failure("wait_for_gate", json!({}));
     assert_eq!(
@@ -144,7 +177,8 @@ fn a_tool_that_has_its_places_is_busy_and_says_so() {
 fn a_call_that_computes_keeps_its_place() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("[limits]\n{LONG}concurrency = 3\n"));
-    let mut server = StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"100ms\""));
+    let mut server =
+        StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"100ms\""));
     let ids = running(&mut server, "loop_forever", 2);
     assert_eq!(server.failure("loop_forever", json!({})).0, "busy");
     assert_eq!(server.text("count", json!({})), "1");
@@ -154,25 +188,44 @@ fn a_call_that_computes_keeps_its_place() {
 #[test]
 fn calls_that_wait_are_bounded_and_those_beyond_keep_their_places() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", format!("{}[limits]\n{LONG}concurrency = 2\n", folder.create_gate()));
-    let mut server =
-        StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"100ms\"\nsuspended_calls = 4"));
+    folder.put(
+        "hostile.toml",
+        format!("{}[limits]\n{LONG}concurrency = 2\n", folder.create_gate()),
+    );
+    let mut server = StdioServer::start_with_config(
+        &folder,
+        &format!("{MEMORY}queue_timeout = \"100ms\"\nsuspended_calls = 4"),
+    );
     // The plugin has half of the four, and the third call keeps the only place of its tool.
     let mut ids = running(&mut server, "wait_for_gate", 3);
     assert_eq!(server.failure("wait_for_gate", json!({})).0, "busy");
-    assert_eq!(server.text("count", json!({})), "1", "other tools have the other place");
+    assert_eq!(
+        server.text("count", json!({})),
+        "1",
+        "other tools have the other place"
+    );
     folder.open_gate();
     for id in ids.drain(..) {
-        assert!(result_text(&server.finish_call(id)).starts_with("build-marker"), "each of them goes on");
+        assert!(
+            result_text(&server.finish_call(id)).starts_with("build-marker"),
+            "each of them goes on"
+        );
     }
-    assert!(server.text("wait_for_gate", json!({})).starts_with("build-marker"));
+    assert!(
+        server
+            .text("wait_for_gate", json!({}))
+            .starts_with("build-marker")
+    );
 }
 
 #[test]
 fn a_place_goes_to_the_caller_that_has_the_fewest() {
     let ([ada, bob], tokens) = two_callers();
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", format!("{}[limits]\n{LONG}concurrency = 4\n", folder.create_gate()));
+    folder.put(
+        "hostile.toml",
+        format!("{}[limits]\n{LONG}concurrency = 4\n", folder.create_gate()),
+    );
     // The response to a call that waits begins after this time.
     let brisk = "[http]\nstream_keep_alive = \"100ms\"\n";
     let config = format!("{brisk}{tokens}{MEMORY}suspended_calls = 0\nqueue_timeout = \"1h\"");
@@ -181,15 +234,26 @@ fn a_place_goes_to_the_caller_that_has_the_fewest() {
         let params = json!({"name": tool, "arguments": {}, "_meta": {"progressToken": 1}});
         server.post_stateless("tools/call", params, &[("Authorization", caller)])
     };
-    // All that one client may have at once. Two of them have places: one is for other tools, and one for other callers.
+    // All that one client may have at once. Two of them have places: one is for other tools, and
+    // one for other callers.
     let hers: Vec<_> = (0..32).map(|_| call(&ada, "wait_for_gate")).collect();
     let mut his = call(&bob, "wait_for_gate");
-    assert_eq!(his.next_message().unwrap()["method"], "notifications/progress", "it runs before what came before it");
+    assert_eq!(
+        his.next_message().unwrap()["method"],
+        "notifications/progress",
+        "it runs before what came before it"
+    );
     for caller in [&bob, &ada] {
-        assert_eq!(result_text(&call(caller, "count").response_message()["result"]), "1");
+        assert_eq!(
+            result_text(&call(caller, "count").response_message()["result"]),
+            "1"
+        );
     }
     folder.open_gate();
     for call in hers.into_iter().chain([his]) {
-        assert!(result_text(&call.response_message()["result"]).starts_with("build-marker"), "nobody is refused");
+        assert!(
+            result_text(&call.response_message()["result"]).starts_with("build-marker"),
+            "nobody is refused"
+        );
     }
 }

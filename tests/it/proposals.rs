@@ -5,8 +5,9 @@ use serde_json::json;
 use crate::hostile::calls;
 use crate::support::{Folder, StdioServer};
 
-/// A tool that logs the value of the key `units`, the first key and value of the whole configuration, and a word without
-/// a context, each at another level. It imports `wasi:logging` under the name `logging`.
+/// A tool that logs the value of the key `units`, the first key and value of the whole
+/// configuration, and a word without a context, each at another level. It imports `wasi:logging`
+/// under the name `logging`.
 fn tiny(logging: &str) -> Vec<u8> {
     let interfaces = format!(
         r#"
@@ -26,8 +27,11 @@ fn tiny(logging: &str) -> Vec<u8> {
         (core func $get-all (canon lower (func $get-all) (memory $memory) (realloc $realloc)))
         (core func $log (canon lower (func $log) (memory $memory)))"#
     );
-    let functions =
-        [("get", "(param i32 i32 i32)"), ("get-all", "(param i32)"), ("log", "(param i32 i32 i32 i32 i32)")];
+    let functions = [
+        ("get", "(param i32 i32 i32)"),
+        ("get-all", "(param i32)"),
+        ("log", "(param i32 i32 i32 i32 i32)"),
+    ];
     calls(
         &interfaces,
         &functions,
@@ -63,8 +67,18 @@ fn configuration_and_log_are_reached_by_the_interfaces_of_wasi() {
         let mut lines = Vec::new();
         for said in ["units: metric", "depth: 3", "unit"] {
             let line = server.log.wait_for(&format!(" {said} plugin=\"a\""));
-            lines.push(line.split_whitespace().nth(1).unwrap_or_default().to_owned());
+            lines.push(
+                line.split_whitespace()
+                    .nth(1)
+                    .unwrap_or_default()
+                    .to_owned(),
+            );
         }
-        assert_eq!(lines, ["WARN", "DEBUG", "ERROR"], "{logging}:\n{}", server.log.text());
+        assert_eq!(
+            lines,
+            ["WARN", "DEBUG", "ERROR"],
+            "{logging}:\n{}",
+            server.log.text()
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Questions of plugins to their callers, in every revision: what a client is asked, what the plugin gets of the answer, and
-//! what happens around it.
+//! Questions of plugins to their callers, in every revision: what a client is asked, what the
+//! plugin gets of the answer, and what happens around it.
 
 mod effects;
 mod replayed;
@@ -31,7 +31,11 @@ fn over_http(folder: &Folder) -> HttpServer {
 /// The same with a configuration.
 fn configured(folder: &toolbay_testkit::TestFolder, config: &str) -> HttpServer {
     let server = HttpServer::start_with_config(folder, config);
-    while !server.result("tools/list", json!({}))["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "ask")
+    while !server.result("tools/list", json!({}))["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|tool| tool["name"] == "ask")
     {
         std::thread::yield_now();
     }
@@ -42,7 +46,8 @@ fn configured(folder: &toolbay_testkit::TestFolder, config: &str) -> HttpServer 
 fn session(folder: &Folder, revision: &str, capabilities: &Value) -> StdioServer {
     let mut server = StdioServer::spawn(folder);
     let client = json!({"name": "test", "version": "1"});
-    let hello = json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client});
+    let hello =
+        json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": client});
     server.result("initialize", hello);
     server.notify("notifications/initialized", json!({}));
     server.wait_for_tool("ask");
@@ -56,7 +61,8 @@ fn steps(steps: Value) -> Value {
 
 /// A form for a name, with a key.
 fn form(key: &str) -> Value {
-    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    let schema =
+        json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     json!({"key": key, "kind": "form", "params": {"message": "Which name?", "requestedSchema": schema}})
 }
 
@@ -66,27 +72,38 @@ fn accepted(name: &str) -> Value {
 
 /// What the steps said.
 fn said(result: &Value) -> Vec<String> {
-    let said = result["structuredContent"]["said"].as_array().unwrap_or_else(|| panic!("{result}"));
-    said.iter().map(|one| one.as_str().unwrap().to_owned()).collect()
+    let said = result["structuredContent"]["said"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{result}"));
+    said.iter()
+        .map(|one| one.as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// Sends a request without a session, from a client with these capabilities. Returns the response.
 fn stateless(server: &HttpServer, method: &str, mut params: Value, capabilities: &Value) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
-    server.post_stateless(method, params, &[]).response_message()
+    server
+        .post_stateless(method, params, &[])
+        .response_message()
 }
 
 /// The parameters of a request with the answers to what its result asked.
 fn again(params: &Value, result: &Value, answer: &mut dyn FnMut(&str, &Value) -> Value) -> Value {
     let mut params = params.clone();
-    let asked = result["inputRequests"].as_object().unwrap_or_else(|| panic!("{result}"));
-    let answers = asked.iter().map(|(key, request)| (key.clone(), answer(key, request)));
+    let asked = result["inputRequests"]
+        .as_object()
+        .unwrap_or_else(|| panic!("{result}"));
+    let answers = asked
+        .iter()
+        .map(|(key, request)| (key.clone(), answer(key, request)));
     params["inputResponses"] = Value::Object(answers.collect());
     params["requestState"] = result["requestState"].clone();
     params
 }
 
-/// Sends a request without a session, and answers until there is a result. Returns it with the number of rounds.
+/// Sends a request without a session, and answers until there is a result. Returns it with the
+/// number of rounds.
 fn answering(
     server: &HttpServer,
     method: &str,
@@ -107,7 +124,11 @@ fn answering(
 }
 
 /// Answers the questions of a call in a session until it has a response.
-fn conversation(server: &mut StdioServer, id: u64, answer: &mut dyn FnMut(&Value) -> Value) -> Value {
+fn conversation(
+    server: &mut StdioServer,
+    id: u64,
+    answer: &mut dyn FnMut(&Value) -> Value,
+) -> Value {
     loop {
         let message = server.wait_for("a question or the response", |message| {
             message["id"] == id && message.get("method").is_none()
@@ -129,10 +150,22 @@ fn a_form_is_accepted_declined_cancelled_and_rejected_in_every_revision_that_has
     for revision in ["2025-06-18", "2025-11-25"] {
         let mut server = session(&folder, revision, &json!({"elicitation": {}}));
         for (response, expected) in [
-            (json!({"result": accepted("Ada")}), r#"{"action":"accept","content":{"name":"Ada"}}"#),
-            (json!({"result": {"action": "decline"}}), r#"{"action":"decline"}"#),
-            (json!({"result": {"action": "cancel"}}), r#"{"action":"cancel"}"#),
-            (json!({"error": {"code": -1, "message": "no"}}), r#"{"action":"decline"}"#),
+            (
+                json!({"result": accepted("Ada")}),
+                r#"{"action":"accept","content":{"name":"Ada"}}"#,
+            ),
+            (
+                json!({"result": {"action": "decline"}}),
+                r#"{"action":"decline"}"#,
+            ),
+            (
+                json!({"result": {"action": "cancel"}}),
+                r#"{"action":"cancel"}"#,
+            ),
+            (
+                json!({"error": {"code": -1, "message": "no"}}),
+                r#"{"action":"decline"}"#,
+            ),
         ] {
             let id = server.request("tools/call", steps(json!([{"ask": [form("who")]}])));
             let mut asked = Vec::new();
@@ -141,17 +174,26 @@ fn a_form_is_accepted_declined_cancelled_and_rejected_in_every_revision_that_has
                 response.clone()
             });
             assert_eq!(said(&answer["result"]), [expected], "{revision}");
-            let [question] = &*asked else { panic!("{asked:?}") };
+            let [question] = &*asked else {
+                panic!("{asked:?}")
+            };
             assert_eq!(question["method"], "elicitation/create");
             let params = &question["params"];
             assert_eq!(params["message"], "Which name?");
             assert_eq!(params["requestedSchema"]["required"], json!(["name"]));
-            assert_eq!(params.get("mode").is_some(), revision == "2025-11-25", "{params}");
+            assert_eq!(
+                params.get("mode").is_some(),
+                revision == "2025-11-25",
+                "{params}"
+            );
         }
     }
     let server = over_http(&folder);
     for (answer, expected) in [
-        (accepted("Ada"), r#"{"action":"accept","content":{"name":"Ada"}}"#),
+        (
+            accepted("Ada"),
+            r#"{"action":"accept","content":{"name":"Ada"}}"#,
+        ),
         (json!({"action": "decline"}), r#"{"action":"decline"}"#),
         (json!({"action": "cancel"}), r#"{"action":"cancel"}"#),
     ] {
@@ -162,8 +204,13 @@ fn a_form_is_accepted_declined_cancelled_and_rejected_in_every_revision_that_has
             answer.clone()
         });
         assert_eq!((said(&result), rounds), (vec![expected.to_owned()], 1));
-        let [(key, request)] = &*asked else { panic!("{asked:?}") };
-        assert_eq!((key.as_str(), &request["method"]), ("who", &json!("elicitation/create")));
+        let [(key, request)] = &*asked else {
+            panic!("{asked:?}")
+        };
+        assert_eq!(
+            (key.as_str(), &request["method"]),
+            ("who", &json!("elicitation/create"))
+        );
         assert_eq!(request["params"]["mode"], "form");
     }
 }
@@ -171,9 +218,9 @@ fn a_form_is_accepted_declined_cancelled_and_rejected_in_every_revision_that_has
 #[test]
 fn sampling_and_roots_are_there_since_the_first_revision() {
     let folder = folder("");
-    let params =
-        json!({"messages": [{"role": "user", "content": {"type": "text", "text": "A haiku."}}], "maxTokens": 50});
-    let sampled = json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "Drip."}});
+    let params = json!({"messages": [{"role": "user", "content": {"type": "text", "text": "A haiku."}}], "maxTokens": 50});
+    let sampled =
+        json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "Drip."}});
     let roots = json!({"roots": [{"uri": "file:///home/ada", "name": "home"}]});
     let call = steps(json!([
         {"ask": [{"key": "poem", "kind": "sampling", "params": params}]},
@@ -190,15 +237,27 @@ fn sampling_and_roots_are_there_since_the_first_revision() {
             assert_eq!(question.get("params").is_some(), is_sampling, "{question}");
             json!({"result": if is_sampling { &sampled } else { &roots }})
         });
-        assert_eq!(methods, ["sampling/createMessage", "roots/list"], "{revision}");
+        assert_eq!(
+            methods,
+            ["sampling/createMessage", "roots/list"],
+            "{revision}"
+        );
         let words: Value = serde_json::from_str(&result_text(&answer["result"])).unwrap();
         assert_eq!(words["said"], json!(expected), "{revision}");
     }
     let server = over_http(&folder);
     let (result, rounds) = answering(&server, "tools/call", &call, &mut |key, request| {
-        let method = if key == "poem" { "sampling/createMessage" } else { "roots/list" };
+        let method = if key == "poem" {
+            "sampling/createMessage"
+        } else {
+            "roots/list"
+        };
         assert_eq!(request["method"], method);
-        if key == "poem" { sampled.clone() } else { roots.clone() }
+        if key == "poem" {
+            sampled.clone()
+        } else {
+            roots.clone()
+        }
     });
     assert_eq!((said(&result), rounds), (expected.to_vec(), 2));
 }
@@ -206,25 +265,45 @@ fn sampling_and_roots_are_there_since_the_first_revision() {
 #[test]
 fn a_page_to_visit_is_a_question_with_a_url() {
     let folder = folder("");
-    let visit =
-        |url: &str| json!([{"ask": [{"key": "pay", "kind": "url", "params": {"message": "Pay.", "url": url}}]}]);
+    let visit = |url: &str| json!([{"ask": [{"key": "pay", "kind": "url", "params": {"message": "Pay.", "url": url}}]}]);
     let mut server = session(&folder, "2025-11-25", &everything());
     let id = server.request("tools/call", steps(visit("https://shop.example/pay")));
     let answer = conversation(&mut server, id, &mut |question| {
         let params = &question["params"];
-        assert_eq!((&params["mode"], &params["url"]), (&json!("url"), &json!("https://shop.example/pay")));
-        assert!(params["elicitationId"].as_str().is_some_and(|id| id.len() >= 16), "{params}");
+        assert_eq!(
+            (&params["mode"], &params["url"]),
+            (&json!("url"), &json!("https://shop.example/pay"))
+        );
+        assert!(
+            params["elicitationId"]
+                .as_str()
+                .is_some_and(|id| id.len() >= 16),
+            "{params}"
+        );
         json!({"result": {"action": "accept"}})
     });
     assert_eq!(said(&answer["result"]), [r#"{"action":"accept"}"#]);
     let server = over_http(&folder);
-    let (result, _) = answering(&server, "tools/call", &steps(visit("https://shop.example/pay")), &mut |_, request| {
-        assert_eq!(request["params"]["url"], "https://shop.example/pay");
-        json!({"action": "decline"})
-    });
+    let (result, _) = answering(
+        &server,
+        "tools/call",
+        &steps(visit("https://shop.example/pay")),
+        &mut |_, request| {
+            assert_eq!(request["params"]["url"], "https://shop.example/pay");
+            json!({"action": "decline"})
+        },
+    );
     assert_eq!(said(&result), [r#"{"action":"decline"}"#]);
-    let refused = stateless(&server, "tools/call", steps(visit("http://shop.example/")), &everything());
-    assert!(result_text(&refused["result"]).contains("`url` must begin with https://"), "{refused}");
+    let refused = stateless(
+        &server,
+        "tools/call",
+        steps(visit("http://shop.example/")),
+        &everything(),
+    );
+    assert!(
+        result_text(&refused["result"]).contains("`url` must begin with https://"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -235,17 +314,31 @@ fn a_client_without_the_capability_is_told_which_unless_the_plugin_can_do_withou
     optional["optional"] = true.into();
     let optional = steps(json!([{"ask": [optional]}]));
     let server = over_http(&folder);
-    for lacking in [json!({}), json!({"sampling": {}}), json!({"elicitation": {"url": {}}})] {
+    for lacking in [
+        json!({}),
+        json!({"sampling": {}}),
+        json!({"elicitation": {"url": {}}}),
+    ] {
         let response = stateless(&server, "tools/call", required.clone(), &lacking);
         assert_eq!(response["error"]["code"], -32_021, "{response}");
-        assert_eq!(response["error"]["data"]["requiredCapabilities"], json!({"elicitation": {"form": {}}}));
+        assert_eq!(
+            response["error"]["data"]["requiredCapabilities"],
+            json!({"elicitation": {"form": {}}})
+        );
         let response = stateless(&server, "tools/call", optional.clone(), &lacking);
-        assert_eq!(said(&response["result"]), ["unsupported: the client does not support elicitation/create"]);
+        assert_eq!(
+            said(&response["result"]),
+            ["unsupported: the client does not support elicitation/create"]
+        );
     }
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let mut server = session(&folder, revision, &json!({"roots": {}}));
         let error = server.error("tools/call", required.clone());
-        assert_eq!(error["data"]["requiredCapabilities"], json!({"elicitation": {"form": {}}}), "{error}");
+        assert_eq!(
+            error["data"]["requiredCapabilities"],
+            json!({"elicitation": {"form": {}}}),
+            "{error}"
+        );
         let result = server.result("tools/call", optional.clone());
         assert!(result_text(&result).contains("unsupported"), "{result}");
     }
@@ -264,26 +357,46 @@ fn several_questions_are_asked_at_once_and_one_that_has_a_wrong_answer_again() {
     let (result, rounds) = answering(&server, "tools/call", &call, &mut |key, _| {
         asked.push(key.to_owned());
         let again = asked.iter().filter(|asked| *asked == key).count() > 1;
-        if key == "two" && !again { json!({"action": "accept", "content": {"name": 7}}) } else { accepted(key) }
+        if key == "two" && !again {
+            json!({"action": "accept", "content": {"name": 7}})
+        } else {
+            accepted(key)
+        }
     });
     assert_eq!(asked, ["one", "two", "two"]);
-    assert_eq!((said(&result), rounds), (vec![format!("{} {}", accepted("one"), accepted("two"))], 2));
+    assert_eq!(
+        (said(&result), rounds),
+        (vec![format!("{} {}", accepted("one"), accepted("two"))], 2)
+    );
 }
 
 #[test]
 fn prompts_and_resources_ask_as_tools_do() {
     let folder = folder("");
     let server = over_http(&folder);
-    let (result, _) = answering(&server, "prompts/get", &json!({"name": "about"}), &mut |_, _| accepted("rain"));
+    let (result, _) = answering(
+        &server,
+        "prompts/get",
+        &json!({"name": "about"}),
+        &mut |_, _| accepted("rain"),
+    );
     let prompt = format!("Write about {}.", accepted("rain"));
     assert_eq!(result["messages"][0]["content"]["text"], prompt);
     let read = json!({"uri": "asker://names/3"});
-    let (result, rounds) = answering(&server, "resources/read", &read, &mut |key, _| accepted(key));
-    let names = ["round-0", "round-1", "round-2"].map(|key| accepted(key).to_string()).join(" ");
+    let (result, rounds) = answering(&server, "resources/read", &read, &mut |key, _| {
+        accepted(key)
+    });
+    let names = ["round-0", "round-1", "round-2"]
+        .map(|key| accepted(key).to_string())
+        .join(" ");
     assert_eq!((&result["contents"][0]["text"], rounds), (&json!(names), 3));
     let mut server = session(&folder, "2025-06-18", &everything());
     let id = server.request("prompts/get", json!({"name": "about"}));
-    let answer = conversation(&mut server, id, &mut |_| json!({"result": accepted("rain")}));
+    let answer = conversation(
+        &mut server,
+        id,
+        &mut |_| json!({"result": accepted("rain")}),
+    );
     assert_eq!(answer["result"]["messages"][0]["content"]["text"], prompt);
     let id = server.request("resources/read", read);
     let answer = conversation(&mut server, id, &mut |question| {
@@ -321,21 +434,49 @@ fn the_limits_of_questions_end_the_call_with_words_for_the_model() {
             if result.is_object() && result_text(&result).contains(wanted) {
                 return (result, answered);
             }
-            assert!(std::time::Instant::now() < deadline, "never {wanted:?}: {response} {result}");
+            assert!(
+                std::time::Instant::now() < deadline,
+                "never {wanted:?}: {response} {result}"
+            );
         }
     };
-    let (result, answered) = until("[limits]\nask_rounds = 2", &rounds, "asked more than 2 times");
-    assert!(result_text(&result).contains("limits.ask_rounds"), "{result}");
-    assert_eq!((&result["_meta"]["dev.toolbay/error"], answered), (&json!("limit"), 2));
-    let (result, _) = until("[limits]\nask_timeout = \"1ms\"", &rounds, "were not answered within 1ms");
-    assert!(result_text(&result).contains("limits.ask_timeout"), "{result}");
+    let (result, answered) = until(
+        "[limits]\nask_rounds = 2",
+        &rounds,
+        "asked more than 2 times",
+    );
+    assert!(
+        result_text(&result).contains("limits.ask_rounds"),
+        "{result}"
+    );
+    assert_eq!(
+        (&result["_meta"]["dev.toolbay/error"], answered),
+        (&json!("limit"), 2)
+    );
+    let (result, _) = until(
+        "[limits]\nask_timeout = \"1ms\"",
+        &rounds,
+        "were not answered within 1ms",
+    );
+    assert!(
+        result_text(&result).contains("limits.ask_timeout"),
+        "{result}"
+    );
     // Three rounds need more than two, which the new grant allows.
     let (result, _) = until("[limits]\njournal = \"100B\"", &rounds, "limits.journal");
     assert_eq!(result["isError"], true, "{result}");
     let (result, answered) = until("", &rounds, "round-2");
-    assert_eq!((result["isError"].is_null(), answered), (true, 3), "{result}");
+    assert_eq!(
+        (result["isError"].is_null(), answered),
+        (true, 3),
+        "{result}"
+    );
     // None is allowed at all.
-    let (result, answered) = until("[limits]\nask_rounds = 0", &rounds, "asked more than 0 times");
+    let (result, answered) = until(
+        "[limits]\nask_rounds = 0",
+        &rounds,
+        "asked more than 0 times",
+    );
     assert_eq!((&result["isError"], answered), (&json!(true), 0));
 }
 
@@ -344,9 +485,16 @@ fn a_client_that_does_not_answer_in_time_has_a_call_that_failed() {
     let folder = folder("[limits]\nask_timeout = \"1s\"");
     let mut server = session(&folder, "2025-11-25", &everything());
     let id = server.request("tools/call", steps(json!([{"ask": [form("who")]}])));
-    let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
-    let answer = server.wait_for("the response", |message| message["id"] == id && message.get("method").is_none());
-    assert!(result_text(&answer["result"]).contains("not answered within 1s"), "{answer}");
+    let question = server.wait_for("the question", |message| {
+        message["method"] == "elicitation/create"
+    });
+    let answer = server.wait_for("the response", |message| {
+        message["id"] == id && message.get("method").is_none()
+    });
+    assert!(
+        result_text(&answer["result"]).contains("not answered within 1s"),
+        "{answer}"
+    );
     assert_eq!(answer["result"]["_meta"]["dev.toolbay/error"], "limit");
     let withdrawn = server.notification("notifications/cancelled");
     assert_eq!(withdrawn["requestId"], question["id"]);
@@ -356,22 +504,34 @@ fn a_client_that_does_not_answer_in_time_has_a_call_that_failed() {
 fn who_subscribed_learns_that_a_resource_changed() {
     let folder = folder("");
     let uri = "asker://names/0";
-    let update = steps(json!([{"update": uri}, {"update": "asker://names/1"}, {"update": "other://names/0"}]));
+    let update = steps(
+        json!([{"update": uri}, {"update": "asker://names/1"}, {"update": "other://names/0"}]),
+    );
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let mut server = session(&folder, revision, &json!({}));
         server.result("resources/subscribe", json!({"uri": uri}));
         server.result("tools/call", update.clone());
-        assert_eq!(server.notification("notifications/resources/updated"), json!({"uri": uri}), "{revision}");
+        assert_eq!(
+            server.notification("notifications/resources/updated"),
+            json!({"uri": uri}),
+            "{revision}"
+        );
         server.result("resources/unsubscribe", json!({"uri": uri}));
         server.result("tools/call", update.clone());
         server.result("ping", json!({}));
-        assert_eq!(server.take_notifications("notifications/resources/updated"), Vec::<Value>::new());
+        assert_eq!(
+            server.take_notifications("notifications/resources/updated"),
+            Vec::<Value>::new()
+        );
     }
     let server = over_http(&folder);
     let filter = json!({"notifications": {"resourceSubscriptions": [uri]}});
     let mut stream = server.post_stateless("subscriptions/listen", filter, &[]);
     let acknowledged = stream.next_message().unwrap();
-    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged", "{acknowledged}");
+    assert_eq!(
+        acknowledged["method"], "notifications/subscriptions/acknowledged",
+        "{acknowledged}"
+    );
     server.result("tools/call", update);
     let updated = stream.next_message().unwrap();
     assert_eq!(
@@ -382,7 +542,8 @@ fn who_subscribed_learns_that_a_resource_changed() {
     assert_eq!(MODERN, "2026-07-28");
 }
 
-/// A client that has gone is asked again if it comes back in time; then its call ends, and with it its session.
+/// A client that has gone is asked again if it comes back in time; then its call ends, and with it
+/// its session.
 #[test]
 fn a_question_waits_for_a_client_that_has_lost_its_connection() {
     let folder = folder("");
@@ -397,11 +558,17 @@ fn a_question_waits_for_a_client_that_has_lost_its_connection() {
     let question = call.next_message().unwrap();
     assert_eq!(question["method"], "elicitation/create", "{question}");
     call.close();
-    let again = [("Accept", "text/event-stream"), ("Last-Event-ID", opened.as_str())];
+    let again = [
+        ("Accept", "text/event-stream"),
+        ("Last-Event-ID", opened.as_str()),
+    ];
     let mut resumed = server.get("/mcp", &[session.headers(), again.to_vec()].concat());
     assert_eq!(resumed.next_message(), Some(question.clone()));
     session.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": accepted("Ada")}));
-    assert_eq!(said(&resumed.next_message().unwrap()["result"]), [accepted("Ada").to_string()]);
+    assert_eq!(
+        said(&resumed.next_message().unwrap()["result"]),
+        [accepted("Ada").to_string()]
+    );
     // Nobody comes back.
     let mut call = session.request("tools/call", steps(json!([{"ask": [form("name")]}])));
     assert_eq!(call.next_message().unwrap()["method"], "elicitation/create");
@@ -409,19 +576,27 @@ fn a_question_waits_for_a_client_that_has_lost_its_connection() {
     stream.close();
     let sessions = || {
         let metrics = server.get("/metrics", &[]).text();
-        metrics.lines().find_map(|line| line.strip_prefix("toolbay_sessions ")).map(str::to_owned).unwrap()
+        metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("toolbay_sessions "))
+            .map(str::to_owned)
+            .unwrap()
     };
     while sessions() != "0" {
         std::thread::yield_now();
     }
 }
 
-/// MCP allows no questions during a completion: a required one fails, whatever the client can answer.
+/// MCP allows no questions during a completion: a required one fails, whatever the client can
+/// answer.
 #[test]
 fn a_completion_cannot_ask() {
     let server = over_http(&folder(""));
     let reference = json!({"type": "ref/resource", "uri": "asker://names/{rounds}"});
     let params = json!({"ref": reference, "argument": {"name": "rounds", "value": "1"}});
     let response = stateless(&server, "completion/complete", params, &everything());
-    assert_eq!(response["error"]["message"], "a completion cannot ask its caller anything", "{response}");
+    assert_eq!(
+        response["error"]["message"], "a completion cannot ask its caller anything",
+        "{response}"
+    );
 }

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::support::{Folder, HttpServer, StdioServer, TinyComponent, error_kind_and_text, hostile};
+use crate::support::{
+    Folder, HttpServer, StdioServer, TinyComponent, error_kind_and_text, hostile,
+};
 
 #[test]
 fn a_rate_counts_each_tool_of_a_plugin_alone() {
@@ -21,23 +23,32 @@ fn a_rate_counts_each_tool_of_a_plugin_alone() {
         ),
         "{text}"
     );
-    let retry = result["_meta"]["dev.toolbay/retry-after-ms"].as_u64().unwrap();
-    assert!((1..=1_200_000).contains(&retry), "a third of the hour: {retry} ms");
+    let retry = result["_meta"]["dev.toolbay/retry-after-ms"]
+        .as_u64()
+        .unwrap();
+    assert!(
+        (1..=1_200_000).contains(&retry),
+        "a third of the hour: {retry} ms"
+    );
     assert_eq!(server.text("two", json!({})), "fine");
     // The grant raises it.
     folder.put("a.toml", "[rate_limit]\ncalls = 100\nper = \"1h\"");
-    server.wait_until("the new rate holds", |server| server.call("one", json!({})).get("isError").is_none());
+    server.wait_until("the new rate holds", |server| {
+        server.call("one", json!({})).get("isError").is_none()
+    });
 }
 
 #[test]
 fn the_server_may_set_a_rate_for_every_tool_and_for_a_client() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one", "two"]).build());
-    let mut server = StdioServer::start_with_config(&folder, "[rate_limit]\ncalls = 1\nper = \"1h\"");
+    let mut server =
+        StdioServer::start_with_config(&folder, "[rate_limit]\ncalls = 1\nper = \"1h\"");
     server.text("one", json!({}));
     assert_eq!(server.failure("one", json!({})).0, "rate-limited");
     server.text("two", json!({}));
     drop(server);
-    let mut server = StdioServer::start_with_config(&folder, "[caller_rate_limit]\ncalls = 2\nper = \"1h\"");
+    let mut server =
+        StdioServer::start_with_config(&folder, "[caller_rate_limit]\ncalls = 2\nper = \"1h\"");
     server.text("one", json!({}));
     server.text("two", json!({}));
     let (kind, text) = server.failure("one", json!({}));
@@ -57,8 +68,11 @@ fn over_http_there_are_default_rate_limits() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     let server = HttpServer::start(&folder);
     let call = json!({"name": "one", "arguments": {}});
-    // One call becomes available every half second; a machine that makes calls faster than that reaches the limit.
-    let refused = (0..10_000).map(|_| server.result("tools/call", call.clone())).find(|r| r.get("isError").is_some());
+    // One call becomes available every half second; a machine that makes calls faster than that
+    // reaches the limit.
+    let refused = (0..10_000)
+        .map(|_| server.result("tools/call", call.clone()))
+        .find(|r| r.get("isError").is_some());
     let (kind, text) = error_kind_and_text(&refused.unwrap());
     assert_eq!(kind, "rate-limited");
     assert!(
@@ -68,7 +82,13 @@ fn over_http_there_are_default_rate_limits() {
     drop(server);
     let server = HttpServer::start_with_config(&folder, "[rate_limit]\ncalls = 1000\nper = \"1m\"");
     for n in 0..600 {
-        assert!(server.result("tools/call", call.clone()).get("isError").is_none(), "call {n}");
+        assert!(
+            server
+                .result("tools/call", call.clone())
+                .get("isError")
+                .is_none(),
+            "call {n}"
+        );
     }
 }
 
@@ -76,9 +96,21 @@ fn over_http_there_are_default_rate_limits() {
 fn a_plugin_that_crashes_repeatedly_is_disabled() {
     let folder = Folder::with("bad.wasm", hostile());
     folder.put("good.wasm", TinyComponent::new(&["good"]).build());
-    let mut server =
-        StdioServer::start_with_config(&folder, "[circuit_breaker]\ncrashes = 3\ndisable_duration = \"1h\"");
-    for tool in ["panic", "panic", "count", "fail", "panic", "panic", "exit_with_words", "panic", "panic"] {
+    let mut server = StdioServer::start_with_config(
+        &folder,
+        "[circuit_breaker]\ncrashes = 3\ndisable_duration = \"1h\"",
+    );
+    for tool in [
+        "panic",
+        "panic",
+        "count",
+        "fail",
+        "panic",
+        "panic",
+        "exit_with_words",
+        "panic",
+        "panic",
+    ] {
         server.call(tool, json!({}));
     }
     assert_eq!(server.text("count", json!({})), "1", "never three in a row");
@@ -94,7 +126,9 @@ fn a_plugin_that_crashes_repeatedly_is_disabled() {
     assert_eq!(server.text("good", json!({})), "fine");
     // A new version starts with no crashes.
     folder.put("bad.wasm", crate::support::hostile_version(7));
-    server.wait_until("the new version", |server| server.call("count", json!({})).get("isError").is_none());
+    server.wait_until("the new version", |server| {
+        server.call("count", json!({})).get("isError").is_none()
+    });
 }
 
 /// Two callers over HTTP: their `Authorization` headers.
@@ -105,20 +139,37 @@ pub(crate) fn two_callers() -> ([String; 2], String) {
 }
 
 fn call_as(server: &HttpServer, caller: &str, tool: &str) -> serde_json::Value {
-    server.post_stateless("tools/call", json!({"name": tool}), &[("Authorization", caller)]).response_message()["result"].clone()
+    server
+        .post_stateless(
+            "tools/call",
+            json!({"name": tool}),
+            &[("Authorization", caller)],
+        )
+        .response_message()["result"]
+        .clone()
 }
 
 #[test]
 fn a_plugin_that_crashes_for_one_caller_serves_the_others() {
     let ([ada, bob], tokens) = two_callers();
     let config = format!("{tokens}[circuit_breaker]\ncrashes = 3\ndisable_duration = \"1h\"");
-    let server = HttpServer::start_with_config(&Folder::with("bad.wasm", hostile()), &config).wait_until_ready();
+    let server = HttpServer::start_with_config(&Folder::with("bad.wasm", hostile()), &config)
+        .wait_until_ready();
     for _ in 0..3 {
-        assert_eq!(error_kind_and_text(&call_as(&server, &ada, "panic")).0, "trap");
+        assert_eq!(
+            error_kind_and_text(&call_as(&server, &ada, "panic")).0,
+            "trap"
+        );
     }
-    assert_eq!(error_kind_and_text(&call_as(&server, &ada, "count")).0, "disabled");
+    assert_eq!(
+        error_kind_and_text(&call_as(&server, &ada, "count")).0,
+        "disabled"
+    );
     let line = server.log.wait_for("in the calls of this caller");
-    assert!(line.contains("token:ada") && line.contains("after 3 crashes in a row"), "{line}");
+    assert!(
+        line.contains("token:ada") && line.contains("after 3 crashes in a row"),
+        "{line}"
+    );
     // What one client sends is no reason for another to go without.
     assert!(call_as(&server, &bob, "count").get("isError").is_none());
     for _ in 0..2 {
@@ -129,7 +180,11 @@ fn a_plugin_that_crashes_for_one_caller_serves_the_others() {
         );
     }
     assert!(call_as(&server, &bob, "count").get("isError").is_none());
-    assert_eq!(error_kind_and_text(&call_as(&server, &ada, "count")).0, "disabled", "nor do the successes");
+    assert_eq!(
+        error_kind_and_text(&call_as(&server, &ada, "count")).0,
+        "disabled",
+        "nor do the successes"
+    );
 }
 
 #[test]
@@ -138,22 +193,35 @@ fn each_caller_has_its_own_rate_of_a_tool_unless_all_share_it() {
     let folder = Folder::with("own.wasm", TinyComponent::new(&["own"]).build());
     folder.put("own.toml", "[rate_limit]\ncalls = 2\nper = \"1h\"");
     folder.put("shared.wasm", TinyComponent::new(&["shared"]).build());
-    folder.put("shared.toml", "[rate_limit]\ncalls = 2\nper = \"1h\"\nshared = true");
+    folder.put(
+        "shared.toml",
+        "[rate_limit]\ncalls = 2\nper = \"1h\"\nshared = true",
+    );
     folder.put("default.wasm", TinyComponent::new(&["default"]).build());
     let config = format!("{tokens}[rate_limit]\ncalls = 1\nper = \"1h\"\nshared = true");
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let kind = |caller: &str, tool: &str| {
         let result = call_as(&server, caller, tool);
-        if result.get("isError").is_some() { error_kind_and_text(&result).0 } else { "fine".to_owned() }
+        if result.get("isError").is_some() {
+            error_kind_and_text(&result).0
+        } else {
+            "fine".to_owned()
+        }
     };
     for caller in [&ada, &bob] {
-        assert_eq!([(); 3].map(|()| kind(caller, "own")), ["fine", "fine", "rate-limited"]);
+        assert_eq!(
+            [(); 3].map(|()| kind(caller, "own")),
+            ["fine", "fine", "rate-limited"]
+        );
     }
     assert_eq!(
         [&ada, &bob, &ada, &bob].map(|caller| kind(caller, "shared")),
         ["fine", "fine", "rate-limited", "rate-limited"]
     );
-    assert_eq!([&ada, &bob].map(|caller| kind(caller, "default")), ["fine", "rate-limited"]);
+    assert_eq!(
+        [&ada, &bob].map(|caller| kind(caller, "default")),
+        ["fine", "rate-limited"]
+    );
 }
 
 #[test]
@@ -165,7 +233,14 @@ fn single_tools_may_have_limits_of_their_own() {
     );
     let mut server = StdioServer::start(&folder);
     let (kind, text) = server.failure("burn", json!({"n": 100_000}));
-    assert_eq!((kind.as_str(), text.contains("100,000 instructions")), ("fuel", true), "{text}");
+    assert_eq!(
+        (kind.as_str(), text.contains("100,000 instructions")),
+        ("fuel", true),
+        "{text}"
+    );
     server.text("big_output", json!({"n": 10_000}));
-    assert_eq!(server.failure("echo", json!({"text": "x".repeat(2000)})).0, "output");
+    assert_eq!(
+        server.failure("echo", json!({"text": "x".repeat(2000)})).0,
+        "output"
+    );
 }

@@ -1,5 +1,5 @@
-//! Record and replay: a call that runs again from its recording comes out the same, without what it used then; a changed
-//! plugin shows what differs.
+//! Record and replay: a call that runs again from its recording comes out the same, without what it
+//! used then; a changed plugin shows what differs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::requests::Site;
 use crate::support::{
-    CommandOutput, Folder, StdioServer, ToolbayCommand, hostile, hostile_version, keeper, net, result_text, sample, web,
+    CommandOutput, Folder, StdioServer, ToolbayCommand, hostile, hostile_version, keeper, net,
+    result_text, sample, web,
 };
 
 const CONFIG: &str = "[record]\nfile = \"calls.jsonl\"\n[state]\nfolder = \"kept\"\n";
@@ -24,12 +25,21 @@ fn recording_with(folder: &Folder, more: &str) -> StdioServer {
 
 fn calls(folder: &Folder) -> Vec<Value> {
     let text = fs::read_to_string(folder.sibling_path("calls.jsonl")).unwrap();
-    text.lines().filter_map(|line| serde_json::from_str::<Value>(line).unwrap().get("call").cloned()).collect()
+    text.lines()
+        .filter_map(|line| {
+            serde_json::from_str::<Value>(line)
+                .unwrap()
+                .get("call")
+                .cloned()
+        })
+        .collect()
 }
 
 fn replay(folder: &Folder, options: &[&str]) -> CommandOutput {
     let file = folder.sibling_path("calls.jsonl");
-    let args = ["replay", file.to_str().unwrap()].into_iter().chain(options.iter().copied());
+    let args = ["replay", file.to_str().unwrap()]
+        .into_iter()
+        .chain(options.iter().copied());
     ToolbayCommand::new(folder).args(args).run()
 }
 
@@ -56,15 +66,26 @@ fn clocks_and_random_numbers_come_back_as_they_were() {
     let folder = Folder::with("net.wasm", net());
     let mut server = recording(&folder);
     server.wait_for_tool("look");
-    let said: Vec<String> = (0..5).map(|n| server.text("look", json!({"label": n.to_string()}))).collect();
-    assert!(said.windows(2).all(|pair| pair[0] != pair[1]), "recorded calls have live clocks and numbers: {said:?}");
+    let said: Vec<String> = (0..5)
+        .map(|n| server.text("look", json!({"label": n.to_string()})))
+        .collect();
+    assert!(
+        said.windows(2).all(|pair| pair[0] != pair[1]),
+        "recorded calls have live clocks and numbers: {said:?}"
+    );
     server.stop();
-    let mode = fs::metadata(folder.sibling_path("calls.jsonl")).unwrap().permissions().mode();
+    let mode = fs::metadata(folder.sibling_path("calls.jsonl"))
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600);
     let report = all_equal(&folder, 5);
     let tool = &report["tools"]["look"];
     assert_eq!(tool["fuel"]["recorded"], tool["fuel"]["replayed"], "{tool}");
-    assert_eq!(tool["peak_memory"]["recorded"], tool["peak_memory"]["replayed"], "{tool}");
+    assert_eq!(
+        tool["peak_memory"]["recorded"], tool["peak_memory"]["replayed"],
+        "{tool}"
+    );
     assert_eq!(replay(&folder, &[]).code, 0);
 }
 
@@ -75,8 +96,14 @@ fn mixed(n: u64, site: &Site) -> (&'static str, Value) {
         1 => ("echo", json!({"text": format!("text {n}")})),
         2 => ("look", json!({"label": n.to_string()})),
         3 => ("send", json!({"url": site.url(&format!("/echo/{n}"))})),
-        4 => ("send", json!({"url": site.url("/hello"), "method": "POST", "body": n.to_string()})),
-        5 => ("keep", json!({"steps": [{"set": ["a", n.to_string()]}, {"get": "a"}, {"increment": ["n", 1]}]})),
+        4 => (
+            "send",
+            json!({"url": site.url("/hello"), "method": "POST", "body": n.to_string()}),
+        ),
+        5 => (
+            "keep",
+            json!({"steps": [{"set": ["a", n.to_string()]}, {"get": "a"}, {"increment": ["n", 1]}]}),
+        ),
         6 => ("fail", json!({})),
         7 => ("panic", json!({})),
         8 => ("burn", json!({"n": 100_000_000_u64})),
@@ -124,8 +151,19 @@ fn ten_thousand_calls_of_all_kinds_come_out_the_same() {
     server.stop();
     let lines = calls(&folder);
     assert_eq!(lines.len() as u64, CALLS);
-    let errors = |kind: &str| lines.iter().filter(|call| call["result"]["value"]["error"] == kind).count() as u64;
-    assert!(["failed", "trap", "fuel"].into_iter().all(|kind| errors(kind) >= CALLS / 12), "{:?}", lines.first());
+    let errors = |kind: &str| {
+        lines
+            .iter()
+            .filter(|call| call["result"]["value"]["error"] == kind)
+            .count() as u64
+    };
+    assert!(
+        ["failed", "trap", "fuel"]
+            .into_iter()
+            .all(|kind| errors(kind) >= CALLS / 12),
+        "{:?}",
+        lines.first()
+    );
     // Nobody is asked, and what was kept is not there any more.
     while site.requests.try_recv().is_ok() {}
     fs::remove_dir_all(folder.sibling_path("kept")).unwrap();
@@ -133,7 +171,10 @@ fn ten_thousand_calls_of_all_kinds_come_out_the_same() {
     // How often a guest asks whether a response is there depends on when it comes.
     let others = |(name, _): &(&String, &Value)| !name.contains("send");
     for (name, tool) in report["tools"].as_object().unwrap().iter().filter(others) {
-        assert_eq!(tool["fuel"]["recorded"], tool["fuel"]["replayed"], "{name}: {tool}");
+        assert_eq!(
+            tool["fuel"]["recorded"], tool["fuel"]["replayed"],
+            "{name}: {tool}"
+        );
     }
     assert!(!folder.sibling_path("kept").exists(), "nothing is kept");
     assert!(site.requests.try_recv().is_err(), "no request is sent");
@@ -151,18 +192,30 @@ fn a_replay_sends_no_request_and_gives_the_response_that_was_recorded() {
         server.call("send", json!({"url": site.url(path)}));
         server.call("try_to_send", json!({"url": site.url(path)}));
     }
-    server.call("send", json!({"url": site.url("/hello"), "method": "POST", "body": "x", "again": 3}));
+    server.call(
+        "send",
+        json!({"url": site.url("/hello"), "method": "POST", "body": "x", "again": 3}),
+    );
     server.call("get", json!({"url": site.url("/hello")}));
     // What was denied is denied again, whatever the grant says by then.
     server.call("try_to_send", json!({"url": "http://other.invalid/"}));
-    server.call("try_to_send", json!({"url": site.url("/hello"), "headers": {"Host": "other"}}));
+    server.call(
+        "try_to_send",
+        json!({"url": site.url("/hello"), "headers": {"Host": "other"}}),
+    );
     server.call("trailers", json!({"url": site.url("/trailers")}));
     server.stop();
     while site.requests.try_recv().is_ok() {}
     folder.remove("web.toml");
     let report = replayed(&folder, &[]);
     assert_eq!(counts(&report), [14, 0, 1], "{report:#}");
-    assert!(report["calls"][0]["reasons"][0].as_str().unwrap().contains("trailers"), "{report:#}");
+    assert!(
+        report["calls"][0]["reasons"][0]
+            .as_str()
+            .unwrap()
+            .contains("trailers"),
+        "{report:#}"
+    );
     assert!(site.requests.try_recv().is_err(), "a request was sent");
 }
 
@@ -180,7 +233,10 @@ fn a_changed_plugin_shows_what_differs() {
     assert_eq!(outcome.code, 1, "{outcome}");
     let filters = [
         (r"(/[^ :]+)+/calls\.jsonl", "calls.jsonl"),
-        (r"recorded from \S+ by toolbay \S+", "recorded from TIME by toolbay VERSION"),
+        (
+            r"recorded from \S+ by toolbay \S+",
+            "recorded from TIME by toolbay VERSION",
+        ),
         (r"\d+\.\d ms( → \d+\.\d ms( \([^)]*\))?)?", "TIME"),
         (r"\d{1,3}(,\d{3})+", "NUMBER"),
         (r"\d+(\.\d+)? [KM]iB", "SIZE"),
@@ -190,11 +246,17 @@ fn a_changed_plugin_shows_what_differs() {
     let mut report = replayed(&folder, &[]);
     let times = ["fuel", "peak_memory", "wall_ms"];
     for place in ["/calls/0", "/tools/echo", "/tools/fail", "/tools/version"] {
-        let figures = report.pointer_mut(place).and_then(Value::as_object_mut).unwrap();
-        figures.iter_mut().filter(|(name, _)| times.contains(&name.as_str())).for_each(|(_, value)| {
-            assert!(value["recorded"].is_number() && value["replayed"].is_number());
-            *value = json!("FIGURE");
-        });
+        let figures = report
+            .pointer_mut(place)
+            .and_then(Value::as_object_mut)
+            .unwrap();
+        figures
+            .iter_mut()
+            .filter(|(name, _)| times.contains(&name.as_str()))
+            .for_each(|(_, value)| {
+                assert!(value["recorded"].is_number() && value["replayed"].is_number());
+                *value = json!("FIGURE");
+            });
     }
     for name in ["file", "recorded", "toolbay"] {
         report[name] = json!(name.to_uppercase());
@@ -208,21 +270,36 @@ fn a_changed_plugin_shows_what_differs() {
     assert_eq!(outcome.code, 0, "{outcome}");
     let outcome = replay(&folder, &["--plugin", old.to_str().unwrap()]);
     assert!(
-        outcome.code == 1 && outcome.stderr.contains("no calls of the plugin \"old\", but of \"hostile\""),
+        outcome.code == 1
+            && outcome
+                .stderr
+                .contains("no calls of the plugin \"old\", but of \"hostile\""),
         "{outcome}"
     );
     let outcome = replay(&folder, &["--tool", "ech*"]);
     assert!(
-        outcome.code == 0 && outcome.stdout.contains("1 equal, 0 different, 0 not replayable, 2 skipped"),
+        outcome.code == 0
+            && outcome
+                .stdout
+                .contains("1 equal, 0 different, 0 not replayable, 2 skipped"),
         "{outcome}"
     );
     // A plugin that has no such tool any more, and one that is gone.
     folder.put("hostile.wasm", net());
     let report = replayed(&folder, &["--tool", "echo"]);
-    assert!(report["calls"][0]["changes"][0]["result"].as_str().unwrap().contains("no tool \"echo\""), "{report:#}");
+    assert!(
+        report["calls"][0]["changes"][0]["result"]
+            .as_str()
+            .unwrap()
+            .contains("no tool \"echo\""),
+        "{report:#}"
+    );
     folder.remove("hostile.wasm");
     let outcome = replay(&folder, &[]);
-    assert!(outcome.code == 1 && outcome.stdout.contains("does not exist"), "{outcome}");
+    assert!(
+        outcome.code == 1 && outcome.stdout.contains("does not exist"),
+        "{outcome}"
+    );
 }
 
 #[test]
@@ -237,15 +314,27 @@ fn a_plugin_that_asks_for_something_else_is_different() {
     // As a plugin does that sends its request elsewhere.
     let path = folder.sibling_path("calls.jsonl");
     let text = fs::read_to_string(&path).unwrap();
-    let (what, other) = (format!("\"what\":\"GET {}\"", site.url("/hello")), "\"what\":\"GET http://other/\"");
+    let (what, other) = (
+        format!("\"what\":\"GET {}\"", site.url("/hello")),
+        "\"what\":\"GET http://other/\"",
+    );
     assert!(text.contains(&what));
     fs::write(&path, text.replace(&what, other)).unwrap();
     let report = replayed(&folder, &[]);
     let changes = report["calls"][0]["changes"].as_array().unwrap();
-    assert!(changes[0]["result"].as_str().unwrap().contains("that the recording does not have: GET"), "{report:#}");
+    assert!(
+        changes[0]["result"]
+            .as_str()
+            .unwrap()
+            .contains("that the recording does not have: GET"),
+        "{report:#}"
+    );
     assert_eq!(
         changes[1..],
-        [json!({"did": format!("GET {}", site.url("/hello"))}), json!({"did_not": "GET http://other/"})]
+        [
+            json!({"did": format!("GET {}", site.url("/hello"))}),
+            json!({"did_not": "GET http://other/"})
+        ]
     );
 }
 
@@ -262,13 +351,22 @@ fn no_secret_is_in_the_file() {
     );
     folder.put("web.toml", grant);
     folder.write_config(CONFIG);
-    let command = ToolbayCommand::new(&folder).args(["serve"]).env("TOKEN", SECRET).env("PLACE", "here");
+    let command = ToolbayCommand::new(&folder)
+        .args(["serve"])
+        .env("TOKEN", SECRET)
+        .env("PLACE", "here");
     let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_for_tool("send");
     // The site sends back what it got: the header, and what the arguments say.
-    let said = server.call("send", json!({"url": site.url(&format!("/echo?q={SECRET}")), "body": SECRET}));
+    let said = server.call(
+        "send",
+        json!({"url": site.url(&format!("/echo?q={SECRET}")), "body": SECRET}),
+    );
     assert!(result_text(&said).contains("[secret:key]"), "{said}");
-    server.call("try_to_send", json!({"url": format!("http://denied.invalid/?{SECRET}")}));
+    server.call(
+        "try_to_send",
+        json!({"url": format!("http://denied.invalid/?{SECRET}")}),
+    );
     server.stop();
     let written = fs::read_to_string(folder.sibling_path("calls.jsonl")).unwrap();
     assert!(!written.contains("hunter2"), "{written}");
@@ -278,18 +376,28 @@ fn no_secret_is_in_the_file() {
     let file = folder.sibling_path("calls.jsonl");
     let run = |place: &str| {
         let args = ["replay", file.to_str().unwrap(), "--json"];
-        let outcome = ToolbayCommand::new(&folder).args(args).env("PLACE", place).run();
+        let outcome = ToolbayCommand::new(&folder)
+            .args(args)
+            .env("PLACE", place)
+            .run();
         assert!(!outcome.raw_stdout.contains("hunter2"));
-        serde_json::from_str::<Value>(&outcome.raw_stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+        serde_json::from_str::<Value>(&outcome.raw_stdout)
+            .unwrap_or_else(|error| panic!("{error}: {outcome}"))
     };
     let report = run("here");
     assert_eq!(counts(&report), [1, 0, 1], "{report:#}");
     let why = report["calls"][0]["reasons"][0].as_str().unwrap();
-    assert!(why.contains("what it got contains a secret"), "its length is another one: {why}");
+    assert!(
+        why.contains("what it got contains a secret"),
+        "its length is another one: {why}"
+    );
     let report = run("there");
     assert_eq!(counts(&report), [0, 0, 2], "{report:#}");
     let why = report["calls"][0]["reasons"][0].as_str().unwrap();
-    assert!(why.contains("the environment variable PLACE is not what it was"), "{why}");
+    assert!(
+        why.contains("the environment variable PLACE is not what it was"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -303,7 +411,9 @@ fn what_a_recording_cannot_have_is_said() {
     let outcome = replay(&folder, &[]);
     assert!(outcome.code == 1, "nothing could be run: {outcome}");
     assert!(
-        outcome.stdout.contains("not replayable: it ran until its deadline, which depends on the machine"),
+        outcome
+            .stdout
+            .contains("not replayable: it ran until its deadline, which depends on the machine"),
         "{outcome}"
     );
 }
@@ -318,16 +428,29 @@ fn a_call_that_is_too_large_leaves_its_outline() {
     server.call("echo", json!({"text": "short"}));
     server.stop();
     let calls = calls(&folder);
-    assert!(calls[0].get("arguments").is_none() && calls[0]["result"]["sha256"].is_string(), "{}", calls[0]);
+    assert!(
+        calls[0].get("arguments").is_none() && calls[0]["result"]["sha256"].is_string(),
+        "{}",
+        calls[0]
+    );
     let report = replayed(&folder, &[]);
     assert_eq!(counts(&report), [1, 0, 1], "{report:#}");
-    assert!(report["calls"][0]["reasons"][0].as_str().unwrap().contains("too large"), "{report:#}");
+    assert!(
+        report["calls"][0]["reasons"][0]
+            .as_str()
+            .unwrap()
+            .contains("too large"),
+        "{report:#}"
+    );
 }
 
 #[test]
 fn only_what_the_keys_name_is_recorded() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let config = CONFIG.replace("[state]", "size = \"1MiB\"\ntools = [\"ver*\", \"echo\"]\n[state]");
+    let config = CONFIG.replace(
+        "[state]",
+        "size = \"1MiB\"\ntools = [\"ver*\", \"echo\"]\n[state]",
+    );
     let mut server = StdioServer::start_with_config(&folder, &config);
     server.wait_for_tool("echo");
     server.call("count", json!({}));
@@ -339,13 +462,25 @@ fn only_what_the_keys_name_is_recorded() {
     server.call("version", json!({}));
     server.stop();
     let tools: std::collections::BTreeMap<String, usize> =
-        calls(&folder).into_iter().fold(std::collections::BTreeMap::new(), |mut tools, call| {
-            *tools.entry(call["tool"].as_str().unwrap().to_owned()).or_default() += 1;
-            tools
-        });
+        calls(&folder)
+            .into_iter()
+            .fold(std::collections::BTreeMap::new(), |mut tools, call| {
+                *tools
+                    .entry(call["tool"].as_str().unwrap().to_owned())
+                    .or_default() += 1;
+                tools
+            });
     // An argument and its result are some 200 KB.
-    assert_eq!(tools.into_iter().collect::<Vec<_>>(), [("echo".to_owned(), 5), ("version".to_owned(), 1)]);
-    assert!(fs::metadata(folder.sibling_path("calls.jsonl")).unwrap().len() <= 1 << 20);
+    assert_eq!(
+        tools.into_iter().collect::<Vec<_>>(),
+        [("echo".to_owned(), 5), ("version".to_owned(), 1)]
+    );
+    assert!(
+        fs::metadata(folder.sibling_path("calls.jsonl"))
+            .unwrap()
+            .len()
+            <= 1 << 20
+    );
     // Without a file, nothing is.
     let mut server = StdioServer::start_with_config(&folder, "[record]\ntools = [\"*\"]\n");
     server.wait_for_tool("echo");
@@ -359,14 +494,22 @@ fn one_call_from_the_command_line_is_recorded_and_added() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
     let file = folder.sibling_path("calls.jsonl");
     for expected in [1, 2] {
-        let args = ["call", "calculate_sum", "{\"a\": 2, \"b\": 3}", "--record", file.to_str().unwrap()];
+        let args = [
+            "call",
+            "calculate_sum",
+            "{\"a\": 2, \"b\": 3}",
+            "--record",
+            file.to_str().unwrap(),
+        ];
         let outcome = ToolbayCommand::new(&folder).args(args).run();
         assert_eq!(outcome.code, 0, "{outcome}");
         all_equal(&folder, expected);
     }
     // The configuration's file is the server's.
     folder.write_config("[record]\nfile = \"other.jsonl\"\n");
-    ToolbayCommand::new(&folder).args(["call", "calculate_sum", "{\"a\": 2, \"b\": 3}"]).run();
+    ToolbayCommand::new(&folder)
+        .args(["call", "calculate_sum", "{\"a\": 2, \"b\": 3}"])
+        .run();
     assert!(!folder.sibling_path("other.jsonl").exists());
 }
 
@@ -378,23 +521,42 @@ fn files_that_are_no_private_recording_are_refused_before_anything_is_served() {
     fs::write(&file, "precious\n").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
-    assert!(outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"), "{outcome}");
+    assert!(
+        outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"),
+        "{outcome}"
+    );
     // That it is another file is what to say first, whoever can use it.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
     let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
-    assert!(outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"), "{outcome}");
+    assert!(
+        outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"),
+        "{outcome}"
+    );
     assert_eq!(fs::read_to_string(&file).unwrap(), "precious\n");
     let outcome = replay(&folder, &[]);
-    assert!(outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"), "{outcome}");
-    let begun = "{\"recording\":{\"version\":1,\"toolbay\":\"0\",\"started\":\"\",\"salt\":\"\"}}\n";
+    assert!(
+        outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"),
+        "{outcome}"
+    );
+    let begun =
+        "{\"recording\":{\"version\":1,\"toolbay\":\"0\",\"started\":\"\",\"salt\":\"\"}}\n";
     fs::write(&file, begun).unwrap();
     let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
-    assert!(outcome.code == 1 && outcome.stderr.contains("others can use it"), "{outcome}");
+    assert!(
+        outcome.code == 1 && outcome.stderr.contains("others can use it"),
+        "{outcome}"
+    );
     assert_eq!(fs::read_to_string(&file).unwrap(), begun);
     let wrong = "{\"recording\":{\"version\":1,\"toolbay\":\"0\",\"started\":\"\",\"salt\":\"\"}}\n{\"call\":{}}\n";
     fs::write(&file, wrong).unwrap();
     let outcome = replay(&folder, &[]);
-    assert!(outcome.code == 1 && outcome.stderr.contains("calls.jsonl: line 2: missing field"), "{outcome}");
+    assert!(
+        outcome.code == 1
+            && outcome
+                .stderr
+                .contains("calls.jsonl: line 2: missing field"),
+        "{outcome}"
+    );
 }
 
 #[test]
@@ -412,7 +574,10 @@ fn a_server_that_was_killed_leaves_a_recording_that_can_be_read_and_added_to() {
     fs::write(&file, text).unwrap();
     let outcome = replay(&folder, &[]);
     assert!(
-        outcome.code == 0 && outcome.stderr.contains("calls.jsonl:3: this line is only the beginning"),
+        outcome.code == 0
+            && outcome
+                .stderr
+                .contains("calls.jsonl:3: this line is only the beginning"),
         "{outcome}"
     );
     let mut server = recording(&folder);

@@ -44,7 +44,10 @@ impl Site {
 
     /// The grant that allows everything here.
     pub(crate) fn grant(&self) -> String {
-        format!("[permissions]\nhttp = [\"http://{}\"]\nprivate_networks = [\"127.0.0.1\"]\n", self.address)
+        format!(
+            "[permissions]\nhttp = [\"http://{}\"]\nprivate_networks = [\"127.0.0.1\"]\n",
+            self.address
+        )
     }
 }
 
@@ -52,7 +55,10 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
     let mut reader = BufReader::new(stream.try_clone()?);
     while let Some((head, body)) = read_request(&mut reader)? {
         let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-        drop(requests.send(format!("{head}\r\n{}", String::from_utf8_lossy(&body[..body.len().min(1000)]))));
+        drop(requests.send(format!(
+            "{head}\r\n{}",
+            String::from_utf8_lossy(&body[..body.len().min(1000)])
+        )));
         match path.as_str() {
             "/hello" => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")?,
             "/moved" => stream.write_all(
@@ -108,20 +114,39 @@ fn what_the_grant_allows_is_sent_and_answered() {
     assert_eq!(result["structuredContent"], answered, "{result}");
     let usage = &result["_meta"]["dev.toolbay/usage"];
     assert_eq!(usage["http_requests"], 1, "{usage}");
-    assert!((50..1000).contains(&usage["http_bytes"].as_u64().unwrap()), "{usage}");
+    assert!(
+        (50..1000).contains(&usage["http_bytes"].as_u64().unwrap()),
+        "{usage}"
+    );
     let seen = site.requests.recv().unwrap().to_ascii_lowercase();
-    assert!(seen.starts_with("post /hello http/1.1\r\n") && seen.ends_with("\r\n{}"), "{seen}");
-    assert!(seen.contains("x-own: value\r\n") && seen.contains(&format!("host: {}\r\n", site.address)), "{seen}");
+    assert!(
+        seen.starts_with("post /hello http/1.1\r\n") && seen.ends_with("\r\n{}"),
+        "{seen}"
+    );
+    assert!(
+        seen.contains("x-own: value\r\n") && seen.contains(&format!("host: {}\r\n", site.address)),
+        "{seen}"
+    );
     // A call without requests says nothing of them.
     let result = server.call("try_to_send", json!({"url": "nowhere"}));
-    assert_eq!(result["_meta"]["dev.toolbay/usage"].get("http_requests"), None, "{result}");
+    assert_eq!(
+        result["_meta"]["dev.toolbay/usage"].get("http_requests"),
+        None,
+        "{result}"
+    );
 }
 
 #[test]
 fn a_request_without_a_body_declares_that_if_its_method_usually_has_one() {
     let site = Site::start();
     let mut server = server(&Folder::new(), &site.grant());
-    for (method, declared) in [("GET", false), ("DELETE", false), ("POST", true), ("PUT", true), ("PATCH", true)] {
+    for (method, declared) in [
+        ("GET", false),
+        ("DELETE", false),
+        ("POST", true),
+        ("PUT", true),
+        ("PATCH", true),
+    ] {
         let result = server.call("send", json!({"method": method, "url": site.url("/hello")}));
         assert_eq!(result["structuredContent"]["status"], 200, "{result}");
         let seen = site.requests.recv().unwrap().to_ascii_lowercase();
@@ -134,7 +159,10 @@ fn a_request_without_a_body_declares_that_if_its_method_usually_has_one() {
 fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
     let site = Site::start();
     let mut server = server(&Folder::new(), "");
-    assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "The request is denied.");
+    assert_eq!(
+        server.text("try_to_send", json!({"url": site.url("/hello")})),
+        "The request is denied."
+    );
     let result = server.call("send", json!({"url": "https://api.example.com/weather"}));
     assert_eq!(
         error_kind_and_text(&result),
@@ -154,11 +182,20 @@ fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
 #[test]
 fn an_address_that_is_not_global_needs_a_grant_of_its_own() {
     let site = Site::start();
-    let grant =
-        format!("[permissions]\nhttp = [\"http://{0}\", \"http://localhost:{1}\"]", site.address, site.address.port());
+    let grant = format!(
+        "[permissions]\nhttp = [\"http://{0}\", \"http://localhost:{1}\"]",
+        site.address,
+        site.address.port()
+    );
     let mut server = server(&Folder::new(), &grant);
-    for host in [site.address.to_string(), format!("localhost:{}", site.address.port())] {
-        let text = server.text("try_to_send", json!({"url": format!("http://{host}/hello")}));
+    for host in [
+        site.address.to_string(),
+        format!("localhost:{}", site.address.port()),
+    ] {
+        let text = server.text(
+            "try_to_send",
+            json!({"url": format!("http://{host}/hello")}),
+        );
         assert_eq!(text, "The server cannot be found.", "{host}");
     }
     let line = server.log.wait_for("private_networks = ");
@@ -175,13 +212,24 @@ fn methods_and_paths_bound_what_is_sent() {
         site.address
     );
     let mut server = server(&Folder::new(), &grant);
-    let mut sends =
-        |method: &str, path: &str| server.text("try_to_send", json!({"method": method, "url": site.url(path)}));
+    let mut sends = |method: &str, path: &str| {
+        server.text(
+            "try_to_send",
+            json!({"method": method, "url": site.url(path)}),
+        )
+    };
     assert_eq!(sends("GET", "/hello"), "status 200");
-    for (method, path) in
-        [("POST", "/hello"), ("GET", "/moved"), ("GET", "/hello/../moved"), ("GET", "/hello/%2e%2e/moved")]
-    {
-        assert_eq!(sends(method, path), "The request is denied.", "{method} {path}");
+    for (method, path) in [
+        ("POST", "/hello"),
+        ("GET", "/moved"),
+        ("GET", "/hello/../moved"),
+        ("GET", "/hello/%2e%2e/moved"),
+    ] {
+        assert_eq!(
+            sends(method, path),
+            "The request is denied.",
+            "{method} {path}"
+        );
     }
     assert_eq!(site.requests.try_iter().count(), 1);
 }
@@ -190,10 +238,19 @@ fn methods_and_paths_bound_what_is_sent() {
 fn fields_after_a_body_are_read_within_bounds() {
     let site = Site::start();
     let mut server = server(&Folder::new(), &site.grant());
-    assert_eq!(server.text("trailers", json!({"url": site.url("/trailers")})), "x-sum: 15");
-    assert_eq!(server.text("trailers", json!({"url": site.url("/hello")})), "");
+    assert_eq!(
+        server.text("trailers", json!({"url": site.url("/trailers")})),
+        "x-sum: 15"
+    );
+    assert_eq!(
+        server.text("trailers", json!({"url": site.url("/hello")})),
+        ""
+    );
     // Too many of them are an error of the response.
-    assert_eq!(server.text("trailers", json!({"url": site.url("/large-trailers")})), "");
+    assert_eq!(
+        server.text("trailers", json!({"url": site.url("/large-trailers")})),
+        ""
+    );
 }
 
 #[test]
@@ -203,7 +260,10 @@ fn a_redirect_goes_back_to_the_tool() {
     let result = server.call("send", json!({"url": site.url("/moved")}));
     let answered = json!({"status": 302, "location": "http://169.254.169.254/latest", "length": 0, "text": ""});
     assert_eq!(result["structuredContent"], answered, "{result}");
-    let location = server.text("try_to_send", json!({"url": "http://169.254.169.254/latest"}));
+    let location = server.text(
+        "try_to_send",
+        json!({"url": "http://169.254.169.254/latest"}),
+    );
     assert_eq!(location, "The request is denied.");
 }
 
@@ -213,25 +273,41 @@ fn a_server_that_is_stuck_or_stops_ends_the_request_in_time() {
     let grant = format!("{}[limits]\ntimeout = \"1s\"", site.grant());
     let mut server = server(&Folder::new(), &grant);
     let stuck = |timeout: Value| json!({"url": site.url("/stuck"), "timeout_ms": timeout});
-    assert_eq!(server.text("try_to_send", stuck(json!(50))), "The server did not answer in time.");
+    assert_eq!(
+        server.text("try_to_send", stuck(json!(50))),
+        "The server did not answer in time."
+    );
     let (kind, text) = server.failure("send", stuck(Value::Null));
     assert_eq!(kind, "deadline", "{text}");
     let short = json!({"url": site.url("/short")});
-    assert_eq!(server.text("try_to_send", short), "The request failed: incomplete HTTP response.");
+    assert_eq!(
+        server.text("try_to_send", short),
+        "The request failed: incomplete HTTP response."
+    );
     // Others are served as before.
-    assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "status 200");
+    assert_eq!(
+        server.text("try_to_send", json!({"url": site.url("/hello")})),
+        "status 200"
+    );
 }
 
 #[test]
 fn requests_and_their_bytes_have_limits() {
     let site = Site::start();
-    let grant = format!("{}[limits]\nhttp_requests = 3\nhttp_bytes = \"1MiB\"", site.grant());
+    let grant = format!(
+        "{}[limits]\nhttp_requests = 3\nhttp_bytes = \"1MiB\"",
+        site.grant()
+    );
     let mut server = server(&Folder::new(), &grant);
     let send = |path: &str, again: u32| json!({"url": site.url(path), "again": again});
     assert_eq!(server.text("try_to_send", send("/hello", 2)), "status 200");
     assert_eq!(
         server.failure("send", send("/hello", 3)),
-        ("limit".into(), "The tool sent more than 3 HTTP requests (to allow more, raise limits.http_requests).".into())
+        (
+            "limit".into(),
+            "The tool sent more than 3 HTTP requests (to allow more, raise limits.http_requests)."
+                .into()
+        )
     );
     assert_eq!(
         server.failure("send", send("/large", 0)),
@@ -247,20 +323,33 @@ fn requests_and_their_bytes_have_limits() {
 #[test]
 fn calls_share_the_connections_of_their_plugin() {
     let site = Site::start();
-    let grant = format!("{}[limits]\nhttp_connections = 1\ntimeout = \"2s\"", site.grant());
+    let grant = format!(
+        "{}[limits]\nhttp_connections = 1\ntimeout = \"2s\"",
+        site.grant()
+    );
     let mut server = server(&Folder::new(), &grant);
     let holds = server.start_call("send", json!({"url": site.url("/stuck")}));
     assert!(site.requests.recv().unwrap().starts_with("GET /stuck "));
     // The one connection is taken.
     let waits = json!({"url": site.url("/hello"), "timeout_ms": 100});
-    assert_eq!(server.text("try_to_send", waits), "The request failed: connection limit reached.");
+    assert_eq!(
+        server.text("try_to_send", waits),
+        "The request failed: connection limit reached."
+    );
     server.notify("notifications/cancelled", json!({"requestId": holds}));
-    assert_eq!(server.text("try_to_send", json!({"url": site.url("/hello")})), "status 200");
+    assert_eq!(
+        server.text("try_to_send", json!({"url": site.url("/hello")})),
+        "status 200"
+    );
 }
 
 #[test]
 fn requests_carry_secrets_that_the_tool_never_has() {
-    let (site, other, folder) = (Site::start(), Site::start(), Folder::with("web.wasm", web()));
+    let (site, other, folder) = (
+        Site::start(),
+        Site::start(),
+        Folder::with("web.wasm", web()),
+    );
     let (here, there) = (site.address, other.address);
     folder.put(
         "web.toml",
@@ -272,31 +361,62 @@ fn requests_carry_secrets_that_the_tool_never_has() {
              [secrets.absent]\nenvironment = \"WEB_ABSENT\"\nheader = \"x\"\norigins = [\"https://else.example\"]\n"
         ),
     );
-    let command = || ToolbayCommand::new(&folder).env("WEB_TOKEN", "s3cret-of-here").env("WEB_KEY", "s3cret-of-there");
-    let mut server = StdioServer::run(command().args(["serve", "--log", "debug"])).with_handshake("2025-11-25");
+    let command = || {
+        ToolbayCommand::new(&folder)
+            .env("WEB_TOKEN", "s3cret-of-here")
+            .env("WEB_KEY", "s3cret-of-there")
+    };
+    let mut server =
+        StdioServer::run(command().args(["serve", "--log", "debug"])).with_handshake("2025-11-25");
     server.wait_for_tool("send");
     server
         .log
         .wait_for("web.toml: secrets.absent: the environment variable WEB_ABSENT is not set, so requests to its origins are denied");
     let own = json!({"authorization": "the tool's own"});
     // What the site says of the secret does not reach the client.
-    let result = server.call("send", json!({"url": site.url("/echo?key=own"), "headers": own}));
-    let text = result["structuredContent"]["text"].as_str().unwrap().to_ascii_lowercase();
-    assert!(text.contains("authorization: bearer [secret:token]\n") && text.contains("/echo?key=own "), "{text}");
+    let result = server.call(
+        "send",
+        json!({"url": site.url("/echo?key=own"), "headers": own}),
+    );
+    let text = result["structuredContent"]["text"]
+        .as_str()
+        .unwrap()
+        .to_ascii_lowercase();
+    assert!(
+        text.contains("authorization: bearer [secret:token]\n") && text.contains("/echo?key=own "),
+        "{text}"
+    );
     let seen = site.requests.recv().unwrap().to_ascii_lowercase();
-    assert!(seen.contains("\r\nauthorization: bearer s3cret-of-here\r\n"), "{seen}");
+    assert!(
+        seen.contains("\r\nauthorization: bearer s3cret-of-here\r\n"),
+        "{seen}"
+    );
     assert!(!seen.contains("the tool's own"), "{seen}");
     // Another origin gets its own, and the tool's header as it is.
-    server.call("send", json!({"url": other.url("/echo?a=1&key=own"), "headers": own}));
+    server.call(
+        "send",
+        json!({"url": other.url("/echo?a=1&key=own"), "headers": own}),
+    );
     let seen = other.requests.recv().unwrap();
-    assert!(seen.starts_with("GET /echo?a=1&key=s3cret-of-there HTTP/1.1\r\n"), "{seen}");
-    assert!(seen.contains("the tool's own") && !seen.contains("of-here"), "{seen}");
+    assert!(
+        seen.starts_with("GET /echo?a=1&key=s3cret-of-there HTTP/1.1\r\n"),
+        "{seen}"
+    );
+    assert!(
+        seen.contains("the tool's own") && !seen.contains("of-here"),
+        "{seen}"
+    );
     let listed = command().args(["list"]).run();
-    let carried = format!("+ HTTP requests carry token as the header authorization, at http://{here}\n");
+    let carried =
+        format!("+ HTTP requests carry token as the header authorization, at http://{here}\n");
     assert!(listed.raw_stdout.contains(&carried), "{listed}");
     server.stop();
     server.log.wait_for_end();
-    assert!(!server.log.text().contains("s3cret") && !listed.raw_stdout.contains("s3cret"), "{}", server.log.text());
+    assert!(
+        !server.log.text().contains("s3cret") && !listed.raw_stdout.contains("s3cret"),
+        "{}",
+        server.log.text()
+    );
 }
 
 #[test]
@@ -323,9 +443,19 @@ fn a_mistake_in_a_grant_is_told_with_its_place() {
         "private_networks = [\"0.0.0.0/0\"]",
     ] {
         folder.put("web.toml", format!("[permissions]\n{permissions}\n"));
-        let outcome = ToolbayCommand::new(&folder).env("WEB_TOKEN", "s3cret-of-here").args(["list"]).run();
-        let problem = outcome.stdout.lines().find(|line| line.trim_start().starts_with('!'));
-        let _ = writeln!(said, "{permissions}\n  {}", problem.unwrap_or(&outcome.stdout).trim());
+        let outcome = ToolbayCommand::new(&folder)
+            .env("WEB_TOKEN", "s3cret-of-here")
+            .args(["list"])
+            .run();
+        let problem = outcome
+            .stdout
+            .lines()
+            .find(|line| line.trim_start().starts_with('!'));
+        let _ = writeln!(
+            said,
+            "{permissions}\n  {}",
+            problem.unwrap_or(&outcome.stdout).trim()
+        );
     }
     insta::assert_snapshot!(said);
 }
@@ -346,21 +476,31 @@ pub(crate) fn authority(folder: &Folder) -> Issuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
-    std::fs::write(folder.sibling_path("ca.pem"), pem("CERTIFICATE", params.self_signed(&key).unwrap().der())).unwrap();
+    std::fs::write(
+        folder.sibling_path("ca.pem"),
+        pem("CERTIFICATE", params.self_signed(&key).unwrap().der()),
+    )
+    .unwrap();
     Issuer::new(params, key)
 }
 
-/// A web server behind TLS, with a certificate for `localhost`, and how each request begins that it gets. It answers each
-/// connection once.
+/// A web server behind TLS, with a certificate for `localhost`, and how each request begins that it
+/// gets. It answers each connection once.
 pub(crate) fn secure(issuer: &Issuer<'static, KeyPair>) -> (SocketAddr, Receiver<String>) {
     let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, issuer).unwrap();
+    let certificate = CertificateParams::new(vec!["localhost".to_owned()])
+        .unwrap()
+        .signed_by(&key, issuer)
+        .unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
+        .with_single_cert(
+            vec![certificate.der().clone()],
+            PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+        )
         .unwrap();
     let (listener, config) = (TcpListener::bind("127.0.0.1:0").unwrap(), Arc::new(config));
     let (address, (sender, requests)) = (listener.local_addr().unwrap(), channel());
@@ -372,7 +512,9 @@ pub(crate) fn secure(issuer: &Issuer<'static, KeyPair>) -> (SocketAddr, Receiver
             // A client that does not trust the certificate ends the handshake.
             if let Ok(count @ 1..) = stream.read(&mut head) {
                 drop(sender.send(String::from_utf8_lossy(&head[..count]).into_owned()));
-                drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"));
+                drop(stream.write_all(
+                    b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
+                ));
                 stream.conn.send_close_notify();
                 drop(stream.flush());
             }
@@ -386,13 +528,17 @@ fn a_certificate_is_trusted_if_its_authority_is_listed() {
     let folder = Folder::new();
     let (address, _) = secure(&authority(&folder));
     let url = format!("https://localhost:{}", address.port());
-    let grant = format!("[permissions]\nhttp = [\"{url}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]\n");
+    let grant =
+        format!("[permissions]\nhttp = [\"{url}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]\n");
     let sends = |config: &str| {
         folder.write_config(config);
         server(&folder, &grant).text("try_to_send", json!({"url": url}))
     };
     assert_eq!(sends(""), "The connection to the server is not secure.");
-    assert_eq!(sends("[http_client]\nextra_ca = [\"ca.pem\"]"), "status 200");
+    assert_eq!(
+        sends("[http_client]\nextra_ca = [\"ca.pem\"]"),
+        "status 200"
+    );
 }
 
 #[test]
@@ -418,29 +564,59 @@ fn every_request_goes_through_the_operators_proxy() {
     let mut direct = server(&folder, grant);
     // The name exists nowhere: the proxy alone has to know it.
     let asked = json!({"url": "http://api.example.com/hello"});
-    assert_eq!(direct.text("try_to_send", asked.clone()), "status 404", "the site knows no whole URLs");
+    assert_eq!(
+        direct.text("try_to_send", asked.clone()),
+        "status 404",
+        "the site knows no whole URLs"
+    );
     let seen = proxy.requests.recv().unwrap();
-    assert!(seen.starts_with("GET http://api.example.com/hello HTTP/1.1\r\n"), "{seen}");
+    assert!(
+        seen.starts_with("GET http://api.example.com/hello HTTP/1.1\r\n"),
+        "{seen}"
+    );
     // What the grant does not allow does not reach it, nor does an address that is not global.
-    assert_eq!(direct.text("try_to_send", json!({"url": "http://other.example.com/"})), "The request is denied.");
-    assert_eq!(direct.text("try_to_send", json!({"url": "http://10.0.0.1/"})), "The server cannot be found.");
+    assert_eq!(
+        direct.text("try_to_send", json!({"url": "http://other.example.com/"})),
+        "The request is denied."
+    );
+    assert_eq!(
+        direct.text("try_to_send", json!({"url": "http://10.0.0.1/"})),
+        "The server cannot be found."
+    );
     assert!(proxy.requests.try_recv().is_err());
     direct.stop();
     // A variable can have a password, which is told to nobody else.
-    let command = ToolbayCommand::new(&folder).env("TOOLBAY_HTTP_CLIENT_PROXY", &url("ada:s3cret-word@"));
-    let mut server = StdioServer::run(command.args(["serve", "--log", "debug"])).with_handshake("2025-11-25");
+    let command =
+        ToolbayCommand::new(&folder).env("TOOLBAY_HTTP_CLIENT_PROXY", &url("ada:s3cret-word@"));
+    let mut server =
+        StdioServer::run(command.args(["serve", "--log", "debug"])).with_handshake("2025-11-25");
     server.wait_for_tool("send");
     assert_eq!(server.text("try_to_send", asked), "status 404");
     let seen = proxy.requests.recv().unwrap();
-    let authorization = format!("\r\nproxy-authorization: Basic {}\r\n", BASE64.encode("ada:s3cret-word"));
+    let authorization = format!(
+        "\r\nproxy-authorization: Basic {}\r\n",
+        BASE64.encode("ada:s3cret-word")
+    );
     assert!(seen.contains(&authorization), "{seen}");
     server.stop();
     server.log.wait_for_end();
-    assert!(!server.log.text().contains("s3cret"), "{}", server.log.text());
+    assert!(
+        !server.log.text().contains("s3cret"),
+        "{}",
+        server.log.text()
+    );
     // A file cannot.
-    folder.write_config(&format!("[http_client]\nproxy = {:?}", url("ada:s3cret-word@")));
+    folder.write_config(&format!(
+        "[http_client]\nproxy = {:?}",
+        url("ada:s3cret-word@")
+    ));
     let refused = ToolbayCommand::new(&folder).args(["serve"]).run();
     assert_eq!(refused.code, 64, "{refused}");
-    assert!(refused.stderr.contains("http_client.proxy: a file must not have the user and password"), "{refused}");
+    assert!(
+        refused
+            .stderr
+            .contains("http_client.proxy: a file must not have the user and password"),
+        "{refused}"
+    );
     assert!(!format!("{refused}").contains("s3cret"), "{refused}");
 }

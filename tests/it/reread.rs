@@ -1,5 +1,5 @@
-//! The configuration is read again on SIGHUP: what changes while the server runs, what needs a restart, and what a mistake
-//! does. No session is lost by it.
+//! The configuration is read again on SIGHUP: what changes while the server runs, what needs a
+//! restart, and what a mistake does. No session is lost by it.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -11,13 +11,21 @@ use serde_json::{Value, json};
 use toolbay_testkit::message;
 
 use crate::http::auth::{bearer, token};
-use crate::support::{DEADLINE, Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile, result_text};
+use crate::support::{
+    DEADLINE, Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile, result_text,
+};
 
 /// What each reading ends with.
 const READ: &str = "the configuration was read again";
 
 fn hang_up(pid: u32) {
-    assert!(Command::new("kill").args(["-HUP", &pid.to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-HUP", &pid.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 /// Writes the file as editors do, and has it read: another file takes its place.
@@ -29,35 +37,63 @@ fn change(folder: &Folder, pid: u32, config: &str) {
 }
 
 fn status(server: &HttpServer, token: &str) -> u16 {
-    server.post_stateless("tools/list", json!({}), &[("Authorization", &bearer(token))]).status
+    server
+        .post_stateless(
+            "tools/list",
+            json!({}),
+            &[("Authorization", &bearer(token))],
+        )
+        .status
 }
 
 #[test]
 fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
-    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a", "b"]).with_echo().build());
+    let folder = Folder::with(
+        "tiny.wasm",
+        TinyComponent::new(&["a", "b"]).with_echo().build(),
+    );
     let ([(ada, adas), (bob, bobs)], all) = ([token("ada", ""), token("bob", "")], "");
     let server = HttpServer::start_with_config(&folder, &(adas.clone() + all)).wait_until_ready();
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
     // A session and a stream of the one that stays.
     let authorization = bearer(&ada);
     let headers = [("Authorization", authorization.as_str())];
-    let mut stream = server.post_stateless("subscriptions/listen", json!({"notifications": {}}), &headers);
-    assert_eq!(stream.next_message().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    let mut stream = server.post_stateless(
+        "subscriptions/listen",
+        json!({"notifications": {}}),
+        &headers,
+    );
+    assert_eq!(
+        stream.next_message().unwrap()["method"],
+        "notifications/subscriptions/acknowledged"
+    );
     change(&folder, server.pid(), &(adas.clone() + &bobs));
     let line = server.log.wait_for(READ);
     assert!(line.ends_with("changed: http.tokens"), "{line}");
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
     let theirs = bearer(&bob);
-    let mut other =
-        server.post_stateless("subscriptions/listen", json!({"notifications": {}}), &[("Authorization", &theirs)]);
-    assert_eq!(other.next_message().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    let mut other = server.post_stateless(
+        "subscriptions/listen",
+        json!({"notifications": {}}),
+        &[("Authorization", &theirs)],
+    );
+    assert_eq!(
+        other.next_message().unwrap()["method"],
+        "notifications/subscriptions/acknowledged"
+    );
     // What ada's token may do changes, and bob's is no longer there.
     change(&folder, server.pid(), &(adas + "tools = [\"a\"]\n"));
     server.log.wait_for_count(READ, 2);
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
-    let listed = server.post_stateless("tools/list", json!({}), &headers).response_message();
-    let names: Vec<&str> =
-        listed["result"]["tools"].as_array().unwrap().iter().filter_map(|t| t["name"].as_str()).collect();
+    let listed = server
+        .post_stateless("tools/list", json!({}), &headers)
+        .response_message();
+    let names: Vec<&str> = listed["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|t| t["name"].as_str())
+        .collect();
     assert_eq!(names, ["a"]);
     // Both streams end: one had no token any more, the other one that allowed more.
     while other.next_message().is_some() {}
@@ -66,7 +102,10 @@ fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
 
 /// A folder with a tool that a person must allow.
 fn guarded() -> Folder {
-    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a", "b"]).with_echo().build());
+    let folder = Folder::with(
+        "tiny.wasm",
+        TinyComponent::new(&["a", "b"]).with_echo().build(),
+    );
     folder.put("tiny.toml", "[tools.b]\nrequire_approval = \"always\"\n");
     folder
 }
@@ -74,12 +113,20 @@ fn guarded() -> Folder {
 #[test]
 fn a_body_that_arrives_when_its_token_has_changed_calls_nothing_more() {
     let ([(ada, adas), (bob, bobs)], folder) = ([token("ada", ""), token("bob", "")], guarded());
-    let server = HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
-    let call = message::request(1, "tools/call", &json!({"name": "a", "arguments": {}})).to_string();
+    let server =
+        HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
+    let call =
+        message::request(1, "tools/call", &json!({"name": "a", "arguments": {}})).to_string();
     let version = server.session_revisions_of(&bearer(&ada)).pop().unwrap();
     let session = |token: &str| {
-        let session = server.start_session_with_headers(&version, &[("Authorization", &bearer(token))]);
-        session.headers().iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect::<Vec<_>>().concat()
+        let session =
+            server.start_session_with_headers(&version, &[("Authorization", &bearer(token))]);
+        session
+            .headers()
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect::<Vec<_>>()
+            .concat()
     };
     let (before, last) = call.split_at(call.len() - 1);
     let held = [&ada, &bob].map(|token| {
@@ -106,14 +153,18 @@ fn a_body_that_arrives_when_its_token_has_changed_calls_nothing_more() {
     });
     let [adas, bobs] = answers;
     assert!(bobs.starts_with("HTTP/1.1 401 "), "{bobs}");
-    assert!(!adas.contains("\"content\"") && adas.contains("Unknown tool"), "{adas}");
+    assert!(
+        !adas.contains("\"content\"") && adas.contains("Unknown tool"),
+        "{adas}"
+    );
 }
 
 #[test]
 fn a_call_that_waits_ends_with_its_token() {
     let ((ada, adas), folder) = (token("ada", ""), guarded());
     let (_, bobs) = token("bob", "");
-    let server = HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
+    let server =
+        HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
     let authorization = bearer(&ada);
     let headers = [("Authorization", authorization.as_str())];
     let version = server.session_revisions_of(&authorization).pop().unwrap();
@@ -127,7 +178,10 @@ fn a_call_that_waits_ends_with_its_token() {
     while let Some(message) = stream.next_message() {
         rest.push(message);
     }
-    assert!(rest.iter().all(|message| message.get("result").is_none()), "{rest:?}");
+    assert!(
+        rest.iter().all(|message| message.get("result").is_none()),
+        "{rest:?}"
+    );
     server.log.wait_for(READ);
     assert_eq!(status(&server, &ada), 401);
 }
@@ -136,32 +190,61 @@ fn a_call_that_waits_ends_with_its_token() {
 fn a_file_that_is_gone_or_no_file_changes_nothing() {
     let ((ada, adas), folder) = (token("ada", ""), guarded());
     let server =
-        HttpServer::start_with_config(&folder, &format!("require_approval = \"always\"\n{adas}")).wait_until_ready();
+        HttpServer::start_with_config(&folder, &format!("require_approval = \"always\"\n{adas}"))
+            .wait_until_ready();
     let file = folder.sibling_path("toolbay.toml");
     let aside = folder.sibling_path("aside.toml");
     let call = || {
         let headers = [("Authorization", &*bearer(&ada))];
-        server.post_stateless("tools/call", json!({"name": "a", "arguments": {}}), &headers).response_message()
+        server
+            .post_stateless(
+                "tools/call",
+                json!({"name": "a", "arguments": {}}),
+                &headers,
+            )
+            .response_message()
     };
-    let refused = |answer: &Value| answer["result"].get("content").is_none_or(|_| answer["result"]["isError"] == true);
+    let refused = |answer: &Value| {
+        answer["result"]
+            .get("content")
+            .is_none_or(|_| answer["result"]["isError"] == true)
+    };
     assert!(refused(&call()));
     fs::rename(&file, &aside).unwrap();
     hang_up(server.pid());
     let line = server.log.wait_for("the configuration stays as it was");
     assert!(
-        line.ends_with("toolbay.toml does not exist any more; for a server without configuration, restart it"),
+        line.ends_with(
+            "toolbay.toml does not exist any more; for a server without configuration, restart it"
+        ),
         "{line}"
     );
     assert_eq!((status(&server, &ada), refused(&call())), (200, true));
     std::os::unix::fs::symlink("missing.toml", &file).unwrap();
     hang_up(server.pid());
-    let line = server.log.wait_for_count("the configuration stays as it was", 2);
-    assert!(line.ends_with("toolbay.toml is a link to a file that does not exist"), "{line}");
+    let line = server
+        .log
+        .wait_for_count("the configuration stays as it was", 2);
+    assert!(
+        line.ends_with("toolbay.toml is a link to a file that does not exist"),
+        "{line}"
+    );
     fs::remove_file(&file).unwrap();
-    assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(&file)
+            .status()
+            .unwrap()
+            .success()
+    );
     hang_up(server.pid());
-    let line = server.log.wait_for_count("the configuration stays as it was", 3);
-    assert!(line.ends_with("toolbay.toml is not a regular file"), "{line}");
+    let line = server
+        .log
+        .wait_for_count("the configuration stays as it was", 3);
+    assert!(
+        line.ends_with("toolbay.toml is not a regular file"),
+        "{line}"
+    );
     assert_eq!((status(&server, &ada), refused(&call())), (200, true));
     fs::rename(&aside, &file).unwrap();
     hang_up(server.pid());
@@ -181,9 +264,15 @@ fn a_session_goes_on_under_new_limits_and_the_log_says_what_changed() {
         "page_size = 7\n[limits]\nfuel = 1_000\n[server]\ninstructions = \"Be brief.\"\ncalls = 3\n[ceilings]\nhandles = 5\n",
     );
     let line = server.log.wait_for(READ);
-    assert!(line.ends_with("changed: limits.fuel, server.instructions"), "{line}");
+    assert!(
+        line.ends_with("changed: limits.fuel, server.instructions"),
+        "{line}"
+    );
     let line = server.log.wait_for("restart the server");
-    assert!(line.ends_with("to change ceilings.handles, page_size, server.calls, restart the server"), "{line}");
+    assert!(
+        line.ends_with("to change ceilings.handles, page_size, server.calls, restart the server"),
+        "{line}"
+    );
     // The plugin gets them while the session goes on.
     let begun = Instant::now();
     loop {
@@ -206,11 +295,15 @@ fn a_session_goes_on_under_new_limits_and_the_log_says_what_changed() {
 fn a_mistake_is_named_with_its_place_and_changes_nothing() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let server =
-        HttpServer::start_with_config(&folder, "[caller_rate_limit]\ncalls = 1\nper = \"1h\"").wait_until_ready();
+        HttpServer::start_with_config(&folder, "[caller_rate_limit]\ncalls = 1\nper = \"1h\"")
+            .wait_until_ready();
     let call = || server.result("tools/call", json!({"name": "a"}));
     assert_ne!(call()["isError"], true);
     for (wrong, words) in [
-        ("log = \"inof\"", "toolbay.toml:1:7: log: \"inof\" is not a level; did you mean \"info\"?"),
+        (
+            "log = \"inof\"",
+            "toolbay.toml:1:7: log: \"inof\" is not a level; did you mean \"info\"?",
+        ),
         ("[caller_rate_limit\ncalls = 100", "toolbay.toml:1:"),
         ("[http]\ntokens = 7", "toolbay.toml:2:10: http.tokens: "),
         (
@@ -220,13 +313,23 @@ fn a_mistake_is_named_with_its_place_and_changes_nothing() {
     ] {
         change(&folder, server.pid(), wrong);
         let line = server.log.wait_for(words);
-        assert!(line.contains("the configuration stays as it was: "), "{line}");
-        assert_eq!(call()["_meta"]["dev.toolbay/error"], "rate-limited", "{wrong}");
+        assert!(
+            line.contains("the configuration stays as it was: "),
+            "{line}"
+        );
+        assert_eq!(
+            call()["_meta"]["dev.toolbay/error"],
+            "rate-limited",
+            "{wrong}"
+        );
     }
     // With an empty file, the defaults apply.
     change(&folder, server.pid(), "");
     let line = server.log.wait_for(READ);
-    assert!(line.ends_with("changed: caller_rate_limit.calls, caller_rate_limit.per"), "{line}");
+    assert!(
+        line.ends_with("changed: caller_rate_limit.calls, caller_rate_limit.per"),
+        "{line}"
+    );
     for _ in 0..5 {
         assert_ne!(call()["isError"], true);
     }
@@ -235,10 +338,15 @@ fn a_mistake_is_named_with_its_place_and_changes_nothing() {
 #[test]
 fn what_is_logged_and_who_is_let_in_by_name_change() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
-    let server = HttpServer::start_with_config(&folder, "[http]\nanonymous = true").wait_until_ready();
+    let server =
+        HttpServer::start_with_config(&folder, "[http]\nanonymous = true").wait_until_ready();
     let from = |host: &str| server.get("/mcp", &[("Host", host)]).status;
     assert_eq!(from("tools.example"), 403);
-    change(&folder, server.pid(), "log = \"debug\"\n[http]\nanonymous = true\nallowed_hosts = [\"tools.example\"]");
+    change(
+        &folder,
+        server.pid(),
+        "log = \"debug\"\n[http]\nanonymous = true\nallowed_hosts = [\"tools.example\"]",
+    );
     server.log.wait_for(READ);
     assert_ne!(from("tools.example"), 403);
     folder.put("other.wasm", TinyComponent::new(&["b"]).with_echo().build());
@@ -250,26 +358,44 @@ fn what_is_logged_and_who_is_let_in_by_name_change() {
         assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
     }
     hang_up(server.pid());
-    assert_eq!(result_text(&server.result("tools/call", json!({"name": "a", "arguments": {}}))), "{}");
-    assert_eq!(server.log.text().matches(READ).count(), 1, "{}", server.log.text());
+    assert_eq!(
+        result_text(&server.result("tools/call", json!({"name": "a", "arguments": {}}))),
+        "{}"
+    );
+    assert_eq!(
+        server.log.text().matches(READ).count(),
+        1,
+        "{}",
+        server.log.text()
+    );
 }
 
 #[test]
 fn who_needed_no_token_needs_one_when_there_is_one() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let server = HttpServer::start_with_config(&folder, "").wait_until_ready();
-    let mut stream = server.post_stateless("subscriptions/listen", json!({"notifications": {}}), &[]);
-    assert_eq!(stream.next_message().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    let mut stream =
+        server.post_stateless("subscriptions/listen", json!({"notifications": {}}), &[]);
+    assert_eq!(
+        stream.next_message().unwrap()["method"],
+        "notifications/subscriptions/acknowledged"
+    );
     let (ada, adas) = token("ada", "");
     change(&folder, server.pid(), &adas);
     server.log.wait_for(READ);
-    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 401);
+    assert_eq!(
+        server.post_stateless("tools/list", json!({}), &[]).status,
+        401
+    );
     assert_eq!(status(&server, &ada), 200);
     while stream.next_message().is_some() {}
     // Whoever needed none before needs one from now on, until a restart.
     change(&folder, server.pid(), "");
     server.log.wait_for_count(READ, 2);
-    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 401);
+    assert_eq!(
+        server.post_stateless("tools/list", json!({}), &[]).status,
+        401
+    );
     assert_eq!(status(&server, &ada), 401);
 }
 
@@ -277,14 +403,30 @@ fn who_needed_no_token_needs_one_when_there_is_one() {
 fn when_the_last_token_is_removed_nobody_is_let_in() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let (ada, adas) = token("ada", "");
-    let server =
-        HttpServer::start_with_config(&folder, &format!("[http]\nallowed_hosts = [\"tools.example.com\"]\n{adas}"))
-            .wait_until_ready();
+    let server = HttpServer::start_with_config(
+        &folder,
+        &format!("[http]\nallowed_hosts = [\"tools.example.com\"]\n{adas}"),
+    )
+    .wait_until_ready();
     assert_eq!(status(&server, &ada), 200);
-    change(&folder, server.pid(), "[http]\nallowed_hosts = [\"tools.example.com\"]\n");
+    change(
+        &folder,
+        server.pid(),
+        "[http]\nallowed_hosts = [\"tools.example.com\"]\n",
+    );
     server.log.wait_for("nobody is let in");
-    for headers in [vec![], vec![("Host", "tools.example.com")], vec![("Authorization", "Bearer x")]] {
-        assert_eq!(server.post_stateless("tools/list", json!({}), &headers).status, 401, "{headers:?}");
+    for headers in [
+        vec![],
+        vec![("Host", "tools.example.com")],
+        vec![("Authorization", "Bearer x")],
+    ] {
+        assert_eq!(
+            server
+                .post_stateless("tools/list", json!({}), &headers)
+                .status,
+            401,
+            "{headers:?}"
+        );
     }
     assert_eq!(status(&server, &ada), 401);
     assert_eq!(server.get("/metrics", &[]).status, 401);
@@ -293,7 +435,10 @@ fn when_the_last_token_is_removed_nobody_is_let_in() {
     // Saying that nobody needs one does not open it while it runs either, and a token does.
     change(&folder, server.pid(), "[http]\nanonymous = true\n");
     server.log.wait_for(READ);
-    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 401);
+    assert_eq!(
+        server.post_stateless("tools/list", json!({}), &[]).status,
+        401
+    );
     change(&folder, server.pid(), &adas);
     server.log.wait_for_count(READ, 2);
     assert_eq!(status(&server, &ada), 200);
@@ -301,17 +446,36 @@ fn when_the_last_token_is_removed_nobody_is_let_in() {
 
 #[test]
 fn a_removal_counts_although_the_file_has_a_mistake_elsewhere() {
-    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a", "b"]).with_echo().build());
-    let [(ada, adas), (bob, bobs), (_, evas)] = [token("ada", ""), token("bob", ""), token("eva", "")];
-    let server = HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
+    let folder = Folder::with(
+        "tiny.wasm",
+        TinyComponent::new(&["a", "b"]).with_echo().build(),
+    );
+    let [(ada, adas), (bob, bobs), (_, evas)] =
+        [token("ada", ""), token("bob", ""), token("eva", "")];
+    let server =
+        HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
-    change(&folder, server.pid(), &format!("page_sise = 7\n{adas}tools = [\"a\"]\n{evas}"));
+    change(
+        &folder,
+        server.pid(),
+        &format!("page_sise = 7\n{adas}tools = [\"a\"]\n{evas}"),
+    );
     server.log.wait_for("the configuration stays as it was: ");
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
-    let listed = server.post_stateless("tools/list", json!({}), &[("Authorization", &bearer(&ada))]).response_message();
-    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 1, "{listed}");
+    let listed = server
+        .post_stateless("tools/list", json!({}), &[("Authorization", &bearer(&ada))])
+        .response_message();
+    assert_eq!(
+        listed["result"]["tools"].as_array().unwrap().len(),
+        1,
+        "{listed}"
+    );
     let (line, added) = (server.log.text(), "eva");
-    assert!(line.contains("tokens were removed or have fewer rights: ada, bob") && !line.contains(added), "{line}");
+    assert!(
+        line.contains("tokens were removed or have fewer rights: ada, bob")
+            && !line.contains(added),
+        "{line}"
+    );
 }
 
 #[test]
@@ -319,14 +483,23 @@ fn names_for_others_need_tokens_or_a_word_that_nobody_needs_one() {
     let folder = Folder::new();
     let serve = |config: &str| {
         folder.write_config(config);
-        ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run()
+        ToolbayCommand::new(&folder)
+            .args(["serve", "--http", "127.0.0.1:0"])
+            .run()
     };
     let outcome = serve("[http]\nallowed_hosts = [\"tools.example.com\"]\n");
     assert_eq!(outcome.code, 64, "{outcome}");
-    assert!(outcome.stderr.contains("http.allowed_hosts names what others reach this server by"), "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("http.allowed_hosts names what others reach this server by"),
+        "{outcome}"
+    );
     let (_, adas) = token("ada", "");
     for good in ["anonymous = true\n", adas.as_str()] {
-        folder.write_config(&format!("[http]\nallowed_hosts = [\"tools.example.com\"]\n{good}"));
+        folder.write_config(&format!(
+            "[http]\nallowed_hosts = [\"tools.example.com\"]\n{good}"
+        ));
         HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]));
     }
 }
@@ -341,7 +514,9 @@ fn the_log_names_what_a_configuration_no_longer_sets() {
     change(&folder, server.pid(), "[limits]\ntimeout = \"9s\"\n");
     let line = server.log.wait_for("no longer sets");
     assert!(
-        line.contains("toolbay.toml no longer sets limits.fuel, require_approval, so the defaults apply"),
+        line.contains(
+            "toolbay.toml no longer sets limits.fuel, require_approval, so the defaults apply"
+        ),
         "{line}"
     );
 }

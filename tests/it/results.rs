@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use crate::http::auth::token;
 use crate::memory::resident;
-use crate::support::{Folder, HttpServer, StdioServer, ToolbayCommand, error_kind_and_text, hostile};
+use crate::support::{
+    Folder, HttpServer, StdioServer, ToolbayCommand, error_kind_and_text, hostile,
+};
 
 /// What clients get of results in most of the tests.
 const SMALL: &str = "[results]\nshown = \"16KiB\"\n";
@@ -21,14 +23,19 @@ fn folder(grant: &str) -> Folder {
 /// The lines that the guest's tool `lines` returns.
 fn lines(bytes: usize) -> String {
     let letters = "abcdefghijklmnopqrstuvwxyz ".repeat(2);
-    let lines: Vec<String> = (0..bytes / 64).map(|number| format!("{number:08} {letters}\n")).collect();
+    let lines: Vec<String> = (0..bytes / 64)
+        .map(|number| format!("{number:08} {letters}\n"))
+        .collect();
     lines.concat()
 }
 
 /// The only link of a result.
 fn link(result: &Value) -> &Value {
     let blocks = result["content"].as_array().unwrap();
-    let links: Vec<&Value> = blocks.iter().filter(|block| block["type"] == "resource_link").collect();
+    let links: Vec<&Value> = blocks
+        .iter()
+        .filter(|block| block["type"] == "resource_link")
+        .collect();
     assert_eq!(links.len(), 1, "{result}");
     links[0]
 }
@@ -46,7 +53,11 @@ fn shown(result: &Value) -> Value {
             if let Some(text) = block[member].as_str() {
                 let text = text.replace(&address, "toolbay://results/ID");
                 let is_long = text.len() > 1000;
-                let text = if is_long { format!("{}… {}", &text[..40], &text[text.len() - 70..]) } else { text };
+                let text = if is_long {
+                    format!("{}… {}", &text[..40], &text[text.len() - 70..])
+                } else {
+                    text
+                };
                 block[member] = text.into();
             }
         }
@@ -66,7 +77,11 @@ fn results_of_64_kib_to_16_mib_are_cut_at_a_line_and_kept_whole() {
         let result = server.call("lines", json!({"n": bytes}));
         assert!(result.get("isError").is_none(), "{result}");
         let text = result["content"][0]["text"].as_str().unwrap();
-        assert!(text.len() <= 16 << 10 && text.len() > 14 << 10, "{}", text.len());
+        assert!(
+            text.len() <= 16 << 10 && text.len() > 14 << 10,
+            "{}",
+            text.len()
+        );
         let whole = lines(bytes);
         assert!(whole.starts_with(text) && text.ends_with('\n'));
         let uri = uri(&result);
@@ -75,7 +90,10 @@ fn results_of_64_kib_to_16_mib_are_cut_at_a_line_and_kept_whole() {
         assert_eq!(read["contents"].as_array().unwrap().len(), 1);
         assert_eq!(read["contents"][0]["uri"], uri);
         assert!(read["contents"][0]["text"] == whole, "{bytes}");
-        let part = server.result("resources/read", json!({"uri": format!("{uri}?offset=128&length=64")}));
+        let part = server.result(
+            "resources/read",
+            json!({"uri": format!("{uri}?offset=128&length=64")}),
+        );
         assert_eq!(part["contents"][0]["text"], whole[128..192]);
         assert_eq!(server.text("count", json!({})), "1");
     }
@@ -88,7 +106,12 @@ fn what_clients_see_of_a_long_text_in_every_revision() {
     for revision in StdioServer::start(&folder).session_revisions() {
         let mut server = StdioServer::start_with_revision_and_config(&revision, &folder, SMALL);
         let result = server.call("lines", json!({"n": 100_000}));
-        let said = if result["content"].as_array().unwrap().iter().any(|block| block["type"] == "resource_link") {
+        let said = if result["content"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|block| block["type"] == "resource_link")
+        {
             shown(&result)
         } else {
             let note = result["content"][2]["text"].as_str().unwrap();
@@ -99,7 +122,11 @@ fn what_clients_see_of_a_long_text_in_every_revision() {
     }
     let server = HttpServer::start_with_config(&folder, SMALL).wait_until_ready();
     let result = server
-        .post_stateless("tools/call", json!({"name": "lines", "arguments": {"n": 100_000}}), &[])
+        .post_stateless(
+            "tools/call",
+            json!({"name": "lines", "arguments": {"n": 100_000}}),
+            &[],
+        )
         .response_message();
     seen.push(("2026-07-28".to_owned(), shown(&result["result"])));
     insta::assert_json_snapshot!(seen);
@@ -124,7 +151,10 @@ fn blocks_that_do_not_fit_are_left_out_and_read_one_by_one() {
             format!("{uri}?offset=1"),
             "offset and length: the result has several parts; add the number of one to the URI, such as /0",
         ),
-        (format!("{uri}/2?offset=100001"), "offset: this part of the result has 99968 bytes"),
+        (
+            format!("{uri}/2?offset=100001"),
+            "offset: this part of the result has 99968 bytes",
+        ),
     ] {
         let error = server.error("resources/read", json!({"uri": wrong}));
         assert_eq!(error["message"], why);
@@ -135,7 +165,10 @@ fn blocks_that_do_not_fit_are_left_out_and_read_one_by_one() {
 fn structured_content_that_was_promised_and_does_not_fit_is_a_failure_with_a_link() {
     let mut server = StdioServer::start_with_config(&folder(""), SMALL);
     let fits = server.call("rows", json!({"n": 4096}));
-    assert_eq!(fits["structuredContent"]["rows"].as_array().unwrap().len(), 64);
+    assert_eq!(
+        fits["structuredContent"]["rows"].as_array().unwrap().len(),
+        64
+    );
     let result = server.call("rows", json!({"n": 100_000}));
     assert!(result.get("structuredContent").is_none());
     assert_eq!(result["isError"], true);
@@ -155,23 +188,36 @@ fn a_long_failure_is_cut_with_a_note() {
     let text = result["content"][0]["text"].as_str().unwrap();
     assert_eq!(result["isError"], true);
     assert!(text.len() < 16 << 10, "{}", text.len());
-    assert!(text.ends_with("\n[Cut: the message has 97.6 KiB, and at most 16.0 KiB are shown.]"), "{text}");
+    assert!(
+        text.ends_with("\n[Cut: the message has 97.6 KiB, and at most 16.0 KiB are shown.]"),
+        "{text}"
+    );
 }
 
 #[test]
 fn a_grant_decides_between_a_link_and_an_error() {
     let over = json!({"n": 2 << 20});
-    let (kind, text) =
-        error_kind_and_text(&StdioServer::start(&folder("[limits]\noversize = \"error\"")).call("lines", over.clone()));
+    let (kind, text) = error_kind_and_text(
+        &StdioServer::start(&folder("[limits]\noversize = \"error\"")).call("lines", over.clone()),
+    );
     assert_eq!(kind, "output");
-    assert_eq!(text, "The tool's result is larger than 1.0 MiB (to allow more, raise limits.output).");
+    assert_eq!(
+        text,
+        "The tool's result is larger than 1.0 MiB (to allow more, raise limits.output)."
+    );
     // For one tool, and for the server.
     let grant = "[limits]\noversize = \"error\"\n[tools.lines.limits]\noversize = \"link\"";
     let mut server = StdioServer::start(&folder(grant));
     link(&server.call("lines", over.clone()));
-    assert_eq!(error_kind_and_text(&server.call("big_output", over.clone())).0, "output");
+    assert_eq!(
+        error_kind_and_text(&server.call("big_output", over.clone())).0,
+        "output"
+    );
     let mut server = StdioServer::start_with_config(&folder(""), "[limits]\noversize = \"error\"");
-    assert_eq!(error_kind_and_text(&server.call("lines", over.clone())).0, "output");
+    assert_eq!(
+        error_kind_and_text(&server.call("lines", over.clone())).0,
+        "output"
+    );
     // What is larger than the largest that is kept is an error, too.
     let mut server = StdioServer::start_with_config(&folder(""), "[results]\nsize = \"1536KiB\"");
     let (kind, text) = error_kind_and_text(&server.call("lines", over));
@@ -191,14 +237,24 @@ fn a_result_is_read_by_its_caller_alone() {
     let server = HttpServer::start_with_config(&folder(""), &config).wait_until_ready();
     let ask = |method: &str, params: Value, token: &str| {
         let authorization = format!("Bearer {token}");
-        server.post_stateless(method, params, &[("Authorization", &authorization)]).response_message()
+        server
+            .post_stateless(method, params, &[("Authorization", &authorization)])
+            .response_message()
     };
-    let result = ask("tools/call", json!({"name": "lines", "arguments": {"n": 100_000}}), &ada);
+    let result = ask(
+        "tools/call",
+        json!({"name": "lines", "arguments": {"n": 100_000}}),
+        &ada,
+    );
     let uri = uri(&result["result"]);
     let read = |token: &str| ask("resources/read", json!({"uri": uri}), token);
     assert_eq!(read(&ada)["result"]["contents"][0]["uri"], uri);
     let refused = read(&bob);
-    assert_eq!(refused["error"]["message"], format!("Resource not found: {uri}"), "{refused}");
+    assert_eq!(
+        refused["error"]["message"],
+        format!("Resource not found: {uri}"),
+        "{refused}"
+    );
     // It is in no list.
     let list = ask("resources/list", json!({}), &ada);
     assert_eq!(list["result"]["resources"], json!([]), "{list}");
@@ -206,7 +262,8 @@ fn a_result_is_read_by_its_caller_alone() {
 
 #[test]
 fn a_result_is_gone_when_its_time_is_over() {
-    let mut server = StdioServer::start_with_config(&folder(""), &format!("{SMALL}ttl = \"300ms\"\n"));
+    let mut server =
+        StdioServer::start_with_config(&folder(""), &format!("{SMALL}ttl = \"300ms\"\n"));
     let result = server.call("lines", json!({"n": 100_000}));
     let note = result["content"][1]["text"].as_str().unwrap().to_owned();
     assert!(note.contains("For 300ms the resource "), "{note}");
@@ -239,14 +296,20 @@ fn what_is_kept_is_bounded_in_sum() {
     // Larger than half of all: shown, and not kept.
     let result = server.call("lines", json!({"n": 5 << 20}));
     let note = result["content"][1]["text"].as_str().unwrap();
-    assert!(note.ends_with("The rest was not kept, because it is too large.]"), "{note}");
+    assert!(
+        note.ends_with("The rest was not kept, because it is too large.]"),
+        "{note}"
+    );
 }
 
 #[test]
 fn a_task_has_a_result_that_fits_and_a_link() {
     let folder = folder("[tools.lines]\ntask_support = \"required\"");
     let mut server = StdioServer::start_with_config(&folder, SMALL);
-    let created = server.result("tools/call", json!({"name": "lines", "arguments": {"n": 100_000}, "task": {}}));
+    let created = server.result(
+        "tools/call",
+        json!({"name": "lines", "arguments": {"n": 100_000}, "task": {}}),
+    );
     let result = server.result("tasks/result", json!({"taskId": created["task"]["taskId"]}));
     let uri = uri(&result);
     let read = server.result("resources/read", json!({"uri": uri}));
@@ -256,6 +319,12 @@ fn a_task_has_a_result_that_fits_and_a_link() {
 #[test]
 fn a_command_prints_a_result_whole() {
     let folder = folder("");
-    let outcome = ToolbayCommand::new(&folder).args(["call", "lines", "{\"n\": 2097152}"]).run();
-    assert!(outcome.raw_stdout.starts_with(&lines(2 << 20)), "{} bytes", outcome.raw_stdout.len());
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["call", "lines", "{\"n\": 2097152}"])
+        .run();
+    assert!(
+        outcome.raw_stdout.starts_with(&lines(2 << 20)),
+        "{} bytes",
+        outcome.raw_stdout.len()
+    );
 }

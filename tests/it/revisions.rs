@@ -6,8 +6,8 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Folder, HttpResponse, HttpServer, HttpSession, LIST_CHANGED, MODERN, TinyComponent, TinyTool, asker, conformance,
-    initialize,
+    Folder, HttpResponse, HttpServer, HttpSession, LIST_CHANGED, MODERN, TinyComponent, TinyTool,
+    asker, conformance, initialize,
 };
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/revisions.md");
@@ -31,7 +31,9 @@ impl Peer<'_> {
     fn ask(&self, method: &str, params: Value) -> HttpResponse {
         match &self.session {
             Some(session) => session.request(method, params),
-            None => self.server.post_stateless_in(self.revision, method, params, &[]),
+            None => self
+                .server
+                .post_stateless_in(self.revision, method, params, &[]),
         }
     }
 
@@ -39,9 +41,13 @@ impl Peer<'_> {
         self.ask(method, params).response_message()
     }
 
-    /// A session of a client that takes tasks and can answer everything; `None` if there are no sessions.
+    /// A session of a client that takes tasks and can answer everything; `None` if there are no
+    /// sessions.
     fn session_for_tasks(&self) -> Option<HttpSession<'_>> {
-        self.session.as_ref().map(|_| self.server.start_session_with_capabilities(self.revision, for_tasks(), &[]))
+        self.session.as_ref().map(|_| {
+            self.server
+                .start_session_with_capabilities(self.revision, for_tasks(), &[])
+        })
     }
 
     /// The response to a request of such a client.
@@ -50,7 +56,12 @@ impl Peer<'_> {
     }
 
     /// The same, in this session.
-    fn for_tasks_in(&self, session: Option<&HttpSession<'_>>, method: &str, mut params: Value) -> Value {
+    fn for_tasks_in(
+        &self,
+        session: Option<&HttpSession<'_>>,
+        method: &str,
+        mut params: Value,
+    ) -> Value {
         if let Some(session) = session {
             return session.request(method, params).response_message();
         }
@@ -58,7 +69,8 @@ impl Peer<'_> {
         self.answer(method, params)
     }
 
-    /// What such a client gets when it calls a tool, if that is a task: how it got it, and the task's id.
+    /// What such a client gets when it calls a tool, if that is a task: how it got it, and the
+    /// task's id.
     fn task(&self, name: &str, arguments: Value) -> Option<(&'static str, String)> {
         let call = json!({"name": name, "arguments": arguments, "task": {}});
         let result = self.for_tasks("tools/call", call)["result"].take();
@@ -73,7 +85,9 @@ impl Peer<'_> {
     fn waited(&self, id: &str) -> String {
         let session = self.session_for_tasks();
         loop {
-            let task = self.for_tasks_in(session.as_ref(), "tasks/get", json!({"taskId": id}))["result"].take();
+            let task =
+                self.for_tasks_in(session.as_ref(), "tasks/get", json!({"taskId": id}))["result"]
+                    .take();
             let status = task["status"].as_str().unwrap();
             if status != "working" {
                 return status.to_owned();
@@ -85,7 +99,11 @@ impl Peer<'_> {
     fn tool(&self, name: &str) -> Value {
         let listed = self.answer("tools/list", json!({}));
         let tools = listed["result"]["tools"].as_array().unwrap();
-        tools.iter().find(|tool| tool["name"] == name).unwrap().clone()
+        tools
+            .iter()
+            .find(|tool| tool["name"] == name)
+            .unwrap()
+            .clone()
     }
 
     fn call(&self, name: &str) -> Value {
@@ -98,79 +116,167 @@ type Row = (&'static str, fn(&Peer<'_>) -> String);
 
 const ROWS: [Row; 43] = [
     ("sessions, with `initialize`", |peer| {
-        let answer = peer.server.post(&[], initialize(peer.revision).to_string().as_bytes()).response_message();
+        let answer = peer
+            .server
+            .post(&[], initialize(peer.revision).to_string().as_bytes())
+            .response_message();
         yes(answer["result"]["protocolVersion"] == peer.revision)
     }),
-    ("`server/discover`", |peer| has(&peer.answer("server/discover", json!({})), "/result/supportedVersions")),
+    ("`server/discover`", |peer| {
+        has(
+            &peer.answer("server/discover", json!({})),
+            "/result/supportedVersions",
+        )
+    }),
     ("JSON-RPC batches", |peer| {
         let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-        yes(peer.session.as_ref().is_some_and(|session| session.post(&json!([ping])).response_message().is_array()))
+        yes(peer
+            .session
+            .as_ref()
+            .is_some_and(|session| session.post(&json!([ping])).response_message().is_array()))
     }),
-    ("`ping`", |peer| has(&peer.answer("ping", json!({})), "/result")),
-    ("a tool's `annotations`", |peer| has(&peer.tool("eloquent"), "/annotations")),
-    ("a tool's `title`", |peer| has(&peer.tool("eloquent"), "/title")),
-    ("a tool's `icons`", |peer| has(&peer.tool("eloquent"), "/icons")),
-    ("a tool's `_meta`", |peer| has(&peer.tool("eloquent"), "/_meta")),
-    ("`outputSchema` of an object", |peer| has(&peer.tool("eloquent"), "/outputSchema")),
-    ("`outputSchema` of any other type", |peer| has(&peer.tool("list"), "/outputSchema")),
-    ("structured content that is an object", |peer| has(&peer.call("eloquent"), "/structuredContent")),
-    ("structured content of any other type", |peer| has(&peer.call("list"), "/structuredContent")),
+    ("`ping`", |peer| {
+        has(&peer.answer("ping", json!({})), "/result")
+    }),
+    ("a tool's `annotations`", |peer| {
+        has(&peer.tool("eloquent"), "/annotations")
+    }),
+    ("a tool's `title`", |peer| {
+        has(&peer.tool("eloquent"), "/title")
+    }),
+    ("a tool's `icons`", |peer| {
+        has(&peer.tool("eloquent"), "/icons")
+    }),
+    ("a tool's `_meta`", |peer| {
+        has(&peer.tool("eloquent"), "/_meta")
+    }),
+    ("`outputSchema` of an object", |peer| {
+        has(&peer.tool("eloquent"), "/outputSchema")
+    }),
+    ("`outputSchema` of any other type", |peer| {
+        has(&peer.tool("list"), "/outputSchema")
+    }),
+    ("structured content that is an object", |peer| {
+        has(&peer.call("eloquent"), "/structuredContent")
+    }),
+    ("structured content of any other type", |peer| {
+        has(&peer.call("list"), "/structuredContent")
+    }),
     ("an image", |peer| kind(&peer.call("test_image_content"))),
     ("audio", |peer| kind(&peer.call("test_audio_content"))),
-    ("an embedded resource", |peer| kind(&peer.call("test_embedded_resource"))),
+    ("an embedded resource", |peer| {
+        kind(&peer.call("test_embedded_resource"))
+    }),
     ("arguments that do not match the schema", |peer| {
         let answer = peer.answer("tools/call", json!({"name": "strict"}));
-        if answer["result"]["isError"] == true { "`isError`".into() } else { format!("`{}`", answer["error"]["code"]) }
+        if answer["result"]["isError"] == true {
+            "`isError`".into()
+        } else {
+            format!("`{}`", answer["error"]["code"])
+        }
     }),
     ("prompts, resources and resource templates", |peer| {
         let lists = ["prompts/list", "resources/list", "resources/templates/list"];
-        yes(lists.iter().all(|list| peer.answer(list, json!({})).get("result").is_some()))
+        yes(lists
+            .iter()
+            .all(|list| peer.answer(list, json!({})).get("result").is_some()))
     }),
-    ("skills", |peer| has(&peer.answer("skills/list", json!({})), "/result/skills")),
+    ("skills", |peer| {
+        has(&peer.answer("skills/list", json!({})), "/result/skills")
+    }),
     ("a resource that does not exist", |peer| {
-        format!("`{}`", peer.answer("resources/read", json!({"uri": "test://nothing"}))["error"]["code"])
+        format!(
+            "`{}`",
+            peer.answer("resources/read", json!({"uri": "test://nothing"}))["error"]["code"]
+        )
     }),
-    ("`resources/subscribe` and `resources/unsubscribe`", |peer| {
-        has(&peer.answer("resources/unsubscribe", json!({"uri": "test://nothing"})), "/result")
-    }),
+    (
+        "`resources/subscribe` and `resources/unsubscribe`",
+        |peer| {
+            has(
+                &peer.answer("resources/unsubscribe", json!({"uri": "test://nothing"})),
+                "/result",
+            )
+        },
+    ),
     ("a resource that changes", |peer| {
         let uri = "asker://names/0";
         let mut stream = if let Some(session) = &peer.session {
-            drop(session.request("resources/subscribe", json!({"uri": uri})).response_message());
+            drop(
+                session
+                    .request("resources/subscribe", json!({"uri": uri}))
+                    .response_message(),
+            );
             session.open_stream()
         } else {
             let wanted = json!({"notifications": {"resourceSubscriptions": [uri]}});
-            peer.server.post_stateless_in(peer.revision, "subscriptions/listen", wanted, &[])
+            peer.server
+                .post_stateless_in(peer.revision, "subscriptions/listen", wanted, &[])
         };
-        drop(peer.answer("tools/call", json!({"name": "ask", "arguments": {"steps": [{"update": uri}]}})));
+        drop(peer.answer(
+            "tools/call",
+            json!({"name": "ask", "arguments": {"steps": [{"update": uri}]}}),
+        ));
         loop {
             if stream.next_message().unwrap()["method"] == "notifications/resources/updated" {
-                return if peer.session.is_some() { "on the session's stream" } else { "on a subscription" }.into();
+                return if peer.session.is_some() {
+                    "on the session's stream"
+                } else {
+                    "on a subscription"
+                }
+                .into();
             }
         }
     }),
-    ("a form for the user", |peer| asked(peer, form(json!({"type": "string"})))),
+    ("a form for the user", |peer| {
+        asked(peer, form(json!({"type": "string"})))
+    }),
     ("a form with several choices of one field", |peer| {
-        asked(peer, form(json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}})))
+        asked(
+            peer,
+            form(json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}})),
+        )
     }),
     ("a page for the user to visit", |peer| {
-        asked(peer, json!({"kind": "url", "params": {"message": "Pay.", "url": "https://shop.example/"}}))
+        asked(
+            peer,
+            json!({"kind": "url", "params": {"message": "Pay.", "url": "https://shop.example/"}}),
+        )
     }),
-    ("a text by the client's model", |peer| asked(peer, sampling(None))),
+    ("a text by the client's model", |peer| {
+        asked(peer, sampling(None))
+    }),
     ("a text by the client's model, with tools", |peer| {
-        asked(peer, sampling(Some(json!([{"name": "look", "inputSchema": {"type": "object"}}]))))
+        asked(
+            peer,
+            sampling(Some(
+                json!([{"name": "look", "inputSchema": {"type": "object"}}]),
+            )),
+        )
     }),
-    ("the folders of the user", |peer| asked(peer, json!({"kind": "roots"}))),
-    ("a question of a prompt or a resource", |peer| asking(peer, "prompts/get", json!({"name": "about"}))),
+    ("the folders of the user", |peer| {
+        asked(peer, json!({"kind": "roots"}))
+    }),
+    ("a question of a prompt or a resource", |peer| {
+        asking(peer, "prompts/get", json!({"name": "about"}))
+    }),
     ("completion of arguments", |peer| {
-        let (reference, argument) =
-            (json!({"type": "ref/prompt", "name": "nobody"}), json!({"name": "a", "value": ""}));
-        let answer = peer.answer("completion/complete", json!({"ref": reference, "argument": argument}));
+        let (reference, argument) = (
+            json!({"type": "ref/prompt", "name": "nobody"}),
+            json!({"name": "a", "value": ""}),
+        );
+        let answer = peer.answer(
+            "completion/complete",
+            json!({"ref": reference, "argument": argument}),
+        );
         yes(answer["error"]["code"] == -32602)
     }),
     ("the capability `completions`", |peer| {
         let answer = match &peer.session {
-            Some(_) => peer.server.post(&[], initialize(peer.revision).to_string().as_bytes()).response_message(),
+            Some(_) => peer
+                .server
+                .post(&[], initialize(peer.revision).to_string().as_bytes())
+                .response_message(),
             None => peer.answer("server/discover", json!({})),
         };
         has(&answer, "/result/capabilities/completions")
@@ -178,17 +284,29 @@ const ROWS: [Row; 43] = [
     ("progress", |peer| {
         let call = json!({"name": "test_tool_with_progress", "_meta": {"progressToken": 1}});
         let messages = peer.ask("tools/call", call).messages();
-        yes(messages.iter().filter(|message| message["method"] == "notifications/progress").count() == 3)
+        yes(messages
+            .iter()
+            .filter(|message| message["method"] == "notifications/progress")
+            .count()
+            == 3)
     }),
     ("a call as a task", |peer| {
         let task = peer.task("slow_compute", json!({"seconds": 0.8}));
         task.map_or("–", |(how, _)| how).to_owned()
     }),
-    ("a tool that runs only as a task, for a client that takes none", |peer| {
-        format!("`{}`", peer.answer("tools/call", json!({"name": "failing_job"}))["error"]["code"])
-    }),
+    (
+        "a tool that runs only as a task, for a client that takes none",
+        |peer| {
+            format!(
+                "`{}`",
+                peer.answer("tools/call", json!({"name": "failing_job"}))["error"]["code"]
+            )
+        },
+    ),
     ("the result of a task", |peer| {
-        let Some((_, id)) = peer.task("slow_compute", json!({"seconds": 0.8})) else { return "–".into() };
+        let Some((_, id)) = peer.task("slow_compute", json!({"seconds": 0.8})) else {
+            return "–".into();
+        };
         let answer = peer.for_tasks("tasks/result", json!({"taskId": id}));
         if answer.get("result").is_some() {
             return "`tasks/result`".into();
@@ -200,10 +318,17 @@ const ROWS: [Row; 43] = [
         if peer.task("slow_compute", json!({"seconds": 0.8})).is_none() {
             return "–".into();
         }
-        let Some((_, id)) = peer.task("confirm_delete", json!({"filename": "a"})) else { return "–".into() };
+        let Some((_, id)) = peer.task("confirm_delete", json!({"filename": "a"})) else {
+            return "–".into();
+        };
         assert_eq!(peer.waited(&id), "input_required");
-        let Some(session) = peer.session_for_tasks() else { return "`tasks/get`".into() };
-        let question = session.request("tasks/result", json!({"taskId": id})).next_message().unwrap();
+        let Some(session) = peer.session_for_tasks() else {
+            return "`tasks/get`".into();
+        };
+        let question = session
+            .request("tasks/result", json!({"taskId": id}))
+            .next_message()
+            .unwrap();
         assert_eq!(question["method"], "elicitation/create");
         "on the stream of `tasks/result`".into()
     }),
@@ -212,31 +337,54 @@ const ROWS: [Row; 43] = [
         let error = peer.for_tasks("tasks/list", json!({}))["error"].take();
         yes(error["message"].as_str().unwrap().contains("authenticate"))
     }),
-    ("`logging/setLevel`", |peer| has(&peer.answer("logging/setLevel", json!({"level": "info"})), "/result")),
+    ("`logging/setLevel`", |peer| {
+        has(
+            &peer.answer("logging/setLevel", json!({"level": "info"})),
+            "/result",
+        )
+    }),
     ("log lines by default", |peer| yes(logged(peer, json!({})))),
     ("log lines requested in a request", |peer| {
         drop(peer.answer("logging/setLevel", json!({"level": "emergency"})));
-        yes(logged(peer, json!({"io.modelcontextprotocol/logLevel": "info"})))
+        yes(logged(
+            peer,
+            json!({"io.modelcontextprotocol/logLevel": "info"}),
+        ))
     }),
     ("`list_changed`", |peer| {
         let folder = peer.server.folder();
         let newcomer = format!("of-{}", peer.revision);
-        let change = || folder.put(&format!("{newcomer}.wasm"), TinyComponent::new(&[&newcomer]).build());
+        let change = || {
+            folder.put(
+                &format!("{newcomer}.wasm"),
+                TinyComponent::new(&[&newcomer]).build(),
+            )
+        };
         let wanted = json!({"notifications": {"toolsListChanged": true}});
         let mut stream = match &peer.session {
             Some(session) => session.open_stream(),
-            None => peer.server.post_stateless_in(peer.revision, "subscriptions/listen", wanted, &[]),
+            None => {
+                peer.server
+                    .post_stateless_in(peer.revision, "subscriptions/listen", wanted, &[])
+            }
         };
         change();
         loop {
             if stream.next_message().unwrap()["method"] == LIST_CHANGED {
-                return if peer.session.is_some() { "on the session's stream" } else { "on a subscription" }.into();
+                return if peer.session.is_some() {
+                    "on the session's stream"
+                } else {
+                    "on a subscription"
+                }
+                .into();
             }
         }
     }),
     ("`resultType`, and `serverInfo` in `_meta`", |peer| {
         let result = peer.call("eloquent");
-        let server = result.pointer("/_meta/io.modelcontextprotocol~1serverInfo").is_some();
+        let server = result
+            .pointer("/_meta/io.modelcontextprotocol~1serverInfo")
+            .is_some();
         yes(result.get("resultType").is_some() && server)
     }),
     ("`ttlMs` and `cacheScope`", |peer| {
@@ -246,7 +394,10 @@ const ROWS: [Row; 43] = [
     ("an unknown method", |peer| {
         let response = peer.ask("no/such", json!({}));
         let status = response.status;
-        format!("{status}, `{}`", response.response_message()["error"]["code"])
+        format!(
+            "{status}, `{}`",
+            response.response_message()["error"]["code"]
+        )
     }),
 ];
 
@@ -291,7 +442,11 @@ fn sampling(tools: Option<Value>) -> Value {
 /// How a client that can answer everything gets a question of a tool.
 fn asked(peer: &Peer<'_>, mut question: Value) -> String {
     question["key"] = "key".into();
-    asking(peer, "tools/call", json!({"name": "ask", "arguments": {"steps": [{"ask": [question]}]}}))
+    asking(
+        peer,
+        "tools/call",
+        json!({"name": "ask", "arguments": {"steps": [{"ask": [question]}]}}),
+    )
 }
 
 /// How a client that can answer everything gets the question of a request.
@@ -300,21 +455,40 @@ fn asking(peer: &Peer<'_>, method: &str, mut params: Value) -> String {
     if peer.session.is_none() {
         params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": all});
         let answer = peer.answer(method, params);
-        return if answer["result"]["resultType"] == "input_required" { "in the result" } else { "–" }.into();
+        return if answer["result"]["resultType"] == "input_required" {
+            "in the result"
+        } else {
+            "–"
+        }
+        .into();
     }
-    let session = peer.server.start_session_with_capabilities(peer.revision, all, &[]);
+    let session = peer
+        .server
+        .start_session_with_capabilities(peer.revision, all, &[]);
     let mut response = session.request(method, params);
     if !response.is_stream() {
         return "–".into();
     }
     // Closing the stream cancels the request.
     let first = response.next_message().unwrap();
-    if first.get("method").is_some() && first.get("id").is_some() { "as a request" } else { "–" }.into()
+    if first.get("method").is_some() && first.get("id").is_some() {
+        "as a request"
+    } else {
+        "–"
+    }
+    .into()
 }
 
 fn logged(peer: &Peer<'_>, meta: Value) -> bool {
-    let messages = peer.ask("tools/call", json!({"name": "test_logging_tool", "_meta": meta})).messages();
-    messages.iter().any(|message| message["method"] == "notifications/message")
+    let messages = peer
+        .ask(
+            "tools/call",
+            json!({"name": "test_logging_tool", "_meta": meta}),
+        )
+        .messages();
+    messages
+        .iter()
+        .any(|message| message["method"] == "notifications/message")
 }
 
 fn plugins() -> Folder {
@@ -326,12 +500,28 @@ fn plugins() -> Folder {
         meta: Some(r#"{"example.com/since":3}"#.into()),
         ..TinyTool::new("eloquent")
     };
-    let strict = TinyTool { input: r#"{"type":"object","required":["n"]}"#.into(), ..TinyTool::new("strict") };
-    let list = TinyTool { output: Some(r#"{"type":"array"}"#.into()), ..TinyTool::new("list") };
+    let strict = TinyTool {
+        input: r#"{"type":"object","required":["n"]}"#.into(),
+        ..TinyTool::new("strict")
+    };
+    let list = TinyTool {
+        output: Some(r#"{"type":"array"}"#.into()),
+        ..TinyTool::new("list")
+    };
     let folder = Folder::with("conformance.wasm", conformance());
-    folder.put("object.wasm", TinyComponent::with_tools(vec![eloquent, strict]).with_structured(r#"{"n":1}"#).build());
+    folder.put(
+        "object.wasm",
+        TinyComponent::with_tools(vec![eloquent, strict])
+            .with_structured(r#"{"n":1}"#)
+            .build(),
+    );
     folder.put("asker.wasm", asker());
-    folder.put("list.wasm", TinyComponent::with_tools(vec![list]).with_structured("[1]").build());
+    folder.put(
+        "list.wasm",
+        TinyComponent::with_tools(vec![list])
+            .with_structured("[1]")
+            .build(),
+    );
     folder
 }
 
@@ -340,14 +530,27 @@ fn the_book_matches_what_every_revision_gets() {
     let server = HttpServer::start(&plugins()).wait_until_ready();
     let discovered = server.result("server/discover", json!({}));
     let newest_first = discovered["supportedVersions"].as_array().unwrap();
-    let revisions: Vec<&str> = newest_first.iter().rev().map(|revision| revision.as_str().unwrap()).collect();
+    let revisions: Vec<&str> = newest_first
+        .iter()
+        .rev()
+        .map(|revision| revision.as_str().unwrap())
+        .collect();
     let peer = |&revision| {
         let session = (revision < MODERN).then(|| server.start_session(revision));
-        Peer { server: &server, revision, session }
+        Peer {
+            server: &server,
+            revision,
+            session,
+        }
     };
     let peers: Vec<Peer<'_>> = revisions.iter().map(peer).collect();
     let mut page = INTRODUCTION.to_owned();
-    let _ = writeln!(page, "| | {} |\n| --- |{}", revisions.join(" | "), " --- |".repeat(revisions.len()));
+    let _ = writeln!(
+        page,
+        "| | {} |\n| --- |{}",
+        revisions.join(" | "),
+        " --- |".repeat(revisions.len())
+    );
     for (what, find) in ROWS {
         let cells: Vec<String> = peers.iter().map(find).collect();
         let _ = writeln!(page, "| {what} | {} |", cells.join(" | "));

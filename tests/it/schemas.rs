@@ -1,11 +1,15 @@
-//! The schemas of tools as clients get them: in words that every validator and every API for models reads.
+//! The schemas of tools as clients get them: in words that every validator and every API for models
+//! reads.
 
 use serde_json::{Value, json};
 
 use crate::support::{Folder, MODERN, StdioServer, TinyComponent, TinyTool, ToolbayCommand};
 
 fn with_input(name: &str, input: Value) -> TinyTool {
-    TinyTool { input: input.to_string(), ..TinyTool::new(name) }
+    TinyTool {
+        input: input.to_string(),
+        ..TinyTool::new(name)
+    }
 }
 
 /// A plugin with a tool of each kind that some client could not read.
@@ -13,10 +17,15 @@ fn odd() -> Vec<u8> {
     let pair = json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false, "minItems": 2});
     let tools = vec![
         TinyTool {
-            output: Some(json!({"type": "object", "properties": {"pair": pair, "any": true}}).to_string()),
+            output: Some(
+                json!({"type": "object", "properties": {"pair": pair, "any": true}}).to_string(),
+            ),
             ..TinyTool::new("result")
         },
-        with_input("tuple", json!({"type": "object", "properties": {"pair": pair}})),
+        with_input(
+            "tuple",
+            json!({"type": "object", "properties": {"pair": pair}}),
+        ),
         with_input(
             "boolean",
             json!({"type": "object", "properties": {"any": true, "none": false, "deep": {"items": true}},
@@ -37,7 +46,11 @@ fn odd() -> Vec<u8> {
 }
 
 fn listed(server: &mut StdioServer, name: &str) -> Value {
-    server.tools().into_iter().find(|tool| tool["name"] == name).unwrap()
+    server
+        .tools()
+        .into_iter()
+        .find(|tool| tool["name"] == name)
+        .unwrap()
 }
 
 #[test]
@@ -48,9 +61,16 @@ fn every_revision_lists_schemas_that_all_validators_read() {
         server.wait_until_listed(&["boolean", "result", "size", "tree", "tuple"]);
         let tuple = listed(&mut server, "tuple");
         let pair = json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 2, "maxItems": 2});
-        assert_eq!(tuple["inputSchema"]["properties"]["pair"], pair, "{revision}");
+        assert_eq!(
+            tuple["inputSchema"]["properties"]["pair"], pair,
+            "{revision}"
+        );
         if let Some(output) = listed(&mut server, "result").get("outputSchema") {
-            assert_eq!(output["properties"], json!({"pair": pair, "any": {}}), "{revision}");
+            assert_eq!(
+                output["properties"],
+                json!({"pair": pair, "any": {}}),
+                "{revision}"
+            );
         }
         let boolean = listed(&mut server, "boolean");
         assert_eq!(
@@ -59,11 +79,21 @@ fn every_revision_lists_schemas_that_all_validators_read() {
                    "additionalProperties": false, "$defs": {"x": {}}}),
         );
         let size = listed(&mut server, "size")["inputSchema"]["properties"]["size"].clone();
-        assert_eq!((&size["type"], &size["enum"]), (&json!("string"), &json!(["s", "l"])), "{size}");
+        assert_eq!(
+            (&size["type"], &size["enum"]),
+            (&json!("string"), &json!(["s", "l"])),
+            "{size}"
+        );
         assert_eq!(size["oneOf"][1]["description"], "Large");
         let tree = listed(&mut server, "tree")["inputSchema"].clone();
-        assert_eq!(tree["properties"]["tree"]["properties"]["child"]["$ref"], "#/$defs/tree", "{tree}");
-        assert_eq!(tree["$defs"]["tree"]["properties"]["child"]["$ref"], "#/$defs/tree", "{tree}");
+        assert_eq!(
+            tree["properties"]["tree"]["properties"]["child"]["$ref"], "#/$defs/tree",
+            "{tree}"
+        );
+        assert_eq!(
+            tree["$defs"]["tree"]["properties"]["child"]["$ref"], "#/$defs/tree",
+            "{tree}"
+        );
     }
 }
 
@@ -72,19 +102,40 @@ fn arguments_are_checked_against_what_the_plugin_wrote() {
     let folder = Folder::with("odd.wasm", odd());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("tuple");
-    assert_eq!(server.text("tuple", json!({"pair": ["a", 1]})), r#"{"pair":["a",1]}"#);
+    assert_eq!(
+        server.text("tuple", json!({"pair": ["a", 1]})),
+        r#"{"pair":["a",1]}"#
+    );
     let (kind, said) = server.failure("tuple", json!({"pair": ["a", 1, 2]}));
     assert_eq!(kind, "invalid-arguments");
-    assert!(said.contains("/pair: has 3 items, but at most 2 are allowed"), "{said}");
+    assert!(
+        said.contains("/pair: has 3 items, but at most 2 are allowed"),
+        "{said}"
+    );
     let (kind, said) = server.failure("boolean", json!({"none": 1}));
     assert_eq!(kind, "invalid-arguments");
-    assert!(said.contains("/none: this member is not allowed; leave it out"), "{said}");
+    assert!(
+        said.contains("/none: this member is not allowed; leave it out"),
+        "{said}"
+    );
     let said = server.failure("boolean", json!({"nothing": 1})).1;
-    let expected = "(root): \"nothing\" is not allowed: this object takes only \"any\", \"none\", \"deep\"";
+    let expected =
+        "(root): \"nothing\" is not allowed: this object takes only \"any\", \"none\", \"deep\"";
     assert!(said.contains(expected), "{said}");
-    assert_eq!(server.failure("size", json!({"size": "m"})).0, "invalid-arguments");
-    assert_eq!(server.failure("tree", json!({"tree": {"child": {"child": 1}}})).0, "invalid-arguments");
-    assert_eq!(server.text("tree", json!({"tree": {"child": {}}})), r#"{"tree":{"child":{}}}"#);
+    assert_eq!(
+        server.failure("size", json!({"size": "m"})).0,
+        "invalid-arguments"
+    );
+    assert_eq!(
+        server
+            .failure("tree", json!({"tree": {"child": {"child": 1}}}))
+            .0,
+        "invalid-arguments"
+    );
+    assert_eq!(
+        server.text("tree", json!({"tree": {"child": {}}})),
+        r#"{"tree":{"child":{}}}"#
+    );
 }
 
 #[test]
@@ -93,8 +144,13 @@ fn validators_of_clients_compile_every_schema_of_a_list() {
         "properties": {"n": {"type": "number", "minimum": 0, "exclusiveMinimum": true}, "id": {"type": "string"}}});
     let input = json!({"$id": "urn:x", "type": "object", "properties": {
         "none": {"enum": []}, "text": {"anyOf": [{"type": "string"}], "nullable": true}}});
-    let tool = TinyTool { output: Some(output.to_string()), ..with_input("old", input) };
-    let component = TinyComponent::with_tools(vec![tool]).with_structured(r#"{"n": 0}"#).build();
+    let tool = TinyTool {
+        output: Some(output.to_string()),
+        ..with_input("old", input)
+    };
+    let component = TinyComponent::with_tools(vec![tool])
+        .with_structured(r#"{"n": 0}"#)
+        .build();
     let folder = Folder::with("old.wasm", component);
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("old");
@@ -110,7 +166,10 @@ fn validators_of_clients_compile_every_schema_of_a_list() {
                "properties": {"none": {"not": {}}, "text": {"anyOf": [{"type": "string"}]}}}),
     );
     assert_eq!(server.failure("old", json!({})).0, "invalid-output");
-    assert_eq!(server.failure("old", json!({"text": null})).0, "invalid-arguments");
+    assert_eq!(
+        server.failure("old", json!({"text": null})).0,
+        "invalid-arguments"
+    );
 }
 
 #[test]
@@ -131,25 +190,66 @@ fn the_list_is_the_same_bytes_each_time_and_after_a_reload() {
 fn a_pattern_that_clients_cannot_compile_refuses_the_plugin_and_no_other() {
     let folder = Folder::with("fine.wasm", TinyComponent::new(&["fine"]).build());
     let cases = [
-        ("flag", "(?i)^x$", r#"at character 1, "(?i)""#, r#"write both cases, such as "[Aa]""#),
-        ("name", "(?P<n>x)", r#"at character 1, "(?P<n>""#, r#"write "(?<n>""#),
+        (
+            "flag",
+            "(?i)^x$",
+            r#"at character 1, "(?i)""#,
+            r#"write both cases, such as "[Aa]""#,
+        ),
+        (
+            "name",
+            "(?P<n>x)",
+            r#"at character 1, "(?P<n>""#,
+            r#"write "(?<n>""#,
+        ),
         ("begin", r"\Ax", r#"at character 1, "\\A""#, r#"write "^""#),
-        ("posix", "[[:alpha:]]", r#"at character 2, "[:alpha:]""#, r#"write "A-Za-z""#),
-        ("greedy", "xa++", r#"at character 4, "+""#, r#"leave this "+" out"#),
+        (
+            "posix",
+            "[[:alpha:]]",
+            r#"at character 2, "[:alpha:]""#,
+            r#"write "A-Za-z""#,
+        ),
+        (
+            "greedy",
+            "xa++",
+            r#"at character 4, "+""#,
+            r#"leave this "+" out"#,
+        ),
     ];
     for (id, pattern, ..) in cases {
-        let schema = json!({"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}});
-        let output = TinyTool { output: Some(schema.to_string()), ..TinyTool::new(id) };
-        folder.put(&format!("{id}.wasm"), TinyComponent::with_tools(vec![output]).build());
+        let schema =
+            json!({"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}});
+        let output = TinyTool {
+            output: Some(schema.to_string()),
+            ..TinyTool::new(id)
+        };
+        folder.put(
+            &format!("{id}.wasm"),
+            TinyComponent::with_tools(vec![output]).build(),
+        );
     }
     let names = json!({"type": "object", "patternProperties": {"^\\_": {}}});
-    folder.put("names.wasm", TinyComponent::with_tools(vec![with_input("names", names)]).build());
+    folder.put(
+        "names.wasm",
+        TinyComponent::with_tools(vec![with_input("names", names)]).build(),
+    );
     let said = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     for (id, _, place, instead) in cases {
-        let line = said.lines().find(|line| line.contains(&format!("tool {id:?}: its output schema"))).unwrap_or(&said);
-        assert!(line.contains("/properties/x/pattern") && line.contains(place) && line.contains(instead), "{line}");
+        let line = said
+            .lines()
+            .find(|line| line.contains(&format!("tool {id:?}: its output schema")))
+            .unwrap_or(&said);
+        assert!(
+            line.contains("/properties/x/pattern")
+                && line.contains(place)
+                && line.contains(instead),
+            "{line}"
+        );
     }
-    assert!(said.contains("/patternProperties: the pattern") && said.contains(r#"write "_""#), "{said}");
+    assert!(
+        said.contains("/patternProperties: the pattern") && said.contains(r#"write "_""#),
+        "{said}"
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["fine"]);
 }
@@ -157,7 +257,8 @@ fn a_pattern_that_clients_cannot_compile_refuses_the_plugin_and_no_other() {
 #[test]
 fn check_notes_what_some_clients_cannot_read() {
     let folder = Folder::new();
-    let pattern = json!({"type": "object", "properties": {"x": {"type": "string", "pattern": r"^\p{Lu}"}}});
+    let pattern =
+        json!({"type": "object", "properties": {"x": {"type": "string", "pattern": r"^\p{Lu}"}}});
     let tool = TinyTool {
         description: Some("x".repeat(2_049)),
         output: Some(
@@ -169,9 +270,15 @@ fn check_notes_what_some_clients_cannot_read() {
         ..with_input("a.b", pattern)
     };
     let long = TinyTool::new(&"y".repeat(51));
-    std::fs::write(folder.sibling_path("odd.wasm"), TinyComponent::with_tools(vec![tool, long]).build()).unwrap();
-    let said =
-        ToolbayCommand::new(&folder).args(["check", folder.sibling_path("odd.wasm").to_str().unwrap()]).run().stdout;
+    std::fs::write(
+        folder.sibling_path("odd.wasm"),
+        TinyComponent::with_tools(vec![tool, long]).build(),
+    )
+    .unwrap();
+    let said = ToolbayCommand::new(&folder)
+        .args(["check", folder.sibling_path("odd.wasm").to_str().unwrap()])
+        .run()
+        .stdout;
     for note in [
         r#"! tool "a.b": clients in JavaScript take the member "constructor" for a part of the language"#,
         r#"! tool "a.b": clients in JavaScript and Python refuse many multiples of 0.01"#,
@@ -191,7 +298,13 @@ fn names_have_the_separator_of_the_grant() {
     folder.put("a.toml", "prefix = \"acme\"");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["acme_one"]);
-    assert!(!ToolbayCommand::new(&folder).args(["list"]).run().stdout.contains("some clients refuse"));
+    assert!(
+        !ToolbayCommand::new(&folder)
+            .args(["list"])
+            .run()
+            .stdout
+            .contains("some clients refuse")
+    );
     folder.overwrite("a.toml", "prefix = \"acme\"\nseparator = \".\"");
     server.wait_until_listed(&["acme.one"]);
     assert_eq!(server.text("acme.one", json!({})), "fine");
@@ -204,8 +317,15 @@ fn names_have_the_separator_of_the_grant() {
     );
     folder.overwrite("a.toml", "prefix = \"acme\"\nseparator = \"-\"");
     let refused = ToolbayCommand::new(&folder).args(["list"]).run();
-    assert!(refused.stdout.contains("a.toml:2:13: separator:"), "{refused}");
-    assert_eq!(server.tool_names(), ["acme.one"], "the grant before it is in force");
+    assert!(
+        refused.stdout.contains("a.toml:2:13: separator:"),
+        "{refused}"
+    );
+    assert_eq!(
+        server.tool_names(),
+        ["acme.one"],
+        "the grant before it is in force"
+    );
 }
 
 /// A schema for each construct that the APIs for models treat differently.
@@ -214,17 +334,31 @@ const CONSTRUCTS: &str = include_str!("../clients/constructs.json");
 #[test]
 fn every_construct_is_listed_in_both_forms() {
     let constructs: serde_json::Map<String, Value> = serde_json::from_str(CONSTRUCTS).unwrap();
-    let tools = constructs.iter().map(|(name, schema)| with_input(name, schema.clone()));
-    let folder = Folder::with("constructs.wasm", TinyComponent::with_tools(tools.collect()).build());
+    let tools = constructs
+        .iter()
+        .map(|(name, schema)| with_input(name, schema.clone()));
+    let folder = Folder::with(
+        "constructs.wasm",
+        TinyComponent::with_tools(tools.collect()).build(),
+    );
     for form in ["standard", "portable"] {
-        let mut server = StdioServer::start_with_config(&folder, &format!("[server]\nschemas = \"{form}\"\n"));
+        let mut server =
+            StdioServer::start_with_config(&folder, &format!("[server]\nschemas = \"{form}\"\n"));
         server.wait_for_tool("tuple");
         let listed: serde_json::Map<String, Value> = server
             .tools()
             .into_iter()
-            .map(|tool| (tool["name"].as_str().unwrap().to_owned(), tool["inputSchema"].clone()))
+            .map(|tool| {
+                (
+                    tool["name"].as_str().unwrap().to_owned(),
+                    tool["inputSchema"].clone(),
+                )
+            })
             .collect();
         assert_eq!(listed.len(), constructs.len());
-        insta::assert_snapshot!(format!("constructs_{form}"), format!("{:#}", Value::Object(listed)));
+        insta::assert_snapshot!(
+            format!("constructs_{form}"),
+            format!("{:#}", Value::Object(listed))
+        );
     }
 }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every line of the host's source that has `word` in its code, as `crate/src/file: line`. Tests are excluded.
+/// Every line of the host's source that has `word` in its code, as `crate/src/file: line`. Tests
+/// are excluded.
 fn uses(word: &str) -> Vec<String> {
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
@@ -41,9 +42,18 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 /// Fails with the lines outside of `allowed` that use `word`. The word must be used somewhere.
 fn only_in(word: &str, allowed: &[&str]) {
     let uses = uses(word);
-    assert!(!uses.is_empty(), "nothing uses {word}: the seam has another name now");
-    let outside: Vec<_> = uses.iter().filter(|line| !allowed.iter().any(|place| line.starts_with(place))).collect();
-    assert!(outside.is_empty(), "{word} belongs to {allowed:?} alone:\n{outside:#?}");
+    assert!(
+        !uses.is_empty(),
+        "nothing uses {word}: the seam has another name now"
+    );
+    let outside: Vec<_> = uses
+        .iter()
+        .filter(|line| !allowed.iter().any(|place| line.starts_with(place)))
+        .collect();
+    assert!(
+        outside.is_empty(),
+        "{word} belongs to {allowed:?} alone:\n{outside:#?}"
+    );
 }
 
 #[test]
@@ -60,7 +70,10 @@ fn only_the_database_uses_redb() {
 #[test]
 fn only_the_watcher_uses_notify() {
     // What ends in the same word is how a supervisor is told something.
-    only_in("notify::", &["catalog/src/watcher.rs", "toolbay/src/cli/supervisor.rs"]);
+    only_in(
+        "notify::",
+        &["catalog/src/watcher.rs", "toolbay/src/cli/supervisor.rs"],
+    );
 }
 
 #[test]
@@ -85,7 +98,10 @@ fn only_the_reloader_publishes() {
 #[test]
 fn unsafe_code_is_where_compiled_code_is_opened() {
     // And where a test makes system calls that nobody should make.
-    only_in("unsafe {", &["sandbox/src/cache/code.rs", "confine/tests/wall.rs"]);
+    only_in(
+        "unsafe {",
+        &["sandbox/src/cache/code.rs", "confine/tests/wall.rs"],
+    );
     // The name of the allocator's settings.
     only_in("#[unsafe(", &["toolbay/src/main.rs"]);
     for word in ["unsafe fn", "unsafe impl", "unsafe trait", "unsafe extern"] {
@@ -111,8 +127,26 @@ const MAY_USE: [(&str, &[&str]); 22] = [
     ("recording", &["model"]),
     ("secrets", &["model", "policy"]),
     ("guest-mcp", &["model"]),
-    ("sandbox", &["model", "schema", "policy", "outgoing", "private", "secrets", "state", "guest-mcp", "recording"]),
-    ("catalog", &["model", "settings", "schema", "policy", "secrets", "sandbox", "confine"]),
+    (
+        "sandbox",
+        &[
+            "model",
+            "schema",
+            "policy",
+            "outgoing",
+            "private",
+            "secrets",
+            "state",
+            "guest-mcp",
+            "recording",
+        ],
+    ),
+    (
+        "catalog",
+        &[
+            "model", "settings", "schema", "policy", "secrets", "sandbox", "confine",
+        ],
+    ),
     ("install", &["settings"]),
     ("mcp", &["model", "private", "socket", "tls"]),
     (
@@ -148,22 +182,36 @@ fn crates_depend_only_on_those_below_them() {
         let manifest = fs::read_to_string(host.join(name).join("Cargo.toml")).unwrap();
         let manifest: toml::Table = manifest.parse().unwrap();
         let dependencies = manifest["dependencies"].as_table().unwrap().keys();
-        let ours: Vec<&str> = dependencies.filter_map(|name| name.strip_prefix("toolbay-")).collect();
-        assert!(ours.iter().all(|used| allowed.contains(used)), "{name} uses {ours:?}, and may use {allowed:?}");
+        let ours: Vec<&str> = dependencies
+            .filter_map(|name| name.strip_prefix("toolbay-"))
+            .collect();
+        assert!(
+            ours.iter().all(|used| allowed.contains(used)),
+            "{name} uses {ours:?}, and may use {allowed:?}"
+        );
     }
-    let crates = fs::read_dir(host).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_dir()).count();
+    let crates = fs::read_dir(host)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().path().is_dir())
+        .count();
     assert_eq!(crates, MAY_USE.len(), "a crate without a rule");
 }
 
 /// The root of the repository.
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap()
 }
 
 #[test]
 fn the_table_of_crates_has_the_rules_that_are_checked() {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let table = text.lines().skip_while(|line| *line != "| crate | purpose | may use |").skip(2);
+    let table = text
+        .lines()
+        .skip_while(|line| *line != "| crate | purpose | may use |")
+        .skip(2);
     let rows: Vec<(&str, Vec<&str>)> = table
         .take_while(|line| line.starts_with('|'))
         .map(|line| {
@@ -178,18 +226,26 @@ fn the_table_of_crates_has_the_rules_that_are_checked() {
     assert_eq!(rows.len(), MAY_USE.len());
     for ((name, used), (checked, allowed)) in rows.into_iter().zip(MAY_USE) {
         assert_eq!(name, checked);
-        assert!(used == ["all"] || used == allowed, "{name}: ARCHITECTURE.md has {used:?}, and checked is {allowed:?}");
+        assert!(
+            used == ["all"] || used == allowed,
+            "{name}: ARCHITECTURE.md has {used:?}, and checked is {allowed:?}"
+        );
     }
 }
 
 /// The texts and targets of the links to files in a page: `[text](target)`.
 fn links(page: &str) -> Vec<(&str, &str)> {
-    let links = page.split("](").zip(page.split("](").skip(1)).filter_map(|(before, after)| {
-        let text = before.rsplit_once('[')?.1;
-        let target = after.split_once(')')?.0;
-        Some((text, target.split('#').next().unwrap_or_default()))
-    });
-    links.filter(|(_, target)| !target.is_empty() && !target.starts_with("http")).collect()
+    let links = page
+        .split("](")
+        .zip(page.split("](").skip(1))
+        .filter_map(|(before, after)| {
+            let text = before.rsplit_once('[')?.1;
+            let target = after.split_once(')')?.0;
+            Some((text, target.split('#').next().unwrap_or_default()))
+        });
+    links
+        .filter(|(_, target)| !target.is_empty() && !target.starts_with("http"))
+        .collect()
 }
 
 #[test]
@@ -200,7 +256,12 @@ fn every_link_of_the_pages_for_developers_leads_to_a_file_that_has_its_type() {
         for (text, target) in links(&text) {
             let file = fs::read_to_string(root().join(target));
             let file = file.unwrap_or_else(|error| panic!("{page} links to {target}: {error}"));
-            let Some(name) = text.strip_prefix('`').and_then(|text| text.strip_suffix('`')) else { continue };
+            let Some(name) = text
+                .strip_prefix('`')
+                .and_then(|text| text.strip_suffix('`'))
+            else {
+                continue;
+            };
             let is_defined = ["struct", "enum", "trait"].iter().any(|kind| {
                 let definition = format!("{kind} {name}");
                 file.match_indices(&definition).any(|(at, _)| {
@@ -213,5 +274,8 @@ fn every_link_of_the_pages_for_developers_leads_to_a_file_that_has_its_type() {
         }
     }
     assert!(types > 100, "{types} types");
-    assert_eq!(links("[`A`](b.rs), [c](https://c) [d](e.md#f) [g](#h)"), [("`A`", "b.rs"), ("d", "e.md")]);
+    assert_eq!(
+        links("[`A`](b.rs), [c](https://c) [d](e.md#f) [g](#h)"),
+        [("`A`", "b.rs"), ("d", "e.md")]
+    );
 }

@@ -11,7 +11,10 @@ fn two() -> Folder {
     let folder = Folder::new();
     for id in ["one", "two"] {
         folder.put(&format!("{id}.wasm"), hostile());
-        folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\"\n{}", folder.create_gate()));
+        folder.put(
+            &format!("{id}.toml"),
+            format!("prefix = \"{id}\"\n{}", folder.create_gate()),
+        );
     }
     folder
 }
@@ -19,7 +22,10 @@ fn two() -> Folder {
 #[test]
 fn a_full_server_is_busy_and_says_when_to_try_again() {
     let cases = [
-        ("calls = 1", "The server is already running 1 call (to allow more, raise server.calls)."),
+        (
+            "calls = 1",
+            "The server is already running 1 call (to allow more, raise server.calls).",
+        ),
         (
             "memory = \"200MiB\"",
             "Running calls have reserved the 200.0 MiB of memory that the server may use (to allow more, raise \
@@ -83,11 +89,15 @@ fn the_queue_of_a_client_is_bounded() {
 #[test]
 fn waiting_calls_get_their_turn() {
     let folder = two();
-    let mut server =
-        StdioServer::start_with_config(&folder, "[server]\nsuspended_calls = 0\ncalls = 1\nqueue_timeout = \"1m\"");
+    let mut server = StdioServer::start_with_config(
+        &folder,
+        "[server]\nsuspended_calls = 0\ncalls = 1\nqueue_timeout = \"1m\"",
+    );
     let first = server.start_call_with_progress("one_wait_for_gate", json!({}));
     server.notification("notifications/progress");
-    let ids: Vec<u64> = (0..20).map(|_| server.start_call("two_count", json!({}))).collect();
+    let ids: Vec<u64> = (0..20)
+        .map(|_| server.start_call("two_count", json!({})))
+        .collect();
     folder.open_gate();
     server.finish_call(first);
     for id in ids {
@@ -116,19 +126,34 @@ fn the_stack_of_guests_can_be_set() {
 #[test]
 fn a_ceiling_wins_over_a_grant_and_says_so() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", "[limits]\nfuel = 5_000_000\ntimeout = \"1h\"");
+    folder.put(
+        "hostile.toml",
+        "[limits]\nfuel = 5_000_000\ntimeout = \"1h\"",
+    );
     let mut server = StdioServer::start_with_config(&folder, "[ceilings]\nfuel = 1_000_000");
     let line = server.log.wait_for("fuel");
     assert!(
-        line.contains("hostile.toml: limits.fuel = 5000000 was lowered to the server's ceiling, 1000000"),
+        line.contains(
+            "hostile.toml: limits.fuel = 5000000 was lowered to the server's ceiling, 1000000"
+        ),
         "{line}"
     );
-    server.log.wait_for("hostile.toml: limits.timeout = 1h was lowered to the server's ceiling, 10m");
+    server
+        .log
+        .wait_for("hostile.toml: limits.timeout = 1h was lowered to the server's ceiling, 10m");
     let (_, text) = server.failure("burn", json!({"n": 1_000_000}));
-    assert_eq!(text, "The tool used all of its fuel, 1,000,000 instructions (to allow more, raise limits.fuel).");
+    assert_eq!(
+        text,
+        "The tool used all of its fuel, 1,000,000 instructions (to allow more, raise limits.fuel)."
+    );
     drop(server);
     let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
-    assert!(outcome.stdout.contains("    ! hostile.toml: limits.fuel = 5000000 was lowered"), "{outcome}");
+    assert!(
+        outcome
+            .stdout
+            .contains("    ! hostile.toml: limits.fuel = 5000000 was lowered"),
+        "{outcome}"
+    );
 }
 
 #[test]
@@ -136,38 +161,64 @@ fn a_ceiling_wins_over_the_servers_own_limits_and_says_so() {
     let folder = Folder::with("hostile.wasm", hostile());
     let config = "[ceilings]\nmemory = \"16MiB\"\n[limits]\nmemory = \"32MiB\"\nfuel = 100_000_000";
     let mut server = StdioServer::start_with_config(&folder, config);
-    server.log.wait_for("limits.memory = 32.0 MiB was lowered to the server's ceiling, 16.0 MiB");
+    server
+        .log
+        .wait_for("limits.memory = 32.0 MiB was lowered to the server's ceiling, 16.0 MiB");
     assert_eq!(
         server.failure("allocate", json!({"n": 20})),
-        ("memory".into(), "The tool needed more than 16.0 MiB of memory (to allow more, raise limits.memory).".into())
+        (
+            "memory".into(),
+            "The tool needed more than 16.0 MiB of memory (to allow more, raise limits.memory)."
+                .into()
+        )
     );
     // The server's own limits are the defaults of every plugin.
     let (_, text) = server.failure("loop_forever", json!({}));
-    assert_eq!(text, "The tool used all of its fuel, 100,000,000 instructions (to allow more, raise limits.fuel).");
+    assert_eq!(
+        text,
+        "The tool used all of its fuel, 100,000,000 instructions (to allow more, raise limits.fuel)."
+    );
 }
 
 #[test]
 fn a_component_above_a_ceiling_is_refused_with_its_name() {
     let folder = Folder::new();
     let large = [
-        ("memory", TinyComponent::new(&["memory"]).with_core_items("(memory 32)")),
-        ("table", TinyComponent::new(&["table"]).with_core_items("(table 200 funcref)")),
-        ("memories", TinyComponent::new(&["memories"]).with_core_items("(memory 1) (memory 1) (memory 1)")),
-        ("tables", TinyComponent::new(&["tables"]).with_core_items(&"(table 1 funcref)".repeat(17))),
+        (
+            "memory",
+            TinyComponent::new(&["memory"]).with_core_items("(memory 32)"),
+        ),
+        (
+            "table",
+            TinyComponent::new(&["table"]).with_core_items("(table 200 funcref)"),
+        ),
+        (
+            "memories",
+            TinyComponent::new(&["memories"]).with_core_items("(memory 1) (memory 1) (memory 1)"),
+        ),
+        (
+            "tables",
+            TinyComponent::new(&["tables"]).with_core_items(&"(table 1 funcref)".repeat(17)),
+        ),
     ];
     for (id, tiny) in large {
         folder.put(&format!("{id}.wasm"), tiny.build());
     }
     let list = |config: &str| {
-        std::fs::write(folder.sibling_path("toolbay.toml"), format!("{config}\n[compile]\ncache_folder = \"store\""))
-            .unwrap();
+        std::fs::write(
+            folder.sibling_path("toolbay.toml"),
+            format!("{config}\n[compile]\ncache_folder = \"store\""),
+        )
+        .unwrap();
         ToolbayCommand::new(&folder).args(["list"]).run().stdout
     };
     let roomy = list("");
     let ceilings = "[ceilings]\nmemory = \"1MiB\"\ntable_elements = 100\nmemories = 3";
     let tight = list(ceilings);
     let tightest = list("[ceilings]\ninstances = 1");
-    insta::assert_snapshot!(format!("{roomy}\n{ceilings}\n{tight}\ninstances = 1\n{tightest}"));
+    insta::assert_snapshot!(format!(
+        "{roomy}\n{ceilings}\n{tight}\ninstances = 1\n{tightest}"
+    ));
     // The compile cache is not affected.
     assert_eq!(list(""), roomy);
 }
@@ -176,7 +227,10 @@ fn a_component_above_a_ceiling_is_refused_with_its_name() {
 fn listing_tools_has_its_own_limits() {
     let folder = Folder::new();
     let spin = "(loop $for-ever (br $for-ever))";
-    let schema = format!(r#"{{"type":"object","description":"{}"}}"#, "x".repeat(2000));
+    let schema = format!(
+        r#"{{"type":"object","description":"{}"}}"#,
+        "x".repeat(2000)
+    );
     let refused = [
         ("spins", TinyComponent::new(&["spins"]).before_list(spin)),
         (
@@ -192,24 +246,44 @@ fn listing_tools_has_its_own_limits() {
     for (id, tiny) in refused {
         folder.put(&format!("{id}.wasm"), tiny.build());
     }
-    folder.put("just-fits.wasm", TinyComponent::new(&["e", "f", "g"]).build());
+    folder.put(
+        "just-fits.wasm",
+        TinyComponent::new(&["e", "f", "g"]).build(),
+    );
     let mut said = String::new();
-    for describe in ["fuel = 1_000_000\ntools = 3\nschemas = \"1KiB\"", "fuel = 1_000_000_000_000\ntimeout = \"50ms\""]
-    {
-        std::fs::write(folder.sibling_path("toolbay.toml"), format!("[describe]\n{describe}")).unwrap();
-        let _ = writeln!(said, "{describe}\n{}", ToolbayCommand::new(&folder).args(["list"]).run().stdout);
+    for describe in [
+        "fuel = 1_000_000\ntools = 3\nschemas = \"1KiB\"",
+        "fuel = 1_000_000_000_000\ntimeout = \"50ms\"",
+    ] {
+        std::fs::write(
+            folder.sibling_path("toolbay.toml"),
+            format!("[describe]\n{describe}"),
+        )
+        .unwrap();
+        let _ = writeln!(
+            said,
+            "{describe}\n{}",
+            ToolbayCommand::new(&folder).args(["list"]).run().stdout
+        );
     }
     insta::assert_snapshot!(said);
 }
 
 #[test]
 fn a_component_may_not_be_larger_than_the_server_says() {
-    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_text(&"x".repeat(4000)).build());
+    let folder = Folder::with(
+        "a.wasm",
+        TinyComponent::new(&["a"])
+            .with_text(&"x".repeat(4000))
+            .build(),
+    );
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     let mut server = StdioServer::start_with_config(&folder, "[server]\ncomponent_size = \"4KiB\"");
     let line = server.log.wait_for("refused");
     assert!(
-        line.contains("refused: the file is larger than 4.0 KiB (to allow more, raise server.component_size)"),
+        line.contains(
+            "refused: the file is larger than 4.0 KiB (to allow more, raise server.component_size)"
+        ),
         "{line}"
     );
     server.wait_until_listed(&["b"]);

@@ -29,13 +29,29 @@ fn functions_are_offered_beside_a_command() {
     folder.put("fails.toml", "prefix = \"other\"");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["add", "other_run", "other_run_2", "run"]);
-    assert_eq!(server.call("add", json!({"a": 2, "b": 3}))["structuredContent"], json!({"result": 5}));
+    assert_eq!(
+        server.call("add", json!({"a": 2, "b": 3}))["structuredContent"],
+        json!({"result": 5})
+    );
     assert_eq!(server.text("run", json!({"any": "thing"})), "");
     // A function has the name, so that the command has a number.
-    assert_eq!(server.call("other_run", json!({"a": 2, "b": 3}))["structuredContent"], json!({"result": 5}));
-    assert_eq!(server.failure("other_run_2", json!({})).1, "The command exited with code 1.");
-    let checked = ToolbayCommand::new(&folder).args(["check", "plugins/fails.wasm"]).run();
-    assert!(checked.stdout.contains("each function is a tool, and the command is run_2"), "{checked}");
+    assert_eq!(
+        server.call("other_run", json!({"a": 2, "b": 3}))["structuredContent"],
+        json!({"result": 5})
+    );
+    assert_eq!(
+        server.failure("other_run_2", json!({})).1,
+        "The command exited with code 1."
+    );
+    let checked = ToolbayCommand::new(&folder)
+        .args(["check", "plugins/fails.wasm"])
+        .run();
+    assert!(
+        checked
+            .stdout
+            .contains("each function is a tool, and the command is run_2"),
+        "{checked}"
+    );
 }
 
 /// A handler of HTTP requests that answers nothing, and a command.
@@ -55,7 +71,8 @@ const HANDLER_AND_COMMAND: &str = r#"(component
     (export "wasi:http/incoming-handler@0.2.0" (instance $handler))
     (export "wasi:cli/run@0.2.0" (instance $cli)))"#;
 
-const LEFT_OUT: &str = "it also exports wasi:http/incoming-handler@0.2.0, which is not offered: its command is";
+const LEFT_OUT: &str =
+    "it also exports wasi:http/incoming-handler@0.2.0, which is not offered: its command is";
 
 #[test]
 fn a_handler_that_is_no_mcp_server_is_the_command_that_it_also_is() {
@@ -102,7 +119,9 @@ fn a_command_says_which_functions_it_leaves_out() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["kotlin", "site", "tool"]);
     let log = &mut server.log;
-    log.wait_for("it runs as a command; its request handler for Spin (handle-http-request) is not offered");
+    log.wait_for(
+        "it runs as a command; its request handler for Spin (handle-http-request) is not offered",
+    );
     log.wait_for("it runs as a command; its other functions, such as `convert`, are not offered");
     assert!(!log.text().contains("such as `main`"), "{}", log.text());
     assert_eq!(result_text(&server.call("tool", json!({}))), "");
@@ -115,11 +134,17 @@ fn a_reactor_is_initialised_before_its_functions_are_called() {
         (func (export "_initialize") (global.set $n (i32.add (global.get $n) (i32.const 41))))
         (func (export "answer") (result i32) (global.set $n (i32.add (global.get $n) (i32.const 1))) (global.get $n)))"#;
     let folder = Folder::with("reactor.wasm", wat::parse_str(module).unwrap());
-    folder.put("reactor.wit", "package a:b; world w { export answer: func() -> u32; }");
+    folder.put(
+        "reactor.wit",
+        "package a:b; world w { export answer: func() -> u32; }",
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["answer"]);
     for _ in 0..2 {
-        assert_eq!(server.call("answer", json!({}))["structuredContent"], json!({"result": 42}));
+        assert_eq!(
+            server.call("answer", json!({}))["structuredContent"],
+            json!({"result": 42})
+        );
     }
 }
 
@@ -138,7 +163,11 @@ fn types_without_code_and_files_of_other_hosts_are_named() {
         (instance $tools (export "list-tools" (func $list)))
         (export "act:tools/tool-provider@0.2.0" (instance $tools)))"#;
     let cases = [
-        ("act", wat::parse_str(act).unwrap(), "but its types differ from those of that version: function list-tools"),
+        (
+            "act",
+            wat::parse_str(act).unwrap(),
+            "but its types differ from those of that version: function list-tools",
+        ),
         (
             "act-newer",
             wat::parse_str(act.replace("0.2.0", "0.3.0")).unwrap(),
@@ -149,7 +178,11 @@ fn types_without_code_and_files_of_other_hosts_are_named() {
             wat::parse_str(package).unwrap(),
             "a WIT package in binary form: it contains types (WIT), and no code",
         ),
-        ("spin", module(r#"(func (export "handle-http-request"))"#), "a module for Spin, which handles requests"),
+        (
+            "spin",
+            module(r#"(func (export "handle-http-request"))"#),
+            "a module for Spin, which handles requests",
+        ),
         (
             "extism",
             module(r#"(import "extism:host/env" "length" (func (param i64) (result i64)))"#),
@@ -170,8 +203,16 @@ fn types_without_code_and_files_of_other_hosts_are_named() {
             module(r#"(func (export "_initialize"))"#),
             "can be initialised (`_initialize`) and has no functions",
         ),
-        ("nameless", module(r#"(func (export ""))"#), "such as one whose name is empty, but not their types"),
-        ("names", module(r#"(func (export "addTwo_numbers"))"#), "a .wit file has no words for such names"),
+        (
+            "nameless",
+            module(r#"(func (export ""))"#),
+            "such as one whose name is empty, but not their types",
+        ),
+        (
+            "names",
+            module(r#"(func (export "addTwo_numbers"))"#),
+            "a .wit file has no words for such names",
+        ),
     ];
     let folder = Folder::new();
     for (name, file, _) in &cases {

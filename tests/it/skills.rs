@@ -16,7 +16,9 @@ const EXTENSION: &str = "io.modelcontextprotocol/skills";
 
 /// A `SKILL.md` with this name.
 pub(super) fn manifest(name: &str, description: &str) -> String {
-    format!("---\nname: {name}\ndescription: {description}\nmetadata:\n  version: \"1.10\"\n---\n# {name}\r\nRead.\n")
+    format!(
+        "---\nname: {name}\ndescription: {description}\nmetadata:\n  version: \"1.10\"\n---\n# {name}\r\nRead.\n"
+    )
 }
 
 /// Writes a file of a folder in the plugin folder.
@@ -29,11 +31,19 @@ pub(super) fn write(folder: &Folder, path: &str, text: impl AsRef<[u8]>) {
 /// A folder with the skill `pdf`, another one nested in it, and the skill `zip`.
 pub(super) fn skills() -> Folder {
     let folder = Folder::new();
-    write(&folder, "pdf.skill/SKILL.md", manifest("pdf", "Reads PDFs."));
+    write(
+        &folder,
+        "pdf.skill/SKILL.md",
+        manifest("pdf", "Reads PDFs."),
+    );
     write(&folder, "pdf.skill/templates/invoice.md", "# Invoice\n");
     write(&folder, "pdf.skill/templates/eu/a b.md", "one\r\ntwo");
     write(&folder, "pdf.skill/logo.png", b"\x89PNG\0\x1b");
-    write(&folder, "pdf.skill/forms/SKILL.md", manifest("forms", "Fills forms."));
+    write(
+        &folder,
+        "pdf.skill/forms/SKILL.md",
+        manifest("forms", "Fills forms."),
+    );
     write(&folder, "zip.skill/SKILL.md", manifest("zip", "Zips."));
     folder
 }
@@ -48,13 +58,19 @@ pub(super) struct Peer<'a> {
 impl<'a> Peer<'a> {
     pub(super) fn new(server: &'a HttpServer, revision: &'a str) -> Self {
         let session = (revision < crate::support::MODERN).then(|| server.start_session(revision));
-        Self { server, revision, session }
+        Self {
+            server,
+            revision,
+            session,
+        }
     }
 
     fn ask(&self, method: &str, params: Value) -> HttpResponse {
         match &self.session {
             Some(session) => session.request(method, params),
-            None => self.server.post_stateless_in(self.revision, method, params, &[]),
+            None => self
+                .server
+                .post_stateless_in(self.revision, method, params, &[]),
         }
     }
 
@@ -66,7 +82,9 @@ impl<'a> Peer<'a> {
 
     fn code(&self, method: &str, params: Value) -> i64 {
         let answer = self.ask(method, params).response_message();
-        answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("{method} did not fail: {answer}"))
+        answer["error"]["code"]
+            .as_i64()
+            .unwrap_or_else(|| panic!("{method} did not fail: {answer}"))
     }
 }
 
@@ -85,23 +103,41 @@ pub(super) fn fits(file: &Value, bytes: &[u8]) -> bool {
 }
 
 pub(super) fn uris(items: &Value) -> Vec<&str> {
-    items.as_array().unwrap().iter().map(|item| item["uri"].as_str().unwrap()).collect()
+    items
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["uri"].as_str().unwrap())
+        .collect()
 }
 
-const ALL: [&str; 3] = ["skill://pdf/SKILL.md", "skill://pdf/forms/SKILL.md", "skill://zip/SKILL.md"];
+const ALL: [&str; 3] = [
+    "skill://pdf/SKILL.md",
+    "skill://pdf/forms/SKILL.md",
+    "skill://zip/SKILL.md",
+];
 
 #[test]
 fn clients_of_every_revision_get_skills_whose_files_match_their_digests() {
     let server = HttpServer::start(&skills()).wait_until_ready();
     let discovered = server.result("server/discover", json!({}));
-    assert_eq!(discovered["capabilities"]["extensions"][EXTENSION], json!({"directoryRead": true}));
+    assert_eq!(
+        discovered["capabilities"]["extensions"][EXTENSION],
+        json!({"directoryRead": true})
+    );
     for revision in discovered["supportedVersions"].as_array().unwrap() {
         let revision = revision.as_str().unwrap();
         let peer = Peer::new(&server, revision);
         if peer.session.is_some() {
-            let begun = server.post(&[], initialize(revision).to_string().as_bytes()).response_message();
+            let begun = server
+                .post(&[], initialize(revision).to_string().as_bytes())
+                .response_message();
             let capabilities = &begun["result"]["capabilities"];
-            assert_eq!(capabilities["extensions"][EXTENSION], json!({"directoryRead": true}), "{revision}");
+            assert_eq!(
+                capabilities["extensions"][EXTENSION],
+                json!({"directoryRead": true}),
+                "{revision}"
+            );
         }
         let listed = peer.result("skills/list", json!({}));
         assert_eq!(uris(&listed["skills"]), ALL, "{revision}");
@@ -132,15 +168,24 @@ fn clients_of_every_revision_get_skills_whose_files_match_their_digests() {
         let first = &resources[0];
         let shown = json!([first["name"], first["description"], first["mimeType"]]);
         assert_eq!(shown, json!(["pdf", "Reads PDFs.", "text/markdown"]));
-        let folder = peer.result("resources/directory/read", json!({"uri": "skill://pdf/templates"}));
+        let folder = peer.result(
+            "resources/directory/read",
+            json!({"uri": "skill://pdf/templates"}),
+        );
         let children = folder["resources"].as_array().unwrap();
-        let children: Vec<Value> =
-            children.iter().map(|child| json!([child["uri"], child["name"], child["mimeType"]])).collect();
+        let children: Vec<Value> = children
+            .iter()
+            .map(|child| json!([child["uri"], child["name"], child["mimeType"]]))
+            .collect();
         assert_eq!(
             json!(children),
             json!([
                 ["skill://pdf/templates/eu", "eu", "inode/directory"],
-                ["skill://pdf/templates/invoice.md", "invoice.md", "text/markdown"],
+                [
+                    "skill://pdf/templates/invoice.md",
+                    "invoice.md",
+                    "text/markdown"
+                ],
             ])
         );
         for (method, uri) in [
@@ -150,7 +195,11 @@ fn clients_of_every_revision_get_skills_whose_files_match_their_digests() {
             ("resources/directory/read", "skill://pdf/SKILL.md"),
             ("resources/directory/read", "skill://none"),
         ] {
-            assert_eq!(peer.code(method, json!({"uri": uri})), -32602, "{revision} {method} {uri}");
+            assert_eq!(
+                peer.code(method, json!({"uri": uri})),
+                -32602,
+                "{revision} {method} {uri}"
+            );
         }
     }
 }
@@ -163,15 +212,28 @@ fn no_uri_leads_out_of_a_skill() {
     let server = HttpServer::start(&folder).wait_until_ready();
     let peer = Peer::new(&server, crate::support::MODERN);
     // What means the same by its form is the same file, under the URI that is listed.
-    for uri in ["skill://pdf/%53KILL.md", "skill://PDF/SKILL.md", "SKILL://pdf/SKILL.md"] {
+    for uri in [
+        "skill://pdf/%53KILL.md",
+        "skill://PDF/SKILL.md",
+        "SKILL://pdf/SKILL.md",
+    ] {
         let read = peer.result("resources/read", json!({"uri": uri}));
         assert_eq!(read["contents"][0]["uri"], "skill://pdf/SKILL.md", "{uri}");
         let got = peer.result("skills/get", json!({"uri": uri}));
         assert_eq!(got["skill"]["uri"], "skill://pdf/SKILL.md", "{uri}");
-        let spelled = uri.replace("/SKILL.md", "/templates").replace("/%53KILL.md", "/%74emplates");
+        let spelled = uri
+            .replace("/SKILL.md", "/templates")
+            .replace("/%53KILL.md", "/%74emplates");
         let folder = peer.result("resources/directory/read", json!({"uri": spelled}));
-        assert_eq!(folder["resources"][1]["uri"], "skill://pdf/templates/invoice.md", "{spelled}");
-        assert_eq!(peer.code("resources/directory/read", json!({"uri": uri})), -32602, "{uri}");
+        assert_eq!(
+            folder["resources"][1]["uri"], "skill://pdf/templates/invoice.md",
+            "{spelled}"
+        );
+        assert_eq!(
+            peer.code("resources/directory/read", json!({"uri": uri})),
+            -32602,
+            "{uri}"
+        );
     }
     let long = format!("skill://pdf/{}", "a/".repeat(1_500));
     for uri in [
@@ -201,14 +263,28 @@ fn no_uri_leads_out_of_a_skill() {
         long.as_str(),
     ] {
         for method in ["resources/read", "skills/get", "resources/directory/read"] {
-            assert_eq!(peer.code(method, json!({"uri": uri})), -32602, "{method} {uri}");
+            assert_eq!(
+                peer.code(method, json!({"uri": uri})),
+                -32602,
+                "{method} {uri}"
+            );
         }
     }
-    for params in [json!({}), json!({"uri": 7}), json!({"uri": ["skill://pdf"]}), json!([]), json!(null)] {
+    for params in [
+        json!({}),
+        json!({"uri": 7}),
+        json!({"uri": ["skill://pdf"]}),
+        json!([]),
+        json!(null),
+    ] {
         for method in ["skills/get", "resources/directory/read"] {
             let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
             let session = server.start_session("2025-11-25");
-            assert_eq!(session.post(&message).response_message()["error"]["code"], -32602, "{method} {params}");
+            assert_eq!(
+                session.post(&message).response_message()["error"]["code"],
+                -32602,
+                "{method} {params}"
+            );
         }
     }
 }
@@ -236,38 +312,61 @@ fn lists_and_folders_have_pages() {
     };
     assert_eq!(all("skills/list", "skills", json!({})), ALL);
     let within = |uri: &str| all("resources/directory/read", "resources", json!({"uri": uri}));
-    let children = ["SKILL.md", "forms", "logo.png", "templates"].map(|name| format!("skill://pdf/{name}"));
+    let children =
+        ["SKILL.md", "forms", "logo.png", "templates"].map(|name| format!("skill://pdf/{name}"));
     assert_eq!(within("skill://pdf"), children);
     assert_eq!(within("skill://zip"), ["skill://zip/SKILL.md"]);
     let first = peer.result("resources/directory/read", json!({"uri": "skill://pdf"}));
-    for (method, uri) in [("resources/directory/read", "skill://zip"), ("skills/list", "")] {
+    for (method, uri) in [
+        ("resources/directory/read", "skill://zip"),
+        ("skills/list", ""),
+    ] {
         for cursor in [&first["nextCursor"], &json!("!"), &json!(7)] {
-            assert_eq!(peer.code(method, json!({"uri": uri, "cursor": cursor})), -32602, "{method} {cursor}");
+            assert_eq!(
+                peer.code(method, json!({"uri": uri, "cursor": cursor})),
+                -32602,
+                "{method} {cursor}"
+            );
         }
     }
     let empty = json!({"uri": "skill://pdf", "cursor": ""});
-    assert_eq!(peer.result("resources/directory/read", empty)["resources"], first["resources"]);
+    assert_eq!(
+        peer.result("resources/directory/read", empty)["resources"],
+        first["resources"]
+    );
 }
 
 #[test]
 fn a_caller_gets_a_skill_as_a_whole_or_not_at_all() {
     let folder = skills();
     let (all, one) = token("all", "\ntools = [\"skill://pdf/*\"]");
-    let (part, two) = token("part", "\ntools = [\"skill://pdf/SKILL.md\", \"skill://pdf/forms/*\"]");
+    let (part, two) = token(
+        "part",
+        "\ntools = [\"skill://pdf/SKILL.md\", \"skill://pdf/forms/*\"]",
+    );
     let (none, three) = token("none", "\ntools = [\"other\"]");
-    let server = HttpServer::start_with_config(&folder, &format!("{one}{two}{three}")).wait_until_ready();
+    let server =
+        HttpServer::start_with_config(&folder, &format!("{one}{two}{three}")).wait_until_ready();
     let ask = |token: &str, method: &str, params: Value| {
         let bearer = format!("Bearer {token}");
-        server.post_stateless(method, params, &[("Authorization", &bearer)]).response_message()
+        server
+            .post_stateless(method, params, &[("Authorization", &bearer)])
+            .response_message()
     };
     let listed = |token: &str| {
         let answer = ask(token, "skills/list", json!({}));
         assert_eq!(answer["result"]["cacheScope"], "private");
-        uris(&answer["result"]["skills"]).into_iter().map(str::to_owned).collect::<Vec<_>>()
+        uris(&answer["result"]["skills"])
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     let can = |token: &str, method: &str, uri: &str| {
         let answer = ask(token, method, json!({"uri": uri}));
-        assert!(answer.get("result").is_some() || answer["error"]["code"] == -32602, "{answer}");
+        assert!(
+            answer.get("result").is_some() || answer["error"]["code"] == -32602,
+            "{answer}"
+        );
         answer.get("result").is_some()
     };
     assert_eq!(listed(&all), ALL[..2]);
@@ -275,11 +374,25 @@ fn a_caller_gets_a_skill_as_a_whole_or_not_at_all() {
     assert_eq!(listed(&none), Vec::<String>::new());
     assert!(can(&all, "skills/get", ALL[0]) && !can(&all, "skills/get", ALL[2]));
     assert!(!can(&part, "skills/get", ALL[0]) && can(&part, "skills/get", ALL[1]));
-    assert!(can(&part, "resources/read", ALL[0]) && !can(&part, "resources/read", "skill://pdf/logo.png"));
+    assert!(
+        can(&part, "resources/read", ALL[0])
+            && !can(&part, "resources/read", "skill://pdf/logo.png")
+    );
     assert!(!can(&none, "resources/read", ALL[0]) && !can(&none, "skills/get", ALL[0]));
-    let folder = ask(&part, "resources/directory/read", json!({"uri": "skill://pdf"}));
-    assert_eq!(uris(&folder["result"]["resources"]), ["skill://pdf/SKILL.md", "skill://pdf/forms"]);
-    assert!(!can(&part, "resources/directory/read", "skill://pdf/templates"));
+    let folder = ask(
+        &part,
+        "resources/directory/read",
+        json!({"uri": "skill://pdf"}),
+    );
+    assert_eq!(
+        uris(&folder["result"]["resources"]),
+        ["skill://pdf/SKILL.md", "skill://pdf/forms"]
+    );
+    assert!(!can(
+        &part,
+        "resources/directory/read",
+        "skill://pdf/templates"
+    ));
     assert!(!can(&none, "resources/directory/read", "skill://pdf"));
 }
 
@@ -295,12 +408,25 @@ fn the_grant_bounds_files_and_rates() {
         "big.skill: data.bin is larger than 1.0 MiB (to allow more, raise limits.output in big.toml); nothing in it is \
          offered",
     );
-    assert_eq!(peer.code("resources/read", json!({"uri": "skill://big/data.bin"})), -32602);
+    assert_eq!(
+        peer.code("resources/read", json!({"uri": "skill://big/data.bin"})),
+        -32602
+    );
     peer.result("resources/read", json!({"uri": ALL[2]}));
-    let again = peer.ask("resources/read", json!({"uri": ALL[2]})).response_message();
-    assert_eq!(again["error"]["data"]["dev.toolbay/error"], "rate-limited", "{again}");
+    let again = peer
+        .ask("resources/read", json!({"uri": ALL[2]}))
+        .response_message();
+    assert_eq!(
+        again["error"]["data"]["dev.toolbay/error"], "rate-limited",
+        "{again}"
+    );
     folder.put("big.toml", "[limits]\noutput = \"3MiB\"\n");
-    while peer.ask("skills/get", json!({"uri": "skill://big/SKILL.md"})).response_message().get("result").is_none() {}
+    while peer
+        .ask("skills/get", json!({"uri": "skill://big/SKILL.md"}))
+        .response_message()
+        .get("result")
+        .is_none()
+    {}
     let read = peer.result("resources/read", json!({"uri": "skill://big/data.bin"}));
     assert_eq!(bytes(&read), vec![0; 2 << 20]);
 }
@@ -308,8 +434,16 @@ fn the_grant_bounds_files_and_rates() {
 #[test]
 fn list_shows_skills_and_what_is_wrong_with_folders() {
     let folder = skills();
-    write(&folder, "other.skill/SKILL.md", manifest("another", "Is called otherwise."));
-    write(&folder, "Two Words.skill/SKILL.md", manifest("two-words", "Is called otherwise."));
+    write(
+        &folder,
+        "other.skill/SKILL.md",
+        manifest("another", "Is called otherwise."),
+    );
+    write(
+        &folder,
+        "Two Words.skill/SKILL.md",
+        manifest("two-words", "Is called otherwise."),
+    );
     write(&folder, "empty.skill/readme.md", "Nothing.");
     for n in 0..513 {
         write(&folder, &format!("many.skill/{n}.md"), "");
@@ -323,5 +457,8 @@ fn list_shows_skills_and_what_is_wrong_with_folders() {
     assert_eq!(uris(&listed["skills"]), ALL);
     assert_eq!(uris(&listed["resources"]), ALL);
     assert_eq!(listed["plugins"]["pdf"]["skills"], json!(ALL[..2]));
-    assert!(listed["plugins"]["pdf"].get("resources").is_none(), "{listed}");
+    assert!(
+        listed["plugins"]["pdf"].get("resources").is_none(),
+        "{listed}"
+    );
 }

@@ -1,4 +1,5 @@
-//! TCP connections of plugins: what a grant allows is reached, and nothing else is, by any name or address.
+//! TCP connections of plugins: what a grant allows is reached, and nothing else is, by any name or
+//! address.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -57,10 +58,15 @@ fn what_the_grant_lists_is_connected_to_by_name_and_by_address() {
     let echo = Echo::start();
     let port = echo.port();
     for host in ["localhost", "127.0.0.1"] {
-        let grant = format!("[permissions]\ntcp = [\"{host}:{port}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]");
+        let grant = format!(
+            "[permissions]\ntcp = [\"{host}:{port}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]"
+        );
         let mut server = server(&grant);
         let text = "hello ".repeat(50_000);
-        assert_eq!(server.text("talk", json!({"host": host, "port": port, "text": text})), text);
+        assert_eq!(
+            server.text("talk", json!({"host": host, "port": port, "text": text})),
+            text
+        );
         echo.came.recv().unwrap();
     }
 }
@@ -70,33 +76,62 @@ fn nothing_is_connected_to_without_a_grant_and_the_log_says_what_would_allow_it(
     let echo = Echo::start();
     let port = echo.port();
     let mut server = server("");
-    let (kind, said) = error_kind_and_text(&server.call("talk", json!({"host": "127.0.0.1", "port": port})));
+    let (kind, said) =
+        error_kind_and_text(&server.call("talk", json!({"host": "127.0.0.1", "port": port})));
     assert_eq!(kind, "denied");
-    assert!(said.ends_with("This tool may connect to no IP address that its grant does not list."), "{said}");
-    let remedy =
-        format!("in net.toml: tcp = [\"127.0.0.1:{port}\"] and private_networks = [\"127.0.0.1\"] plugin=\"net\"");
+    assert!(
+        said.ends_with("This tool may connect to no IP address that its grant does not list."),
+        "{said}"
+    );
+    let remedy = format!(
+        "in net.toml: tcp = [\"127.0.0.1:{port}\"] and private_networks = [\"127.0.0.1\"] plugin=\"net\""
+    );
     server.log.wait_for(&remedy);
-    let (kind, said) = error_kind_and_text(&server.call("talk", json!({"host": "db.internal", "port": 5432})));
+    let (kind, said) =
+        error_kind_and_text(&server.call("talk", json!({"host": "db.internal", "port": 5432})));
     assert_eq!(kind, "denied");
-    assert!(said.ends_with("db.internal is not among the hosts that this tool may connect to."), "{said}");
-    server.log.wait_for("in net.toml: tcp = [\"db.internal:PORT\"] plugin=\"net\"");
+    assert!(
+        said.ends_with("db.internal is not among the hosts that this tool may connect to."),
+        "{said}"
+    );
+    server
+        .log
+        .wait_for("in net.toml: tcp = [\"db.internal:PORT\"] plugin=\"net\"");
     assert!(echo.came.try_recv().is_err());
 }
 
 #[test]
 fn another_port_and_another_host_stay_closed() {
     let (echo, other) = (Echo::start(), Echo::start());
-    let grant =
-        format!("[permissions]\ntcp = [\"localhost:{}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]", echo.port());
+    let grant = format!(
+        "[permissions]\ntcp = [\"localhost:{}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]",
+        echo.port()
+    );
     let mut server = server(&grant);
-    let said = server.text("try_to_connect", json!({"host": "localhost", "port": other.port()}));
+    let said = server.text(
+        "try_to_connect",
+        json!({"host": "localhost", "port": other.port()}),
+    );
     assert_eq!(said, DENIED);
-    let closed = format!("denied: This tool may connect to localhost at another port, and not at {}.", other.port());
+    let closed = format!(
+        "denied: This tool may connect to localhost at another port, and not at {}.",
+        other.port()
+    );
     server.log.wait_for(&closed);
     // The name is allowed, its address as such is not.
-    let said = server.text("try_to_connect", json!({"host": "127.0.0.1", "port": echo.port()}));
+    let said = server.text(
+        "try_to_connect",
+        json!({"host": "127.0.0.1", "port": echo.port()}),
+    );
     assert_eq!(said, DENIED);
-    for host in ["127.0.0.2", "::1", "::ffff:127.0.0.1", "0.0.0.0", "169.254.169.254", "255.255.255.255"] {
+    for host in [
+        "127.0.0.2",
+        "::1",
+        "::ffff:127.0.0.1",
+        "0.0.0.0",
+        "169.254.169.254",
+        "255.255.255.255",
+    ] {
         let said = server.text("try_to_connect", json!({"host": host, "port": echo.port()}));
         assert!(!said.starts_with("connected"), "{host}: {said}");
     }
@@ -107,13 +142,21 @@ fn another_port_and_another_host_stay_closed() {
 fn an_address_is_open_only_to_the_call_that_resolved_its_name() {
     let echo = Echo::start();
     let address = format!("127.0.0.1:{}", echo.port());
-    let grant =
-        format!("[permissions]\ntcp = [\"localhost:{}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]", echo.port());
+    let grant = format!(
+        "[permissions]\ntcp = [\"localhost:{}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]",
+        echo.port()
+    );
     let mut server = server(&grant);
     let asked = |name: &str| json!({"name": name, "addresses": [address]});
-    assert_eq!(server.text("resolve_and_connect", asked("localhost")), "connected");
+    assert_eq!(
+        server.text("resolve_and_connect", asked("localhost")),
+        "connected"
+    );
     echo.came.recv().unwrap();
-    assert_eq!(server.text("resolve_and_connect", asked("db.internal")), DENIED);
+    assert_eq!(
+        server.text("resolve_and_connect", asked("db.internal")),
+        DENIED
+    );
     assert!(echo.came.try_recv().is_err());
 }
 
@@ -121,35 +164,78 @@ fn an_address_is_open_only_to_the_call_that_resolved_its_name() {
 fn a_listed_name_or_address_that_is_not_global_needs_a_grant_of_its_own() {
     let echo = Echo::start();
     let port = echo.port();
-    let mut server = server(&format!("[permissions]\ntcp = [\"localhost:{port}\", \"127.0.0.1:{port}\"]"));
+    let mut server = server(&format!(
+        "[permissions]\ntcp = [\"localhost:{port}\", \"127.0.0.1:{port}\"]"
+    ));
     for host in ["localhost", "127.0.0.1"] {
-        assert_eq!(server.text("try_to_connect", json!({"host": host, "port": port})), DENIED, "{host}");
-        assert!(!server.text("resolve", json!({"host": "localhost", "port": port})).contains("127.0.0.1"));
+        assert_eq!(
+            server.text("try_to_connect", json!({"host": host, "port": port})),
+            DENIED,
+            "{host}"
+        );
+        assert!(
+            !server
+                .text("resolve", json!({"host": "localhost", "port": port}))
+                .contains("127.0.0.1")
+        );
     }
-    server.log.wait_for("To allow it, add to [permissions] in net.toml: private_networks = [");
+    server
+        .log
+        .wait_for("To allow it, add to [permissions] in net.toml: private_networks = [");
     assert!(echo.came.try_recv().is_err());
 }
 
 #[test]
 fn only_names_that_the_grant_lists_are_resolved() {
-    let mut server = server("[permissions]\ntcp = [\"localhost:1\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]");
-    assert!(server.text("resolve", json!({"host": "localhost", "port": 7})).contains("127.0.0.1:7"));
-    for name in ["ip6-localhost", "a.localhost", "example.com", "secret.evil.example", "localhost.localdomain"] {
-        assert_eq!(server.text("resolve", json!({"host": name, "port": 7})), DENIED, "{name}");
+    let mut server = server(
+        "[permissions]\ntcp = [\"localhost:1\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]",
+    );
+    assert!(
+        server
+            .text("resolve", json!({"host": "localhost", "port": 7}))
+            .contains("127.0.0.1:7")
+    );
+    for name in [
+        "ip6-localhost",
+        "a.localhost",
+        "example.com",
+        "secret.evil.example",
+        "localhost.localdomain",
+    ] {
+        assert_eq!(
+            server.text("resolve", json!({"host": name, "port": 7})),
+            DENIED,
+            "{name}"
+        );
     }
-    for name in ["local%68ost", "a b", "localhost:1", "\u{0}", "a..b", &"x".repeat(70_000)] {
+    for name in [
+        "local%68ost",
+        "a b",
+        "localhost:1",
+        "\u{0}",
+        "a..b",
+        &"x".repeat(70_000),
+    ] {
         let said = server.text("resolve", json!({"host": name, "port": 7}));
-        assert!(!said.contains("127.0.0.1") && !said.contains("::1"), "{name}: {said}");
+        assert!(
+            !said.contains("127.0.0.1") && !said.contains("::1"),
+            "{name}: {said}"
+        );
     }
 }
 
 #[test]
 fn waiting_for_others_and_datagrams_stay_closed() {
-    let mut server = server("[permissions]\ntcp = [\"127.0.0.1:1\"]\nprivate_networks = [\"127.0.0.1\"]");
+    let mut server =
+        server("[permissions]\ntcp = [\"127.0.0.1:1\"]\nprivate_networks = [\"127.0.0.1\"]");
     let said = server.text("listen", json!({}));
     assert_eq!(said, format!("{DENIED}; {DENIED}; {DENIED}"));
-    server.log.wait_for("denied: No tool may wait for connections of others.");
-    server.log.wait_for("denied: No tool may send or receive UDP datagrams.");
+    server
+        .log
+        .wait_for("denied: No tool may wait for connections of others.");
+    server
+        .log
+        .wait_for("denied: No tool may send or receive UDP datagrams.");
 }
 
 #[test]
@@ -160,11 +246,20 @@ fn a_call_has_so_many_sockets_at_once_and_gets_back_what_it_closes() {
     let mut granted = server(&grant);
     let said = granted.text("hoard", json!({"address": address, "count": 100}));
     assert!(said.starts_with("16 connections, then: "), "{said}");
-    assert_eq!(granted.text("come_and_go", json!({"address": address, "count": 100})), "done");
+    assert_eq!(
+        granted.text("come_and_go", json!({"address": address, "count": 100})),
+        "done"
+    );
     // Each holds memory of its call.
     let mut small = server(&format!("{grant}\n[limits]\nmemory = \"3MiB\""));
-    assert_eq!(error_kind_and_text(&small.call("hoard", json!({"address": address, "count": 16}))).0, "memory");
-    assert_eq!(small.text("come_and_go", json!({"address": address, "count": 100})), "done");
+    assert_eq!(
+        error_kind_and_text(&small.call("hoard", json!({"address": address, "count": 16}))).0,
+        "memory"
+    );
+    assert_eq!(
+        small.text("come_and_go", json!({"address": address, "count": 100})),
+        "done"
+    );
 }
 
 #[test]
@@ -172,7 +267,9 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
     let echo = Echo::start();
     let (address, port) = (echo.address.to_string(), echo.port());
     let grant = |limits: &str| {
-        format!("[permissions]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]\n[limits]\n{limits}")
+        format!(
+            "[permissions]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]\n[limits]\n{limits}"
+        )
     };
     let talk = |bytes: usize| json!({"host": "127.0.0.1", "port": port, "text": "x".repeat(bytes)});
     let many = |count: u32| json!({"address": address, "count": count});
@@ -180,24 +277,48 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
     // Each byte is sent and received, and this is all that is allowed.
     let result = server.call("talk", talk(100 << 10));
     let usage = &result["_meta"]["dev.toolbay/usage"];
-    assert_eq!((&usage["tcp_connections"], &usage["tcp_bytes"]), (&json!(1), &json!(200 << 10)), "{usage}");
+    assert_eq!(
+        (&usage["tcp_connections"], &usage["tcp_bytes"]),
+        (&json!(1), &json!(200 << 10)),
+        "{usage}"
+    );
     let too_many = "The tool sent and received more than 200.0 KiB over TCP (to allow more, raise limits.tcp_bytes).";
     for bytes in [(100 << 10) + 1, 300 << 10] {
-        assert_eq!(server.failure("talk", talk(bytes)), ("limit".into(), too_many.into()), "{bytes}");
+        assert_eq!(
+            server.failure("talk", talk(bytes)),
+            ("limit".into(), too_many.into()),
+            "{bytes}"
+        );
     }
     let result = server.call("come_and_go", many(3));
-    assert_eq!(result["_meta"]["dev.toolbay/usage"]["tcp_connections"], 3, "{result}");
-    let too_many = "The tool made more than 3 TCP connections (to allow more, raise limits.tcp_connections).";
+    assert_eq!(
+        result["_meta"]["dev.toolbay/usage"]["tcp_connections"], 3,
+        "{result}"
+    );
+    let too_many =
+        "The tool made more than 3 TCP connections (to allow more, raise limits.tcp_connections).";
     for tool in ["come_and_go", "hoard"] {
-        assert_eq!(server.failure(tool, many(4)), ("limit".into(), too_many.into()), "{tool}");
+        assert_eq!(
+            server.failure(tool, many(4)),
+            ("limit".into(), too_many.into()),
+            "{tool}"
+        );
     }
     // One that is denied is none.
     let denied = json!({"host": "127.0.0.1", "port": 1});
     let result = server.call("try_to_connect", denied);
-    assert_eq!(result["_meta"]["dev.toolbay/usage"].get("tcp_connections"), None, "{result}");
+    assert_eq!(
+        result["_meta"]["dev.toolbay/usage"].get("tcp_connections"),
+        None,
+        "{result}"
+    );
     let mut server = self::server(&grant("tcp_connections = 0"));
     let (kind, text) = server.failure("talk", talk(1));
-    assert_eq!((kind.as_str(), text.contains("more than 0 TCP connections")), ("limit", true), "{text}");
+    assert_eq!(
+        (kind.as_str(), text.contains("more than 0 TCP connections")),
+        ("limit", true),
+        "{text}"
+    );
 }
 
 #[test]
@@ -212,10 +333,16 @@ fn a_host_that_never_reads_or_answers_ends_with_the_call() {
         silent.address
     );
     let mut server = server(&grant);
-    let (kind, _) = error_kind_and_text(&server.call("flood", json!({"host": "127.0.0.1", "port": silent.port()})));
+    let (kind, _) = error_kind_and_text(
+        &server.call("flood", json!({"host": "127.0.0.1", "port": silent.port()})),
+    );
     assert_eq!(kind, "deadline");
     silent.came.recv().unwrap();
-    assert_eq!(server.text("listen", json!({})).matches(DENIED).count(), 3, "the next call is served");
+    assert_eq!(
+        server.text("listen", json!({})).matches(DENIED).count(),
+        3,
+        "the next call is served"
+    );
 }
 
 #[test]
@@ -226,9 +353,20 @@ fn a_mistake_in_tcp_names_the_line_and_the_nearest_key() {
         ToolbayCommand::new(&folder).args(["list"]).run().stdout
     };
     let typo = said("[permissions]\ntcps = [\"db.internal:5432\"]");
-    assert!(typo.contains("! net.toml:2:1: unknown key `tcps`; did you mean `tcp`?"), "{typo}");
+    assert!(
+        typo.contains("! net.toml:2:1: unknown key `tcps`; did you mean `tcp`?"),
+        "{typo}"
+    );
     let port = said("[permissions]\ntcp = [\"db.internal\"]");
-    assert!(port.contains("\"db.internal\" has no port; write host and port, as in \"db.internal:443\""), "{port}");
+    assert!(
+        port.contains(
+            "\"db.internal\" has no port; write host and port, as in \"db.internal:443\""
+        ),
+        "{port}"
+    );
     let listed = said("[permissions]\ntcp = [\"db.internal:5432\"]");
-    assert!(listed.contains("    + TCP connections: db.internal:5432\n"), "{listed}");
+    assert!(
+        listed.contains("    + TCP connections: db.internal:5432\n"),
+        "{listed}"
+    );
 }

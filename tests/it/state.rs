@@ -1,5 +1,5 @@
-//! What plugins keep from one call to the next: only with a grant, within quotas, apart from each other, and there after
-//! whatever happened.
+//! What plugins keep from one call to the next: only with a grant, within quotas, apart from each
+//! other, and there after whatever happened.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::http::auth::token;
 use crate::support::{
-    Folder, HttpServer, StdioServer, ToolbayCommand, error_kind_and_text, hostile, keeper, result_text,
+    Folder, HttpServer, StdioServer, ToolbayCommand, error_kind_and_text, hostile, keeper,
+    result_text,
 };
 
 /// Keeps the state of a test in its own folder.
@@ -30,12 +31,20 @@ fn keep(server: &mut StdioServer, steps: Value) -> Vec<String> {
 }
 
 fn said(result: &Value) -> Vec<String> {
-    let said: Value = serde_json::from_str(&result_text(result)).unwrap_or_else(|error| panic!("{error}: {result}"));
-    said["said"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect()
+    let said: Value = serde_json::from_str(&result_text(result))
+        .unwrap_or_else(|error| panic!("{error}: {result}"));
+    said["said"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|word| word.as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn listed(folder: &Folder) -> Value {
-    let outcome = ToolbayCommand::new(folder).args(["state", "list", "--json"]).run();
+    let outcome = ToolbayCommand::new(folder)
+        .args(["state", "list", "--json"])
+        .run();
     serde_json::from_str(&outcome.raw_stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
 }
 
@@ -45,28 +54,60 @@ fn without_a_grant_nothing_is_kept_and_the_log_says_what_to_write() {
     folder.write_config(CONFIG);
     let mut server = StdioServer::start(&folder);
     let (kind, words) = server.failure("keep", json!({"steps": []}));
-    assert_eq!((kind.as_str(), words.as_str()), ("denied", "access denied\nThis tool may not keep state."));
-    let log = "denied: This tool may not keep state. To allow it, add to [permissions] in keeper.toml: ";
+    assert_eq!(
+        (kind.as_str(), words.as_str()),
+        ("denied", "access denied\nThis tool may not keep state.")
+    );
+    let log =
+        "denied: This tool may not keep state. To allow it, add to [permissions] in keeper.toml: ";
     let line = server.log.wait_for(log);
-    let remedy = line.split_once(log).unwrap().1.split(" plugin=").next().unwrap().to_owned();
-    let names =
-        |path: &Path| -> Vec<PathBuf> { fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect() };
-    let [of_this_folder] = &*names(&folder.sibling_path("kept")) else { panic!("one folder of plugins") };
-    assert_eq!(names(of_this_folder), [of_this_folder.join("requests")], "a database that nobody needs");
+    let remedy = line
+        .split_once(log)
+        .unwrap()
+        .1
+        .split(" plugin=")
+        .next()
+        .unwrap()
+        .to_owned();
+    let names = |path: &Path| -> Vec<PathBuf> {
+        fs::read_dir(path)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect()
+    };
+    let [of_this_folder] = &*names(&folder.sibling_path("kept")) else {
+        panic!("one folder of plugins")
+    };
+    assert_eq!(
+        names(of_this_folder),
+        [of_this_folder.join("requests")],
+        "a database that nobody needs"
+    );
     folder.put("keeper.toml", format!("[permissions]\n{remedy}"));
-    server.wait_until("the grant is loaded", |server| server.call("keep", json!({"steps": []}))["isError"] != true);
-    assert_eq!(keep(&mut server, json!([{"set": ["a", "1"]}, {"get": "a"}])), ["fine", "some 1"]);
+    server.wait_until("the grant is loaded", |server| {
+        server.call("keep", json!({"steps": []}))["isError"] != true
+    });
+    assert_eq!(
+        keep(&mut server, json!([{"set": ["a", "1"]}, {"get": "a"}])),
+        ["fine", "some 1"]
+    );
 }
 
 #[test]
 fn a_typo_in_the_grant_names_the_nearest_key() {
     for (grant, said) in [
-        ("[permissions.stat]", "keeper.toml:1:14: permissions: unknown key `stat`; did you mean `state`?"),
+        (
+            "[permissions.stat]",
+            "keeper.toml:1:14: permissions: unknown key `stat`; did you mean `state`?",
+        ),
         (
             "[permissions.state]\nsise = 1",
             "keeper.toml:2:1: permissions.state: unknown key `sise`; did you mean `size`?",
         ),
-        ("[permissions.state]\nkey = 1", "keeper.toml:2:1: permissions.state: unknown key `key`; did you mean `keys`?"),
+        (
+            "[permissions.state]\nkey = 1",
+            "keeper.toml:2:1: permissions.state: unknown key `key`; did you mean `keys`?",
+        ),
         (
             "[permissions.state]\nscop = 1",
             "keeper.toml:2:1: permissions.state: unknown key `scop`; did you mean `scope`?",
@@ -75,14 +116,20 @@ fn a_typo_in_the_grant_names_the_nearest_key() {
         let outcome = ToolbayCommand::new(&granted(grant)).args(["list"]).run();
         let said = said.split_once(": ").unwrap();
         assert!(
-            outcome.stdout.contains(said.0) && outcome.stdout.contains(said.1.rsplit(": ").next().unwrap()),
+            outcome.stdout.contains(said.0)
+                && outcome.stdout.contains(said.1.rsplit(": ").next().unwrap()),
             "{outcome}"
         );
     }
     let folder = granted(GRANT);
     folder.write_config("[state]\nfoldr = \"kept\"");
     let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
-    assert!(outcome.stderr.contains("unknown key `foldr`; did you mean `folder`?"), "{outcome}");
+    assert!(
+        outcome
+            .stderr
+            .contains("unknown key `foldr`; did you mean `folder`?"),
+        "{outcome}"
+    );
 }
 
 #[test]
@@ -128,25 +175,47 @@ fn every_operation_of_both_drafts_does_what_it_says() {
     let pages = json!([{"fill-many": ["k", 1000]}, {"fill-many": ["l", 1000]}, {"fill-many": ["m", 500]},
         {"count": null}, {"count2": null}, {"list": 2_503}]);
     // With `c`, `log` and `n`. The last page begins after as many keys as its cursor says.
-    assert_eq!(keep(&mut server, without_nulls(pages)), ["fine", "fine", "fine", "2503", "2503", " None"]);
+    assert_eq!(
+        keep(&mut server, without_nulls(pages)),
+        ["fine", "fine", "fine", "2503", "2503", " None"]
+    );
     let names = |name: &str| json!({"bucket": name, "steps": [{"get": "c"}]});
-    assert_eq!(said(&server.call("keep", names("default"))), ["some x"], "the default bucket has a name");
+    assert_eq!(
+        said(&server.call("keep", names("default"))),
+        ["some x"],
+        "the default bucket has a name"
+    );
     assert_eq!(said(&server.call("keep", names("other"))), ["none"]);
     let (_, words) = server.failure("keep", names(&"x".repeat(65)));
     assert_eq!(words, "no such store");
     let too_large = json!([{"fill": ["k", 1_048_577]}, {"get": "x".repeat(2_000)}, {"set": ["x".repeat(1_025), ""]},
         {"fill-many": ["x", 1_001]}]);
-    let [value, absent, key, batch] = &keep(&mut server, too_large)[..] else { panic!() };
-    assert_eq!(value, "the value has 1,048,577 bytes; the largest has 1,048,576");
-    assert_eq!((absent.as_str(), key.as_str()), ("none", "the key has 1,025 bytes; the longest has 1,024"));
-    assert_eq!(batch, "one operation has at most 1,000 keys, and 4.0 MiB of keys and values");
+    let [value, absent, key, batch] = &keep(&mut server, too_large)[..] else {
+        panic!()
+    };
+    assert_eq!(
+        value,
+        "the value has 1,048,577 bytes; the largest has 1,048,576"
+    );
+    assert_eq!(
+        (absent.as_str(), key.as_str()),
+        ("none", "the key has 1,025 bytes; the longest has 1,024")
+    );
+    assert_eq!(
+        batch,
+        "one operation has at most 1,000 keys, and 4.0 MiB of keys and values"
+    );
 }
 
 /// Steps without a value are words, and not objects.
 fn without_nulls(steps: Value) -> Value {
     let steps = steps.as_array().unwrap().iter().map(|step| {
         let (name, value) = step.as_object().unwrap().iter().next().unwrap();
-        if value.is_null() { json!(name) } else { step.clone() }
+        if value.is_null() {
+            json!(name)
+        } else {
+            step.clone()
+        }
     });
     steps.collect()
 }
@@ -159,7 +228,10 @@ fn state_outlives_the_server_and_an_update_and_is_no_other_plugins() {
     {
         let mut server = StdioServer::start(&folder);
         assert_eq!(keep(&mut server, json!([{"set": ["mine", "1"]}])), ["fine"]);
-        let others = server.call("other_keep", json!({"steps": [{"get": "mine"}, {"set": ["mine", "2"]}, "count"]}));
+        let others = server.call(
+            "other_keep",
+            json!({"steps": [{"get": "mine"}, {"set": ["mine", "2"]}, "count"]}),
+        );
         assert_eq!(said(&others), ["none", "fine", "1"]);
         assert_eq!(server.stop().1, Some(0));
     }
@@ -168,7 +240,10 @@ fn state_outlives_the_server_and_an_update_and_is_no_other_plugins() {
     updated.extend([0, 2, 1, b'x']);
     folder.put("keeper.wasm", updated);
     let mut server = StdioServer::start(&folder);
-    assert_eq!(keep(&mut server, json!([{"get": "mine"}, "count"])), ["some 1", "1"]);
+    assert_eq!(
+        keep(&mut server, json!([{"get": "mine"}, "count"])),
+        ["some 1", "1"]
+    );
 }
 
 #[test]
@@ -177,10 +252,18 @@ fn what_exceeds_a_quota_fails_and_names_the_key_to_raise() {
     let mut server = StdioServer::start(&folder);
     let steps = json!([{"fill": ["a", 1_000]}, {"fill": ["b", 100]}, {"fill": ["a", 10]}, {"fill-many": ["x", 3]},
         {"fill-many": ["x", 2]}, {"set": ["z", ""]}, "count"]);
-    let [first, size, smaller, batch, two, keys, count] = &keep(&mut server, steps)[..] else { panic!() };
+    let [first, size, smaller, batch, two, keys, count] = &keep(&mut server, steps)[..] else {
+        panic!()
+    };
     assert_eq!([first, smaller, two, count], ["fine", "fine", "fine", "3"]);
-    assert_eq!(size, "the quota of 1.0 KiB is used up (permissions.state.size)");
-    assert_eq!([batch, keys], ["the quota of 3 keys is used up (permissions.state.keys)"; 2]);
+    assert_eq!(
+        size,
+        "the quota of 1.0 KiB is used up (permissions.state.size)"
+    );
+    assert_eq!(
+        [batch, keys],
+        ["the quota of 3 keys is used up (permissions.state.keys)"; 2]
+    );
     let strictly = |step: Value| json!({"strict": true, "steps": [step]});
     let (kind, words) = server.failure("keep", strictly(json!({"fill": ["a", 5_000]})));
     assert_eq!(kind, "limit");
@@ -194,10 +277,14 @@ fn what_exceeds_a_quota_fails_and_names_the_key_to_raise() {
         words,
         "The tool tried to keep more than 3 keys of state (to allow more, raise permissions.state.keys)."
     );
-    let mut server = StdioServer::start_with_config(&granted(GRANT), &format!("{CONFIG}\nsize = \"10KiB\""));
+    let mut server =
+        StdioServer::start_with_config(&granted(GRANT), &format!("{CONFIG}\nsize = \"10KiB\""));
     let (kind, words) = server.failure("keep", strictly(json!({"fill": ["a", 10_000]})));
     assert_eq!(kind, "limit");
-    assert!(words.contains("(to allow more, raise state.size, which applies to all plugins)"), "{words}");
+    assert!(
+        words.contains("(to allow more, raise state.size, which applies to all plugins)"),
+        "{words}"
+    );
 }
 
 #[test]
@@ -206,36 +293,53 @@ fn a_quota_holds_under_eight_parallel_calls() {
     let mut server = StdioServer::start(&folder);
     let calls: Vec<u64> = (0..8)
         .map(|writer| {
-            let steps: Vec<Value> =
-                (0..40).map(|n| json!({"fill": [format!("{writer}-{n}"), 211 * (n % 9)]})).collect();
+            let steps: Vec<Value> = (0..40)
+                .map(|n| json!({"fill": [format!("{writer}-{n}"), 211 * (n % 9)]}))
+                .collect();
             server.start_call("keep", json!({"steps": steps}))
         })
         .collect();
     let mut accepted = 0;
     for call in calls {
         for word in said(&server.finish_call(call)) {
-            assert!(word == "fine" || word.starts_with("the quota of "), "{word}");
+            assert!(
+                word == "fine" || word.starts_with("the quota of "),
+                "{word}"
+            );
             accepted += usize::from(word == "fine");
         }
     }
     assert_eq!(keep(&mut server, json!(["count"])), [accepted.to_string()]);
     let kept = &listed(&folder)["state"][0];
     assert_eq!(kept["keys"], accepted);
-    assert!(accepted <= 100 && kept["bytes"].as_u64().unwrap() <= 64 << 10, "{kept}");
-    assert!(accepted == 100 || kept["bytes"].as_u64().unwrap() > 60 << 10, "the quota can be used: {kept}");
+    assert!(
+        accepted <= 100 && kept["bytes"].as_u64().unwrap() <= 64 << 10,
+        "{kept}"
+    );
+    assert!(
+        accepted == 100 || kept["bytes"].as_u64().unwrap() > 60 << 10,
+        "the quota can be used: {kept}"
+    );
 }
 
 #[test]
 fn parallel_increments_and_swaps_lose_nothing() {
     let mut server = StdioServer::start(&granted(GRANT));
-    let steps: Vec<Value> =
-        (0..50).map(|_| json!({"increment": ["n", 1]})).chain([json!({"append": ["s", "x", 10]})]).collect();
-    let calls: Vec<u64> = (0..8).map(|_| server.start_call("keep", json!({"strict": true, "steps": steps}))).collect();
+    let steps: Vec<Value> = (0..50)
+        .map(|_| json!({"increment": ["n", 1]}))
+        .chain([json!({"append": ["s", "x", 10]})])
+        .collect();
+    let calls: Vec<u64> = (0..8)
+        .map(|_| server.start_call("keep", json!({"strict": true, "steps": steps})))
+        .collect();
     for call in calls {
         said(&server.finish_call(call));
     }
     let expected = ["some 400".to_owned(), format!("some {}", "x".repeat(80))];
-    assert_eq!(keep(&mut server, json!([{"get": "n"}, {"get": "s"}])), expected);
+    assert_eq!(
+        keep(&mut server, json!([{"get": "n"}, {"get": "s"}])),
+        expected
+    );
 }
 
 #[test]
@@ -243,24 +347,42 @@ fn callers_have_states_of_their_own_if_the_grant_says_so() {
     let folder = granted("[permissions.state]\nscope = \"caller\"\nkeys = 1");
     let (ada, first) = token("ada", "");
     let (bob, second) = token("bob", "");
-    let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}\n{first}{second}")).wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}\n{first}{second}"))
+        .wait_until_ready();
     let call = |token: &str, steps: Value| {
         let params = json!({"name": "keep", "arguments": {"steps": steps}});
         let answer = server
-            .post_stateless("tools/call", params, &[("Authorization", &format!("Bearer {token}"))])
+            .post_stateless(
+                "tools/call",
+                params,
+                &[("Authorization", &format!("Bearer {token}"))],
+            )
             .response_message();
         said(&answer["result"])
     };
     assert_eq!(call(&ada, json!([{"set": ["a", "ada's"]}])), ["fine"]);
     let full = "the quota of 1 keys is used up (permissions.state.keys)";
-    assert_eq!(call(&bob, json!([{"get": "a"}, {"set": ["b", "bob's"]}, {"set": ["c", ""]}])), ["none", "fine", full]);
-    assert_eq!(call(&ada, json!([{"get": "a"}, "count"])), ["some ada's", "1"]);
+    assert_eq!(
+        call(
+            &bob,
+            json!([{"get": "a"}, {"set": ["b", "bob's"]}, {"set": ["c", ""]}])
+        ),
+        ["none", "fine", full]
+    );
+    assert_eq!(
+        call(&ada, json!([{"get": "a"}, "count"])),
+        ["some ada's", "1"]
+    );
     let get = |caller: &str, key: &str| {
-        ToolbayCommand::new(&folder).args(["state", "get", "keeper", key, "--caller", caller]).run()
+        ToolbayCommand::new(&folder)
+            .args(["state", "get", "keeper", key, "--caller", caller])
+            .run()
     };
     assert_eq!(get("token:bob", "b").raw_stdout, "bob's");
     assert_eq!(get("token:bob", "a").code, 1);
-    let outcome = ToolbayCommand::new(&folder).args(["state", "clear", "keeper", "--caller", "token:ada"]).run();
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["state", "clear", "keeper", "--caller", "token:ada"])
+        .run();
     assert_eq!(outcome.stdout, "deleted 1 key, 6 B\n");
     assert_eq!(call(&ada, json!([{"get": "a"}])), ["none"]);
     assert_eq!(call(&bob, json!([{"get": "b"}])), ["some bob's"]);
@@ -270,11 +392,16 @@ fn callers_have_states_of_their_own_if_the_grant_says_so() {
 fn without_scope_all_callers_share_the_state() {
     let folder = granted(GRANT);
     let ((ada, first), (bob, second)) = (token("ada", ""), token("bob", ""));
-    let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}\n{first}{second}")).wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}\n{first}{second}"))
+        .wait_until_ready();
     let call = |token: &str, step: Value| {
         let params = json!({"name": "keep", "arguments": {"steps": [step]}});
         let answer = server
-            .post_stateless("tools/call", params, &[("Authorization", &format!("Bearer {token}"))])
+            .post_stateless(
+                "tools/call",
+                params,
+                &[("Authorization", &format!("Bearer {token}"))],
+            )
             .response_message();
         said(&answer["result"])
     };
@@ -285,15 +412,33 @@ fn without_scope_all_callers_share_the_state() {
 #[test]
 fn without_size_and_keys_the_defaults_hold() {
     let mut server = StdioServer::start(&granted(GRANT));
-    let full: Vec<Value> = (0..10).map(|n| json!({"fill": [format!("{n}"), 1 << 20]})).collect();
+    let full: Vec<Value> = (0..10)
+        .map(|n| json!({"fill": [format!("{n}"), 1 << 20]}))
+        .collect();
     let said = keep(&mut server, Value::from(full));
-    assert_eq!(said.iter().filter(|word| *word == "fine").count(), 9, "{said:?}");
-    assert_eq!(said[9], "the quota of 10.0 MiB is used up (permissions.state.size)");
+    assert_eq!(
+        said.iter().filter(|word| *word == "fine").count(),
+        9,
+        "{said:?}"
+    );
+    assert_eq!(
+        said[9],
+        "the quota of 10.0 MiB is used up (permissions.state.size)"
+    );
     let mut server = StdioServer::start(&granted(GRANT));
-    let many: Vec<Value> = (0..11).map(|n| json!({"fill-many": [format!("{n}-"), 1_000]})).collect();
+    let many: Vec<Value> = (0..11)
+        .map(|n| json!({"fill-many": [format!("{n}-"), 1_000]}))
+        .collect();
     let said = keep(&mut server, Value::from(many));
-    assert_eq!(said.iter().filter(|word| *word == "fine").count(), 10, "{said:?}");
-    assert_eq!(said[10], "the quota of 10,000 keys is used up (permissions.state.keys)");
+    assert_eq!(
+        said.iter().filter(|word| *word == "fine").count(),
+        10,
+        "{said:?}"
+    );
+    assert_eq!(
+        said[10],
+        "the quota of 10,000 keys is used up (permissions.state.keys)"
+    );
 }
 
 #[test]
@@ -301,12 +446,18 @@ fn a_caller_who_is_not_authenticated_has_no_state() {
     let folder = granted("[permissions.state]\nscope = \"caller\"");
     let server = HttpServer::start_with_config(&folder, CONFIG).wait_until_ready();
     let answer = server
-        .post_stateless("tools/call", json!({"name": "keep", "arguments": {"steps": []}}), &[])
+        .post_stateless(
+            "tools/call",
+            json!({"name": "keep", "arguments": {"steps": []}}),
+            &[],
+        )
         .response_message();
     let (kind, words) = error_kind_and_text(&answer["result"]);
     assert_eq!(kind, "denied");
     assert!(
-        words.starts_with("This tool keeps state for each caller, and this caller is not authenticated."),
+        words.starts_with(
+            "This tool keeps state for each caller, and this caller is not authenticated."
+        ),
         "{words}"
     );
     assert_eq!(listed(&folder)["state"], json!([]));
@@ -325,22 +476,35 @@ fn what_was_acknowledged_is_there_after_the_server_was_killed() {
         let mut server = StdioServer::start(&folder);
         for (writer, acknowledged) in acknowledged.iter_mut().enumerate() {
             let n = format!("n{writer}");
-            let found = keep(&mut server, json!([{"increment": [n, 0]}]))[0].parse::<u64>().unwrap();
+            let found = keep(&mut server, json!([{"increment": [n, 0]}]))[0]
+                .parse::<u64>()
+                .unwrap();
             // One more may have been on disk without an answer.
-            assert!((*acknowledged..=*acknowledged + 1).contains(&found), "round {round}: {acknowledged} {found}");
+            assert!(
+                (*acknowledged..=*acknowledged + 1).contains(&found),
+                "round {round}: {acknowledged} {found}"
+            );
             *acknowledged = found;
         }
         // Each says a line after each change, and never ends before it is killed.
         let steps = |writer: usize| -> Vec<Value> {
-            let change =
-                |n: u64| [json!({"increment": [format!("n{writer}"), 1]}), json!({"say": format!("w{writer}={n}.")})];
-            (acknowledged[writer] + 1..acknowledged[writer] + 2_000).flat_map(change).collect()
+            let change = |n: u64| {
+                [
+                    json!({"increment": [format!("n{writer}"), 1]}),
+                    json!({"say": format!("w{writer}={n}.")}),
+                ]
+            };
+            (acknowledged[writer] + 1..acknowledged[writer] + 2_000)
+                .flat_map(change)
+                .collect()
         };
         for writer in 0..PARALLEL {
             server.start_call("keep", json!({"strict": true, "steps": steps(writer)}));
         }
-        let last =
-            acknowledged.iter().enumerate().map(|(writer, before)| format!("w{writer}={}.", before + 20 + round));
+        let last = acknowledged
+            .iter()
+            .enumerate()
+            .map(|(writer, before)| format!("w{writer}={}.", before + 20 + round));
         for line in last.collect::<Vec<_>>() {
             server.log.wait_for(&line);
         }
@@ -349,8 +513,9 @@ fn what_was_acknowledged_is_there_after_the_server_was_killed() {
         for (writer, acknowledged) in acknowledged.iter_mut().enumerate() {
             let mark = format!("w{writer}=");
             let text = log.text();
-            let told =
-                text.match_indices(&mark).filter_map(|(at, _)| text[at + mark.len()..].split('.').next()?.parse().ok());
+            let told = text
+                .match_indices(&mark)
+                .filter_map(|(at, _)| text[at + mark.len()..].split('.').next()?.parse().ok());
             *acknowledged = told.max().unwrap_or(*acknowledged);
             kept += 1;
         }
@@ -365,7 +530,10 @@ fn a_call_that_is_cancelled_or_too_late_leaves_the_state_whole() {
     let folder = granted("[permissions.state]\n[limits]\ntimeout = \"500ms\"");
     let mut server = StdioServer::start(&folder);
     for n in 0..5 {
-        let call = server.start_call("keep", json!({"steps": [{"say": format!("began {n}")}, {"forever": "a"}]}));
+        let call = server.start_call(
+            "keep",
+            json!({"steps": [{"say": format!("began {n}")}, {"forever": "a"}]}),
+        );
         server.log.wait_for(&format!("began {n}"));
         server.notify("notifications/cancelled", json!({"requestId": call}));
     }
@@ -375,18 +543,36 @@ fn a_call_that_is_cancelled_or_too_late_leaves_the_state_whole() {
     server.stop();
     folder.put("keeper.toml", GRANT);
     let mut server = StdioServer::start(&folder);
-    assert_eq!(keep(&mut server, json!([{"get": "a"}, {"set": ["b", "1"]}, "count"])), ["some again", "fine", "2"]);
-    assert_eq!(listed(&folder)["state"][0]["bytes"], "a".len() + "again".len() + "b".len() + 1);
+    assert_eq!(
+        keep(
+            &mut server,
+            json!([{"get": "a"}, {"set": ["b", "1"]}, "count"])
+        ),
+        ["some again", "fine", "2"]
+    );
+    assert_eq!(
+        listed(&folder)["state"][0]["bytes"],
+        "a".len() + "again".len() + "b".len() + 1
+    );
 }
 
 #[test]
 fn what_is_read_and_held_is_drawn_from_the_call() {
     let folder = granted(GRANT);
     let mut server = StdioServer::start(&folder);
-    assert_eq!(keep(&mut server, json!([{"fill": ["large", 1_000_000]}, {"get": "large"}])), ["fine", "1000000 bytes"]);
+    assert_eq!(
+        keep(
+            &mut server,
+            json!([{"fill": ["large", 1_000_000]}, {"get": "large"}])
+        ),
+        ["fine", "1000000 bytes"]
+    );
     let (kind, _) = server.failure("keep", json!({"steps": [{"hoard": 5_000}]}));
     assert_eq!(kind, "limit");
-    folder.put("keeper.toml", format!("{GRANT}\n[limits]\nmemory = \"2MiB\""));
+    folder.put(
+        "keeper.toml",
+        format!("{GRANT}\n[limits]\nmemory = \"2MiB\""),
+    );
     server.wait_until("the grant is loaded", |server| {
         let result = server.call("keep", json!({"steps": [{"get": "large"}]}));
         result["isError"] == true && error_kind_and_text(&result).0 == "memory"
@@ -397,12 +583,30 @@ fn what_is_read_and_held_is_drawn_from_the_call() {
 #[test]
 fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
     let folder = granted(GRANT);
-    let toolbay = |args: &[&str]| ToolbayCommand::new(&folder).args(["state"]).args(args).run();
-    assert!(toolbay(&["list"]).stdout.starts_with("no plugin keeps anything in "));
-    assert!(!folder.sibling_path("kept").exists(), "to look creates nothing");
+    let toolbay = |args: &[&str]| {
+        ToolbayCommand::new(&folder)
+            .args(["state"])
+            .args(args)
+            .run()
+    };
+    assert!(
+        toolbay(&["list"])
+            .stdout
+            .starts_with("no plugin keeps anything in ")
+    );
+    assert!(
+        !folder.sibling_path("kept").exists(),
+        "to look creates nothing"
+    );
     let mut server = StdioServer::start(&folder);
-    keep(&mut server, json!([{"set": ["a", "12345"]}, {"set": ["b", "1"]}]));
-    server.call("keep", json!({"bucket": "other", "steps": [{"set": ["c", "\u{1b}[1mx"]}]}));
+    keep(
+        &mut server,
+        json!([{"set": ["a", "12345"]}, {"set": ["b", "1"]}]),
+    );
+    server.call(
+        "keep",
+        json!({"bucket": "other", "steps": [{"set": ["c", "\u{1b}[1mx"]}]}),
+    );
     insta::assert_snapshot!(toolbay(&["list"]).stdout, @r"
     keeper  3 keys, 14 B, of at most 10,000 keys and 10.0 MiB
         default  2 keys, 8 B
@@ -419,19 +623,47 @@ fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
     }]);
     assert_eq!(listed(&folder)["state"], expected);
     assert_eq!(toolbay(&["get", "keeper", "a"]).raw_stdout, "12345");
-    assert_eq!(toolbay(&["get", "keeper", "c", "--bucket", "other"]).raw_stdout, "\u{1b}[1mx");
+    assert_eq!(
+        toolbay(&["get", "keeper", "c", "--bucket", "other"]).raw_stdout,
+        "\u{1b}[1mx"
+    );
     let missing = toolbay(&["get", "keeper", "c"]);
-    assert_eq!((missing.code, missing.stderr.as_str()), (1, "toolbay: keeper has no key \"c\" in bucket default\n"));
+    assert_eq!(
+        (missing.code, missing.stderr.as_str()),
+        (1, "toolbay: keeper has no key \"c\" in bucket default\n")
+    );
     assert_eq!(toolbay(&["get", "nobody", "c"]).code, 1);
-    assert_eq!(toolbay(&["clear", "keeper", "--bucket", "other"]).stdout, "deleted 1 key, 6 B\n");
-    assert_eq!(keep(&mut server, json!(["count"])), ["2"], "the server goes on");
-    assert_eq!(toolbay(&["clear", "nobody"]).stdout, "deleted 0 keys, 0 B\n");
+    assert_eq!(
+        toolbay(&["clear", "keeper", "--bucket", "other"]).stdout,
+        "deleted 1 key, 6 B\n"
+    );
+    assert_eq!(
+        keep(&mut server, json!(["count"])),
+        ["2"],
+        "the server goes on"
+    );
+    assert_eq!(
+        toolbay(&["clear", "nobody"]).stdout,
+        "deleted 0 keys, 0 B\n"
+    );
     folder.remove("keeper.toml");
-    assert!(toolbay(&["list"]).stdout.contains("which its grant does not let it use"));
-    assert_eq!(toolbay(&["clear", "keeper"]).stdout, "deleted 2 keys, 8 B\n");
+    assert!(
+        toolbay(&["list"])
+            .stdout
+            .contains("which its grant does not let it use")
+    );
+    assert_eq!(
+        toolbay(&["clear", "keeper"]).stdout,
+        "deleted 2 keys, 8 B\n"
+    );
     assert_eq!(listed(&folder)["state"], json!([]));
     let listed = ToolbayCommand::new(&granted(GRANT)).args(["list"]).run();
-    assert!(listed.stdout.contains("    + state: 10.0 MiB and 10,000 keys\n"), "{listed}");
+    assert!(
+        listed
+            .stdout
+            .contains("    + state: 10.0 MiB and 10,000 keys\n"),
+        "{listed}"
+    );
 }
 
 #[test]
@@ -439,8 +671,14 @@ fn two_servers_can_use_one_state_in_turns() {
     let folder = granted(GRANT);
     let (mut first, mut second) = (StdioServer::start(&folder), StdioServer::start(&folder));
     for n in 1..=2 {
-        assert_eq!(keep(&mut first, json!([{"increment": ["n", 1]}])), [(2 * n - 1).to_string()]);
-        assert_eq!(keep(&mut second, json!([{"increment": ["n", 1]}])), [(2 * n).to_string()]);
+        assert_eq!(
+            keep(&mut first, json!([{"increment": ["n", 1]}])),
+            [(2 * n - 1).to_string()]
+        );
+        assert_eq!(
+            keep(&mut second, json!([{"increment": ["n", 1]}])),
+            [(2 * n).to_string()]
+        );
     }
 }
 
@@ -451,16 +689,32 @@ fn no_state_is_kept_if_the_folder_is_empty_or_cannot_be_used() {
     let (kind, words) = server.failure("keep", json!({"steps": []}));
     assert_eq!(kind, "denied");
     assert!(words.starts_with("The server keeps no state"), "{words}");
-    assert_eq!(ToolbayCommand::new(&folder).args(["state", "list"]).run().code, 1);
+    assert_eq!(
+        ToolbayCommand::new(&folder)
+            .args(["state", "list"])
+            .run()
+            .code,
+        1
+    );
     folder.write_config(CONFIG);
     fs::create_dir_all(folder.sibling_path("kept/toolbay-state")).unwrap();
-    fs::write(folder.sibling_path("kept/toolbay-state/state.redb"), "no database").unwrap();
+    fs::write(
+        folder.sibling_path("kept/toolbay-state/state.redb"),
+        "no database",
+    )
+    .unwrap();
     let mut server = StdioServer::start(&folder);
     // Said when the grant is loaded, before any call.
     server.log.wait_for("state.redb");
     let unavailable = "the state is not available at the moment; the server's log says why";
-    assert_eq!(keep(&mut server, json!([{"get": "a"}, {"set": ["a", "1"]}])), [unavailable; 2]);
-    assert_eq!(fs::read_to_string(folder.sibling_path("kept/toolbay-state/state.redb")).unwrap(), "no database");
+    assert_eq!(
+        keep(&mut server, json!([{"get": "a"}, {"set": ["a", "1"]}])),
+        [unavailable; 2]
+    );
+    assert_eq!(
+        fs::read_to_string(folder.sibling_path("kept/toolbay-state/state.redb")).unwrap(),
+        "no database"
+    );
 }
 
 #[test]
@@ -468,7 +722,9 @@ fn a_variable_sets_the_folder() {
     let folder = Folder::with("keeper.wasm", keeper());
     folder.put("keeper.toml", GRANT);
     let kept = folder.sibling_path("by-variable");
-    let command = ToolbayCommand::new(&folder).args(["serve"]).env("TOOLBAY_STATE_FOLDER", kept.to_str().unwrap());
+    let command = ToolbayCommand::new(&folder)
+        .args(["serve"])
+        .env("TOOLBAY_STATE_FOLDER", kept.to_str().unwrap());
     let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     assert_eq!(keep(&mut server, json!([{"set": ["a", "1"]}])), ["fine"]);
     assert!(kept.join("toolbay-state/state.redb").exists());
@@ -481,10 +737,17 @@ fn no_mount_contains_the_state() {
     fs::create_dir_all(folder.sibling_path("kept/toolbay-state")).unwrap();
     for host in ["../kept", "../kept/toolbay-state"] {
         for access in ["read", "read-write"] {
-            let mount = format!("[[permissions.mounts]]\nhost = \"{host}\"\nguest = \"/data\"\naccess = \"{access}\"");
+            let mount = format!(
+                "[[permissions.mounts]]\nhost = \"{host}\"\nguest = \"/data\"\naccess = \"{access}\""
+            );
             folder.put("hostile.toml", mount);
             let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
-            assert!(outcome.stdout.contains("contains the state of plugins, so the plugin could"), "{outcome}");
+            assert!(
+                outcome
+                    .stdout
+                    .contains("contains the state of plugins, so the plugin could"),
+                "{outcome}"
+            );
         }
     }
 }

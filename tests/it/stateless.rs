@@ -1,9 +1,11 @@
-//! The revision without sessions, over standard input and output: every request states its own rules.
+//! The revision without sessions, over standard input and output: every request states its own
+//! rules.
 
 use serde_json::{Value, json};
 
 use crate::support::{
-    Folder, LIST_CHANGED, StdioServer, TinyComponent, TinyTool, hostile, modern, result_text, sample,
+    Folder, LIST_CHANGED, StdioServer, TinyComponent, TinyTool, hostile, modern, result_text,
+    sample,
 };
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
@@ -27,12 +29,20 @@ fn result(server: &mut StdioServer, id: u64, method: &str, params: Value) -> Val
 
 /// Opens a subscription to changes of tools, and waits until it is open.
 fn listen(server: &mut StdioServer, id: u64) {
-    send(server, id, "subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+    send(
+        server,
+        id,
+        "subscriptions/listen",
+        json!({"notifications": {"toolsListChanged": true}}),
+    );
     let acknowledged = server.wait_for("the acknowledgement", |message| {
         message["method"] == "notifications/subscriptions/acknowledged"
             && message["params"]["_meta"][SUBSCRIPTION] == id
     });
-    assert_eq!(acknowledged["params"]["notifications"], json!({"toolsListChanged": true}));
+    assert_eq!(
+        acknowledged["params"]["notifications"],
+        json!({"toolsListChanged": true})
+    );
 }
 
 fn told(server: &mut StdioServer, id: u64) {
@@ -52,21 +62,49 @@ fn discovery_says_what_the_server_is() {
 
 #[test]
 fn a_client_without_a_session_lists_and_calls() {
-    let list = TinyTool { output: Some(r#"{"type":"array"}"#.into()), ..TinyTool::new("returns-a-list") };
-    let folder = Folder::with("a.wasm", TinyComponent::with_tools(vec![list]).with_structured("[1,2]").build());
+    let list = TinyTool {
+        output: Some(r#"{"type":"array"}"#.into()),
+        ..TinyTool::new("returns-a-list")
+    };
+    let folder = Folder::with(
+        "a.wasm",
+        TinyComponent::with_tools(vec![list])
+            .with_structured("[1,2]")
+            .build(),
+    );
     let mut server = StdioServer::spawn(&folder);
     let listed = result(&mut server, 1, "tools/list", json!({}));
     assert_eq!(
-        (&listed["resultType"], &listed["ttlMs"], &listed["cacheScope"]),
+        (
+            &listed["resultType"],
+            &listed["ttlMs"],
+            &listed["cacheScope"]
+        ),
         (&json!("complete"), &json!(0), &json!("public"))
     );
     assert_eq!(listed["tools"][0]["outputSchema"], json!({"type": "array"}));
-    let mut called = result(&mut server, 2, "tools/call", json!({"name": "returns-a-list"}));
-    assert_eq!(called["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "toolbay");
+    let mut called = result(
+        &mut server,
+        2,
+        "tools/call",
+        json!({"name": "returns-a-list"}),
+    );
+    assert_eq!(
+        called["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
+        "toolbay"
+    );
     called.as_object_mut().unwrap().remove("_meta");
     let content = json!([{"type": "text", "text": "fine"}]);
-    assert_eq!(called, json!({"resultType": "complete", "content": content, "structuredContent": [1, 2]}));
-    let refused = result(&mut server, 3, "tools/call", json!({"name": "returns-a-list", "arguments": {}}));
+    assert_eq!(
+        called,
+        json!({"resultType": "complete", "content": content, "structuredContent": [1, 2]})
+    );
+    let refused = result(
+        &mut server,
+        3,
+        "tools/call",
+        json!({"name": "returns-a-list", "arguments": {}}),
+    );
     assert!(refused.get("isError").is_none(), "{refused}");
 }
 
@@ -76,9 +114,16 @@ fn every_error_of_a_stateless_request() {
         meta: Some(r#"{"dev.toolbay/client-capabilities":{"sampling":{}}}"#.into()),
         ..TinyTool::new("needy")
     };
-    let typed = TinyTool { input: r#"{"type":"object","required":["n"]}"#.into(), ..TinyTool::new("typed") };
-    let mut server = StdioServer::spawn(&Folder::with("a.wasm", TinyComponent::with_tools(vec![needy, typed]).build()));
-    let supported = result(&mut server, 0, "server/discover", json!({}))["supportedVersions"].take();
+    let typed = TinyTool {
+        input: r#"{"type":"object","required":["n"]}"#.into(),
+        ..TinyTool::new("typed")
+    };
+    let mut server = StdioServer::spawn(&Folder::with(
+        "a.wasm",
+        TinyComponent::with_tools(vec![needy, typed]).build(),
+    ));
+    let supported =
+        result(&mut server, 0, "server/discover", json!({}))["supportedVersions"].take();
     result(&mut server, 1, "tools/list", json!({}));
     let mut id = 1;
     let mut error = |method: &str, params: Value| {
@@ -87,48 +132,97 @@ fn every_error_of_a_stateless_request() {
         answer["error"].take()
     };
     // Methods of sessions, which do not exist here.
-    for method in ["ping", "initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"] {
+    for method in [
+        "ping",
+        "initialize",
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/unsubscribe",
+    ] {
         assert_eq!(error(method, json!({}))["code"], -32601, "{method}");
     }
-    let meta =
-        |key: &str, value: Value| json!({"_meta": {format!("io.modelcontextprotocol/{key}"): value}, "name": "typed"});
+    let meta = |key: &str, value: Value| json!({"_meta": {format!("io.modelcontextprotocol/{key}"): value}, "name": "typed"});
     for version in ["2999-01-01", "2025-11-25", ""] {
         let unsupported = error("tools/list", meta("protocolVersion", json!(version)));
         assert_eq!(unsupported["code"], -32022);
         // The version that is refused is not one of them, though it is supported in a session.
-        let others: Vec<&Value> = supported.as_array().unwrap().iter().filter(|known| **known != version).collect();
-        assert_eq!(unsupported["data"], json!({"supported": others, "requested": version}));
+        let others: Vec<&Value> = supported
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|known| **known != version)
+            .collect();
+        assert_eq!(
+            unsupported["data"],
+            json!({"supported": others, "requested": version})
+        );
     }
-    for (key, value) in [("protocolVersion", json!(7)), ("clientCapabilities", json!([1])), ("logLevel", json!("loud"))]
-    {
+    for (key, value) in [
+        ("protocolVersion", json!(7)),
+        ("clientCapabilities", json!([1])),
+        ("logLevel", json!("loud")),
+    ] {
         let malformed = error("tools/call", meta(key, value));
         assert_eq!(malformed["code"], -32602, "{malformed}");
-        assert!(malformed["message"].as_str().unwrap().contains(key), "{malformed}");
+        assert!(
+            malformed["message"].as_str().unwrap().contains(key),
+            "{malformed}"
+        );
     }
     let missing = error("tools/call", json!({"name": "needy"}));
     assert_eq!(
         (&missing["code"], &missing["data"]),
-        (&json!(-32021), &json!({"requiredCapabilities": {"sampling": {}}}))
+        (
+            &json!(-32021),
+            &json!({"requiredCapabilities": {"sampling": {}}})
+        )
     );
-    for params in [json!({}), json!({"name": "nobody"}), json!({"name": "typed", "arguments": ["x"]})] {
-        assert_eq!(error("tools/call", params.clone())["code"], -32602, "{params}");
+    for params in [
+        json!({}),
+        json!({"name": "nobody"}),
+        json!({"name": "typed", "arguments": ["x"]}),
+    ] {
+        assert_eq!(
+            error("tools/call", params.clone())["code"],
+            -32602,
+            "{params}"
+        );
     }
-    assert_eq!(error("tools/list", json!({"cursor": ""}))["message"], Value::Null, "an empty cursor is one");
+    assert_eq!(
+        error("tools/list", json!({"cursor": ""}))["message"],
+        Value::Null,
+        "an empty cursor is one"
+    );
     assert_eq!(error("subscriptions/listen", json!({}))["code"], -32602);
     let able = json!({"name": "needy", "_meta": {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}});
-    assert_eq!(result_text(&result(&mut server, 100, "tools/call", able)), "fine");
+    assert_eq!(
+        result_text(&result(&mut server, 100, "tools/call", able)),
+        "fine"
+    );
     // Invalid arguments are reported to the model.
-    assert_eq!(result(&mut server, 101, "tools/call", json!({"name": "typed"}))["isError"], true);
+    assert_eq!(
+        result(&mut server, 101, "tools/call", json!({"name": "typed"}))["isError"],
+        true
+    );
 }
 
 #[test]
 fn a_request_without_a_session_or_a_revision_is_told_both_ways() {
     let mut server = StdioServer::spawn(&Folder::new());
-    for method in ["tools/list", "tools/call", "server/discover", "subscriptions/listen", "logging/setLevel"] {
+    for method in [
+        "tools/list",
+        "tools/call",
+        "server/discover",
+        "subscriptions/listen",
+        "logging/setLevel",
+    ] {
         let error = server.error(method, json!({}));
         assert_eq!(error["code"], -32602, "{method}");
         let message = error["message"].as_str().unwrap();
-        assert!(message.contains("initialize") && message.contains("protocolVersion"), "{message}");
+        assert!(
+            message.contains("initialize") && message.contains("protocolVersion"),
+            "{message}"
+        );
     }
     assert_eq!(server.error("nothing/such", json!({}))["code"], -32601);
 }
@@ -137,7 +231,10 @@ fn a_request_without_a_session_or_a_revision_is_told_both_ways() {
 fn sessions_and_stateless_requests_share_one_process() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let mut server = StdioServer::spawn(&folder);
-    assert_eq!(result(&mut server, 1000, "server/discover", json!({}))["resultType"], "complete");
+    assert_eq!(
+        result(&mut server, 1000, "server/discover", json!({}))["resultType"],
+        "complete"
+    );
     // An unexpected notification in between does no harm.
     server.notify("notifications/cancelled", json!({"requestId": 1000}));
     let mut server = server.with_handshake("2025-06-18");
@@ -147,15 +244,28 @@ fn sessions_and_stateless_requests_share_one_process() {
         let listed = result(&mut server, 1002 + round, "tools/list", json!({}));
         assert_eq!(listed["resultType"], "complete");
         let listed = server.result("tools/list", json!({}));
-        assert!(listed.get("resultType").is_none() && listed.get("ttlMs").is_none(), "{listed}");
+        assert!(
+            listed.get("resultType").is_none() && listed.get("ttlMs").is_none(),
+            "{listed}"
+        );
         let called = server.call("a", json!({}));
         assert!(called.get("resultType").is_none(), "{called}");
-        assert_eq!(result(&mut server, 1012 + round, "tools/call", json!({"name": "a"}))["resultType"], "complete");
+        assert_eq!(
+            result(
+                &mut server,
+                1012 + round,
+                "tools/call",
+                json!({"name": "a"})
+            )["resultType"],
+            "complete"
+        );
         assert_eq!(server.error("server/discover", json!({}))["code"], -32601);
     }
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     told(&mut server, 1001);
-    let plain = server.wait_for("the session's own", |message| message["method"] == LIST_CHANGED);
+    let plain = server.wait_for("the session's own", |message| {
+        message["method"] == LIST_CHANGED
+    });
     assert!(plain.get("params").is_none(), "{plain}");
 }
 
@@ -167,13 +277,29 @@ fn a_subscription_sends_only_the_requested_notifications() {
     listen(&mut server, 2);
     listen(&mut server, 3);
     let others = json!({"promptsListChanged": true, "resourceSubscriptions": ["file:///a"], "toolsListChanged": false});
-    send(&mut server, 4, "subscriptions/listen", json!({"notifications": others}));
+    send(
+        &mut server,
+        4,
+        "subscriptions/listen",
+        json!({"notifications": others}),
+    );
     let acknowledged = server.notification("notifications/subscriptions/acknowledged");
     // There is no such resource.
     let honoured = json!({"promptsListChanged": true});
-    assert_eq!(acknowledged, json!({"notifications": honoured, "_meta": {SUBSCRIPTION: 4}}));
+    assert_eq!(
+        acknowledged,
+        json!({"notifications": honoured, "_meta": {SUBSCRIPTION: 4}})
+    );
     // An id can have only one subscription.
-    assert_eq!(ask(&mut server, 3, "subscriptions/listen", json!({"notifications": {}}))["error"]["code"], -32600);
+    assert_eq!(
+        ask(
+            &mut server,
+            3,
+            "subscriptions/listen",
+            json!({"notifications": {}})
+        )["error"]["code"],
+        -32600
+    );
 
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     told(&mut server, 2);
@@ -182,7 +308,10 @@ fn a_subscription_sends_only_the_requested_notifications() {
     folder.put("c.wasm", TinyComponent::new(&["c"]).build());
     told(&mut server, 3);
     result(&mut server, 5, "server/discover", json!({}));
-    assert!(server.take_notifications(LIST_CHANGED).is_empty(), "only one subscription was left");
+    assert!(
+        server.take_notifications(LIST_CHANGED).is_empty(),
+        "only one subscription was left"
+    );
 
     // When the server ends, it ends the open subscriptions, and each has one end.
     let (said, code) = server.stop();
@@ -202,15 +331,24 @@ fn a_change_that_races_with_a_subscription_is_not_lost() {
     let folder = Folder::new();
     let mut server = StdioServer::spawn(&folder);
     for round in 0..10 {
-        // Sent without waiting for the response: the change happens before, during or after the acknowledgement.
+        // Sent without waiting for the response: the change happens before, during or after the
+        // acknowledgement.
         let params = json!({"notifications": {"toolsListChanged": true}});
         let id = send(&mut server, 10 + round, "subscriptions/listen", params);
         let name = format!("tool-{round}");
-        folder.put(&format!("{name}.wasm"), TinyComponent::new(&[&name]).build());
+        folder.put(
+            &format!("{name}.wasm"),
+            TinyComponent::new(&[&name]).build(),
+        );
         loop {
             let ask = 1000 + round * 100;
             let listed = result(&mut server, ask, "tools/list", json!({}));
-            if listed["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == *name) {
+            if listed["tools"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|tool| tool["name"] == *name)
+            {
                 break;
             }
             told(&mut server, id);
@@ -229,13 +367,24 @@ fn log_messages_are_sent_only_if_the_request_asks_for_them() {
         }
         params
     };
-    for (id, level, lines) in [(1, None, 0), (2, Some("info"), 3), (3, Some("warning"), 0), (4, Some("debug"), 3)] {
+    for (id, level, lines) in [
+        (1, None, 0),
+        (2, Some("info"), 3),
+        (3, Some("warning"), 0),
+        (4, Some("debug"), 3),
+    ] {
         result(&mut server, id, "tools/call", call(level));
         let logged = server.take_notifications("notifications/message");
         assert_eq!(logged.len(), lines, "{level:?}");
         for line in logged {
-            assert_eq!((&line["level"], &line["logger"]), (&json!("info"), &json!("log_flood")));
-            assert!(line["data"].as_str().unwrap().starts_with("line "), "{line}");
+            assert_eq!(
+                (&line["level"], &line["logger"]),
+                (&json!("info"), &json!("log_flood"))
+            );
+            assert!(
+                line["data"].as_str().unwrap().starts_with("line "),
+                "{line}"
+            );
         }
     }
 }
@@ -254,22 +403,43 @@ fn a_session_sets_its_log_level_and_gets_no_log_messages_before_it_is_initialize
     server.notify("notifications/initialized", json!({}));
     assert_eq!(lines(&mut server), 2);
     for (level, expected) in [("notice", 0), ("debug", 2), ("emergency", 0), ("info", 2)] {
-        assert_eq!(server.result("logging/setLevel", json!({"level": level})), json!({}));
+        assert_eq!(
+            server.result("logging/setLevel", json!({"level": level})),
+            json!({})
+        );
         assert_eq!(lines(&mut server), expected, "{level}");
     }
     for level in [json!("loud"), json!(7), Value::Null] {
-        assert_eq!(server.error("logging/setLevel", json!({"level": level}))["code"], -32602);
+        assert_eq!(
+            server.error("logging/setLevel", json!({"level": level}))["code"],
+            -32602
+        );
     }
 }
 
 #[test]
 fn a_stateless_call_reports_progress_and_can_be_cancelled() {
     let mut server = StdioServer::spawn(&Folder::with("hostile.wasm", hostile()));
-    let params = json!({"name": "progress", "arguments": {"n": 3}, "_meta": {"progressToken": "t"}});
-    assert_eq!(result_text(&result(&mut server, 1, "tools/call", params)), "3 steps");
+    let params =
+        json!({"name": "progress", "arguments": {"n": 3}, "_meta": {"progressToken": "t"}});
+    assert_eq!(
+        result_text(&result(&mut server, 1, "tools/call", params)),
+        "3 steps"
+    );
     let reports = server.take_notifications("notifications/progress");
-    assert_eq!(reports.iter().map(|report| report["progress"].as_f64().unwrap()).collect::<Vec<_>>(), [1.0, 2.0, 3.0]);
-    send(&mut server, 2, "tools/call", json!({"name": "loop_forever", "_meta": {"progressToken": 2}}));
+    assert_eq!(
+        reports
+            .iter()
+            .map(|report| report["progress"].as_f64().unwrap())
+            .collect::<Vec<_>>(),
+        [1.0, 2.0, 3.0]
+    );
+    send(
+        &mut server,
+        2,
+        "tools/call",
+        json!({"name": "loop_forever", "_meta": {"progressToken": 2}}),
+    );
     server.notification("notifications/progress");
     server.notify("notifications/cancelled", json!({"requestId": 2}));
     result(&mut server, 3, "server/discover", json!({}));
@@ -283,23 +453,47 @@ fn a_trace_is_passed_on_to_the_guest() {
     let mut server = StdioServer::spawn(&folder);
     let trace = "0af7651916cd43dd8448eb211c80319c";
     let meta = json!({"traceparent": format!("00-{trace}-00f067aa0ba902b7-01"), "tracestate": "a=1", "baggage": "b=2"});
-    let seen = result_text(&result(&mut server, 1, "tools/call", json!({"name": "environment", "_meta": meta})));
-    assert!(seen.contains(&format!("TRACEPARENT=00-{trace}-")) && !seen.contains("00f067aa0ba902b7"), "{seen}");
-    assert!(seen.contains("TRACESTATE=a=1") && seen.contains("BAGGAGE=b=2"), "{seen}");
+    let seen = result_text(&result(
+        &mut server,
+        1,
+        "tools/call",
+        json!({"name": "environment", "_meta": meta}),
+    ));
+    assert!(
+        seen.contains(&format!("TRACEPARENT=00-{trace}-")) && !seen.contains("00f067aa0ba902b7"),
+        "{seen}"
+    );
+    assert!(
+        seen.contains("TRACESTATE=a=1") && seen.contains("BAGGAGE=b=2"),
+        "{seen}"
+    );
     for none in [json!({}), json!({"traceparent": "nonsense"})] {
-        let seen = result_text(&result(&mut server, 2, "tools/call", json!({"name": "environment", "_meta": none})));
+        let seen = result_text(&result(
+            &mut server,
+            2,
+            "tools/call",
+            json!({"name": "environment", "_meta": none}),
+        ));
         assert!(!seen.contains("TRACE"), "{seen}");
     }
     let failing = json!({"name": "panic", "_meta": {"traceparent": format!("00-{trace}-00f067aa0ba902b7-01")}});
     result(&mut server, 3, "tools/call", failing);
     let line = server.log.wait_for("crashed");
-    assert!(line.contains(trace) && line.contains("parent_id=\"00f067aa0ba902b7\""), "{line}");
+    assert!(
+        line.contains(trace) && line.contains("parent_id=\"00f067aa0ba902b7\""),
+        "{line}"
+    );
 }
 
 #[test]
 fn the_samples_work_without_a_session() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
     let mut server = StdioServer::spawn(&folder);
-    let called = result(&mut server, 1, "tools/call", json!({"name": "calculate_sum", "arguments": {"a": 1, "b": 2}}));
+    let called = result(
+        &mut server,
+        1,
+        "tools/call",
+        json!({"name": "calculate_sum", "arguments": {"a": 1, "b": 2}}),
+    );
     assert_eq!(called["structuredContent"]["sum"], 3.0);
 }

@@ -1,4 +1,5 @@
-//! Standard error is not a lifeline: whoever reads it may stop or go away, and a file may be full. No call waits for that.
+//! Standard error is not a lifeline: whoever reads it may stop or go away, and a file may be full.
+//! No call waits for that.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -12,13 +13,23 @@ use crate::support::{Folder, ProgramLog, StdioServer, TinyComponent, ToolbayComm
 fn folder() -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nlog = \"8MiB\"");
-    assert!(Command::new("mkfifo").arg(folder.sibling_path("log")).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(folder.sibling_path("log"))
+            .status()
+            .unwrap()
+            .success()
+    );
     folder
 }
 
 /// A server that logs everything, started by a shell script.
 fn through(folder: &Folder, script: &str) -> StdioServer {
-    StdioServer::run(ToolbayCommand::new(folder).args(["serve", "--log", "debug"]).with_shell_wrapper(script))
+    StdioServer::run(
+        ToolbayCommand::new(folder)
+            .args(["serve", "--log", "debug"])
+            .with_shell_wrapper(script),
+    )
 }
 
 /// A server whose standard error is a FIFO, and the other end of that.
@@ -35,11 +46,20 @@ fn flood(server: &mut StdioServer) {
     for _ in 0..3 {
         server.call("log_flood", json!({"n": 4000}));
     }
-    assert_eq!(server.text("echo", json!({"text": "still here"})), "still here");
+    assert_eq!(
+        server.text("echo", json!({"text": "still here"})),
+        "still here"
+    );
 }
 
 fn terminate(mut server: StdioServer) {
-    assert!(Command::new("kill").args(["-s", "TERM", &server.pid().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-s", "TERM", &server.pid().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
     let (_, code) = server.wait_for_exit();
     assert_eq!(code, Some(0));
 }
@@ -54,7 +74,10 @@ fn a_reader_that_goes_away_ends_nothing() {
     for _ in 0..2 {
         reader.read_line(&mut line).unwrap();
     }
-    assert!(line.contains("serving over standard input and output"), "{line}");
+    assert!(
+        line.contains("serving over standard input and output"),
+        "{line}"
+    );
     drop(reader);
     flood(&mut server);
     terminate(server);
@@ -79,7 +102,10 @@ fn a_reader_that_reads_late_learns_how_much_is_missing() {
     assert_eq!(words[1], "WARN", "{notice}");
     let dropped: usize = words[2].parse().unwrap();
     let told = log.text().matches("INFO line ").count();
-    assert!(dropped > 1000 && told > 1000 && dropped + told >= 12_000, "{dropped} dropped, {told} told");
+    assert!(
+        dropped > 1000 && told > 1000 && dropped + told >= 12_000,
+        "{dropped} dropped, {told} told"
+    );
     // From here on nothing is missing.
     server.text("tell", json!({"text": "log"}));
     log.wait_for("it is  plugin=\"hostile\" tool=\"tell\"");
@@ -91,7 +117,8 @@ fn a_reader_that_reads_late_learns_how_much_is_missing() {
 fn a_stream_that_takes_nothing_ends_nothing() {
     for redirection in ["2>/dev/full", "2>&-", "2</dev/null"] {
         let folder = folder();
-        let mut server = through(&folder, &format!("exec \"$@\" {redirection}")).with_handshake("2025-11-25");
+        let mut server =
+            through(&folder, &format!("exec \"$@\" {redirection}")).with_handshake("2025-11-25");
         flood(&mut server);
         terminate(server);
     }
@@ -100,18 +127,33 @@ fn a_stream_that_takes_nothing_ends_nothing() {
 #[test]
 fn a_log_file_that_may_not_grow_ends_nothing() {
     let folder = folder();
-    let mut server = through(&folder, "ulimit -f 8; exec \"$@\" 2>small").with_handshake("2025-11-25");
+    let mut server =
+        through(&folder, "ulimit -f 8; exec \"$@\" 2>small").with_handshake("2025-11-25");
     flood(&mut server);
     terminate(server);
-    let length = std::fs::metadata(folder.sibling_path("small")).unwrap().len();
+    let length = std::fs::metadata(folder.sibling_path("small"))
+        .unwrap()
+        .len();
     assert!((1..=8 << 10).contains(&length), "{length}");
 }
 
 #[test]
 fn code_that_may_not_be_written_is_one_problem() {
-    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_text("not compiled before").build());
-    std::fs::write(folder.sibling_path("toolbay.toml"), "[compile]\ncache_folder = \"store\"").unwrap();
-    let listed = ToolbayCommand::new(&folder).args(["list"]).with_shell_wrapper("ulimit -f 1; exec \"$@\"").run();
+    let folder = Folder::with(
+        "a.wasm",
+        TinyComponent::new(&["a"])
+            .with_text("not compiled before")
+            .build(),
+    );
+    std::fs::write(
+        folder.sibling_path("toolbay.toml"),
+        "[compile]\ncache_folder = \"store\"",
+    )
+    .unwrap();
+    let listed = ToolbayCommand::new(&folder)
+        .args(["list"])
+        .with_shell_wrapper("ulimit -f 1; exec \"$@\"")
+        .run();
     let why = "! cannot write the compiled code: the disk is full, or files are limited in size (ulimit -f); it will be \
                retried";
     assert!(listed.code == 0 && listed.stdout.contains(why), "{listed}");
@@ -123,17 +165,32 @@ fn code_that_may_not_be_written_is_one_problem() {
 fn what_a_command_cannot_print_is_its_failure() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     for command in [&["list"][..], &["list", "--json"], &["call", "a"]] {
-        let outcome = ToolbayCommand::new(&folder).args(command).with_shell_wrapper("exec \"$@\" >/dev/full").run();
+        let outcome = ToolbayCommand::new(&folder)
+            .args(command)
+            .with_shell_wrapper("exec \"$@\" >/dev/full")
+            .run();
         assert_eq!(outcome.code, 1, "{command:?}: {outcome}");
-        let why = "toolbay: failed to write to standard output: No space left on device (os error 28)\n";
+        let why =
+            "toolbay: failed to write to standard output: No space left on device (os error 28)\n";
         assert_eq!(outcome.stderr.matches(why).count(), 1, "{outcome}");
-        let closed = ToolbayCommand::new(&folder).args(command).with_shell_wrapper("exec \"$@\" 2>&-").run();
-        assert!(closed.code == 0 && !closed.stdout.is_empty(), "{command:?}: {closed}");
+        let closed = ToolbayCommand::new(&folder)
+            .args(command)
+            .with_shell_wrapper("exec \"$@\" 2>&-")
+            .run();
+        assert!(
+            closed.code == 0 && !closed.stdout.is_empty(),
+            "{command:?}: {closed}"
+        );
     }
-    let refused =
-        ToolbayCommand::new(&folder).args(["call", "none"]).with_shell_wrapper("exec \"$@\" 2>/dev/full").run();
+    let refused = ToolbayCommand::new(&folder)
+        .args(["call", "none"])
+        .with_shell_wrapper("exec \"$@\" 2>/dev/full")
+        .run();
     assert_eq!(refused.code, 1, "{refused}");
     // A token that nobody has seen is worth nothing.
-    let lost = ToolbayCommand::new(&folder).args(["token", "me"]).with_shell_wrapper("exec \"$@\" 2>/dev/full").run();
+    let lost = ToolbayCommand::new(&folder)
+        .args(["token", "me"])
+        .with_shell_wrapper("exec \"$@\" 2>/dev/full")
+        .run();
     assert_eq!((lost.code, lost.stdout.as_str()), (1, ""), "{lost}");
 }

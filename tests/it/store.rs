@@ -30,21 +30,40 @@ fn serves(folder: &Folder) -> StdioServer {
     server
 }
 
-/// The names of the files in the cache, without what is known of the plugin folder's files; empty if it does not exist yet.
+/// The names of the files in the cache, without what is known of the plugin folder's files; empty
+/// if it does not exist yet.
 fn in_store(folder: &Folder) -> BTreeSet<String> {
-    let entries = fs::read_dir(folder.sibling_path(OURS)).into_iter().flatten();
+    let entries = fs::read_dir(folder.sibling_path(OURS))
+        .into_iter()
+        .flatten();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| Path::new(name).extension().is_none_or(|extension| extension != "files")).collect()
+    names
+        .filter(|name| {
+            Path::new(name)
+                .extension()
+                .is_none_or(|extension| extension != "files")
+        })
+        .collect()
 }
 
 /// The files in the cache with this extension.
 fn kept(folder: &Folder, extension: &str) -> Vec<PathBuf> {
-    let names = in_store(folder).into_iter().filter(|name| name.ends_with(extension));
-    names.map(|name| folder.sibling_path(OURS).join(name)).collect()
+    let names = in_store(folder)
+        .into_iter()
+        .filter(|name| name.ends_with(extension));
+    names
+        .map(|name| folder.sibling_path(OURS).join(name))
+        .collect()
 }
 
 fn warnings(server: &StdioServer) -> Vec<String> {
-    server.log.text().lines().filter(|line| line.contains("WARN")).map(str::to_owned).collect()
+    server
+        .log
+        .text()
+        .lines()
+        .filter(|line| line.contains("WARN"))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -54,11 +73,18 @@ fn compiled_code_is_found_in_the_cache() {
     let (code, record) = (kept(&folder, ".cwasm"), kept(&folder, ".json"));
     assert_eq!((code.len(), record.len()), (1, 1));
     let written = fs::metadata(&code[0]).unwrap();
-    assert_eq!(fs::metadata(folder.sibling_path(OURS)).unwrap().mode() & 0o777, 0o700);
+    assert_eq!(
+        fs::metadata(folder.sibling_path(OURS)).unwrap().mode() & 0o777,
+        0o700
+    );
     let server = serves(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
     let now = fs::metadata(&code[0]).unwrap();
-    assert_eq!((written.ino(), written.mtime_nsec()), (now.ino(), now.mtime_nsec()), "it was not compiled again");
+    assert_eq!(
+        (written.ino(), written.mtime_nsec()),
+        (now.ino(), now.mtime_nsec()),
+        "it was not compiled again"
+    );
 }
 
 /// What happens to a file.
@@ -67,13 +93,44 @@ type Damage = fn(&Path);
 #[test]
 fn damaged_files_are_compiled_again() {
     let damages: [(&str, Damage, &str); 7] = [
-        (".cwasm", |code| fs::write(code, "nonsense").unwrap(), "its code is corrupt"),
-        (".cwasm", |code| File::options().write(true).open(code).unwrap().set_len(100).unwrap(), "its code is corrupt"),
-        (".cwasm", |code| File::create(code).unwrap().set_len(0).unwrap(), "its code is corrupt"),
+        (
+            ".cwasm",
+            |code| fs::write(code, "nonsense").unwrap(),
+            "its code is corrupt",
+        ),
+        (
+            ".cwasm",
+            |code| {
+                File::options()
+                    .write(true)
+                    .open(code)
+                    .unwrap()
+                    .set_len(100)
+                    .unwrap()
+            },
+            "its code is corrupt",
+        ),
+        (
+            ".cwasm",
+            |code| File::create(code).unwrap().set_len(0).unwrap(),
+            "its code is corrupt",
+        ),
         (".cwasm", flip_a_bit, "its code is corrupt"),
-        (".cwasm", |code| fs::remove_file(code).unwrap(), "cannot read its code: "),
-        (".json", |record| fs::write(record, "{\"code\":").unwrap(), "its record is corrupt: "),
-        (".json", |record| fs::write(record, "").unwrap(), "its record is corrupt: "),
+        (
+            ".cwasm",
+            |code| fs::remove_file(code).unwrap(),
+            "cannot read its code: ",
+        ),
+        (
+            ".json",
+            |record| fs::write(record, "{\"code\":").unwrap(),
+            "its record is corrupt: ",
+        ),
+        (
+            ".json",
+            |record| fs::write(record, "").unwrap(),
+            "its record is corrupt: ",
+        ),
     ];
     let folder = folder();
     for (extension, damage, why) in damages {
@@ -81,18 +138,29 @@ fn damaged_files_are_compiled_again() {
         damage(&kept(&folder, extension)[0]);
         let server = serves(&folder);
         let warnings = warnings(&server);
-        let expected = format!("WARN compile cache: an entry was dropped and will be compiled again: {why}");
-        assert!(warnings.len() == 1 && warnings[0].contains(&expected), "{expected}: {warnings:?}");
+        let expected =
+            format!("WARN compile cache: an entry was dropped and will be compiled again: {why}");
+        assert!(
+            warnings.len() == 1 && warnings[0].contains(&expected),
+            "{expected}: {warnings:?}"
+        );
     }
     let server = serves(&folder);
-    assert!(warnings(&server).is_empty(), "it is whole again: {:?}", warnings(&server));
+    assert!(
+        warnings(&server).is_empty(),
+        "it is whole again: {:?}",
+        warnings(&server)
+    );
 }
 
 /// Two plugins, each with a tool that tells which one it is.
 fn two() -> Folder {
     let folder = Folder::new();
     for name in ["one", "two"] {
-        folder.put(&format!("{name}.wasm"), TinyComponent::new(&[name]).with_text(name).build());
+        folder.put(
+            &format!("{name}.wasm"),
+            TinyComponent::new(&[name]).with_text(name).build(),
+        );
     }
     drop(serves_two(&folder));
     folder
@@ -110,7 +178,8 @@ fn serves_two(folder: &Folder) -> StdioServer {
 
 #[test]
 fn exchanged_files_are_compiled_again() {
-    // The code alone, the record alone with the names of the code in it, and both, as far as names tell.
+    // The code alone, the record alone with the names of the code in it, and both, as far as names
+    // tell.
     for extensions in [&[".cwasm"][..], &[".json"], &[".cwasm", ".json"]] {
         let folder = two();
         for extension in extensions {
@@ -131,7 +200,11 @@ fn exchanged_files_are_compiled_again() {
         );
         drop(server);
         let server = serves_two(&folder);
-        assert!(self::warnings(&server).is_empty(), "it is whole again: {:?}", self::warnings(&server));
+        assert!(
+            self::warnings(&server).is_empty(),
+            "it is whole again: {:?}",
+            self::warnings(&server)
+        );
     }
 }
 
@@ -142,7 +215,10 @@ fn entries_made_with_another_key_are_compiled_again() {
         (|key| fs::remove_file(key).unwrap(), 1),
         // These are no keys, which one more line says.
         (|key| fs::write(key, "").unwrap(), 2),
-        (|key| fs::set_permissions(key, fs::Permissions::from_mode(0o644)).unwrap(), 2),
+        (
+            |key| fs::set_permissions(key, fs::Permissions::from_mode(0o644)).unwrap(),
+            2,
+        ),
     ];
     for (change, lines) in changes {
         let folder = folder();
@@ -152,7 +228,10 @@ fn entries_made_with_another_key_are_compiled_again() {
         change(&key);
         let server = serves(&folder);
         let warnings = warnings(&server);
-        assert!(warnings.len() == lines && warnings[lines - 1].contains("(wrong authentication code)"), "{warnings:?}");
+        assert!(
+            warnings.len() == lines && warnings[lines - 1].contains("(wrong authentication code)"),
+            "{warnings:?}"
+        );
         assert_eq!(fs::metadata(&key).unwrap().mode() & 0o777, 0o600);
         drop(server);
         assert!(self::warnings(&serves(&folder)).is_empty());
@@ -162,19 +241,29 @@ fn entries_made_with_another_key_are_compiled_again() {
 #[test]
 fn code_without_an_entry_makes_room_for_entries() {
     let folder = folder();
-    let orphan =
-        folder.sibling_path(OURS).join(format!("{}-{}-{}.cwasm", "a".repeat(64), "1".repeat(16), "2".repeat(16)));
+    let orphan = folder.sibling_path(OURS).join(format!(
+        "{}-{}-{}.cwasm",
+        "a".repeat(64),
+        "1".repeat(16),
+        "2".repeat(16)
+    ));
     let hours = std::time::Duration::from_hours(2);
     let put = || {
         fs::write(&orphan, vec![0; 3 << 20]).unwrap();
-        File::options().write(true).open(&orphan).unwrap().set_modified(std::time::SystemTime::now() - hours).unwrap();
+        File::options()
+            .write(true)
+            .open(&orphan)
+            .unwrap()
+            .set_modified(std::time::SystemTime::now() - hours)
+            .unwrap();
     };
     drop(serves(&folder));
     put();
     let server = serves(&folder);
     until("it is removed at the start", || !orphan.exists());
     drop(server);
-    let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}\ncache_size = \"3MiB\""));
+    let mut server =
+        StdioServer::start_with_config(&folder, &format!("{CONFIG}\ncache_size = \"3MiB\""));
     server.wait_until_listed(&["a"]);
     put();
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
@@ -211,28 +300,40 @@ fn a_cache_that_cannot_be_written_causes_one_log_line() {
         server.wait_until_listed(&["a"]);
         assert_eq!(server.text("a", json!({})), "fine");
         let warnings = warnings(&server);
-        let expected = format!("WARN the compile cache is off: cannot use {store}/toolbay-compiled: ");
-        assert!(warnings.len() == 1 && warnings[0].contains(&expected), "{warnings:?}");
+        let expected =
+            format!("WARN the compile cache is off: cannot use {store}/toolbay-compiled: ");
+        assert!(
+            warnings.len() == 1 && warnings[0].contains(&expected),
+            "{warnings:?}"
+        );
     }
 }
 
 #[test]
 fn a_full_disk_causes_one_log_line() {
     let folder = folder();
-    if !ToolbayCommand::new(&folder).with_mount_namespace("mount -t tmpfs none plugins").succeeds() {
+    if !ToolbayCommand::new(&folder)
+        .with_mount_namespace("mount -t tmpfs none plugins")
+        .succeeds()
+    {
         eprintln!("left out: nobody may mount a small file system here");
         return;
     }
     fs::create_dir(folder.sibling_path("store")).unwrap();
     fs::write(folder.sibling_path("toolbay.toml"), CONFIG).unwrap();
     let script = "mount -t tmpfs -o size=16k,mode=700 none store && exec \"$@\"";
-    let mut server = StdioServer::run(ToolbayCommand::new(&folder).args(["serve"]).with_mount_namespace(script))
-        .with_handshake("2025-11-25");
+    let mut server = StdioServer::run(
+        ToolbayCommand::new(&folder)
+            .args(["serve"])
+            .with_mount_namespace(script),
+    )
+    .with_handshake("2025-11-25");
     server.wait_until_listed(&["a"]);
     assert_eq!(server.text("a", json!({})), "fine");
     let warnings = warnings(&server);
     assert!(
-        warnings.len() == 1 && warnings[0].contains("WARN cannot write to the compile cache: the disk is full, or"),
+        warnings.len() == 1
+            && warnings[0].contains("WARN cannot write to the compile cache: the disk is full, or"),
         "{warnings:?}"
     );
 }
@@ -241,12 +342,19 @@ fn a_full_disk_causes_one_log_line() {
 fn a_cache_in_which_no_file_can_be_created_causes_one_log_line() {
     // Not even root can.
     let folder = folder();
-    let mut server = StdioServer::start_with_config(&folder, &CONFIG.replace("\"store\"", "\"/proc/toolbay-store\""));
+    let mut server = StdioServer::start_with_config(
+        &folder,
+        &CONFIG.replace("\"store\"", "\"/proc/toolbay-store\""),
+    );
     server.wait_until_listed(&["a"]);
     assert_eq!(server.text("a", json!({})), "fine");
     let warnings = warnings(&server);
-    let expected = "WARN the compile cache is off: cannot use /proc/toolbay-store/toolbay-compiled: ";
-    assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
+    let expected =
+        "WARN the compile cache is off: cannot use /proc/toolbay-store/toolbay-compiled: ";
+    assert!(
+        warnings.len() == 1 && warnings[0].contains(expected),
+        "{warnings:?}"
+    );
 }
 
 #[test]
@@ -254,7 +362,11 @@ fn a_cache_that_others_can_write_to_is_not_used() {
     let folder = folder();
     for mode in [0o770, 0o707, 0o777] {
         fs::create_dir_all(folder.sibling_path("store")).unwrap();
-        fs::set_permissions(folder.sibling_path("store"), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(
+            folder.sibling_path("store"),
+            fs::Permissions::from_mode(mode),
+        )
+        .unwrap();
         let server = serves(&folder);
         let warnings = warnings(&server);
         let store = fs::canonicalize(folder.sibling_path("store")).unwrap();
@@ -262,7 +374,10 @@ fn a_cache_that_others_can_write_to_is_not_used() {
             "the compile cache is off: {} is writable by other users (mode {mode:o}; to fix it, run chmod go-w)",
             store.display()
         );
-        assert!(warnings.len() == 1 && warnings[0].contains(&expected), "{warnings:?}");
+        assert!(
+            warnings.len() == 1 && warnings[0].contains(&expected),
+            "{warnings:?}"
+        );
         assert!(in_store(&folder).is_empty(), "{:?}", in_store(&folder));
     }
 }
@@ -274,12 +389,20 @@ fn other_files_in_the_folder_are_left_alone() {
     let others = ["notes.json", ".tmp-draft", "0123456789abcdef.cwasm"];
     for name in others {
         let file = File::create(folder.sibling_path("store").join(name)).unwrap();
-        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_hours(1000)).unwrap();
+        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_hours(1000))
+            .unwrap();
     }
     let server = serves(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
-    assert!(others.iter().all(|name| folder.sibling_path("store").join(name).exists()));
-    assert_eq!(fs::read_dir(folder.sibling_path("store")).unwrap().count(), others.len() + 1);
+    assert!(
+        others
+            .iter()
+            .all(|name| folder.sibling_path("store").join(name).exists())
+    );
+    assert_eq!(
+        fs::read_dir(folder.sibling_path("store")).unwrap().count(),
+        others.len() + 1
+    );
     assert_eq!(in_store(&folder).len(), 3);
 }
 
@@ -294,7 +417,11 @@ fn compile_fails_if_it_cannot_write_to_the_cache() {
         "cache_folder = \"store\"\ncache_size = 1",
         "cache_folder = \"store\"",
     ] {
-        fs::write(folder.sibling_path("toolbay.toml"), format!("[compile]\n{compile}")).unwrap();
+        fs::write(
+            folder.sibling_path("toolbay.toml"),
+            format!("[compile]\n{compile}"),
+        )
+        .unwrap();
         let outcome = ToolbayCommand::new(&folder).args(["compile"]).run();
         let _ = writeln!(said, "{compile}\n{outcome}");
     }
@@ -331,7 +458,12 @@ fn code_of_another_engine_in_the_cache_is_left_alone() {
     let folder = folder();
     drop(serves(&folder));
     for file in [kept(&folder, ".cwasm"), kept(&folder, ".json")].concat() {
-        let name = file.file_name().unwrap().to_str().unwrap().replacen('-', "-0", 1);
+        let name = file
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .replacen('-', "-0", 1);
         fs::rename(&file, folder.sibling_path(OURS).join(name)).unwrap();
     }
     let others = in_store(&folder);
@@ -361,7 +493,13 @@ fn servers_share_a_cache() {
     drop(servers);
     // If two end at the same moment, both may keep their code, which is wasteful but harmless.
     assert_eq!(kept(&folder, ".json").len(), 20);
-    assert!(in_store(&folder).iter().all(|name| !name.starts_with(".tmp-")), "{:?}", in_store(&folder));
+    assert!(
+        in_store(&folder)
+            .iter()
+            .all(|name| !name.starts_with(".tmp-")),
+        "{:?}",
+        in_store(&folder)
+    );
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_until_listed(&names);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
@@ -383,7 +521,9 @@ fn code_that_is_lost_before_the_first_call_is_compiled_again_by_it() {
         assert_eq!(server.text("a", json!({})), "fine");
         let warnings = warnings(&server);
         assert!(
-            warnings.iter().any(|line| line.contains("an entry was dropped and will be compiled again")),
+            warnings
+                .iter()
+                .any(|line| line.contains("an entry was dropped and will be compiled again")),
             "{warnings:?}"
         );
         assert_eq!(server.text("a", json!({})), "fine");
@@ -398,10 +538,16 @@ fn code_that_is_lost_together_with_the_file_is_not_replaced_by_another() {
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_until_listed(&["a"]);
     flip_a_bit(&kept(&folder, ".cwasm")[0]);
-    folder.put("a.wasm", TinyComponent::new(&["a"]).with_text("other").build());
+    folder.put(
+        "a.wasm",
+        TinyComponent::new(&["a"]).with_text("other").build(),
+    );
     // Either version answers as itself, or says that it is gone.
     let answer = server.call("a", json!({})).to_string();
-    assert!(answer.contains("other") || answer.contains("Call it again in a few seconds."), "{answer}");
+    assert!(
+        answer.contains("other") || answer.contains("Call it again in a few seconds."),
+        "{answer}"
+    );
     server.log.wait_for_count("loaded plugin=", 2);
     while !server.call("a", json!({})).to_string().contains("other") {}
 }
@@ -413,24 +559,40 @@ fn a_plugin_that_changed_just_before_it_was_read_and_again_is_read_again() {
     let wasm = folder.plugin_path("a.wasm");
     let before = fs::metadata(&wasm).unwrap();
     let other = TinyComponent::new(&["a"]).with_text("five").build();
-    assert_eq!(other.len() as u64, before.len(), "not even the length tells");
+    assert_eq!(
+        other.len() as u64,
+        before.len(),
+        "not even the length tells"
+    );
     fs::write(&wasm, other).unwrap();
-    File::options().append(true).open(&wasm).unwrap().set_modified(before.modified().unwrap()).unwrap();
+    File::options()
+        .append(true)
+        .open(&wasm)
+        .unwrap()
+        .set_modified(before.modified().unwrap())
+        .unwrap();
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_until_listed(&["a"]);
     assert_eq!(server.text("a", json!({})), "five");
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
 }
 
-/// A folder with a plugin that has not changed for long, and a server that read it and noted that. Returns the note's path.
+/// A folder with a plugin that has not changed for long, and a server that read it and noted that.
+/// Returns the note's path.
 fn noted() -> (Folder, PathBuf) {
     let folder = Folder::new();
-    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/contract-0.1.0/calculator.wasm");
+    let old = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/data/contract-0.1.0/calculator.wasm");
     std::os::unix::fs::symlink(old, folder.plugin_path("calculator.wasm")).unwrap();
     drop(calculates(&folder));
     let notes = || {
-        let mut names = fs::read_dir(folder.sibling_path(OURS)).unwrap().map(|entry| entry.unwrap().path());
-        names.find(|path| path.extension().is_some_and(|extension| extension == "files"))
+        let mut names = fs::read_dir(folder.sibling_path(OURS))
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        names.find(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "files")
+        })
     };
     let server = calculates(&folder);
     until("it is noted", || notes().is_some());
@@ -443,7 +605,11 @@ fn noted() -> (Folder, PathBuf) {
 fn calculates(folder: &Folder) -> StdioServer {
     let mut server = StdioServer::start_with_config(folder, CONFIG);
     server.wait_until_listed(&["calculate_statistics", "calculate_sum", "evaluate"]);
-    assert!(server.text("evaluate", json!({"expression": "6 * 7"})).contains("42"));
+    assert!(
+        server
+            .text("evaluate", json!({"expression": "6 * 7"}))
+            .contains("42")
+    );
     server
 }
 
@@ -463,8 +629,13 @@ fn what_is_known_of_a_folder_is_believed_only_as_it_was_written() {
         let mut warnings = warnings(&server);
         warnings.retain(|line| !line.contains("2^53"));
         let expected = "what was known of the plugin folder is corrupt";
-        assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
-        until("it is noted again", || fs::read_to_string(&path).is_ok_and(|now| now == text));
+        assert!(
+            warnings.len() == 1 && warnings[0].contains(expected),
+            "{warnings:?}"
+        );
+        until("it is noted again", || {
+            fs::read_to_string(&path).is_ok_and(|now| now == text)
+        });
     }
 }
 
@@ -473,7 +644,11 @@ fn a_server_may_empty_the_cache_of_another() {
     let folder = folder();
     let mut server = serves(&folder);
     fs::remove_dir_all(folder.sibling_path(OURS)).unwrap();
-    assert_eq!(server.text("a", json!({})), "fine", "what is open stays open");
+    assert_eq!(
+        server.text("a", json!({})),
+        "fine",
+        "what is open stays open"
+    );
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     server.wait_until_listed(&["a", "b"]);
     assert_eq!(server.text("b", json!({})), "fine");
@@ -483,16 +658,29 @@ fn a_server_may_empty_the_cache_of_another() {
 fn leftovers_do_no_harm() {
     let folder = folder();
     drop(serves(&folder));
-    let (store, hours) = (folder.sibling_path(OURS), std::time::Duration::from_hours(2));
+    let (store, hours) = (
+        folder.sibling_path(OURS),
+        std::time::Duration::from_hours(2),
+    );
     for name in [".tmp-old", ".tmp-new", "nonsense.json", "nonsense.cwasm"] {
         fs::write(store.join(name), "half of someth").unwrap();
     }
-    let old = File::options().write(true).open(store.join(".tmp-old")).unwrap();
-    old.set_modified(std::time::SystemTime::now() - hours).unwrap();
+    let old = File::options()
+        .write(true)
+        .open(store.join(".tmp-old"))
+        .unwrap();
+    old.set_modified(std::time::SystemTime::now() - hours)
+        .unwrap();
     let server = serves(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
-    until("what is old, and was left by a server that was killed, is removed", || !store.join(".tmp-old").exists());
-    assert!(store.join(".tmp-new").exists(), "what is new may be another server's");
+    until(
+        "what is old, and was left by a server that was killed, is removed",
+        || !store.join(".tmp-old").exists(),
+    );
+    assert!(
+        store.join(".tmp-new").exists(),
+        "what is new may be another server's"
+    );
 }
 
 #[test]
@@ -501,15 +689,25 @@ fn a_server_killed_while_it_compiles_leaves_nothing_harmful_behind() {
     folder.put("bomb.wasm", nested_blocks(5000));
     fs::write(folder.sibling_path("toolbay.toml"), CONFIG).unwrap();
     let (mut command, _folder) = ToolbayCommand::new(&folder).args(["serve"]).into_parts();
-    let mut server = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut server = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     // The small plugin is in the cache, and the bomb is being compiled.
     let compilers = || {
         // Another child starts programs that print secrets.
         let line = |id: u32| fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
         let compiles = |id: &u32| line(*id).contains("compile-worker");
-        children(&server).into_iter().filter(compiles).collect::<Vec<u32>>()
+        children(&server)
+            .into_iter()
+            .filter(compiles)
+            .collect::<Vec<u32>>()
     };
-    until("one child compiles", || kept(&folder, ".json").len() == 1 && compilers().len() == 1);
+    until("one child compiles", || {
+        kept(&folder, ".json").len() == 1 && compilers().len() == 1
+    });
     let child = compilers()[0];
     server.kill().unwrap();
     server.wait().unwrap();
@@ -520,13 +718,16 @@ fn a_server_killed_while_it_compiles_leaves_nothing_harmful_behind() {
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
 }
 
-/// Plugins with different bytes, `a0` to `a9`. Each has one tool of the same name, which returns `edition`.
+/// Plugins with different bytes, `a0` to `a9`. Each has one tool of the same name, which returns
+/// `edition`.
 fn ten(folder: &Folder, edition: &str) -> Vec<String> {
     let names: Vec<String> = (0..10).map(|n| format!("a{n}")).collect();
     for name in &names {
         folder.put(
             &format!("{name}.wasm"),
-            TinyComponent::with_tools(vec![TinyTool::new(name)]).with_text(edition).build(),
+            TinyComponent::with_tools(vec![TinyTool::new(name)])
+                .with_text(edition)
+                .build(),
         );
     }
     names
@@ -576,7 +777,10 @@ fn a_server_killed_while_it_reloads_serves_the_current_files_after_a_restart() {
 fn until(what: &str, done: impl Fn() -> bool) {
     let began = Instant::now();
     while !done() {
-        assert!(began.elapsed() < DEADLINE, "it did not come to this: {what}");
+        assert!(
+            began.elapsed() < DEADLINE,
+            "it did not come to this: {what}"
+        );
         std::thread::yield_now();
     }
 }
@@ -585,7 +789,8 @@ fn until(what: &str, done: impl Fn() -> bool) {
 fn children(parent: &Child) -> Vec<u32> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    ids.filter(|id| status(*id).is_some_and(|(state, of)| state != 'Z' && of == parent.id())).collect()
+    ids.filter(|id| status(*id).is_some_and(|(state, of)| state != 'Z' && of == parent.id()))
+        .collect()
 }
 
 fn runs(id: u32) -> bool {

@@ -1,17 +1,25 @@
-//! Words of strangers: whatever a plugin, a file or a client is called and says, it is one line in the log and on a terminal.
+//! Words of strangers: whatever a plugin, a file or a client is called and says, it is one line in
+//! the log and on a terminal.
 
 use serde_json::json;
 
 use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand};
 
 /// What would forge a line, hide text or take over a terminal.
-const EVIL: &str = "x\n2026-01-01T00:00:00.000000Z  WARN forged\u{1b}[2J\u{9b}1m\u{202e}\u{2028}\u{7}\u{e0041}y";
+const EVIL: &str =
+    "x\n2026-01-01T00:00:00.000000Z  WARN forged\u{1b}[2J\u{9b}1m\u{202e}\u{2028}\u{7}\u{e0041}y";
 
 /// Every line is one that the server began, and nothing in it acts.
 fn assert_harmless(text: &str) {
     for line in text.lines() {
-        assert!(!line.chars().any(|c| c.is_control() && c != '\t'), "{line:?}");
-        assert!(!line.contains(['\u{202e}', '\u{2028}', '\u{e0041}']), "{line:?}");
+        assert!(
+            !line.chars().any(|c| c.is_control() && c != '\t'),
+            "{line:?}"
+        );
+        assert!(
+            !line.contains(['\u{202e}', '\u{2028}', '\u{e0041}']),
+            "{line:?}"
+        );
         assert!(!line.starts_with("2026-01-01"), "{text}");
         assert!(line.len() < 20_000, "{}", line.len());
     }
@@ -20,7 +28,8 @@ fn assert_harmless(text: &str) {
 #[test]
 fn a_client_is_one_line_of_the_log() {
     let folder = Folder::new();
-    let mut server = StdioServer::run(ToolbayCommand::new(&folder).args(["serve", "--log", "debug"]));
+    let mut server =
+        StdioServer::run(ToolbayCommand::new(&folder).args(["serve", "--log", "debug"]));
     let name = format!("{EVIL}{}", "y".repeat(1 << 20));
     let hello = json!({"protocolVersion": EVIL, "capabilities": {}, "clientInfo": {"name": name, "version": "0"}});
     server.result("initialize", hello);
@@ -28,7 +37,10 @@ fn a_client_is_one_line_of_the_log() {
     server.notify("notifications/initialized", json!({}));
     server.log.wait_for("ignored an unknown notification");
     let line = server.log.wait_for("client connected");
-    assert!(line.contains(r#"client="x\n2026-01-01T00:00:00.000000Z  WARN forg"#), "{line}");
+    assert!(
+        line.contains(r#"client="x\n2026-01-01T00:00:00.000000Z  WARN forg"#),
+        "{line}"
+    );
     server.stop();
     server.log.wait_for_end();
     assert_harmless(&server.log.text());
@@ -46,12 +58,20 @@ fn files_are_one_line_each_whatever_they_are_called() {
     server.stop();
     server.log.wait_for_end();
     assert_harmless(&server.log.text());
-    for command in [&["list"][..], &["list", "--json"], &["compile"], &["call", "none"], &["check", "plugins/a.wasm"]] {
+    for command in [
+        &["list"][..],
+        &["list", "--json"],
+        &["compile"],
+        &["call", "none"],
+        &["check", "plugins/a.wasm"],
+    ] {
         let outcome = ToolbayCommand::new(&folder).args(command).run();
         assert_harmless(&outcome.stdout);
         assert_harmless(&outcome.stderr);
     }
-    let unusable = ToolbayCommand::new(&folder).args(["check", &format!("plugins/{EVIL}.wasm")]).run();
+    let unusable = ToolbayCommand::new(&folder)
+        .args(["check", &format!("plugins/{EVIL}.wasm")])
+        .run();
     assert_eq!(unusable.code, 1, "{unusable}");
     assert_harmless(&unusable.stderr);
 }
@@ -59,7 +79,9 @@ fn files_are_one_line_each_whatever_they_are_called() {
 #[test]
 fn what_a_plugin_defines_is_harmless_on_a_terminal() {
     let words = serde_json::to_string(EVIL).unwrap();
-    let schema = format!(r#"{{"type":"object","description":{words},"properties":{{{words}:{{"const":{words}}}}}}}"#);
+    let schema = format!(
+        r#"{{"type":"object","description":{words},"properties":{{{words}:{{"const":{words}}}}}}}"#
+    );
     let tool = TinyTool {
         title: Some(EVIL.into()),
         description: Some(EVIL.into()),
@@ -71,9 +93,16 @@ fn what_a_plugin_defines_is_harmless_on_a_terminal() {
     let structured = format!("{{{words}:{words}}}");
     let folder = Folder::with(
         "a.wasm",
-        TinyComponent::with_tools(vec![tool]).with_text(EVIL).with_structured(&structured).build(),
+        TinyComponent::with_tools(vec![tool])
+            .with_text(EVIL)
+            .with_structured(&structured)
+            .build(),
     );
-    for command in [&["list", "--json"][..], &["check", "plugins/a.wasm", "--json"], &["call", "a", "--json"]] {
+    for command in [
+        &["list", "--json"][..],
+        &["check", "plugins/a.wasm", "--json"],
+        &["call", "a", "--json"],
+    ] {
         let outcome = ToolbayCommand::new(&folder).args(command).run();
         assert_eq!(outcome.code, 0, "{outcome}");
         assert_harmless(&outcome.stdout);
@@ -83,8 +112,19 @@ fn what_a_plugin_defines_is_harmless_on_a_terminal() {
     for command in [&["list"][..], &["check", "plugins/a.wasm"]] {
         let outcome = ToolbayCommand::new(&folder).args(command).run();
         assert_eq!(outcome.code, 0, "{outcome}");
-        assert!(!outcome.stdout.lines().any(|line| line.starts_with("2026-01-01")), "{outcome}");
-        assert!(!outcome.stdout.contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{7}', '\u{e0041}']), "{outcome}");
+        assert!(
+            !outcome
+                .stdout
+                .lines()
+                .any(|line| line.starts_with("2026-01-01")),
+            "{outcome}"
+        );
+        assert!(
+            !outcome
+                .stdout
+                .contains(['\u{1b}', '\u{9b}', '\u{202e}', '\u{7}', '\u{e0041}']),
+            "{outcome}"
+        );
     }
     // What checking goes by is what the plugin said; what is read is not.
     let mut server = StdioServer::start(&folder);
@@ -100,7 +140,9 @@ fn what_a_plugin_defines_is_harmless_on_a_terminal() {
 fn lines_of_a_plugin_are_one_line_of_the_log() {
     let folder = Folder::with("hostile.wasm", crate::support::hostile());
     folder.put("hostile.toml", "[permissions]\nenvironment = [\"SECRET\"]");
-    let serving = ToolbayCommand::new(&folder).args(["serve", "--log", "debug"]).env("SECRET", EVIL);
+    let serving = ToolbayCommand::new(&folder)
+        .args(["serve", "--log", "debug"])
+        .env("SECRET", EVIL);
     let mut server = StdioServer::run(serving).with_handshake("2025-11-25");
     server.wait_for_tool("tell");
     for how in ["log", "output", "error", "failure", "panic", "progress"] {
@@ -110,5 +152,12 @@ fn lines_of_a_plugin_are_one_line_of_the_log() {
     server.stop();
     server.log.wait_for_end();
     assert_harmless(&server.log.text());
-    assert!(server.log.text().matches(r"it is x\n2026-01-01T00:00:00.000000Z  WARN forged").count() >= 3);
+    assert!(
+        server
+            .log
+            .text()
+            .matches(r"it is x\n2026-01-01T00:00:00.000000Z  WARN forged")
+            .count()
+            >= 3
+    );
 }

@@ -24,8 +24,8 @@ fn told(socket: &UnixDatagram, line: &str) -> String {
     }
 }
 
-/// A server with a supervisor's socket, which is started by a shell that becomes the server: `LISTEN_PID` and
-/// `WATCHDOG_PID` are its own.
+/// A server with a supervisor's socket, which is started by a shell that becomes the server:
+/// `LISTEN_PID` and `WATCHDOG_PID` are its own.
 struct Supervised {
     child: Child,
     socket: UnixDatagram,
@@ -46,20 +46,45 @@ fn supervised(folder: &Folder, script: &str, input: Stdio) -> Supervised {
     socket.set_read_timeout(Some(DEADLINE)).unwrap();
     let (toolbay, _) = ToolbayCommand::new(folder).into_parts();
     let mut shell = Command::new("/bin/bash");
-    shell.args(["-c", script]).env_clear().envs(toolbay.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    shell.env("TOOLBAY", toolbay.get_program()).env("NOTIFY_SOCKET", path);
-    let child = shell.current_dir(folder.root()).stdin(input).stderr(Stdio::null()).spawn().unwrap();
-    Supervised { child, socket, _folder: folder.clone() }
+    shell.args(["-c", script]).env_clear().envs(
+        toolbay
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    shell
+        .env("TOOLBAY", toolbay.get_program())
+        .env("NOTIFY_SOCKET", path);
+    let child = shell
+        .current_dir(folder.root())
+        .stdin(input)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    Supervised {
+        child,
+        socket,
+        _folder: folder.clone(),
+    }
 }
 
 fn signal(server: &Supervised, name: &str) {
-    assert!(Command::new("kill").args([name, &server.child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args([name, &server.child.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 #[test]
 fn a_supervisor_is_told_what_the_server_does() {
-    let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a", "b"]).with_echo().build());
-    let script = "export WATCHDOG_PID=$$ WATCHDOG_USEC=200000; exec \"$TOOLBAY\" serve --http 127.0.0.1:0";
+    let folder = Folder::with(
+        "tiny.wasm",
+        TinyComponent::new(&["a", "b"]).with_echo().build(),
+    );
+    let script =
+        "export WATCHDOG_PID=$$ WATCHDOG_USEC=200000; exec \"$TOOLBAY\" serve --http 127.0.0.1:0";
     let mut server = supervised(&folder, script, Stdio::null());
     told(&server.socket, "READY=1");
     told(&server.socket, "STATUS=serving 1 plugin with 2 tools");
@@ -82,7 +107,8 @@ fn a_supervisor_with_an_abstract_socket_is_told_by_a_confined_server() {
     let name = format!("toolbay-test-notify-{}", std::process::id());
     let socket = UnixDatagram::bind_addr(&UnixAddress::from_abstract_name(&name).unwrap()).unwrap();
     socket.set_read_timeout(Some(DEADLINE)).unwrap();
-    let script = format!("export NOTIFY_SOCKET=@{name}; exec \"$TOOLBAY\" serve --http 127.0.0.1:0");
+    let script =
+        format!("export NOTIFY_SOCKET=@{name}; exec \"$TOOLBAY\" serve --http 127.0.0.1:0");
     let mut server = supervised(&folder, &script, Stdio::null());
     told(&socket, "READY=1");
     told(&socket, "STATUS=serving 1 plugin with 1 tool");
@@ -98,7 +124,9 @@ fn a_socket_of_the_supervisor_is_served_and_its_address_counts() {
     let address = listener.local_addr().unwrap();
     // Clients connect before there is a server.
     let mut early = TcpStream::connect(address).unwrap();
-    early.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    early
+        .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .unwrap();
     let mut server = inheriting(&folder, listener);
     let mut reply = String::new();
     early.read_to_string(&mut reply).unwrap();
@@ -119,7 +147,9 @@ fn a_unix_socket_of_the_supervisor_is_served_and_stays() {
     let listener = UnixListener::bind(&path).unwrap();
     let mut early = UnixStream::connect(&path).unwrap();
     early.set_read_timeout(Some(DEADLINE)).unwrap();
-    early.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    early
+        .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .unwrap();
     let mut server = inheriting(&folder, listener);
     let mut reply = String::new();
     early.read_to_string(&mut reply).unwrap();
@@ -131,15 +161,22 @@ fn a_unix_socket_of_the_supervisor_is_served_and_stays() {
     // Files do not protect this one.
     let name = format!("toolbay-test-{}", std::process::id());
     let open = UnixListener::bind_addr(&UnixAddress::from_abstract_name(name).unwrap()).unwrap();
-    assert_eq!(inheriting(&folder, open).child.wait().unwrap().code(), Some(64));
+    assert_eq!(
+        inheriting(&folder, open).child.wait().unwrap().code(),
+        Some(64)
+    );
     // Nor does anybody connect to this one.
     let datagrams = UnixDatagram::bind(folder.sibling_path("datagrams")).unwrap();
-    assert_eq!(inheriting(&folder, datagrams).child.wait().unwrap().code(), Some(64));
+    assert_eq!(
+        inheriting(&folder, datagrams).child.wait().unwrap().code(),
+        Some(64)
+    );
 }
 
 /// A server that inherits a socket as systemd passes it: as descriptor 3.
 fn inheriting(folder: &Folder, listener: impl Into<OwnedFd>) -> Supervised {
-    let script = "exec 3<&0 0</dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec \"$TOOLBAY\" serve";
+    let script =
+        "exec 3<&0 0</dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec \"$TOOLBAY\" serve";
     supervised(folder, script, Stdio::from(listener.into()))
 }
 
@@ -149,14 +186,33 @@ fn the_packaged_service_listens_on_a_socket_that_only_a_group_can_use() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/systemd/");
         std::fs::read_to_string(format!("{path}{name}")).unwrap()
     };
-    let (socket, service, group) = (unit("toolbay.socket"), unit("toolbay.service"), unit("toolbay.sysusers"));
-    for line in ["ListenStream=/run/toolbay/mcp.sock", "SocketMode=0660", "SocketGroup=toolbay"] {
-        assert!(socket.lines().any(|found| found == line), "{line}:\n{socket}");
+    let (socket, service, group) = (
+        unit("toolbay.socket"),
+        unit("toolbay.service"),
+        unit("toolbay.sysusers"),
+    );
+    for line in [
+        "ListenStream=/run/toolbay/mcp.sock",
+        "SocketMode=0660",
+        "SocketGroup=toolbay",
+    ] {
+        assert!(
+            socket.lines().any(|found| found == line),
+            "{line}:\n{socket}"
+        );
     }
     assert_eq!(socket.matches("ListenStream=").count(), 1, "{socket}");
     // Started in whatever way, it has that socket and no port.
-    assert!(service.lines().any(|found| found == "Requires=toolbay.socket"), "{service}");
-    let start = service.lines().find(|line| line.starts_with("ExecStart=")).unwrap();
+    assert!(
+        service
+            .lines()
+            .any(|found| found == "Requires=toolbay.socket"),
+        "{service}"
+    );
+    let start = service
+        .lines()
+        .find(|line| line.starts_with("ExecStart="))
+        .unwrap();
     assert!(!start.contains("--http"), "{start}");
     assert!(group.lines().any(|found| found == "g toolbay -"), "{group}");
 }

@@ -8,8 +8,8 @@ use toolbay_testkit as kit;
 pub(crate) use toolbay_testkit::message::{error_kind_and_text, result_text};
 pub(crate) use toolbay_testkit::revision::FIRST_STATELESS_REVISION as MODERN;
 pub(crate) use toolbay_testkit::{
-    CommandOutput, DEADLINE, HttpResponse, HttpServer, HttpSession, LIST_CHANGED, ProgramLog, StdioServer,
-    TinyComponent, TinyTool, ToolbayCommand, wit,
+    CommandOutput, DEADLINE, HttpResponse, HttpServer, HttpSession, LIST_CHANGED, ProgramLog,
+    StdioServer, TinyComponent, TinyTool, ToolbayCommand, wit,
 };
 
 /// A folder in which servers of this build work.
@@ -42,11 +42,12 @@ impl Deref for Folder {
 
 /// The server, with one compile cache for all tests.
 fn program() -> kit::ServerProgram {
-    kit::ServerProgram::new(env!("CARGO_BIN_EXE_toolbay")).with_home(concat!(env!("CARGO_TARGET_TMPDIR"), "/home"))
+    kit::ServerProgram::new(env!("CARGO_BIN_EXE_toolbay"))
+        .with_home(concat!(env!("CARGO_TARGET_TMPDIR"), "/home"))
 }
 
-/// A component with a type at its end that has it run in the engine of components with async functions. Any other file is
-/// what it was.
+/// A component with a type at its end that has it run in the engine of components with async
+/// functions. Any other file is what it was.
 pub(crate) fn made_async(mut component: Vec<u8>) -> Vec<u8> {
     if !component.starts_with(b"\0asm\x0d\0\x01\0") {
         return component;
@@ -110,7 +111,10 @@ pub(crate) fn example(name: &str) -> Vec<u8> {
 pub(crate) fn hostile_version(number: u32) -> Vec<u8> {
     const MARKER: &[u8] = b"build-marker-0001";
     let mut bytes = hostile();
-    let at = bytes.windows(MARKER.len()).position(|window| window == MARKER).expect("the guest has its marker");
+    let at = bytes
+        .windows(MARKER.len())
+        .position(|window| window == MARKER)
+        .expect("the guest has its marker");
     bytes[at..at + MARKER.len()].copy_from_slice(format!("build-marker-{number:04}").as_bytes());
     ready(&format!("version-{number}"), bytes)
 }

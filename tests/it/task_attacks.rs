@@ -1,5 +1,5 @@
-//! A thousand tasks at once, in both forms: some cancelled, some forgotten, asked for by others, with questions in the middle,
-//! and a server that ends.
+//! A thousand tasks at once, in both forms: some cancelled, some forgotten, asked for by others,
+//! with questions in the middle, and a server that ends.
 
 use std::time::{Duration, Instant};
 
@@ -37,9 +37,13 @@ impl<'a> Caller<'a> {
     fn new(server: &'a HttpServer, revision: &str, token: &str) -> Self {
         let authorization = format!("Bearer {token}");
         let headers = [("Authorization", authorization.as_str())];
-        let session =
-            (revision == CORE).then(|| server.start_session_with_capabilities(revision, declared(), &headers));
-        Self { server, session, authorization }
+        let session = (revision == CORE)
+            .then(|| server.start_session_with_capabilities(revision, declared(), &headers));
+        Self {
+            server,
+            session,
+            authorization,
+        }
     }
 
     fn send(&self, method: &str, mut params: Value) -> HttpResponse {
@@ -47,7 +51,8 @@ impl<'a> Caller<'a> {
             return session.request(method, params);
         }
         params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": declared()});
-        self.server.post_stateless(method, params, &[("Authorization", &self.authorization)])
+        self.server
+            .post_stateless(method, params, &[("Authorization", &self.authorization)])
     }
 
     fn ask(&self, method: &str, params: Value) -> Value {
@@ -56,10 +61,16 @@ impl<'a> Caller<'a> {
 
     /// Begins a task; in the core form, it is kept for `ttl` milliseconds.
     fn begin(&self, name: &str, arguments: &Value, ttl: Option<u64>) -> String {
-        let mut answer = self.ask("tools/call", json!({"name": name, "arguments": arguments, "task": {"ttl": ttl}}));
+        let mut answer = self.ask(
+            "tools/call",
+            json!({"name": name, "arguments": arguments, "task": {"ttl": ttl}}),
+        );
         let result = answer["result"].take();
         let task = result.get("task").unwrap_or(&result);
-        task["taskId"].as_str().unwrap_or_else(|| panic!("{answer} {result}")).to_owned()
+        task["taskId"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{answer} {result}"))
+            .to_owned()
     }
 
     /// The task; `None` if it is not known.
@@ -79,7 +90,10 @@ impl<'a> Caller<'a> {
             if task["status"] == status {
                 return task;
             }
-            assert!(matches!(task["status"].as_str(), Some("working" | "input_required")), "{task}");
+            assert!(
+                matches!(task["status"].as_str(), Some("working" | "input_required")),
+                "{task}"
+            );
             std::thread::yield_now();
         }
     }
@@ -94,7 +108,11 @@ impl<'a> Caller<'a> {
     /// The stream on which a task of the core form asks.
     fn asked(&self, id: &str) -> (HttpResponse, Value) {
         let mut stream = self.send("tasks/result", json!({"taskId": id}));
-        assert!(stream.status == 200 && stream.is_stream(), "{}", stream.response_message());
+        assert!(
+            stream.status == 200 && stream.is_stream(),
+            "{}",
+            stream.response_message()
+        );
         let question = stream.next_message().unwrap();
         assert_eq!(question["method"], "elicitation/create", "{question}");
         (stream, question)
@@ -105,12 +123,23 @@ impl<'a> Caller<'a> {
         let answer = json!({"action": "accept", "content": {"name": id}});
         let Some(session) = &self.session else {
             let task = self.until(id, "input_required");
-            assert_eq!(task["inputRequests"]["who"]["method"], "elicitation/create", "{task}");
-            self.ask("tasks/update", json!({"taskId": id, "inputResponses": {"who": answer}}));
+            assert_eq!(
+                task["inputRequests"]["who"]["method"], "elicitation/create",
+                "{task}"
+            );
+            self.ask(
+                "tasks/update",
+                json!({"taskId": id, "inputResponses": {"who": answer}}),
+            );
             return self.until(id, "completed")["result"].take();
         };
         let (mut stream, question) = self.asked(id);
-        assert_eq!(session.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer})).status, 202);
+        assert_eq!(
+            session
+                .post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}))
+                .status,
+            202
+        );
         stream.next_message().unwrap()["result"].take()
     }
 }
@@ -119,7 +148,10 @@ impl<'a> Caller<'a> {
 fn gated() -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     let grant = |tool: &str| {
-        format!("{}[limits]\ntimeout = \"10m\"\n[tools.{tool}]\ntask_support = \"optional\"\n", folder.create_gate())
+        format!(
+            "{}[limits]\ntimeout = \"10m\"\n[tools.{tool}]\ntask_support = \"optional\"\n",
+            folder.create_gate()
+        )
     };
     folder.put("hostile.toml", grant("wait_for_gate"));
     folder.put("asker.toml", grant("ask"));
@@ -142,7 +174,13 @@ fn asks() -> Value {
 type Task = (String, Instant);
 
 /// Begins as many tasks, and says when.
-fn begin(caller: &Caller<'_>, count: usize, name: &str, arguments: &Value, ttl: Option<u64>) -> Vec<Task> {
+fn begin(
+    caller: &Caller<'_>,
+    count: usize,
+    name: &str,
+    arguments: &Value,
+    ttl: Option<u64>,
+) -> Vec<Task> {
     (0..count)
         .map(|_| {
             let now = Instant::now();
@@ -154,35 +192,66 @@ fn begin(caller: &Caller<'_>, count: usize, name: &str, arguments: &Value, ttl: 
 /// Nobody else can ask for tasks, or change them.
 fn keep_out(eve: &Caller<'_>, tasks: &[Task]) {
     for (id, _) in tasks.iter().step_by(10) {
-        let last = if eve.session.is_some() { "tasks/result" } else { "tasks/update" };
+        let last = if eve.session.is_some() {
+            "tasks/result"
+        } else {
+            "tasks/update"
+        };
         for method in ["tasks/get", "tasks/cancel", last] {
-            let answer = eve.ask(method, json!({"taskId": id, "inputResponses": {"who": {"action": "decline"}}}));
-            let message = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{method}: {answer}"));
+            let answer = eve.ask(
+                method,
+                json!({"taskId": id, "inputResponses": {"who": {"action": "decline"}}}),
+            );
+            let message = answer["error"]["message"]
+                .as_str()
+                .unwrap_or_else(|| panic!("{method}: {answer}"));
             assert_eq!(answer["error"]["code"], -32602, "{answer}");
             assert!(message.starts_with("Unknown task: "), "{message}");
         }
     }
     if eve.session.is_some() {
-        assert_eq!(eve.ask("tasks/list", json!({}))["result"]["tasks"], json!([]));
+        assert_eq!(
+            eve.ask("tasks/list", json!({}))["result"]["tasks"],
+            json!([])
+        );
     } else {
         let ids: Vec<_> = tasks.iter().take(200).map(|(id, _)| id).collect();
-        let mut stream = eve.send("subscriptions/listen", json!({"notifications": {"taskIds": ids}}));
-        assert_eq!(stream.next_message().unwrap()["params"]["notifications"], json!({}));
+        let mut stream = eve.send(
+            "subscriptions/listen",
+            json!({"notifications": {"taskIds": ids}}),
+        );
+        assert_eq!(
+            stream.next_message().unwrap()["params"]["notifications"],
+            json!({})
+        );
     }
 }
 
 /// Waits until a task is forgotten: not before its time is over, and not long after that.
 fn forgotten(caller: &Caller<'_>, (id, begun): &Task, ttl: Duration) {
     while caller.get(id).is_some() {
-        assert!(begun.elapsed() < ttl + SLACK, "{id} is still known after {:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() < ttl + SLACK,
+            "{id} is still known after {:?}",
+            begun.elapsed()
+        );
         std::thread::yield_now();
     }
-    assert!(begun.elapsed() >= ttl, "{id} was forgotten after {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() >= ttl,
+        "{id} was forgotten after {:?}",
+        begun.elapsed()
+    );
 }
 
-/// Makes a thousand tasks, and does to them what can be done. Returns how much memory the server had at the most, and tasks
-/// of each kind with the time for which they are kept.
-fn thousand(folder: &Folder, server: &HttpServer, ada: &Caller<'_>, eve: &Caller<'_>) -> (u64, [(Task, Duration); 4]) {
+/// Makes a thousand tasks, and does to them what can be done. Returns how much memory the server
+/// had at the most, and tasks of each kind with the time for which they are kept.
+fn thousand(
+    folder: &Folder,
+    server: &HttpServer,
+    ada: &Caller<'_>,
+    eve: &Caller<'_>,
+) -> (u64, [(Task, Duration); 4]) {
     drop(std::fs::remove_file(folder.sibling_path("gate/open")));
     let none = json!({});
     let short = begin(ada, 100, "wait_for_gate", &none, Some(10_000));
@@ -209,14 +278,27 @@ fn thousand(folder: &Folder, server: &HttpServer, ada: &Caller<'_>, eve: &Caller
         let (mut stream, question) = ada.asked(id);
         ada.cancel(id);
         let messages: Vec<Value> = std::iter::from_fn(|| stream.next_message()).collect();
-        let [withdrawal, answer] = &*messages else { panic!("{messages:?}") };
-        assert_eq!(withdrawal["params"]["requestId"], question["id"], "{withdrawal}");
-        assert_eq!(answer["error"]["message"], "The task was cancelled: it has no result.");
+        let [withdrawal, answer] = &*messages else {
+            panic!("{messages:?}")
+        };
+        assert_eq!(
+            withdrawal["params"]["requestId"], question["id"],
+            "{withdrawal}"
+        );
+        assert_eq!(
+            answer["error"]["message"],
+            "The task was cancelled: it has no result."
+        );
     }
     for (id, _) in asking {
         let result = ada.answered(id);
-        let said = result["structuredContent"]["said"][1].as_str().unwrap_or_else(|| panic!("{result}"));
-        assert_eq!(serde_json::from_str::<Value>(said).unwrap()["content"]["name"], **id);
+        let said = result["structuredContent"]["said"][1]
+            .as_str()
+            .unwrap_or_else(|| panic!("{result}"));
+        assert_eq!(
+            serde_json::from_str::<Value>(said).unwrap()["content"]["name"],
+            **id
+        );
     }
     for (id, _) in &kept {
         ada.until(id, "completed");
@@ -226,9 +308,17 @@ fn thousand(folder: &Folder, server: &HttpServer, ada: &Caller<'_>, eve: &Caller
     }
     let most = most.max(resident(server.pid()));
     let ttl = Duration::from_secs(TTL);
-    let least = if ada.session.is_some() { Duration::from_secs(10) } else { ttl };
-    let [short, kept, cancelled, asked] = [&short[0], &kept[0], &cancelled[299], &asking[279]].map(Clone::clone);
-    (most, [(short, least), (kept, ttl), (cancelled, ttl), (asked, ttl)])
+    let least = if ada.session.is_some() {
+        Duration::from_secs(10)
+    } else {
+        ttl
+    };
+    let [short, kept, cancelled, asked] =
+        [&short[0], &kept[0], &cancelled[299], &asking[279]].map(Clone::clone);
+    (
+        most,
+        [(short, least), (kept, ttl), (cancelled, ttl), (asked, ttl)],
+    )
 }
 
 /// Ends the server while tasks run and ask, and clients wait for them.
@@ -241,13 +331,24 @@ fn end(folder: &Folder, mut server: HttpServer, revision: &str, token: &str) {
         let asking = ada.begin("ask", &asks(), None);
         folder.open_gate();
         ada.until(&asking, "input_required");
-        let running: Vec<_> = (0..50).map(|_| ada.begin("ask", &asks_after("/gate/never"), None)).collect();
+        let running: Vec<_> = (0..50)
+            .map(|_| ada.begin("ask", &asks_after("/gate/never"), None))
+            .collect();
         if revision == CORE {
             streams.push(ada.asked(&asking).0);
         } else {
-            let mut stream = ada.send("subscriptions/listen", json!({"notifications": {"taskIds": running}}));
+            let mut stream = ada.send(
+                "subscriptions/listen",
+                json!({"notifications": {"taskIds": running}}),
+            );
             let acknowledged = stream.next_message().unwrap();
-            assert_eq!(acknowledged["params"]["notifications"]["taskIds"].as_array().unwrap().len(), 50);
+            assert_eq!(
+                acknowledged["params"]["notifications"]["taskIds"]
+                    .as_array()
+                    .unwrap()
+                    .len(),
+                50
+            );
             streams.push(stream);
         }
     }
@@ -258,20 +359,29 @@ fn end(folder: &Folder, mut server: HttpServer, revision: &str, token: &str) {
         let messages: Vec<Value> = std::iter::from_fn(|| stream.next_message()).collect();
         let (last, before) = messages.split_last().expect("a response");
         if revision == CORE {
-            assert_eq!(last["error"]["message"], "The server is shutting down.", "{messages:?}");
+            assert_eq!(
+                last["error"]["message"], "The server is shutting down.",
+                "{messages:?}"
+            );
         } else {
             let id = &last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
             assert_eq!(*id, 1, "{messages:?}");
         }
         let allowed = ["notifications/tasks", "notifications/cancelled"];
-        assert!(before.iter().all(|message| allowed.contains(&message["method"].as_str().unwrap())), "{messages:?}");
+        assert!(
+            before
+                .iter()
+                .all(|message| allowed.contains(&message["method"].as_str().unwrap())),
+            "{messages:?}"
+        );
     }
 }
 
 fn attack(revision: &str) {
     let folder = gated();
     let [(ada, first), (eve, second)] = [token("ada", ""), token("eve", "")];
-    let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}{first}{second}")).wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}{first}{second}"))
+        .wait_until_ready();
     {
         let [ada, eve] = [&ada, &eve].map(|token| Caller::new(&server, revision, token));
         let (most, tasks) = thousand(&folder, &server, &ada, &eve);

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::memory::resident;
-use crate::support::{Folder, HttpServer, StdioServer, ToolbayCommand, asker, hostile, result_text};
+use crate::support::{
+    Folder, HttpServer, StdioServer, ToolbayCommand, asker, hostile, result_text,
+};
 
 /// Tasks at once.
 const MANY: usize = 1_000;
@@ -19,8 +21,14 @@ fn declared() -> Value {
 fn ask(server: &HttpServer, method: &str, mut params: Value, token: &str) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": declared()});
     let authorization = format!("Bearer {token}");
-    let headers: &[(&str, &str)] = if token.is_empty() { &[] } else { &[("Authorization", authorization.as_str())] };
-    server.post_stateless(method, params, headers).response_message()
+    let headers: &[(&str, &str)] = if token.is_empty() {
+        &[]
+    } else {
+        &[("Authorization", authorization.as_str())]
+    };
+    server
+        .post_stateless(method, params, headers)
+        .response_message()
 }
 
 /// Waits until the task has this status.
@@ -31,15 +39,22 @@ fn until(server: &HttpServer, id: &str, status: &str, token: &str) -> Value {
         if task["status"] == status {
             return task.clone();
         }
-        assert!(matches!(task["status"].as_str(), Some("working" | "input_required")), "{response}");
+        assert!(
+            matches!(task["status"].as_str(), Some("working" | "input_required")),
+            "{response}"
+        );
         std::thread::yield_now();
     }
 }
 
-/// A folder with a plugin whose tool `wait_for_gate` runs until the gate is open, and can be a task.
+/// A folder with a plugin whose tool `wait_for_gate` runs until the gate is open, and can be a
+/// task.
 fn gated() -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.create_gate() + "[tools.wait_for_gate]\ntask_support = \"optional\"");
+    folder.put(
+        "hostile.toml",
+        folder.create_gate() + "[tools.wait_for_gate]\ntask_support = \"optional\"",
+    );
     folder
 }
 
@@ -48,7 +63,8 @@ const RATES: &str = "[caller_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_li
 #[test]
 fn a_thousand_tasks_of_which_few_can_run_at_once_all_end_with_their_results() {
     let folder = gated();
-    let config = format!("{RATES}[tasks]\nafter = \"1ms\"\n[server]\nsuspended_calls = 0\nqueue = 2000\n");
+    let config =
+        format!("{RATES}[tasks]\nafter = \"1ms\"\n[server]\nsuspended_calls = 0\nqueue = 2000\n");
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let call = || ask(&server, "tools/call", json!({"name": "wait_for_gate"}), "")["result"].take();
     let begin = || {
@@ -75,11 +91,21 @@ fn a_task_that_is_cancelled_frees_its_place_at_once() {
     let folder = gated();
     folder.put(
         "hostile.toml",
-        folder.create_gate() + "[limits]\nconcurrency = 1\n[tools.wait_for_gate]\ntask_support = \"optional\"",
+        folder.create_gate()
+            + "[limits]\nconcurrency = 1\n[tools.wait_for_gate]\ntask_support = \"optional\"",
     );
-    let mut server = StdioServer::start_with_config(&folder, "[server]\nsuspended_calls = 0\n[tasks]\nttl = \"1m\"\n");
-    let created = server.result("tools/call", json!({"name": "wait_for_gate", "task": {"ttl": 30_000}}));
-    assert_eq!((&created["task"]["status"], &created["task"]["ttl"]), (&json!("working"), &json!(30_000)));
+    let mut server = StdioServer::start_with_config(
+        &folder,
+        "[server]\nsuspended_calls = 0\n[tasks]\nttl = \"1m\"\n",
+    );
+    let created = server.result(
+        "tools/call",
+        json!({"name": "wait_for_gate", "task": {"ttl": 30_000}}),
+    );
+    assert_eq!(
+        (&created["task"]["status"], &created["task"]["ttl"]),
+        (&json!("working"), &json!(30_000))
+    );
     let id = &created["task"]["taskId"];
     let count = server.start_call("count", json!({}));
     let cancelled = server.result("tasks/cancel", json!({"taskId": id}));
@@ -87,7 +113,10 @@ fn a_task_that_is_cancelled_frees_its_place_at_once() {
     // It was waiting for the only place.
     assert_eq!(result_text(&server.finish_call(count)), "1");
     let error = server.error("tasks/result", json!({"taskId": id}));
-    assert_eq!(error["message"], "The task was cancelled: it has no result.");
+    assert_eq!(
+        error["message"],
+        "The task was cancelled: it has no result."
+    );
 }
 
 #[test]
@@ -107,14 +136,20 @@ fn running_tasks_end_with_the_server_and_do_not_hold_it_up() {
 fn a_task_asks_its_user_and_goes_on_when_the_connection_is_another() {
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", "[tools.ask]\ntask_support = \"required\"");
-    let server = HttpServer::start_with_config(&folder, "[tasks]\nafter = \"1ms\"\n").wait_until_ready();
-    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    let server =
+        HttpServer::start_with_config(&folder, "[tasks]\nafter = \"1ms\"\n").wait_until_ready();
+    let schema =
+        json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     let form = |key: &str| json!({"key": key, "kind": "form", "params": {"message": "Which name?", "requestedSchema": schema}});
     let steps = json!([{"ask": [form("first")]}, "random", {"ask": [form("second")]}]);
     let call = json!({"name": "ask", "arguments": {"steps": steps}});
-    // Without a session, a fast plugin asks before it is a task; in a session, the client wants a task at once.
+    // Without a session, a fast plugin asks before it is a task; in a session, the client wants a
+    // task at once.
     let session = server.start_session_with_headers("2025-11-25", &[]);
-    let created = session.result("tools/call", json!({"name": "ask", "arguments": call["arguments"], "task": {}}));
+    let created = session.result(
+        "tools/call",
+        json!({"name": "ask", "arguments": call["arguments"], "task": {}}),
+    );
     let id = created["task"]["taskId"].as_str().unwrap().to_owned();
     loop {
         let task = session.result("tasks/get", json!({"taskId": id}));
@@ -123,15 +158,31 @@ fn a_task_asks_its_user_and_goes_on_when_the_connection_is_another() {
         }
         assert_eq!(task["status"], "working", "{task}");
     }
-    let error = session.request("tasks/result", json!({"taskId": id})).response_message()["error"].take();
-    assert_eq!(error["data"]["requiredCapabilities"], json!({"elicitation": {"form": {}}}));
-    let refused = server.post_stateless("tools/call", call.clone(), &[]).response_message();
+    let error = session
+        .request("tasks/result", json!({"taskId": id}))
+        .response_message()["error"]
+        .take();
+    assert_eq!(
+        error["data"]["requiredCapabilities"],
+        json!({"elicitation": {"form": {}}})
+    );
+    let refused = server
+        .post_stateless("tools/call", call.clone(), &[])
+        .response_message();
     assert_eq!(refused["error"]["code"], -32021, "{refused}");
     for _ in 0..10 {
         let result = answered(&server, &call);
-        let said: Vec<&str> =
-            result["structuredContent"]["said"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
-        assert_eq!((said[0], said[2]), (accepted("first").as_str(), accepted("second").as_str()), "{result}");
+        let said: Vec<&str> = result["structuredContent"]["said"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one.as_str().unwrap())
+            .collect();
+        assert_eq!(
+            (said[0], said[2]),
+            (accepted("first").as_str(), accepted("second").as_str()),
+            "{result}"
+        );
     }
 }
 
@@ -139,12 +190,18 @@ fn accepted(key: &str) -> String {
     json!({"action": "accept", "content": {"name": key}}).to_string()
 }
 
-/// The result of a call whose questions are answered with their keys, whether it becomes a task before, between or after
-/// them, or never.
+/// The result of a call whose questions are answered with their keys, whether it becomes a task
+/// before, between or after them, or never.
 fn answered(server: &HttpServer, call: &Value) -> Value {
     let answers = |requests: &Value| -> Value {
         let keys = requests.as_object().unwrap().keys();
-        keys.map(|key| (key.clone(), serde_json::from_str::<Value>(&accepted(key)).unwrap())).collect()
+        keys.map(|key| {
+            (
+                key.clone(),
+                serde_json::from_str::<Value>(&accepted(key)).unwrap(),
+            )
+        })
+        .collect()
     };
     let mut params = call.clone();
     let id = loop {
@@ -163,7 +220,8 @@ fn answered(server: &HttpServer, call: &Value) -> Value {
         let mut task = ask(server, "tasks/get", json!({"taskId": id}), "")["result"].take();
         match task["status"].as_str() {
             Some("input_required") => {
-                let params = json!({"taskId": id, "inputResponses": answers(&task["inputRequests"])});
+                let params =
+                    json!({"taskId": id, "inputResponses": answers(&task["inputRequests"])});
                 let done = ask(server, "tasks/update", params, "");
                 assert_eq!(done["result"]["resultType"], "complete", "{done}");
             }
@@ -186,23 +244,47 @@ fn the_stream_of_tasks_result_asks_the_user_of_a_session() {
     let mut stream = session.request("tasks/result", json!({"taskId": id}));
     let question = stream.next_message().unwrap();
     assert_eq!(question["method"], "elicitation/create");
-    assert_eq!(question["params"]["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], id);
+    assert_eq!(
+        question["params"]["_meta"]["io.modelcontextprotocol/related-task"]["taskId"],
+        id
+    );
     let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}});
     assert_eq!(session.post(&answer).status, 202);
     let response = stream.next_message().unwrap();
-    assert_eq!(response["result"]["structuredContent"]["said"], json!([r#"{"action":"decline"}"#]), "{response}");
-    assert_eq!(response["result"]["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], id);
+    assert_eq!(
+        response["result"]["structuredContent"]["said"],
+        json!([r#"{"action":"decline"}"#]),
+        "{response}"
+    );
+    assert_eq!(
+        response["result"]["_meta"]["io.modelcontextprotocol/related-task"]["taskId"],
+        id
+    );
 }
 
 #[test]
 fn a_call_from_the_command_line_can_be_a_task() {
     let folder = gated();
     folder.open_gate();
-    let called = ToolbayCommand::new(&folder).args(["call", "--task", "wait_for_gate"]).run();
+    let called = ToolbayCommand::new(&folder)
+        .args(["call", "--task", "wait_for_gate"])
+        .run();
     assert_eq!(called.code, 0, "{}", called.stderr);
-    folder.put("hostile.toml", "[tools.loop_forever]\ntask_support = \"required\"\n[limits]\nfuel = 500_000_000");
-    let failed = ToolbayCommand::new(&folder).args(["call", "--task", "--json", "loop_forever"]).run();
+    folder.put(
+        "hostile.toml",
+        "[tools.loop_forever]\ntask_support = \"required\"\n[limits]\nfuel = 500_000_000",
+    );
+    let failed = ToolbayCommand::new(&folder)
+        .args(["call", "--task", "--json", "loop_forever"])
+        .run();
     assert_eq!(failed.code, 1);
-    assert!(failed.stderr.contains("task: completed"), "{}", failed.stderr);
-    assert_eq!(serde_json::from_str::<Value>(&failed.raw_stdout).unwrap()["isError"], true);
+    assert!(
+        failed.stderr.contains("task: completed"),
+        "{}",
+        failed.stderr
+    );
+    assert_eq!(
+        serde_json::from_str::<Value>(&failed.raw_stdout).unwrap()["isError"],
+        true
+    );
 }

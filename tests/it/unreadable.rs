@@ -1,4 +1,5 @@
-//! Files and folders that the server may not read. Root may read everything, so the servers here run without that right.
+//! Files and folders that the server may not read. Root may read everything, so the servers here
+//! run without that right.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,8 +10,7 @@ use serde_json::json;
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand};
 
 /// Runs a program that permissions bind, also as root.
-const BOUND: &str =
-    "[ \"$(id -u)\" != 0 ] || set -- setpriv --bounding-set=-dac_override,-dac_read_search \"$@\"; exec \"$@\"";
+const BOUND: &str = "[ \"$(id -u)\" != 0 ] || set -- setpriv --bounding-set=-dac_override,-dac_read_search \"$@\"; exec \"$@\"";
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
@@ -19,8 +19,11 @@ fn set_mode(path: &Path, mode: u32) {
 /// The URIs of the resources that are listed.
 fn uris(server: &mut StdioServer) -> Vec<String> {
     let listed = server.result("resources/list", json!({}));
-    let uris =
-        listed["resources"].as_array().unwrap().iter().map(|resource| resource["uri"].as_str().unwrap().to_owned());
+    let uris = listed["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|resource| resource["uri"].as_str().unwrap().to_owned());
     uris.collect()
 }
 
@@ -32,18 +35,27 @@ fn a_folder_that_cannot_be_read_belongs_to_its_plugin_alone() {
         fs::create_dir(&files).unwrap();
         fs::write(files.join("a.txt"), "text").unwrap();
         set_mode(&files, mode);
-        let command = ToolbayCommand::new(&folder).args(["serve"]).with_shell_wrapper(BOUND);
+        let command = ToolbayCommand::new(&folder)
+            .args(["serve"])
+            .with_shell_wrapper(BOUND);
         let mut server = StdioServer::run(command).with_handshake("2025-11-25");
         server.wait_until_listed(&["a", "b"]);
-        // What happens to other plugins has its effect: permissions are taken away, and files are deleted.
+        // What happens to other plugins has its effect: permissions are taken away, and files are
+        // deleted.
         folder.put("a.toml", "[tools.b]\ndisabled = true");
         server.wait_until_listed(&["a"]);
         folder.remove("a.wasm");
         folder.put("c.wasm", TinyComponent::new(&["c"]).build());
         server.wait_until_listed(&["c"]);
         assert!(uris(&mut server).is_empty());
-        let listed = ToolbayCommand::new(&folder).args(["list"]).with_shell_wrapper(BOUND).run();
-        assert!(listed.stdout.contains("x  ") && listed.stdout.contains("cannot be read"), "{mode:o}: {listed}");
+        let listed = ToolbayCommand::new(&folder)
+            .args(["list"])
+            .with_shell_wrapper(BOUND)
+            .run();
+        assert!(
+            listed.stdout.contains("x  ") && listed.stdout.contains("cannot be read"),
+            "{mode:o}: {listed}"
+        );
         set_mode(&files, 0o755);
         server.wait_until("the file is offered", |server| uris(server).len() == 1);
     }
@@ -55,7 +67,9 @@ fn a_folder_that_cannot_be_read_any_more_stops_no_revocation() {
     let files = folder.plugin_path("x.resources");
     fs::create_dir(&files).unwrap();
     fs::write(files.join("a.txt"), "text").unwrap();
-    let command = ToolbayCommand::new(&folder).args(["serve"]).with_shell_wrapper(BOUND);
+    let command = ToolbayCommand::new(&folder)
+        .args(["serve"])
+        .with_shell_wrapper(BOUND);
     let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_until_listed(&["a", "b"]);
     server.wait_until("the file is offered", |server| uris(server).len() == 1);
@@ -74,8 +88,12 @@ fn a_plugin_folder_that_cannot_be_read_ends_every_command() {
     for mode in [0o000, 0o311, 0o444] {
         set_mode(&plugins, mode);
         for args in [&["serve"][..], &["list"], &["call", "a"], &["compile"]] {
-            let ended = ToolbayCommand::new(&folder).args(args).with_shell_wrapper(BOUND).run();
-            let said = ended.stderr.contains("the plugin folder ") && ended.stderr.contains(" cannot be read as user ");
+            let ended = ToolbayCommand::new(&folder)
+                .args(args)
+                .with_shell_wrapper(BOUND)
+                .run();
+            let said = ended.stderr.contains("the plugin folder ")
+                && ended.stderr.contains(" cannot be read as user ");
             assert!(ended.code == 64 && said, "{mode:o} {args:?}: {ended}");
         }
     }

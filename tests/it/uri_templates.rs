@@ -1,4 +1,5 @@
-//! Templates that are expensive to compare with a URI: they cost their caller a bounded share, and nobody else waits.
+//! Templates that are expensive to compare with a URI: they cost their caller a bounded share, and
+//! nobody else waits.
 
 use serde_json::{Value, json};
 use toolbay_testkit::TinyCoreModule;
@@ -8,11 +9,19 @@ use crate::support::{Folder, HttpServer, ToolbayCommand, library};
 /// As many templates as a plugin may well have.
 const TEMPLATES: usize = 3000;
 
-/// A plugin whose templates all have to be compared with `hostile_uri`, each of them variable by variable, and none matches.
+/// A plugin whose templates all have to be compared with `hostile_uri`, each of them variable by
+/// variable, and none matches.
 fn hostile() -> Vec<u8> {
-    let body = (0..14).map(|n| format!("{{+w{n}}}x")).collect::<Vec<_>>().concat();
+    let body = (0..14)
+        .map(|n| format!("{{+w{n}}}x"))
+        .collect::<Vec<_>>()
+        .concat();
     let templates = (0..TEMPLATES).map(|n| (format!("a:{{+v{n}}}x{body}Q{{+z}}"), format!("t{n}")));
-    templates.fold(TinyCoreModule::new(), |offering, (uri, name)| offering.template(&uri, &name)).build()
+    templates
+        .fold(TinyCoreModule::new(), |offering, (uri, name)| {
+            offering.template(&uri, &name)
+        })
+        .build()
 }
 
 fn hostile_uri(number: usize) -> String {
@@ -24,33 +33,57 @@ fn server() -> HttpServer {
     let folder = Folder::new();
     folder.put("hostile.wasm", hostile());
     folder.put("library.wasm", library());
-    HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0", "--log", "debug"]))
+    HttpServer::run(ToolbayCommand::new(&folder).args([
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        "--log",
+        "debug",
+    ]))
 }
 
 fn subscribed(server: &HttpServer, uris: &[String]) -> Value {
-    let mut stream =
-        server.post_stateless("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}), &[]);
+    let mut stream = server.post_stateless(
+        "subscriptions/listen",
+        json!({"notifications": {"resourceSubscriptions": uris}}),
+        &[],
+    );
     let acknowledged = stream.next_message().unwrap();
-    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged", "{acknowledged}");
+    assert_eq!(
+        acknowledged["method"], "notifications/subscriptions/acknowledged",
+        "{acknowledged}"
+    );
     acknowledged["params"]["notifications"]["resourceSubscriptions"].clone()
 }
 
 #[test]
 fn two_hundred_and_fifty_six_expensive_uris_are_one_bounded_request() {
     let server = server();
-    let mut uris = vec!["library://catalog".to_owned(), "library://books/woolf/orlando".to_owned()];
+    let mut uris = vec![
+        "library://catalog".to_owned(),
+        "library://books/woolf/orlando".to_owned(),
+    ];
     uris.extend((0..254).map(hostile_uri));
     // Each takes a second if it is compared with every template to the end.
-    assert_eq!(subscribed(&server, &uris), json!(["library://books/woolf/orlando", "library://catalog"]));
-    server.log.wait_for("a URI was not compared with all resource templates");
+    assert_eq!(
+        subscribed(&server, &uris),
+        json!(["library://books/woolf/orlando", "library://catalog"])
+    );
+    server
+        .log
+        .wait_for("a URI was not compared with all resource templates");
 }
 
 #[test]
 fn an_expensive_uri_is_not_found_and_others_are_read() {
     let server = server();
-    let expensive = server.post_stateless("resources/read", json!({"uri": hostile_uri(1)}), &[]).response_message();
+    let expensive = server
+        .post_stateless("resources/read", json!({"uri": hostile_uri(1)}), &[])
+        .response_message();
     assert_eq!(expensive["error"]["code"], -32602, "{expensive}");
-    server.log.wait_for("a URI was not compared with all resource templates");
+    server
+        .log
+        .wait_for("a URI was not compared with all resource templates");
     let reference = json!({"type": "ref/resource", "uri": hostile_uri(2)});
     let completed = server.post_stateless(
         "completion/complete",
@@ -59,7 +92,9 @@ fn an_expensive_uri_is_not_found_and_others_are_read() {
     );
     assert_eq!(completed.response_message()["error"]["code"], -32602);
     for uri in ["library://catalog", "library://books/woolf/orlando"] {
-        let read = server.post_stateless("resources/read", json!({"uri": uri}), &[]).response_message();
+        let read = server
+            .post_stateless("resources/read", json!({"uri": uri}), &[])
+            .response_message();
         assert_eq!(read["result"]["contents"][0]["uri"], uri, "{read}");
     }
 }

@@ -1,15 +1,22 @@
-//! Views of plugins (MCP Apps): what clients are told of them, as far as the grant allows it, and which tools have one.
+//! Views of plugins (MCP Apps): what clients are told of them, as far as the grant allows it, and
+//! which tools have one.
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, MODERN, StdioServer, TinyComponent, TinyTool, ToolbayCommand, library, sample};
+use crate::support::{
+    Folder, MODERN, StdioServer, TinyComponent, TinyTool, ToolbayCommand, library, sample,
+};
 
 /// The page of a view that is a file.
 const PAGE: &str = "<!doctype html><title>Page</title>";
 
 fn linked(name: &str, uri: &str) -> Vec<u8> {
     let meta = json!({"ui": {"resourceUri": uri}, "example.com/x": 1}).to_string();
-    TinyComponent::with_tools(vec![TinyTool { meta: Some(meta), ..TinyTool::new(name) }]).build()
+    TinyComponent::with_tools(vec![TinyTool {
+        meta: Some(meta),
+        ..TinyTool::new(name)
+    }])
+    .build()
 }
 
 /// What a list says of a tool's view, or of a view.
@@ -29,26 +36,54 @@ fn read(server: &mut StdioServer, uri: &str) -> Value {
 }
 
 fn resources(server: &mut StdioServer) -> Vec<Value> {
-    server.result("resources/list", json!({}))["resources"].as_array().unwrap().clone()
+    server.result("resources/list", json!({}))["resources"]
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 #[test]
 fn every_revision_is_told_of_views() {
     let folder = Folder::with("chart.wasm", sample("chart"));
-    folder.put("chart.toml", "[permissions.ui]\nconnect = [\"https://api.example.com\"]");
-    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", MODERN] {
+    folder.put(
+        "chart.toml",
+        "[permissions.ui]\nconnect = [\"https://api.example.com\"]",
+    );
+    for revision in [
+        "2024-11-05",
+        "2025-03-26",
+        "2025-06-18",
+        "2025-11-25",
+        MODERN,
+    ] {
         let mut server = StdioServer::start_with_revision(revision, &folder);
         server.wait_for_tool("bar_chart");
         let tools = server.tools();
-        let expected = json!({"ui": {"resourceUri": "ui://chart/view"}, "ui/resourceUri": "ui://chart/view"});
+        let expected =
+            json!({"ui": {"resourceUri": "ui://chart/view"}, "ui/resourceUri": "ui://chart/view"});
         assert_eq!(meta(&tools, "name", "bar_chart"), &expected, "{revision}");
-        assert_eq!(meta(&tools, "name", "group_values"), &json!({"ui": {"visibility": ["app"]}}), "{revision}");
+        assert_eq!(
+            meta(&tools, "name", "group_values"),
+            &json!({"ui": {"visibility": ["app"]}}),
+            "{revision}"
+        );
         let view = read(&mut server, "ui://chart/view");
         assert_eq!(view["mimeType"], "text/html;profile=mcp-app");
         // It asks for nothing, so it gets nothing of what is granted.
-        assert_eq!(view["_meta"], json!({"ui": {"prefersBorder": false}}), "{revision}");
+        assert_eq!(
+            view["_meta"],
+            json!({"ui": {"prefersBorder": false}}),
+            "{revision}"
+        );
         let result = server.call("bar_chart", json!({"labels": ["a"], "values": [1]}));
-        assert!(result["content"].as_array().unwrap().iter().any(|block| block["type"] == "text"), "{result}");
+        assert!(
+            result["content"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|block| block["type"] == "text"),
+            "{result}"
+        );
     }
 }
 
@@ -57,20 +92,33 @@ fn a_grant_that_changes_changes_what_views_may_reach() {
     let folder = Folder::with("library.wasm", library());
     let mut server = StdioServer::start(&folder);
     let uri = "ui://library/reader";
-    server.wait_until("the view is listed", |server| resources(server).iter().any(|entry| entry["uri"] == uri));
+    server.wait_until("the view is listed", |server| {
+        resources(server).iter().any(|entry| entry["uri"] == uri)
+    });
     let border = json!({"ui": {"prefersBorder": true}});
     assert_eq!(meta(&resources(&mut server), "uri", uri), &border);
     assert_eq!(read(&mut server, uri)["_meta"], border);
-    server.log.wait_for("add to [permissions] in library.toml: ui.connect = [\"https://api.example.com\"]");
+    server.log.wait_for(
+        "add to [permissions] in library.toml: ui.connect = [\"https://api.example.com\"]",
+    );
     let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
-    assert!(listed.contains("it may not have connections to https://api.example.com"), "{listed}");
-    folder.put("library.toml", "[permissions]\nui.connect = [\"https://api.example.com\"]");
+    assert!(
+        listed.contains("it may not have connections to https://api.example.com"),
+        "{listed}"
+    );
+    folder.put(
+        "library.toml",
+        "[permissions]\nui.connect = [\"https://api.example.com\"]",
+    );
     server.notification("notifications/resources/list_changed");
     let granted = json!({"ui": {"csp": {"connectDomains": ["https://api.example.com"]}, "prefersBorder": true}});
     assert_eq!(meta(&resources(&mut server), "uri", uri), &granted);
     assert_eq!(read(&mut server, uri)["_meta"], granted);
     let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
-    assert!(listed.contains("connections of views: https://api.example.com"), "{listed}");
+    assert!(
+        listed.contains("connections of views: https://api.example.com"),
+        "{listed}"
+    );
     folder.remove("library.toml");
     server.notification("notifications/resources/list_changed");
     assert_eq!(read(&mut server, uri)["_meta"], border);
@@ -83,24 +131,35 @@ fn what_contents_ask_for_is_limited_when_they_are_read() {
         "library.toml",
         "[permissions.ui]\nframes = [\"http://127.0.0.1:9\"]\npermissions = [\"clipboard-write\"]",
     );
-    let mut server =
-        StdioServer::run(ToolbayCommand::new(&folder).args(["serve", "--learn"])).with_handshake("2025-11-25");
+    let mut server = StdioServer::run(ToolbayCommand::new(&folder).args(["serve", "--learn"]))
+        .with_handshake("2025-11-25");
     let uri = "ui://library/probe/9";
     server.wait_until("the view can be read", |server| {
         server.request_and_wait("resources/read", json!({"uri": uri}))["error"].is_null()
     });
-    let expected =
-        json!({"ui": {"csp": {"frameDomains": ["http://127.0.0.1:9"]}, "permissions": {"clipboardWrite": {}}}});
+    let expected = json!({"ui": {"csp": {"frameDomains": ["http://127.0.0.1:9"]}, "permissions": {"clipboardWrite": {}}}});
     assert_eq!(read(&mut server, uri)["_meta"], expected);
     let denied = server.log.wait_for("connections to http://127.0.0.1:9");
-    assert!(denied.contains("denied: The view ui://library/probe/9 may not have connections to"), "{denied}");
-    server.log.wait_for("wrote a proposed grant: library.toml.proposed");
+    assert!(
+        denied.contains("denied: The view ui://library/probe/9 may not have connections to"),
+        "{denied}"
+    );
+    server
+        .log
+        .wait_for("wrote a proposed grant: library.toml.proposed");
     server.stop();
     let proposed = std::fs::read_to_string(folder.plugin_path("library.toml.proposed")).unwrap();
-    for line in ["frames = [\"http://127.0.0.1:9\"]", "connect = [\"http://127.0.0.1:9\"", "\"camera\""] {
+    for line in [
+        "frames = [\"http://127.0.0.1:9\"]",
+        "connect = [\"http://127.0.0.1:9\"",
+        "\"camera\"",
+    ] {
         assert!(proposed.contains(line), "{line}: {proposed}");
     }
-    assert!(!proposed.contains('*') && !proposed.contains("x/csp"), "{proposed}");
+    assert!(
+        !proposed.contains('*') && !proposed.contains("x/csp"),
+        "{proposed}"
+    );
 }
 
 #[test]
@@ -110,39 +169,72 @@ fn a_file_is_a_view_and_has_what_its_grant_allows() {
     write(&folder, "acme.resources/ui/sub/more.html", PAGE);
     write(&folder, "acme.resources/ui/style.css", "p {}");
     write(&folder, "acme.resources/page.html", PAGE);
-    folder.put("acme.toml", "[permissions.ui]\nresources = [\"https://cdn.example.com\"]\npermissions = [\"camera\"]");
+    folder.put(
+        "acme.toml",
+        "[permissions.ui]\nresources = [\"https://cdn.example.com\"]\npermissions = [\"camera\"]",
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("acme");
-    let uris =
-        ["toolbay://acme/page.html", "toolbay://acme/ui/style.css", "ui://acme/page.html", "ui://acme/sub/more.html"];
+    let uris = [
+        "toolbay://acme/page.html",
+        "toolbay://acme/ui/style.css",
+        "ui://acme/page.html",
+        "ui://acme/sub/more.html",
+    ];
     server.wait_until("the files are listed", |server| {
-        resources(server).iter().map(|entry| entry["uri"].as_str().unwrap_or_default().to_owned()).eq(uris)
+        resources(server)
+            .iter()
+            .map(|entry| entry["uri"].as_str().unwrap_or_default().to_owned())
+            .eq(uris)
     });
-    let granted =
-        json!({"ui": {"csp": {"resourceDomains": ["https://cdn.example.com"]}, "permissions": {"camera": {}}}});
+    let granted = json!({"ui": {"csp": {"resourceDomains": ["https://cdn.example.com"]}, "permissions": {"camera": {}}}});
     let view = read(&mut server, "ui://acme/page.html");
-    assert_eq!((&view["text"], &view["mimeType"]), (&json!(PAGE), &json!("text/html;profile=mcp-app")));
+    assert_eq!(
+        (&view["text"], &view["mimeType"]),
+        (&json!(PAGE), &json!("text/html;profile=mcp-app"))
+    );
     assert_eq!(view["_meta"], granted);
-    assert_eq!(meta(&resources(&mut server), "uri", "ui://acme/sub/more.html"), &granted);
+    assert_eq!(
+        meta(&resources(&mut server), "uri", "ui://acme/sub/more.html"),
+        &granted
+    );
     let plain = read(&mut server, "toolbay://acme/page.html");
-    assert_eq!((&plain["mimeType"], plain.get("_meta")), (&json!("text/html"), None));
-    assert_eq!(meta(&server.tools(), "name", "acme")["ui"], json!({"resourceUri": "ui://acme/page.html"}));
+    assert_eq!(
+        (&plain["mimeType"], plain.get("_meta")),
+        (&json!("text/html"), None)
+    );
+    assert_eq!(
+        meta(&server.tools(), "name", "acme")["ui"],
+        json!({"resourceUri": "ui://acme/page.html"})
+    );
     // Without its file, the tool goes on without a view, and the operator learns of it.
     std::fs::remove_file(folder.plugin_path("acme.resources/ui/page.html")).unwrap();
     server.notification("notifications/tools/list_changed");
-    assert_eq!(meta(&server.tools(), "name", "acme"), &json!({"example.com/x": 1}));
+    assert_eq!(
+        meta(&server.tools(), "name", "acme"),
+        &json!({"example.com/x": 1})
+    );
     let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
-    assert!(listed.contains("tool \"acme\" is shown without its view \"ui://acme/page.html\""), "{listed}");
+    assert!(
+        listed.contains("tool \"acme\" is shown without its view \"ui://acme/page.html\""),
+        "{listed}"
+    );
     write(&folder, "acme.resources/ui/page.html", PAGE);
     server.notification("notifications/tools/list_changed");
-    assert_eq!(meta(&server.tools(), "name", "acme")["ui/resourceUri"], "ui://acme/page.html");
+    assert_eq!(
+        meta(&server.tools(), "name", "acme")["ui/resourceUri"],
+        "ui://acme/page.html"
+    );
 }
 
 #[test]
 fn a_folder_of_views_without_a_plugin_needs_only_its_grant() {
     let folder = Folder::new();
     write(&folder, "page.resources/ui/a.html", PAGE);
-    folder.put("page.toml", "[permissions.ui]\nconnect = [\"https://api.example.com\"]");
+    folder.put(
+        "page.toml",
+        "[permissions.ui]\nconnect = [\"https://api.example.com\"]",
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_until("the view is listed", |server| !resources(server).is_empty());
     let expected = json!({"ui": {"csp": {"connectDomains": ["https://api.example.com"]}}});
@@ -170,7 +262,10 @@ fn every_key_of_the_grant_is_told_to_clients() {
         "domain": "e.example",
     }});
     assert_eq!(read(&mut server, "ui://page/a.html")["_meta"], expected);
-    assert_eq!(meta(&resources(&mut server), "uri", "ui://page/a.html"), &expected);
+    assert_eq!(
+        meta(&resources(&mut server), "uri", "ui://page/a.html"),
+        &expected
+    );
     let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     for line in [
         "connections of views: wss://a.example",
@@ -192,14 +287,19 @@ fn without_a_grant_clients_are_told_of_nothing_that_a_view_may_reach() {
     server.wait_until("the views can be read", |server| {
         ["ui://library/probe/9", "ui://page/a.html"]
             .iter()
-            .all(|uri| server.request_and_wait("resources/read", json!({"uri": uri}))["error"].is_null())
+            .all(|uri| {
+                server.request_and_wait("resources/read", json!({"uri": uri}))["error"].is_null()
+            })
     });
     for uri in ["ui://library/probe/9", "ui://page/a.html"] {
         assert_eq!(read(&mut server, uri).get("_meta"), None, "{uri}");
     }
     for entry in resources(&mut server) {
         let ui = &entry["_meta"]["ui"];
-        assert!(ui.get("csp").is_none() && ui.get("permissions").is_none(), "{entry}");
+        assert!(
+            ui.get("csp").is_none() && ui.get("permissions").is_none(),
+            "{entry}"
+        );
     }
 }
 
@@ -213,12 +313,26 @@ fn no_tool_has_the_view_of_another_plugin() {
     // A file in the name of another plugin's views is as it is: the folder says whose it is.
     write(&folder, "aaa.resources/ui/view.html", PAGE);
     let mut server = StdioServer::start(&folder);
-    server.wait_until_listed(&["bar_chart", "group_values", "hopeful", "line_chart", "mule", "thief"]);
+    server.wait_until_listed(&[
+        "bar_chart",
+        "group_values",
+        "hopeful",
+        "line_chart",
+        "mule",
+        "thief",
+    ]);
     let tools = server.tools();
     for name in ["thief", "hopeful", "mule"] {
-        assert_eq!(meta(&tools, "name", name), &json!({"example.com/x": 1}), "{name}");
+        assert_eq!(
+            meta(&tools, "name", name),
+            &json!({"example.com/x": 1}),
+            "{name}"
+        );
     }
-    assert_eq!(meta(&tools, "name", "bar_chart")["ui/resourceUri"], "ui://chart/view");
+    assert_eq!(
+        meta(&tools, "name", "bar_chart")["ui/resourceUri"],
+        "ui://chart/view"
+    );
     let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     for why in [
         "tool \"thief\" is shown without its view \"ui://chart/view\": it belongs to plugin \"chart\"",
@@ -234,21 +348,33 @@ fn views_in_the_name_of_another_plugin_are_not_offered() {
     // `aaa` comes first, and has the views of a plugin that comes later.
     let folder = Folder::with("aaa.wasm", sample("chart"));
     folder.put("chart.wasm", linked("mine", "ui://chart/view"));
-    write(&folder, "chart.resources/ui/view", "no view, without an extension");
+    write(
+        &folder,
+        "chart.resources/ui/view",
+        "no view, without an extension",
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["bar_chart", "group_values", "line_chart", "mine"]);
-    assert!(server.request_and_wait("resources/read", json!({"uri": "ui://chart/view"}))["error"].is_object());
+    assert!(
+        server.request_and_wait("resources/read", json!({"uri": "ui://chart/view"}))["error"]
+            .is_object()
+    );
     for name in ["mine", "bar_chart"] {
-        assert!(meta(&server.tools(), "name", name).get("ui").is_none(), "{name}");
+        assert!(
+            meta(&server.tools(), "name", name).get("ui").is_none(),
+            "{name}"
+        );
     }
     let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
-    let why = "view \"ui://chart/view\" is not offered: views of this name belong to plugin \"chart\"";
+    let why =
+        "view \"ui://chart/view\" is not offered: views of this name belong to plugin \"chart\"";
     assert!(listed.contains(why), "{listed}");
     // Once that plugin is gone, the name is free.
     folder.remove("chart.wasm");
     std::fs::remove_dir_all(folder.plugin_path("chart.resources")).unwrap();
     server.wait_until("the view is offered", |server| {
-        server.request_and_wait("resources/read", json!({"uri": "ui://chart/view"}))["error"].is_null()
+        server.request_and_wait("resources/read", json!({"uri": "ui://chart/view"}))["error"]
+            .is_null()
     });
 }
 
@@ -256,7 +382,10 @@ fn views_in_the_name_of_another_plugin_are_not_offered() {
 fn what_is_wrong_with_views_is_said_before_they_are_used() {
     let folder = Folder::with("library.wasm", library());
     let file = folder.plugin_path("library.wasm");
-    let checked = ToolbayCommand::new(&folder).args([std::ffi::OsStr::new("check"), file.as_os_str()]).run().stdout;
+    let checked = ToolbayCommand::new(&folder)
+        .args([std::ffi::OsStr::new("check"), file.as_os_str()])
+        .run()
+        .stdout;
     for said in [
         "! view \"ui://library/reader\": connectDomains: \"*\" is not an origin",
         "! view \"ui://library/reader\": there is no permission \"usb\"",
@@ -267,10 +396,18 @@ fn what_is_wrong_with_views_is_said_before_they_are_used() {
     }
     folder.put("lost.wasm", linked("lost", "ui://lost/view"));
     let file = folder.plugin_path("lost.wasm");
-    let checked = ToolbayCommand::new(&folder).args([std::ffi::OsStr::new("check"), file.as_os_str()]).run().stdout;
-    assert!(checked.contains("tool \"lost\": it lists no resource \"ui://lost/view\" for its view"), "{checked}");
+    let checked = ToolbayCommand::new(&folder)
+        .args([std::ffi::OsStr::new("check"), file.as_os_str()])
+        .run()
+        .stdout;
+    assert!(
+        checked.contains("tool \"lost\": it lists no resource \"ui://lost/view\" for its view"),
+        "{checked}"
+    );
     folder.put("lost.toml", "[permissions.ui]\nconect = []");
     let mut server = StdioServer::start(&folder);
-    server.log.wait_for("lost.toml:2:1: unknown key `conect`; did you mean `connect`?");
+    server
+        .log
+        .wait_for("lost.toml:2:1: unknown key `conect`; did you mean `connect`?");
     server.stop();
 }

@@ -9,7 +9,9 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::requests::Site;
-use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, own_server, result_text};
+use crate::support::{
+    Folder, StdioServer, ToolbayCommand, error_kind_and_text, own_server, result_text,
+};
 
 /// A server with the guest that uses WASI 0.3.
 fn serving(grant: &str) -> StdioServer {
@@ -65,12 +67,22 @@ fn environment_clocks_random_numbers_and_streams_are_there() {
     let mut server = serving("");
     let look = server.text("look", json!({}));
     let parts: Vec<&str> = look.split(' ').collect();
-    assert_eq!((parts[0], parts[4], parts[5]), ("[]", "false", "0"), "{look}");
+    assert_eq!(
+        (parts[0], parts[4], parts[5]),
+        ("[]", "false", "0"),
+        "{look}"
+    );
     assert!(parts[2].parse::<i64>().unwrap() > 1_700_000_000, "{look}");
     assert_ne!(server.text("look", json!({})), look);
     let waited = server.call("wait", json!({"nanoseconds": 3_000_000}));
-    assert!(waited["structuredContent"]["result"].as_u64().unwrap() >= 3_000_000, "{waited}");
-    assert_eq!(server.text("print", json!({"text": "seen", "times": 2, "error": true})), r#"{"result":2}"#);
+    assert!(
+        waited["structuredContent"]["result"].as_u64().unwrap() >= 3_000_000,
+        "{waited}"
+    );
+    assert_eq!(
+        server.text("print", json!({"text": "seen", "times": 2, "error": true})),
+        r#"{"result":2}"#
+    );
     assert_eq!(server.text("hear", json!({})), "");
 }
 
@@ -78,8 +90,14 @@ fn environment_clocks_random_numbers_and_streams_are_there() {
 fn variables_of_the_grant_and_the_trace_are_in_the_environment() {
     let folder = Folder::with("wasi3.wasm", own_server("wasi3"));
     folder.put("wasi3.toml", "[permissions]\nenvironment = [\"TEST_WORD\"]");
-    let call = ToolbayCommand::new(&folder).args(["call", "look"]).env("TEST_WORD", "apricot").run();
-    assert!(call.stdout.starts_with(r#"[("TEST_WORD", "apricot")] "#), "{call}");
+    let call = ToolbayCommand::new(&folder)
+        .args(["call", "look"])
+        .env("TEST_WORD", "apricot")
+        .run();
+    assert!(
+        call.stdout.starts_with(r#"[("TEST_WORD", "apricot")] "#),
+        "{call}"
+    );
 }
 
 #[test]
@@ -89,11 +107,15 @@ fn a_deterministic_call_has_the_same_clocks_and_random_numbers_each_time() {
     assert_eq!(server.text("look", json!({})), look);
     assert!(look.contains(" 1577836800 "), "{look}");
     // The clock shows what was waited for, and each look at it.
-    let waited =
-        |server: &mut StdioServer| server.call("wait", json!({"nanoseconds": 40_000_000}))["structuredContent"].clone();
+    let waited = |server: &mut StdioServer| {
+        server.call("wait", json!({"nanoseconds": 40_000_000}))["structuredContent"].clone()
+    };
     let first = waited(&mut server);
     assert_eq!(waited(&mut server), first);
-    assert!((40_000_000..50_000_000).contains(&first["result"].as_u64().unwrap()), "{first}");
+    assert!(
+        (40_000_000..50_000_000).contains(&first["result"].as_u64().unwrap()),
+        "{first}"
+    );
 }
 
 #[test]
@@ -106,20 +128,30 @@ fn requests_follow_the_grant_and_are_counted() {
     let usage = &result["_meta"]["dev.toolbay/usage"];
     assert_eq!(usage["http_requests"], json!(1), "{usage}");
     let seen = site.requests.recv().unwrap();
-    assert!(seen.contains(&format!("host: {}", site.address)) && seen.contains("x-own: 1"), "{seen}");
+    assert!(
+        seen.contains(&format!("host: {}", site.address)) && seen.contains("x-own: 1"),
+        "{seen}"
+    );
     let large = server.text("request", get("/large"));
     // All but the end of it fits into a result.
-    assert!(large.len() > 1_000_000 && large.starts_with("200 xxx"), "{}", large.len());
+    assert!(
+        large.len() > 1_000_000 && large.starts_with("200 xxx"),
+        "{}",
+        large.len()
+    );
     assert!(site.requests.recv().unwrap().contains("/large"));
-    let posted =
-        json!({"method": "POST", "address": site.url("/hello"), "headers": [["content-length", "4"]], "body": "body"});
+    let posted = json!({"method": "POST", "address": site.url("/hello"), "headers": [["content-length", "4"]], "body": "body"});
     assert_eq!(server.text("request", posted), "200 hello");
     assert!(site.requests.recv().unwrap().ends_with("\r\nbody"));
     // The wrong length is noticed by the host.
-    let posted =
-        json!({"method": "POST", "address": site.url("/hello"), "headers": [["content-length", "9"]], "body": "body"});
-    assert!(error_kind_and_text(&server.call("request", posted)).1.contains("HttpRequestBodySize"));
-    let other = json!({"method": "GET", "address": "http://127.0.0.1:1/", "headers": [], "body": ""});
+    let posted = json!({"method": "POST", "address": site.url("/hello"), "headers": [["content-length", "9"]], "body": "body"});
+    assert!(
+        error_kind_and_text(&server.call("request", posted))
+            .1
+            .contains("HttpRequestBodySize")
+    );
+    let other =
+        json!({"method": "GET", "address": "http://127.0.0.1:1/", "headers": [], "body": ""});
     let (kind, _) = server.failure("request", other);
     assert_eq!(kind, "denied");
 }
@@ -127,11 +159,16 @@ fn requests_follow_the_grant_and_are_counted() {
 #[test]
 fn requests_have_limits() {
     let site = Site::start();
-    let mut server = serving(&(site.grant() + "[limits]\nhttp_requests = 5\nhttp_bytes = \"100KiB\""));
+    let mut server =
+        serving(&(site.grant() + "[limits]\nhttp_requests = 5\nhttp_bytes = \"100KiB\""));
     let nibble = |count: u32| json!({"address": site.url("/hello"), "count": count});
     assert_eq!(server.text("nibble", nibble(5)), r#"{"result":5}"#);
     let (kind, said) = server.failure("nibble", nibble(6));
-    assert_eq!((kind.as_str(), said.contains("more than 5 HTTP requests")), ("limit", true), "{said}");
+    assert_eq!(
+        (kind.as_str(), said.contains("more than 5 HTTP requests")),
+        ("limit", true),
+        "{said}"
+    );
     let large = json!({"method": "GET", "address": site.url("/large"), "headers": [], "body": ""});
     assert_eq!(server.failure("request", large).0, "limit");
 }
@@ -142,7 +179,13 @@ fn a_response_that_is_dropped_in_the_middle_gives_its_connection_back() {
     let mut server = serving(&site.grant());
     // More than a plugin can have at once.
     for _ in 0..3 {
-        assert_eq!(server.text("nibble", json!({"address": site.url("/large"), "count": 20})), r#"{"result":20}"#);
+        assert_eq!(
+            server.text(
+                "nibble",
+                json!({"address": site.url("/large"), "count": 20})
+            ),
+            r#"{"result":20}"#
+        );
     }
 }
 
@@ -154,12 +197,27 @@ fn a_body_that_the_other_side_never_reads_holds_little_and_ends_with_the_call() 
          timeout = \"500ms\""
     );
     let mut server = serving(&grant);
-    let result = server.call("upload", json!({"address": format!("http://{address}/"), "kibibytes": 4_000_000}));
+    let result = server.call(
+        "upload",
+        json!({"address": format!("http://{address}/"), "kibibytes": 4_000_000}),
+    );
     assert_eq!(error_kind_and_text(&result).0, "deadline");
-    assert!(result["_meta"]["dev.toolbay/usage"]["memory"].as_u64().unwrap() < 8 << 20, "{result}");
+    assert!(
+        result["_meta"]["dev.toolbay/usage"]["memory"]
+            .as_u64()
+            .unwrap()
+            < 8 << 20,
+        "{result}"
+    );
     let result = server.call("pour", place(address, json!({})));
     assert_eq!(error_kind_and_text(&result).0, "deadline");
-    assert!(result["_meta"]["dev.toolbay/usage"]["memory"].as_u64().unwrap() < 8 << 20, "{result}");
+    assert!(
+        result["_meta"]["dev.toolbay/usage"]["memory"]
+            .as_u64()
+            .unwrap()
+            < 8 << 20,
+        "{result}"
+    );
 }
 
 #[test]
@@ -170,23 +228,42 @@ fn connections_follow_the_grant_and_are_counted() {
     let result = server.call("talk", place(address, json!({"text": said})));
     assert_eq!(result_text(&result), said);
     let usage = &result["_meta"]["dev.toolbay/usage"];
-    assert_eq!((&usage["tcp_connections"], &usage["tcp_bytes"]), (&json!(1), &json!(1_200_000)), "{usage}");
+    assert_eq!(
+        (&usage["tcp_connections"], &usage["tcp_bytes"]),
+        (&json!(1), &json!(1_200_000)),
+        "{usage}"
+    );
     // One after the other, whatever was read of them.
-    assert_eq!(server.text("dial", place(address, json!({"count": 20}))), r#"{"result":20}"#);
-    assert_eq!(server.failure("dial", place(address, json!({"count": 21}))).0, "limit");
+    assert_eq!(
+        server.text("dial", place(address, json!({"count": 20}))),
+        r#"{"result":20}"#
+    );
+    assert_eq!(
+        server
+            .failure("dial", place(address, json!({"count": 21})))
+            .0,
+        "limit"
+    );
     // At once, also if only a stream of each is left.
     let (_, said) = server.failure("keep", place(address, json!({"count": 20})));
     assert!(said.starts_with("16: "), "{said}");
     let port = address.port() ^ 1;
-    let (kind, said) = server.failure("talk", json!({"address": "127.0.0.1", "port": port, "text": ""}));
+    let (kind, said) = server.failure(
+        "talk",
+        json!({"address": "127.0.0.1", "port": port, "text": ""}),
+    );
     assert_eq!(kind, "denied", "{said}");
     let resolved = server.call("resolve", json!({"name": "127.0.0.1"}));
-    assert_eq!(resolved["structuredContent"]["result"], json!(["IpAddress::Ipv4((127, 0, 0, 1))"]));
+    assert_eq!(
+        resolved["structuredContent"]["result"],
+        json!(["IpAddress::Ipv4((127, 0, 0, 1))"])
+    );
 }
 
 #[test]
 fn bytes_of_connections_have_a_limit() {
-    let (address, _ended) = tcp(|mut stream| std::io::copy(&mut stream, &mut std::io::sink()).map(drop));
+    let (address, _ended) =
+        tcp(|mut stream| std::io::copy(&mut stream, &mut std::io::sink()).map(drop));
     let mut server = serving(&(tcp_grant(address) + "[limits]\ntcp_bytes = \"1MiB\""));
     assert_eq!(server.failure("pour", place(address, json!({}))).0, "limit");
 }
@@ -202,7 +279,8 @@ fn pours(mut stream: TcpStream) -> std::io::Result<()> {
 #[test]
 fn what_goes_through_the_host_alone_gives_way_to_others_and_ends_with_the_call() {
     let (source, _ended) = tcp(pours);
-    let (target, ended) = tcp(|mut stream| std::io::copy(&mut stream, &mut std::io::sink()).map(drop));
+    let (target, ended) =
+        tcp(|mut stream| std::io::copy(&mut stream, &mut std::io::sink()).map(drop));
     let folder = Folder::with("wasi3.wasm", own_server("wasi3"));
     let tcp = format!("tcp = [\"{source}\", \"{target}\"]");
     folder.put(
@@ -215,9 +293,14 @@ fn what_goes_through_the_host_alone_gives_way_to_others_and_ends_with_the_call()
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("relay");
     let each = thread::available_parallelism().unwrap().get() + 1;
-    let begun: Vec<u64> =
-        (0..each).map(|_| server.start_call("relay", place(source, json!({"target": target.port()})))).collect();
-    assert_eq!(server.text("hear", json!({})), "", "another call runs meanwhile");
+    let begun: Vec<u64> = (0..each)
+        .map(|_| server.start_call("relay", place(source, json!({"target": target.port()}))))
+        .collect();
+    assert_eq!(
+        server.text("hear", json!({})),
+        "",
+        "another call runs meanwhile"
+    );
     for id in begun {
         assert_eq!(error_kind_and_text(&server.finish_call(id)).0, "deadline");
         ended.recv().unwrap();
@@ -228,7 +311,13 @@ fn what_goes_through_the_host_alone_gives_way_to_others_and_ends_with_the_call()
 fn a_body_goes_from_one_server_to_another_through_the_host() {
     let site = Site::start();
     let mut server = serving(&site.grant());
-    assert_eq!(server.text("forward", json!({"source": site.url("/large"), "target": site.url("/hello")})), "hello");
+    assert_eq!(
+        server.text(
+            "forward",
+            json!({"source": site.url("/large"), "target": site.url("/hello")})
+        ),
+        "hello"
+    );
 }
 
 #[test]
@@ -245,11 +334,17 @@ fn options_of_sockets_are_those_that_were_set() {
 fn a_grant_with_folders_says_that_the_plugin_does_not_find_them() {
     let folder = Folder::with("wasi3.wasm", own_server("wasi3"));
     fs::create_dir(folder.sibling_path("data")).unwrap();
-    folder.put("wasi3.toml", "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"");
+    folder.put(
+        "wasi3.toml",
+        "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"",
+    );
     let why = "looks for files through WASI 0.3, where it gets none";
     for command in [vec!["check", "plugins/wasi3.wasm"], vec!["list"]] {
         let run = ToolbayCommand::new(&folder).args(command).run();
-        assert!(format!("{}{}", run.stdout, run.stderr).contains(why), "{run}");
+        assert!(
+            format!("{}{}", run.stdout, run.stderr).contains(why),
+            "{run}"
+        );
     }
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("look");
@@ -301,11 +396,17 @@ fn a_command_that_speaks_mcp_is_a_server() {
 #[test]
 fn an_http_handler_that_speaks_mcp_is_a_server() {
     let folder = Folder::with("server3.wasm", own_server("server3"));
-    folder.put("server3.toml", "[limits]\ntimeout = \"1s\"\ntransfer = \"8MiB\"");
+    folder.put(
+        "server3.toml",
+        "[limits]\ntimeout = \"1s\"\ntransfer = \"8MiB\"",
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("add");
     for n in 0..3 {
-        assert_eq!(server.text("add", json!({"a": 1.5, "b": n})), (1.5 + f64::from(n)).to_string());
+        assert_eq!(
+            server.text("add", json!({"a": 1.5, "b": n})),
+            (1.5 + f64::from(n)).to_string()
+        );
     }
     let kinds = [
         ("hang", "deadline"),
@@ -320,7 +421,11 @@ fn an_http_handler_that_speaks_mcp_is_a_server() {
         let (found, said) = server.failure(tool, json!({}));
         assert_eq!(found, kind, "{tool}: {said}");
         // Whoever reads it knows whose mistake it is.
-        assert_eq!(said.contains("not in the server"), tool == "break-a-rule", "{tool}: {said}");
+        assert_eq!(
+            said.contains("not in the server"),
+            tool == "break-a-rule",
+            "{tool}: {said}"
+        );
     }
     for tool in ["fail", "elsewhere"] {
         let (_, said) = server.failure(tool, json!({}));
@@ -332,15 +437,29 @@ fn an_http_handler_that_speaks_mcp_is_a_server() {
 #[test]
 fn check_says_what_is_for_wasi_0_3_and_the_compile_cache_knows() {
     let expected = [
-        ("wasi3", "it exports plain functions; each is a tool; it is for WASI 0.3"),
-        ("command3", "it is a command: one tool, named after the file; it is for WASI 0.3"),
-        ("talker3", "it is an MCP server on standard input and output (MCP 2025-11-25); it is for WASI 0.3"),
-        ("server3", "it is an MCP server over HTTP, at /mcp (MCP 2026-07-28); it is for WASI 0.3"),
+        (
+            "wasi3",
+            "it exports plain functions; each is a tool; it is for WASI 0.3",
+        ),
+        (
+            "command3",
+            "it is a command: one tool, named after the file; it is for WASI 0.3",
+        ),
+        (
+            "talker3",
+            "it is an MCP server on standard input and output (MCP 2025-11-25); it is for WASI 0.3",
+        ),
+        (
+            "server3",
+            "it is an MCP server over HTTP, at /mcp (MCP 2026-07-28); it is for WASI 0.3",
+        ),
     ];
     for (name, expected) in expected {
         let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
         for _ in 0..2 {
-            let checked = ToolbayCommand::new(&folder).args(["check", &format!("plugins/{name}.wasm")]).run();
+            let checked = ToolbayCommand::new(&folder)
+                .args(["check", &format!("plugins/{name}.wasm")])
+                .run();
             assert!(checked.stdout.contains(expected), "{checked}");
         }
     }

@@ -24,8 +24,15 @@ const MANIFESTS: [&str; 2] = ["package.json", "package-lock.json"];
 
 /// The scripts and pages. They are copied to the installation folder, because Node resolves
 /// packages relative to the script.
-const VIEW_FILES: [&str; 7] =
-    ["apps.mjs", "browser.mjs", "sites.mjs", "host.html", "host.js", "sandbox.html", "probe.html"];
+const VIEW_FILES: [&str; 7] = [
+    "apps.mjs",
+    "browser.mjs",
+    "sites.mjs",
+    "host.html",
+    "host.js",
+    "sandbox.html",
+    "probe.html",
+];
 
 /// The plugin whose view tries to access other plugins.
 const LIBRARY_PLUGIN: &str = "library.wasm";
@@ -34,7 +41,11 @@ const LIBRARY_PLUGIN: &str = "library.wasm";
 const NEGOTIATION_MODES: [&str; 2] = ["legacy", "auto"];
 
 /// Tests the views of the sample plugins and of a guest.
-pub(crate) fn run(workspace: &CargoWorkspace, built: &BuildOutput, tally: &mut TestCounts) -> Result<()> {
+pub(crate) fn run(
+    workspace: &CargoWorkspace,
+    built: &BuildOutput,
+    tally: &mut TestCounts,
+) -> Result<()> {
     let installed = workspace.target.join("apps");
     install(&workspace.root.join("tests"), &installed)?;
     let mut failures = Vec::new();
@@ -42,13 +53,22 @@ pub(crate) fn run(workspace: &CargoWorkspace, built: &BuildOutput, tally: &mut T
         println!("{}", terminal::bold(format!("\nViews in Chromium, {mode}")));
         let mut node = Command::new("node");
         node.arg(installed.join("apps.mjs"));
-        node.args([Path::new(mode), &built.server, &built.plugins, &built.guests.join(LIBRARY_PLUGIN)]);
+        node.args([
+            Path::new(mode),
+            &built.server,
+            &built.plugins,
+            &built.guests.join(LIBRARY_PLUGIN),
+        ]);
         let counted = tally.run_and_print(&mut node);
         if let Err(error) = counted {
             failures.push(format!("{mode}: {error:#}"));
         }
     }
-    if failures.is_empty() { Ok(()) } else { Err(anyhow!("{}", failures.join("; "))) }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(anyhow!("{}", failures.join("; ")))
+    }
 }
 
 /// Installs the browser and the packages that the scripts need.
@@ -57,20 +77,43 @@ fn install(tests: &Path, installed: &Path) -> Result<()> {
     let version = command::output(Command::new("node").arg("--version"))
         .with_context(|| format!("views are shown by scripts for node; {NODE_ADVICE}"))?;
     require_version(&version, "20.11", NODE_ADVICE).context("node")?;
-    fs::create_dir_all(installed).with_context(|| format!("failed to create {}", installed.display()))?;
-    let files = MANIFESTS.iter().chain(&VIEW_FILES).map(|name| source.join(name));
+    fs::create_dir_all(installed)
+        .with_context(|| format!("failed to create {}", installed.display()))?;
+    let files = MANIFESTS
+        .iter()
+        .chain(&VIEW_FILES)
+        .map(|name| source.join(name));
     copy_into(files.chain([tests.join(CHECKS_SCRIPT)]), installed)?;
-    let read = |name: &str| fs::read_to_string(source.join(name)).with_context(|| format!("failed to read {name}"));
-    let inputs = MANIFESTS.map(read).into_iter().collect::<Result<String>>()?;
-    run_once(&installed.join("node_modules/.toolbay-stamp"), &inputs, || {
-        println!("Installing Chromium and the official bridge of MCP Apps");
-        // The script unpacks Chromium again from the installed package.
-        match fs::remove_dir_all(installed.join("chromium")) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
-        let mut npm = Command::new("npm");
-        npm.args(["ci", "--loglevel=error", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(installed);
-        command::run(&mut npm).with_context(|| format!("failed to install what shows views; {NODE_ADVICE}"))
-    })
+    let read = |name: &str| {
+        fs::read_to_string(source.join(name)).with_context(|| format!("failed to read {name}"))
+    };
+    let inputs = MANIFESTS
+        .map(read)
+        .into_iter()
+        .collect::<Result<String>>()?;
+    run_once(
+        &installed.join("node_modules/.toolbay-stamp"),
+        &inputs,
+        || {
+            println!("Installing Chromium and the official bridge of MCP Apps");
+            // The script unpacks Chromium again from the installed package.
+            match fs::remove_dir_all(installed.join("chromium")) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error.into());
+                }
+                _ => {}
+            }
+            let mut npm = Command::new("npm");
+            npm.args([
+                "ci",
+                "--loglevel=error",
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+            ])
+            .current_dir(installed);
+            command::run(&mut npm)
+                .with_context(|| format!("failed to install what shows views; {NODE_ADVICE}"))
+        },
+    )
 }

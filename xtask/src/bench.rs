@@ -20,13 +20,30 @@ pub(crate) fn run(workspace: &CargoWorkspace, args: &ProgramArgs) -> Result<Exit
         Some("parts") => {
             let mut cargo = command::cargo(&workspace.root);
             cargo.env("CRITERION_HOME", workspace.target.join("criterion"));
-            cargo.args(["bench", "--quiet", "--package", "toolbay-inside", "--bench", "parts", "--"]).args(rest);
-            let status = cargo.stdin(Stdio::null()).status().context("failed to start cargo")?;
-            Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            cargo
+                .args([
+                    "bench",
+                    "--quiet",
+                    "--package",
+                    "toolbay-inside",
+                    "--bench",
+                    "parts",
+                    "--",
+                ])
+                .args(rest);
+            let status = cargo
+                .stdin(Stdio::null())
+                .status()
+                .context("failed to start cargo")?;
+            Ok(if status.success() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            })
         }
         first => {
-            let is_release =
-                first.is_some_and(|first| RELEASE_BENCHMARKS.contains(&first)) || args.contains("--release");
+            let is_release = first.is_some_and(|first| RELEASE_BENCHMARKS.contains(&first))
+                || args.contains("--release");
             program::start(workspace, "toolbay-bench", args.as_slice(), is_release)
         }
     }

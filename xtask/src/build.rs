@@ -17,7 +17,11 @@ pub(crate) fn run(workspace: &CargoWorkspace) -> Result<()> {
     println!("  {}", built.server.display());
     for folder in [&built.plugins, &built.guests] {
         for file in wasm_files(folder)? {
-            println!("  {}  {}", file.display(), terminal::dim(format_kib(fs::metadata(&file)?.len())));
+            println!(
+                "  {}  {}",
+                file.display(),
+                terminal::dim(format_kib(fs::metadata(&file)?.len()))
+            );
         }
     }
     Ok(())

@@ -40,7 +40,8 @@ pub(crate) struct ClientOptions {
     /// Run frameworks, bridges and reverse proxies as well, which takes long
     #[arg(long)]
     all: bool,
-    /// Of these further ones, run only those whose names contain this text, and no other client; may be repeated
+    /// Of these further ones, run only those whose names contain this text, and no other client;
+    /// may be repeated
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
 }
@@ -57,8 +58,9 @@ pub(crate) fn run_command(workspace: &CargoWorkspace, options: &ClientOptions) -
     }
     if options.all || !options.only.is_empty() {
         let folders = ClientFolders::create(workspace)?;
-        let wanted =
-            |name: &str| options.only.is_empty() || options.only.iter().any(|part| name.contains(part.as_str()));
+        let wanted = |name: &str| {
+            options.only.is_empty() || options.only.iter().any(|part| name.contains(part.as_str()))
+        };
         failures.extend(frameworks::run(&folders, &built, &wanted, &mut tally).err());
         failures.extend(proxies::run(&folders, workspace, &built, &wanted, &mut tally).err());
     }
@@ -66,12 +68,20 @@ pub(crate) fn run_command(workspace: &CargoWorkspace, options: &ClientOptions) -
         eprintln!("{} {error:#}", terminal::red("error:"));
     }
     println!("\n{tally}");
-    Ok(if failures.is_empty() && tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if failures.is_empty() && tally.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Runs each client in each of its conversations. A client that cannot be installed counts as a
 /// failure, and the other clients still run.
-pub(crate) fn run(workspace: &CargoWorkspace, built: &BuildOutput, tally: &mut TestCounts) -> Result<()> {
+pub(crate) fn run(
+    workspace: &CargoWorkspace,
+    built: &BuildOutput,
+    tally: &mut TestCounts,
+) -> Result<()> {
     let folders = ClientFolders::create(workspace)?;
     let mut failures = Vec::new();
     let mut scripts = Vec::new();
@@ -111,7 +121,11 @@ pub(crate) fn run(workspace: &CargoWorkspace, built: &BuildOutput, tally: &mut T
     if let Err(error) = models::run(&folders, built, tally) {
         failures.push(format!("the converters of the APIs for models: {error:#}"));
     }
-    if failures.is_empty() { Ok(()) } else { Err(anyhow!("{}", failures.join("; "))) }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(anyhow!("{}", failures.join("; ")))
+    }
 }
 
 /// Returns a command for a script in `tests/clients`, with both official TypeScript clients

@@ -22,7 +22,8 @@ const CONFORMANCE_PLUGIN: &str = "conformance.wasm";
 
 /// The plugins that tools of the plugin copy into the plugin folder, to change the lists. Each has
 /// a source name and a target name.
-const SPARE_PLUGINS: [(&str, &str); 2] = [("bare.wasm", "tools.wasm"), ("asker.wasm", "prompts.wasm")];
+const SPARE_PLUGINS: [(&str, &str); 2] =
+    [("bare.wasm", "tools.wasm"), ("asker.wasm", "prompts.wasm")];
 
 /// The grant that allows the plugin to write to the plugin folder. Only a test should grant this.
 const CONFORMANCE_GRANT: &str = r#"
@@ -57,8 +58,18 @@ const SKILL_FOLDER: &str = "pdf-processing.skill";
 /// The runs for every revision that the suites support, restricted to the required scenarios if the
 /// suite has a list of these. Also contains the scenarios of extensions, which are in no list.
 const SUITE_RUNS: [SuiteRun; 9] = [
-    SuiteRun { package: "next", args: &["--requirements", "2026-07-28"], allows_single_checks: true, polling: None },
-    SuiteRun { package: "next", args: &["--requirements", "2025-11-25"], allows_single_checks: true, polling: None },
+    SuiteRun {
+        package: "next",
+        args: &["--requirements", "2026-07-28"],
+        allows_single_checks: true,
+        polling: None,
+    },
+    SuiteRun {
+        package: "next",
+        args: &["--requirements", "2025-11-25"],
+        allows_single_checks: true,
+        polling: None,
+    },
     SuiteRun {
         package: "next",
         args: &["--suite", "active", "--spec-version", "2025-06-18"],
@@ -71,7 +82,12 @@ const SUITE_RUNS: [SuiteRun; 9] = [
         allows_single_checks: true,
         polling: None,
     },
-    SuiteRun { package: "stable", args: &["--suite", "all"], allows_single_checks: false, polling: None },
+    SuiteRun {
+        package: "stable",
+        args: &["--suite", "all"],
+        allows_single_checks: false,
+        polling: None,
+    },
     SuiteRun {
         package: "next",
         args: &["--scenario", "sep-2640-skills-enumeration"],
@@ -94,9 +110,18 @@ const SUITE_RUNS: [SuiteRun; 9] = [
     // so the client polls once.
     SuiteRun {
         package: "next",
-        args: &["--scenario", "server-sse-polling", "--spec-version", "2025-11-25", "--verbose"],
+        args: &[
+            "--scenario",
+            "server-sse-polling",
+            "--spec-version",
+            "2025-11-25",
+            "--verbose",
+        ],
         allows_single_checks: true,
-        polling: Some(("2s", "Successfully received tool response after reconnection")),
+        polling: Some((
+            "2s",
+            "Successfully received tool response after reconnection",
+        )),
     },
 ];
 
@@ -106,11 +131,19 @@ pub(crate) fn run(workspace: &CargoWorkspace) -> Result<ExitCode> {
     let mut tally = TestCounts::default();
     run_suites(workspace, &built, &mut tally)?;
     println!("\n{tally}");
-    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if tally.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Runs the suites. Each run counts as one test.
-pub(crate) fn run_suites(workspace: &CargoWorkspace, built: &BuildOutput, tally: &mut TestCounts) -> Result<()> {
+pub(crate) fn run_suites(
+    workspace: &CargoWorkspace,
+    built: &BuildOutput,
+    tally: &mut TestCounts,
+) -> Result<()> {
     let source = workspace.root.join("tests/conformance");
     let installed = workspace.target.join("conformance");
     install(&source, &installed)?;
@@ -120,9 +153,17 @@ pub(crate) fn run_suites(workspace: &CargoWorkspace, built: &BuildOutput, tally:
     for run in SUITE_RUNS {
         // Each run has a separate server, so that it does not depend on the state of the previous
         // run.
-        let server = serve(built, &source.join(SKILL_FOLDER), root.path(), run.polling.map(|(after, _)| after))?;
+        let server = serve(
+            built,
+            &source.join(SKILL_FOLDER),
+            root.path(),
+            run.polling.map(|(after, _)| after),
+        )?;
         let name = format!("{} {}", run.package, run.args.join(" "));
-        println!("{}", terminal::bold(format!("\nThe conformance suite, {name}")));
+        println!(
+            "{}",
+            terminal::bold(format!("\nThe conformance suite, {name}"))
+        );
         let list = root.path().join("expected-failures.yaml");
         fs::write(&list, run.expected_failures(&expected))?;
         let passed = run.start(&installed, &server.url(), &list, root.path())?;
@@ -133,21 +174,27 @@ pub(crate) fn run_suites(workspace: &CargoWorkspace, built: &BuildOutput, tally:
             failures.push(name);
         }
     }
-    if failures.is_empty() { Ok(()) } else { bail!("not as expected: {}", failures.join("; ")) }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        bail!("not as expected: {}", failures.join("; "))
+    }
 }
 
 fn install(source: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to).with_context(|| format!("failed to create {}", to.display()))?;
     let mut inputs = String::new();
     for name in ["package.json", "package-lock.json"] {
-        let text = fs::read_to_string(source.join(name)).with_context(|| format!("failed to read {name}"))?;
+        let text = fs::read_to_string(source.join(name))
+            .with_context(|| format!("failed to read {name}"))?;
         fs::write(to.join(name), &text)?;
         inputs += &text;
     }
     run_once(&to.join("node_modules/.toolbay-stamp"), &inputs, || {
         println!("Installing the official conformance suite");
         let mut npm = Command::new("npm");
-        npm.args(["ci", "--loglevel=error", "--no-audit", "--no-fund"]).current_dir(to);
+        npm.args(["ci", "--loglevel=error", "--no-audit", "--no-fund"])
+            .current_dir(to);
         command::run(&mut npm).context("failed to install the conformance suite; it needs npm")
     })
 }
@@ -155,16 +202,26 @@ fn install(source: &Path, to: &Path) -> Result<()> {
 impl SuiteRun {
     /// Returns the expected failures in the format that this version of the suite reads.
     fn expected_failures(&self, all: &str) -> String {
-        let keep =
-            |line: &&str| self.allows_single_checks || !line.trim_start().starts_with("- ") || !line.contains(':');
-        all.lines().filter(keep).flat_map(|line| [line, "\n"]).collect()
+        let keep = |line: &&str| {
+            self.allows_single_checks || !line.trim_start().starts_with("- ") || !line.contains(':')
+        };
+        all.lines()
+            .filter(keep)
+            .flat_map(|line| [line, "\n"])
+            .collect()
     }
 
     fn start(&self, installed: &Path, url: &str, expected: &Path, folder: &Path) -> Result<bool> {
         let modules = installed.join("node_modules");
         let mut suite = Command::new(modules.join(".bin/node"));
-        suite.arg(modules.join(self.package).join("dist/index.js")).args(["server", "--url", url]).args(self.args);
-        suite.arg("--expected-failures").arg(expected).current_dir(folder);
+        suite
+            .arg(modules.join(self.package).join("dist/index.js"))
+            .args(["server", "--url", url])
+            .args(self.args);
+        suite
+            .arg("--expected-failures")
+            .arg(expected)
+            .current_dir(folder);
         // If the run passes, only the summary is printed. Otherwise, everything is printed.
         let (mut lines, mut summary) = (Vec::new(), None);
         let passed = command::stream(&mut suite, |line| {
@@ -173,7 +230,10 @@ impl SuiteRun {
             }
             lines.push(line.to_owned());
         })?;
-        let passed = passed && self.polling.is_none_or(|(_, wanted)| lines.iter().any(|line| line.contains(wanted)));
+        let passed = passed
+            && self
+                .polling
+                .is_none_or(|(_, wanted)| lines.iter().any(|line| line.contains(wanted)));
         let shown = if passed { summary.unwrap_or(0) } else { 0 };
         for line in lines.get(shown..).unwrap_or_default() {
             println!("{line}");
@@ -183,18 +243,28 @@ impl SuiteRun {
 }
 
 /// Starts the server with the plugin and the skill, on an empty plugin folder.
-fn serve(built: &BuildOutput, skill: &Path, root: &Path, poll_after: Option<&str>) -> Result<HttpServerProcess> {
+fn serve(
+    built: &BuildOutput,
+    skill: &Path,
+    root: &Path,
+    poll_after: Option<&str>,
+) -> Result<HttpServerProcess> {
     let (plugins, spare) = (root.join("plugins"), root.join("spare"));
     for folder in [&plugins, &spare] {
         drop(fs::remove_dir_all(folder));
         fs::create_dir(folder)?;
     }
-    let copy = |from: &str, to: PathBuf| fs::copy(built.guests.join(from), to).with_context(|| format!("no {from}"));
+    let copy = |from: &str, to: PathBuf| {
+        fs::copy(built.guests.join(from), to).with_context(|| format!("no {from}"))
+    };
     copy(CONFORMANCE_PLUGIN, plugins.join(CONFORMANCE_PLUGIN))?;
     for (from, to) in SPARE_PLUGINS {
         copy(from, spare.join(to))?;
     }
-    fs::write(plugins.join(CONFORMANCE_PLUGIN).with_extension("toml"), CONFORMANCE_GRANT)?;
+    fs::write(
+        plugins.join(CONFORMANCE_PLUGIN).with_extension("toml"),
+        CONFORMANCE_GRANT,
+    )?;
     std::os::unix::fs::symlink(skill, plugins.join(SKILL_FOLDER))?;
     // The suite has a fixed timeout for notifications of changes, which compilation on a slow
     // machine could exceed.
@@ -214,6 +284,9 @@ mod tests {
     fn the_stable_line_knows_no_single_checks() {
         let all = "# a: comment\nserver:\n  - a\n  - b:c\n";
         assert_eq!(SUITE_RUNS[0].expected_failures(all), all);
-        assert_eq!(SUITE_RUNS[4].expected_failures(all), "# a: comment\nserver:\n  - a\n");
+        assert_eq!(
+            SUITE_RUNS[4].expected_failures(all),
+            "# a: comment\nserver:\n  - a\n"
+        );
     }
 }

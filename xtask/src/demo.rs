@@ -28,7 +28,12 @@ const FIRST_BUILD_REMARK: &str = "The first build compiles Wasmtime, which takes
 
 /// Builds the server and the plugins, runs the demo, and prints how to connect clients.
 pub(crate) fn run(workspace: &CargoWorkspace) -> Result<()> {
-    println!("{}", terminal::dim("Building the server and the sample plugins. The first time takes a few minutes."));
+    println!(
+        "{}",
+        terminal::dim(
+            "Building the server and the sample plugins. The first time takes a few minutes."
+        )
+    );
     let built = build(workspace)?;
     let folder = TestFolder::create(&ServerProgram::new(&built.server), "toolbay-demo-")?;
     let stage = story::DemoScenario::prepare(&built, &folder)?;
@@ -40,7 +45,10 @@ pub(crate) fn run(workspace: &CargoWorkspace) -> Result<()> {
         return Err(error.context("the demo failed"));
     }
     client.stop_within(EXIT_TIMEOUT)?;
-    println!("\n{}", terminal::bold("All of it happened just now, on this machine."));
+    println!(
+        "\n{}",
+        terminal::bold("All of it happened just now, on this machine.")
+    );
     print!("{}", attach::instructions(&built));
     Ok(())
 }
@@ -56,8 +64,12 @@ fn build(workspace: &CargoWorkspace) -> Result<BuildOutput> {
         done
     };
     Ok(BuildOutput {
-        server: part("the server", FIRST_BUILD_REMARK, &|builder| builder.build_server(BuildProfile::Dev))?,
+        server: part("the server", FIRST_BUILD_REMARK, &|builder| {
+            builder.build_server(BuildProfile::Dev)
+        })?,
         plugins: part("the sample plugins", "", &|builder| builder.build_samples())?,
-        guests: part("the plugin that misbehaves", "", &|builder| builder.build_guest(story::HOSTILE_PLUGIN))?,
+        guests: part("the plugin that misbehaves", "", &|builder| {
+            builder.build_guest(story::HOSTILE_PLUGIN)
+        })?,
     })
 }

@@ -26,13 +26,33 @@ pub(crate) fn run(workspace: &CargoWorkspace, args: &ProgramArgs) -> Result<Exit
 }
 
 /// Packages the server that the tests use, and installs and runs the packages.
-pub(crate) fn test(workspace: &CargoWorkspace, server: &Path, tally: &mut TestCounts) -> Result<()> {
+pub(crate) fn test(
+    workspace: &CargoWorkspace,
+    server: &Path,
+    tally: &mut TestCounts,
+) -> Result<()> {
     // Half of the file is debug information. Compressing it would take longer than all other steps.
     let stripped = workspace.target.join("stripped-server");
-    command::run(Command::new("strip").arg("--strip-debug").arg("-o").arg(&stripped).arg(server))
-        .context("the tests need `strip`, which comes with a C compiler")?;
+    command::run(
+        Command::new("strip")
+            .arg("--strip-debug")
+            .arg("-o")
+            .arg(&stripped)
+            .arg(server),
+    )
+    .context("the tests need `strip`, which comes with a C compiler")?;
     let mut cargo = command::cargo(&workspace.root);
-    cargo.args(["run", "--quiet", "--package", PACKAGING_CRATE, "--", "--test", "--binary"]).arg(&stripped);
+    cargo
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            PACKAGING_CRATE,
+            "--",
+            "--test",
+            "--binary",
+        ])
+        .arg(&stripped);
     for format in TESTED_FORMATS {
         cargo.args(["--only", format]);
     }

@@ -20,7 +20,8 @@ pub(crate) struct FuzzOptions {
     /// How long to run each, such as 90s or 15m
     #[arg(long, value_name = "DURATION", default_value = "15m", value_parser = humantime::parse_duration)]
     time: Duration,
-    /// Seed of the random numbers, to repeat a run of hostcalls or clients; the other targets keep what they find
+    /// Seed of the random numbers, to repeat a run of hostcalls or clients; the other targets keep
+    /// what they find
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -86,10 +87,16 @@ impl FuzzTarget {
         let fuzz = workspace.root.join("fuzz");
         // New inputs are stored separately, to keep the corpus in the repository small.
         let found = fuzz.join("target/corpus").join(name);
-        std::fs::create_dir_all(&found).with_context(|| format!("failed to create {}", found.display()))?;
+        std::fs::create_dir_all(&found)
+            .with_context(|| format!("failed to create {}", found.display()))?;
         // The cargo that runs this belongs to another toolchain.
         let mut cargo = Command::new("cargo");
-        cargo.arg("+nightly").args(["fuzz", "run", name]).arg(found).arg(fuzz.join("corpus").join(name)).arg("--");
+        cargo
+            .arg("+nightly")
+            .args(["fuzz", "run", name])
+            .arg(found)
+            .arg(fuzz.join("corpus").join(name))
+            .arg("--");
         cargo.arg(format!("-max_total_time={}", time.as_secs()));
         cargo.args([format!("-max_len={length}"), format!("-timeout={timeout}")]);
         cargo.args(["-rss_limit_mb=4096", "-print_final_stats=1"]);
@@ -102,37 +109,62 @@ impl FuzzTarget {
         cargo.env("ASAN_OPTIONS", "detect_stack_use_after_return=0");
         // A list of known findings in dependencies, with the reasons.
         let known = fuzz.join("leaks.txt");
-        cargo.env("LSAN_OPTIONS", format!("suppressions={}:print_suppressions=0", known.display()));
+        cargo.env(
+            "LSAN_OPTIONS",
+            format!("suppressions={}:print_suppressions=0", known.display()),
+        );
         let memory = Path::new("/dev/shm");
         if memory.is_dir() {
             // The targets create and delete thousands of plugins and compiled files.
             cargo.env("TMPDIR", memory);
         }
         // These variables of cargo and rustup would select this toolchain again.
-        cargo.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").current_dir(&workspace.root);
+        cargo
+            .env_remove("RUSTUP_TOOLCHAIN")
+            .env_remove("CARGO")
+            .current_dir(&workspace.root);
         command::run(&mut cargo)
     }
 }
 
 /// Runs `cargo xtask fuzz`.
 pub(crate) fn run(workspace: &CargoWorkspace, options: &FuzzOptions) -> Result<()> {
-    let targets = options.target.map_or_else(|| FuzzTarget::value_variants().to_vec(), |target| vec![target]);
+    let targets = options.target.map_or_else(
+        || FuzzTarget::value_variants().to_vec(),
+        |target| vec![target],
+    );
     if targets.iter().any(|target| target.program().is_none()) {
         ensure_tools()?;
     }
     for target in targets {
         println!("{}", terminal::bold(format!("\n==> {}", target.name())));
         let begun = Instant::now();
-        target.run(workspace, options.time, options.seed).context("fuzz/README.md says what to do with a finding")?;
-        println!("{}", terminal::bold(format!("<== {}: no finding in {} s", target.name(), begun.elapsed().as_secs())));
+        target
+            .run(workspace, options.time, options.seed)
+            .context("fuzz/README.md says what to do with a finding")?;
+        println!(
+            "{}",
+            terminal::bold(format!(
+                "<== {}: no finding in {} s",
+                target.name(),
+                begun.elapsed().as_secs()
+            ))
+        );
     }
     Ok(())
 }
 
 fn ensure_tools() -> Result<()> {
-    command::output(Command::new("cargo").args(["+nightly", "--version"]).env_remove("RUSTUP_TOOLCHAIN"))
-        .context("fuzzing needs a nightly toolchain: rustup toolchain install nightly --profile minimal")?;
-    command::output(Command::new("cargo-fuzz").args(["fuzz", "--version"]))
-        .context("fuzzing needs cargo-fuzz and a C++ compiler: cargo install cargo-fuzz --locked")?;
+    command::output(
+        Command::new("cargo")
+            .args(["+nightly", "--version"])
+            .env_remove("RUSTUP_TOOLCHAIN"),
+    )
+    .context(
+        "fuzzing needs a nightly toolchain: rustup toolchain install nightly --profile minimal",
+    )?;
+    command::output(Command::new("cargo-fuzz").args(["fuzz", "--version"])).context(
+        "fuzzing needs cargo-fuzz and a C++ compiler: cargo install cargo-fuzz --locked",
+    )?;
     Ok(())
 }

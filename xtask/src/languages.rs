@@ -27,7 +27,8 @@ pub(crate) struct LanguageOptions {
     /// Every language; what is missing for one is an error
     #[arg(long, conflicts_with = "languages")]
     all: bool,
-    /// Use what an earlier run installed and compiled; the times are then not those of a first build
+    /// Use what an earlier run installed and compiled; the times are then not those of a first
+    /// build
     #[arg(long)]
     warm: bool,
 }
@@ -106,14 +107,25 @@ enum LanguageBuild {
 pub(crate) fn run(workspace: &CargoWorkspace, options: &LanguageOptions) -> Result<ExitCode> {
     let server = WorkspaceBuilder::new(workspace).build_server(BuildProfile::Dev)?;
     let asked = options.all || !options.languages.is_empty();
-    let languages: &[Language] =
-        if options.languages.is_empty() { Language::value_variants() } else { &options.languages };
+    let languages: &[Language] = if options.languages.is_empty() {
+        Language::value_variants()
+    } else {
+        &options.languages
+    };
     let mut tally = TestCounts::default();
-    let beginning = if options.warm { CacheMode::Warm } else { CacheMode::Cold };
+    let beginning = if options.warm {
+        CacheMode::Warm
+    } else {
+        CacheMode::Cold
+    };
     let result = build_and_call(
         workspace,
         &server,
-        LanguagePlan { languages, is_required: asked, cache_mode: beginning },
+        LanguagePlan {
+            languages,
+            is_required: asked,
+            cache_mode: beginning,
+        },
         &mut tally,
     );
     println!("\n{tally}");
@@ -121,8 +133,16 @@ pub(crate) fn run(workspace: &CargoWorkspace, options: &LanguageOptions) -> Resu
 }
 
 /// Runs the test step, with every language.
-pub(crate) fn test(workspace: &CargoWorkspace, server: &Path, tally: &mut TestCounts) -> Result<()> {
-    let plan = LanguagePlan { languages: Language::value_variants(), is_required: true, cache_mode: CacheMode::Warm };
+pub(crate) fn test(
+    workspace: &CargoWorkspace,
+    server: &Path,
+    tally: &mut TestCounts,
+) -> Result<()> {
+    let plan = LanguagePlan {
+        languages: Language::value_variants(),
+        is_required: true,
+        cache_mode: CacheMode::Warm,
+    };
     build_and_call(workspace, server, plan, tally)
 }
 
@@ -162,17 +182,27 @@ fn build_and_call(
         called?;
     }
     tally.failed += failed.len() as u64;
-    if failed.is_empty() { Ok(()) } else { bail!("not built: {}", failed.join(", ")) }
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        bail!("not built: {}", failed.join(", "))
+    }
 }
 
 impl Language {
     fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+        self.to_possible_value()
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default()
     }
 }
 
 impl<'a> LanguageBuilder<'a> {
-    fn prepare(workspace: &'a CargoWorkspace, server: &'a Path, beginning: CacheMode) -> Result<Self> {
+    fn prepare(
+        workspace: &'a CargoWorkspace,
+        server: &'a Path,
+        beginning: CacheMode,
+    ) -> Result<Self> {
         let root = workspace.target.join("languages");
         let folders = LanguageFolders {
             projects: root.join("projects"),
@@ -188,7 +218,12 @@ impl<'a> LanguageBuilder<'a> {
                 CacheMode::Warm => create_folder(folder)?,
             }
         }
-        Ok(Self { workspace, server, folders, machine })
+        Ok(Self {
+            workspace,
+            server,
+            folders,
+            machine,
+        })
     }
 
     /// Builds a language's template, its template without an SDK, the acceptance plugin, and the
@@ -200,12 +235,22 @@ impl<'a> LanguageBuilder<'a> {
             return Ok(LanguageBuild::Missing(missing));
         }
         let mut rows = vec![self.build_project(&sample, "")?];
-        if self.workspace.root.join("plugin-sdk").join(&name).join("plain").is_dir() {
+        if self
+            .workspace
+            .root
+            .join("plugin-sdk")
+            .join(&name)
+            .join("plain")
+            .is_dir()
+        {
             let plain = self.new_project(language, &format!("plain-{name}"), true)?;
             // The functions have the same names in every language, so each plugin has a prefix.
-            rows.push(self.build_project(&plain, &format!("prefix = \"{}\"\n", plain.manifest.name))?);
+            rows.push(
+                self.build_project(&plain, &format!("prefix = \"{}\"\n", plain.manifest.name))?,
+            );
         }
-        let mut acceptance = PluginProject::read(&self.workspace.root.join("tests/languages").join(&name))?;
+        let mut acceptance =
+            PluginProject::read(&self.workspace.root.join("tests/languages").join(&name))?;
         let lent = LinkedPackages::link(&sample.folder, &acceptance.folder)?;
         lent.remove_install_commands(&mut acceptance.manifest.setup);
         self.build_project(&acceptance, "[config]\nunits = \"metric\"\n")?;
@@ -231,7 +276,9 @@ impl<'a> LanguageBuilder<'a> {
             move_folder(&folder, &before)?;
         }
         let mut new = Command::new(self.server);
-        new.arg("new").arg(&folder).args(["--language", &language.name()]);
+        new.arg("new")
+            .arg(&folder)
+            .args(["--language", &language.name()]);
         if plain {
             new.arg("--plain");
         }
@@ -242,7 +289,8 @@ impl<'a> LanguageBuilder<'a> {
             }
         }
         if before.exists() {
-            fs::remove_dir_all(&before).with_context(|| format!("failed to remove {}", before.display()))?;
+            fs::remove_dir_all(&before)
+                .with_context(|| format!("failed to remove {}", before.display()))?;
         }
         PluginProject::read(&folder)
     }
@@ -250,7 +298,11 @@ impl<'a> LanguageBuilder<'a> {
     /// Runs a project's commands, copies the output into the plugin folder, and compiles the
     /// plugin.
     fn build_project(&self, project: &PluginProject, grant: &str) -> Result<PluginMeasurement> {
-        let run = |lines: &[String]| lines.iter().try_for_each(|line| self.machine.run_in_project(project, line));
+        let run = |lines: &[String]| {
+            lines
+                .iter()
+                .try_for_each(|line| self.machine.run_in_project(project, line))
+        };
         let setup = OperationTime::measure(|| run(&project.manifest.setup))?;
         let build = OperationTime::measure(|| run(&project.manifest.build))?;
         run(&project.manifest.test)?;
@@ -258,14 +310,28 @@ impl<'a> LanguageBuilder<'a> {
         for folder in [&self.folders.single_plugin, &self.folders.plugins] {
             project.copy_into(folder)?;
         }
-        let grant_file = self.folders.plugins.join(&project.manifest.name).with_extension("toml");
+        let grant_file = self
+            .folders
+            .plugins
+            .join(&project.manifest.name)
+            .with_extension("toml");
         if !grant.is_empty() {
-            fs::write(&grant_file, grant).with_context(|| format!("failed to write {}", grant_file.display()))?;
+            fs::write(&grant_file, grant)
+                .with_context(|| format!("failed to write {}", grant_file.display()))?;
         }
         let compile = OperationTime::measure(|| self.compile_plugin())?;
         let output = project.folder.join(&project.manifest.output);
-        let size = fs::metadata(&output).with_context(|| format!("failed to read {}", output.display()))?.len();
-        let row = PluginMeasurement { plugin: project.manifest.name.clone(), size, setup, build, compile, call: None };
+        let size = fs::metadata(&output)
+            .with_context(|| format!("failed to read {}", output.display()))?
+            .len();
+        let row = PluginMeasurement {
+            plugin: project.manifest.name.clone(),
+            size,
+            setup,
+            build,
+            compile,
+            call: None,
+        };
         println!("{}", row.format_line());
         Ok(row)
     }
@@ -273,18 +339,32 @@ impl<'a> LanguageBuilder<'a> {
     /// Compiles the plugin in the single-plugin folder, into the compile cache of the server.
     fn compile_plugin(&self) -> Result<()> {
         let mut compile = Command::new(self.server);
-        compile.args(["compile", "--plugins"]).arg(&self.folders.single_plugin);
-        compile.env("XDG_CACHE_HOME", &self.folders.cache).current_dir(&self.folders.single_plugin);
+        compile
+            .args(["compile", "--plugins"])
+            .arg(&self.folders.single_plugin);
+        compile
+            .env("XDG_CACHE_HOME", &self.folders.cache)
+            .current_dir(&self.folders.single_plugin);
         project::run_quietly(&mut compile).context("`toolbay compile`")
     }
 
     /// Serves all plugins with a real server, and calls every tool with the official Python client.
-    fn call_plugins(&self, languages: &[String], rows: &mut [PluginMeasurement], tally: &mut TestCounts) -> Result<()> {
+    fn call_plugins(
+        &self,
+        languages: &[String],
+        rows: &mut [PluginMeasurement],
+        tally: &mut TestCounts,
+    ) -> Result<()> {
         let mut client = clients::python_script(self.workspace, "languages.py")?;
-        client.arg(self.server).arg(&self.folders.plugins).args(languages);
+        client
+            .arg(self.server)
+            .arg(&self.folders.plugins)
+            .args(languages);
         tally.run_and_count(&mut client, |line| {
             if let Some((plugin, call)) = table::parse_call_time(line) {
-                rows.iter_mut().filter(|row| row.plugin == plugin).for_each(|row| row.call = Some(call));
+                rows.iter_mut()
+                    .filter(|row| row.plugin == plugin)
+                    .for_each(|row| row.call = Some(call));
                 return None;
             }
             let count = TestCounts::parse_line(line);
@@ -296,15 +376,19 @@ impl<'a> LanguageBuilder<'a> {
     }
 }
 
-/// Returns the projects in `example_projects` that have a project file, which excludes the crates of the
-/// workspace.
+/// Returns the projects in `example_projects` that have a project file, which excludes the crates
+/// of the workspace.
 fn example_projects(root: &Path) -> Result<Vec<PluginProject>> {
     let folder = root.join("examples");
-    let entries = fs::read_dir(&folder).with_context(|| format!("failed to read {}", folder.display()))?;
+    let entries =
+        fs::read_dir(&folder).with_context(|| format!("failed to read {}", folder.display()))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     folders.retain(|folder| folder.join(toolbay_settings::project::FILE_NAME).is_file());
     folders.sort();
-    folders.iter().map(|folder| PluginProject::read(folder)).collect()
+    folders
+        .iter()
+        .map(|folder| PluginProject::read(folder))
+        .collect()
 }
 
 /// Symbolic links from one project to the installed packages of another, which has the same
@@ -318,7 +402,8 @@ impl LinkedPackages {
             let (installed, link) = (owner.join(name), borrower.join(name));
             if link.is_symlink() {
                 // The link is left over from a run that was interrupted.
-                fs::remove_file(&link).with_context(|| format!("failed to remove {}", link.display()))?;
+                fs::remove_file(&link)
+                    .with_context(|| format!("failed to remove {}", link.display()))?;
             }
             // Packages that the user has installed in the project are used instead.
             if installed.is_dir() && !link.exists() {
@@ -334,8 +419,8 @@ impl LinkedPackages {
     fn remove_install_commands(&self, setup: &mut Vec<String>) {
         let lends = |name: &str| self.0.iter().any(|link| link.ends_with(name));
         setup.retain(|line| {
-            let needless =
-                (line.contains(".venv") && lends(".venv")) || (line.starts_with("npm ") && lends("node_modules"));
+            let needless = (line.contains(".venv") && lends(".venv"))
+                || (line.starts_with("npm ") && lends("node_modules"));
             !needless
         });
     }
@@ -351,7 +436,8 @@ impl Drop for LinkedPackages {
 }
 
 fn move_folder(from: &Path, to: &Path) -> Result<()> {
-    fs::rename(from, to).with_context(|| format!("failed to move {} to {}", from.display(), to.display()))
+    fs::rename(from, to)
+        .with_context(|| format!("failed to move {} to {}", from.display(), to.display()))
 }
 
 fn create_folder(folder: &Path) -> Result<()> {
@@ -361,7 +447,8 @@ fn create_folder(folder: &Path) -> Result<()> {
 /// Creates an empty folder. Removes the existing content.
 fn recreate_folder(folder: &Path) -> Result<()> {
     if folder.exists() {
-        fs::remove_dir_all(folder).with_context(|| format!("failed to empty {}", folder.display()))?;
+        fs::remove_dir_all(folder)
+            .with_context(|| format!("failed to empty {}", folder.display()))?;
     }
     create_folder(folder)
 }
@@ -372,11 +459,18 @@ mod tests {
 
     fn manifest(path: &str) -> toml::Table {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        fs::read_to_string(root.join(path)).unwrap().parse().unwrap()
+        fs::read_to_string(root.join(path))
+            .unwrap()
+            .parse()
+            .unwrap()
     }
 
     fn dependencies(manifest: &toml::Table) -> Vec<(String, toml::Value)> {
-        let all = manifest["dependencies"].as_table().unwrap().clone().into_iter();
+        let all = manifest["dependencies"]
+            .as_table()
+            .unwrap()
+            .clone()
+            .into_iter();
         // Ignore `optional`, which each crate sets on its own.
         let plain = |(name, mut value): (String, toml::Value)| {
             if let Some(table) = value.as_table_mut()
@@ -387,17 +481,27 @@ mod tests {
             }
             (name, value)
         };
-        all.filter(|(_, value)| value.get("path").is_none()).map(plain).collect()
+        all.filter(|(_, value)| value.get("path").is_none())
+            .map(plain)
+            .collect()
     }
 
     #[test]
     fn what_projects_vendor_is_the_sdk_of_the_workspace() {
-        let workspace = manifest("Cargo.toml")["workspace"].as_table().unwrap().clone();
+        let workspace = manifest("Cargo.toml")["workspace"]
+            .as_table()
+            .unwrap()
+            .clone();
         for (member, vendored) in [("plugin-sdk", ""), ("plugin-sdk/macros", "macros/")] {
             let member = manifest(&format!("{member}/Cargo.toml"));
             let vendored = manifest(&format!("plugin-sdk/rust/sdk/{vendored}Cargo.toml"));
             let names = |manifest: &toml::Table| -> Vec<String> {
-                manifest["dependencies"].as_table().unwrap().keys().cloned().collect()
+                manifest["dependencies"]
+                    .as_table()
+                    .unwrap()
+                    .keys()
+                    .cloned()
+                    .collect()
             };
             assert_eq!(names(&vendored), names(&member));
             assert_eq!(vendored["package"]["name"], member["package"]["name"]);
@@ -406,7 +510,9 @@ mod tests {
             }
         }
         for project in ["sdk", "sdk/macros", "template", "plain"] {
-            for (name, value) in dependencies(&manifest(&format!("plugin-sdk/rust/{project}/Cargo.toml"))) {
+            for (name, value) in
+                dependencies(&manifest(&format!("plugin-sdk/rust/{project}/Cargo.toml")))
+            {
                 assert_eq!(value, workspace["dependencies"][&name], "{project}: {name}");
             }
         }
@@ -415,13 +521,20 @@ mod tests {
     #[test]
     fn what_is_not_lent_is_installed() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let example = PluginProject::read(&folder.parent().unwrap().join("examples/sqlite")).unwrap();
-        for (lent, kept) in
-            [(vec![], 3), (vec![".venv"], 1), (vec!["node_modules"], 2), (vec![".venv", "node_modules"], 0)]
-        {
+        let example =
+            PluginProject::read(&folder.parent().unwrap().join("examples/sqlite")).unwrap();
+        for (lent, kept) in [
+            (vec![], 3),
+            (vec![".venv"], 1),
+            (vec!["node_modules"], 2),
+            (vec![".venv", "node_modules"], 0),
+        ] {
             let mut setup = example.manifest.setup.clone();
             // Nothing is at these paths, so nothing is removed afterwards.
-            let paths = lent.iter().map(|name| folder.join("no-such-folder").join(name)).collect();
+            let paths = lent
+                .iter()
+                .map(|name| folder.join("no-such-folder").join(name))
+                .collect();
             LinkedPackages(paths).remove_install_commands(&mut setup);
             assert_eq!(setup.len(), kept, "{lent:?}: {setup:?}");
         }
@@ -433,9 +546,20 @@ mod tests {
         let examples = example_projects(root).unwrap();
         assert!(examples.len() >= 3);
         for PluginProject { folder, manifest } in examples {
-            assert!(Language::from_str(&manifest.language, false).is_ok(), "{}", manifest.language);
-            assert_eq!(folder.file_name().unwrap().to_str(), Some(manifest.name.as_str()));
-            assert!(folder.join(&manifest.name).with_extension("toml").is_file(), "{}", manifest.name);
+            assert!(
+                Language::from_str(&manifest.language, false).is_ok(),
+                "{}",
+                manifest.language
+            );
+            assert_eq!(
+                folder.file_name().unwrap().to_str(),
+                Some(manifest.name.as_str())
+            );
+            assert!(
+                folder.join(&manifest.name).with_extension("toml").is_file(),
+                "{}",
+                manifest.name
+            );
         }
     }
 

@@ -2,7 +2,11 @@
 //! `conformance`, `demo`, `soak`, `durability`, `stress`, `bench`, `dist`, `fuzz`, `miri`,
 //! `measure`.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to the person who runs them")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "these commands talk to the person who runs them"
+)]
 
 mod apps;
 mod bench;
@@ -36,7 +40,11 @@ use toolbay_testkit::workspace::CargoWorkspace;
 
 /// Builds, tests and demonstrates Toolbay. Each command installs what it needs
 #[derive(Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    arg_required_else_help = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -44,33 +52,40 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Build the server, the sample plugins into target/plugins and the test plugins into target/guests
+    /// Build the server, the sample plugins into target/plugins and the test plugins into
+    /// target/guests
     Build,
     /// Build and run every test and check, the official MCP clients included
     Test(test::TestOptions),
-    /// Run the official clients against the real server; with --all, also what agents are built with and what stands between
+    /// Run the official clients against the real server; with --all, also what agents are built
+    /// with and what stands between
     Clients(clients::ClientOptions),
-    /// Build the plugins of each language from its template, and call every tool through an official client
+    /// Build the plugins of each language from its template, and call every tool through an
+    /// official client
     Languages(languages::LanguageOptions),
-    /// Build plugins with the defaults of compilers that know nothing of Toolbay, and call every tool
+    /// Build plugins with the defaults of compilers that know nothing of Toolbay, and call every
+    /// tool
     Toolchains,
     /// Run the official conformance suite against the real server
     Conformance,
     /// Demonstrate the main features against the real server, with measured times
     Demo,
-    /// Run a million calls while plugins misbehave and files change; check that no answer is lost and memory stays
-    /// constant
+    /// Run a million calls while plugins misbehave and files change; check that no answer is lost
+    /// and memory stays constant
     #[command(disable_help_flag = true)]
     Soak(program::ProgramArgs),
-    /// Kill a process that keeps state a hundred times in a million operations; check that what it acknowledged is there
+    /// Kill a process that keeps state a hundred times in a million operations; check that what it
+    /// acknowledged is there
     #[command(disable_help_flag = true)]
     Durability(program::ProgramArgs),
-    /// Run the black-box tests and the clients three times while four threads compute: a failure is a race
+    /// Run the black-box tests and the clients three times while four threads compute: a failure is
+    /// a race
     Stress(stress::StressOptions),
     /// Measure the performance of the real server, alone and beside others (--quick: five minutes)
     #[command(disable_help_flag = true)]
     Bench(program::ProgramArgs),
-    /// Make the packages that people install, from a static release build (--test: install and use each on this machine)
+    /// Make the packages that people install, from a static release build (--test: install and use
+    /// each on this machine)
     #[command(disable_help_flag = true)]
     Dist(program::ProgramArgs),
     /// Fuzz the host under a sanitizer (see fuzz/README.md)

@@ -1,4 +1,5 @@
-//! `cargo xtask measure`: how the host's sources read, in numbers: sizes of files, names of types, wording of comments.
+//! `cargo xtask measure`: how the host's sources read, in numbers: sizes of files, names of types,
+//! wording of comments.
 
 mod figure;
 mod names;
@@ -33,16 +34,31 @@ pub(crate) struct Options {
 /// `cargo xtask measure`. Fails if a measure exceeds its limit.
 pub(crate) fn run(workspace: &CargoWorkspace, options: &Options) -> Result<ExitCode> {
     let files = source::host(workspace)?;
-    let files: Vec<SourceFile> =
-        files.into_iter().filter(|file| options.only.as_ref().is_none_or(|text| file.path.contains(text))).collect();
-    let measures: Vec<Measure> =
-        [sizes::measure(&files), names::measure(&files), prose::measure(&files)].into_iter().flatten().collect();
+    let files: Vec<SourceFile> = files
+        .into_iter()
+        .filter(|file| {
+            options
+                .only
+                .as_ref()
+                .is_none_or(|text| file.path.contains(text))
+        })
+        .collect();
+    let measures: Vec<Measure> = [
+        sizes::measure(&files),
+        names::measure(&files),
+        prose::measure(&files),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     let mut table = Table::new();
-    table.load_style(ASCII_MARKDOWN).set_header(["measure", "value", "limit", ""]);
+    table
+        .load_style(ASCII_MARKDOWN)
+        .set_header(["measure", "value", "limit", ""]);
     for measure in &measures {
         let verdict = if measure.is_met() { "" } else { "exceeded" };
-        let [value, limit] =
-            [measure.tenths, measure.limit_tenths].map(|tenths| format!("{}.{}", tenths / 10, tenths % 10));
+        let [value, limit] = [measure.tenths, measure.limit_tenths]
+            .map(|tenths| format!("{}.{}", tenths / 10, tenths % 10));
         table.add_row([measure.name, &value, &limit, verdict]);
     }
     for column in [1, 2] {
@@ -53,9 +69,16 @@ pub(crate) fn run(workspace: &CargoWorkspace, options: &Options) -> Result<ExitC
     if options.list {
         for measure in &measures {
             println!("{}", terminal::bold(format!("\n{}", measure.name)));
-            measure.places.iter().for_each(|place| println!("  {place}"));
+            measure
+                .places
+                .iter()
+                .for_each(|place| println!("  {place}"));
         }
     }
     println!("{table}");
-    Ok(if measures.iter().all(Measure::is_met) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if measures.iter().all(Measure::is_met) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

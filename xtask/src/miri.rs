@@ -16,7 +16,8 @@ const UNSAFE_CRATE: &str = "toolbay-sandbox";
 /// The path prefix of the tests of the unsafe code.
 const UNSAFE_TESTS: &str = "cache::code::tests::";
 
-/// The test that writes the compiled code for Miri into the folder in the variable [`CODE_FOLDER_VARIABLE`].
+/// The test that writes the compiled code for Miri into the folder in the variable
+/// [`CODE_FOLDER_VARIABLE`].
 const WRITER_TEST: &str = "code_for_miri_is_written";
 
 /// The environment variable with the folder of the compiled code.
@@ -31,22 +32,51 @@ pub(crate) fn run(workspace: &CargoWorkspace) -> Result<()> {
     ensure_miri()?;
     let folder = workspace.target.join("miri-code");
     drop(fs::remove_dir_all(&folder));
-    fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+    fs::create_dir_all(&folder)
+        .with_context(|| format!("failed to create {}", folder.display()))?;
 
     println!("{}", terminal::bold("\n==> code for Miri"));
     let mut cargo = command::cargo(&workspace.root);
     // The server's crate is selected too, so that dependencies have the same features as in its
     // build and are not compiled again.
-    cargo.args(["test", "--package", HOST_PACKAGE, "--package", UNSAFE_CRATE, "--lib", "--", "--ignored", "--exact"]);
-    command::run(cargo.arg(format!("{UNSAFE_TESTS}{WRITER_TEST}")).env(CODE_FOLDER_VARIABLE, &folder))?;
+    cargo.args([
+        "test",
+        "--package",
+        HOST_PACKAGE,
+        "--package",
+        UNSAFE_CRATE,
+        "--lib",
+        "--",
+        "--ignored",
+        "--exact",
+    ]);
+    command::run(
+        cargo
+            .arg(format!("{UNSAFE_TESTS}{WRITER_TEST}"))
+            .env(CODE_FOLDER_VARIABLE, &folder),
+    )?;
 
     println!("{}", terminal::bold("\n==> Miri"));
     // The cargo that runs this belongs to another toolchain.
     let mut cargo = Command::new("cargo");
-    cargo.args(["+nightly", "miri", "test", "--package", UNSAFE_CRATE, "--lib", "--", UNSAFE_TESTS]);
-    cargo.env("MIRIFLAGS", MIRI_FLAGS).env(CODE_FOLDER_VARIABLE, &folder);
+    cargo.args([
+        "+nightly",
+        "miri",
+        "test",
+        "--package",
+        UNSAFE_CRATE,
+        "--lib",
+        "--",
+        UNSAFE_TESTS,
+    ]);
+    cargo
+        .env("MIRIFLAGS", MIRI_FLAGS)
+        .env(CODE_FOLDER_VARIABLE, &folder);
     // These variables of cargo and rustup would select this toolchain again.
-    cargo.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").current_dir(&workspace.root);
+    cargo
+        .env_remove("RUSTUP_TOOLCHAIN")
+        .env_remove("CARGO")
+        .current_dir(&workspace.root);
     command::run(&mut cargo)
 }
 

@@ -42,7 +42,9 @@ pub(crate) fn install_nextest(workspace: &CargoWorkspace) -> Result<PathBuf> {
 
 fn is_supported(program: &mut Command) -> bool {
     let said = command::output(program.args(["nextest", "--version"])).ok();
-    let version = said.as_deref().and_then(toolbay_settings::version::find_version);
+    let version = said
+        .as_deref()
+        .and_then(toolbay_settings::version::find_version);
     version.is_some_and(|version| {
         toolbay_settings::version::is_at_least(&version, MIN_NEXTEST_VERSION).unwrap_or_default()
     })
@@ -51,19 +53,32 @@ fn is_supported(program: &mut Command) -> bool {
 /// Builds the tests that `select` selects, without running them.
 pub(crate) fn build_tests(workspace: &CargoWorkspace, select: &[&str]) -> Result<()> {
     let mut nextest = Command::new(install_nextest(workspace)?);
-    command::run(nextest.current_dir(&workspace.root).args(["nextest", "run", "--no-run"]).args(select))
+    command::run(
+        nextest
+            .current_dir(&workspace.root)
+            .args(["nextest", "run", "--no-run"])
+            .args(select),
+    )
 }
 
 /// Runs the tests that `select` selects, and counts them.
-pub(crate) fn run_tests(workspace: &CargoWorkspace, tally: &mut TestCounts, select: &[&str]) -> Result<()> {
+pub(crate) fn run_tests(
+    workspace: &CargoWorkspace,
+    tally: &mut TestCounts,
+    select: &[&str],
+) -> Result<()> {
     let report = workspace.root.join(REPORT_FILE);
     // Remove the previous report, because this run may fail before it writes a report.
     drop(std::fs::remove_file(&report));
     let mut nextest = Command::new(install_nextest(workspace)?);
-    nextest.current_dir(&workspace.root).args(["nextest", "run"]).args(select);
+    nextest
+        .current_dir(&workspace.root)
+        .args(["nextest", "run"])
+        .args(select);
     let ran = command::run(&mut nextest);
     if let Ok(text) = std::fs::read_to_string(&report) {
-        *tally += TestCounts::parse_junit(&text).with_context(|| format!("{} has no counts", report.display()))?;
+        *tally += TestCounts::parse_junit(&text)
+            .with_context(|| format!("{} has no counts", report.display()))?;
     }
     ran
 }

@@ -11,7 +11,11 @@ use toolbay_testkit::workspace::CargoWorkspace;
 #[derive(clap::Args)]
 pub(crate) struct ProgramArgs {
     /// The program's own arguments; --help lists them
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENT"
+    )]
     args: Vec<OsString>,
 }
 
@@ -23,7 +27,9 @@ impl ProgramArgs {
 
     /// Returns the first argument and the remaining ones.
     pub(crate) fn split_first(&self) -> (Option<&OsStr>, &[OsString]) {
-        self.args.split_first().map_or((None, &[]), |(first, rest)| (Some(first.as_os_str()), rest))
+        self.args
+            .split_first()
+            .map_or((None, &[]), |(first, rest)| (Some(first.as_os_str()), rest))
     }
 
     /// Returns whether the arguments contain `argument`.
@@ -34,7 +40,11 @@ impl ProgramArgs {
 
 /// Builds and starts the program of a crate, in the dev profile. The program sets up everything
 /// else that it requires.
-pub(crate) fn run(workspace: &CargoWorkspace, package: &str, args: &ProgramArgs) -> Result<ExitCode> {
+pub(crate) fn run(
+    workspace: &CargoWorkspace,
+    package: &str,
+    args: &ProgramArgs,
+) -> Result<ExitCode> {
     start(workspace, package, args.as_slice(), false)
 }
 
@@ -52,7 +62,14 @@ pub(crate) fn start(
         cargo.arg("--release");
     }
     cargo.arg("--").args(args);
-    let status = cargo.stdin(Stdio::null()).status().with_context(|| format!("failed to start {package}"))?;
+    let status = cargo
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| format!("failed to start {package}"))?;
     // The program has printed any error.
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if status.success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

@@ -64,8 +64,15 @@ impl BuildProgressDisplay {
         let first = self.last_line_time.is_none();
         self.last_line_time = Some(now);
         let left = total.saturating_sub(done);
-        let line = format!("compiled {done} of {total} crates of {}, {left} to go", self.what);
-        let remark = if first && !self.remark.is_empty() { format!("{}\n", self.remark) } else { String::new() };
+        let line = format!(
+            "compiled {done} of {total} crates of {}, {left} to go",
+            self.what
+        );
+        let remark = if first && !self.remark.is_empty() {
+            format!("{}\n", self.remark)
+        } else {
+            String::new()
+        };
         Some(match (self.terminal, first) {
             (true, true) => format!("{remark}{line}"),
             (true, false) => format!("\r\x1b[K{line}"),
@@ -80,21 +87,33 @@ mod tests {
 
     #[test]
     fn lines_that_stay_are_few() {
-        let mut shown =
-            BuildProgressDisplay { terminal: false, ..BuildProgressDisplay::new("the server", "This takes a while.") };
+        let mut shown = BuildProgressDisplay {
+            terminal: false,
+            ..BuildProgressDisplay::new("the server", "This takes a while.")
+        };
         let (began, seconds) = (shown.start_time, Duration::from_secs);
-        let mut at = |after: u64, done| shown.next_line(BuildProgress { done, total: 310 }, began + seconds(after));
+        let mut at = |after: u64, done| {
+            shown.next_line(BuildProgress { done, total: 310 }, began + seconds(after))
+        };
         assert_eq!(at(0, 100), None, "what is up to date");
         let first = at(2, 120).unwrap();
-        assert_eq!(first, "This takes a while.\ncompiled 120 of 310 crates of the server, 190 to go\n");
+        assert_eq!(
+            first,
+            "This takes a while.\ncompiled 120 of 310 crates of the server, 190 to go\n"
+        );
         assert_eq!(at(9, 121), None);
-        assert_eq!(at(12, 130).unwrap(), "compiled 130 of 310 crates of the server, 180 to go\n");
+        assert_eq!(
+            at(12, 130).unwrap(),
+            "compiled 130 of 310 crates of the server, 180 to go\n"
+        );
     }
 
     #[test]
     fn on_a_terminal_one_line_is_written_over() {
-        let mut shown =
-            BuildProgressDisplay { terminal: true, ..BuildProgressDisplay::new("the server", "This takes a while.") };
+        let mut shown = BuildProgressDisplay {
+            terminal: true,
+            ..BuildProgressDisplay::new("the server", "This takes a while.")
+        };
         let now = shown.start_time + Duration::from_secs(2);
         assert!(
             shown
@@ -102,7 +121,12 @@ mod tests {
                 .unwrap()
                 .ends_with("compiled 1 of 3 crates of the server, 2 to go")
         );
-        let next = shown.next_line(BuildProgress { done: 2, total: 3 }, now).unwrap();
-        assert_eq!(next, "\r\x1b[Kcompiled 2 of 3 crates of the server, 1 to go");
+        let next = shown
+            .next_line(BuildProgress { done: 2, total: 3 }, now)
+            .unwrap();
+        assert_eq!(
+            next,
+            "\r\x1b[Kcompiled 2 of 3 crates of the server, 1 to go"
+        );
     }
 }

@@ -23,8 +23,8 @@ const PROMETHEUS_PACKAGE: DebianPackage = DebianPackage {
 /// Fails if the system neither has Prometheus nor can download the package.
 pub(crate) fn install(workspace: &CargoWorkspace) -> Result<PathBuf> {
     let installed = workspace.target.join("prometheus");
-    let programs = PROMETHEUS_PACKAGE
-        .install(&installed)
-        .context("install Prometheus so that `prometheus` and `promtool` are in a folder of PATH")?;
+    let programs = PROMETHEUS_PACKAGE.install(&installed).context(
+        "install Prometheus so that `prometheus` and `promtool` are in a folder of PATH",
+    )?;
     Ok(programs.folder)
 }

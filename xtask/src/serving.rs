@@ -11,7 +11,10 @@ use toolbay_testkit::command;
 /// faster.
 pub(crate) fn compile_plugins(program: &Path, plugins: &Path, root: &Path) -> Result<()> {
     let mut compile = Command::new(program);
-    compile.args(["compile", "--plugins"]).arg(plugins).env("XDG_CACHE_HOME", root.join("cache"));
+    compile
+        .args(["compile", "--plugins"])
+        .arg(plugins)
+        .env("XDG_CACHE_HOME", root.join("cache"));
     command::output(&mut compile).map(drop)
 }
 
@@ -29,7 +32,9 @@ pub(crate) fn start_with(
     change: impl FnOnce(&mut Command),
 ) -> Result<HttpServerProcess> {
     let mut command = Command::new(program);
-    command.args(["serve", "--http", "127.0.0.1:0", "--sse", "--plugins"]).arg(plugins);
+    command
+        .args(["serve", "--http", "127.0.0.1:0", "--sse", "--plugins"])
+        .arg(plugins);
     command.env("XDG_CACHE_HOME", root.join("cache"));
     change(&mut command);
     HttpServerProcess::start(command)

@@ -40,7 +40,10 @@ pub(crate) fn run(workspace: &CargoWorkspace, options: &StressOptions) -> Result
     let mut failures = Vec::new();
     let mut total = TestCounts::default();
     for round in 1..=options.rounds {
-        println!("{}", terminal::bold(format!("\n==> round {round} of {}", options.rounds)));
+        println!(
+            "{}",
+            terminal::bold(format!("\n==> round {round} of {}", options.rounds))
+        );
         let mut tally = TestCounts::default();
         for error in run_round(workspace, options.loops, &select, clients, &mut tally) {
             failures.push(format!("round {round}: {error:#}"));
@@ -51,7 +54,11 @@ pub(crate) fn run(workspace: &CargoWorkspace, options: &StressOptions) -> Result
     for failure in &failures {
         println!("{}", terminal::red(failure));
     }
-    Ok(if failures.is_empty() && total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if failures.is_empty() && total.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Runs the tests and the clients once. The loops stop at the end.
@@ -65,7 +72,11 @@ fn run_round(
     let _busy = BusyLoops::start(loops);
     let it = nextest::run_tests(workspace, tally, select);
     let clients = clients.map(|built| clients::run(workspace, built, tally));
-    [Some(it), clients].into_iter().flatten().filter_map(Result::err).collect()
+    [Some(it), clients]
+        .into_iter()
+        .flatten()
+        .filter_map(Result::err)
+        .collect()
 }
 
 #[cfg(test)]
@@ -81,7 +92,9 @@ mod tests {
     }
 
     fn options(args: &[&str]) -> Option<StressOptions> {
-        Alone::try_parse_from(std::iter::once("stress").chain(args.iter().copied())).ok().map(|alone| alone.options)
+        Alone::try_parse_from(std::iter::once("stress").chain(args.iter().copied()))
+            .ok()
+            .map(|alone| alone.options)
     }
 
     #[test]
@@ -89,12 +102,20 @@ mod tests {
         let usual = options(&[]).unwrap();
         assert_eq!((usual.rounds, usual.loops, usual.filter), (3, 4, None));
         let named = options(&["--rounds", "1", "--loops", "8", "--filter", "audit"]).unwrap();
-        assert_eq!((named.rounds, named.loops, named.filter.as_deref()), (1, 8, Some("audit")));
+        assert_eq!(
+            (named.rounds, named.loops, named.filter.as_deref()),
+            (1, 8, Some("audit"))
+        );
     }
 
     #[test]
     fn no_round_and_no_loop_are_refused() {
-        for args in [["--rounds", "0"], ["--loops", "0"], ["--loops", "257"], ["--rounds", "many"]] {
+        for args in [
+            ["--rounds", "0"],
+            ["--loops", "0"],
+            ["--loops", "257"],
+            ["--rounds", "many"],
+        ] {
             assert!(options(&args).is_none(), "{args:?}");
         }
     }

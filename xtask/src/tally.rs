@@ -22,7 +22,10 @@ impl TestCounts {
     pub(crate) fn parse_harness_line(line: &str) -> Option<Self> {
         let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
         let mut counts = counts.split("; ");
-        Some(Self { passed: parse_count(counts.next()?, "passed")?, failed: parse_count(counts.next()?, "failed")? })
+        Some(Self {
+            passed: parse_count(counts.next()?, "passed")?,
+            failed: parse_count(counts.next()?, "failed")?,
+        })
     }
 
     /// Parses a report in `JUnit` format: `<testsuites name="…" tests="3" failures="1" errors="0"
@@ -35,13 +38,19 @@ impl TestCounts {
             value.split_once('"')?.0.parse().ok()
         };
         let failed = count("failures")? + count("errors")?;
-        Some(Self { passed: count("tests")?.checked_sub(failed)?, failed })
+        Some(Self {
+            passed: count("tests")?.checked_sub(failed)?,
+            failed,
+        })
     }
 
     /// Parses a line in our own format: `3 passed, 0 failed`.
     pub(crate) fn parse_line(line: &str) -> Option<Self> {
         let (passed, failed) = line.split_once(", ")?;
-        Some(Self { passed: parse_count(passed, "passed")?, failed: parse_count(failed, "failed")? })
+        Some(Self {
+            passed: parse_count(passed, "passed")?,
+            failed: parse_count(failed, "failed")?,
+        })
     }
 
     /// Runs a test program and adds the counts that `read` extracts from each line. Fails if the
@@ -101,11 +110,29 @@ mod tests {
     #[test]
     fn cargo_s_lines_are_read() {
         let ok = "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.02s";
-        assert_eq!(TestCounts::parse_harness_line(ok), Some(TestCounts { passed: 12, failed: 0 }));
-        let failed = "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
-        assert_eq!(TestCounts::parse_harness_line(failed), Some(TestCounts { passed: 1, failed: 2 }));
-        for line in ["", "running 3 tests", "test a ... ok", "test result: odd", " test result: ok. 1 passed; 0 failed"]
-        {
+        assert_eq!(
+            TestCounts::parse_harness_line(ok),
+            Some(TestCounts {
+                passed: 12,
+                failed: 0
+            })
+        );
+        let failed =
+            "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
+        assert_eq!(
+            TestCounts::parse_harness_line(failed),
+            Some(TestCounts {
+                passed: 1,
+                failed: 2
+            })
+        );
+        for line in [
+            "",
+            "running 3 tests",
+            "test a ... ok",
+            "test result: odd",
+            " test result: ok. 1 passed; 0 failed",
+        ] {
             assert_eq!(TestCounts::parse_harness_line(line), None, "{line}");
         }
     }
@@ -113,18 +140,36 @@ mod tests {
     #[test]
     fn reports_are_read() {
         let report = "<?xml version=\"1.0\"?>\n<testsuites name=\"nextest-run\" tests=\"7\" failures=\"2\" errors=\"1\" time=\"0.5\">\n";
-        assert_eq!(TestCounts::parse_junit(report), Some(TestCounts { passed: 4, failed: 3 }));
-        for report in ["", "<testsuites tests=\"x\">", "<testsuites tests=\"1\" failures=\"2\" errors=\"0\">"] {
+        assert_eq!(
+            TestCounts::parse_junit(report),
+            Some(TestCounts {
+                passed: 4,
+                failed: 3
+            })
+        );
+        for report in [
+            "",
+            "<testsuites tests=\"x\">",
+            "<testsuites tests=\"1\" failures=\"2\" errors=\"0\">",
+        ] {
             assert_eq!(TestCounts::parse_junit(report), None, "{report}");
         }
     }
 
     #[test]
     fn our_own_lines_are_read_as_they_are_written() {
-        let tally = TestCounts { passed: 23, failed: 1 };
+        let tally = TestCounts {
+            passed: 23,
+            failed: 1,
+        };
         assert_eq!(tally.to_string(), "23 passed, 1 failed");
         assert_eq!(TestCounts::parse_line(&tally.to_string()), Some(tally));
-        for line in ["23 passed", "ok 23 passed, 1 failed", "23 passed, 1 failed.", "23passed, 1failed"] {
+        for line in [
+            "23 passed",
+            "ok 23 passed, 1 failed",
+            "23 passed, 1 failed.",
+            "23passed, 1failed",
+        ] {
             assert_eq!(TestCounts::parse_line(line), None, "{line}");
         }
     }
@@ -134,7 +179,17 @@ mod tests {
         let mut tally = TestCounts::default();
         let mut crash = Command::new("sh");
         crash.args(["-c", "echo 1 passed, 0 failed; exit 3"]);
-        assert!(tally.run_and_count(&mut crash, TestCounts::parse_line).is_err());
-        assert_eq!(tally, TestCounts { passed: 1, failed: 0 });
+        assert!(
+            tally
+                .run_and_count(&mut crash, TestCounts::parse_line)
+                .is_err()
+        );
+        assert_eq!(
+            tally,
+            TestCounts {
+                passed: 1,
+                failed: 0
+            }
+        );
     }
 }

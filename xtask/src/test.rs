@@ -58,10 +58,15 @@ pub(crate) fn run(workspace: &CargoWorkspace, options: &TestOptions) -> Result<E
             Ok(())
         }));
     }
-    let (of_build, of_sources): (Vec<&TestStep>, Vec<&TestStep>) = steps.into_iter().partition(|step| step.needs_build);
+    let (of_build, of_sources): (Vec<&TestStep>, Vec<&TestStep>) =
+        steps.into_iter().partition(|step| step.needs_build);
     let mut run = |step: &TestStep| {
         ended.push(run_step(step.name, |tally| {
-            (step.run)(&mut StepContext { workspace, built: built.as_ref(), tally })
+            (step.run)(&mut StepContext {
+                workspace,
+                built: built.as_ref(),
+                tally,
+            })
         }));
     };
     of_sources.into_iter().for_each(&mut run);
@@ -75,14 +80,20 @@ pub(crate) fn run(workspace: &CargoWorkspace, options: &TestOptions) -> Result<E
 
 /// Returns a parser that accepts the name of a step.
 fn step_name_parser() -> impl clap::builder::TypedValueParser<Value = String> {
-    let names = STEPS.iter().map(|step| PossibleValue::new(step.name).help(step.about));
+    let names = STEPS
+        .iter()
+        .map(|step| PossibleValue::new(step.name).help(step.about));
     PossibleValuesParser::new(names).map(|name| name)
 }
 
 impl TestOptions {
     fn selects(&self, step: &TestStep) -> bool {
         let named = |steps: &[String]| steps.iter().any(|name| name == step.name);
-        let asked = if self.only.is_empty() { step.runs_by_default } else { named(&self.only) };
+        let asked = if self.only.is_empty() {
+            step.runs_by_default
+        } else {
+            named(&self.only)
+        };
         asked && !named(&self.skip)
     }
 }
@@ -100,7 +111,11 @@ fn print_results(ended: &[StepResult]) -> ExitCode {
         }
     }
     println!("\n{total}");
-    if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if total.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 #[cfg(test)]
@@ -113,21 +128,54 @@ mod tests {
 
     #[test]
     fn steps_are_chosen() {
-        let options = TestOptions { only: vec![], skip: vec!["clients".to_owned()] };
-        assert!(options.selects(named("fmt")) && !options.selects(named("clients")) && !options.selects(named("soak")));
-        let options = TestOptions { only: vec!["unit".to_owned(), "soak".to_owned()], skip: vec![] };
-        assert!(options.selects(named("unit")) && options.selects(named("soak")) && !options.selects(named("fmt")));
+        let options = TestOptions {
+            only: vec![],
+            skip: vec!["clients".to_owned()],
+        };
+        assert!(
+            options.selects(named("fmt"))
+                && !options.selects(named("clients"))
+                && !options.selects(named("soak"))
+        );
+        let options = TestOptions {
+            only: vec!["unit".to_owned(), "soak".to_owned()],
+            skip: vec![],
+        };
+        assert!(
+            options.selects(named("unit"))
+                && options.selects(named("soak"))
+                && !options.selects(named("fmt"))
+        );
     }
 
     #[test]
     fn a_step_that_fails_without_a_test_counts_as_one() {
         let ended = run_step("no such thing", |_| bail!("no"));
-        assert_eq!(ended.tally, TestCounts { passed: 0, failed: 1 });
+        assert_eq!(
+            ended.tally,
+            TestCounts {
+                passed: 0,
+                failed: 1
+            }
+        );
         let ended = run_step("some tests", |tally| {
-            *tally += TestCounts { passed: 3, failed: 2 };
+            *tally += TestCounts {
+                passed: 3,
+                failed: 2,
+            };
             bail!("2 failed")
         });
-        assert_eq!(ended.tally, TestCounts { passed: 3, failed: 2 });
-        assert!(ended.summary_line().starts_with("some tests: FAILED after 0.0 s, 3 passed, 2 failed: 2 failed"));
+        assert_eq!(
+            ended.tally,
+            TestCounts {
+                passed: 3,
+                failed: 2
+            }
+        );
+        assert!(
+            ended
+                .summary_line()
+                .starts_with("some tests: FAILED after 0.0 s, 3 passed, 2 failed: 2 failed")
+        );
     }
 }

@@ -11,7 +11,12 @@ use toolbay_testkit::workspace::CargoWorkspace;
 
 /// Installs the target of plugins if it is missing.
 pub(crate) fn ensure_target(workspace: &CargoWorkspace) -> Result<()> {
-    if sysroot(workspace)?.join("lib/rustlib").join(WASM_TARGET).join("lib").is_dir() {
+    if sysroot(workspace)?
+        .join("lib/rustlib")
+        .join(WASM_TARGET)
+        .join("lib")
+        .is_dir()
+    {
         return Ok(());
     }
     println!("Installing the Rust target {WASM_TARGET}");
@@ -19,7 +24,11 @@ pub(crate) fn ensure_target(workspace: &CargoWorkspace) -> Result<()> {
 }
 
 /// Installs a component of the toolchain if its program is missing.
-pub(crate) fn ensure_component(workspace: &CargoWorkspace, component: &str, program: &str) -> Result<()> {
+pub(crate) fn ensure_component(
+    workspace: &CargoWorkspace,
+    component: &str,
+    program: &str,
+) -> Result<()> {
     // On some systems, the programs of a toolchain are not below the sysroot.
     if sysroot(workspace)?.join("bin").join(program).is_file() || can_run(program) {
         return Ok(());
@@ -30,7 +39,11 @@ pub(crate) fn ensure_component(workspace: &CargoWorkspace, component: &str, prog
 
 fn sysroot(workspace: &CargoWorkspace) -> Result<PathBuf> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let text = command::output(Command::new(rustc).args(["--print", "sysroot"]).current_dir(&workspace.root))?;
+    let text = command::output(
+        Command::new(rustc)
+            .args(["--print", "sysroot"])
+            .current_dir(&workspace.root),
+    )?;
     Ok(PathBuf::from(text.trim()))
 }
 

@@ -31,17 +31,26 @@ pub(crate) fn run(workspace: &CargoWorkspace) -> Result<ExitCode> {
 }
 
 /// Runs the test step.
-pub(crate) fn test(workspace: &CargoWorkspace, server: &Path, tally: &mut TestCounts) -> Result<()> {
+pub(crate) fn test(
+    workspace: &CargoWorkspace,
+    server: &Path,
+    tally: &mut TestCounts,
+) -> Result<()> {
     let sources = workspace.root.join("tests/toolchains");
     let target = workspace.target.join("toolchain-plugins");
     let (machine, plugins) = (BuildEnvironment::new(workspace), target.join("plugins"));
     if plugins.exists() {
-        fs::remove_dir_all(&plugins).with_context(|| format!("failed to empty {}", plugins.display()))?;
+        fs::remove_dir_all(&plugins)
+            .with_context(|| format!("failed to empty {}", plugins.display()))?;
     }
     fs::create_dir_all(&plugins)?;
     let mut failed = Vec::new();
     for folder in project_folders(&sources)? {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         match build_project(&machine, &folder, &target.join(&name), &plugins) {
             Ok(()) => println!("built {name}"),
             Err(error) => {
@@ -55,16 +64,24 @@ pub(crate) fn test(workspace: &CargoWorkspace, server: &Path, tally: &mut TestCo
     let mut others = clients::node_script(workspace, "servers.mjs")?;
     others.arg(server).arg(&plugins).args(MCP_SERVER_PROJECTS);
     let mut client = clients::python_script(workspace, "toolchains.py")?;
-    client.arg(server).arg(&plugins).arg(sources.join("calls.json"));
+    client
+        .arg(server)
+        .arg(&plugins)
+        .arg(sources.join("calls.json"));
     for client in [&mut others, &mut client] {
         tally.run_and_print(client)?;
     }
-    if failed.is_empty() { Ok(()) } else { bail!("not built: {}", failed.join(", ")) }
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        bail!("not built: {}", failed.join(", "))
+    }
 }
 
 /// Returns the folders of the projects, sorted by name.
 fn project_folders(sources: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(sources).with_context(|| format!("failed to read {}", sources.display()))?;
+    let entries =
+        fs::read_dir(sources).with_context(|| format!("failed to read {}", sources.display()))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     folders.retain(|folder| folder.join(toolbay_settings::project::FILE_NAME).is_file());
     folders.sort();
@@ -73,12 +90,18 @@ fn project_folders(sources: &Path) -> Result<Vec<PathBuf>> {
 
 /// Builds a copy of a project and copies the output into `plugins`. Reuses the copy of an earlier
 /// run, with its installed packages.
-fn build_project(machine: &BuildEnvironment, source: &Path, copy: &Path, plugins: &Path) -> Result<()> {
+fn build_project(
+    machine: &BuildEnvironment,
+    source: &Path,
+    copy: &Path,
+    plugins: &Path,
+) -> Result<()> {
     fs::create_dir_all(copy).with_context(|| format!("failed to create {}", copy.display()))?;
     for entry in fs::read_dir(source)?.flatten() {
         if entry.path().is_file() {
             let to = copy.join(entry.file_name());
-            fs::copy(entry.path(), &to).with_context(|| format!("failed to write {}", to.display()))?;
+            fs::copy(entry.path(), &to)
+                .with_context(|| format!("failed to write {}", to.display()))?;
         }
     }
     let project = PluginProject::read(copy)?;
@@ -88,13 +111,24 @@ fn build_project(machine: &BuildEnvironment, source: &Path, copy: &Path, plugins
     // The setup commands pin the versions of the packages, so the same commands need not run again.
     let (setup, stamp) = (project.manifest.setup.join("\n"), copy.join("set-up"));
     if fs::read_to_string(&stamp).ok().as_ref() != Some(&setup) {
-        project.manifest.setup.iter().try_for_each(|line| machine.run_in_project(&project, line))?;
+        project
+            .manifest
+            .setup
+            .iter()
+            .try_for_each(|line| machine.run_in_project(&project, line))?;
         fs::write(&stamp, &setup)?;
     }
-    project.manifest.build.iter().try_for_each(|line| machine.run_in_project(&project, line))?;
+    project
+        .manifest
+        .build
+        .iter()
+        .try_for_each(|line| machine.run_in_project(&project, line))?;
     project.copy_into(plugins)?;
     // Several projects have tools with the same names, so each plugin has a prefix.
     let name = &project.manifest.name;
-    fs::write(plugins.join(name).with_extension("toml"), format!("prefix = \"{name}\"\n"))
-        .with_context(|| format!("failed to write the grant of {name}"))
+    fs::write(
+        plugins.join(name).with_extension("toml"),
+        format!("prefix = \"{name}\"\n"),
+    )
+    .with_context(|| format!("failed to write the grant of {name}"))
 }

@@ -52,14 +52,24 @@ struct Complaint {
 /// Creates an issue in a GitHub repository. Everybody who can see the repository can read it.
 #[tool(title = "Create a GitHub issue", destructive = false, open_world)]
 fn github_create_issue(args: NewIssue, ctx: &Context) -> Result<Json<Issue>> {
-    let api = ctx.config("api").unwrap_or_else(|| "https://api.github.com".to_owned());
-    let url = format!("{}/repos/{}/issues", api.trim_end_matches('/'), repository(&args.repository)?);
+    let api = ctx
+        .config("api")
+        .unwrap_or_else(|| "https://api.github.com".to_owned());
+    let url = format!(
+        "{}/repos/{}/issues",
+        api.trim_end_matches('/'),
+        repository(&args.repository)?
+    );
     let response = http::post(&url)
         .header("accept", "application/vnd.github+json")
         .header("user-agent", "toolbay-github")
         .header("x-github-api-version", "2022-11-28")
         .timeout(Duration::from_secs(10))
-        .send_json(&Sent { title: &args.title, body: &args.body, labels: &args.labels })?;
+        .send_json(&Sent {
+            title: &args.title,
+            body: &args.body,
+            labels: &args.labels,
+        })?;
     if response.status() == 201 {
         return Ok(Json(response.json()?));
     }
@@ -69,15 +79,23 @@ fn github_create_issue(args: NewIssue, ctx: &Context) -> Result<Json<Issue>> {
 /// Returns the repository, if its name cannot lead to another endpoint of the API.
 fn repository(name: &str) -> Result<&str> {
     match name.split_once('/') {
-        Some((_, "." | "..")) | None => invalid!("`repository` is owner/name, such as octocat/hello-world, not {name}"),
+        Some((_, "." | "..")) | None => {
+            invalid!("`repository` is owner/name, such as octocat/hello-world, not {name}")
+        }
         Some(_) => Ok(name),
     }
 }
 
 /// Returns the error message for a response without an issue.
 fn refusal(repository: &str, response: Response) -> Error {
-    let (status, limited) = (response.status(), response.header("x-ratelimit-remaining") == Some("0"));
-    let said = response.json().unwrap_or_else(|_| Complaint::default()).message;
+    let (status, limited) = (
+        response.status(),
+        response.header("x-ratelimit-remaining") == Some("0"),
+    );
+    let said = response
+        .json()
+        .unwrap_or_else(|_| Complaint::default())
+        .message;
     explain(repository, status, limited, &said)
 }
 
@@ -92,7 +110,11 @@ fn explain(repository: &str, status: u16, limited: bool, said: &str) -> Error {
         301 | 307 | 308 => format!("{repository} was renamed: find out its new name"),
         status => format!("GitHub answered with status {status}"),
     };
-    Error::msg(if said.is_empty() { why } else { format!("{why} ({said})") })
+    Error::msg(if said.is_empty() {
+        why
+    } else {
+        format!("{why} ({said})")
+    })
 }
 
 export!(github_create_issue);
@@ -103,29 +125,49 @@ mod tests {
 
     #[test]
     fn a_repository_stays_where_it_is() {
-        assert_eq!(repository("octocat/hello-world").unwrap(), "octocat/hello-world");
+        assert_eq!(
+            repository("octocat/hello-world").unwrap(),
+            "octocat/hello-world"
+        );
         for name in ["octocat", "octocat/..", "octocat/."] {
-            assert!(repository(name).unwrap_err().is_invalid_arguments(), "{name}");
+            assert!(
+                repository(name).unwrap_err().is_invalid_arguments(),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn a_refusal_says_what_helps() {
-        let said = |status, limited, words| explain("a/b", status, limited, words).message().to_owned();
+        let said =
+            |status, limited, words| explain("a/b", status, limited, words).message().to_owned();
         assert_eq!(
             said(404, false, "Not Found"),
             "there is no repository a/b, or the token has no access to it (Not Found)"
         );
-        assert_eq!(said(403, true, ""), "GitHub's rate limit is used up: try again later");
-        assert_eq!(said(403, false, ""), "the token may not create issues in a/b");
+        assert_eq!(
+            said(403, true, ""),
+            "GitHub's rate limit is used up: try again later"
+        );
+        assert_eq!(
+            said(403, false, ""),
+            "the token may not create issues in a/b"
+        );
         assert_eq!(said(502, false, ""), "GitHub answered with status 502");
         assert!(explain("a/b", 422, false, "Validation Failed").is_invalid_arguments());
     }
 
     #[test]
     fn an_issue_is_read_from_what_github_sends() {
-        let sent = r#"{"number": 7, "html_url": "https://github.com/a/b/issues/7", "state": "open"}"#;
+        let sent =
+            r#"{"number": 7, "html_url": "https://github.com/a/b/issues/7", "state": "open"}"#;
         let issue: Issue = serde_json::from_str(sent).unwrap();
-        assert_eq!(issue, Issue { number: 7, url: "https://github.com/a/b/issues/7".to_owned() });
+        assert_eq!(
+            issue,
+            Issue {
+                number: 7,
+                url: "https://github.com/a/b/issues/7".to_owned()
+            }
+        );
     }
 }

@@ -11,12 +11,14 @@ use serde_json::Map;
 use tokio::runtime::Runtime;
 use toolbay::{CompileConfig, Config, Describe, Server, ServerConfig};
 use toolbay_catalog::{
-    CatalogPublisher, LoadError, LoadOutcome, PluginCandidate, PluginLoader, Snapshot, assemble, channel,
+    CatalogPublisher, LoadError, LoadOutcome, PluginCandidate, PluginLoader, Snapshot, assemble,
+    channel,
 };
 use toolbay_mcp::{Revision, result_json, tool_json};
 use toolbay_model::text::clean;
 use toolbay_model::{
-    CallError, CallFailure, CallObserver, CallResult, LimitsPatch, LogLevel, ProgressUpdate, TargetKind,
+    CallError, CallFailure, CallObserver, CallResult, LimitsPatch, LogLevel, ProgressUpdate,
+    TargetKind,
 };
 use toolbay_sandbox::Sandbox;
 
@@ -64,24 +66,46 @@ impl Components {
         };
         let config = Config {
             plugins,
-            server: ServerConfig { calls: 16, ..ServerConfig::default() },
+            server: ServerConfig {
+                calls: 16,
+                ..ServerConfig::default()
+            },
             ceilings: small.clone(),
             limits: small,
-            describe: Describe { fuel: FUEL, timeout: TIMEOUT, ..Describe::default() },
-            compile: CompileConfig { cache_folder: Some(cache.clone()), ..CompileConfig::default() },
+            describe: Describe {
+                fuel: FUEL,
+                timeout: TIMEOUT,
+                ..Describe::default()
+            },
+            compile: CompileConfig {
+                cache_folder: Some(cache.clone()),
+                ..CompileConfig::default()
+            },
             ..Config::default()
         };
         let mut settings = config.sandbox()?;
         settings.compiler = None;
-        let cache = settings.cache.as_ref().map_or(cache, |(folder, _)| folder.clone());
+        let cache = settings
+            .cache
+            .as_ref()
+            .map_or(cache, |(folder, _)| folder.clone());
         let sandbox = Sandbox::new(settings)?;
         let (publisher, catalog) = channel();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         let server = {
             let _runtime = runtime.enter();
             Server::with_catalog(config.clone(), sandbox.clone(), catalog)?
         };
-        Ok(Self { sandbox, server, publisher, config, cache, runtime })
+        Ok(Self {
+            sandbox,
+            server,
+            publisher,
+            config,
+            cache,
+            runtime,
+        })
     }
 
     /// Loads a plugin with these bytes, loads it again from the compile cache, and calls its tools.
@@ -103,7 +127,10 @@ impl Components {
                 }
                 Err(LoadError::Refused(why)) => {
                     assert!(is_plain_line(&why) && why.len() <= TEXT, "{why:?}");
-                    assert!(!why.contains("panicked") && !why.contains("unexpectedly"), "{why}");
+                    assert!(
+                        !why.contains("panicked") && !why.contains("unexpectedly"),
+                        "{why}"
+                    );
                 }
                 // The machine is busy: listing the tools took too long.
                 Err(LoadError::Transient(why)) => assert!(is_plain_line(&why), "{why:?}"),
@@ -118,29 +145,53 @@ impl Components {
     /// Loads the plugin with a new loader, which has no state of earlier loads.
     async fn load(&self) -> Result<LoadOutcome, LoadError> {
         let plugins = self.config.plugins.clone();
-        Arc::new(PluginLoader::new(self.sandbox.clone(), self.config.rules(), plugins)).load(ID.to_owned()).await
+        Arc::new(PluginLoader::new(
+            self.sandbox.clone(),
+            self.config.rules(),
+            plugins,
+        ))
+        .load(ID.to_owned())
+        .await
     }
 
     /// Loads the component again. It must be in the compile cache, and loading it from there must
     /// give the same result.
     async fn again(&self, first: &LoadOutcome) {
         let digest = first.plugin.component.digest;
-        assert!(self.sandbox.open_cached(digest).is_some(), "it is not in the compile cache");
+        assert!(
+            self.sandbox.open_cached(digest).is_some(),
+            "it is not in the compile cache"
+        );
         let second = match self.load().await {
             Ok(second) => second,
             Err(error) => unreachable!("it loaded once, and not again: {error:?}"),
         };
         let names = |loaded: &LoadOutcome| -> Vec<String> {
-            loaded.plugin.component.contents.tools.iter().map(|definition| definition.tool.name.clone()).collect()
+            loaded
+                .plugin
+                .component
+                .contents
+                .tools
+                .iter()
+                .map(|definition| definition.tool.name.clone())
+                .collect()
         };
         assert_eq!(second.plugin.component.digest, digest);
         assert_eq!(names(&second), names(first));
     }
 
     fn offer(&self, loaded: LoadOutcome) {
-        let candidate = PluginCandidate { plugin: Some(loaded.plugin), problem: None, remarks: loaded.remarks };
+        let candidate = PluginCandidate {
+            plugin: Some(loaded.plugin),
+            problem: None,
+            remarks: loaded.remarks,
+        };
         let snapshot = assemble(&BTreeMap::from([(ID.to_owned(), candidate)]), true);
-        for problem in snapshot.plugins.values().flat_map(|report| &report.problems) {
+        for problem in snapshot
+            .plugins
+            .values()
+            .flat_map(|report| &report.problems)
+        {
             assert!(is_plain_line(problem), "{problem:?}");
         }
         self.publisher.publish(snapshot);
@@ -152,7 +203,10 @@ impl Components {
         for (name, offer) in snapshot.tools.iter().take(CALLED) {
             assert!(tool_json(&offer.tool).is_object());
             for revision in Revision::ALL {
-                let answer = self.server.call(name.clone(), Map::new(), Arc::new(Watcher)).await;
+                let answer = self
+                    .server
+                    .call(name.clone(), Map::new(), Arc::new(Watcher))
+                    .await;
                 judge(&answer);
                 // In older revisions, invalid arguments are a protocol error.
                 drop(result_json(answer, TargetKind::Tool, revision));
@@ -169,7 +223,10 @@ impl Components {
 
 fn judge(answer: &CallResult) {
     if let Some(usage) = answer.usage {
-        assert!(usage.fuel <= FUEL && usage.memory <= ByteSize::mib(8).as_u64(), "{usage:?}");
+        assert!(
+            usage.fuel <= FUEL && usage.memory <= ByteSize::mib(8).as_u64(),
+            "{usage:?}"
+        );
     }
     match &answer.result {
         Ok(_) | Err(CallFailure::Rejected(_)) => {}
@@ -180,24 +237,46 @@ fn judge(answer: &CallResult) {
             }
         }
         Err(CallFailure::MissingCapabilities(missing)) => assert!(!missing.is_empty()),
-        Err(CallFailure::Unknown(kind, name)) => unreachable!("{kind} {name} is listed and unknown"),
-        Err(CallFailure::Call(CallError::Incapable(_))) => unreachable!("it is told as missing capabilities"),
+        Err(CallFailure::Unknown(kind, name)) => {
+            unreachable!("{kind} {name} is listed and unknown")
+        }
+        Err(CallFailure::Call(CallError::Incapable(_))) => {
+            unreachable!("it is told as missing capabilities")
+        }
         Err(CallFailure::Outdated) => unreachable!("nothing was asked"),
         Err(CallFailure::Unapproved(_)) => unreachable!("nobody needs to allow it"),
         Err(CallFailure::Oversized(_)) => unreachable!("an embedder gets results whole"),
-        Err(CallFailure::Call(CallError::Internal(what))) => unreachable!("a fault of ours: {what}"),
+        Err(CallFailure::Call(CallError::Internal(what))) => {
+            unreachable!("a fault of ours: {what}")
+        }
         Err(CallFailure::Call(CallError::Failed(text) | CallError::InvalidArguments(text))) => {
             assert_eq!(clean(text), *text);
         }
-        Err(CallFailure::Call(CallError::Trap { cause: what, stderr })) => {
+        Err(CallFailure::Call(CallError::Trap {
+            cause: what,
+            stderr,
+        })) => {
             assert!(is_plain_line(what), "{what:?}");
-            assert!(stderr.as_ref().is_none_or(|stderr| clean(stderr) == *stderr), "{stderr:?}");
+            assert!(
+                stderr
+                    .as_ref()
+                    .is_none_or(|stderr| clean(stderr) == *stderr),
+                "{stderr:?}"
+            );
         }
-        Err(CallFailure::Call(CallError::InvalidOutput(what))) => assert!(is_plain_line(what), "{what:?}"),
+        Err(CallFailure::Call(CallError::InvalidOutput(what))) => {
+            assert!(is_plain_line(what), "{what:?}")
+        }
         Err(CallFailure::Call(CallError::Limit { limit, tool })) => {
-            assert!(is_plain_line(&limit.message("tool", tool.as_deref())), "{limit:?} of {tool:?}");
+            assert!(
+                is_plain_line(&limit.message("tool", tool.as_deref())),
+                "{limit:?} of {tool:?}"
+            );
         }
-        Err(CallFailure::Call(CallError::Denied { message: words, denial: denied })) => {
+        Err(CallFailure::Call(CallError::Denied {
+            message: words,
+            denial: denied,
+        })) => {
             assert_eq!(clean(words), *words);
             assert!(is_plain_line(denied), "{denied:?}");
         }
@@ -214,7 +293,10 @@ impl CallObserver for Watcher {
     }
 
     fn progress(&self, progress: ProgressUpdate) {
-        assert!(progress.progress.is_finite() && progress.total.is_none_or(f64::is_finite), "{progress:?}");
+        assert!(
+            progress.progress.is_finite() && progress.total.is_none_or(f64::is_finite),
+            "{progress:?}"
+        );
     }
 
     fn cancelled(&self) -> bool {

@@ -28,11 +28,18 @@ mod tests {
 
     /// Returns every input in the corpus of a target, with its name.
     fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(target);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../corpus")
+            .join(target);
         let mut inputs: Vec<_> = fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap())
-            .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+            .map(|entry| {
+                (
+                    entry.file_name().into_string().unwrap(),
+                    fs::read(entry.path()).unwrap(),
+                )
+            })
             .collect();
         assert!(!inputs.is_empty());
         inputs.sort();

@@ -24,14 +24,19 @@ impl Peer {
     /// Creates a client, and the streams for the server that serves it.
     pub(crate) fn connected() -> (Self, StdinStream, StdoutStream) {
         let ((writer, reader), (server, answers)) = (duplex(BUFFER), duplex(BUFFER));
-        let peer = Self { answers: BufReader::new(answers).lines(), writer, asked: 0 };
+        let peer = Self {
+            answers: BufReader::new(answers).lines(),
+            writer,
+            asked: 0,
+        };
         (peer, Box::pin(reader), Box::pin(server))
     }
 
     /// Starts a session; returns the result of `initialize`.
     pub(crate) async fn initialize(&mut self) -> Value {
         let client = json!({"name": "peer", "version": "1"});
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        let params =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
         result(self.ask("initialize", &params).await)
     }
 
@@ -39,10 +44,19 @@ impl Peer {
     pub(crate) async fn list(&mut self, cursor: Option<&str>) -> (Vec<String>, Option<String>) {
         let params = cursor.map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
         let page = result(self.ask("tools/list", &params).await);
-        let Some(tools) = page.get("tools").and_then(Value::as_array) else { unreachable!("no tools: {page}") };
+        let Some(tools) = page.get("tools").and_then(Value::as_array) else {
+            unreachable!("no tools: {page}")
+        };
         let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
-        let names = tools.iter().map(|tool| name(tool).unwrap_or_else(|| unreachable!("no name: {tool}")));
-        (names.collect(), page.get("nextCursor").and_then(Value::as_str).map(str::to_owned))
+        let names = tools
+            .iter()
+            .map(|tool| name(tool).unwrap_or_else(|| unreachable!("no name: {tool}")));
+        (
+            names.collect(),
+            page.get("nextCursor")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+        )
     }
 
     /// Sends a request and waits for its response. Skips notifications.
@@ -50,14 +64,19 @@ impl Peer {
         self.asked += 1;
         let id = self.asked;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        if let Err(error) = self.writer.write_all(format!("{request}\n").as_bytes()).await {
+        if let Err(error) = self
+            .writer
+            .write_all(format!("{request}\n").as_bytes())
+            .await
+        {
             unreachable!("the server stopped reading: {error}");
         }
         loop {
             let Ok(Ok(Some(line))) = timeout(ANSWER, self.answers.next_line()).await else {
                 unreachable!("no answer to {request}");
             };
-            let answer: Value = serde_json::from_str(&line).unwrap_or_else(|error| unreachable!("{error}: {line}"));
+            let answer: Value =
+                serde_json::from_str(&line).unwrap_or_else(|error| unreachable!("{error}: {line}"));
             if answer.get("method").is_none() {
                 assert_eq!(answer.get("id"), Some(&id.into()), "{answer}");
                 return answer;

@@ -12,7 +12,8 @@ use tokio::io::{AsyncReadExt as _, duplex};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use toolbay_mcp::jsonrpc::{
-    self, Error, INTERNAL_ERROR, INVALID_REQUEST, IncomingContent, Message, PARSE_ERROR, Request, RequestId,
+    self, Error, INTERNAL_ERROR, INVALID_REQUEST, IncomingContent, Message, PARSE_ERROR, Request,
+    RequestId,
 };
 use toolbay_mcp::stdio;
 
@@ -42,8 +43,13 @@ impl Requests {
     /// The system does not provide threads or memory.
     pub fn new() -> anyhow::Result<Self> {
         let host = Stub::new(["a", "b", "c"].map(str::to_owned), ByteSize::b(LINE as u64));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { host: Arc::new(host), runtime })
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        Ok(Self {
+            host: Arc::new(host),
+            runtime,
+        })
     }
 
     /// Checks each line as a message, and all lines as the input of a session. The names of methods
@@ -54,10 +60,15 @@ impl Requests {
     /// If a property does not hold.
     pub fn check(&self, bytes: &[u8]) {
         let (mut expected, mut exact, mut names) = (Count::new(), true, BTreeSet::new());
-        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+        for line in bytes
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.trim_ascii().is_empty())
+        {
             if line.len() > LINE {
                 // The ID is reported wherever it is in the line.
-                *expected.entry(jsonrpc::id_of_truncated(line).map(|id| key(&id))).or_default() += 1;
+                *expected
+                    .entry(jsonrpc::id_of_truncated(line).map(|id| key(&id)))
+                    .or_default() += 1;
             } else {
                 exact &= expect(line, &mut expected, &mut names);
             }
@@ -65,9 +76,15 @@ impl Requests {
         let answers = self.converse(bytes);
         for (id, count) in &answers {
             let most = expected.get(id).copied().unwrap_or_default();
-            assert!(*count <= most, "{count} answers to {id:?}, which was asked {most} times");
+            assert!(
+                *count <= most,
+                "{count} answers to {id:?}, which was asked {most} times"
+            );
         }
-        assert!(!exact || answers == expected, "expected {expected:?}, came {answers:?}");
+        assert!(
+            !exact || answers == expected,
+            "expected {expected:?}, came {answers:?}"
+        );
         self.list(&names);
     }
 
@@ -78,12 +95,20 @@ impl Requests {
         let mut written = Vec::new();
         self.runtime.block_on(async {
             let host = Arc::clone(&self.host);
-            let serving = stdio::serve(host, Box::pin(reader), Box::pin(writer), CancellationToken::new());
+            let serving = stdio::serve(
+                host,
+                Box::pin(reader),
+                Box::pin(writer),
+                CancellationToken::new(),
+            );
             let (served, read) = tokio::join!(serving, answers.read_to_end(&mut written));
             assert!(served.is_ok() && read.is_ok(), "{served:?} {read:?}");
         });
         let mut count = Count::new();
-        for line in written.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        for line in written
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
             let answers = match parse(line) {
                 Value::Array(answers) => answers,
                 answer => vec![answer],
@@ -102,7 +127,10 @@ impl Requests {
             return;
         }
         // A cursor is longer than the name that it contains.
-        let host = Arc::new(Stub::new(names.iter().cloned(), ByteSize::b(4 * LINE as u64)));
+        let host = Arc::new(Stub::new(
+            names.iter().cloned(),
+            ByteSize::b(4 * LINE as u64),
+        ));
         let most = names.len();
         let (mut peer, reader, writer) = Peer::connected();
         let listed = self.runtime.block_on(async {
@@ -175,13 +203,22 @@ fn round_trip(request: &Request<'_>) {
         #[serde(skip_serializing_if = "Option::is_none")]
         params: Option<&'a RawValue>,
     }
-    let written = Written { jsonrpc: "2.0", id: &request.id, method: &request.method, params: request.params };
+    let written = Written {
+        jsonrpc: "2.0",
+        id: &request.id,
+        method: &request.method,
+        params: request.params,
+    };
     let written = text(&written);
-    let Ok(IncomingContent::Single(Message::Request(again))) = jsonrpc::decode(written.as_bytes()) else {
+    let Ok(IncomingContent::Single(Message::Request(again))) = jsonrpc::decode(written.as_bytes())
+    else {
         unreachable!("not a request any more: {written}");
     };
     assert_eq!((&again.id, &again.method), (&request.id, &request.method));
-    assert_eq!(again.params.map(RawValue::get), request.params.map(RawValue::get));
+    assert_eq!(
+        again.params.map(RawValue::get),
+        request.params.map(RawValue::get)
+    );
 }
 
 /// Checks that a client recognizes its ID: a string stays the same string, and a number keeps its
@@ -192,7 +229,8 @@ fn same_id(line: &[u8], id: &RequestId) {
         #[serde(borrow)]
         id: &'a RawValue,
     }
-    let sent: Sent<'_> = serde_json::from_slice(line).unwrap_or_else(|error| unreachable!("{error}"));
+    let sent: Sent<'_> =
+        serde_json::from_slice(line).unwrap_or_else(|error| unreachable!("{error}"));
     let (sent, answered) = (sent.id.get(), text(id));
     let same = match id {
         RequestId::Text(id) => serde_json::from_str::<String>(sent).is_ok_and(|sent| sent == *id),
@@ -203,20 +241,39 @@ fn same_id(line: &[u8], id: &RequestId) {
 
 /// Checks that an invalid message gets a short error.
 fn refusal(error: &Error, length: usize) {
-    assert!([PARSE_ERROR, INVALID_REQUEST].contains(&error.code), "{error:?}");
+    assert!(
+        [PARSE_ERROR, INVALID_REQUEST].contains(&error.code),
+        "{error:?}"
+    );
     for null_id in [true, false] {
         let answer = jsonrpc::error(error, null_id);
-        assert!(answer.len() <= 500 + 8 * length, "an answer of {} bytes to {length}", answer.len());
+        assert!(
+            answer.len() <= 500 + 8 * length,
+            "an answer of {} bytes to {length}",
+            answer.len()
+        );
         assert_eq!(answered(&parse(&answer)), error.id.as_ref().map(key));
     }
 }
 
 /// Returns whether this is a notification from a running call or from a subscription.
 fn is_notification(message: &Value) -> bool {
-    let Some(method) = message.get("method") else { return false };
-    assert!(method.as_str().is_some_and(|method| method.starts_with("notifications/")), "{message}");
+    let Some(method) = message.get("method") else {
+        return false;
+    };
+    assert!(
+        method
+            .as_str()
+            .is_some_and(|method| method.starts_with("notifications/")),
+        "{message}"
+    );
     assert_eq!(message.get("jsonrpc"), Some(&"2.0".into()), "{message}");
-    assert!(["id", "result", "error"].iter().all(|member| message.get(member).is_none()), "{message}");
+    assert!(
+        ["id", "result", "error"]
+            .iter()
+            .all(|member| message.get(member).is_none()),
+        "{message}"
+    );
     true
 }
 
@@ -227,8 +284,17 @@ fn answered(answer: &Value) -> Option<String> {
         (Some(result), None) => assert!(result.is_object(), "{answer}"),
         (None, Some(error)) => {
             let code = error.get("code").and_then(Value::as_i64);
-            assert!(code.is_some_and(|code| code != i64::from(INTERNAL_ERROR)), "{answer}");
-            assert!(error.get("message").and_then(Value::as_str).is_some_and(|text| !text.is_empty()), "{answer}");
+            assert!(
+                code.is_some_and(|code| code != i64::from(INTERNAL_ERROR)),
+                "{answer}"
+            );
+            assert!(
+                error
+                    .get("message")
+                    .and_then(Value::as_str)
+                    .is_some_and(|text| !text.is_empty()),
+                "{answer}"
+            );
         }
         _ => unreachable!("neither a result nor an error: {answer}"),
     }
@@ -236,7 +302,8 @@ fn answered(answer: &Value) -> Option<String> {
 }
 
 fn parse(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes).unwrap_or_else(|error| unreachable!("an answer is not JSON: {error}"))
+    serde_json::from_slice(bytes)
+        .unwrap_or_else(|error| unreachable!("an answer is not JSON: {error}"))
 }
 
 /// Returns the ID as [`answered`] returns it, which does not keep the notation of a number.

@@ -9,14 +9,14 @@ use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use toolbay_mcp::{
-    CallerRights, CallerView, ClientCall, ClientShare, Host, ListPage, PageCache, ProtocolOptions, QueuePlace,
-    RequestStates, ResourceUpdates, ServerInfo, TaskOptions, TaskTable,
+    CallerRights, CallerView, ClientCall, ClientShare, Host, ListPage, PageCache, ProtocolOptions,
+    QueuePlace, RequestStates, ResourceUpdates, ServerInfo, TaskOptions, TaskTable,
 };
 use toolbay_model::{
-    CallError, CallFailure, CallObserver, CallRejection, CallReply, CallRequest, CallResult, CallUsage,
-    CompletionResult, ContentBlock, ContentBody, EffectHints, EmbeddedResource, ListedResource, LogLevel,
-    ProgressUpdate, Prompt, PromptArgument, PromptMessage, PromptOutput, RejectionReason, ResourceContent,
-    ResourceItem, Skill, TaskSupport, Tool, ToolOutput,
+    CallError, CallFailure, CallObserver, CallRejection, CallReply, CallRequest, CallResult,
+    CallUsage, CompletionResult, ContentBlock, ContentBody, EffectHints, EmbeddedResource,
+    ListedResource, LogLevel, ProgressUpdate, Prompt, PromptArgument, PromptMessage, PromptOutput,
+    RejectionReason, ResourceContent, ResourceItem, Skill, TaskSupport, Tool, ToolOutput,
 };
 
 /// Number of items per page.
@@ -61,14 +61,18 @@ impl Stub {
             skills: all(&names, skill),
             listings: PageCache::default(),
             updates: ResourceUpdates::default(),
-            states: RequestStates::in_memory(&[7; 32]).unwrap_or_else(|error| unreachable!("any key is good: {error}")),
+            states: RequestStates::in_memory(&[7; 32])
+                .unwrap_or_else(|error| unreachable!("any key is good: {error}")),
         }
     }
 }
 
 /// Creates one item for each name.
 fn all<T>(names: &[String], make: fn(String) -> T) -> BTreeMap<String, Arc<T>> {
-    names.iter().map(|name| (name.clone(), Arc::new(make(name.clone())))).collect()
+    names
+        .iter()
+        .map(|name| (name.clone(), Arc::new(make(name.clone()))))
+        .collect()
 }
 
 /// Returns the items after `after` that `rights` allow.
@@ -80,14 +84,25 @@ fn page<T>(
     view: CallerView,
 ) -> ListPage<T> {
     let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-    let items = items.range::<str, _>((start, Bound::Unbounded)).filter(|(name, _)| rights.allow(name));
+    let items = items
+        .range::<str, _>((start, Bound::Unbounded))
+        .filter(|(name, _)| rights.allow(name));
     let mut items = items.map(|(_, item)| Arc::clone(item));
     let page = items.by_ref().take(limit).collect();
-    ListPage { items: page, more: items.next().is_some(), view }
+    ListPage {
+        items: page,
+        more: items.next().is_some(),
+        view,
+    }
 }
 
 fn prompt(name: String) -> Prompt {
-    let argument = PromptArgument { name: "x".to_owned(), title: None, description: None, required: true };
+    let argument = PromptArgument {
+        name: "x".to_owned(),
+        title: None,
+        description: None,
+        required: true,
+    };
     Prompt {
         name,
         title: Some("A title".to_owned()),
@@ -116,7 +131,11 @@ fn resource(uri: String) -> ListedResource {
 
 fn skill(uri: String) -> Skill {
     let entry = json!({"uri": uri, "frontmatter": {"name": "it", "description": "Does it."}, "resources": []}).into();
-    Skill { uri, description: "Does it.".to_owned(), entry }
+    Skill {
+        uri,
+        description: "Does it.".to_owned(),
+        entry,
+    }
 }
 
 fn tool(name: String) -> Tool {
@@ -126,7 +145,10 @@ fn tool(name: String) -> Tool {
         description: Some("Does it.".to_owned()),
         input_schema: json!({"type": "object"}).into(),
         output_schema: Some(json!({"type": "object"}).into()),
-        annotations: Some(EffectHints { read_only: Some(true), ..EffectHints::default() }),
+        annotations: Some(EffectHints {
+            read_only: Some(true),
+            ..EffectHints::default()
+        }),
         icons: [].into(),
         meta: None,
         headers: Vec::new(),
@@ -167,15 +189,30 @@ impl Host for Stub {
         page(&self.tools, after, limit, rights, self.view(rights))
     }
 
-    fn prompts(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Prompt> {
+    fn prompts(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> ListPage<Prompt> {
         page(&self.prompts, after, limit, rights, self.view(rights))
     }
 
-    fn resources(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
+    fn resources(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> ListPage<ListedResource> {
         page(&self.resources, after, limit, rights, self.view(rights))
     }
 
-    fn templates(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
+    fn templates(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> ListPage<ListedResource> {
         page(&self.resources, after, limit, rights, self.view(rights))
     }
 
@@ -184,7 +221,10 @@ impl Host for Stub {
     }
 
     fn skill(&self, uri: &str, rights: &CallerRights) -> Option<Arc<Skill>> {
-        self.skills.get(uri).filter(|_| rights.allow(uri)).map(Arc::clone)
+        self.skills
+            .get(uri)
+            .filter(|_| rights.allow(uri))
+            .map(Arc::clone)
     }
 
     fn folder(
@@ -194,11 +234,18 @@ impl Host for Stub {
         limit: usize,
         rights: &CallerRights,
     ) -> Option<ListPage<ListedResource>> {
-        self.resources.contains_key(uri).then(|| self.resources(after, limit, rights))
+        self.resources
+            .contains_key(uri)
+            .then(|| self.resources(after, limit, rights))
     }
 
     fn view(&self, _rights: &CallerRights) -> CallerView {
-        CallerView { listing: 1, tools: 1, prompts: 1, resources: 1 }
+        CallerView {
+            listing: 1,
+            tools: 1,
+            prompts: 1,
+            resources: 1,
+        }
     }
 
     fn updates(&self) -> &ResourceUpdates {
@@ -241,11 +288,17 @@ struct Everybody {
 
 impl ClientShare for Everybody {
     fn existing_uris(&self, uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
-        Box::pin(async move { uris.into_iter().filter(|uri| self.uris.contains(uri)).collect() })
+        Box::pin(async move {
+            uris.into_iter()
+                .filter(|uri| self.uris.contains(uri))
+                .collect()
+        })
     }
 
     fn enqueue(&self, _target: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
-        Ok(Box::new(Free { names: Arc::clone(&self.names) }))
+        Ok(Box::new(Free {
+            names: Arc::clone(&self.names),
+        }))
     }
 }
 
@@ -255,24 +308,38 @@ struct Free {
 }
 
 impl QueuePlace for Free {
-    fn call(&mut self, call: ClientCall, observer: Arc<dyn CallObserver>) -> BoxFuture<'_, CallResult> {
+    fn call(
+        &mut self,
+        call: ClientCall,
+        observer: Arc<dyn CallObserver>,
+    ) -> BoxFuture<'_, CallResult> {
         let (kind, target) = (call.request.kind(), call.request.target().to_owned());
         let result = if !call.permitted || !self.names.contains(&target) {
             Err(CallFailure::Unknown(kind, target))
         } else {
             observer.log(LogLevel::Warning, "Soon.");
-            observer.progress(ProgressUpdate { progress: 1.0, total: None, message: Some("Halfway.".to_owned()) });
+            observer.progress(ProgressUpdate {
+                progress: 1.0,
+                total: None,
+                message: Some("Halfway.".to_owned()),
+            });
             observer.resource_updated(&target);
             match target.as_str() {
                 "b" => Err(CallFailure::Rejected(CallRejection {
                     reason: RejectionReason::Disabled,
                     retry_after: Some(Duration::from_millis(7)),
                 })),
-                "c" => Err(CallFailure::Call(CallError::Trap { cause: "unreachable".to_owned(), stderr: None })),
+                "c" => Err(CallFailure::Call(CallError::Trap {
+                    cause: "unreachable".to_owned(),
+                    stderr: None,
+                })),
                 _ => Ok(reply(call.request)),
             }
         };
-        Box::pin(std::future::ready(CallResult { result, usage: Some(CallUsage::default()) }))
+        Box::pin(std::future::ready(CallResult {
+            result,
+            usage: Some(CallUsage::default()),
+        }))
     }
 }
 
@@ -281,28 +348,53 @@ fn reply(request: CallRequest) -> CallReply {
     match request {
         CallRequest::Tool { arguments, .. } => CallReply::Tool(output(arguments)),
         CallRequest::Prompt { arguments, .. } => {
-            let message = |text| PromptMessage { role: "user", content: text_block(text) };
+            let message = |text| PromptMessage {
+                role: "user",
+                content: text_block(text),
+            };
             let messages = arguments.into_values().map(message).collect();
-            CallReply::Prompt(PromptOutput { description: None, messages, meta: Map::new() })
+            CallReply::Prompt(PromptOutput {
+                description: None,
+                messages,
+                meta: Map::new(),
+            })
         }
         CallRequest::Resource { uri } => {
             let content = ResourceContent::Text(uri.clone());
-            let resource = EmbeddedResource { uri, mime_type: None, content };
-            CallReply::Resource(vec![ResourceItem { resource, meta: Map::new() }])
+            let resource = EmbeddedResource {
+                uri,
+                mime_type: None,
+                content,
+            };
+            CallReply::Resource(vec![ResourceItem {
+                resource,
+                meta: Map::new(),
+            }])
         }
-        CallRequest::Completion(request) => {
-            CallReply::Completion(CompletionResult { values: vec![request.value], total: None, has_more: false })
-        }
+        CallRequest::Completion(request) => CallReply::Completion(CompletionResult {
+            values: vec![request.value],
+            total: None,
+            has_more: false,
+        }),
     }
 }
 
 fn text_block(text: String) -> ContentBlock {
-    ContentBlock { body: ContentBody::Text(text), audience: Vec::new(), priority: None, last_modified: None }
+    ContentBlock {
+        body: ContentBody::Text(text),
+        audience: Vec::new(),
+        priority: None,
+        last_modified: None,
+    }
 }
 
 /// Returns the arguments, as text and as structured content.
 fn output(arguments: Map<String, Value>) -> ToolOutput {
     let structured = Value::Object(arguments);
     let content = vec![text_block(structured.to_string())];
-    ToolOutput { content, structured: Some(structured), meta: Map::new() }
+    ToolOutput {
+        content,
+        structured: Some(structured),
+        meta: Map::new(),
+    }
 }

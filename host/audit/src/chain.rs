@@ -41,13 +41,21 @@ pub(crate) fn to_digest(digest: &digest::Digest) -> Digest {
 
 /// Parses a digest of 64 lower-case hexadecimal digits.
 pub(crate) fn parse_hash(text: &[u8]) -> Option<Digest> {
-    let lower = text.len() == HASH_DIGITS && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let lower = text.len() == HASH_DIGITS
+        && text
+            .iter()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let bytes = lower.then(|| hex::decode(text).ok())??;
     Some(Digest::new(bytes.try_into().ok()?))
 }
 
 /// Serializes the line number `seq`. Returns the line, with its line end, and its hash.
-pub(crate) fn serialize_line(seq: u64, time: SystemTime, event: &AuditEvent, prev: Digest) -> (Vec<u8>, Digest) {
+pub(crate) fn serialize_line(
+    seq: u64,
+    time: SystemTime,
+    event: &AuditEvent,
+    prev: Digest,
+) -> (Vec<u8>, Digest) {
     #[derive(Serialize)]
     struct ChainedLine<'a> {
         seq: u64,
@@ -58,7 +66,13 @@ pub(crate) fn serialize_line(seq: u64, time: SystemTime, event: &AuditEvent, pre
     }
     let time = humantime::format_rfc3339_micros(time).to_string();
     // Serialization cannot fail: the line consists of strings and numbers.
-    let mut line = serde_json::to_vec(&ChainedLine { seq, time, event, prev: prev.to_string() }).unwrap_or_default();
+    let mut line = serde_json::to_vec(&ChainedLine {
+        seq,
+        time,
+        event,
+        prev: prev.to_string(),
+    })
+    .unwrap_or_default();
     line.pop();
     let hash = hash(&line);
     line.extend_from_slice(HASH_PREFIX);
@@ -144,7 +158,8 @@ pub(crate) fn parse_line(line: &[u8]) -> Result<ChainLink, &'static str> {
     if hash != own {
         return Err("was changed: its contents do not match its recorded hash");
     }
-    let fields: ChainFields = serde_json::from_slice(&[content, b"}"].concat()).map_err(|_| INVALID_LINE)?;
+    let fields: ChainFields =
+        serde_json::from_slice(&[content, b"}"].concat()).map_err(|_| INVALID_LINE)?;
     let prev = parse_hash(fields.prev.as_bytes()).ok_or(INVALID_LINE)?;
     let says = match fields.event.as_str() {
         "start" => ChainEvent::Start {
@@ -164,7 +179,13 @@ pub(crate) fn parse_line(line: &[u8]) -> Result<ChainLink, &'static str> {
         Some(text) => Some(parse_anchor(&text).ok_or(INVALID_LINE)?),
         None => None,
     };
-    Ok(ChainLink { seq: fields.seq, prev, hash, event: says, rejected_anchor: rejected })
+    Ok(ChainLink {
+        seq: fields.seq,
+        prev,
+        hash,
+        event: says,
+        rejected_anchor: rejected,
+    })
 }
 
 /// Splits a line into the bytes that its hash covers and the hash that it contains.
@@ -180,7 +201,11 @@ mod tests {
 
     fn line(message: &str) -> (Vec<u8>, Digest) {
         let subject = crate::event::CallSubject::default();
-        let event = AuditEvent::Denied { subject, message: message.to_owned(), remedy: None };
+        let event = AuditEvent::Denied {
+            subject,
+            message: message.to_owned(),
+            remedy: None,
+        };
         let (mut line, own) = serialize_line(7, SystemTime::UNIX_EPOCH, &event, hash(b"before"));
         assert_eq!(line.pop(), Some(b'\n'));
         (line, own)
@@ -189,12 +214,20 @@ mod tests {
     #[test]
     fn a_line_says_its_number_and_both_hashes() {
         let (line, own) = line("x");
-        let expected =
-            ChainLink { seq: 7, prev: hash(b"before"), hash: own, event: ChainEvent::Other, rejected_anchor: None };
+        let expected = ChainLink {
+            seq: 7,
+            prev: hash(b"before"),
+            hash: own,
+            event: ChainEvent::Other,
+            rejected_anchor: None,
+        };
         assert_eq!(parse_line(&line), Ok(expected));
         let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
         assert_eq!(value["time"], "1970-01-01T00:00:00.000000Z");
-        assert_eq!((&value["event"], &value["message"]), (&"denied".into(), &"x".into()));
+        assert_eq!(
+            (&value["event"], &value["message"]),
+            (&"denied".into(), &"x".into())
+        );
         assert_eq!(value["hash"], own.to_string());
     }
 
@@ -215,7 +248,10 @@ mod tests {
             for change in [b'0', b'"', b' ', b'\\', 0xff] {
                 let mut changed = line.clone();
                 changed[at] = change;
-                assert!(changed == line || parse_line(&changed).is_err(), "{at} {change}");
+                assert!(
+                    changed == line || parse_line(&changed).is_err(),
+                    "{at} {change}"
+                );
             }
             assert!(parse_line(&line[..at]).is_err() && parse_line(&line[at + 1..]).is_err());
         }
@@ -227,7 +263,13 @@ mod tests {
         let mut content = split_line(&line).unwrap().0.to_vec();
         content.extend_from_slice(br#","seq":8"#);
         let own = hash(&content);
-        let line = [&content, HASH_PREFIX, own.to_string().as_bytes(), LINE_SUFFIX].concat();
+        let line = [
+            &content,
+            HASH_PREFIX,
+            own.to_string().as_bytes(),
+            LINE_SUFFIX,
+        ]
+        .concat();
         assert!(parse_line(&line).is_err());
     }
 }

@@ -41,7 +41,12 @@ impl SignedClaim {
         };
         match self {
             Self::Checkpoint(seq, prev) => format!("{checkpoint}\n{seq}\n{prev}\n"),
-            Self::Head(SignedHead { seq, hash, oldest, ended }) => {
+            Self::Head(SignedHead {
+                seq,
+                hash,
+                oldest,
+                ended,
+            }) => {
                 format!("{head}\n{seq}\n{hash}\n{oldest}\n{ended}\n")
             }
         }

@@ -88,7 +88,11 @@ pub enum AuditEvent {
         /// The decision, such as `requested`, `approved` or `declined`.
         decision: &'static str,
         /// SHA-256 of the arguments that the approval applies to.
-        #[serde(rename = "arguments_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
+        #[serde(
+            rename = "arguments_sha256",
+            serialize_with = "digest",
+            skip_serializing_if = "Option::is_none"
+        )]
         arguments: Option<Digest>,
         /// Time since the question, in milliseconds; `None` if there is no answer.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -192,10 +196,18 @@ pub struct PluginRecord {
     /// The id of the plugin, as returned by [`truncate_name`].
     pub plugin: String,
     /// SHA-256 of the component; `None` if none is in service.
-    #[serde(rename = "plugin_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "plugin_sha256",
+        serialize_with = "digest",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub digest: Option<Digest>,
     /// SHA-256 of the text of the grant; `None` if the plugin has no grant.
-    #[serde(rename = "grant_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "grant_sha256",
+        serialize_with = "digest",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub grant: Option<Digest>,
 }
 
@@ -230,13 +242,20 @@ impl CallSubject {
 #[derive(Debug, Default, Serialize)]
 pub struct ArgumentsRecord {
     /// SHA-256 of the JSON text that the plugin receives.
-    #[serde(rename = "arguments_sha256", serialize_with = "digest", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "arguments_sha256",
+        serialize_with = "digest",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub digest: Option<Digest>,
     /// The JSON text without secrets, if the configuration requests it; truncated if it is long.
     #[serde(rename = "arguments", skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// True if `text` is truncated.
-    #[serde(rename = "arguments_truncated", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(
+        rename = "arguments_truncated",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub is_truncated: bool,
 }
 
@@ -253,7 +272,8 @@ pub struct CallRecord {
     /// checked, because the arguments did not match the schema.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub converted: BTreeMap<&'static str, u64>,
-    /// `ok`, `input-required` if the call ended with a question, or the identifier of the error kind.
+    /// `ok`, `input-required` if the call ended with a question, or the identifier of the error
+    /// kind.
     pub outcome: &'static str,
     /// The resources that the call used; `None` if no guest ran.
     #[serde(serialize_with = "usage", skip_serializing_if = "Option::is_none")]
@@ -266,7 +286,10 @@ pub struct CallRecord {
     pub rejected: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -298,7 +321,9 @@ impl AuditEvent {
             Self::Denied { .. } | Self::Limit { .. } | Self::Rejected(_) => LogPart::Rejected,
             Self::Call(call) if call.rejected => LogPart::Rejected,
             // No question was sent.
-            Self::Approval { decision, .. } if *decision == MissingApprovalReason::Unsupported.as_str() => {
+            Self::Approval { decision, .. }
+                if *decision == MissingApprovalReason::Unsupported.as_str() =>
+            {
                 LogPart::Rejected
             }
             _ => LogPart::Main,
@@ -309,16 +334,28 @@ impl AuditEvent {
     /// KiB.
     pub(crate) fn max_bytes(&self) -> u32 {
         let texts = match self {
-            Self::Load { plugin, .. } | Self::Grant { plugin, .. } | Self::Removed { plugin } => plugin.plugin.len(),
-            Self::Refused { plugin, reason } => plugin.plugin.len() + reason.len(),
-            Self::Call(call) => call.subject.text_bytes() + call.arguments.text.as_ref().map_or(0, String::len),
-            Self::Denied { subject: of, message, remedy } => {
-                of.text_bytes() + message.len() + remedy.as_ref().map_or(0, String::len)
+            Self::Load { plugin, .. } | Self::Grant { plugin, .. } | Self::Removed { plugin } => {
+                plugin.plugin.len()
             }
+            Self::Refused { plugin, reason } => plugin.plugin.len() + reason.len(),
+            Self::Call(call) => {
+                call.subject.text_bytes() + call.arguments.text.as_ref().map_or(0, String::len)
+            }
+            Self::Denied {
+                subject: of,
+                message,
+                remedy,
+            } => of.text_bytes() + message.len() + remedy.as_ref().map_or(0, String::len),
             Self::Limit { subject: of, .. } | Self::Approval { subject: of, .. } => of.text_bytes(),
-            Self::Operator(did) => did.caller.len() + did.plugin.as_ref().map_or(0, |plugin| plugin.plugin.len()),
+            Self::Operator(did) => {
+                did.caller.len() + did.plugin.as_ref().map_or(0, |plugin| plugin.plugin.len())
+            }
             Self::Rejected(rejected) => rejected.caller.len() + rejected.tool.len(),
-            Self::Start(_) | Self::Stop {} | Self::Checkpoint { .. } | Self::Rotate { .. } | Self::Lost { .. } => 0,
+            Self::Start(_)
+            | Self::Stop {}
+            | Self::Checkpoint { .. }
+            | Self::Rotate { .. }
+            | Self::Lost { .. } => 0,
         };
         u32::try_from(RECORD_OVERHEAD_BYTES + texts).unwrap_or(u32::MAX)
     }
@@ -326,11 +363,28 @@ impl AuditEvent {
     /// Truncates every sentence to its maximum length.
     pub(crate) fn truncate_texts(self) -> Self {
         match self {
-            Self::Refused { plugin, reason } => Self::Refused { plugin, reason: truncate_sentence(&reason) },
-            Self::Denied { subject, message, remedy } => {
-                let lines = |remedy: String| remedy.lines().map(truncate_sentence).collect::<Vec<_>>().join("\n");
+            Self::Refused { plugin, reason } => Self::Refused {
+                plugin,
+                reason: truncate_sentence(&reason),
+            },
+            Self::Denied {
+                subject,
+                message,
+                remedy,
+            } => {
+                let lines = |remedy: String| {
+                    remedy
+                        .lines()
+                        .map(truncate_sentence)
+                        .collect::<Vec<_>>()
+                        .join("\n")
+                };
                 let remedy = remedy.map(lines);
-                Self::Denied { subject, message: truncate_sentence(&message), remedy }
+                Self::Denied {
+                    subject,
+                    message: truncate_sentence(&message),
+                    remedy,
+                }
             }
             other => other,
         }
@@ -365,16 +419,26 @@ fn usage<S: Serializer>(usage: &Option<CallUsage>, serializer: S) -> Result<S::O
         tcp_connections: u64,
         tcp_bytes: u64,
     }
-    let used = usage.map(|CallUsage { fuel, wall, memory, http_requests, http_bytes, tcp_connections, tcp_bytes }| {
-        ResourceUse {
-            wall_ms: (wall.as_secs_f64() * 10_000.0).round() / 10.0,
-            fuel,
-            memory,
-            http_requests,
-            http_bytes,
-            tcp_connections,
-            tcp_bytes,
-        }
-    });
+    let used = usage.map(
+        |CallUsage {
+             fuel,
+             wall,
+             memory,
+             http_requests,
+             http_bytes,
+             tcp_connections,
+             tcp_bytes,
+         }| {
+            ResourceUse {
+                wall_ms: (wall.as_secs_f64() * 10_000.0).round() / 10.0,
+                fuel,
+                memory,
+                http_requests,
+                http_bytes,
+                tcp_connections,
+                tcp_bytes,
+            }
+        },
+    );
     used.serialize(serializer)
 }

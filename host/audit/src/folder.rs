@@ -44,7 +44,8 @@ impl LogFolder {
     /// Returns an error if the directory cannot be used, or if other users could change its
     /// contents or replace it.
     pub(crate) fn open(path: &Path) -> Result<Self, AuditError> {
-        let PrivateFolder { handle, path } = PrivateFolder::open(path, "the audit log").map_err(AuditError)?;
+        let PrivateFolder { handle, path } =
+            PrivateFolder::open(path, "the audit log").map_err(AuditError)?;
         Ok(Self { handle, path })
     }
 
@@ -65,7 +66,9 @@ impl LogFolder {
     /// Returns an error if another server writes to the directory.
     pub(crate) fn lock(&self) -> Result<File, AuditError> {
         let cannot = |error: io::Error| AuditError::from_io("lock", &self.path, &error);
-        let file = self.create(LOCK_FILE_NAME, OFlags::empty(), Mode::RUSR | Mode::WUSR).map_err(cannot)?;
+        let file = self
+            .create(LOCK_FILE_NAME, OFlags::empty(), Mode::RUSR | Mode::WUSR)
+            .map_err(cannot)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(file),
             Err(Errno::WOULDBLOCK) => Err(AuditError(format!(
@@ -84,18 +87,32 @@ impl LogFolder {
     /// Opens a regular file of this user for reading. Returns the file and its mode.
     pub(crate) fn open_own(&self, name: &str) -> io::Result<(File, u32)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        check_ownership(File::from(openat(&self.handle, name, flags, Mode::empty())?))
+        check_ownership(File::from(openat(
+            &self.handle,
+            name,
+            flags,
+            Mode::empty(),
+        )?))
     }
 
     /// Opens a regular file of this user for writing. Creates it if it does not exist.
     pub(crate) fn create(&self, name: &str, flags: OFlags, mode: Mode) -> io::Result<File> {
-        let flags = flags | OFlags::CREATE | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags = flags
+            | OFlags::CREATE
+            | OFlags::WRONLY
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::CLOEXEC;
         Ok(check_ownership(File::from(openat(&self.handle, name, flags, mode)?))?.0)
     }
 
     /// Deletes the file of `part` whose first line is `first`.
     pub(crate) fn remove_file(&self, part: LogPart, first: u64) -> io::Result<()> {
-        Ok(unlinkat(&self.handle, file_name(part, first), AtFlags::empty())?)
+        Ok(unlinkat(
+            &self.handle,
+            file_name(part, first),
+            AtFlags::empty(),
+        )?)
     }
 }
 
@@ -104,7 +121,10 @@ impl LogFolder {
 fn check_ownership(file: File) -> io::Result<(File, u32)> {
     let found = fstat(&file)?;
     let regular = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
-    if !regular || found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & OTHERS_WRITE_MODE != 0 {
+    if !regular
+        || found.st_uid != rustix::process::geteuid().as_raw()
+        || found.st_mode & OTHERS_WRITE_MODE != 0
+    {
         let why = "it is not a regular file that only this user can write";
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
@@ -121,11 +141,14 @@ pub(crate) fn list_files(folder: &Path, part: LogPart) -> io::Result<Vec<u64>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?.file_name();
-        let digits = entry
-            .to_str()
-            .and_then(|name| name.strip_prefix(part.name())?.strip_prefix('-')?.strip_suffix(FILE_SUFFIX));
-        let digits = digits
-            .filter(|digits| digits.len() == FILE_NUMBER_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit()));
+        let digits = entry.to_str().and_then(|name| {
+            name.strip_prefix(part.name())?
+                .strip_prefix('-')?
+                .strip_suffix(FILE_SUFFIX)
+        });
+        let digits = digits.filter(|digits| {
+            digits.len() == FILE_NUMBER_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit())
+        });
         found.extend(digits.and_then(|digits| digits.parse::<u64>().ok()));
     }
     found.sort_unstable();
@@ -143,14 +166,23 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b");
         LogFolder::open(&path).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o770)).unwrap();
         let error = LogFolder::open(&path).unwrap_err().to_string();
-        assert!(error.ends_with("b is writable by other users (mode 770; to fix it, run chmod go-w)"), "{error}");
+        assert!(
+            error.ends_with("b is writable by other users (mode 770; to fix it, run chmod go-w)"),
+            "{error}"
+        );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
         fs::set_permissions(dir.path().join("a"), fs::Permissions::from_mode(0o777)).unwrap();
         let error = LogFolder::open(&path).unwrap_err().to_string();
-        assert!(error.ends_with("a is writable by other users (mode 777; to fix it, run chmod go-w)"), "{error}");
+        assert!(
+            error.ends_with("a is writable by other users (mode 777; to fix it, run chmod go-w)"),
+            "{error}"
+        );
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(LogFolder::open(&file).is_err());
@@ -161,8 +193,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = LogFolder::open(dir.path()).unwrap();
         let lock = folder.lock().unwrap();
-        let error = LogFolder::open(dir.path()).unwrap().lock().unwrap_err().to_string();
-        assert!(error.contains("another server writes to the audit log in "), "{error}");
+        let error = LogFolder::open(dir.path())
+            .unwrap()
+            .lock()
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("another server writes to the audit log in "),
+            "{error}"
+        );
         drop(lock);
         folder.lock().unwrap();
     }
@@ -170,14 +209,22 @@ mod tests {
     #[test]
     fn files_are_in_the_order_of_their_lines_and_others_are_left_alone() {
         let dir = tempfile::tempdir().unwrap();
-        for other in ["audit-1.jsonl", "key", "audit-0000000000000000000x.jsonl", "notes"] {
+        for other in [
+            "audit-1.jsonl",
+            "key",
+            "audit-0000000000000000000x.jsonl",
+            "notes",
+        ] {
             fs::write(dir.path().join(other), "").unwrap();
         }
         for first in [100, 9, u64::MAX, 1] {
             fs::write(dir.path().join(file_name(LogPart::Main, first)), "").unwrap();
         }
         fs::write(dir.path().join(file_name(LogPart::Rejected, 7)), "").unwrap();
-        assert_eq!(list_files(dir.path(), LogPart::Main).unwrap(), [1, 9, 100, u64::MAX]);
+        assert_eq!(
+            list_files(dir.path(), LogPart::Main).unwrap(),
+            [1, 9, 100, u64::MAX]
+        );
         assert_eq!(list_files(dir.path(), LogPart::Rejected).unwrap(), [7]);
     }
 }

@@ -48,17 +48,32 @@ pub(crate) struct HeadFile {
 impl HeadFile {
     /// Opens the file. Creates it if it does not exist.
     pub(crate) fn open(folder: &LogFolder, part: LogPart) -> io::Result<Self> {
-        let file = folder.create(part.head_file_name(), OFlags::empty(), Mode::from_raw_mode(0o600))?;
+        let file = folder.create(
+            part.head_file_name(),
+            OFlags::empty(),
+            Mode::from_raw_mode(0o600),
+        )?;
         Ok(Self { file, part })
     }
 
     /// Replaces the contents of the file in one write: all heads have the same length.
     pub(crate) fn write(&self, head: SignedHead, key: &LogKey) -> io::Result<()> {
-        let SignedHead { seq, hash, oldest, ended } = head;
+        let SignedHead {
+            seq,
+            hash,
+            oldest,
+            ended,
+        } = head;
         let signature = key.sign(self.part, SignedClaim::Head(head));
         let state = if ended { "shut" } else { "open" }.to_owned();
         let (seq, oldest) = (format!("{seq:020}"), format!("{oldest:020}"));
-        let text = SerializedHead { seq, hash: hash.to_string(), oldest, state, signature };
+        let text = SerializedHead {
+            seq,
+            hash: hash.to_string(),
+            oldest,
+            state,
+            signature,
+        };
         let mut text = serde_json::to_vec(&text)?;
         text.push(b'\n');
         self.file.write_all_at(&text, 0)
@@ -96,8 +111,14 @@ fn parse_head(text: &[u8], part: LogPart, key: &PublicKey) -> Option<SignedHead>
         "shut" => true,
         _ => return None,
     };
-    let head = SignedHead { seq, hash, oldest, ended };
-    key.verifies(&text.signature, part, SignedClaim::Head(head)).then_some(head)
+    let head = SignedHead {
+        seq,
+        hash,
+        oldest,
+        ended,
+    };
+    key.verifies(&text.signature, part, SignedClaim::Head(head))
+        .then_some(head)
 }
 
 #[cfg(test)]
@@ -118,7 +139,12 @@ mod tests {
         let file = HeadFile::open(&folder, LogPart::Main).unwrap();
         assert_eq!(read(), HeadState::Forged, "an empty file");
         for (seq, ended) in [(1, false), (u64::MAX, true), (2, false)] {
-            let head = SignedHead { seq, hash: Digest::new([7; 32]), oldest: 1, ended };
+            let head = SignedHead {
+                seq,
+                hash: Digest::new([7; 32]),
+                oldest: 1,
+                ended,
+            };
             file.write(head, &key).unwrap();
             assert_eq!(read(), HeadState::Signed(head));
             fs::copy(
@@ -127,12 +153,26 @@ mod tests {
             )
             .unwrap();
             let other = super::read_head(dir.path(), LogPart::Rejected, &key.public_key()).unwrap();
-            assert_eq!(other, HeadState::Forged, "a head of one part is none of the other");
+            assert_eq!(
+                other,
+                HeadState::Forged,
+                "a head of one part is none of the other"
+            );
         }
         let text = fs::read_to_string(dir.path().join(LogPart::Main.head_file_name())).unwrap();
-        for (from, to) in [("open", "shut"), ("02", "03"), ("0707", "0708"), ("open", "ajar"), ("{", "")] {
+        for (from, to) in [
+            ("open", "shut"),
+            ("02", "03"),
+            ("0707", "0708"),
+            ("open", "ajar"),
+            ("{", ""),
+        ] {
             assert!(text.contains(from));
-            fs::write(dir.path().join(LogPart::Main.head_file_name()), text.replacen(from, to, 1)).unwrap();
+            fs::write(
+                dir.path().join(LogPart::Main.head_file_name()),
+                text.replacen(from, to, 1),
+            )
+            .unwrap();
             assert_eq!(read(), HeadState::Forged, "{from} {to}");
         }
     }

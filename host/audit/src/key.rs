@@ -41,7 +41,8 @@ impl LogKey {
     pub(crate) fn load_or_create(folder: &LogFolder, is_new: bool) -> Result<Self, AuditError> {
         let path = folder.path().join(SECRET_KEY_FILE_NAME);
         if is_new && !folder.contains(SECRET_KEY_FILE_NAME) {
-            create_key_file(folder).map_err(|error| AuditError::from_io("create", &path, &error))?;
+            create_key_file(folder)
+                .map_err(|error| AuditError::from_io("create", &path, &error))?;
         }
         let (file, mode) = folder.open_own(SECRET_KEY_FILE_NAME).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => AuditError(format!(
@@ -63,9 +64,12 @@ impl LogKey {
         let read = file.take(KEY_BYTES as u64 + 1).read_to_end(&mut seed);
         read.map_err(|error| AuditError::from_io("read", &path, &error))?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed);
-        let key = pair.map(Self).map_err(|_| AuditError(format!("{} is not a key of an audit log", path.display())))?;
-        key.write_public_key(folder)
-            .map_err(|error| AuditError::from_io("write", &folder.path().join(PUBLIC_KEY_FILE_NAME), &error))?;
+        let key = pair
+            .map(Self)
+            .map_err(|_| AuditError(format!("{} is not a key of an audit log", path.display())))?;
+        key.write_public_key(folder).map_err(|error| {
+            AuditError::from_io("write", &folder.path().join(PUBLIC_KEY_FILE_NAME), &error)
+        })?;
         Ok(key)
     }
 
@@ -81,7 +85,11 @@ impl LogKey {
 
     /// Writes the public key next to the secret key.
     fn write_public_key(&self, folder: &LogFolder) -> io::Result<()> {
-        let mut file = folder.create(PUBLIC_KEY_FILE_NAME, OFlags::TRUNC, Mode::from_raw_mode(0o644))?;
+        let mut file = folder.create(
+            PUBLIC_KEY_FILE_NAME,
+            OFlags::TRUNC,
+            Mode::from_raw_mode(0o644),
+        )?;
         file.write_all(format!("{}\n", self.public_key()).as_bytes())
     }
 }
@@ -100,8 +108,12 @@ impl PublicKey {
 
     /// Returns whether `signature`, in hexadecimal, is a valid signature of `claim`.
     pub(crate) fn verifies(&self, signature: &str, part: LogPart, claim: SignedClaim) -> bool {
-        let Ok(signature) = hex::decode(signature) else { return false };
-        UnparsedPublicKey::new(&ED25519, &self.0).verify(claim.to_signed_text(part).as_bytes(), &signature).is_ok()
+        let Ok(signature) = hex::decode(signature) else {
+            return false;
+        };
+        UnparsedPublicKey::new(&ED25519, &self.0)
+            .verify(claim.to_signed_text(part).as_bytes(), &signature)
+            .is_ok()
     }
 }
 
@@ -117,17 +129,31 @@ fn create_key_file(folder: &LogFolder) -> io::Result<()> {
     let mut random = [0; KEY_BYTES + 8];
     rand::fill(&mut random).map_err(|_| io::Error::other("the system provides no random bytes"))?;
     let (seed, name) = random.split_at(KEY_BYTES);
-    let (temporary, handle) = (format!(".key-{}", hex::encode(name)), folder.handle().as_fd());
+    let (temporary, handle) = (
+        format!(".key-{}", hex::encode(name)),
+        folder.handle().as_fd(),
+    );
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(handle, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
-    let written = file.write_all(seed).and_then(|()| file.sync_all()).and_then(|()| {
-        match renameat_with(handle, &temporary, handle, SECRET_KEY_FILE_NAME, RenameFlags::NOREPLACE) {
-            // Some file systems do not support `NOREPLACE`. The directory lock excludes other
-            // servers.
-            Err(Errno::INVAL | Errno::NOSYS) => Ok(renameat(handle, &temporary, handle, SECRET_KEY_FILE_NAME)?),
-            done => Ok(done?),
-        }
-    });
+    let written = file
+        .write_all(seed)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| {
+            match renameat_with(
+                handle,
+                &temporary,
+                handle,
+                SECRET_KEY_FILE_NAME,
+                RenameFlags::NOREPLACE,
+            ) {
+                // Some file systems do not support `NOREPLACE`. The directory lock excludes other
+                // servers.
+                Err(Errno::INVAL | Errno::NOSYS) => {
+                    Ok(renameat(handle, &temporary, handle, SECRET_KEY_FILE_NAME)?)
+                }
+                done => Ok(done?),
+            }
+        });
     written.inspect_err(|_| unlinkat(handle, &temporary, AtFlags::empty()).unwrap_or_default())
 }
 
@@ -148,10 +174,18 @@ mod tests {
         let key = LogKey::load_or_create(&folder, true).unwrap();
         let metadata = fs::metadata(dir.path().join(SECRET_KEY_FILE_NAME)).unwrap();
         assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
-        assert_eq!(LogKey::load_or_create(&folder, true).unwrap().public_key(), key.public_key());
-        let public = PublicKey::parse(&fs::read_to_string(dir.path().join(PUBLIC_KEY_FILE_NAME)).unwrap());
+        assert_eq!(
+            LogKey::load_or_create(&folder, true).unwrap().public_key(),
+            key.public_key()
+        );
+        let public =
+            PublicKey::parse(&fs::read_to_string(dir.path().join(PUBLIC_KEY_FILE_NAME)).unwrap());
         assert_eq!(public, Some(key.public_key()));
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing temporary is left");
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            2,
+            "nothing temporary is left"
+        );
     }
 
     #[test]
@@ -159,19 +193,30 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let key = LogKey::load_or_create(&LogFolder::open(dir.path()).unwrap(), true).unwrap();
         let (one, two) = (Digest::new([1; 32]), Digest::new([2; 32]));
-        let head = SignedHead { seq: 1, hash: one, oldest: 1, ended: false };
+        let head = SignedHead {
+            seq: 1,
+            hash: one,
+            oldest: 1,
+            ended: false,
+        };
         let claims = [
             SignedClaim::Checkpoint(1, one),
             SignedClaim::Checkpoint(2, one),
             SignedClaim::Checkpoint(1, two),
             SignedClaim::Head(head),
-            SignedClaim::Head(SignedHead { ended: true, ..head }),
+            SignedClaim::Head(SignedHead {
+                ended: true,
+                ..head
+            }),
             SignedClaim::Head(SignedHead { oldest: 2, ..head }),
         ];
         for (signed, claim) in claims.into_iter().enumerate() {
             let signature = key.sign(LogPart::Main, claim);
             for (other, claim) in claims.into_iter().enumerate() {
-                assert_eq!(key.public_key().verifies(&signature, LogPart::Main, claim), signed == other);
+                assert_eq!(
+                    key.public_key().verifies(&signature, LogPart::Main, claim),
+                    signed == other
+                );
             }
         }
         assert!(
@@ -184,10 +229,22 @@ mod tests {
     fn a_log_whose_key_is_gone_or_known_to_others_is_not_continued() {
         type Change = fn(&std::path::Path);
         let changes: [(Change, &str); 5] = [
-            (|key| fs::remove_file(key).unwrap(), "is missing, and without it the audit log cannot be continued"),
-            (|key| fs::set_permissions(key, fs::Permissions::from_mode(0o640)).unwrap(), "its mode is 640"),
-            (|key| fs::write(key, "short").unwrap(), "is not a key of an audit log"),
-            (|key| fs::write(key, [7; 33]).unwrap(), "is not a key of an audit log"),
+            (
+                |key| fs::remove_file(key).unwrap(),
+                "is missing, and without it the audit log cannot be continued",
+            ),
+            (
+                |key| fs::set_permissions(key, fs::Permissions::from_mode(0o640)).unwrap(),
+                "its mode is 640",
+            ),
+            (
+                |key| fs::write(key, "short").unwrap(),
+                "is not a key of an audit log",
+            ),
+            (
+                |key| fs::write(key, [7; 33]).unwrap(),
+                "is not a key of an audit log",
+            ),
             (
                 |key| {
                     fs::rename(key, key.with_extension("elsewhere")).unwrap();
@@ -201,7 +258,9 @@ mod tests {
             let folder = LogFolder::open(dir.path()).unwrap();
             LogKey::load_or_create(&folder, true).unwrap();
             change(&dir.path().join(SECRET_KEY_FILE_NAME));
-            let error = LogKey::load_or_create(&folder, false).unwrap_err().to_string();
+            let error = LogKey::load_or_create(&folder, false)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(said), "{error}");
         }
     }

@@ -3,8 +3,9 @@
 //! An [`AuditLog`] accepts [`AuditEvent`]s from any thread and sends them to a writer thread. Each
 //! line contains the hash of the previous line (`chain`). The newest line is signed after each
 //! write (`head`), and periodically within the log (`checkpoint`). Events that clients can cause at
-//! will are in a separate [`LogPart`], and repeated rejections are only counted. [`verify`](fn@verify) finds
-//! every line that was changed, truncated, swapped or inserted. [`LineReader`] reads the log.
+//! will are in a separate [`LogPart`], and repeated rejections are only counted.
+//! [`verify`](fn@verify) finds every line that was changed, truncated, swapped or inserted.
+//! [`LineReader`] reads the log.
 //!
 //! This crate does not depend on wasmtime, JSON-RPC or the catalog. Events come from the `toolbay`
 //! crate as plain data and are written to files in one private directory.
@@ -31,7 +32,8 @@ mod writer;
 pub use self::chain::hash;
 pub use self::error::AuditError;
 pub use self::event::{
-    ArgumentsRecord, AuditEvent, CallRecord, CallSubject, OperatorRecord, PluginRecord, RejectedRecord, truncate_name,
+    ArgumentsRecord, AuditEvent, CallRecord, CallSubject, OperatorRecord, PluginRecord,
+    RejectedRecord, truncate_name,
 };
 pub use self::key::PublicKey;
 pub use self::line_reader::{LineReader, LogLine};

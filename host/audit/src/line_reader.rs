@@ -53,12 +53,22 @@ impl LineReader {
 
     /// Reads the lines from the start of the file that contains the line `seq`.
     pub(crate) fn open_at(folder: &Path, part: LogPart, seq: u64) -> Result<Self, AuditError> {
-        let mut files = list_files(folder, part).map_err(|error| AuditError::from_io("read", folder, &error))?;
+        let mut files = list_files(folder, part)
+            .map_err(|error| AuditError::from_io("read", folder, &error))?;
         let count = files.len();
-        let from = files.iter().rposition(|first| *first <= seq).unwrap_or_default();
+        let from = files
+            .iter()
+            .rposition(|first| *first <= seq)
+            .unwrap_or_default();
         files.drain(..from);
         files.reverse();
-        Ok(Self { folder: folder.to_owned(), part, files, open_file: None, file_count: count })
+        Ok(Self {
+            folder: folder.to_owned(),
+            part,
+            files,
+            open_file: None,
+            file_count: count,
+        })
     }
 
     /// Returns the number of files in the part.
@@ -69,18 +79,25 @@ impl LineReader {
     fn read_line(&mut self) -> Result<Option<LogLine>, AuditError> {
         loop {
             if self.open_file.is_none() {
-                let Some(first) = self.files.pop() else { return Ok(None) };
+                let Some(first) = self.files.pop() else {
+                    return Ok(None);
+                };
                 let name = file_name(self.part, first);
                 let path = self.folder.join(&name);
-                let file = File::open(&path).map_err(|error| AuditError::from_io("read", &path, &error))?;
-                self.open_file =
-                    Some(OpenLogFile { name, reader: BufReader::with_capacity(MAX_LINE_BYTES, file), number: 0 });
+                let file = File::open(&path)
+                    .map_err(|error| AuditError::from_io("read", &path, &error))?;
+                self.open_file = Some(OpenLogFile {
+                    name,
+                    reader: BufReader::with_capacity(MAX_LINE_BYTES, file),
+                    number: 0,
+                });
             }
-            let Some(open) = &mut self.open_file else { return Ok(None) };
-            match open
-                .read_line()
-                .map_err(|error| AuditError::from_io("read", &self.folder.join(&open.name), &error))?
-            {
+            let Some(open) = &mut self.open_file else {
+                return Ok(None);
+            };
+            match open.read_line().map_err(|error| {
+                AuditError::from_io("read", &self.folder.join(&open.name), &error)
+            })? {
                 Some(line) => return Ok(Some(line)),
                 None => self.open_file = None,
             }
@@ -105,7 +122,10 @@ impl Iterator for LineReader {
 impl OpenLogFile {
     fn read_line(&mut self) -> std::io::Result<Option<LogLine>> {
         let mut bytes = Vec::new();
-        self.reader.by_ref().take(MAX_LINE_BYTES as u64).read_until(b'\n', &mut bytes)?;
+        self.reader
+            .by_ref()
+            .take(MAX_LINE_BYTES as u64)
+            .read_until(b'\n', &mut bytes)?;
         if bytes.is_empty() {
             return Ok(None);
         }
@@ -114,7 +134,12 @@ impl OpenLogFile {
         if !whole && bytes.len() >= MAX_LINE_BYTES {
             whole = self.skip_line()?;
         }
-        Ok(Some(LogLine { file: self.name.clone(), number: self.number, bytes, has_line_end: whole }))
+        Ok(Some(LogLine {
+            file: self.name.clone(),
+            number: self.number,
+            bytes,
+            has_line_end: whole,
+        }))
     }
 
     /// Skips the rest of a line. Returns whether the line had an end.
@@ -143,15 +168,31 @@ mod tests {
     #[test]
     fn lines_come_from_all_files_and_a_long_one_holds_little() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join(file_name(LogPart::Main, 1)), format!("a\n{}\nb\n", "x".repeat(3 * MAX_LINE_BYTES)))
-            .unwrap();
+        fs::write(
+            dir.path().join(file_name(LogPart::Main, 1)),
+            format!("a\n{}\nb\n", "x".repeat(3 * MAX_LINE_BYTES)),
+        )
+        .unwrap();
         fs::write(dir.path().join(file_name(LogPart::Main, 4)), "").unwrap();
         fs::write(dir.path().join(file_name(LogPart::Main, 5)), "c\n\nd").unwrap();
-        let lines = |seq| LineReader::open_at(dir.path(), LogPart::Main, seq).unwrap().map(Result::unwrap);
-        let all: Vec<_> = lines(0).map(|line| (line.number, line.bytes.len(), line.has_line_end)).collect();
+        let lines = |seq| {
+            LineReader::open_at(dir.path(), LogPart::Main, seq)
+                .unwrap()
+                .map(Result::unwrap)
+        };
+        let all: Vec<_> = lines(0)
+            .map(|line| (line.number, line.bytes.len(), line.has_line_end))
+            .collect();
         assert_eq!(
             all,
-            [(1, 1, true), (2, MAX_LINE_BYTES, true), (3, 1, true), (1, 1, true), (2, 0, true), (3, 1, false)]
+            [
+                (1, 1, true),
+                (2, MAX_LINE_BYTES, true),
+                (3, 1, true),
+                (1, 1, true),
+                (2, 0, true),
+                (3, 1, false)
+            ]
         );
         assert_eq!(lines(4).next().unwrap().bytes, b"c");
         assert_eq!(lines(3).next().unwrap().bytes, b"a");

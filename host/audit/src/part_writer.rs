@@ -83,18 +83,39 @@ pub(crate) type TimedEvent = (SystemTime, AuditEvent);
 
 impl PartWriter {
     /// Opens or creates both parts of the log in the directory `path`, and writes their start
-    /// lines. `max_file_bytes` is the maximum size of a file, in bytes. `keep` is the number of retained
-    /// files of each part, at least 2.
+    /// lines. `max_file_bytes` is the maximum size of a file, in bytes. `keep` is the number of
+    /// retained files of each part, at least 2.
     pub(crate) fn open(path: &Path, size: u64, keep: [usize; 2]) -> Result<[Self; 2], AuditError> {
         let folder = LogFolder::open(path)?;
         let lock = folder.lock()?;
-        let (main, rejected) = (first_lines(&folder, LogPart::Main)?, first_lines(&folder, LogPart::Rejected)?);
+        let (main, rejected) = (
+            first_lines(&folder, LogPart::Main)?,
+            first_lines(&folder, LogPart::Rejected)?,
+        );
         let key = LogKey::load_or_create(&folder, main.is_empty() && rejected.is_empty())?;
-        let place = Arc::new(SharedLogFolder { folder, key, _lock: lock });
+        let place = Arc::new(SharedLogFolder {
+            folder,
+            key,
+            _lock: lock,
+        });
         // Opens the part with rejections first, because the main part refers to its newest line.
         let alone = main.is_empty() && !rejected.is_empty();
-        let rejected = Self::open_part(&place, LogPart::Rejected, &rejected, (size, keep[1]), None, false)?;
-        let main = Self::open_part(&place, LogPart::Main, &main, (size, keep[0]), Some(rejected.newest_line()), alone)?;
+        let rejected = Self::open_part(
+            &place,
+            LogPart::Rejected,
+            &rejected,
+            (size, keep[1]),
+            None,
+            false,
+        )?;
+        let main = Self::open_part(
+            &place,
+            LogPart::Main,
+            &main,
+            (size, keep[0]),
+            Some(rejected.newest_line()),
+            alone,
+        )?;
         Ok([main, rejected])
     }
 
@@ -113,15 +134,23 @@ impl PartWriter {
         let end = PreviousEnd::find(path, part, first)?;
         let (mut recovery, oldest) = end.compare_with_head(path, part, &public)?;
         if alone && recovery.missing.is_none() {
-            recovery.wrong = recovery.wrong.or(Some("its files are missing, and those with rejections are there"));
+            recovery.wrong = recovery.wrong.or(Some(
+                "its files are missing, and those with rejections are there",
+            ));
         }
         // Without a head, the expected lines are unknown.
         let oldest = oldest.or(first.first().copied()).unwrap_or(1);
         let start = first.last().copied().unwrap_or(1);
-        let cannot = |error: io::Error| AuditError::from_io("write", &path.join(file_name(part, start)), &error);
+        let cannot = |error: io::Error| {
+            AuditError::from_io("write", &path.join(file_name(part, start)), &error)
+        };
         let file = open_for_append(&place.folder, part, start).map_err(cannot)?;
-        let written =
-            ChainPosition { next_seq: end.next_seq, last_hash: end.last_hash, length: end.length, is_signed: false };
+        let written = ChainPosition {
+            next_seq: end.next_seq,
+            last_hash: end.last_hash,
+            length: end.length,
+            is_signed: false,
+        };
         let head = HeadFile::open(&place.folder, part).map_err(cannot)?;
         let mut journal = Self {
             place: Arc::clone(place),
@@ -141,17 +170,27 @@ impl PartWriter {
             journal.buffer.push(b'\n');
             journal.ahead.length += 1;
         }
-        let start = LogStart { version: env!("CARGO_PKG_VERSION"), key: public.to_string(), rejected, recovery };
+        let start = LogStart {
+            version: env!("CARGO_PKG_VERSION"),
+            key: public.to_string(),
+            rejected,
+            recovery,
+        };
         journal.stage(SystemTime::now(), &AuditEvent::Start(Box::new(start)));
-        let begun =
-            journal.flush().and_then(|()| journal.apply_retention()).and_then(|()| journal.write_head(false, true));
+        let begun = journal
+            .flush()
+            .and_then(|()| journal.apply_retention())
+            .and_then(|()| journal.write_head(false, true));
         begun.map_err(cannot)?;
         Ok(journal)
     }
 
     /// Returns the number and hash of the newest line that is written.
     pub(crate) fn newest_line(&self) -> CrossAnchor {
-        (self.written.next_seq.saturating_sub(1), self.written.last_hash)
+        (
+            self.written.next_seq.saturating_sub(1),
+            self.written.last_hash,
+        )
     }
 
     /// Sets the newest line of the part with rejections.
@@ -172,7 +211,10 @@ impl PartWriter {
         for (time, event) in records {
             if !self.has_space_for(event) {
                 // After rotation, the buffer is empty.
-                let full = self.flush().map(|()| written += staged).and_then(|()| self.rotate());
+                let full = self
+                    .flush()
+                    .map(|()| written += staged)
+                    .and_then(|()| self.rotate());
                 full.map_err(|error| (all - written, error))?;
                 staged = 0;
             }
@@ -210,21 +252,31 @@ impl PartWriter {
     }
 
     fn add_checkpoint(&mut self) -> io::Result<()> {
-        let signature =
-            self.place.key.sign(self.part, SignedClaim::Checkpoint(self.ahead.next_seq, self.ahead.last_hash));
-        self.stage(SystemTime::now(), &AuditEvent::Checkpoint { signature, rejected: self.rejected });
+        let signature = self.place.key.sign(
+            self.part,
+            SignedClaim::Checkpoint(self.ahead.next_seq, self.ahead.last_hash),
+        );
+        self.stage(
+            SystemTime::now(),
+            &AuditEvent::Checkpoint {
+                signature,
+                rejected: self.rejected,
+            },
+        );
         self.flush()
     }
 
     /// Returns whether the file has space for an event.
     fn has_space_for(&self, event: &AuditEvent) -> bool {
         // JSON escaping can double the size of strings.
-        self.ahead.length + u64::from(event.max_bytes()) * 2 + FILE_RESERVE_BYTES <= self.max_file_bytes
+        self.ahead.length + u64::from(event.max_bytes()) * 2 + FILE_RESERVE_BYTES
+            <= self.max_file_bytes
     }
 
     /// Appends a line to the buffer.
     fn stage(&mut self, time: SystemTime, event: &AuditEvent) {
-        let (line, hash) = chain::serialize_line(self.ahead.next_seq, time, event, self.ahead.last_hash);
+        let (line, hash) =
+            chain::serialize_line(self.ahead.next_seq, time, event, self.ahead.last_hash);
         self.buffer.extend_from_slice(&line);
         self.ahead = ChainPosition {
             next_seq: self.ahead.next_seq + 1,
@@ -236,7 +288,9 @@ impl PartWriter {
 
     /// Writes the whole buffer, or nothing.
     fn flush(&mut self) -> io::Result<()> {
-        let written = self.repair().and_then(|()| self.file.write_all(&self.buffer));
+        let written = self
+            .repair()
+            .and_then(|()| self.file.write_all(&self.buffer));
         self.buffer.clear();
         self.buffer.shrink_to(FLUSH_THRESHOLD_BYTES);
         match written {
@@ -269,13 +323,17 @@ impl PartWriter {
         }
         self.file.sync_data()?;
         let file = open_for_append(&self.place.folder, self.part, self.written.next_seq)?;
-        let old = (std::mem::replace(&mut self.file, file), self.written, self.oldest);
+        let old = (
+            std::mem::replace(&mut self.file, file),
+            self.written,
+            self.oldest,
+        );
         let first = self.written.next_seq;
         self.written.length = 0;
         self.ahead = self.written;
         self.apply_retention().inspect_err(|_| {
-            // The old file stays in use until another one can begin. The new one may already have a line: its number is
-            // used again in the old file.
+            // The old file stays in use until another one can begin. The new one may already have a
+            // line: its number is used again in the old file.
             (self.file, self.written, self.oldest) = old;
             self.ahead = self.written;
             drop(self.place.folder.remove_file(self.part, first));
@@ -286,10 +344,20 @@ impl PartWriter {
     fn apply_retention(&mut self) -> io::Result<()> {
         let mut first = list_files(self.place.folder.path(), self.part)?;
         let excess = first.len().saturating_sub(self.max_files);
-        let kept = if excess > 0 { first.get(excess).copied() } else { None };
+        let kept = if excess > 0 {
+            first.get(excess).copied()
+        } else {
+            None
+        };
         let oldest = kept.unwrap_or_default().max(self.oldest);
         if self.written.length == 0 || excess > 0 {
-            self.stage(SystemTime::now(), &AuditEvent::Rotate { oldest, rejected: self.rejected });
+            self.stage(
+                SystemTime::now(),
+                &AuditEvent::Rotate {
+                    oldest,
+                    rejected: self.rejected,
+                },
+            );
             self.flush()?;
             self.oldest = oldest;
             // Update the head before deleting a file. Any other missing file was deleted by someone
@@ -299,7 +367,10 @@ impl PartWriter {
         for first in first.drain(..excess) {
             // A file that cannot be deleted now is deleted when the next file starts.
             if let Err(error) = self.place.folder.remove_file(self.part, first) {
-                tracing::warn!("cannot delete {} of the audit log: {error}", file_name(self.part, first));
+                tracing::warn!(
+                    "cannot delete {} of the audit log: {error}",
+                    file_name(self.part, first)
+                );
             }
         }
         Ok(())
@@ -329,7 +400,9 @@ impl PartWriter {
         if fstat(&self.file)?.st_nlink > 0 {
             return Ok(());
         }
-        tracing::error!("the file of the audit log was deleted while the server was writing to it; a new one follows");
+        tracing::error!(
+            "the file of the audit log was deleted while the server was writing to it; a new one follows"
+        );
         self.file = open_for_append(&self.place.folder, self.part, self.written.next_seq)?;
         self.written.length = 0;
         self.ahead = self.written;
@@ -361,7 +434,11 @@ fn first_lines(folder: &LogFolder, part: LogPart) -> Result<Vec<u64>, AuditError
 
 /// Opens the file that begins with the line `first` for appending.
 fn open_for_append(folder: &LogFolder, part: LogPart, first: u64) -> io::Result<File> {
-    folder.create(&file_name(part, first), OFlags::APPEND, Mode::RUSR | Mode::WUSR)
+    folder.create(
+        &file_name(part, first),
+        OFlags::APPEND,
+        Mode::RUSR | Mode::WUSR,
+    )
 }
 
 /// The end of a log that another server wrote.
@@ -379,7 +456,13 @@ impl PreviousEnd {
     /// Finds the end of a part of the log in `folder`. `first` contains the first line numbers of
     /// its files.
     fn find(folder: &Path, part: LogPart, first: &[u64]) -> Result<Self, AuditError> {
-        let mut end = Self { next_seq: 1, last_hash: NO_PREVIOUS_HASH, length: 0, is_torn: false, torn: None };
+        let mut end = Self {
+            next_seq: 1,
+            last_hash: NO_PREVIOUS_HASH,
+            length: 0,
+            is_torn: false,
+            torn: None,
+        };
         for (back, first) in first.iter().rev().enumerate() {
             let path = folder.join(file_name(part, *first));
             let cannot = |error: io::Error| AuditError::from_io("read", &path, &error);
@@ -388,14 +471,19 @@ impl PreviousEnd {
             let from = length.saturating_sub(LAST_LINE_SEARCH_BYTES);
             file.seek(SeekFrom::Start(from)).map_err(cannot)?;
             let mut tail = Vec::new();
-            file.take(LAST_LINE_SEARCH_BYTES).read_to_end(&mut tail).map_err(cannot)?;
+            file.take(LAST_LINE_SEARCH_BYTES)
+                .read_to_end(&mut tail)
+                .map_err(cannot)?;
             let (link, rest) = find_last_line(&tail);
             if back == 0 {
                 end.length = length;
                 end.is_torn = tail.last().is_some_and(|last| *last != b'\n');
                 let torn = rest.strip_suffix(b"\n").unwrap_or(rest);
                 let sha256 = chain::hash(torn).to_string();
-                end.torn = (!rest.is_empty()).then_some(TornBytes { bytes: torn.len() as u64, sha256 });
+                end.torn = (!rest.is_empty()).then_some(TornBytes {
+                    bytes: torn.len() as u64,
+                    sha256,
+                });
             }
             if let Some(link) = link {
                 (end.next_seq, end.last_hash) = (link.seq.saturating_add(1), link.hash);
@@ -423,9 +511,13 @@ impl PreviousEnd {
         part: LogPart,
         key: &PublicKey,
     ) -> Result<(RecoveryReport, Option<u64>), AuditError> {
-        let mut recovery = RecoveryReport { torn: self.torn.clone(), ..RecoveryReport::default() };
+        let mut recovery = RecoveryReport {
+            torn: self.torn.clone(),
+            ..RecoveryReport::default()
+        };
         let last = self.next_seq.saturating_sub(1);
-        let found = head::read_head(folder, part, key).map_err(|error| AuditError::from_io("read", folder, &error))?;
+        let found = head::read_head(folder, part, key)
+            .map_err(|error| AuditError::from_io("read", folder, &error))?;
         let head = match found {
             HeadState::Signed(head) => head,
             HeadState::Forged => {
@@ -441,7 +533,11 @@ impl PreviousEnd {
             recovery.missing = Some(head.seq - last);
             return Ok((recovery, Some(head.oldest)));
         }
-        let hash = if head.seq == last { Some(self.last_hash) } else { line_hash(folder, part, head.seq)? };
+        let hash = if head.seq == last {
+            Some(self.last_hash)
+        } else {
+            line_hash(folder, part, head.seq)?
+        };
         if hash != Some(head.hash) {
             recovery.wrong = Some("the newest line that was signed is another one now");
         } else if head.seq < last && head.ended {
@@ -467,14 +563,24 @@ fn line_hash(folder: &Path, part: LogPart, seq: u64) -> Result<Option<Digest>, A
 fn find_last_line(tail: &[u8]) -> (Option<ChainLink>, &[u8]) {
     let mut end = tail.len();
     // The last line may be complete except for its line end.
-    let after = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    let after = tail
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |last| last + 1);
     if let Ok(link) = tail.get(after..).map_or(Err(""), chain::parse_line) {
         return (Some(link), &[]);
     }
     // Search backward. Each iteration checks the line that ends at `end`.
-    while let Some(stop) = tail.get(..end).and_then(|text| text.iter().rposition(|byte| *byte == b'\n')) {
-        let start = tail.get(..stop).and_then(|text| text.iter().rposition(|byte| *byte == b'\n'));
-        let line = tail.get(start.map_or(0, |start| start + 1)..stop).unwrap_or_default();
+    while let Some(stop) = tail
+        .get(..end)
+        .and_then(|text| text.iter().rposition(|byte| *byte == b'\n'))
+    {
+        let start = tail
+            .get(..stop)
+            .and_then(|text| text.iter().rposition(|byte| *byte == b'\n'));
+        let line = tail
+            .get(start.map_or(0, |start| start + 1)..stop)
+            .unwrap_or_default();
         if let Ok(link) = chain::parse_line(line) {
             return (Some(link), tail.get(stop + 1..).unwrap_or_default());
         }
@@ -491,8 +597,17 @@ pub(crate) mod tests {
 
     /// Creates an event with this text.
     pub(crate) fn record(what: impl Into<String>) -> TimedEvent {
-        let plugin = PluginRecord { plugin: "p".into(), ..PluginRecord::default() };
-        (SystemTime::now(), AuditEvent::Refused { plugin, reason: what.into() })
+        let plugin = PluginRecord {
+            plugin: "p".into(),
+            ..PluginRecord::default()
+        };
+        (
+            SystemTime::now(),
+            AuditEvent::Refused {
+                plugin,
+                reason: what.into(),
+            },
+        )
     }
 
     /// Opens a log with small files.
@@ -526,7 +641,9 @@ pub(crate) mod tests {
         for _ in 0..3 {
             let mut journal = open(dir.path());
             for n in 0..40 {
-                journal.append(&[record(format!("{n}")), record("x".repeat(100))]).unwrap();
+                journal
+                    .append(&[record(format!("{n}")), record("x".repeat(100))])
+                    .unwrap();
                 lines += 2;
             }
             journal.checkpoint().unwrap();
@@ -538,9 +655,19 @@ pub(crate) mod tests {
         assert_eq!((report.files, notices(&report)), (3 + 1, vec![]));
         // Three starts and stops, checkpoints, and the first and last lines of files.
         let (newest, _) = report.newest.unwrap();
-        assert!(newest > lines + 3 * 3 && report.lines < newest, "{report:?}");
+        assert!(
+            newest > lines + 3 * 3 && report.lines < newest,
+            "{report:?}"
+        );
         for file in list_files(dir.path(), LogPart::Main).unwrap() {
-            assert!(dir.path().join(file_name(LogPart::Main, file)).metadata().unwrap().len() <= 16 << 10);
+            assert!(
+                dir.path()
+                    .join(file_name(LogPart::Main, file))
+                    .metadata()
+                    .unwrap()
+                    .len()
+                    <= 16 << 10
+            );
         }
     }
 
@@ -557,8 +684,13 @@ pub(crate) mod tests {
         drop(journal);
         let file = file_name(LogPart::Main, 1);
         let report = intact(dir.path());
-        let torn = format!("{file}:4: is torn: the server was killed while it wrote this line, or is writing it");
-        assert_eq!(notices(&report), [torn, "the last 1 line is not signed yet".to_owned()]);
+        let torn = format!(
+            "{file}:4: is torn: the server was killed while it wrote this line, or is writing it"
+        );
+        assert_eq!(
+            notices(&report),
+            [torn, "the last 1 line is not signed yet".to_owned()]
+        );
         open(dir.path()).end().unwrap();
         let report = intact(dir.path());
         let told = [
@@ -566,7 +698,11 @@ pub(crate) mod tests {
             format!("{file}:5: 1 line before this one was not signed: the server was killed"),
         ];
         assert_eq!(notices(&report), told);
-        assert_eq!(report.newest.unwrap().0, 6, "two lines, the start before and after, the end and its signature");
+        assert_eq!(
+            report.newest.unwrap().0,
+            6,
+            "two lines, the start before and after, the end and its signature"
+        );
     }
 
     #[test]
@@ -589,7 +725,9 @@ pub(crate) mod tests {
         journal.append(&[record("one")]).unwrap();
         let good = journal.redirect(File::options().write(true).open("/dev/full").unwrap());
         for _ in 0..3 {
-            let (count, error) = journal.append(&[record("two"), record("three")]).unwrap_err();
+            let (count, error) = journal
+                .append(&[record("two"), record("three")])
+                .unwrap_err();
             assert_eq!(count, 2, "{error}");
         }
         journal.redirect(good);
@@ -630,7 +768,10 @@ pub(crate) mod tests {
         journal.end().unwrap();
         let report = verify(dir.path(), None, None).unwrap();
         let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
-        assert_eq!(found, ["lines 1 to 2 are missing at the beginning of the log"]);
+        assert_eq!(
+            found,
+            ["lines 1 to 2 are missing at the beginning of the log"]
+        );
     }
 
     #[test]
@@ -640,9 +781,11 @@ pub(crate) mod tests {
         let changes: [(Change, &str); 5] = [
             (
                 |dir| {
-                    let text = std::fs::read_to_string(dir.join(file_name(LogPart::Main, 1))).unwrap();
+                    let text =
+                        std::fs::read_to_string(dir.join(file_name(LogPart::Main, 1))).unwrap();
                     let cut: Vec<&str> = text.lines().take(3).collect();
-                    std::fs::write(dir.join(file_name(LogPart::Main, 1)), cut.join("\n") + "\n").unwrap();
+                    std::fs::write(dir.join(file_name(LogPart::Main, 1)), cut.join("\n") + "\n")
+                        .unwrap();
                 },
                 ":4: 3 lines before this one were signed, and were gone when the server started",
             ),
@@ -658,20 +801,35 @@ pub(crate) mod tests {
                 |dir| {
                     let text = std::fs::read(dir.join(file_name(LogPart::Main, 1))).unwrap();
                     let last = find_last_line(&text).0.unwrap();
-                    let (line, _) =
-                        chain::serialize_line(last.seq + 1, SystemTime::now(), &record("forged").1, last.hash);
-                    std::fs::write(dir.join(file_name(LogPart::Main, 1)), [text, line].concat()).unwrap();
+                    let (line, _) = chain::serialize_line(
+                        last.seq + 1,
+                        SystemTime::now(),
+                        &record("forged").1,
+                        last.hash,
+                    );
+                    std::fs::write(dir.join(file_name(LogPart::Main, 1)), [text, line].concat())
+                        .unwrap();
                 },
                 ":8: when the server started, it found the log changed: lines were added after the server had ended",
             ),
             (
                 |dir| {
-                    let text = std::fs::read_to_string(dir.join(file_name(LogPart::Main, 1))).unwrap();
+                    let text =
+                        std::fs::read_to_string(dir.join(file_name(LogPart::Main, 1))).unwrap();
                     let kept: Vec<&str> = text.lines().take(5).collect();
                     let before = chain::parse_line(kept[4].as_bytes()).unwrap();
-                    let (line, _) = chain::serialize_line(6, SystemTime::now(), &record("forged").1, before.hash);
+                    let (line, _) = chain::serialize_line(
+                        6,
+                        SystemTime::now(),
+                        &record("forged").1,
+                        before.hash,
+                    );
                     let line = String::from_utf8(line).unwrap();
-                    std::fs::write(dir.join(file_name(LogPart::Main, 1)), kept.join("\n") + "\n" + &line).unwrap();
+                    std::fs::write(
+                        dir.join(file_name(LogPart::Main, 1)),
+                        kept.join("\n") + "\n" + &line,
+                    )
+                    .unwrap();
                 },
                 ":7: when the server started, it found the log changed: the newest line that was signed is another one now",
             ),
@@ -679,11 +837,16 @@ pub(crate) mod tests {
         for (change, said) in changes {
             let dir = tempfile::tempdir().unwrap();
             let mut journal = open(dir.path());
-            journal.append(&[record("one"), record("two"), record("three")]).unwrap();
+            journal
+                .append(&[record("one"), record("two"), record("three")])
+                .unwrap();
             journal.end().unwrap();
             drop(journal);
             change(dir.path());
-            assert!(!verify(dir.path(), None, None).unwrap().is_intact(), "{said}");
+            assert!(
+                !verify(dir.path(), None, None).unwrap().is_intact(),
+                "{said}"
+            );
             open(dir.path()).end().unwrap();
             let report = verify(dir.path(), None, None).unwrap();
             let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
@@ -696,9 +859,22 @@ pub(crate) mod tests {
     fn a_log_of_something_else_is_not_continued() {
         let dir = tempfile::tempdir().unwrap();
         open(dir.path()).end().unwrap();
-        std::fs::write(dir.path().join(file_name(LogPart::Main, 9)), "what is this?\n".repeat(9)).unwrap();
-        std::fs::write(dir.path().join(file_name(LogPart::Main, 10)), "what is this?\n".repeat(9)).unwrap();
-        let error = PartWriter::open(dir.path(), 1 << 20, [2, 2]).unwrap_err().to_string();
-        assert!(error.contains("does not end with a line that it can be continued after"), "{error}");
+        std::fs::write(
+            dir.path().join(file_name(LogPart::Main, 9)),
+            "what is this?\n".repeat(9),
+        )
+        .unwrap();
+        std::fs::write(
+            dir.path().join(file_name(LogPart::Main, 10)),
+            "what is this?\n".repeat(9),
+        )
+        .unwrap();
+        let error = PartWriter::open(dir.path(), 1 << 20, [2, 2])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("does not end with a line that it can be continued after"),
+            "{error}"
+        );
     }
 }

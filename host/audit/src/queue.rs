@@ -88,8 +88,8 @@ struct AuditQueue {
 }
 
 impl AuditLog {
-    /// Opens the log of a server that runs at most `last_call_number` calls concurrently, and starts the
-    /// writer thread. Blocks.
+    /// Opens the log of a server that runs at most `last_call_number` calls concurrently, and
+    /// starts the writer thread. Blocks.
     ///
     /// # Errors
     ///
@@ -102,11 +102,18 @@ impl AuditLog {
             .saturating_mul(CAPACITY_PER_CALL_BYTES)
             .saturating_add(CALL_QUEUE_CAPACITY_BYTES)
             .min(Semaphore::MAX_PERMITS);
-        let (audit, writer) =
-            Self::from_writers(journals, settings.checkpoint_interval, room, DROP_TIMEOUT, settings.when_full);
+        let (audit, writer) = Self::from_writers(
+            journals,
+            settings.checkpoint_interval,
+            room,
+            DROP_TIMEOUT,
+            settings.when_full,
+        );
         let thread = thread::Builder::new().name("toolbay-audit".to_owned());
         let started = thread.spawn(move || writer.run());
-        started.map_err(|error| AuditError(format!("cannot start the thread of the audit log: {error}")))?;
+        started.map_err(|error| {
+            AuditError(format!("cannot start the thread of the audit log: {error}"))
+        })?;
         Ok(audit)
     }
 
@@ -121,7 +128,10 @@ impl AuditLog {
         let shared = Arc::<WriterState>::default();
         let keeps = when_full != WhenFull::Drop;
         let writer = LogWriter::new(journals, receiver, Arc::clone(&shared), every, keeps);
-        let (room, own_room) = (Arc::new(Semaphore::new(room)), Arc::new(Semaphore::new(SERVER_QUEUE_CAPACITY_BYTES)));
+        let (room, own_room) = (
+            Arc::new(Semaphore::new(room)),
+            Arc::new(Semaphore::new(SERVER_QUEUE_CAPACITY_BYTES)),
+        );
         let (calls, ended) = (AtomicU64::new(0), OnceLock::new());
         let inner = AuditQueue {
             queue,
@@ -133,7 +143,12 @@ impl AuditLog {
             last_call_number: calls,
             ended,
         };
-        (Self { inner: Arc::new(inner) }, writer)
+        (
+            Self {
+                inner: Arc::new(inner),
+            },
+            writer,
+        )
     }
 
     /// Returns the number of the next call.
@@ -224,7 +239,8 @@ impl AuditLog {
     /// a limit, and two lines for approvals.
     pub fn reservation_bytes(event: &CallRecord) -> u32 {
         let arguments = event.arguments.text.as_ref().map_or(0, String::len);
-        u32::try_from(4 * (RECORD_OVERHEAD_BYTES + event.subject.text_bytes()) + arguments).unwrap_or(u32::MAX)
+        u32::try_from(4 * (RECORD_OVERHEAD_BYTES + event.subject.text_bytes()) + arguments)
+            .unwrap_or(u32::MAX)
     }
 
     /// Records a rejected call. Records `events` if the call is the first of its series; otherwise
@@ -257,26 +273,39 @@ impl AuditLog {
         room.map(|room| self.send(event, room)).is_ok()
     }
 
-    /// Writes the queued events and a stop line. Waits at most `drop_timeout` for that. Later events
-    /// are not recorded.
+    /// Writes the queued events and a stop line. Waits at most `drop_timeout` for that. Later
+    /// events are not recorded.
     pub fn end(&self, patience: Duration) {
         if self.inner.ended.set(()).is_err() {
             return;
         }
         let (ended, wait) = sync_channel(1);
-        if self.inner.queue.send(WriterMessage::End(ended)).is_ok() && wait.recv_timeout(patience).is_err() {
-            tracing::error!("the audit log could not be ended in time; its last lines may be missing");
+        if self.inner.queue.send(WriterMessage::End(ended)).is_ok()
+            && wait.recv_timeout(patience).is_err()
+        {
+            tracing::error!(
+                "the audit log could not be ended in time; its last lines may be missing"
+            );
         }
     }
 
     fn send(&self, event: AuditEvent, room: OwnedSemaphorePermit) {
         // Fails only after the log has ended.
-        drop(self.inner.queue.send(WriterMessage::Record(Box::new((SystemTime::now(), event)), room)));
+        drop(self.inner.queue.send(WriterMessage::Record(
+            Box::new((SystemTime::now(), event)),
+            room,
+        )));
     }
 
     fn count_lost(&self, part: LogPart) {
-        self.inner.writer_state.lost_counter(part).fetch_add(1, Ordering::Relaxed);
-        self.inner.writer_state.total_lost.fetch_add(1, Ordering::Relaxed);
+        self.inner
+            .writer_state
+            .lost_counter(part)
+            .fetch_add(1, Ordering::Relaxed);
+        self.inner
+            .writer_state
+            .total_lost
+            .fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the number of records that were lost since the log was opened, because the queue or
@@ -294,8 +323,14 @@ mod tests {
     use crate::verify::verify;
 
     fn event(text: &str) -> AuditEvent {
-        let plugin = PluginRecord { plugin: "p".to_owned(), ..PluginRecord::default() };
-        AuditEvent::Refused { plugin, reason: text.to_owned() }
+        let plugin = PluginRecord {
+            plugin: "p".to_owned(),
+            ..PluginRecord::default()
+        };
+        AuditEvent::Refused {
+            plugin,
+            reason: text.to_owned(),
+        }
     }
 
     fn soon() -> Instant {
@@ -307,16 +342,26 @@ mod tests {
         let room = event("").max_bytes() as usize * records;
         // Large enough that no file is deleted.
         let journals = PartWriter::open(dir.path(), 1 << 20, [3, 3]).unwrap();
-        AuditLog::from_writers(journals, Duration::from_mins(1), room, Duration::from_millis(1), when_full)
+        AuditLog::from_writers(
+            journals,
+            Duration::from_mins(1),
+            room,
+            Duration::from_millis(1),
+            when_full,
+        )
     }
 
     #[tokio::test]
-    async fn with_drop_a_writer_that_does_not_write_holds_up_nobody_for_long_and_the_log_says_what_is_missing() {
+    async fn with_drop_a_writer_that_does_not_write_holds_up_nobody_for_long_and_the_log_says_what_is_missing()
+     {
         let dir = tempfile::tempdir().unwrap();
         let (audit, writer) = idle(&dir, 3, WhenFull::Drop);
         for n in 0..10 {
             audit.record(event(""), soon()).await;
-            assert_eq!(audit.inner.writer_state.stalled.load(Ordering::Relaxed), n > 2);
+            assert_eq!(
+                audit.inner.writer_state.stalled.load(Ordering::Relaxed),
+                n > 2
+            );
         }
         audit.record_server_event(event("has room of its own"));
         assert_eq!(audit.lost_records(), 7);
@@ -342,8 +387,12 @@ mod tests {
 
     /// Returns the number of recorded events.
     fn recorded(dir: &tempfile::TempDir) -> usize {
-        let lines = LineReader::open(dir.path(), LogPart::Main).unwrap().map(|line| line.unwrap().bytes);
-        lines.filter(|line| String::from_utf8_lossy(line).contains("\"refused\"")).count()
+        let lines = LineReader::open(dir.path(), LogPart::Main)
+            .unwrap()
+            .map(|line| line.unwrap().bytes);
+        lines
+            .filter(|line| String::from_utf8_lossy(line).contains("\"refused\""))
+            .count()
     }
 
     #[tokio::test]
@@ -368,7 +417,12 @@ mod tests {
         let report = verify(dir.path(), None, None).unwrap();
         let recorded = recorded(&dir);
         assert_eq!(
-            (recorded, report.lost, audit.lost_records(), report.is_intact()),
+            (
+                recorded,
+                report.lost,
+                audit.lost_records(),
+                report.is_intact()
+            ),
             (3 * 52, 0, 0, true),
             "{report:?}"
         );
@@ -395,7 +449,16 @@ mod tests {
         writing.join().unwrap();
         let report = verify(dir.path(), None, None).unwrap();
         let recorded = recorded(&dir);
-        assert_eq!((recorded, report.lost, audit.lost_records(), report.is_intact()), (52, 0, 0, true), "{report:?}");
+        assert_eq!(
+            (
+                recorded,
+                report.lost,
+                audit.lost_records(),
+                report.is_intact()
+            ),
+            (52, 0, 0, true),
+            "{report:?}"
+        );
     }
 
     #[tokio::test]
@@ -404,12 +467,28 @@ mod tests {
         for when_full in [WhenFull::Wait, WhenFull::Refuse] {
             let (audit, writer) = idle(&dir, 1, when_full);
             let held = audit.reserve(event("").max_bytes(), soon()).await.unwrap();
-            let deadline = if when_full == WhenFull::Wait { Instant::now() } else { soon() };
-            assert!(audit.reserve(event("").max_bytes(), deadline).await.is_none());
+            let deadline = if when_full == WhenFull::Wait {
+                Instant::now()
+            } else {
+                soon()
+            };
+            assert!(
+                audit
+                    .reserve(event("").max_bytes(), deadline)
+                    .await
+                    .is_none()
+            );
             drop(held);
             assert!(audit.reserve(event("").max_bytes(), soon()).await.is_some());
-            audit.inner.writer_state.failing.store(true, Ordering::Relaxed);
-            assert_eq!(audit.reserve(event("").max_bytes(), soon()).await.is_some(), when_full == WhenFull::Wait);
+            audit
+                .inner
+                .writer_state
+                .failing
+                .store(true, Ordering::Relaxed);
+            assert_eq!(
+                audit.reserve(event("").max_bytes(), soon()).await.is_some(),
+                when_full == WhenFull::Wait
+            );
             drop(writer);
         }
     }
@@ -420,8 +499,13 @@ mod tests {
         let (audit, writer) = idle(&dir, 1, WhenFull::Wait);
         let held = audit.reserve(event("").max_bytes(), soon()).await.unwrap();
         let limit = Some("caller_rate_limit");
-        let series =
-            RejectedRecord { caller: "a".to_owned(), tool: "t".to_owned(), outcome: "rate-limited", limit, count: 1 };
+        let series = RejectedRecord {
+            caller: "a".to_owned(),
+            tool: "t".to_owned(),
+            outcome: "rate-limited",
+            limit,
+            count: 1,
+        };
         for _ in 0..1_000 {
             audit.record_rejection(&series, [Some(event("x")), None]);
         }
@@ -429,12 +513,18 @@ mod tests {
         let writing = thread::spawn(move || writer.run());
         audit.end(Duration::from_mins(1));
         writing.join().unwrap();
-        let lines = LineReader::open(dir.path(), LogPart::Rejected).unwrap().map(|line| line.unwrap().bytes);
+        let lines = LineReader::open(dir.path(), LogPart::Rejected)
+            .unwrap()
+            .map(|line| line.unwrap().bytes);
         let lines: Vec<_> = lines.map(|line| String::from_utf8(line).unwrap()).collect();
-        let counted =
-            |line: &&String| line.contains(r#""event":"rejected","caller":"a","tool":"t","outcome":"rate-limited""#);
+        let counted = |line: &&String| {
+            line.contains(r#""event":"rejected","caller":"a","tool":"t","outcome":"rate-limited""#)
+        };
         assert_eq!(lines.iter().filter(counted).count(), 1, "{lines:?}");
-        assert!(lines.iter().any(|line| line.contains(r#""count":1000,"#)), "{lines:?}");
+        assert!(
+            lines.iter().any(|line| line.contains(r#""count":1000,"#)),
+            "{lines:?}"
+        );
     }
 
     #[tokio::test]
@@ -464,6 +554,9 @@ mod tests {
         audit.end(Duration::ZERO);
         audit.record_server_event(event("after the end"));
         let report = verify(dir.path(), None, None).unwrap();
-        assert!(report.is_intact() && report.lines >= 4_000 + 3, "{report:?}");
+        assert!(
+            report.is_intact() && report.lines >= 4_000 + 3,
+            "{report:?}"
+        );
     }
 }

@@ -47,27 +47,47 @@ impl SeriesTable {
     /// Counts a rejection. Returns whether it is the first of its series: it has its own line and
     /// is not counted.
     pub(crate) fn start_or_count(&mut self, rejected: &RejectedRecord) -> bool {
-        let RejectedRecord { caller, outcome, limit, .. } = rejected;
+        let RejectedRecord {
+            caller,
+            outcome,
+            limit,
+            ..
+        } = rejected;
         let own = (caller.clone(), *outcome, *limit);
         if let Some(count) = self.counts.get_mut(&own) {
             count.add(rejected);
             return false;
         }
-        self.next_report = self.next_report.or_else(|| Some(Instant::now() + REPORT_INTERVAL));
+        self.next_report = self
+            .next_report
+            .or_else(|| Some(Instant::now() + REPORT_INTERVAL));
         if self.counts.len() < MAX_SERIES {
             self.counts.insert(own, SeriesCount::default());
             return true;
         }
         // There are few reasons, regardless of clients.
-        self.counts.entry((String::new(), outcome, *limit)).or_default().add(rejected);
+        self.counts
+            .entry((String::new(), outcome, *limit))
+            .or_default()
+            .add(rejected);
         false
     }
 
     /// Counts a rejection that started a series but whose line did not fit in the queue.
     pub(crate) fn count(&mut self, rejected: &RejectedRecord) {
-        let RejectedRecord { caller, outcome, limit, .. } = rejected;
-        self.counts.entry((caller.clone(), outcome, *limit)).or_default().add(rejected);
-        self.next_report = self.next_report.or_else(|| Some(Instant::now() + REPORT_INTERVAL));
+        let RejectedRecord {
+            caller,
+            outcome,
+            limit,
+            ..
+        } = rejected;
+        self.counts
+            .entry((caller.clone(), outcome, *limit))
+            .or_default()
+            .add(rejected);
+        self.next_report = self
+            .next_report
+            .or_else(|| Some(Instant::now() + REPORT_INTERVAL));
     }
 
     /// Returns the time of the next report.
@@ -82,7 +102,13 @@ impl SeriesTable {
         }
         let counted = |((caller, outcome, limit), count): (&RejectionKey, &mut SeriesCount)| {
             let SeriesCount { count, tool } = std::mem::take(count);
-            RejectedRecord { caller: caller.clone(), tool, outcome, limit: *limit, count }
+            RejectedRecord {
+                caller: caller.clone(),
+                tool,
+                outcome,
+                limit: *limit,
+                count,
+            }
         };
         self.counts.retain(|_, count| count.count > 0);
         let taken = self.counts.iter_mut().map(counted).collect();
@@ -96,23 +122,50 @@ mod tests {
     use super::*;
 
     fn rejected(caller: &str, tool: &str, outcome: &'static str) -> RejectedRecord {
-        RejectedRecord { caller: caller.to_owned(), tool: tool.to_owned(), outcome, limit: None, count: 1 }
+        RejectedRecord {
+            caller: caller.to_owned(),
+            tool: tool.to_owned(),
+            outcome,
+            limit: None,
+            count: 1,
+        }
     }
 
     #[test]
     fn the_first_of_a_series_has_a_line_and_the_others_are_counted_for_each_caller_and_reason() {
         let mut table = SeriesTable::default();
         for n in 0..10 {
-            assert_eq!(table.start_or_count(&rejected("a", "t", "rate-limited")), n == 0);
-            assert_eq!(table.start_or_count(&rejected("a", &n.to_string(), "unknown-tool")), n == 0);
+            assert_eq!(
+                table.start_or_count(&rejected("a", "t", "rate-limited")),
+                n == 0
+            );
+            assert_eq!(
+                table.start_or_count(&rejected("a", &n.to_string(), "unknown-tool")),
+                n == 0
+            );
         }
-        assert!(table.start_or_count(&rejected("b", "t", "rate-limited")), "the series of another caller");
+        assert!(
+            table.start_or_count(&rejected("b", "t", "rate-limited")),
+            "the series of another caller"
+        );
         let mut counted = table.take_due(true);
         counted.sort_by_key(|one| one.outcome);
         let expected = [("rate-limited", "t", 9), ("unknown-tool", "", 9)];
-        assert_eq!(counted.iter().map(|one| (one.outcome, &*one.tool, one.count)).collect::<Vec<_>>(), expected);
-        assert!(!table.start_or_count(&rejected("a", "u", "rate-limited")), "the series goes on");
-        assert!(table.start_or_count(&rejected("b", "t", "rate-limited")), "it had ended");
+        assert_eq!(
+            counted
+                .iter()
+                .map(|one| (one.outcome, &*one.tool, one.count))
+                .collect::<Vec<_>>(),
+            expected
+        );
+        assert!(
+            !table.start_or_count(&rejected("a", "u", "rate-limited")),
+            "the series goes on"
+        );
+        assert!(
+            table.start_or_count(&rejected("b", "t", "rate-limited")),
+            "it had ended"
+        );
         assert_eq!(table.take_due(true), [rejected("a", "u", "rate-limited")]);
         assert_eq!((table.take_due(true), table.next_report()), (vec![], None));
     }
@@ -121,12 +174,18 @@ mod tests {
     fn callers_without_number_share_what_is_counted() {
         let mut table = SeriesTable::default();
         for caller in 0..3 * MAX_SERIES {
-            assert_eq!(table.start_or_count(&rejected(&caller.to_string(), "t", "rate-limited")), caller < MAX_SERIES);
+            assert_eq!(
+                table.start_or_count(&rejected(&caller.to_string(), "t", "rate-limited")),
+                caller < MAX_SERIES
+            );
         }
         assert_eq!(table.counts.len(), MAX_SERIES + 1);
         assert_eq!(
             table.take_due(true),
-            [RejectedRecord { count: 2 * MAX_SERIES as u64, ..rejected("", "t", "rate-limited") }]
+            [RejectedRecord {
+                count: 2 * MAX_SERIES as u64,
+                ..rejected("", "t", "rate-limited")
+            }]
         );
     }
 }

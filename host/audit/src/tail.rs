@@ -36,12 +36,18 @@ pub fn tail(folder: &Path, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
 
 /// Returns the newest lines of one part, newest first.
 fn read_part_tail(folder: &Path, part: LogPart, most: usize) -> Result<Vec<Vec<u8>>, AuditError> {
-    let numbers = list_files(folder, part).map_err(|error| AuditError::from_io("read", folder, &error))?;
+    let numbers =
+        list_files(folder, part).map_err(|error| AuditError::from_io("read", folder, &error))?;
     let mut lines = Vec::new();
     for number in numbers.into_iter().rev().take(MAX_TAIL_FILES) {
         let path = folder.join(file_name(part, number));
-        let end = read_file_tail(&path).map_err(|error| AuditError::from_io("read", &path, &error))?;
-        lines.extend(end.rsplit(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec));
+        let end =
+            read_file_tail(&path).map_err(|error| AuditError::from_io("read", &path, &error))?;
+        lines.extend(
+            end.rsplit(|byte| *byte == b'\n')
+                .filter(|line| !line.is_empty())
+                .map(<[u8]>::to_vec),
+        );
         if lines.len() >= most {
             break;
         }
@@ -59,10 +65,16 @@ fn read_file_tail(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
     // A line that is being written has no end yet, and the first line may be incomplete.
-    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let whole = bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
     bytes.truncate(whole);
     if from > 0 {
-        let first = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+        let first = bytes
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .map_or(bytes.len(), |at| at + 1);
         bytes.drain(..first);
     }
     Ok(bytes)
@@ -79,7 +91,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let read = |most| {
             let lines = tail(dir.path(), most).unwrap();
-            lines.into_iter().map(|line| String::from_utf8(line).unwrap()).collect::<Vec<_>>()
+            lines
+                .into_iter()
+                .map(|line| String::from_utf8(line).unwrap())
+                .collect::<Vec<_>>()
         };
         assert!(read(9).is_empty());
         fs::write(dir.path().join(file_name(LogPart::Main, 1)), "a\n").unwrap();
@@ -87,11 +102,18 @@ mod tests {
         fs::write(dir.path().join(file_name(LogPart::Main, 4)), "d\nhalf").unwrap();
         assert_eq!(read(9), ["d", "c", "b"]);
         assert_eq!(read(2), ["d", "c"]);
-        let long: Vec<String> = (0..200_000).map(|number| format!("line {number}\n")).collect();
+        let long: Vec<String> = (0..200_000)
+            .map(|number| format!("line {number}\n"))
+            .collect();
         fs::write(dir.path().join(file_name(LogPart::Main, 9)), long.concat()).unwrap();
         let lines = read(usize::MAX);
         assert_eq!(lines[0], "line 199999");
-        assert!(lines.iter().all(|line| line.starts_with("line ") || line == "d"), "no line is cut");
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.starts_with("line ") || line == "d"),
+            "no line is cut"
+        );
         tail(&dir.path().join("none"), 1).unwrap_err();
     }
 }

@@ -132,10 +132,15 @@ pub fn verify(
     }
 }
 
-fn verify_once(folder: &Path, key: PublicKey, expected: Option<(u64, Digest)>) -> Result<VerifyReport, AuditError> {
+fn verify_once(
+    folder: &Path,
+    key: PublicKey,
+    expected: Option<(u64, Digest)>,
+) -> Result<VerifyReport, AuditError> {
     let (mut report, anchor) = verify_part(folder, LogPart::Main, key, expected, None)?;
     // Read the other part after the main part: a running server writes the other part first.
-    let missing = head::read_head(folder, LogPart::Rejected, &key).is_ok_and(|head| head == HeadState::Missing);
+    let missing = head::read_head(folder, LogPart::Rejected, &key)
+        .is_ok_and(|head| head == HeadState::Missing);
     let none = list_files(folder, LogPart::Rejected).is_ok_and(|files| files.is_empty());
     // Earlier versions had no second part, and their main part does not refer to it.
     if anchor.is_some() || !missing || !none {
@@ -155,7 +160,8 @@ fn verify_part(
     anchor: Option<CrossAnchor>,
 ) -> Result<(VerifyReport, Option<CrossAnchor>), AuditError> {
     // Read the head before the lines: a running server continues to append.
-    let head = head::read_head(folder, part, &key).map_err(|error| AuditError::from_io("read", folder, &error))?;
+    let head = head::read_head(folder, part, &key)
+        .map_err(|error| AuditError::from_io("read", folder, &error))?;
     let lines = LineReader::open(folder, part)?;
     let mut verifier = ChainVerifier::new(part, key, head, [expected, anchor], lines.files());
     for line in lines {
@@ -167,8 +173,10 @@ fn verify_part(
 
 fn public_key(folder: &Path) -> Result<PublicKey, AuditError> {
     let path = folder.join(PUBLIC_KEY_FILE_NAME);
-    let text = std::fs::read_to_string(&path).map_err(|error| AuditError::from_io("read", &path, &error))?;
-    PublicKey::parse(&text).ok_or_else(|| AuditError(format!("{} is not a public key", path.display())))
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| AuditError::from_io("read", &path, &error))?;
+    PublicKey::parse(&text)
+        .ok_or_else(|| AuditError(format!("{} is not a public key", path.display())))
 }
 
 type LineLocation = (String, u64);
@@ -208,8 +216,18 @@ struct DamagedLines {
 }
 
 impl ChainVerifier {
-    fn new(part: LogPart, key: PublicKey, head: HeadState, expected: [Option<CrossAnchor>; 2], files: usize) -> Self {
-        let report = VerifyReport { files, key: Some(key), ..VerifyReport::default() };
+    fn new(
+        part: LogPart,
+        key: PublicKey,
+        head: HeadState,
+        expected: [Option<CrossAnchor>; 2],
+        files: usize,
+    ) -> Self {
+        let report = VerifyReport {
+            files,
+            key: Some(key),
+            ..VerifyReport::default()
+        };
         let place = (String::new(), 0);
         Self {
             part,
@@ -269,7 +287,10 @@ impl ChainVerifier {
             }
             Some(last) if link.seq <= last.seq => {
                 let seq = link.seq;
-                let what = format!("line {seq} follows line {}: it was inserted, repeated or moved", last.seq);
+                let what = format!(
+                    "line {seq} follows line {}: it was inserted, repeated or moved",
+                    last.seq
+                );
                 return self.report(what);
             }
             Some(last) => {
@@ -315,10 +336,15 @@ impl ChainVerifier {
                 self.report("a torn line was here, and was removed".to_owned());
                 0
             }
-            (Some(damaged), Some(torn)) if damaged.count == 1 && damaged.matches(torn.bytes, &torn.sha256) => {
+            (Some(damaged), Some(torn))
+                if damaged.count == 1 && damaged.matches(torn.bytes, &torn.sha256) =>
+            {
                 let place = damaged.lines.into_iter().next().map(|(place, _)| place);
                 let what = "is torn: the server was killed while it wrote this line".to_owned();
-                self.report.notices.push(VerifyFinding { location: place, description: what });
+                self.report.notices.push(VerifyFinding {
+                    location: place,
+                    description: what,
+                });
                 0
             }
             (Some(damaged), said) => {
@@ -345,7 +371,9 @@ impl ChainVerifier {
             && (named.0 < before.0 || (named.0 == before.0 && named.1 != before.1))
         {
             let (line, noun) = (before.0, LogPart::Rejected.noun());
-            self.report(format!("{noun} had line {line} before this line, and another one was begun since"));
+            self.report(format!(
+                "{noun} had line {line} before this line, and another one was begun since"
+            ));
         }
         self.named = Some(named);
     }
@@ -353,7 +381,13 @@ impl ChainVerifier {
     /// Checks the contents of a line that affect the chain.
     fn check_event(&mut self, link: &ChainLink) {
         match &link.event {
-            ChainEvent::Start { missing, unsigned, wrong, key, .. } => {
+            ChainEvent::Start {
+                missing,
+                unsigned,
+                wrong,
+                key,
+                ..
+            } => {
                 if *missing > 0 {
                     let (verb, lines) = (was_or_were(*missing), format_lines(*missing));
                     self.report(format!(
@@ -361,18 +395,26 @@ impl ChainVerifier {
                     ));
                 }
                 if let Some(wrong) = wrong {
-                    self.report(format!("when the server started, it found the log changed: {wrong}"));
+                    self.report(format!(
+                        "when the server started, it found the log changed: {wrong}"
+                    ));
                 }
                 if *unsigned > 0 {
                     let (verb, lines) = (was_or_were(*unsigned), format_lines(*unsigned));
-                    self.add_notice(format!("{lines} before this one {verb} not signed: the server was killed"));
+                    self.add_notice(format!(
+                        "{lines} before this one {verb} not signed: the server was killed"
+                    ));
                 }
                 if *key != self.key.to_string() {
                     self.report("the server that wrote this has another key".to_owned());
                 }
             }
             ChainEvent::Checkpoint(signature) => {
-                if !self.key.verifies(signature, self.part, SignedClaim::Checkpoint(link.seq, link.prev)) {
+                if !self.key.verifies(
+                    signature,
+                    self.part,
+                    SignedClaim::Checkpoint(link.seq, link.prev),
+                ) {
                     self.report("the signature is not one of the lines before it".to_owned());
                 }
             }
@@ -390,8 +432,13 @@ impl ChainVerifier {
         if let Some(damaged) = self.damaged.take() {
             if damaged.count == 1 && !damaged.has_line_end {
                 let place = damaged.lines.into_iter().next().map(|(place, _)| place);
-                let what = "is torn: the server was killed while it wrote this line, or is writing it".to_owned();
-                self.report.notices.push(VerifyFinding { location: place, description: what });
+                let what =
+                    "is torn: the server was killed while it wrote this line, or is writing it"
+                        .to_owned();
+                self.report.notices.push(VerifyFinding {
+                    location: place,
+                    description: what,
+                });
             } else {
                 self.report_damage(damaged);
             }
@@ -401,17 +448,27 @@ impl ChainVerifier {
         match self.head {
             HeadState::Missing => {
                 let head = self.part.head_file_name();
-                self.report_at(None, format!("the file `{head}`, which signs the newest line, is missing"));
+                self.report_at(
+                    None,
+                    format!("the file `{head}`, which signs the newest line, is missing"),
+                );
             }
             HeadState::Forged => {
                 let head = self.part.head_file_name();
-                self.report_at(None, format!("the file `{head}` is not signed with the key of the log"));
+                self.report_at(
+                    None,
+                    format!("the file `{head}` is not signed with the key of the log"),
+                );
             }
             HeadState::Signed(head) => self.compare_with_head(head, newest),
         }
         let first = self.first.unwrap_or(1);
         if first > self.oldest {
-            let what = format!("{} at the beginning of {}", describe_missing(self.oldest, first - 1), self.part.noun());
+            let what = format!(
+                "{} at the beginning of {}",
+                describe_missing(self.oldest, first - 1),
+                self.part.noun()
+            );
             self.report_at(None, what);
         }
         let [expected, named] = self.expected;
@@ -420,8 +477,12 @@ impl ChainVerifier {
             && at_expected != Some(hash)
         {
             let what = match at_expected {
-                Some(_) => format!("line {seq} is not the one that is expected: it has another hash"),
-                None if seq < first => format!("line {seq}, which is expected, is in a file that is not kept any more"),
+                Some(_) => {
+                    format!("line {seq} is not the one that is expected: it has another hash")
+                }
+                None if seq < first => {
+                    format!("line {seq}, which is expected, is in a file that is not kept any more")
+                }
                 None => format!("line {seq}, which is expected, is not in the log"),
             };
             self.report_at(None, what);
@@ -432,7 +493,12 @@ impl ChainVerifier {
             && (seq >= self.oldest || newest < seq)
         {
             let noun = self.part.noun();
-            self.report_at(None, format!("{noun} does not have its line {seq} as the other lines of the log name it"));
+            self.report_at(
+                None,
+                format!(
+                    "{noun} does not have its line {seq} as the other lines of the log name it"
+                ),
+            );
         }
         self.report.newest = last.map(|last| (last.seq, last.hash));
         self.report.parts.push(PartReport {
@@ -451,15 +517,30 @@ impl ChainVerifier {
         self.oldest = head.oldest;
         if head.seq > newest {
             let noun = self.part.noun();
-            self.report_at(None, format!("{} at the end of {noun}", describe_missing(newest + 1, head.seq)));
+            self.report_at(
+                None,
+                format!(
+                    "{} at the end of {noun}",
+                    describe_missing(newest + 1, head.seq)
+                ),
+            );
             return;
         }
         if self.at_head != Some(head.hash) {
-            self.report_at(None, format!("line {} is not the one that the server signed as its newest", head.seq));
+            self.report_at(
+                None,
+                format!(
+                    "line {} is not the one that the server signed as its newest",
+                    head.seq
+                ),
+            );
         }
         let unsigned = newest - head.seq;
         if unsigned > 0 && head.ended {
-            self.report_at(None, format!("{} after the server had ended", format_lines(unsigned)));
+            self.report_at(
+                None,
+                format!("{} after the server had ended", format_lines(unsigned)),
+            );
         } else if unsigned > 0 {
             self.report.notices.push(VerifyFinding {
                 location: None,
@@ -474,7 +555,10 @@ impl ChainVerifier {
 
     fn report_at(&mut self, place: Option<LineLocation>, what: String) {
         if self.report.findings.len() < MAX_FINDINGS {
-            self.report.findings.push(VerifyFinding { location: place, description: what });
+            self.report.findings.push(VerifyFinding {
+                location: place,
+                description: what,
+            });
         } else {
             self.report.omitted += 1;
         }
@@ -482,7 +566,10 @@ impl ChainVerifier {
 
     fn add_notice(&mut self, what: String) {
         if self.report.notices.len() < MAX_FINDINGS {
-            self.report.notices.push(VerifyFinding { location: Some(self.location.clone()), description: what });
+            self.report.notices.push(VerifyFinding {
+                location: Some(self.location.clone()),
+                description: what,
+            });
         }
     }
 }
@@ -494,11 +581,19 @@ impl DamagedLines {
 }
 
 fn describe_missing(from: u64, to: u64) -> String {
-    if from >= to { format!("line {from} is missing") } else { format!("lines {from} to {to} are missing") }
+    if from >= to {
+        format!("line {from} is missing")
+    } else {
+        format!("lines {from} to {to} are missing")
+    }
 }
 
 fn format_lines(count: u64) -> String {
-    if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
+    if count == 1 {
+        "1 line".to_owned()
+    } else {
+        format!("{count} lines")
+    }
 }
 
 fn was_or_were(count: u64) -> &'static str {
@@ -506,7 +601,11 @@ fn was_or_were(count: u64) -> &'static str {
 }
 
 fn format_lines_are(count: u64) -> String {
-    format!("{} {}", format_lines(count), if count == 1 { "is" } else { "are" })
+    format!(
+        "{} {}",
+        format_lines(count),
+        if count == 1 { "is" } else { "are" }
+    )
 }
 
 #[cfg(test)]

@@ -126,9 +126,21 @@ impl LogWriter {
             unreported: 0,
             failing: false,
         };
-        let (main, rejected) = (chain(LogPart::Main, main), chain(LogPart::Rejected, rejected));
+        let (main, rejected) = (
+            chain(LogPart::Main, main),
+            chain(LogPart::Rejected, rejected),
+        );
         let due = Some(Instant::now() + every);
-        Self { main, rejected, queue, shared, keeps, retry_at: None, every, checkpoint_at: due }
+        Self {
+            main,
+            rejected,
+            queue,
+            shared,
+            keeps,
+            retry_at: None,
+            every,
+            checkpoint_at: due,
+        }
     }
 
     /// Writes until the log ends.
@@ -152,7 +164,11 @@ impl LogWriter {
                     }
                 }
                 taken += 1;
-                next = if taken < MAX_BATCH { self.queue.try_recv().ok() } else { None };
+                next = if taken < MAX_BATCH {
+                    self.queue.try_recv().ok()
+                } else {
+                    None
+                };
             }
             if self.retry_at.is_none_or(|again| again <= Instant::now()) {
                 self.write();
@@ -168,12 +184,20 @@ impl LogWriter {
         }
         if self.main.unreported > 0
             || self.rejected.unreported > 0
-            || LogPart::ALL.iter().any(|part| self.shared.lost_counter(*part).load(Ordering::Relaxed) > 0)
+            || LogPart::ALL
+                .iter()
+                .any(|part| self.shared.lost_counter(*part).load(Ordering::Relaxed) > 0)
         {
             return RETRY_INTERVAL;
         }
-        let next = self.checkpoint_at.into_iter().chain(self.shared.lock_series().next_report()).min();
-        next.map_or(MAX_PAUSE, |due| due.saturating_duration_since(Instant::now()).min(MAX_PAUSE))
+        let next = self
+            .checkpoint_at
+            .into_iter()
+            .chain(self.shared.lock_series().next_report())
+            .min();
+        next.map_or(MAX_PAUSE, |due| {
+            due.saturating_duration_since(Instant::now()).min(MAX_PAUSE)
+        })
     }
 
     fn enqueue(&mut self, record: TimedEvent, room: Option<OwnedSemaphorePermit>) {
@@ -208,17 +232,24 @@ impl LogWriter {
 
     fn write_pending(&mut self) {
         let mut written = self.rejected.write(&self.shared, self.keeps);
-        self.main.writer.set_rejected_anchor(self.rejected.writer.newest_line());
+        self.main
+            .writer
+            .set_rejected_anchor(self.rejected.writer.newest_line());
         written |= self.main.write(&self.shared, self.keeps);
-        self.shared.failing.store(self.main.failing, Ordering::Relaxed);
+        self.shared
+            .failing
+            .store(self.main.failing, Ordering::Relaxed);
         let left = !self.main.pending.is_empty() || !self.rejected.pending.is_empty();
         self.retry_at = left.then(|| Instant::now() + RETRY_INTERVAL);
         if written {
             // While lines are retained, the queue has no space yet.
-            self.shared
-                .stalled
-                .store(self.keeps && left && self.shared.stalled.load(Ordering::Relaxed), Ordering::Relaxed);
-            self.checkpoint_at = self.checkpoint_at.or_else(|| Some(Instant::now() + self.every));
+            self.shared.stalled.store(
+                self.keeps && left && self.shared.stalled.load(Ordering::Relaxed),
+                Ordering::Relaxed,
+            );
+            self.checkpoint_at = self
+                .checkpoint_at
+                .or_else(|| Some(Instant::now() + self.every));
         }
     }
 
@@ -228,7 +259,9 @@ impl LogWriter {
         }
         self.checkpoint_at = None;
         let rejected = self.rejected.writer.checkpoint();
-        self.main.writer.set_rejected_anchor(self.rejected.writer.newest_line());
+        self.main
+            .writer
+            .set_rejected_anchor(self.rejected.writer.newest_line());
         if let Err(error) = rejected.and(self.main.writer.checkpoint()) {
             tracing::debug!("the audit log cannot be signed now: {error}");
             self.checkpoint_at = Some(Instant::now() + self.every);
@@ -241,7 +274,9 @@ impl LogWriter {
         self.keeps = false;
         self.write_pending();
         self.rejected.end();
-        self.main.writer.set_rejected_anchor(self.rejected.writer.newest_line());
+        self.main
+            .writer
+            .set_rejected_anchor(self.rejected.writer.newest_line());
         self.main.end();
     }
 }
@@ -251,11 +286,17 @@ impl PartChain {
     /// a notice of records that did not fit in the queue. Records that cannot be written are
     /// retained or lost. Returns whether there was anything to write.
     fn write(&mut self, shared: &WriterState, keeps: bool) -> bool {
-        let lost = |lines, reason| ((SystemTime::now(), AuditEvent::Lost { lines, reason }), None);
+        let lost = |lines, reason| {
+            (
+                (SystemTime::now(), AuditEvent::Lost { lines, reason }),
+                None,
+            )
+        };
         // While the disk fails, losses are only counted.
         if !self.failing || !keeps {
             if self.unreported > 0 {
-                self.pending.push_front(lost(std::mem::take(&mut self.unreported), "disk"));
+                self.pending
+                    .push_front(lost(std::mem::take(&mut self.unreported), "disk"));
             }
             let unqueued = shared.lost_counter(self.part).swap(0, Ordering::Relaxed);
             if unqueued > 0 {
@@ -265,7 +306,10 @@ impl PartChain {
         if self.pending.is_empty() {
             return false;
         }
-        let replaced = self.writer.replace_if_deleted().map_err(|error| (self.pending.len(), error));
+        let replaced = self
+            .writer
+            .replace_if_deleted()
+            .map_err(|error| (self.pending.len(), error));
         #[cfg(test)]
         let replaced = if shared.full.load(Ordering::Relaxed) {
             Err((self.pending.len(), std::io::ErrorKind::StorageFull.into()))
@@ -277,7 +321,10 @@ impl PartChain {
         let written = self.pending.len() - failed.as_ref().map_or(0, |(count, _)| *count);
         for ((_, event), _) in self.pending.drain(..written) {
             if let AuditEvent::Lost { lines, reason } = event {
-                tracing::warn!(lines, "lines of the audit log were lost; the log says so ({reason})");
+                tracing::warn!(
+                    lines,
+                    "lines of the audit log were lost; the log says so ({reason})"
+                );
             }
         }
         if !keeps {
@@ -286,7 +333,11 @@ impl PartChain {
         match failed {
             Some((_, error)) if !self.failing => {
                 self.failing = true;
-                let then = if keeps { "kept in memory, within a bound, and written later" } else { "lost and counted" };
+                let then = if keeps {
+                    "kept in memory, within a bound, and written later"
+                } else {
+                    "lost and counted"
+                };
                 tracing::error!("cannot write the audit log: {error}; lines are {then}");
             }
             None if self.failing => {
@@ -317,7 +368,10 @@ impl PartChain {
             tracing::error!("cannot write the end of the audit log: {error}");
         }
         if self.unreported > 0 {
-            tracing::error!(lines = self.unreported, "lines of the audit log were lost, and the log does not say so");
+            tracing::error!(
+                lines = self.unreported,
+                "lines of the audit log were lost, and the log does not say so"
+            );
         }
     }
 }

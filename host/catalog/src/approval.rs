@@ -53,7 +53,9 @@ impl ApprovalSetting {
             Self::Never => None,
             Self::Always => Some(ApprovalPolicy::Each),
             Self::First => Some(ApprovalPolicy::First),
-            Self::Destructive => is_destructive(annotations.unwrap_or_default()).then_some(ApprovalPolicy::Each),
+            Self::Destructive => {
+                is_destructive(annotations.unwrap_or_default()).then_some(ApprovalPolicy::Each)
+            }
         }
     }
 }
@@ -91,8 +93,12 @@ impl<'de> Deserialize<'de> for ApprovalSetting {
             return Ok(known);
         }
         let near = nearest(&word, &Self::ALL.map(Self::as_str));
-        let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-        let wrong = format_args!("expected \"always\", \"first\", \"destructive\" or \"never\", not {word:?}{near}");
+        let near = near
+            .map(|near| format!("; did you mean {near:?}?"))
+            .unwrap_or_default();
+        let wrong = format_args!(
+            "expected \"always\", \"first\", \"destructive\" or \"never\", not {word:?}{near}"
+        );
         Err(D::Error::custom(wrong))
     }
 }
@@ -119,7 +125,10 @@ mod tests {
 
     #[test]
     fn a_tool_is_destructive_unless_its_annotations_say_otherwise() {
-        assert_eq!(ApprovalSetting::Destructive.policy_for(None), Some(ApprovalPolicy::Each));
+        assert_eq!(
+            ApprovalSetting::Destructive.policy_for(None),
+            Some(ApprovalPolicy::Each)
+        );
         for (read_only, destructive, asks) in [
             (None, None, true),
             (Some(false), None, true),
@@ -129,14 +138,24 @@ mod tests {
             // A tool that only reads destroys nothing.
             (Some(true), Some(true), false),
         ] {
-            let annotations = Some(EffectHints { read_only, destructive, ..EffectHints::default() });
+            let annotations = Some(EffectHints {
+                read_only,
+                destructive,
+                ..EffectHints::default()
+            });
             assert_eq!(
                 ApprovalSetting::Destructive.policy_for(annotations),
                 asks.then_some(ApprovalPolicy::Each),
                 "{annotations:?}"
             );
-            assert_eq!(ApprovalSetting::Always.policy_for(annotations), Some(ApprovalPolicy::Each));
-            assert_eq!(ApprovalSetting::First.policy_for(annotations), Some(ApprovalPolicy::First));
+            assert_eq!(
+                ApprovalSetting::Always.policy_for(annotations),
+                Some(ApprovalPolicy::Each)
+            );
+            assert_eq!(
+                ApprovalSetting::First.policy_for(annotations),
+                Some(ApprovalPolicy::First)
+            );
             assert_eq!(ApprovalSetting::Never.policy_for(annotations), None);
         }
     }
@@ -144,11 +163,20 @@ mod tests {
     #[test]
     fn the_word_of_a_tool_wins() {
         let tools = BTreeMap::from([("look".to_owned(), ApprovalSetting::Never)]);
-        let approvals = ToolApprovals { default: ApprovalSetting::Always, tools };
+        let approvals = ToolApprovals {
+            default: ApprovalSetting::Always,
+            tools,
+        };
         assert_eq!(
-            (approvals.setting_for("look"), approvals.setting_for("erase")),
+            (
+                approvals.setting_for("look"),
+                approvals.setting_for("erase")
+            ),
             (ApprovalSetting::Never, ApprovalSetting::Always)
         );
-        assert_eq!(ToolApprovals::default().setting_for("erase"), ApprovalSetting::Never);
+        assert_eq!(
+            ToolApprovals::default().setting_for("erase"),
+            ApprovalSetting::Never
+        );
     }
 }

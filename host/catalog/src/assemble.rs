@@ -42,7 +42,10 @@ pub struct PluginCandidate {
 /// others depend on offers nothing. A view is named after its own plugin or after none. A tool has
 /// a view of its own plugin or none.
 pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> Snapshot {
-    let mut snapshot = Snapshot { complete, ..Snapshot::default() };
+    let mut snapshot = Snapshot {
+        complete,
+        ..Snapshot::default()
+    };
     let mut overlaps = find_overlaps(
         entries
             .values()
@@ -58,8 +61,14 @@ pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> 
                 (None, Some(_)) => PluginFileStatus::Refused,
                 (None, None) => PluginFileStatus::Loading,
             },
-            digest: entry.plugin.as_ref().and_then(|plugin| Some(plugin.digest()?.to_string())),
-            about: entry.plugin.as_ref().and_then(|plugin| plugin.component.about.clone()),
+            digest: entry
+                .plugin
+                .as_ref()
+                .and_then(|plugin| Some(plugin.digest()?.to_string())),
+            about: entry
+                .plugin
+                .as_ref()
+                .and_then(|plugin| plugin.component.about.clone()),
             problems: entry.problem.iter().cloned().collect(),
             tools: Vec::new(),
             require_approval: BTreeMap::new(),
@@ -67,10 +76,16 @@ pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> 
             resources: Vec::new(),
             skills: Vec::new(),
             templates: Vec::new(),
-            grant: entry.plugin.as_ref().map(|plugin| grant_report(&plugin.terms)),
+            grant: entry
+                .plugin
+                .as_ref()
+                .map(|plugin| grant_report(&plugin.terms)),
             source_digests: entry.plugin.as_ref().map(|plugin| made_from(plugin)),
         };
-        let MountOverlaps { refusal: refused, remarks } = overlaps.remove(id.as_str()).unwrap_or_default();
+        let MountOverlaps {
+            refusal: refused,
+            remarks,
+        } = overlaps.remove(id.as_str()).unwrap_or_default();
         if let Some(why) = refused {
             report.status = PluginFileStatus::Refused;
             report.digest = None;
@@ -79,7 +94,14 @@ pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> 
             report.problems.push(why);
         } else if let Some(plugin) = &entry.plugin {
             report.problems.extend(remarks);
-            report.problems.extend(entry.remarks.iter().chain(&plugin.files.remarks).chain(&plugin.remarks).cloned());
+            report.problems.extend(
+                entry
+                    .remarks
+                    .iter()
+                    .chain(&plugin.files.remarks)
+                    .chain(&plugin.remarks)
+                    .cloned(),
+            );
             add_tools(&mut snapshot.tools, plugin, &mut report);
             add_prompts(&mut snapshot.prompts, plugin, &mut report);
             add_resources(&mut snapshot, plugin, &views, &mut report);
@@ -88,27 +110,56 @@ pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> 
         snapshot.plugins.insert(id.clone(), report);
     }
     unlink_unusable_views(&mut snapshot);
-    let templates = snapshot.match_order.iter().filter_map(|offer| offer.entry.template.as_deref());
+    let templates = snapshot
+        .match_order
+        .iter()
+        .filter_map(|offer| offer.entry.template.as_deref());
     snapshot.matcher = UriMatcher::new(templates);
-    let uris = snapshot.resources.keys().chain(snapshot.files.keys()).map(String::as_str);
+    let uris = snapshot
+        .resources
+        .keys()
+        .chain(snapshot.files.keys())
+        .map(String::as_str);
     snapshot.spellings = UriSpellings::new(uris, snapshot.templates.keys().map(String::as_str));
     snapshot
 }
 
 fn made_from(plugin: &Plugin) -> SourceDigests {
-    SourceDigests { component: plugin.digest(), grant: plugin.terms.grant_digest }
+    SourceDigests {
+        component: plugin.digest(),
+        grant: plugin.terms.grant_digest,
+    }
 }
 
 /// Returns the report of a plugin's terms.
 fn grant_report(terms: &PluginTerms) -> GrantReport {
-    let PluginContext { limits, permissions, config, secrets, .. } = &terms.context;
-    let carried = secrets
-        .secrets()
+    let PluginContext {
+        limits,
+        permissions,
+        config,
+        secrets,
+        ..
+    } = &terms.context;
+    let carried = secrets.secrets().iter().filter_map(|secret| {
+        Some(format!(
+            "{} as {}",
+            secret.name,
+            secret.credential_rule.as_ref()?
+        ))
+    });
+    let tools = terms.tools.iter().map(|(name, tool)| {
+        (
+            name,
+            tool.context
+                .limits
+                .differences_from(limits)
+                .collect::<Vec<_>>(),
+        )
+    });
+    let disabled = terms
+        .tool_overrides
         .iter()
-        .filter_map(|secret| Some(format!("{} as {}", secret.name, secret.credential_rule.as_ref()?)));
-    let tools =
-        terms.tools.iter().map(|(name, tool)| (name, tool.context.limits.differences_from(limits).collect::<Vec<_>>()));
-    let disabled = terms.tool_overrides.iter().filter(|(_, shown)| shown.disabled);
+        .filter(|(_, shown)| shown.disabled);
     GrantReport {
         prefix: terms.prefix.clone(),
         limits: limits.clone(),
@@ -125,11 +176,17 @@ fn grant_report(terms: &PluginTerms) -> GrantReport {
     }
 }
 
-fn add_tools(tools: &mut BTreeMap<String, Arc<ToolOffer>>, plugin: &Arc<Plugin>, report: &mut PluginReport) {
+fn add_tools(
+    tools: &mut BTreeMap<String, Arc<ToolOffer>>,
+    plugin: &Arc<Plugin>,
+    report: &mut PluginReport,
+) {
     for NamedTool { tool, definition } in &plugin.tools {
         let name = tool.name.clone();
         if !is_tool_name(&name) {
-            report.problems.push(format!("tool {name:?} is not offered: its name is too long with the prefix"));
+            report.problems.push(format!(
+                "tool {name:?} is not offered: its name is too long with the prefix"
+            ));
         } else if let Some(first) = tools.get(&name) {
             report.problems.push(format!(
                 "tool {name:?} is not offered: plugin {:?} already has a tool with this name; add prefix = \"{}\" to \
@@ -141,8 +198,14 @@ fn add_tools(tools: &mut BTreeMap<String, Arc<ToolOffer>>, plugin: &Arc<Plugin>,
         } else {
             report.tools.push(name.clone());
             let tool = Arc::clone(tool);
-            let offer = ToolOffer { tool, definition: Arc::clone(definition), plugin: Arc::clone(plugin) };
-            report.require_approval.extend(offer.approval_policy().map(|policy| (name.clone(), policy)));
+            let offer = ToolOffer {
+                tool,
+                definition: Arc::clone(definition),
+                plugin: Arc::clone(plugin),
+            };
+            report
+                .require_approval
+                .extend(offer.approval_policy().map(|policy| (name.clone(), policy)));
             tools.insert(name, Arc::new(offer));
         }
     }
@@ -150,11 +213,22 @@ fn add_tools(tools: &mut BTreeMap<String, Arc<ToolOffer>>, plugin: &Arc<Plugin>,
     report.problems.extend(notes);
 }
 
-fn add_prompts(prompts: &mut BTreeMap<String, Arc<PromptOffer>>, plugin: &Arc<Plugin>, report: &mut PluginReport) {
-    for NamedPrompt { prompt, entry, text } in &plugin.prompts {
+fn add_prompts(
+    prompts: &mut BTreeMap<String, Arc<PromptOffer>>,
+    plugin: &Arc<Plugin>,
+    report: &mut PluginReport,
+) {
+    for NamedPrompt {
+        prompt,
+        entry,
+        text,
+    } in &plugin.prompts
+    {
         let name = prompt.name.clone();
         if !is_tool_name(&name) {
-            report.problems.push(format!("prompt {name:?} is not offered: its name is too long with the prefix"));
+            report.problems.push(format!(
+                "prompt {name:?} is not offered: its name is too long with the prefix"
+            ));
         } else if let Some(first) = prompts.get(&name) {
             // Only a prompt that is a file can have the name of another prompt of its plugin.
             let why = if Arc::ptr_eq(&first.plugin, plugin) {
@@ -170,23 +244,37 @@ fn add_prompts(prompts: &mut BTreeMap<String, Arc<PromptOffer>>, plugin: &Arc<Pl
                     plugin.id,
                 )
             };
-            report.problems.push(format!("prompt {name:?} is not offered: {why}"));
+            report
+                .problems
+                .push(format!("prompt {name:?} is not offered: {why}"));
         } else {
             report.prompts.push(name.clone());
             let (prompt, entry) = (Arc::clone(prompt), Arc::clone(entry));
-            let offer = PromptOffer { prompt, entry, plugin: Arc::clone(plugin), text: text.clone() };
+            let offer = PromptOffer {
+                prompt,
+                entry,
+                plugin: Arc::clone(plugin),
+                text: text.clone(),
+            };
             prompts.insert(name, Arc::new(offer));
         }
     }
 }
 
 /// Adds the resources and templates of a plugin. `views` has the owners of views.
-fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, views: &ViewOwners<'_>, report: &mut PluginReport) {
+fn add_resources(
+    snapshot: &mut Snapshot,
+    plugin: &Arc<Plugin>,
+    views: &ViewOwners<'_>,
+    report: &mut PluginReport,
+) {
     let foreign = |uri: &str| views.other_owner(&plugin.id, uri);
     for GrantedResource { entry, file } in &plugin.resources {
         let uri = entry.resource.uri.clone();
         if let Some(other) = foreign(&uri) {
-            report.problems.push(format!("view {uri:?} is not offered: views of this name belong to plugin {other:?}"));
+            report.problems.push(format!(
+                "view {uri:?} is not offered: views of this name belong to plugin {other:?}"
+            ));
         } else if let Some(first) = snapshot.resources.get(&uri) {
             report.problems.push(format!(
                 "resource {uri:?} is not offered: plugin {:?} already has a resource with this URI",
@@ -195,15 +283,22 @@ fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, views: &ViewOwne
         } else {
             report.resources.push(uri.clone());
             let (entry, plugin) = (Arc::clone(entry), Arc::clone(plugin));
-            snapshot.resources.insert(uri, Arc::new(ResourceOffer { entry, plugin, file: file.clone() }));
+            snapshot.resources.insert(
+                uri,
+                Arc::new(ResourceOffer {
+                    entry,
+                    plugin,
+                    file: file.clone(),
+                }),
+            );
         }
     }
     for entry in &plugin.templates {
         let text = entry.resource.uri.clone();
         if let Some(other) = foreign(&text) {
-            report
-                .problems
-                .push(format!("views {text:?} are not offered: views of this name belong to plugin {other:?}"));
+            report.problems.push(format!(
+                "views {text:?} are not offered: views of this name belong to plugin {other:?}"
+            ));
         } else if let Some(first) = snapshot.templates.get(&text) {
             report.problems.push(format!(
                 "resource template {text:?} is not offered: plugin {:?} already has the same one",
@@ -212,7 +307,11 @@ fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, views: &ViewOwne
         } else {
             report.templates.push(text.clone());
             let (entry, plugin) = (Arc::clone(entry), Arc::clone(plugin));
-            let offer = Arc::new(ResourceOffer { entry, plugin, file: None });
+            let offer = Arc::new(ResourceOffer {
+                entry,
+                plugin,
+                file: None,
+            });
             snapshot.match_order.push(Arc::clone(&offer));
             snapshot.templates.insert(text, offer);
         }
@@ -222,18 +321,36 @@ fn add_resources(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, views: &ViewOwne
 /// Adds the skills of a plugin. No other plugin has a skill of the same name, and no resource of a
 /// plugin can have the URI of a skill's file.
 fn add_skills(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut PluginReport) {
-    let Some(folder) = &plugin.files.skill else { return };
+    let Some(folder) = &plugin.files.skill else {
+        return;
+    };
     for file in &folder.files {
-        let (entry, plugin, file) = (Arc::clone(&file.entry), Arc::clone(plugin), Some(Arc::clone(file)));
+        let (entry, plugin, file) = (
+            Arc::clone(&file.entry),
+            Arc::clone(plugin),
+            Some(Arc::clone(file)),
+        );
         let uri = entry.resource.uri.clone();
-        snapshot.files.insert(uri, Arc::new(ResourceOffer { entry, plugin, file }));
+        snapshot.files.insert(
+            uri,
+            Arc::new(ResourceOffer {
+                entry,
+                plugin,
+                file,
+            }),
+        );
     }
     for skill in &folder.skills {
         if let Some(manifest) = snapshot.files.get(&skill.uri) {
-            snapshot.resources.insert(skill.uri.clone(), Arc::clone(manifest));
+            snapshot
+                .resources
+                .insert(skill.uri.clone(), Arc::clone(manifest));
         }
         report.skills.push(skill.uri.clone());
-        let offer = SkillOffer { fingerprint: DefinitionFingerprint::of_skill(skill), skill: Arc::clone(skill) };
+        let offer = SkillOffer {
+            fingerprint: DefinitionFingerprint::of_skill(skill),
+            skill: Arc::clone(skill),
+        };
         snapshot.skills.insert(skill.uri.clone(), Arc::new(offer));
     }
 }
@@ -244,7 +361,9 @@ fn add_skills(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut Plugin
 fn unlink_unusable_views(snapshot: &mut Snapshot) {
     let mut without = Vec::new();
     for (name, offer) in &snapshot.tools {
-        let Some(uri) = offer.definition.view() else { continue };
+        let Some(uri) = offer.definition.view() else {
+            continue;
+        };
         let why = match snapshot.resources.get(uri) {
             Some(view) if Arc::ptr_eq(&view.plugin, &offer.plugin) => continue,
             Some(view) => format!("it belongs to plugin {:?}", view.plugin.id),
@@ -252,18 +371,33 @@ fn unlink_unusable_views(snapshot: &mut Snapshot) {
         };
         without.push((
             name.clone(),
-            format!("tool {name:?} is shown without its view {:?}: {why}", clean_line(uri, MAX_SHOWN_URI_BYTES)),
+            format!(
+                "tool {name:?} is shown without its view {:?}: {why}",
+                clean_line(uri, MAX_SHOWN_URI_BYTES)
+            ),
         ));
     }
     for (name, why) in without {
-        let Some(offer) = snapshot.tools.get(&name) else { continue };
+        let Some(offer) = snapshot.tools.get(&name) else {
+            continue;
+        };
         let definition = Arc::new(offer.definition.without_view());
-        let tool = Arc::new(Tool { meta: definition.tool.meta.clone(), ..Tool::clone(&offer.tool) });
+        let tool = Arc::new(Tool {
+            meta: definition.tool.meta.clone(),
+            ..Tool::clone(&offer.tool)
+        });
         let plugin = Arc::clone(&offer.plugin);
         if let Some(report) = snapshot.plugins.get_mut(&plugin.id) {
             report.problems.push(why);
         }
-        snapshot.tools.insert(name, Arc::new(ToolOffer { tool, definition, plugin }));
+        snapshot.tools.insert(
+            name,
+            Arc::new(ToolOffer {
+                tool,
+                definition,
+                plugin,
+            }),
+        );
     }
 }
 
@@ -280,21 +414,47 @@ mod tests {
 
     fn entry(id: &str, prefix: Option<&str>, tools: &[&str]) -> (String, PluginCandidate) {
         let tools = tools.iter().map(|name| definition(name)).collect();
-        listing(id, prefix, ComponentDescription { tools, ..ComponentDescription::default() })
+        listing(
+            id,
+            prefix,
+            ComponentDescription {
+                tools,
+                ..ComponentDescription::default()
+            },
+        )
     }
 
-    fn listing(id: &str, prefix: Option<&str>, description: ComponentDescription) -> (String, PluginCandidate) {
-        (id.into(), PluginCandidate { plugin: Some(plugin(id, prefix, description)), ..PluginCandidate::default() })
+    fn listing(
+        id: &str,
+        prefix: Option<&str>,
+        description: ComponentDescription,
+    ) -> (String, PluginCandidate) {
+        (
+            id.into(),
+            PluginCandidate {
+                plugin: Some(plugin(id, prefix, description)),
+                ..PluginCandidate::default()
+            },
+        )
     }
 
     fn prompts(names: &[&str]) -> ComponentDescription {
-        let prompts = names.iter().map(|name| PromptDefinition { name: (*name).into(), ..PromptDefinition::default() });
-        ComponentDescription { prompts: prompts.collect(), ..ComponentDescription::default() }
+        let prompts = names.iter().map(|name| PromptDefinition {
+            name: (*name).into(),
+            ..PromptDefinition::default()
+        });
+        ComponentDescription {
+            prompts: prompts.collect(),
+            ..ComponentDescription::default()
+        }
     }
 
     fn resources(uris: &[&str], templates: &[(&str, &str)]) -> ComponentDescription {
         let resources = uris.iter().map(|uri| resource(uri)).collect();
-        let named = |(name, text): &(&str, &str)| ResourceDefinition { name: (*name).into(), ..resource(text) };
+        let named = |(name, text): &(&str, &str)| ResourceDefinition {
+            name: (*name).into(),
+            ..resource(text)
+        };
         ComponentDescription {
             resources,
             templates: templates.iter().map(named).collect(),
@@ -325,7 +485,10 @@ mod tests {
     fn the_suggested_prefix_is_valid() {
         let entries = [entry("a", None, &["sum"]), entry("b 2.", None, &["sum"])].into();
         let problem = &assemble(&entries, true).plugins["b 2."].problems[0];
-        assert!(problem.ends_with("; add prefix = \"b_2\" to b 2..toml"), "{problem}");
+        assert!(
+            problem.ends_with("; add prefix = \"b_2\" to b 2..toml"),
+            "{problem}"
+        );
     }
 
     #[test]
@@ -336,20 +499,38 @@ mod tests {
 
     #[test]
     fn the_status_says_which_version_is_in_service() {
-        let mut entries: BTreeMap<_, _> = [entry("ready", None, &["a"]), entry("stale", None, &["b"])].into();
+        let mut entries: BTreeMap<_, _> =
+            [entry("ready", None, &["a"]), entry("stale", None, &["b"])].into();
         entries.get_mut("stale").unwrap().problem = Some("not valid".into());
         entries.insert(
             "refused".into(),
-            PluginCandidate { problem: Some("not wasm".into()), ..PluginCandidate::default() },
+            PluginCandidate {
+                problem: Some("not wasm".into()),
+                ..PluginCandidate::default()
+            },
         );
         entries.insert("loading".into(), PluginCandidate::default());
         let snapshot = assemble(&entries, false);
         let status = |id: &str| snapshot.plugins[id].status;
         assert_eq!(
-            [status("ready"), status("stale"), status("refused"), status("loading")],
-            [PluginFileStatus::Ready, PluginFileStatus::Stale, PluginFileStatus::Refused, PluginFileStatus::Loading]
+            [
+                status("ready"),
+                status("stale"),
+                status("refused"),
+                status("loading")
+            ],
+            [
+                PluginFileStatus::Ready,
+                PluginFileStatus::Stale,
+                PluginFileStatus::Refused,
+                PluginFileStatus::Loading
+            ]
         );
-        assert_eq!(names(&snapshot), ["a", "b"], "the stale version goes on serving");
+        assert_eq!(
+            names(&snapshot),
+            ["a", "b"],
+            "the stale version goes on serving"
+        );
     }
 
     #[test]
@@ -360,10 +541,19 @@ mod tests {
             listing("c", Some("acme"), prompts(&["review"])),
         ];
         let snapshot = assemble(&entries.into(), true);
-        assert_eq!(snapshot.prompts.keys().collect::<Vec<_>>(), ["acme_review", "review", "sum"]);
+        assert_eq!(
+            snapshot.prompts.keys().collect::<Vec<_>>(),
+            ["acme_review", "review", "sum"]
+        );
         assert_eq!(snapshot.prompts["review"].plugin.id, "a");
         let prefixed = &snapshot.prompts["acme_review"];
-        assert_eq!((prefixed.prompt.name.as_str(), prefixed.entry.prompt.name.as_str()), ("acme_review", "review"));
+        assert_eq!(
+            (
+                prefixed.prompt.name.as_str(),
+                prefixed.entry.prompt.name.as_str()
+            ),
+            ("acme_review", "review")
+        );
         assert_eq!(
             snapshot.plugins["b"].problems,
             [
@@ -372,7 +562,10 @@ mod tests {
             ]
         );
         assert_eq!(
-            (&snapshot.plugins["a"].prompts[..], snapshot.plugins["b"].prompts.len()),
+            (
+                &snapshot.plugins["a"].prompts[..],
+                snapshot.plugins["b"].prompts.len()
+            ),
             (&["review".into(), "sum".into()][..], 0)
         );
     }
@@ -380,11 +573,19 @@ mod tests {
     #[test]
     fn a_file_does_not_take_the_name_of_its_plugins_own_prompt() {
         let (id, mut candidate) = listing("a", None, prompts(&["review"]));
-        let texts = ["review", "other"].map(|name| Arc::new(TextPrompt::parse(name, "Text").unwrap().0));
-        let files = PlainFiles { prompts: texts.into(), ..PlainFiles::default() };
-        candidate.plugin = candidate.plugin.map(|plugin| Arc::new(plugin.with_files(Arc::new(files))));
+        let texts =
+            ["review", "other"].map(|name| Arc::new(TextPrompt::parse(name, "Text").unwrap().0));
+        let files = PlainFiles {
+            prompts: texts.into(),
+            ..PlainFiles::default()
+        };
+        candidate.plugin = candidate
+            .plugin
+            .map(|plugin| Arc::new(plugin.with_files(Arc::new(files))));
         let snapshot = assemble(&[(id, candidate)].into(), true);
-        assert!(snapshot.prompts["review"].text.is_none() && snapshot.prompts["other"].text.is_some());
+        assert!(
+            snapshot.prompts["review"].text.is_none() && snapshot.prompts["other"].text.is_some()
+        );
         assert_eq!(
             snapshot.plugins["a"].problems,
             [
@@ -396,27 +597,44 @@ mod tests {
     #[test]
     fn a_uri_is_read_from_the_list_first_and_then_from_the_templates_of_the_first_plugin() {
         let entries = [
-            listing("b", Some("b"), resources(&["x://1", "x://both"], &[("any", "x://{+any}")])),
-            listing("a", None, resources(&["x://both"], &[("two", "x://{two}"), ("one", "x://{one}")])),
+            listing(
+                "b",
+                Some("b"),
+                resources(&["x://1", "x://both"], &[("any", "x://{+any}")]),
+            ),
+            listing(
+                "a",
+                None,
+                resources(&["x://both"], &[("two", "x://{two}"), ("one", "x://{one}")]),
+            ),
             listing("c", None, resources(&[], &[("any", "x://{+any}")])),
         ];
         let snapshot = assemble(&entries.into(), true);
         let found = |uri: &str| {
-            let offer = snapshot.find_resource(uri, &mut MatchBudget::new(MatchBudget::PER_URI)).unwrap()?;
+            let offer = snapshot
+                .find_resource(uri, &mut MatchBudget::new(MatchBudget::PER_URI))
+                .unwrap()?;
             Some((offer.plugin.id.as_str(), offer.resource().uri.as_str()))
         };
         assert_eq!(found("x://1"), Some(("b", "x://1")));
         assert_eq!(found("x://both"), Some(("a", "x://both")));
         assert_eq!(found("x://2"), Some(("a", "x://{one}")));
         assert_eq!(found("x://2/3"), Some(("b", "x://{+any}")));
-        assert_eq!((found("x://../3"), found("y://1"), found("x://{one}")), (None, None, None));
+        assert_eq!(
+            (found("x://../3"), found("y://1"), found("x://{one}")),
+            (None, None, None)
+        );
         assert_eq!(
             snapshot.plugins["b"].problems,
-            ["resource \"x://both\" is not offered: plugin \"a\" already has a resource with this URI"]
+            [
+                "resource \"x://both\" is not offered: plugin \"a\" already has a resource with this URI"
+            ]
         );
         assert_eq!(
             snapshot.plugins["c"].problems,
-            ["resource template \"x://{+any}\" is not offered: plugin \"b\" already has the same one"]
+            [
+                "resource template \"x://{+any}\" is not offered: plugin \"b\" already has the same one"
+            ]
         );
         let report = &snapshot.plugins["a"];
         assert_eq!((report.resources.len(), report.templates.len()), (1, 2));

@@ -33,7 +33,15 @@ pub trait PublishListener: Debug + Send + Sync {
 /// Creates an empty catalog and its publisher.
 pub fn channel() -> (CatalogPublisher, Catalog) {
     let (sender, receiver) = watch::channel(Arc::default());
-    (CatalogPublisher { snapshots: sender, listeners: Vec::new() }, Catalog { snapshots: receiver })
+    (
+        CatalogPublisher {
+            snapshots: sender,
+            listeners: Vec::new(),
+        },
+        Catalog {
+            snapshots: receiver,
+        },
+    )
 }
 
 impl Catalog {
@@ -76,7 +84,9 @@ impl CatalogPublisher {
         let updated = next.updated_files_since(&previous);
         self.snapshots.send_replace(Arc::new(next));
         if !updated.is_empty() {
-            self.listeners.iter().for_each(|witness| witness.resources_updated(&updated));
+            self.listeners
+                .iter()
+                .for_each(|witness| witness.resources_updated(&updated));
         }
         changed
     }
@@ -92,7 +102,16 @@ mod tests {
         let (publisher, catalog) = channel();
         assert!(!publisher.publish(snapshot(&[])));
         assert!(publisher.publish(snapshot(&["a"])));
-        assert!(!publisher.publish(snapshot(&["a"])), "another plugin with the same tools");
-        assert_eq!((catalog.snapshot().generation, catalog.snapshot().list_generation), (3, 1));
+        assert!(
+            !publisher.publish(snapshot(&["a"])),
+            "another plugin with the same tools"
+        );
+        assert_eq!(
+            (
+                catalog.snapshot().generation,
+                catalog.snapshot().list_generation
+            ),
+            (3, 1)
+        );
     }
 }

@@ -59,9 +59,9 @@ impl ComponentContents {
         Self::build(description, false)
     }
 
-    /// Like [`ComponentContents::validate`], but leaves out the invalid tools of an MCP server, with
-    /// a remark on each, as long as it offers something else. Nobody has written such a server for
-    /// this host, and clients of MCP are as lenient.
+    /// Like [`ComponentContents::validate`], but leaves out the invalid tools of an MCP server,
+    /// with a remark on each, as long as it offers something else. Nobody has written such a server
+    /// for this host, and clients of MCP are as lenient.
     ///
     /// # Errors
     ///
@@ -73,9 +73,20 @@ impl ComponentContents {
             Err(why) => why,
         };
         let invalid = tool_definition::take_invalid(&mut description.tools);
-        let ComponentDescription { tools, prompts, resources, templates, remarks, left_out, .. } = description;
+        let ComponentDescription {
+            tools,
+            prompts,
+            resources,
+            templates,
+            remarks,
+            left_out,
+            ..
+        } = description;
         if invalid.is_empty()
-            || (tools.is_empty() && prompts.is_empty() && resources.is_empty() && templates.is_empty())
+            || (tools.is_empty()
+                && prompts.is_empty()
+                && resources.is_empty()
+                && templates.is_empty())
         {
             return Err(refused);
         }
@@ -88,7 +99,10 @@ impl ComponentContents {
             left_out.insert(clean_line(&name, MAX_LEFT_OUT_BYTES), why);
         }
         if more > 0 {
-            remarks.push(format!("left out: {} more invalid tools", format_thousands(more as u64)));
+            remarks.push(format!(
+                "left out: {} more invalid tools",
+                format_thousands(more as u64)
+            ));
         }
         Self::validate(description.clone())
     }
@@ -104,21 +118,55 @@ impl ComponentContents {
     }
 
     fn build(description: ComponentDescription, known: bool) -> Result<Self, String> {
-        let ComponentDescription { tools, prompts, resources, templates, completes, manner: _, remarks: _, left_out } =
-            description;
+        let ComponentDescription {
+            tools,
+            prompts,
+            resources,
+            templates,
+            completes,
+            manner: _,
+            remarks: _,
+            left_out,
+        } = description;
         let prompts = prompts.into_iter().map(PromptEntry::new);
         let prompts = sort_by_key(prompts, |entry| &entry.prompt.name, "prompts are named")?;
         let resources = resources.into_iter().map(ResourceEntry::from_resource);
-        let resources = sort_by_key(resources, |entry| &entry.resource.uri, "resources have the URI")?;
+        let resources = sort_by_key(
+            resources,
+            |entry| &entry.resource.uri,
+            "resources have the URI",
+        )?;
         let templates = templates.into_iter().map(ResourceEntry::from_template);
-        let templates = sort_by_key(templates, |entry| &entry.resource.uri, "resource templates are")?;
+        let templates = sort_by_key(
+            templates,
+            |entry| &entry.resource.uri,
+            "resource templates are",
+        )?;
         let mut names = HashSet::new();
-        if let Some(twice) = templates.iter().find(|template| !names.insert(&template.resource.name)) {
-            return Err(format!("two of its resource templates are named {:?}", twice.resource.name));
+        if let Some(twice) = templates
+            .iter()
+            .find(|template| !names.insert(&template.resource.name))
+        {
+            return Err(format!(
+                "two of its resource templates are named {:?}",
+                twice.resource.name
+            ));
         }
         let tools = tool_definition::validate_tools(tools, known)?;
-        let matcher = UriMatcher::new(templates.iter().filter_map(|entry| entry.template.as_deref()));
-        Ok(Self { tools, prompts, resources, templates, completes, left_out, matcher })
+        let matcher = UriMatcher::new(
+            templates
+                .iter()
+                .filter_map(|entry| entry.template.as_deref()),
+        );
+        Ok(Self {
+            tools,
+            prompts,
+            resources,
+            templates,
+            completes,
+            left_out,
+            matcher,
+        })
     }
 
     /// Returns the access that all its views request together.
@@ -136,7 +184,11 @@ impl ComponentContents {
         let mut remarks = Vec::new();
         for ValidDefinition { tool, view, .. } in self.tools.iter().map(|tool| &**tool) {
             let name = &tool.name;
-            remarks.extend(view.warnings.iter().map(|why| format!("tool {name:?}: {why}")));
+            remarks.extend(
+                view.warnings
+                    .iter()
+                    .map(|why| format!("tool {name:?}: {why}")),
+            );
             if let Some(uri) = view.uri.as_deref().filter(|uri| !self.lists_resource(uri)) {
                 let uri = clean_line(uri, MAX_SHOWN_URI_BYTES);
                 remarks.push(format!(
@@ -146,7 +198,12 @@ impl ComponentContents {
         }
         for entry in self.resources.iter().chain(&self.templates) {
             let uri = clean_line(&entry.resource.uri, MAX_SHOWN_URI_BYTES);
-            remarks.extend(entry.warnings().iter().map(|why| format!("view {uri:?}: {why}")));
+            remarks.extend(
+                entry
+                    .warnings()
+                    .iter()
+                    .map(|why| format!("view {uri:?}: {why}")),
+            );
         }
         remarks
     }
@@ -161,18 +218,34 @@ impl ComponentContents {
                 format!("{what}: the description has {found} characters, and clients cut what is beyond {most}")
             })
         };
-        for ValidDefinition { tool, input, output, .. } in self.tools.iter().map(|tool| &**tool) {
+        for ValidDefinition {
+            tool,
+            input,
+            output,
+            ..
+        } in self.tools.iter().map(|tool| &**tool)
+        {
             let name = &tool.name;
             notes.extend(long(format!("tool {name:?}"), tool.description.as_ref()));
-            let of_output = output.iter().flat_map(|schema| toolbay_schema::compatibility_notes(schema.value(), true));
-            let of_schemas = toolbay_schema::compatibility_notes(input.value(), false).into_iter().chain(of_output);
+            let of_output = output
+                .iter()
+                .flat_map(|schema| toolbay_schema::compatibility_notes(schema.value(), true));
+            let of_schemas = toolbay_schema::compatibility_notes(input.value(), false)
+                .into_iter()
+                .chain(of_output);
             notes.extend(of_schemas.map(|note| format!("tool {name:?}: {note}")));
         }
         for PromptEntry { prompt, .. } in self.prompts.iter().map(|entry| &**entry) {
-            notes.extend(long(format!("prompt {:?}", prompt.name), prompt.description.as_ref()));
+            notes.extend(long(
+                format!("prompt {:?}", prompt.name),
+                prompt.description.as_ref(),
+            ));
         }
         for entry in self.resources.iter().chain(&self.templates) {
-            let what = format!("resource {:?}", clean_line(&entry.resource.uri, MAX_SHOWN_URI_BYTES));
+            let what = format!(
+                "resource {:?}",
+                clean_line(&entry.resource.uri, MAX_SHOWN_URI_BYTES)
+            );
             notes.extend(long(what, entry.resource.description.as_ref()));
         }
         if notes.len() > MAX_NOTES {
@@ -185,14 +258,20 @@ impl ComponentContents {
 
     /// Returns whether its list has a resource with this URI.
     fn lists_resource(&self, uri: &str) -> bool {
-        self.resources.binary_search_by(|entry| entry.resource.uri.as_str().cmp(uri)).is_ok()
+        self.resources
+            .binary_search_by(|entry| entry.resource.uri.as_str().cmp(uri))
+            .is_ok()
     }
 
     /// Returns whether it offers a resource with this URI, listed or through a template. Returns
     /// `false` if the budget is exhausted before a template matches.
     pub fn can_read(&self, uri: &str, steps: &mut MatchBudget) -> bool {
         let template = |number: usize| self.templates.get(number)?.template.as_deref();
-        self.lists_resource(uri) || self.matcher.find_first(uri, template, steps).is_ok_and(|found| found.is_some())
+        self.lists_resource(uri)
+            || self
+                .matcher
+                .find_first(uri, template, steps)
+                .is_ok_and(|found| found.is_some())
     }
 }
 
@@ -225,7 +304,10 @@ mod tests {
     use crate::resource_entry::tests::definition;
 
     fn prompt(name: &str) -> PromptDefinition {
-        PromptDefinition { name: name.into(), ..PromptDefinition::default() }
+        PromptDefinition {
+            name: name.into(),
+            ..PromptDefinition::default()
+        }
     }
 
     #[test]
@@ -246,14 +328,30 @@ mod tests {
     fn nothing_is_there_twice() {
         let empty = ComponentDescription::default;
         let descriptions = [
-            ComponentDescription { prompts: vec![prompt("a"), prompt("a")], ..empty() },
-            ComponentDescription { prompts: vec![prompt("a"), prompt("")], ..empty() },
-            ComponentDescription { resources: vec![definition("x:a"), definition("x:a")], ..empty() },
-            ComponentDescription { templates: vec![definition("x:{a}"), definition("x:{a}")], ..empty() },
-            ComponentDescription { templates: vec![definition("x:{a}"), definition("x:{b}")], ..empty() },
+            ComponentDescription {
+                prompts: vec![prompt("a"), prompt("a")],
+                ..empty()
+            },
+            ComponentDescription {
+                prompts: vec![prompt("a"), prompt("")],
+                ..empty()
+            },
+            ComponentDescription {
+                resources: vec![definition("x:a"), definition("x:a")],
+                ..empty()
+            },
+            ComponentDescription {
+                templates: vec![definition("x:{a}"), definition("x:{a}")],
+                ..empty()
+            },
+            ComponentDescription {
+                templates: vec![definition("x:{a}"), definition("x:{b}")],
+                ..empty()
+            },
         ];
-        let said: Vec<String> =
-            descriptions.map(|description| ComponentContents::validate(description).unwrap_err()).into();
+        let said: Vec<String> = descriptions
+            .map(|description| ComponentContents::validate(description).unwrap_err())
+            .into();
         insta::assert_snapshot!(said.join("\n"), @r#"
         two of its prompts are named "a"
         prompt "": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - .
@@ -270,7 +368,10 @@ mod tests {
             input_schema: input.into(),
             ..ToolDefinition::default()
         };
-        let (good, bad) = (tool("good", r#"{"type":"object"}"#), tool("a/b", r#"{"type":"object"}"#));
+        let (good, bad) = (
+            tool("good", r#"{"type":"object"}"#),
+            tool("a/b", r#"{"type":"object"}"#),
+        );
         let list = tool("list", r#"{"type":"array"}"#);
         let server = |tools: &[&ToolDefinition]| ComponentDescription {
             tools: tools.iter().copied().cloned().collect(),
@@ -279,7 +380,14 @@ mod tests {
         };
         let mut description = server(&[&bad, &good, &list]);
         let contents = ComponentContents::validate_or_leave_out(&mut description).unwrap();
-        assert_eq!(contents.tools.iter().map(|tool| tool.tool.name.as_str()).collect::<Vec<_>>(), ["good"]);
+        assert_eq!(
+            contents
+                .tools
+                .iter()
+                .map(|tool| tool.tool.name.as_str())
+                .collect::<Vec<_>>(),
+            ["good"]
+        );
         assert_eq!(
             description.remarks,
             [
@@ -287,27 +395,48 @@ mod tests {
                 "left out: tool \"list\": its input schema is invalid: its root must have \"type\": \"object\"",
             ]
         );
-        assert_eq!(contents.left_out.keys().collect::<Vec<_>>(), ["a/b", "list"]);
+        assert_eq!(
+            contents.left_out.keys().collect::<Vec<_>>(),
+            ["a/b", "list"]
+        );
         // It is stored with what was left out.
         let stored = ComponentContents::from_stored(description).unwrap();
-        assert_eq!((stored.tools.len(), stored.left_out), (1, contents.left_out));
+        assert_eq!(
+            (stored.tools.len(), stored.left_out),
+            (1, contents.left_out)
+        );
         // Nothing else is there, it is no server, or something else is wrong.
-        let plugin = ComponentDescription { manner: None, ..server(&[&bad, &good]) };
-        for mut refused in [server(&[&bad]), plugin, server(&[&good, &good]), server(&[&bad, &good, &good])] {
+        let plugin = ComponentDescription {
+            manner: None,
+            ..server(&[&bad, &good])
+        };
+        for mut refused in [
+            server(&[&bad]),
+            plugin,
+            server(&[&good, &good]),
+            server(&[&bad, &good, &good]),
+        ] {
             ComponentContents::validate_or_leave_out(&mut refused).unwrap_err();
         }
         let mut many = server(&[&good]);
-        many.tools.extend((0..30).map(|n| tool(&format!("{n}/"), "{}")));
+        many.tools
+            .extend((0..30).map(|n| tool(&format!("{n}/"), "{}")));
         ComponentContents::validate_or_leave_out(&mut many).unwrap();
         assert_eq!(many.remarks.len(), MAX_LEFT_OUT_REMARKS + 1);
-        assert_eq!(many.remarks[MAX_LEFT_OUT_REMARKS], "left out: 10 more invalid tools");
+        assert_eq!(
+            many.remarks[MAX_LEFT_OUT_REMARKS],
+            "left out: 10 more invalid tools"
+        );
     }
 
     #[test]
     fn what_a_plugin_can_read_includes_its_templates() {
         let templates = vec![definition("notes://{id}")];
-        let contents =
-            ComponentContents::validate(ComponentDescription { templates, ..ComponentDescription::default() }).unwrap();
+        let contents = ComponentContents::validate(ComponentDescription {
+            templates,
+            ..ComponentDescription::default()
+        })
+        .unwrap();
         let reads = |uri| contents.can_read(uri, &mut MatchBudget::new(MatchBudget::PER_URI));
         assert!(reads("notes://7") && !reads("notes://7/8") && !reads("other://7"));
     }

@@ -37,7 +37,9 @@ pub(crate) fn parse_meta_members(text: &str) -> Result<(JsonMembers, JsonMembers
     let values = JsonSize::measure(text).values;
     if values > MAX_META_VALUES {
         let [values, most] = [values, MAX_META_VALUES].map(format_thousands);
-        return Err(format!("its _meta has {values} values, but at most {most} are allowed"));
+        return Err(format!(
+            "its _meta has {values} values, but at most {most} are allowed"
+        ));
     }
     let Ok(Value::Object(meta)) = serde_json::from_str(text) else {
         return Err("its _meta must be a JSON object".into());
@@ -45,7 +47,11 @@ pub(crate) fn parse_meta_members(text: &str) -> Result<(JsonMembers, JsonMembers
     let needs = match meta.get(CLIENT_CAPABILITIES_KEY) {
         None => Map::new(),
         Some(Value::Object(needs)) => needs.clone(),
-        Some(_) => return Err(format!("{CLIENT_CAPABILITIES_KEY:?} in its _meta must be a JSON object")),
+        Some(_) => {
+            return Err(format!(
+                "{CLIENT_CAPABILITIES_KEY:?} in its _meta must be a JSON object"
+            ));
+        }
     };
     Ok((meta, needs))
 }
@@ -64,13 +70,19 @@ pub(crate) fn encode_meta(mut meta: Map<String, Value>) -> Option<JsonText> {
 /// There are too many icons, or an icon has too many sizes.
 pub(crate) fn check_icons(icons: &[Icon]) -> Result<(), String> {
     let too_many = |what: &str, n: usize| {
-        Err(format!("{what} {}, but at most {MAX_ICONS} are allowed", format_thousands(n as u64)))
+        Err(format!(
+            "{what} {}, but at most {MAX_ICONS} are allowed",
+            format_thousands(n as u64)
+        ))
     };
     if icons.len() > MAX_ICONS {
         return too_many("the number of its icons is", icons.len());
     }
     match icons.iter().find(|icon| icon.sizes.len() > MAX_ICONS) {
-        Some(icon) => too_many("the number of sizes of one of its icons is", icon.sizes.len()),
+        Some(icon) => too_many(
+            "the number of sizes of one of its icons is",
+            icon.sizes.len(),
+        ),
         None => Ok(()),
     }
 }

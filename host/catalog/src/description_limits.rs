@@ -43,7 +43,12 @@ impl DescriptionLimits {
         for (n, most, what, key) in [
             (tools.len(), self.tools, "tools", "tools"),
             (prompts.len(), self.prompts, "prompts", "prompts"),
-            (resources().count(), self.resources, "resources and resource templates", "resources"),
+            (
+                resources().count(),
+                self.resources,
+                "resources and resource templates",
+                "resources",
+            ),
         ] {
             if n > most {
                 let [n, most] = [n, most].map(|n| format_thousands(n as u64));
@@ -53,9 +58,14 @@ impl DescriptionLimits {
             }
         }
         let larger = |size: usize, most: ByteSize| size as u64 > most.as_u64();
-        if larger(tools.iter().map(ToolDefinition::schema_bytes).sum(), self.schemas) {
+        if larger(
+            tools.iter().map(ToolDefinition::schema_bytes).sum(),
+            self.schemas,
+        ) {
             let most = self.schemas.display().iec();
-            return Err(format!("its schemas are larger than {most} in total (to allow more, raise describe.schemas)"));
+            return Err(format!(
+                "its schemas are larger than {most} in total (to allow more, raise describe.schemas)"
+            ));
         }
         let size = tools.iter().map(ToolDefinition::size).sum::<usize>()
             + prompts.iter().map(PromptDefinition::size).sum::<usize>()
@@ -66,7 +76,9 @@ impl DescriptionLimits {
                 _ => "the descriptions, schemas, icons and _meta of what it offers",
             };
             let most = self.size.display().iec();
-            return Err(format!("{what} are larger than {most} in total (to allow more, raise describe.size)"));
+            return Err(format!(
+                "{what} are larger than {most} in total (to allow more, raise describe.size)"
+            ));
         }
         Ok(())
     }
@@ -89,35 +101,91 @@ pub(crate) mod tests {
     };
 
     fn check(tools: Vec<ToolDefinition>) -> Result<(), String> {
-        SMALL.check(&ComponentDescription { tools, ..ComponentDescription::default() })
+        SMALL.check(&ComponentDescription {
+            tools,
+            ..ComponentDescription::default()
+        })
     }
 
     #[test]
     fn everything_that_is_listed_counts() {
-        let tool = ToolDefinition { name: "a".into(), ..ToolDefinition::default() };
+        let tool = ToolDefinition {
+            name: "a".into(),
+            ..ToolDefinition::default()
+        };
         let long = || "x".repeat(1000);
-        let icon = |src: String| Icon { src, mime_type: None, sizes: Vec::new(), theme: None };
+        let icon = |src: String| Icon {
+            src,
+            mime_type: None,
+            sizes: Vec::new(),
+            theme: None,
+        };
         let large = [
-            ToolDefinition { name: long(), ..tool.clone() },
-            ToolDefinition { title: Some(long()), ..tool.clone() },
-            ToolDefinition { description: Some(long()), ..tool.clone() },
-            ToolDefinition { meta: Some(long()), ..tool.clone() },
-            ToolDefinition { icons: vec![icon(long())], ..tool.clone() },
-            ToolDefinition { icons: vec![Icon { mime_type: Some(long()), ..icon(String::new()) }], ..tool.clone() },
-            ToolDefinition { icons: vec![Icon { sizes: vec![long()], ..icon(String::new()) }], ..tool.clone() },
-            // Empty items take memory, too.
-            ToolDefinition { icons: vec![icon(String::new()); 20], ..tool.clone() },
             ToolDefinition {
-                icons: vec![Icon { sizes: vec![String::new(); 20], ..icon(String::new()) }],
+                name: long(),
+                ..tool.clone()
+            },
+            ToolDefinition {
+                title: Some(long()),
+                ..tool.clone()
+            },
+            ToolDefinition {
+                description: Some(long()),
+                ..tool.clone()
+            },
+            ToolDefinition {
+                meta: Some(long()),
+                ..tool.clone()
+            },
+            ToolDefinition {
+                icons: vec![icon(long())],
+                ..tool.clone()
+            },
+            ToolDefinition {
+                icons: vec![Icon {
+                    mime_type: Some(long()),
+                    ..icon(String::new())
+                }],
+                ..tool.clone()
+            },
+            ToolDefinition {
+                icons: vec![Icon {
+                    sizes: vec![long()],
+                    ..icon(String::new())
+                }],
+                ..tool.clone()
+            },
+            // Empty items take memory, too.
+            ToolDefinition {
+                icons: vec![icon(String::new()); 20],
+                ..tool.clone()
+            },
+            ToolDefinition {
+                icons: vec![Icon {
+                    sizes: vec![String::new(); 20],
+                    ..icon(String::new())
+                }],
                 ..tool.clone()
             },
         ];
         for large in large {
             let why = check(vec![large]).unwrap_err();
-            assert!(why.contains("are larger than 1.0 KiB in total (to allow more, raise describe.size)"), "{why}");
+            assert!(
+                why.contains(
+                    "are larger than 1.0 KiB in total (to allow more, raise describe.size)"
+                ),
+                "{why}"
+            );
         }
-        let schema = ToolDefinition { output_schema: Some("x".repeat(101)), ..tool.clone() };
-        assert!(check(vec![schema]).unwrap_err().contains("describe.schemas"));
+        let schema = ToolDefinition {
+            output_schema: Some("x".repeat(101)),
+            ..tool.clone()
+        };
+        assert!(
+            check(vec![schema])
+                .unwrap_err()
+                .contains("describe.schemas")
+        );
         assert_eq!(check(vec![tool.clone(); 3]), Ok(()));
         assert!(check(vec![tool; 4]).unwrap_err().contains("describe.tools"));
     }
@@ -125,30 +193,66 @@ pub(crate) mod tests {
     #[test]
     fn prompts_and_resources_count_with_the_tools() {
         let some = || Some("x".repeat(400));
-        let tools = vec![ToolDefinition { description: some(), ..ToolDefinition::default() }];
-        let argument = PromptArgument { description: some(), ..PromptArgument::default() };
-        let prompts = vec![PromptDefinition { arguments: vec![argument], ..PromptDefinition::default() }];
-        let resources = vec![ResourceDefinition { description: some(), ..ResourceDefinition::default() }];
+        let tools = vec![ToolDefinition {
+            description: some(),
+            ..ToolDefinition::default()
+        }];
+        let argument = PromptArgument {
+            description: some(),
+            ..PromptArgument::default()
+        };
+        let prompts = vec![PromptDefinition {
+            arguments: vec![argument],
+            ..PromptDefinition::default()
+        }];
+        let resources = vec![ResourceDefinition {
+            description: some(),
+            ..ResourceDefinition::default()
+        }];
         let empty = ComponentDescription::default;
         for two in [
-            ComponentDescription { tools: tools.clone(), ..empty() },
-            ComponentDescription { prompts: prompts.clone(), ..empty() },
-            ComponentDescription { resources: resources.clone(), ..empty() },
+            ComponentDescription {
+                tools: tools.clone(),
+                ..empty()
+            },
+            ComponentDescription {
+                prompts: prompts.clone(),
+                ..empty()
+            },
+            ComponentDescription {
+                resources: resources.clone(),
+                ..empty()
+            },
         ] {
             assert_eq!(SMALL.check(&two), Ok(()));
         }
-        let all = ComponentDescription { tools, prompts: prompts.clone(), resources: resources.clone(), ..empty() };
+        let all = ComponentDescription {
+            tools,
+            prompts: prompts.clone(),
+            resources: resources.clone(),
+            ..empty()
+        };
         let why = SMALL.check(&all).unwrap_err();
         assert_eq!(
             why,
             "the descriptions, schemas, icons and _meta of what it offers are larger than 1.0 KiB in total (to allow more, \
              raise describe.size)"
         );
-        let many = ComponentDescription { prompts: vec![PromptDefinition::default(); 4], ..empty() };
+        let many = ComponentDescription {
+            prompts: vec![PromptDefinition::default(); 4],
+            ..empty()
+        };
         let why = SMALL.check(&many).unwrap_err();
-        assert_eq!(why, "has 4 prompts, but at most 3 are allowed (to allow more, raise describe.prompts)");
+        assert_eq!(
+            why,
+            "has 4 prompts, but at most 3 are allowed (to allow more, raise describe.prompts)"
+        );
         let small = ResourceDefinition::default();
-        let many = ComponentDescription { resources: vec![small.clone(); 2], templates: vec![small; 2], ..empty() };
+        let many = ComponentDescription {
+            resources: vec![small.clone(); 2],
+            templates: vec![small; 2],
+            ..empty()
+        };
         let why = SMALL.check(&many).unwrap_err();
         let expected = "has 4 resources and resource templates, but at most 3 are allowed (to allow more, raise \
              describe.resources)";

@@ -98,11 +98,31 @@ const STRUCTS: &[(&str, &str, &str)] = &[
     ("grant.rs", "ToolLimits", "tools.erase.limits"),
     ("grant/secret.rs", "SecretTable", "secrets.token"),
     ("grant/secret.rs", "KeyringEntry", "secrets.ring.keyring"),
-    ("../../policy/src/permissions.rs", "Permissions", "permissions"),
-    ("../../policy/src/permissions.rs", "MountPermission", "permissions.mounts.0"),
-    ("../../policy/src/scratch.rs", "ScratchPermission", "permissions.scratch"),
-    ("../../policy/src/state_grant.rs", "StateGrant", "permissions.state"),
-    ("../../policy/src/ui_access.rs", "UiAccess", "permissions.ui"),
+    (
+        "../../policy/src/permissions.rs",
+        "Permissions",
+        "permissions",
+    ),
+    (
+        "../../policy/src/permissions.rs",
+        "MountPermission",
+        "permissions.mounts.0",
+    ),
+    (
+        "../../policy/src/scratch.rs",
+        "ScratchPermission",
+        "permissions.scratch",
+    ),
+    (
+        "../../policy/src/state_grant.rs",
+        "StateGrant",
+        "permissions.state",
+    ),
+    (
+        "../../policy/src/ui_access.rs",
+        "UiAccess",
+        "permissions.ui",
+    ),
 ];
 
 /// Returns the keys of each struct, with the table that contains them.
@@ -110,14 +130,19 @@ fn keys() -> Vec<(&'static str, String)> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"));
     let fields = |(file, name, table): &(&str, &str, &'static str)| {
         let source = fs::read_to_string(folder.join(file)).unwrap();
-        let (_, rest) = source.split_once(&format!("pub struct {name} {{\n")).unwrap_or_else(|| panic!("{name}"));
+        let (_, rest) = source
+            .split_once(&format!("pub struct {name} {{\n"))
+            .unwrap_or_else(|| panic!("{name}"));
         let (body, _) = rest.split_once("\n}").unwrap();
         let mut keys = Vec::new();
         let mut is_key = true;
         for line in body.lines() {
             if line.contains("#[serde(skip)]") {
                 is_key = false;
-            } else if let Some((key, _)) = line.strip_prefix("    pub ").and_then(|line| line.split_once(':')) {
+            } else if let Some((key, _)) = line
+                .strip_prefix("    pub ")
+                .and_then(|line| line.split_once(':'))
+            {
                 let key = if key == "unguarded" { "unsafe" } else { key };
                 keys.extend(is_key.then(|| (*table, key.to_owned())));
                 is_key = true;
@@ -125,9 +150,17 @@ fn keys() -> Vec<(&'static str, String)> {
         }
         keys
     };
-    let limits = Limits::KEYS.iter().chain(&["oversize"]).map(|key| ("limits", (*key).to_owned()));
+    let limits = Limits::KEYS
+        .iter()
+        .chain(&["oversize"])
+        .map(|key| ("limits", (*key).to_owned()));
     let rate = ["calls", "per", "shared"].map(|key| ("rate_limit", key.to_owned()));
-    STRUCTS.iter().flat_map(fields).chain(limits).chain(rate).collect()
+    STRUCTS
+        .iter()
+        .flat_map(fields)
+        .chain(limits)
+        .chain(rate)
+        .collect()
 }
 
 fn parse(text: &str) -> Result<Grant, String> {
@@ -155,7 +188,10 @@ const TOOLS: [&str; 4] = ["erase", "look", "read_file", "write_file"];
 fn table_of<'a>(whole: &'a mut toml::Table, path: &str) -> Option<&'a mut toml::Table> {
     let mut table = whole;
     for part in path.split('.').filter(|part| !part.is_empty()) {
-        table = match table.entry(part).or_insert_with(|| toml::Table::new().into()) {
+        table = match table
+            .entry(part)
+            .or_insert_with(|| toml::Table::new().into())
+        {
             toml::Value::Table(table) => table,
             toml::Value::Array(list) => return list.first_mut()?.as_table_mut(),
             _ => return None,
@@ -187,14 +223,28 @@ fn assert_within(one: &Grant, other: &Grant, context: &str) {
         assert!(here.1 <= there.1, "{context}: {here:?} {there:?}");
     }
     let is_strict = one.arguments == Some(ArgumentCheck::Strict);
-    assert!(is_strict || one.arguments == other.arguments, "{context}: arguments are converted");
+    assert!(
+        is_strict || one.arguments == other.arguments,
+        "{context}: arguments are converted"
+    );
     for name in TOOLS {
         let tool = |grant: &Grant| grant.tools.get(name).unwrap_or(&unset).clone();
         let is_shown = |grant: &Grant| !tool(grant).disabled && grant.offers(name);
-        assert!(is_shown(other) || !is_shown(one), "{context}: {name} is shown");
-        let [here, there] = [one, other].map(|grant| grant.approvals(rules.require_approval).setting_for(name));
-        assert!(asks_as_often(here, there), "{context}: {name} {here:?} {there:?}");
-        let own = |grant: &Grant| limits(grant).with(&tool(grant).limits.to_patch(), &rules.ceiling).0;
+        assert!(
+            is_shown(other) || !is_shown(one),
+            "{context}: {name} is shown"
+        );
+        let [here, there] =
+            [one, other].map(|grant| grant.approvals(rules.require_approval).setting_for(name));
+        assert!(
+            asks_as_often(here, there),
+            "{context}: {name} {here:?} {there:?}"
+        );
+        let own = |grant: &Grant| {
+            limits(grant)
+                .with(&tool(grant).limits.to_patch(), &rules.ceiling)
+                .0
+        };
         for (here, there) in own(one).amounts().zip(own(other).amounts()) {
             assert!(here.1 <= there.1, "{context}: {name} {here:?} {there:?}");
         }
@@ -202,7 +252,9 @@ fn assert_within(one: &Grant, other: &Grant, context: &str) {
     match (one.rate_limit, other.rate_limit) {
         (_, None) => {}
         (Some(here), Some(there)) => assert!(
-            here.limit.calls <= there.limit.calls && here.limit.per >= there.limit.per && here.shared >= there.shared,
+            here.limit.calls <= there.limit.calls
+                && here.limit.per >= there.limit.per
+                && here.shared >= there.shared,
             "{context}: {here:?} {there:?}"
         ),
         (None, Some(_)) => panic!("{context}: no rate limit"),
@@ -211,13 +263,19 @@ fn assert_within(one: &Grant, other: &Grant, context: &str) {
         one.permissions.intersection(&other.permissions),
         {
             let deterministic = other.permissions.deterministic;
-            toolbay_policy::Permissions { deterministic, ..one.permissions.clone() }
+            toolbay_policy::Permissions {
+                deterministic,
+                ..one.permissions.clone()
+            }
         },
         "{context}"
     );
     for (name, secret) in &one.secrets {
         let carries = !secret.origins.is_empty();
-        assert!(!carries || other.secrets.get(name) == Some(secret), "{context}: {name} is carried");
+        assert!(
+            !carries || other.secrets.get(name) == Some(secret),
+            "{context}: {name} is carried"
+        );
     }
 }
 
@@ -229,11 +287,19 @@ fn at_once(text: &str, in_force: &Grant) -> Option<Grant> {
     let both = rules().intersection(&new, in_force, &tools);
     assert_within(&both, in_force, text);
     assert_within(&both, &new, text);
-    assert!(in_force.secrets.keys().eq(both.secrets.keys()), "what is redacted stays redacted: {text}");
+    assert!(
+        in_force.secrets.keys().eq(both.secrets.keys()),
+        "what is redacted stays redacted: {text}"
+    );
     let kept = |grant: &Grant| (grant.prefix.clone(), grant.component, grant.config.clone());
     assert_eq!(kept(&both), kept(in_force), "{text}");
     // A second application changes nothing.
-    assert!(rules().intersection(&new, &both, &tools).is_equivalent_to(&both), "{text}");
+    assert!(
+        rules()
+            .intersection(&new, &both, &tools)
+            .is_equivalent_to(&both),
+        "{text}"
+    );
     Some(both)
 }
 
@@ -243,7 +309,9 @@ fn the_complete_grant_has_every_key() {
     parse(COMPLETE).unwrap();
     assert!(keys().len() > 60, "{}", keys().len());
     for (table, key) in keys() {
-        let text = COMPLETE.lines().any(|line| line.contains(&format!("{key} = ")));
+        let text = COMPLETE
+            .lines()
+            .any(|line| line.contains(&format!("{key} = ")));
         assert!(
             text || whole.contains_key(&key)
                 || table == "limits"
@@ -263,10 +331,13 @@ fn a_misspelt_name_or_value_of_any_key_is_refused() {
             let value = table.remove(&key).unwrap_or_else(|| true.into());
             table.insert(format!("{key}x"), value);
         });
-        let wrong = changed(table, |table| drop(table.insert(key.clone(), vec![vec![toml::Value::from(1)]].into())));
+        let wrong = changed(table, |table| {
+            drop(table.insert(key.clone(), vec![vec![toml::Value::from(1)]].into()))
+        });
         for text in [misspelt, wrong] {
             // The operator chooses the names in these tables.
-            let is_free = ["config", "tools", "secrets"].contains(&key.as_str()) && table.is_empty();
+            let is_free =
+                ["config", "tools", "secrets"].contains(&key.as_str()) && table.is_empty();
             assert!(is_free || parse(&text).is_err(), "{table}.{key}: {text}");
         }
     }
@@ -286,7 +357,10 @@ fn a_grant_that_ends_early_gives_nothing_and_lifts_nothing() {
         }
     }
     assert!(valid > 100, "{valid}");
-    assert!(at_once(COMPLETE, &whole).unwrap().is_equivalent_to(&whole), "all of it is there");
+    assert!(
+        at_once(COMPLETE, &whole).unwrap().is_equivalent_to(&whole),
+        "all of it is there"
+    );
 }
 
 #[test]

@@ -40,9 +40,17 @@ pub(crate) fn read_source_with_stamps(
         Some((text, stamp)) => (text, stamp.map(Some)),
         None => (String::new(), Some(None)),
     };
-    let stamps =
-        file.local_stamp().zip(wit_stamp).and_then(|(component, wit)| ComponentStamps::new(component, wit, now));
-    Ok((CompileSource { file: file.bytes, wit }, stamps))
+    let stamps = file
+        .local_stamp()
+        .zip(wit_stamp)
+        .and_then(|(component, wit)| ComponentStamps::new(component, wit, now));
+    Ok((
+        CompileSource {
+            file: file.bytes,
+            wit,
+        },
+        stamps,
+    ))
 }
 
 /// Reads the text of a regular file of at most `limit` bytes; `None` if it does not exist. Errors
@@ -53,22 +61,33 @@ pub(crate) fn read_optional(path: &Path, limit: u64) -> Result<Option<String>, L
 
 /// Like [`read_optional`], but also returns the information from which the age of the file is
 /// computed.
-pub(crate) fn read_with_sighting(path: &Path, limit: u64) -> Result<Option<(String, GrantSighting)>, LoadError> {
-    let Some(read) = read_if_present(path, limit)? else { return Ok(None) };
-    let sighting = GrantSighting { stamp: read.stamp.clone(), is_local: read.is_local };
+pub(crate) fn read_with_sighting(
+    path: &Path,
+    limit: u64,
+) -> Result<Option<(String, GrantSighting)>, LoadError> {
+    let Some(read) = read_if_present(path, limit)? else {
+        return Ok(None);
+    };
+    let sighting = GrantSighting {
+        stamp: read.stamp.clone(),
+        is_local: read.is_local,
+    };
     Ok(Some((decode_utf8(path, read)?, sighting)))
 }
 
 /// Like [`read_optional`], but also returns the stamp if it identifies the content.
 fn read_text(path: &Path, limit: u64) -> Result<Option<(String, Option<FileStamp>)>, LoadError> {
-    let Some(read) = read_if_present(path, limit)? else { return Ok(None) };
+    let Some(read) = read_if_present(path, limit)? else {
+        return Ok(None);
+    };
     let stamp = read.local_stamp();
     Ok(Some((decode_utf8(path, read)?, stamp)))
 }
 
 fn decode_utf8(path: &Path, read: FileContent) -> Result<String, LoadError> {
     let name = path.file_name().unwrap_or_default().display();
-    String::from_utf8(read.bytes).map_err(|_| LoadError::Refused(format!("{name} is not valid UTF-8")))
+    String::from_utf8(read.bytes)
+        .map_err(|_| LoadError::Refused(format!("{name} is not valid UTF-8")))
 }
 
 /// Reads a file; `None` if it does not exist. Errors name the file.
@@ -78,9 +97,9 @@ fn read_if_present(path: &Path, limit: u64) -> Result<Option<FileContent>, LoadE
         Ok(read) => Ok(Some(read)),
         // The target of the link may restrict more than a missing file, so a dangling link is an
         // error.
-        Err(LoadError::Gone) if path.is_symlink() => {
-            Err(LoadError::Refused(format!("{name} is a link to a file that does not exist")))
-        }
+        Err(LoadError::Gone) if path.is_symlink() => Err(LoadError::Refused(format!(
+            "{name} is a link to a file that does not exist"
+        ))),
         Err(LoadError::Gone) => Ok(None),
         Err(LoadError::Refused(why)) => Err(LoadError::Refused(format!("{name}: {why}"))),
         Err(LoadError::Transient(why)) => Err(LoadError::Transient(format!("{name}: {why}"))),
@@ -123,29 +142,58 @@ fn read_bounded(path: &Path, limit: u64, key: Option<&str>) -> Result<FileConten
     };
     // Opening a FIFO without a writer would block the thread forever.
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let file = File::options().read(true).custom_flags(flags).open(path).map_err(refused)?;
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)
+        .map_err(refused)?;
     let metadata = file.metadata().map_err(refused)?;
     if !metadata.is_file() {
         return Err(LoadError::Refused("not a regular file".into()));
     }
-    let mut bytes =
-        Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or_default().saturating_add(1));
-    (&file).take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(refused)?;
+    let mut bytes = Vec::with_capacity(
+        usize::try_from(metadata.len().min(limit))
+            .unwrap_or_default()
+            .saturating_add(1),
+    );
+    (&file)
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(refused)?;
     if bytes.len() as u64 > limit {
         let limit = ByteSize::b(limit).display().iec();
-        let cure = key.map(|key| format!(" (to allow more, raise {key})")).unwrap_or_default();
-        return Err(LoadError::Refused(format!("the file is larger than {limit}{cure}")));
+        let cure = key
+            .map(|key| format!(" (to allow more, raise {key})"))
+            .unwrap_or_default();
+        return Err(LoadError::Refused(format!(
+            "the file is larger than {limit}{cure}"
+        )));
     }
     let before = FileStamp::from_metadata(&metadata);
-    let same = file.metadata().is_ok_and(|after| FileStamp::from_metadata(&after) == before);
-    Ok(FileContent { bytes, stamp: same.then_some(before), is_local: is_on_local_file_system(&file) })
+    let same = file
+        .metadata()
+        .is_ok_and(|after| FileStamp::from_metadata(&after) == before);
+    Ok(FileContent {
+        bytes,
+        stamp: same.then_some(before),
+        is_local: is_on_local_file_system(&file),
+    })
 }
 
 /// Returns whether the file is on a file system whose file times come from this machine's clock and
 /// whose file identities are unique.
 fn is_on_local_file_system(file: &File) -> bool {
     /// Magic numbers of ext2 to ext4, XFS, Btrfs, F2FS, Bcachefs, ZFS, tmpfs and overlayfs.
-    const LOCAL: [u64; 8] =
-        [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0xCA45_1A4E, 0x2FC1_2FC1, 0x0102_1994, 0x794C_7630];
-    rustix::fs::fstatfs(file).is_ok_and(|found| LOCAL.contains(&u64::try_from(found.f_type).unwrap_or_default()))
+    const LOCAL: [u64; 8] = [
+        0xEF53,
+        0x5846_5342,
+        0x9123_683E,
+        0xF2F5_2010,
+        0xCA45_1A4E,
+        0x2FC1_2FC1,
+        0x0102_1994,
+        0x794C_7630,
+    ];
+    rustix::fs::fstatfs(file)
+        .is_ok_and(|found| LOCAL.contains(&u64::try_from(found.f_type).unwrap_or_default()))
 }

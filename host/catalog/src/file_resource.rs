@@ -10,7 +10,9 @@ use bytesize::ByteSize;
 use rustix::io::Errno;
 use serde_json::Map;
 use toolbay_model::text::clean;
-use toolbay_model::{CallError, Digest, EmbeddedResource, Limit, ListedResource, ResourceContent, ResourceItem};
+use toolbay_model::{
+    CallError, Digest, EmbeddedResource, Limit, ListedResource, ResourceContent, ResourceItem,
+};
 
 use crate::file_stamp::FileStamp;
 use crate::media_type;
@@ -38,17 +40,28 @@ enum FileSource {
         stamp: FileStamp,
     },
     /// File of a skill, as it was when it was loaded.
-    InMemory { digest: Digest, size: u64, content: ResourceContent },
+    InMemory {
+        digest: Digest,
+        size: u64,
+        content: ResourceContent,
+    },
 }
 
 /// Equal if the file is the same and has not changed.
 impl PartialEq for FileResource {
     fn eq(&self, other: &Self) -> bool {
         let same = match (&self.source, &other.source) {
-            (FileSource::File { path, stamp, .. }, FileSource::File { path: other, stamp: changed, .. }) => {
-                path == other && stamp == changed
+            (
+                FileSource::File { path, stamp, .. },
+                FileSource::File {
+                    path: other,
+                    stamp: changed,
+                    ..
+                },
+            ) => path == other && stamp == changed,
+            (FileSource::InMemory { digest, .. }, FileSource::InMemory { digest: other, .. }) => {
+                digest == other
             }
-            (FileSource::InMemory { digest, .. }, FileSource::InMemory { digest: other, .. }) => digest == other,
             _ => false,
         };
         same && self.entry.resource == other.entry.resource
@@ -61,17 +74,33 @@ impl FileResource {
     /// # Errors
     ///
     /// The URI would be too long. Returns the end of a sentence that begins with the URI.
-    pub(crate) fn new(id: &str, root: &Arc<OwnedFd>, path: &str, stamp: FileStamp) -> Result<Self, String> {
+    pub(crate) fn new(
+        id: &str,
+        root: &Arc<OwnedFd>,
+        path: &str,
+        stamp: FileStamp,
+    ) -> Result<Self, String> {
         let view = view_path(path);
         let uri = match view {
             Some(path) => uri::for_view(id, path.split('/')),
             None => uri::for_file(id, path.split('/')),
         };
         uri::check(&uri)?;
-        let mime_type = view.map(|_| view::MIME_TYPE).or_else(|| media_type::from_file_name(path));
+        let mime_type = view
+            .map(|_| view::MIME_TYPE)
+            .or_else(|| media_type::from_file_name(path));
         // Neither size nor date is listed, so that a change of the file does not change the list.
-        let entry = Arc::new(ResourceEntry::from_file(listed_resource(uri, path, mime_type)));
-        Ok(Self { entry, source: FileSource::File { root: Arc::clone(root), path: path.into(), stamp } })
+        let entry = Arc::new(ResourceEntry::from_file(listed_resource(
+            uri, path, mime_type,
+        )));
+        Ok(Self {
+            entry,
+            source: FileSource::File {
+                root: Arc::clone(root),
+                path: path.into(),
+                stamp,
+            },
+        })
     }
 
     /// Creates the resource for a file of a skill. Clients receive these bytes unchanged: as text
@@ -87,9 +116,20 @@ impl FileResource {
     ) -> Self {
         let size = bytes.len() as u64;
         let mime_type = media_type::from_file_name(path);
-        let resource = ListedResource { description, size: Some(size), ..listed_resource(uri, name, mime_type) };
+        let resource = ListedResource {
+            description,
+            size: Some(size),
+            ..listed_resource(uri, name, mime_type)
+        };
         let entry = Arc::new(ResourceEntry::from_file(resource));
-        Self { entry, source: FileSource::InMemory { digest, size, content: to_verbatim_content(bytes, mime_type) } }
+        Self {
+            entry,
+            source: FileSource::InMemory {
+                digest,
+                size,
+                content: to_verbatim_content(bytes, mime_type),
+            },
+        }
     }
 
     /// Returns the digest and the size of a file of a skill.
@@ -108,8 +148,13 @@ impl FileResource {
     ///
     /// The file is larger, or cannot be read.
     pub fn read(&self, most: ByteSize) -> Result<Option<ResourceItem>, CallError> {
-        let limit = CallError::Limit { limit: Limit::Output(most), tool: None };
-        let failed = |error: io::Error| CallError::Failed(format!("the file cannot be read: {}", error.kind()));
+        let limit = CallError::Limit {
+            limit: Limit::Output(most),
+            tool: None,
+        };
+        let failed = |error: io::Error| {
+            CallError::Failed(format!("the file cannot be read: {}", error.kind()))
+        };
         let (root, path) = match &self.source {
             FileSource::InMemory { size, .. } if *size > most.as_u64() => return Err(limit),
             FileSource::InMemory { content, .. } => return Ok(Some(self.to_item(content.clone()))),
@@ -130,17 +175,29 @@ impl FileResource {
             return Err(limit);
         }
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-        file.take(bound.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+        file.take(bound.saturating_add(1))
+            .read_to_end(&mut bytes)
+            .map_err(failed)?;
         if bytes.len() as u64 > bound {
             return Err(limit);
         }
-        Ok(Some(self.to_item(to_cleaned_content(bytes, self.entry.resource.mime_type.as_deref()))))
+        Ok(Some(self.to_item(to_cleaned_content(
+            bytes,
+            self.entry.resource.mime_type.as_deref(),
+        ))))
     }
 
     fn to_item(&self, content: ResourceContent) -> ResourceItem {
         let ListedResource { uri, mime_type, .. } = &*self.entry.resource;
-        let resource = EmbeddedResource { uri: uri.clone(), mime_type: mime_type.clone(), content };
-        ResourceItem { resource, meta: Map::new() }
+        let resource = EmbeddedResource {
+            uri: uri.clone(),
+            mime_type: mime_type.clone(),
+            content,
+        };
+        ResourceItem {
+            resource,
+            meta: Map::new(),
+        }
     }
 }
 
@@ -178,7 +235,9 @@ fn to_verbatim_content(bytes: Vec<u8>, mime_type: Option<&str>) -> ResourceConte
 /// at the start.
 pub(crate) fn is_clean(text: &str) -> bool {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut lines = text.split_inclusive('\n').map(|line| line.strip_suffix("\r\n").unwrap_or(line));
+    let mut lines = text
+        .split_inclusive('\n')
+        .map(|line| line.strip_suffix("\r\n").unwrap_or(line));
     lines.all(|line| matches!(clean(line), Cow::Borrowed(_)))
 }
 
@@ -186,7 +245,9 @@ pub(crate) fn is_clean(text: &str) -> bool {
 /// view.
 fn view_path(path: &str) -> Option<&str> {
     let path = path.strip_prefix("ui/")?;
-    path.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("html")).then_some(path)
+    path.rsplit_once('.')
+        .is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("html"))
+        .then_some(path)
 }
 
 /// Converts bytes to cleaned text, if the type allows text and the bytes are text. Otherwise
@@ -231,7 +292,10 @@ mod tests {
         ];
         for (name, bytes, text) in cases {
             fs::write(dir.path().join(name), bytes).unwrap();
-            let item = resource(dir.path(), name).read(ByteSize::kib(1)).unwrap().unwrap();
+            let item = resource(dir.path(), name)
+                .read(ByteSize::kib(1))
+                .unwrap()
+                .unwrap();
             let expected = match text {
                 Some(text) => ResourceContent::Text(text.into()),
                 None => ResourceContent::Blob(bytes::Bytes::copy_from_slice(bytes)),
@@ -254,7 +318,10 @@ mod tests {
         fs::write(&path, "x".repeat(10)).unwrap();
         let file = resource(&root, "sub/a.txt");
         assert!(file.read(ByteSize::b(10)).unwrap().is_some());
-        let limit = CallError::Limit { limit: Limit::Output(ByteSize::b(9)), tool: None };
+        let limit = CallError::Limit {
+            limit: Limit::Output(ByteSize::b(9)),
+            tool: None,
+        };
         assert_eq!(file.read(ByteSize::b(9)).unwrap_err(), limit);
         fs::write(&path, "later").unwrap();
         let item = file.read(ByteSize::b(9)).unwrap().unwrap();
@@ -268,7 +335,11 @@ mod tests {
             fs::remove_file(&path).unwrap();
         }
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).unwrap();
-        assert_eq!(file.read(ByteSize::mib(1)), Ok(None), "nobody waits for a writer");
+        assert_eq!(
+            file.read(ByteSize::mib(1)),
+            Ok(None),
+            "nobody waits for a writer"
+        );
     }
 
     #[test]
@@ -288,11 +359,17 @@ mod tests {
             let file = resource(dir.path(), path);
             let listed = &file.entry.resource;
             assert_eq!(listed.uri, uri);
-            let expected =
-                if uri.starts_with("ui:") { Some(view::MIME_TYPE) } else { media_type::from_file_name(path) };
+            let expected = if uri.starts_with("ui:") {
+                Some(view::MIME_TYPE)
+            } else {
+                media_type::from_file_name(path)
+            };
             assert_eq!(listed.mime_type.as_deref(), expected);
             let item = file.read(ByteSize::kib(1)).unwrap().unwrap();
-            assert_eq!(item.resource.content, ResourceContent::Text("<!doctype html>".into()));
+            assert_eq!(
+                item.resource.content,
+                ResourceContent::Text("<!doctype html>".into())
+            );
         }
     }
 
@@ -301,9 +378,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a b\n?.md"), "").unwrap();
         let listed = resource(dir.path(), "a b\n?.md").entry.resource.clone();
-        assert_eq!((listed.uri.as_str(), listed.name.as_str()), ("toolbay://docs/a%20b%0A%3F.md", "a b ?.md"));
+        assert_eq!(
+            (listed.uri.as_str(), listed.name.as_str()),
+            ("toolbay://docs/a%20b%0A%3F.md", "a b ?.md")
+        );
         let root = Arc::new(open_root(dir.path()).unwrap());
-        let FileSource::File { stamp, .. } = resource(dir.path(), "a b\n?.md").source else { panic!("it is a file") };
+        let FileSource::File { stamp, .. } = resource(dir.path(), "a b\n?.md").source else {
+            panic!("it is a file")
+        };
         let deep: Vec<String> = (0..10).map(|_| "ü".repeat(100)).collect();
         assert!(FileResource::new("docs", &root, &deep.join("/"), stamp).is_err());
     }
@@ -312,13 +394,34 @@ mod tests {
     fn a_file_of_a_skill_is_what_its_digest_is_of() {
         let kept = |path: &str, bytes: &[u8]| {
             let uri = format!("skill://pdf/{path}");
-            let file = FileResource::from_skill(uri, path, path, None, Digest::new([7; 32]), bytes.to_vec());
+            let file = FileResource::from_skill(
+                uri,
+                path,
+                path,
+                None,
+                Digest::new([7; 32]),
+                bytes.to_vec(),
+            );
             let identity = file.skill_identity();
             assert_eq!(identity, Some((Digest::new([7; 32]), bytes.len() as u64)));
-            file.read(ByteSize::b(bytes.len() as u64)).unwrap().unwrap().resource.content
+            file.read(ByteSize::b(bytes.len() as u64))
+                .unwrap()
+                .unwrap()
+                .resource
+                .content
         };
-        for text in ["# A\n\ttab\n", "one\r\ntwo\r\n", "\u{feff}# A", "", "\u{1f469}\u{200d}\u{1f467} ü"] {
-            assert_eq!(kept("a.md", text.as_bytes()), ResourceContent::Text(text.into()), "{text:?}");
+        for text in [
+            "# A\n\ttab\n",
+            "one\r\ntwo\r\n",
+            "\u{feff}# A",
+            "",
+            "\u{1f469}\u{200d}\u{1f467} ü",
+        ] {
+            assert_eq!(
+                kept("a.md", text.as_bytes()),
+                ResourceContent::Text(text.into()),
+                "{text:?}"
+            );
         }
         // Cleaning would change these.
         for text in [
@@ -337,8 +440,18 @@ mod tests {
         }
         assert!(matches!(kept("a.md", b"\xff"), ResourceContent::Blob(_)));
         assert!(matches!(kept("a.png", b"text"), ResourceContent::Blob(_)));
-        let file = FileResource::from_skill("skill://pdf/a".into(), "a", "a", None, Digest::new([7; 32]), vec![0; 10]);
-        let limit = CallError::Limit { limit: Limit::Output(ByteSize::b(9)), tool: None };
+        let file = FileResource::from_skill(
+            "skill://pdf/a".into(),
+            "a",
+            "a",
+            None,
+            Digest::new([7; 32]),
+            vec![0; 10],
+        );
+        let limit = CallError::Limit {
+            limit: Limit::Output(ByteSize::b(9)),
+            tool: None,
+        };
         assert_eq!(file.read(ByteSize::b(9)).unwrap_err(), limit);
     }
 }

@@ -14,23 +14,38 @@ pub(crate) struct FileStamp {
     /// The size in bytes.
     pub(crate) length: u64,
     modified: (i64, i64),
-    /// Device, inode and change time, so that a replaced file differs even if its length and modification time were
-    /// made equal.
+    /// Device, inode and change time, so that a replaced file differs even if its length and
+    /// modification time were made equal.
     identity: (u64, u64, i64, i64),
 }
 
 impl FileStamp {
     pub(crate) fn from_metadata(metadata: &Metadata) -> Self {
-        let identity = (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec());
-        Self { length: metadata.len(), modified: (metadata.mtime(), metadata.mtime_nsec()), identity }
+        let identity = (
+            metadata.dev(),
+            metadata.ino(),
+            metadata.ctime(),
+            metadata.ctime_nsec(),
+        );
+        Self {
+            length: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            identity,
+        }
     }
 
     /// Returns whether the file was last changed at least `age` before `now`.
     pub(crate) fn is_older_than(&self, now: SystemTime, age: Duration) -> bool {
-        let Some(until) = now.checked_sub(age).and_then(|until| until.duration_since(UNIX_EPOCH).ok()) else {
+        let Some(until) = now
+            .checked_sub(age)
+            .and_then(|until| until.duration_since(UNIX_EPOCH).ok())
+        else {
             return false;
         };
-        let until = (i64::try_from(until.as_secs()).unwrap_or(i64::MAX), i64::from(until.subsec_nanos()));
+        let until = (
+            i64::try_from(until.as_secs()).unwrap_or(i64::MAX),
+            i64::from(until.subsec_nanos()),
+        );
         let (_, _, seconds, nanoseconds) = self.identity;
         self.modified < until && (seconds, nanoseconds) < until
     }
@@ -39,7 +54,10 @@ impl FileStamp {
     /// than `now`.
     pub(crate) fn unchanged_for(&self, now: SystemTime) -> Option<Duration> {
         let (seconds, nanoseconds) = self.modified;
-        let since = Duration::new(u64::try_from(seconds).unwrap_or_default(), u32::try_from(nanoseconds).ok()?);
+        let since = Duration::new(
+            u64::try_from(seconds).unwrap_or_default(),
+            u32::try_from(nanoseconds).ok()?,
+        );
         now.duration_since(UNIX_EPOCH.checked_add(since)?).ok()
     }
 
@@ -49,7 +67,12 @@ impl FileStamp {
         Self {
             length: u64::try_from(stat.st_size).unwrap_or_default(),
             modified: (stat.st_mtime, nanoseconds(stat.st_mtime_nsec)),
-            identity: (stat.st_dev, stat.st_ino, stat.st_ctime, nanoseconds(stat.st_ctime_nsec)),
+            identity: (
+                stat.st_dev,
+                stat.st_ino,
+                stat.st_ctime,
+                nanoseconds(stat.st_ctime_nsec),
+            ),
         }
     }
 }

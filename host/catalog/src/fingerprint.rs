@@ -43,7 +43,14 @@ impl DefinitionFingerprint {
             meta,
         } = resource;
         let texts = (uri, name, title, description, mime_type, last_modified);
-        Self(HASH_KEYS.hash_one((texts, size, audience, priority.map(f64::to_bits), icons, meta)))
+        Self(HASH_KEYS.hash_one((
+            texts,
+            size,
+            audience,
+            priority.map(f64::to_bits),
+            icons,
+            meta,
+        )))
     }
 
     /// Returns the fingerprint of a skill, with all of its files.
@@ -53,7 +60,9 @@ impl DefinitionFingerprint {
 }
 
 /// Computes the digest of a list from the names, as clients use them, and the fingerprints.
-pub(crate) fn list_digest<'a>(items: impl Iterator<Item = (&'a str, DefinitionFingerprint)>) -> u64 {
+pub(crate) fn list_digest<'a>(
+    items: impl Iterator<Item = (&'a str, DefinitionFingerprint)>,
+) -> u64 {
     let mut hasher = HASH_KEYS.build_hasher();
     for item in items {
         item.hash(&mut hasher);

@@ -26,7 +26,10 @@ pub(crate) struct FrontMatter {
     /// The arguments, in the order in which a client requests them.
     pub(crate) arguments: Option<Vec<PromptArgumentSpec>>,
     #[serde(flatten)]
-    #[expect(clippy::zero_sized_map_values, reason = "the form in which serde has the other keys")]
+    #[expect(
+        clippy::zero_sized_map_values,
+        reason = "the form in which serde has the other keys"
+    )]
     other: BTreeMap<String, IgnoredAny>,
 }
 
@@ -42,7 +45,10 @@ pub(crate) struct PromptArgumentSpec {
     /// If set, the prompt requires the argument.
     pub(crate) required: Option<bool>,
     #[serde(flatten)]
-    #[expect(clippy::zero_sized_map_values, reason = "the form in which serde has the other keys")]
+    #[expect(
+        clippy::zero_sized_map_values,
+        reason = "the form in which serde has the other keys"
+    )]
     other: BTreeMap<String, IgnoredAny>,
 }
 
@@ -54,9 +60,10 @@ impl FrontMatter {
     /// Returns the number of the invalid line, and the reason.
     pub(crate) fn parse(text: &str) -> Result<(Self, &str), (u64, String)> {
         match split_front_matter(text)? {
-            (Some(yaml), body) if !yaml.trim().is_empty() => {
-                Ok((parse_yaml(yaml, serde_saphyr::options! { with_snippet: false })?, body))
-            }
+            (Some(yaml), body) if !yaml.trim().is_empty() => Ok((
+                parse_yaml(yaml, serde_saphyr::options! { with_snippet: false })?,
+                body,
+            )),
             (_, body) => Ok((Self::default(), body)),
         }
     }
@@ -64,21 +71,31 @@ impl FrontMatter {
     /// Returns a remark about the keys that Toolbay does not support, if there are any.
     pub(crate) fn unknown_keys_remark(&self) -> Option<String> {
         let arguments = self.arguments.iter().flatten();
-        let arguments = arguments.flat_map(|argument| argument.other.keys().map(|key| format!("arguments.{key}")));
+        let arguments = arguments
+            .flat_map(|argument| argument.other.keys().map(|key| format!("arguments.{key}")));
         let mut keys: Vec<String> = self.other.keys().cloned().chain(arguments).collect();
         keys.sort_unstable();
         keys.dedup();
-        let named: Vec<String> =
-            keys.iter().take(MAX_SHOWN_KEYS).map(|key| format!("`{}`", clean_line(key, MAX_SHOWN_KEY_BYTES))).collect();
+        let named: Vec<String> = keys
+            .iter()
+            .take(MAX_SHOWN_KEYS)
+            .map(|key| format!("`{}`", clean_line(key, MAX_SHOWN_KEY_BYTES)))
+            .collect();
         match keys.len() {
             0 => None,
-            1 => Some(format!("the key {} is unknown and has no effect", named.join(""))),
+            1 => Some(format!(
+                "the key {} is unknown and has no effect",
+                named.join("")
+            )),
             n if n > MAX_SHOWN_KEYS => Some(format!(
                 "the keys {} and {} more are unknown and have no effect",
                 named.join(", "),
                 n - MAX_SHOWN_KEYS
             )),
-            _ => Some(format!("the keys {} are unknown and have no effect", named.join(", "))),
+            _ => Some(format!(
+                "the keys {} are unknown and have no effect",
+                named.join(", ")
+            )),
         }
     }
 }
@@ -95,11 +112,23 @@ pub(crate) fn split_front_matter(text: &str) -> Result<(Option<&str>, &str), (u6
     let Some(first) = lines.next().filter(|first| first.trim_end() == "---") else {
         return Ok((None, text));
     };
-    let length: usize = lines.by_ref().take_while(|line| line.trim_end() != "---").map(str::len).sum();
-    let (yaml, rest) = text.split_at_checked(first.len() + length).unwrap_or((text, ""));
+    let length: usize = lines
+        .by_ref()
+        .take_while(|line| line.trim_end() != "---")
+        .map(str::len)
+        .sum();
+    let (yaml, rest) = text
+        .split_at_checked(first.len() + length)
+        .unwrap_or((text, ""));
     let yaml = yaml.get(first.len()..).unwrap_or_default();
-    let Some((_, body)) = rest.split_once('\n').or_else(|| rest.starts_with("---").then_some((rest, ""))) else {
-        return Err((1, "the front matter has no end: a line \"---\" is missing after it".to_owned()));
+    let Some((_, body)) = rest
+        .split_once('\n')
+        .or_else(|| rest.starts_with("---").then_some((rest, "")))
+    else {
+        return Err((
+            1,
+            "the front matter has no end: a line \"---\" is missing after it".to_owned(),
+        ));
     };
     Ok((Some(yaml), body))
 }
@@ -109,12 +138,21 @@ pub(crate) fn split_front_matter(text: &str) -> Result<(Option<&str>, &str), (u6
 /// # Errors
 ///
 /// Returns the number of the invalid line, and the reason.
-pub(crate) fn parse_yaml<T: DeserializeOwned>(yaml: &str, options: Options) -> Result<T, (u64, String)> {
+pub(crate) fn parse_yaml<T: DeserializeOwned>(
+    yaml: &str,
+    options: Options,
+) -> Result<T, (u64, String)> {
     serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
         let at = error.location().map_or(0, |location| location.line());
         let said = error.without_snippet().to_string();
         // The caller already prints the position in front of the message.
-        let said = said.split(" at line ").next().unwrap_or_default().lines().next().unwrap_or_default();
+        let said = said
+            .split(" at line ")
+            .next()
+            .unwrap_or_default()
+            .lines()
+            .next()
+            .unwrap_or_default();
         (at + 1, clean_line(&reword_error(said), MAX_MESSAGE_BYTES))
     })
 }
@@ -124,22 +162,50 @@ fn reword_error(said: &str) -> String {
     let known = [
         ("expected string scalar", "a text was expected here"),
         ("expected sequence start", "a list was expected here"),
-        ("expected mapping start", "keys with values were expected here"),
-        ("mapping values are not allowed", "put a text that contains \": \" in quotes"),
+        (
+            "expected mapping start",
+            "keys with values were expected here",
+        ),
+        (
+            "mapping values are not allowed",
+            "put a text that contains \": \" in quotes",
+        ),
         ("missing field `name`", "an argument has no `name`"),
         ("invalid boolean", "true or false was expected here"),
         ("budget breached: Depth", "it is nested too deeply"),
-        ("budget breached: Documents", "there can be only one document"),
-        ("budget breached", "it is too large when its aliases are expanded"),
-        ("alias replay limit", "it is too large when its aliases are expanded"),
-        ("YAML merge keys", "programs read merge keys (<<) in different ways: write out what they stand for"),
-        ("non-finite float", "a number must be finite: put a text in quotes"),
+        (
+            "budget breached: Documents",
+            "there can be only one document",
+        ),
+        (
+            "budget breached",
+            "it is too large when its aliases are expanded",
+        ),
+        (
+            "alias replay limit",
+            "it is too large when its aliases are expanded",
+        ),
+        (
+            "YAML merge keys",
+            "programs read merge keys (<<) in different ways: write out what they stand for",
+        ),
+        (
+            "non-finite float",
+            "a number must be finite: put a text in quotes",
+        ),
         ("recursion limit", "it is nested too deeply"),
     ];
-    if let Some(key) = said.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(',').next()) {
+    if let Some(key) = said
+        .strip_prefix("duplicate mapping key: ")
+        .and_then(|rest| rest.split(',').next())
+    {
         return format!("the key {key} is given twice");
     }
-    known.iter().find(|(start, _)| said.starts_with(start)).map_or(said, |(_, words)| words).to_owned()
+    known
+        .iter()
+        .find(|(start, _)| said.starts_with(start))
+        .map_or(said, |(_, words)| words)
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -149,14 +215,25 @@ mod tests {
     #[test]
     fn a_file_with_and_without_front_matter() {
         let (matter, body) = FrontMatter::parse("---\ntitle: A\n---\nBody\n---\nmore").unwrap();
-        assert_eq!((matter.title.as_deref(), body), (Some("A"), "Body\n---\nmore"));
-        let (matter, body) = FrontMatter::parse("\u{feff}---\r\ntitle: \"A: b\"\r\n---\r\nBody").unwrap();
+        assert_eq!(
+            (matter.title.as_deref(), body),
+            (Some("A"), "Body\n---\nmore")
+        );
+        let (matter, body) =
+            FrontMatter::parse("\u{feff}---\r\ntitle: \"A: b\"\r\n---\r\nBody").unwrap();
         assert_eq!((matter.title.as_deref(), body), (Some("A: b"), "Body"));
-        for (text, body) in
-            [("Body", "Body"), ("", ""), ("---\n---\nBody", "Body"), ("---\n\n---", ""), ("----\na", "----\na")]
-        {
+        for (text, body) in [
+            ("Body", "Body"),
+            ("", ""),
+            ("---\n---\nBody", "Body"),
+            ("---\n\n---", ""),
+            ("----\na", "----\na"),
+        ] {
             let (matter, rest) = FrontMatter::parse(text).unwrap();
-            assert!(matter.title.is_none() && matter.arguments.is_none(), "{text}");
+            assert!(
+                matter.title.is_none() && matter.arguments.is_none(),
+                "{text}"
+            );
             assert_eq!(rest, body, "{text}");
         }
     }
@@ -167,15 +244,24 @@ mod tests {
         let (matter, _) = FrontMatter::parse(text).unwrap();
         assert_eq!(matter.description.as_deref(), Some("Reviews code.\n"));
         let arguments = matter.arguments.unwrap();
-        assert_eq!((arguments[0].name.as_str(), arguments[0].required), ("code", Some(true)));
-        assert_eq!((arguments[1].description.as_deref(), arguments[1].required), (Some("Of the code"), None));
+        assert_eq!(
+            (arguments[0].name.as_str(), arguments[0].required),
+            ("code", Some(true))
+        );
+        assert_eq!(
+            (arguments[1].description.as_deref(), arguments[1].required),
+            (Some("Of the code"), None)
+        );
     }
 
     #[test]
     fn mistakes_are_reported_with_their_line() {
         let bomb = format!(
             "---\na0: &a0 [x]\n{}---\n",
-            (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}, *a{0}]", n - 1)).collect::<Vec<_>>().join("\n")
+            (1..40)
+                .map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}, *a{0}]", n - 1))
+                .collect::<Vec<_>>()
+                .join("\n")
                 + "\n"
         );
         let deep = format!("---\na: {}\n---\n", "[".repeat(100_000));
@@ -218,12 +304,19 @@ mod tests {
     fn keys_of_other_programs_are_named() {
         let said = |text: &str| FrontMatter::parse(text).unwrap().0.unknown_keys_remark();
         assert_eq!(said("---\ntitle: A\n---\n"), None);
-        assert_eq!(said("---\nmode: a\n---\n").unwrap(), "the key `mode` is unknown and has no effect");
         assert_eq!(
-            said("---\nmode: a\narguments: [{name: a, kind: b}, {name: b, kind: c}]\n---\n").unwrap(),
+            said("---\nmode: a\n---\n").unwrap(),
+            "the key `mode` is unknown and has no effect"
+        );
+        assert_eq!(
+            said("---\nmode: a\narguments: [{name: a, kind: b}, {name: b, kind: c}]\n---\n")
+                .unwrap(),
             "the keys `arguments.kind`, `mode` are unknown and have no effect"
         );
-        let many = (0..10).map(|n| format!("k{n}: 1\n")).collect::<Vec<_>>().concat();
+        let many = (0..10)
+            .map(|n| format!("k{n}: 1\n"))
+            .collect::<Vec<_>>()
+            .concat();
         assert_eq!(
             said(&format!("---\n{many}---\n")).unwrap(),
             "the keys `k0`, `k1`, `k2`, `k3`, `k4` and 5 more are unknown and have no effect"

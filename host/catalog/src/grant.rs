@@ -18,7 +18,9 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 use toolbay_model::setting::positive;
-use toolbay_model::{ArgumentCheck, Digest, LimitsPatch, OversizePolicy, TaskSupport, ToolRateLimit, is_name};
+use toolbay_model::{
+    ArgumentCheck, Digest, LimitsPatch, OversizePolicy, TaskSupport, ToolRateLimit, is_name,
+};
 use toolbay_policy::{OriginPattern, Permissions};
 use toolbay_secrets::{FixedSecrets, SecretVault};
 use toolbay_settings::toml_file;
@@ -171,13 +173,27 @@ impl ToolLimits {
             ("output", self.output.is_some()),
             ("oversize", self.oversize.is_some()),
         ];
-        set.into_iter().filter(|(_, set)| *set).map(|(key, _)| key).collect()
+        set.into_iter()
+            .filter(|(_, set)| *set)
+            .map(|(key, _)| key)
+            .collect()
     }
 
     /// Returns the same keys as a patch.
     pub fn to_patch(&self) -> LimitsPatch {
-        let Self { fuel, timeout, output, oversize } = self.clone();
-        LimitsPatch { fuel, timeout, output, oversize, ..LimitsPatch::default() }
+        let Self {
+            fuel,
+            timeout,
+            output,
+            oversize,
+        } = self.clone();
+        LimitsPatch {
+            fuel,
+            timeout,
+            output,
+            oversize,
+            ..LimitsPatch::default()
+        }
     }
 }
 
@@ -201,9 +217,13 @@ impl Grant {
         let mut grant: Self = toml_file::parse(name, text)?;
         grant.digest = Some(Digest::new(Sha256::digest(text).into()));
         for (secret, keys) in &grant.secrets {
-            keys.check().map_err(|why| format!("{name}: secrets.{secret}: {why}"))?;
+            keys.check()
+                .map_err(|why| format!("{name}: secrets.{secret}: {why}"))?;
         }
-        grant.permissions.check().map_err(|why| format!("{name}: {why}"))?;
+        grant
+            .permissions
+            .check()
+            .map_err(|why| format!("{name}: {why}"))?;
         for (mount, line) in grant.permissions.mounts.iter_mut().zip(mount_lines(text)) {
             mount.source_location = format!("{name}:{line}");
             mount.host_as_written = mem::take(&mut mount.host);
@@ -216,7 +236,10 @@ impl Grant {
     /// Returns whether both grants have the same effect, regardless of the text of their files.
     pub(crate) fn is_equivalent_to(&self, other: &Self) -> bool {
         let comparable = |grant: &Self| {
-            let mut grant = Self { digest: None, ..grant.clone() };
+            let mut grant = Self {
+                digest: None,
+                ..grant.clone()
+            };
             for mount in &mut grant.permissions.mounts {
                 mount.source_location.clear();
             }
@@ -227,12 +250,16 @@ impl Grant {
 
     /// Returns the name by which clients call the tool `name` or get the prompt `name`.
     pub fn full_name(&self, name: &str) -> String {
-        self.prefix.as_ref().map_or_else(|| name.to_owned(), |prefix| self.separator.join(prefix, name))
+        self.prefix.as_ref().map_or_else(
+            || name.to_owned(),
+            |prefix| self.separator.join(prefix, name),
+        )
     }
 
     /// Returns which calls a person must allow first. `server` is the server's configuration.
     pub fn approvals(&self, server: ApprovalSetting) -> ToolApprovals {
-        let own = |(name, tool): (&String, &ToolGrant)| Some((name.clone(), tool.require_approval?));
+        let own =
+            |(name, tool): (&String, &ToolGrant)| Some((name.clone(), tool.require_approval?));
         ToolApprovals {
             default: self.require_approval.unwrap_or(server),
             tools: self.tools.iter().filter_map(own).collect(),
@@ -246,7 +273,9 @@ impl Grant {
     /// A secret is for a header that no request can have.
     pub fn secret_specs(&self) -> Result<Vec<toolbay_secrets::SecretSpec>, String> {
         let of = |(name, secret): (&String, &SecretTable)| {
-            secret.to_spec(name).map_err(|why| format!("secrets.{name}: {why}"))
+            secret
+                .to_spec(name)
+                .map_err(|why| format!("secrets.{name}: {why}"))
         };
         self.secrets.iter().map(of).collect()
     }
@@ -267,7 +296,8 @@ impl Grant {
         fixed: FixedSecrets,
     ) -> Result<GrantSecrets, String> {
         let (mut remarks, rules) = (Vec::new(), &self.permissions.http);
-        let unused = |origin: &&OriginPattern| !rules.iter().any(|rule| rule.origin().covers_all_of(origin));
+        let unused =
+            |origin: &&OriginPattern| !rules.iter().any(|rule| rule.origin().covers_all_of(origin));
         for (name, secret) in &self.secrets {
             for origin in secret.origins.iter().filter(unused) {
                 remarks.push(format!(
@@ -275,7 +305,10 @@ impl Grant {
                 ));
             }
         }
-        Ok(GrantSecrets { secrets: SecretVault::new(name, folder, secrets, fixed)?, remarks })
+        Ok(GrantSecrets {
+            secrets: SecretVault::new(name, folder, secrets, fixed)?,
+            remarks,
+        })
     }
 
     /// Returns `[config]` as the guest reads it: strings unchanged, other values as JSON text.
@@ -304,7 +337,10 @@ fn to_json(value: &toml::Value) -> Value {
         toml::Value::Boolean(boolean) => (*boolean).into(),
         toml::Value::Datetime(when) => when.to_string().into(),
         toml::Value::Array(values) => values.iter().map(to_json).collect(),
-        toml::Value::Table(values) => values.iter().map(|(key, value)| (key.clone(), to_json(value))).collect(),
+        toml::Value::Table(values) => values
+            .iter()
+            .map(|(key, value)| (key.clone(), to_json(value)))
+            .collect(),
     }
 }
 
@@ -326,14 +362,21 @@ fn mount_lines(text: &str) -> Vec<usize> {
         host: Spanned<IgnoredAny>,
     }
     let places: MountsOnlyGrant = toml_file::parse_document(text).unwrap_or_default();
-    places.permissions.mounts.iter().map(|mount| toml_file::position(text, mount.host.span().start).0).collect()
+    places
+        .permissions
+        .mounts
+        .iter()
+        .map(|mount| toml_file::position(text, mount.host.span().start).0)
+        .collect()
 }
 
 /// Parses a prefix that results in valid tool names.
 fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let prefix = String::deserialize(deserializer)?;
     if !is_name(&prefix) || prefix.len() > MAX_PREFIX_BYTES {
-        let wrong = format_args!("{prefix:?} must have 1 to {MAX_PREFIX_BYTES} characters of A-Z a-z 0-9 _ - .");
+        let wrong = format_args!(
+            "{prefix:?} must have 1 to {MAX_PREFIX_BYTES} characters of A-Z a-z 0-9 _ - ."
+        );
         return Err(D::Error::custom(wrong));
     }
     if prefix.starts_with('.') || prefix.ends_with('.') {
@@ -346,10 +389,23 @@ fn prefix<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, 
 
 /// Returns a valid prefix derived from the plugin's id, for messages that suggest one.
 pub(crate) fn suggest_prefix(id: &str) -> String {
-    let mut prefix: String = id.chars().map(|c| if is_name(c.encode_utf8(&mut [0; 4])) { c } else { '_' }).collect();
+    let mut prefix: String = id
+        .chars()
+        .map(|c| {
+            if is_name(c.encode_utf8(&mut [0; 4])) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
     prefix.truncate(MAX_PREFIX_BYTES);
     let prefix = prefix.trim_matches('.');
-    if prefix.is_empty() { "other".to_owned() } else { prefix.to_owned() }
+    if prefix.is_empty() {
+        "other".to_owned()
+    } else {
+        prefix.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -399,18 +455,27 @@ mod tests {
         assert_eq!(config["depth"], "3");
         let approvals = grant.approvals(ApprovalSetting::First);
         assert_eq!(
-            (approvals.setting_for("erase"), approvals.setting_for("look")),
+            (
+                approvals.setting_for("erase"),
+                approvals.setting_for("look")
+            ),
             (ApprovalSetting::Always, ApprovalSetting::Destructive)
         );
         assert_eq!(
-            Grant { require_approval: None, ..grant }.approvals(ApprovalSetting::First).setting_for("look"),
+            Grant {
+                require_approval: None,
+                ..grant
+            }
+            .approvals(ApprovalSetting::First)
+            .setting_for("look"),
             ApprovalSetting::First
         );
     }
 
     #[test]
     fn values_that_json_does_not_have_become_strings() {
-        let grant = parse("[config]\nday = 1979-05-27\nlist = [1979-05-27T07:32:00Z, inf, 1.5]").unwrap();
+        let grant =
+            parse("[config]\nday = 1979-05-27\nlist = [1979-05-27T07:32:00Z, inf, 1.5]").unwrap();
         let config = grant.config_values();
         assert_eq!(config["day"], "1979-05-27");
         assert_eq!(config["list"], r#"["1979-05-27T07:32:00Z","inf",1.5]"#);
@@ -421,7 +486,13 @@ mod tests {
         let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         let grant = parse("").unwrap();
         assert_eq!(grant.digest.unwrap().to_string(), digest);
-        assert_eq!(Grant { digest: None, ..grant }, Grant::default());
+        assert_eq!(
+            Grant {
+                digest: None,
+                ..grant
+            },
+            Grant::default()
+        );
     }
 
     #[test]
@@ -513,8 +584,10 @@ mod tests {
             "[limits",
             "prefix \"a\"",
         ];
-        let said: Vec<String> =
-            texts.iter().map(|text| toml_file::parse::<Grant>("a.toml", text).unwrap_err()).collect();
+        let said: Vec<String> = texts
+            .iter()
+            .map(|text| toml_file::parse::<Grant>("a.toml", text).unwrap_err())
+            .collect();
         insta::assert_snapshot!(said.join("\n"), @r#"
         a.toml:4:8: limits.fuel: expected an integer of at least 1, not "much"
         a.toml:1:10: limits: expected a table, not 3
@@ -549,22 +622,50 @@ mod tests {
 
     #[test]
     fn folders_have_bounds_only_if_the_grant_says_so() {
-        let mount = "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read-write\"\n";
+        let mount =
+            "[[permissions.mounts]]\nhost = \"a\"\nguest = \"/a\"\naccess = \"read-write\"\n";
         let parsed = |more: &str| parse(&format!("{mount}{more}")).unwrap().permissions;
         let without = parsed("");
         let MountPermission { scope, quota, .. } = &without.mounts[0];
-        assert_eq!((scope, quota, without.mounts[0].max_entries(), without.scratch), (&None, &None, None, None));
-        let with = parsed("scope = \"caller\"\nquota = \"1MiB\"\nentries = 7\n[permissions.scratch]");
+        assert_eq!(
+            (
+                scope,
+                quota,
+                without.mounts[0].max_entries(),
+                without.scratch
+            ),
+            (&None, &None, None, None)
+        );
+        let with =
+            parsed("scope = \"caller\"\nquota = \"1MiB\"\nentries = 7\n[permissions.scratch]");
         let MountPermission { scope, quota, .. } = &with.mounts[0];
-        assert_eq!((scope, quota), (&Some(MountScope::Caller), &Some(ByteSize::mib(1))));
+        assert_eq!(
+            (scope, quota),
+            (&Some(MountScope::Caller), &Some(ByteSize::mib(1)))
+        );
         assert_eq!(with.mounts[0].max_entries(), Some(7));
         assert_eq!(
             with.scratch,
-            Some(ScratchPermission { guest: "/tmp".to_owned(), size: ByteSize::mib(64), entries: 1000 })
+            Some(ScratchPermission {
+                guest: "/tmp".to_owned(),
+                size: ByteSize::mib(64),
+                entries: 1000
+            })
         );
-        assert_eq!(parsed("quota = \"1MiB\"").mounts[0].max_entries(), Some(10_000));
-        let scratch = parsed("[permissions.scratch]\nguest = \"/s\"\nsize = \"1KiB\"\nentries = 2").scratch;
-        assert_eq!(scratch, Some(ScratchPermission { guest: "/s".to_owned(), size: ByteSize::kib(1), entries: 2 }));
+        assert_eq!(
+            parsed("quota = \"1MiB\"").mounts[0].max_entries(),
+            Some(10_000)
+        );
+        let scratch =
+            parsed("[permissions.scratch]\nguest = \"/s\"\nsize = \"1KiB\"\nentries = 2").scratch;
+        assert_eq!(
+            scratch,
+            Some(ScratchPermission {
+                guest: "/s".to_owned(),
+                size: ByteSize::kib(1),
+                entries: 2
+            })
+        );
         let why = parse(&format!("{mount}[permissions.scratch]\nguest = \"/a/\"")).unwrap_err();
         let expected = "acme.toml: permissions.scratch.guest: permissions.mounts[0] has the guest path \"/a/\" as well; \
             each folder needs its own";
@@ -585,7 +686,10 @@ mod tests {
         for (id, expected) in cases {
             let prefix = suggest_prefix(id);
             assert_eq!(prefix, expected);
-            assert_eq!(parse(&format!("prefix = {prefix:?}")).unwrap().prefix, Some(prefix));
+            assert_eq!(
+                parse(&format!("prefix = {prefix:?}")).unwrap().prefix,
+                Some(prefix)
+            );
         }
     }
 }

@@ -30,7 +30,12 @@ impl GrantAge {
         self.settle_time_at(Instant::now(), SystemTime::now(), seen)
     }
 
-    fn settle_time_at(&self, now: Instant, clock: SystemTime, seen: Option<&GrantSighting>) -> Option<Instant> {
+    fn settle_time_at(
+        &self,
+        now: Instant,
+        clock: SystemTime,
+        seen: Option<&GrantSighting>,
+    ) -> Option<Instant> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = seen.map(|seen| seen.stamp.as_ref());
         if stamp == Some(None) {
@@ -45,8 +50,12 @@ impl GrantAge {
                 now
             }
         };
-        let local = seen.filter(|seen| seen.is_local).and_then(|seen| seen.stamp.as_ref());
-        let age = local.and_then(|stamp| stamp.unchanged_for(clock)).unwrap_or_default();
+        let local = seen
+            .filter(|seen| seen.is_local)
+            .and_then(|seen| seen.stamp.as_ref());
+        let age = local
+            .and_then(|stamp| stamp.unchanged_for(clock))
+            .unwrap_or_default();
         let rest = SETTLE_TIME.saturating_sub(age.max(now - since));
         (!rest.is_zero()).then(|| now + rest)
     }
@@ -59,7 +68,10 @@ mod tests {
     use super::*;
 
     fn seen(file: &File, is_local: bool) -> GrantSighting {
-        GrantSighting { stamp: Some(FileStamp::from_metadata(&file.metadata().unwrap())), is_local }
+        GrantSighting {
+            stamp: Some(FileStamp::from_metadata(&file.metadata().unwrap())),
+            is_local,
+        }
     }
 
     #[test]
@@ -71,10 +83,15 @@ mod tests {
         let (hour, half) = (Duration::from_hours(1), SETTLE_TIME / 2);
         let (age, clock, start) = (GrantAge::default(), SystemTime::now(), Instant::now());
         let at = |after: Duration, seen: Option<&GrantSighting>| {
-            age.settle_time_at(start + after, clock + after, seen).map(|settles| settles - start)
+            age.settle_time_at(start + after, clock + after, seen)
+                .map(|settles| settles - start)
         };
         file.set_modified(clock - half).unwrap();
-        assert_eq!(at(Duration::ZERO, Some(&seen(&file, true))), Some(half), "its own time counts");
+        assert_eq!(
+            at(Duration::ZERO, Some(&seen(&file, true))),
+            Some(half),
+            "its own time counts"
+        );
         assert_eq!(at(half, Some(&seen(&file, true))), None);
         // On other file systems, and with implausible times, only observed changes count.
         for (modified, is_local) in [(clock - hour, false), (clock + hour, true)] {
@@ -86,8 +103,19 @@ mod tests {
         }
         // Another file, a file that changed while it was read, and a missing file start again.
         file.set_modified(clock + 2 * hour).unwrap();
-        for seen in [Some(seen(&file, true)), Some(GrantSighting { stamp: None, is_local: true }), None] {
-            assert_eq!(at(3 * SETTLE_TIME, seen.as_ref()), Some(4 * SETTLE_TIME), "{seen:?}");
+        for seen in [
+            Some(seen(&file, true)),
+            Some(GrantSighting {
+                stamp: None,
+                is_local: true,
+            }),
+            None,
+        ] {
+            assert_eq!(
+                at(3 * SETTLE_TIME, seen.as_ref()),
+                Some(4 * SETTLE_TIME),
+                "{seen:?}"
+            );
         }
         assert_eq!(at(4 * SETTLE_TIME, None), None);
     }

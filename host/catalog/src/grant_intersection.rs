@@ -14,7 +14,10 @@ impl LoadPolicy {
     /// rights that both give. A setting that is neither, or that cannot be compared, keeps its
     /// value in force. Takes time for thousands of tools.
     pub(crate) fn intersection(&self, new: &Grant, in_force: &Grant, tools: &[String]) -> Grant {
-        let (limits, tools) = (self.common_limits(new, in_force), self.common_tools(new, in_force, tools));
+        let (limits, tools) = (
+            self.common_limits(new, in_force),
+            self.common_tools(new, in_force, tools),
+        );
         let mut secrets = in_force.secrets.clone();
         for (name, secret) in &mut secrets {
             if new.secrets.get(name) != Some(secret) {
@@ -64,10 +67,16 @@ impl LoadPolicy {
     }
 
     fn common_rate_limit(&self, new: &Grant, in_force: &Grant) -> Option<ToolRateLimit> {
-        let (ours, theirs) = (new.rate_limit.or(self.rate_limit), in_force.rate_limit.or(self.rate_limit));
+        let (ours, theirs) = (
+            new.rate_limit.or(self.rate_limit),
+            in_force.rate_limit.or(self.rate_limit),
+        );
         let both = match (ours, theirs) {
             (Some(one), Some(two)) => Some(ToolRateLimit {
-                limit: RateLimit { calls: one.limit.calls.min(two.limit.calls), per: one.limit.per.max(two.limit.per) },
+                limit: RateLimit {
+                    calls: one.limit.calls.min(two.limit.calls),
+                    per: one.limit.per.max(two.limit.per),
+                },
                 shared: one.shared || two.shared,
             }),
             (one, two) => one.or(two),
@@ -97,25 +106,41 @@ impl LoadPolicy {
     }
 
     /// Returns the intersection of the settings of each tool.
-    fn common_tools(&self, new: &Grant, in_force: &Grant, tools: &[String]) -> BTreeMap<String, ToolGrant> {
+    fn common_tools(
+        &self,
+        new: &Grant,
+        in_force: &Grant,
+        tools: &[String],
+    ) -> BTreeMap<String, ToolGrant> {
         let all = self.limits_under(in_force).least(&self.limits_under(new));
-        let default = self.common_approval(new, in_force).unwrap_or(self.require_approval);
+        let default = self
+            .common_approval(new, in_force)
+            .unwrap_or(self.require_approval);
         // A tool that the plugin does not have needs no restriction.
         let known: BTreeSet<&String> = tools.iter().collect();
         let changed = new.tools.keys().filter(|name| known.contains(name));
-        let left_out = tools.iter().filter(|name| !new.offers(name) && in_force.offers(name));
-        let names: BTreeSet<&String> = changed.chain(in_force.tools.keys()).chain(left_out).collect();
+        let left_out = tools
+            .iter()
+            .filter(|name| !new.offers(name) && in_force.offers(name));
+        let names: BTreeSet<&String> = changed
+            .chain(in_force.tools.keys())
+            .chain(left_out)
+            .collect();
         let unset = ToolGrant::default();
         let common = |name: &String| {
             let ours = new.tools.get(name).unwrap_or(&unset);
             let theirs = in_force.tools.get(name).unwrap_or(&unset);
             let own = self.common_tool_limits((new, ours), (in_force, theirs), &all);
             let asks = |grant: &Grant, tool: &ToolGrant| {
-                tool.require_approval.or(grant.require_approval).unwrap_or(self.require_approval)
+                tool.require_approval
+                    .or(grant.require_approval)
+                    .unwrap_or(self.require_approval)
             };
             let require_approval = match asks(new, ours) {
                 // It depends on the annotations, and those in force stay.
-                ApprovalSetting::Destructive if ours.annotations != theirs.annotations => ApprovalSetting::Always,
+                ApprovalSetting::Destructive if ours.annotations != theirs.annotations => {
+                    ApprovalSetting::Always
+                }
                 other => other.stricter(asks(in_force, theirs)),
             };
             let require_approval = match ours.require_approval {
@@ -126,10 +151,23 @@ impl LoadPolicy {
             let differ = ours.input_schema.is_some() && theirs.input_schema.is_some();
             let differ = differ && ours.input_schema != theirs.input_schema;
             let disabled = ours.disabled || theirs.disabled || !new.offers(name) || differ;
-            let input_schema = theirs.input_schema.clone().or_else(|| ours.input_schema.clone());
-            (name.clone(), ToolGrant { limits: own, require_approval, disabled, input_schema, ..theirs.clone() })
+            let input_schema = theirs
+                .input_schema
+                .clone()
+                .or_else(|| ours.input_schema.clone());
+            (
+                name.clone(),
+                ToolGrant {
+                    limits: own,
+                    require_approval,
+                    disabled,
+                    input_schema,
+                    ..theirs.clone()
+                },
+            )
         };
-        let kept = |(name, tool): &(String, ToolGrant)| *tool != unset || new.tools.contains_key(name);
+        let kept =
+            |(name, tool): &(String, ToolGrant)| *tool != unset || new.tools.contains_key(name);
         names.into_iter().map(common).filter(kept).collect()
     }
 
@@ -140,16 +178,28 @@ impl LoadPolicy {
         (in_force, theirs): (&Grant, &ToolGrant),
         all: &Limits,
     ) -> ToolLimits {
-        let under = |limits: &Limits, tool: &ToolLimits| limits.with(&tool.to_patch(), &self.ceiling).0;
-        let least =
-            under(&self.limits_under(in_force), &theirs.limits).least(&under(&self.limits_under(new), &ours.limits));
+        let under =
+            |limits: &Limits, tool: &ToolLimits| limits.with(&tool.to_patch(), &self.ceiling).0;
+        let least = under(&self.limits_under(in_force), &theirs.limits)
+            .least(&under(&self.limits_under(new), &ours.limits));
         if under(all, &ours.limits) == least {
             ours.limits.clone()
         } else if under(all, &theirs.limits) == least {
             theirs.limits.clone()
         } else {
-            let Limits { fuel, timeout, output, oversize, .. } = least;
-            ToolLimits { fuel: Some(fuel), timeout: Some(timeout), output: Some(output), oversize: Some(oversize) }
+            let Limits {
+                fuel,
+                timeout,
+                output,
+                oversize,
+                ..
+            } = least;
+            ToolLimits {
+                fuel: Some(fuel),
+                timeout: Some(timeout),
+                output: Some(output),
+                oversize: Some(oversize),
+            }
         }
     }
 }

@@ -21,7 +21,8 @@ impl InputSchema {
 
     fn new(value: &Value) -> Result<Self, String> {
         let text = value.to_string();
-        let schema = JsonSchema::compile_input(&text, &PatternBudget::for_schemas([text.as_str()]))?;
+        let schema =
+            JsonSchema::compile_input(&text, &PatternBudget::for_schemas([text.as_str()]))?;
         param_headers::declared_headers(schema.value())?;
         Ok(Self(Arc::new(schema)))
     }
@@ -37,12 +38,12 @@ impl<'de> Deserialize<'de> for InputSchema {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // The value is a table, or JSON text.
         let value = match Value::deserialize(deserializer)? {
-            Value::String(text) => {
-                serde_json::from_str(&text).map_err(|error| D::Error::custom(format!("is not valid JSON: {error}")))?
-            }
+            Value::String(text) => serde_json::from_str(&text)
+                .map_err(|error| D::Error::custom(format!("is not valid JSON: {error}")))?,
             value => value,
         };
-        Self::new(&value).map_err(|why| D::Error::custom(format!("is no valid schema of arguments: {why}")))
+        Self::new(&value)
+            .map_err(|why| D::Error::custom(format!("is no valid schema of arguments: {why}")))
     }
 }
 
@@ -55,7 +56,9 @@ mod tests {
         struct Tool {
             input_schema: InputSchema,
         }
-        toml::from_str::<Tool>(text).map(|tool| tool.input_schema).map_err(|error| error.message().to_owned())
+        toml::from_str::<Tool>(text)
+            .map(|tool| tool.input_schema)
+            .map_err(|error| error.message().to_owned())
     }
 
     #[test]
@@ -77,7 +80,10 @@ mod tests {
                 "input_schema = { type = \"string\" }",
                 "is no valid schema of arguments: its root must have \"type\": \"object\"",
             ),
-            ("input_schema = { type = \"object\", required = 7 }", "is no valid schema of arguments: "),
+            (
+                "input_schema = { type = \"object\", required = 7 }",
+                "is no valid schema of arguments: ",
+            ),
         ];
         for (text, expected) in cases {
             let why = read(text).unwrap_err();

@@ -41,12 +41,18 @@ pub(crate) struct ComponentStamps {
 }
 
 impl ComponentStamps {
-    /// Returns the stamps of files that were read after `current`, and that had these stamps before and
-    /// after the read. Returns `None` if they do not identify the files, because a file changed too
-    /// recently.
-    pub(crate) fn new(component: FileStamp, wit: Option<FileStamp>, now: SystemTime) -> Option<Self> {
+    /// Returns the stamps of files that were read after `current`, and that had these stamps before
+    /// and after the read. Returns `None` if they do not identify the files, because a file changed
+    /// too recently.
+    pub(crate) fn new(
+        component: FileStamp,
+        wit: Option<FileStamp>,
+        now: SystemTime,
+    ) -> Option<Self> {
         let settled = component.is_older_than(now, MIN_FILE_AGE)
-            && wit.as_ref().is_none_or(|wit| wit.is_older_than(now, MIN_FILE_AGE));
+            && wit
+                .as_ref()
+                .is_none_or(|wit| wit.is_older_than(now, MIN_FILE_AGE));
         settled.then_some(Self { component, wit })
     }
 }
@@ -97,7 +103,11 @@ impl KnownFiles {
     pub(crate) fn record(&self, id: &str, stamps: Option<ComponentStamps>, digest: Digest) {
         let mut known = self.lock();
         let Some(known) = known.as_mut() else { return };
-        let file = stamps.map(|ComponentStamps { component, wit }| KnownFile { component, wit, digest });
+        let file = stamps.map(|ComponentStamps { component, wit }| KnownFile {
+            component,
+            wit,
+            digest,
+        });
         known.current.remove(id);
         known.current.extend(file.map(|file| (id.to_owned(), file)));
     }
@@ -105,8 +115,15 @@ impl KnownFiles {
     /// Ends the start. Returns the notes for the next start, if they differ from those that were
     /// loaded. Files that are read later are not recorded.
     pub(crate) fn finish(&self) -> Option<Box<RawValue>> {
-        let KnownFileTables { previous: before, current: now } = self.lock().take()?;
-        if now == before { None } else { to_raw_value(&now).ok() }
+        let KnownFileTables {
+            previous: before,
+            current: now,
+        } = self.lock().take()?;
+        if now == before {
+            None
+        } else {
+            to_raw_value(&now).ok()
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<KnownFileTables>> {
@@ -119,11 +136,16 @@ mod bytes {
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
     use toolbay_model::Digest;
 
-    pub(super) fn serialize<S: Serializer>(digest: &Digest, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        digest: &Digest,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         digest.bytes().serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Digest, D::Error> {
         <[u8; 32]>::deserialize(deserializer).map(Digest::new)
     }
 }
@@ -184,7 +206,11 @@ mod tests {
     fn an_unchanged_file_is_known() {
         let (_dir, path) = component();
         let known = known(&path);
-        assert_eq!(known.find_digest("a", &files(&path), 2), None, "the limit is lower now");
+        assert_eq!(
+            known.find_digest("a", &files(&path), 2),
+            None,
+            "the limit is lower now"
+        );
         assert_eq!(known.find_digest("b", &files(&path), 3), None);
         assert_eq!(known.find_digest("a", &files(&path), 3), Some(DIGEST));
         assert!(known.finish().is_none(), "nothing is new");
@@ -213,8 +239,16 @@ mod tests {
             // after a step.
             wait_for_a_step(dir.path());
             change(&path);
-            File::options().append(true).open(&path).unwrap().set_modified(before.modified().unwrap()).unwrap();
-            assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before.modified().unwrap());
+            File::options()
+                .append(true)
+                .open(&path)
+                .unwrap()
+                .set_modified(before.modified().unwrap())
+                .unwrap();
+            assert_eq!(
+                fs::metadata(&path).unwrap().modified().unwrap(),
+                before.modified().unwrap()
+            );
             assert_eq!(known.find_digest("a", &files(&path), 9), None);
         }
     }
@@ -235,15 +269,30 @@ mod tests {
         assert!(read_source_with_stamps(&path, 9).unwrap().1.is_none());
         // It is not enough that the modification time is long ago.
         let long_ago = SystemTime::now() - 100 * MIN_FILE_AGE;
-        File::options().append(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+        File::options()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(long_ago)
+            .unwrap();
         assert!(read_source_with_stamps(&path, 9).unwrap().1.is_none());
-        assert!(ComponentStamps::new(stamp(&path), None, SystemTime::now() + MIN_FILE_AGE / 2).is_none());
-        assert!(ComponentStamps::new(stamp(&path), Some(stamp(&path)), SystemTime::now()).is_none());
+        assert!(
+            ComponentStamps::new(stamp(&path), None, SystemTime::now() + MIN_FILE_AGE / 2)
+                .is_none()
+        );
+        assert!(
+            ComponentStamps::new(stamp(&path), Some(stamp(&path)), SystemTime::now()).is_none()
+        );
         assert!(ComponentStamps::new(stamp(&path), None, later()).is_some());
         // The modification time is in the future.
         let path = dir.path().join("b.wasm");
         fs::write(&path, "one").unwrap();
-        File::options().append(true).open(&path).unwrap().set_modified(later() + MIN_FILE_AGE).unwrap();
+        File::options()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(later() + MIN_FILE_AGE)
+            .unwrap();
         assert!(ComponentStamps::new(stamp(&path), None, later()).is_none());
     }
 
@@ -263,9 +312,17 @@ mod tests {
     fn what_is_read_after_the_start_is_not_kept() {
         let (_dir, path) = component();
         let known = known(&path);
-        known.record("b", ComponentStamps::new(stamp(&path), None, later()), DIGEST);
+        known.record(
+            "b",
+            ComponentStamps::new(stamp(&path), None, later()),
+            DIGEST,
+        );
         assert!(known.finish().unwrap().get().contains("\"b\""));
-        known.record("c", ComponentStamps::new(stamp(&path), None, later()), DIGEST);
+        known.record(
+            "c",
+            ComponentStamps::new(stamp(&path), None, later()),
+            DIGEST,
+        );
         assert!(known.finish().is_none());
         assert_eq!(known.find_digest("a", &files(&path), 3), None);
     }

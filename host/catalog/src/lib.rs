@@ -90,7 +90,9 @@ pub use self::plugin::{GrantedResource, NamedPrompt, NamedTool, Plugin, tool_nam
 pub use self::plugin_folder::check_plugin_folder;
 pub use self::prompt_entry::PromptEntry;
 pub use self::reloader::FolderReloader;
-pub use self::report::{GrantReport, LimitOverrides, PluginFileStatus, PluginReport, SourceDigests};
+pub use self::report::{
+    GrantReport, LimitOverrides, PluginFileStatus, PluginReport, SourceDigests,
+};
 pub use self::resource_entry::ResourceEntry;
 pub use self::skill_folder::SkillFolder;
 pub use self::snapshot::Snapshot;

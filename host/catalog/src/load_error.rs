@@ -36,7 +36,10 @@ pub fn describe_load_error(error: &CallError) -> LoadError {
         | CallError::Failed(text)
         | CallError::InvalidOutput(text)
         | CallError::Internal(text) => text.clone(),
-        CallError::Denied { message: words, denial: denied } => format!("{words} ({denied})"),
+        CallError::Denied {
+            message: words,
+            denial: denied,
+        } => format!("{words} ({denied})"),
         CallError::Incapable(_) => "a plugin cannot ask anything while it is loaded".to_owned(),
         CallError::Cancelled => "loading was cancelled".to_owned(),
     };
@@ -44,9 +47,12 @@ pub fn describe_load_error(error: &CallError) -> LoadError {
     match error {
         // On a busy machine, a guest makes less progress before the deadline. The other limits do
         // not depend on the machine.
-        CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_) | CallError::Cancelled => {
-            LoadError::Transient(why)
+        CallError::Limit {
+            limit: Limit::Deadline(_),
+            ..
         }
+        | CallError::Internal(_)
+        | CallError::Cancelled => LoadError::Transient(why),
         _ => LoadError::Refused(why),
     }
 }

@@ -25,8 +25,8 @@ pub(crate) enum LoadCause {
     Change,
     /// The server starts: a component that is known from the previous start need not be read.
     Start {
-        /// True if a component whose load took too long at the last start is not tried now: this load
-        /// fails, and is retried.
+        /// True if a component whose load took too long at the last start is not tried now: this
+        /// load fails, and is retried.
         postpones_slow: bool,
     },
     /// The last load of these files failed.

@@ -26,11 +26,19 @@ impl LoadedComponent {
     /// Creates a component with these contents that cannot be called, for callers that need only
     /// the contents and for plugins that consist of plain files.
     pub fn without_code(contents: ComponentContents) -> Self {
-        Self { digest: Digest::new([0; 32]), code: None, contents, about: None, remarks: Vec::new() }
+        Self {
+            digest: Digest::new([0; 32]),
+            code: None,
+            contents,
+            about: None,
+            remarks: Vec::new(),
+        }
     }
 
     /// Returns whether it is a single tool without a name.
     pub(crate) fn is_command(&self) -> bool {
-        self.code.as_ref().is_some_and(|callable| callable.is_command())
+        self.code
+            .as_ref()
+            .is_some_and(|callable| callable.is_command())
     }
 }

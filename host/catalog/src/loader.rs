@@ -16,8 +16,9 @@ use toolbay_model::text::clean_line;
 use toolbay_model::{CallError, ComponentDescription, Digest, Limit, ToolDefinition};
 use toolbay_policy::Permissions;
 use toolbay_sandbox::{
-    CompileSource, CompiledFile, LazyComponent, PluginContext, PluginSummary, PrepareError, PreparedComponent,
-    RawDescription, Recompile, RecompileFuture, Sandbox, StoredRefusal, UncachedCode, cores,
+    CompileSource, CompiledFile, LazyComponent, PluginContext, PluginSummary, PrepareError,
+    PreparedComponent, RawDescription, Recompile, RecompileFuture, Sandbox, StoredRefusal,
+    UncachedCode, cores,
 };
 use toolbay_secrets::{FixedSecrets, ProgramRunner, SecretSpec};
 
@@ -70,8 +71,9 @@ pub struct PluginLoader {
     /// Live rules. They are replaced as a whole when the configuration changes.
     rules: Arc<LiveRules>,
     folder: PathBuf,
-    /// Permits for component files that are read: a thousand files may change at the same time. They
-    /// are not held while a file waits to be compiled: files whose code is stored would wait, too.
+    /// Permits for component files that are read: a thousand files may change at the same time.
+    /// They are not held while a file waits to be compiled: files whose code is stored would wait,
+    /// too.
     reading: Semaphore,
     /// Permits for compilations. Each compilation uses all cores that it gets, so one core is left
     /// for calls. There are always at least two permits, so that one compilation that takes minutes
@@ -102,14 +104,22 @@ pub struct PluginLoader {
 impl PluginLoader {
     /// Creates a loader for the plugins in `plugin_folder`.
     pub fn new(sandbox: Sandbox, mut rules: LoadPolicy, folder: PathBuf) -> Self {
-        rules
-            .guarded_paths
-            .insert(0, GuardedPath { label: "the plugin folder", path: folder.clone(), is_secret: false });
+        rules.guarded_paths.insert(
+            0,
+            GuardedPath {
+                label: "the plugin folder",
+                path: folder.clone(),
+                is_secret: false,
+            },
+        );
         let cores = cores();
         let shelf = SkillMemory::new(rules.description_limits.skills);
         Self {
             sandbox,
-            rules: Arc::new(LiveRules { rules: ArcSwap::from_pointee(rules), changed: Notify::new() }),
+            rules: Arc::new(LiveRules {
+                rules: ArcSwap::from_pointee(rules),
+                changed: Notify::new(),
+            }),
             folder,
             reading: Semaphore::new(MAX_CONCURRENT_READS),
             compiling: Semaphore::new(cores.saturating_sub(1).max(2)),
@@ -157,7 +167,8 @@ impl PluginLoader {
     /// start. Blocks.
     pub(crate) fn save_known_files(&self) {
         if let Some(notes) = self.known_files.finish() {
-            self.sandbox.save_folder_notes(&self.absolute_folder(), notes);
+            self.sandbox
+                .save_folder_notes(&self.absolute_folder(), notes);
         }
     }
 
@@ -182,11 +193,17 @@ impl PluginLoader {
     pub async fn load(self: Arc<Self>, id: String) -> Result<LoadOutcome, LoadError> {
         let loader = Arc::clone(&self);
         let found = tokio::task::spawn_blocking(move || loader.scan());
-        let failed = |why: String| LoadError::Transient(format!("scanning the plugin folder failed: {why}"));
-        let found =
-            found.await.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))?;
-        let files = found.and_then(|mut found| found.plugins.remove(&id)).ok_or(LoadError::Gone)?;
-        self.load_first(&id, &files, LoadOccasion::default(), &Arc::default()).await
+        let failed =
+            |why: String| LoadError::Transient(format!("scanning the plugin folder failed: {why}"));
+        let found = found
+            .await
+            .map_err(|error| failed(error.to_string()))?
+            .map_err(|error| failed(error.to_string()))?;
+        let files = found
+            .and_then(|mut found| found.plugins.remove(&id))
+            .ok_or(LoadError::Gone)?;
+        self.load_first(&id, &files, LoadOccasion::default(), &Arc::default())
+            .await
     }
 
     /// Loads the first version of a plugin, after its grant has settled.
@@ -201,7 +218,9 @@ impl PluginLoader {
         let (component, mut file) = match files.component {
             Some(_) => match self.load_component(id, occasion, Some(age), false).await? {
                 PluginSources::Component(component, Some(file)) => (Some(component), *file),
-                PluginSources::Component(_, None) | PluginSources::NotCompiled => return Err(LoadError::Gone),
+                PluginSources::Component(_, None) | PluginSources::NotCompiled => {
+                    return Err(LoadError::Gone);
+                }
             },
             None => (None, self.read_grant(id, age).await?),
         };
@@ -214,7 +233,8 @@ impl PluginLoader {
             Some(component) => (component, file.grant),
             None => codeless_plugin(id, &file.grant)?,
         };
-        self.load_under_grant(id, component, grant, files, None).await
+        self.load_under_grant(id, component, grant, files, None)
+            .await
     }
 
     /// Checks that a grant is valid for the component, and applies it with the plain files.
@@ -232,14 +252,22 @@ impl PluginLoader {
             let named = id.to_owned();
             let checked = tokio::task::spawn_blocking(move || {
                 let (digest, is_command) = (component.digest, component.is_command());
-                grant.check_component(&named, digest, &component.contents, is_command).map(|()| (component, grant))
+                grant
+                    .check_component(&named, digest, &component.contents, is_command)
+                    .map(|()| (component, grant))
             });
-            let failed = |error| LoadError::Transient(format!("comparing its grant with it failed: {error}"));
-            checked.await.map_err(failed)?.map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?
+            let failed = |error| {
+                LoadError::Transient(format!("comparing its grant with it failed: {error}"))
+            };
+            checked
+                .await
+                .map_err(failed)?
+                .map_err(|why| LoadError::Refused(format!("{id}.toml: {why}")))?
         } else {
             (component, grant)
         };
-        self.load_with_secrets(id, component, grant, Some(files), previous).await
+        self.load_with_secrets(id, component, grant, Some(files), previous)
+            .await
     }
 
     /// Fetches the secrets of a grant and applies the grant to the component, with the plain files
@@ -264,13 +292,20 @@ impl PluginLoader {
                 None
             };
             let place = format!("{id}.toml");
-            FixedSecrets::fetch(&secrets, (&place, &self.folder), &self.programs, |name| std::env::var(name).ok()).await
+            FixedSecrets::fetch(&secrets, (&place, &self.folder), &self.programs, |name| {
+                std::env::var(name).ok()
+            })
+            .await
         };
-        let kept = grant.build_secrets(&format!("{id}.toml"), &self.folder, secrets, fixed).map_err(refused)?;
+        let kept = grant
+            .build_secrets(&format!("{id}.toml"), &self.folder, secrets, fixed)
+            .map_err(refused)?;
         // A plugin can have thousands of tools, and a grant can change each of them. Opening
         // mounted folders can block.
         let (this, id, files) = (Arc::clone(self), id.to_owned(), files.cloned());
-        let previous = previous.map(|plugin| Arc::clone(&plugin.files)).unwrap_or_default();
+        let previous = previous
+            .map(|plugin| Arc::clone(&plugin.files))
+            .unwrap_or_default();
         let permit = match &files {
             Some(files) => self.acquire_plain_file_permit(files).await,
             None => None,
@@ -282,7 +317,10 @@ impl PluginLoader {
                 Some(files) => this.read_plain_files(&plugin, files, &previous)?,
                 None => previous,
             };
-            Ok(LoadOutcome { plugin: Arc::new(plugin.with_files(plain)), remarks })
+            Ok(LoadOutcome {
+                plugin: Arc::new(plugin.with_files(plain)),
+                remarks,
+            })
         });
         let failed = |error| LoadError::Transient(format!("applying its grant failed: {error}"));
         loaded.await.unwrap_or_else(|error| Err(failed(error)))
@@ -292,7 +330,11 @@ impl PluginLoader {
     async fn read_grant(&self, id: &str, age: &Arc<GrantAge>) -> Result<GrantFile, LoadError> {
         let (folder, id, age) = (self.folder.clone(), id.to_owned(), Arc::clone(age));
         let read = tokio::task::spawn_blocking(move || read_grant_file(&folder, &id, &age));
-        read.await.unwrap_or_else(|error| Err(LoadError::Transient(format!("reading its grant failed: {error}"))))
+        read.await.unwrap_or_else(|error| {
+            Err(LoadError::Transient(format!(
+                "reading its grant failed: {error}"
+            )))
+        })
     }
 
     /// Loads the plain files of a plugin whose other files are unchanged. `remarks` are the
@@ -311,16 +353,24 @@ impl PluginLoader {
         let loaded = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             let plain = self.read_plain_files(&previous, &files, &previous.files)?;
-            Ok(LoadOutcome { plugin: Arc::new(previous.with_files(plain)), remarks })
+            Ok(LoadOutcome {
+                plugin: Arc::new(previous.with_files(plain)),
+                remarks,
+            })
         });
-        let failed = |error| LoadError::Transient(format!("reading its plain files failed: {error}"));
+        let failed =
+            |error| LoadError::Transient(format!("reading its plain files failed: {error}"));
         loaded.await.unwrap_or_else(|error| Err(failed(error)))
     }
 
     /// Waits for a permit to read plain files, if there are any. Parsing prompts and computing
     /// digests of skills takes CPU time, and any number of folders may change at the same time.
     async fn acquire_plain_file_permit(&self, files: &PluginFiles) -> Option<OwnedSemaphorePermit> {
-        files.prompts.as_ref().or(files.resources.as_ref()).or(files.skill.as_ref())?;
+        files
+            .prompts
+            .as_ref()
+            .or(files.resources.as_ref())
+            .or(files.skill.as_ref())?;
         // The semaphore is never closed.
         Arc::clone(&self.checking).acquire_owned().await.ok()
     }
@@ -354,41 +404,74 @@ impl PluginLoader {
     ) -> Result<(Plugin, Vec<String>), LoadError> {
         kept.remarks.extend(kept.secrets.missing_value_warnings());
         let (mut terms, remarks) = self.rules.current().clamp_grant(&component, grant, kept);
-        let requests = self.sandbox.plugin_http(&terms.context.permissions, &terms.context.limits);
-        let requests = requests.map_err(|why| LoadError::Refused(format!("{id}.toml: permissions.http: {why}")))?;
+        let requests = self
+            .sandbox
+            .plugin_http(&terms.context.permissions, &terms.context.limits);
+        let requests = requests
+            .map_err(|why| LoadError::Refused(format!("{id}.toml: permissions.http: {why}")))?;
         let permissions = &terms.context.permissions;
-        let (connections, key_value) =
-            (self.sandbox.plugin_connections(permissions), self.sandbox.key_value(&id, permissions));
+        let (connections, key_value) = (
+            self.sandbox.plugin_connections(permissions),
+            self.sandbox.key_value(&id, permissions),
+        );
         terms.set_shared_state(&requests, &connections, &key_value);
         let mounts;
         (terms.mount_plan, mounts) = self.open_mounts(&id, &terms.context)?;
         let remarks = remarks.iter().map(|remark| format!("{id}.toml: {remark}"));
-        let remarks = component.remarks.iter().cloned().chain(remarks).chain(mounts).collect();
+        let remarks = component
+            .remarks
+            .iter()
+            .cloned()
+            .chain(remarks)
+            .chain(mounts)
+            .collect();
         Ok((Plugin::new(id, component, Arc::default(), terms), remarks))
     }
 
     /// Checks the folders that a plugin mounts, on a blocking thread.
-    async fn check_mounts(self: &Arc<Self>, id: &str, grant: &Grant, secrets: &[SecretSpec]) -> Result<(), LoadError> {
+    async fn check_mounts(
+        self: &Arc<Self>,
+        id: &str,
+        grant: &Grant,
+        secrets: &[SecretSpec],
+    ) -> Result<(), LoadError> {
         let (loader, id) = (Arc::clone(self), id.to_owned());
         let (permissions, secrets) = (grant.permissions.clone(), secrets.to_owned());
         let checked = tokio::task::spawn_blocking(move || {
             let places = MountPlan::resolve(&id, &loader.folder, &permissions, &secrets);
-            places.check(&loader.rules.current().guarded_paths).map(drop).map_err(LoadError::Refused)
+            places
+                .check(&loader.rules.current().guarded_paths)
+                .map(drop)
+                .map_err(LoadError::Refused)
         });
-        checked.await.unwrap_or_else(|error| Err(LoadError::Transient(format!("checking its mounts failed: {error}"))))
+        checked.await.unwrap_or_else(|error| {
+            Err(LoadError::Transient(format!(
+                "checking its mounts failed: {error}"
+            )))
+        })
     }
 
     /// Checks and opens the folders that a plugin mounts. Returns their locations, and warnings.
-    fn open_mounts(&self, id: &str, environment: &PluginContext) -> Result<(MountPlan, Vec<String>), LoadError> {
+    fn open_mounts(
+        &self,
+        id: &str,
+        environment: &PluginContext,
+    ) -> Result<(MountPlan, Vec<String>), LoadError> {
         let secrets = environment.secrets.secrets();
         let places = MountPlan::resolve(id, &self.folder, &environment.permissions, secrets);
         let rules = self.rules.current();
-        let mut remarks = places.check(&rules.guarded_paths).map_err(LoadError::Refused)?;
+        let mut remarks = places
+            .check(&rules.guarded_paths)
+            .map_err(LoadError::Refused)?;
         if let Some(reach) = &rules.reachable_files {
             remarks.extend(places.check_reach(reach).map_err(LoadError::Refused)?);
         }
         if let Some(writable) = &rules.writable_paths {
-            remarks.extend(places.check_writable(writable).map_err(LoadError::Refused)?);
+            remarks.extend(
+                places
+                    .check_writable(writable)
+                    .map_err(LoadError::Refused)?,
+            );
         }
         remarks.extend(environment.roots.open());
         Ok((places, remarks))
@@ -404,12 +487,21 @@ impl PluginLoader {
         age: Option<&Arc<GrantAge>>,
     ) -> Result<(Digest, ProbedComponent, Option<GrantFile>), LoadError> {
         let LoadOccasion { known, cause } = occasion;
-        let postpones_slow = cause == LoadCause::Start { postpones_slow: true };
+        let postpones_slow = cause
+            == LoadCause::Start {
+                postpones_slow: true,
+            };
         let (id, loader, age) = (id.to_owned(), Arc::clone(self), age.map(Arc::clone));
         let looked = tokio::task::spawn_blocking(move || {
-            let (folder, limit) = (&loader.folder, loader.rules.current().max_component_size.as_u64());
-            let grant = age.map(|age| read_grant_file(folder, &id, &age)).transpose();
-            if let Some(digest) = known.and_then(|files| loader.known_files.find_digest(&id, &files, limit))
+            let (folder, limit) = (
+                &loader.folder,
+                loader.rules.current().max_component_size.as_u64(),
+            );
+            let grant = age
+                .map(|age| read_grant_file(folder, &id, &age))
+                .transpose();
+            if let Some(digest) =
+                known.and_then(|files| loader.known_files.find_digest(&id, &files, limit))
                 && let Some(looked) = loader.probe_digest(&id, digest, postpones_slow)?
             {
                 return Ok((digest, looked, grant?));
@@ -422,7 +514,9 @@ impl PluginLoader {
             let looked = looked.unwrap_or(ProbedComponent::New(source));
             Ok((digest, looked, grant))
         });
-        looked.await.unwrap_or_else(|error| Err(LoadError::Transient(format!("reading it failed: {error}"))))
+        looked.await.unwrap_or_else(|error| {
+            Err(LoadError::Transient(format!("reading it failed: {error}")))
+        })
     }
 
     /// Returns the component in use with this digest, or the stored one. Another server may have
@@ -441,21 +535,35 @@ impl PluginLoader {
         if let Some(component) = self.find_in_use(digest)? {
             return Ok(Some(ProbedComponent::Ready(component)));
         }
-        let origin: Arc<dyn Recompile> = Arc::new(ComponentOrigin { loader: Arc::clone(self), id: id.to_owned() });
+        let origin: Arc<dyn Recompile> = Arc::new(ComponentOrigin {
+            loader: Arc::clone(self),
+            id: id.to_owned(),
+        });
         let Some((callable, description, about)) = self.sandbox.find_cached(digest, &origin) else {
-            return match self.sandbox.find_refusal(digest, &self.refusal_conditions()) {
+            return match self
+                .sandbox
+                .find_refusal(digest, &self.refusal_conditions())
+            {
                 Some(refusal) if refusal.is_final => Err(LoadError::Refused(refusal.reason)),
                 Some(refusal) if postpones_slow => Err(LoadError::Transient(refusal.reason)),
                 _ => Ok(None),
             };
         };
-        let stored = StoredComponent { digest, code: callable, description, about };
+        let stored = StoredComponent {
+            digest,
+            code: callable,
+            description,
+            about,
+        };
         if !stored.is_quick_to_check() {
             return Ok(Some(ProbedComponent::Unchecked(Box::new(stored))));
         }
         let checked = stored.check(&self.rules.current().description_limits);
-        let component = checked.map_err(|why| self.cache_refusal(digest, LoadError::Refused(why)))?;
-        Ok(Some(ProbedComponent::Ready(self.intern_component(component))))
+        let component =
+            checked.map_err(|why| self.cache_refusal(digest, LoadError::Refused(why)))?;
+        Ok(Some(ProbedComponent::Ready(
+            self.intern_component(component),
+        )))
     }
 
     /// Returns the component in the file, and the grant as [`PluginLoader::probe`] reads it. The
@@ -491,7 +599,9 @@ impl PluginLoader {
         digest: Digest,
         stored: Box<StoredComponent>,
     ) -> Result<Arc<LoadedComponent>, LoadError> {
-        let checked = self.run_check(move |loader| stored.check(&loader.rules.current().description_limits)).await;
+        let checked = self
+            .run_check(move |loader| stored.check(&loader.rules.current().description_limits))
+            .await;
         let component = checked.map_err(|error| self.cache_refusal(digest, error))?;
         Ok(self.intern_component(component))
     }
@@ -517,11 +627,15 @@ impl PluginLoader {
         match looked {
             ProbedComponent::Ready(component) => Ok(component),
             ProbedComponent::Unchecked(stored) => self.check_stored(digest, stored).await,
-            ProbedComponent::New(source) if permits.large.is_none() && source.file.len() > LARGE_COMPONENT_BYTES => {
+            ProbedComponent::New(source)
+                if permits.large.is_none() && source.file.len() > LARGE_COMPONENT_BYTES =>
+            {
                 // The next scan finds that it has changed.
                 Err(LoadError::Gone)
             }
-            ProbedComponent::New(source) => self.compile_and_describe(id, digest, source, permits).await,
+            ProbedComponent::New(source) => {
+                self.compile_and_describe(id, digest, source, permits).await
+            }
         }
     }
 
@@ -533,20 +647,38 @@ impl PluginLoader {
         source: CompileSource,
         permits: CompilePermits<'_>,
     ) -> Result<Arc<LoadedComponent>, LoadError> {
-        let CompilePermits { retrying: _retrying, large, compiling } = permits;
+        let CompilePermits {
+            retrying: _retrying,
+            large,
+            compiling,
+        } = permits;
         let compiled = self.compile(id, source).await;
         drop((large, compiling));
         let compiled = self.finish_step(digest, compiled).await?;
-        let (mut compiled, listed) = self.finish_step(digest, self.describe(compiled).await).await?;
+        let (mut compiled, listed) = self
+            .finish_step(digest, self.describe(compiled).await)
+            .await?;
         let work = move |loader: &Self| {
             let mut description = compiled.description(listed);
-            loader.rules.current().description_limits.check(&description)?;
+            loader
+                .rules
+                .current()
+                .description_limits
+                .check(&description)?;
             let contents = ComponentContents::validate_or_leave_out(&mut description)?;
             let (prepared, scratch, about) = compiled.into_parts();
             let remarks = description.remarks.clone();
             let said = about.description.clone();
-            loader.sandbox.add_to_cache(digest, scratch, &prepared, description, about);
-            Ok(LoadedComponent { digest, code: Some(Arc::new(prepared.into())), contents, about: said, remarks })
+            loader
+                .sandbox
+                .add_to_cache(digest, scratch, &prepared, description, about);
+            Ok(LoadedComponent {
+                digest,
+                code: Some(Arc::new(prepared.into())),
+                contents,
+                about: said,
+                remarks,
+            })
         };
         let checked = self.run_check(work).await.map_err(FailedStep::of_check);
         let component = self.finish_step(digest, checked).await?;
@@ -560,7 +692,10 @@ impl PluginLoader {
         digest: Digest,
     ) -> Result<(PreparedComponent, UncachedCode), LoadError> {
         let _reading = self.reading.acquire().await;
-        let (path, limit) = (component_path(&self.folder, id), self.rules.current().max_component_size.as_u64());
+        let (path, limit) = (
+            component_path(&self.folder, id),
+            self.rules.current().max_component_size.as_u64(),
+        );
         let read = tokio::task::spawn_blocking(move || {
             let source = read_source(&path, limit)?;
             Ok((source.digest(), source))
@@ -568,7 +703,9 @@ impl PluginLoader {
         let failed = |error| LoadError::Transient(format!("reading it failed: {error}"));
         let (found, source) = read.await.map_err(failed)??;
         if found != digest {
-            return Err(LoadError::Transient("its file has changed, and the new version is not loaded yet".to_owned()));
+            return Err(LoadError::Transient(
+                "its file has changed, and the new version is not loaded yet".to_owned(),
+            ));
         }
         if let Some(why) = self.cached_refusal(digest) {
             return Err(LoadError::Refused(why));
@@ -584,23 +721,48 @@ impl PluginLoader {
     /// compiled one at a time, because each takes hundreds of megabytes.
     async fn acquire_compile_permits(&self, length: usize, is_retry: bool) -> CompilePermits<'_> {
         // The semaphores are never closed. All loads acquire them in this order.
-        let retrying = if is_retry { self.retrying.acquire().await.ok() } else { None };
-        let large = if length > LARGE_COMPONENT_BYTES { self.large.acquire().await.ok() } else { None };
-        CompilePermits { retrying, large, compiling: self.compiling.acquire().await.ok() }
+        let retrying = if is_retry {
+            self.retrying.acquire().await.ok()
+        } else {
+            None
+        };
+        let large = if length > LARGE_COMPONENT_BYTES {
+            self.large.acquire().await.ok()
+        } else {
+            None
+        };
+        CompilePermits {
+            retrying,
+            large,
+            compiling: self.compiling.acquire().await.ok(),
+        }
     }
 
-    /// Returns the permits to compile a component of this length in bytes, if nothing else waits for
-    /// them.
+    /// Returns the permits to compile a component of this length in bytes, if nothing else waits
+    /// for them.
     fn try_compile_permits(&self, length: usize, is_retry: bool) -> Option<CompilePermits<'_>> {
-        let retrying = if is_retry { Some(self.retrying.try_acquire().ok()?) } else { None };
-        let large = if length > LARGE_COMPONENT_BYTES { Some(self.large.try_acquire().ok()?) } else { None };
-        Some(CompilePermits { retrying, large, compiling: Some(self.compiling.try_acquire().ok()?) })
+        let retrying = if is_retry {
+            Some(self.retrying.try_acquire().ok()?)
+        } else {
+            None
+        };
+        let large = if length > LARGE_COMPONENT_BYTES {
+            Some(self.large.try_acquire().ok()?)
+        } else {
+            None
+        };
+        Some(CompilePermits {
+            retrying,
+            large,
+            compiling: Some(self.compiling.try_acquire().ok()?),
+        })
     }
 
     async fn compile(&self, id: &str, source: CompileSource) -> Result<CompiledFile, FailedStep> {
         let size = ByteSize::b(source.file.len() as u64).display().iec();
         let mut compiling = std::pin::pin!(self.sandbox.compile(source));
-        let compiled = match tokio::time::timeout(LONG_COMPILE_THRESHOLD, compiling.as_mut()).await {
+        let compiled = match tokio::time::timeout(LONG_COMPILE_THRESHOLD, compiling.as_mut()).await
+        {
             Ok(compiled) => compiled,
             Err(_elapsed) => {
                 tracing::info!(plugin = id, %size, "compiling; this can take minutes for a large plugin");
@@ -611,18 +773,29 @@ impl PluginLoader {
     }
 
     /// Requests the plugin's description, on the guest runtime.
-    async fn describe(&self, compiled: CompiledFile) -> Result<(CompiledFile, RawDescription), FailedStep> {
-        let (sandbox, limits) = (self.sandbox.clone(), self.rules.current().describe_limits.clone());
+    async fn describe(
+        &self,
+        compiled: CompiledFile,
+    ) -> Result<(CompiledFile, RawDescription), FailedStep> {
+        let (sandbox, limits) = (
+            self.sandbox.clone(),
+            self.rules.current().describe_limits.clone(),
+        );
         let described = self.sandbox.spawn(async move {
             let finished = sandbox.describe(&compiled, &limits).await;
-            let listed = finished.result.map_err(|error| FailedStep::of_description(&error))?;
+            let listed = finished
+                .result
+                .map_err(|error| FailedStep::of_description(&error))?;
             match listed.refused() {
                 Some(why) => Err(FailedStep::of_check(LoadError::Refused(why.to_owned()))),
                 None => Ok((compiled, listed)),
             }
         });
-        let failed = |error| LoadError::Transient(format!("listing what it offers failed: {error}"));
-        described.await.map_err(|error| FailedStep::of_check(failed(error)))?
+        let failed =
+            |error| LoadError::Transient(format!("listing what it offers failed: {error}"));
+        described
+            .await
+            .map_err(|error| FailedStep::of_check(failed(error)))?
     }
 
     /// Checks a plugin's description on a blocking thread, because schemas may be slow to compile.
@@ -640,7 +813,9 @@ impl PluginLoader {
         });
         checked
             .await
-            .map_err(|error| LoadError::Transient(format!("checking what it offers failed: {error}")))?
+            .map_err(|error| {
+                LoadError::Transient(format!("checking what it offers failed: {error}"))
+            })?
             .map_err(LoadError::Refused)
     }
 
@@ -654,7 +829,11 @@ impl PluginLoader {
     }
 
     /// Caches a refusal in memory and, if the next start can use it, in the compile cache.
-    async fn finish_step<T>(self: &Arc<Self>, digest: Digest, result: Result<T, FailedStep>) -> Result<T, LoadError> {
+    async fn finish_step<T>(
+        self: &Arc<Self>,
+        digest: Digest,
+        result: Result<T, FailedStep>,
+    ) -> Result<T, LoadError> {
         let FailedStep { error, memory } = match result {
             Ok(done) => return Ok(done),
             Err(failed) => failed,
@@ -666,20 +845,34 @@ impl PluginLoader {
             // The machine may be to blame, or the guest may only quote such an error.
             FailureMemory::Lasting => !error.reason().contains("(os error "),
         };
-        let refusal = StoredRefusal { reason: error.reason().to_owned(), is_final };
+        let refusal = StoredRefusal {
+            reason: error.reason().to_owned(),
+            is_final,
+        };
         let loader = Arc::clone(self);
-        let store = move || loader.sandbox.store_refusal(digest, &loader.refusal_conditions(), &refusal);
+        let store = move || {
+            loader
+                .sandbox
+                .store_refusal(digest, &loader.refusal_conditions(), &refusal)
+        };
         if let Err(error) = tokio::task::spawn_blocking(store).await {
             tracing::debug!(%digest, "storing a refusal failed: {error}");
         }
         Err(error)
     }
 
-    /// Returns the rules that decide whether a component is refused. Those about files and grants are
-    /// not among them: they are applied without the compile cache.
+    /// Returns the rules that decide whether a component is refused. Those about files and grants
+    /// are not among them: they are applied without the compile cache.
     fn refusal_conditions(&self) -> String {
         let rules = self.rules.current();
-        let DescriptionLimits { tools, prompts, resources, schemas, size, skills: _ } = rules.description_limits;
+        let DescriptionLimits {
+            tools,
+            prompts,
+            resources,
+            schemas,
+            size,
+            skills: _,
+        } = rules.description_limits;
         let (schemas, size) = (schemas.as_u64(), size.as_u64());
         let limits = serde_json::to_string(&rules.describe_limits).unwrap_or_default();
         format!("{limits} {tools} {prompts} {resources} {schemas} {size}")
@@ -715,11 +908,17 @@ impl PluginLoader {
     }
 
     fn cached_refusal(&self, digest: Digest) -> Option<String> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned()
+        self.refusals
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&digest)
+            .cloned()
     }
 
     fn lock_components(&self) -> MutexGuard<'_, HashMap<Digest, Weak<LoadedComponent>>> {
-        self.components.lock().unwrap_or_else(PoisonError::into_inner)
+        self.components
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -766,7 +965,9 @@ impl FailedStep {
             FailureMemory::Process
         };
         let error = match error {
-            PrepareError::Incomplete | PrepareError::Empty => LoadError::Incomplete(error.to_string()),
+            PrepareError::Incomplete | PrepareError::Empty => {
+                LoadError::Incomplete(error.to_string())
+            }
             PrepareError::Transient(_) | PrepareError::TimedOut(_) | PrepareError::WriteFailed => {
                 LoadError::Transient(error.to_string())
             }
@@ -777,14 +978,34 @@ impl FailedStep {
 
     fn of_description(error: &CallError) -> Self {
         let failed = Self::of_check(describe_load_error(error));
-        let is_slow = matches!(error, CallError::Limit { limit: Limit::Deadline(_), .. });
-        if is_slow { Self { memory: FailureMemory::Slow, ..failed } } else { failed }
+        let is_slow = matches!(
+            error,
+            CallError::Limit {
+                limit: Limit::Deadline(_),
+                ..
+            }
+        );
+        if is_slow {
+            Self {
+                memory: FailureMemory::Slow,
+                ..failed
+            }
+        } else {
+            failed
+        }
     }
 
     /// Returns the failure of a step whose result depends on the component alone.
     fn of_check(error: LoadError) -> Self {
         let is_refusal = matches!(error, LoadError::Refused(_));
-        Self { error, memory: if is_refusal { FailureMemory::Lasting } else { FailureMemory::Process } }
+        Self {
+            error,
+            memory: if is_refusal {
+                FailureMemory::Lasting
+            } else {
+                FailureMemory::Process
+            },
+        }
     }
 }
 
@@ -817,18 +1038,37 @@ struct StoredComponent {
 impl StoredComponent {
     /// Returns whether checking its description takes a fraction of a millisecond.
     fn is_quick_to_check(&self) -> bool {
-        let ComponentDescription { tools, prompts, resources, templates, .. } = &self.description;
+        let ComponentDescription {
+            tools,
+            prompts,
+            resources,
+            templates,
+            ..
+        } = &self.description;
         let items = tools.len() + prompts.len() + resources.len() + templates.len();
-        let schemas = tools.iter().flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
+        let schemas = tools
+            .iter()
+            .flat_map(|tool| [Some(&tool.input_schema), tool.output_schema.as_ref()]);
         // Even a short pattern can take long to compile.
-        let mut patterns = schemas.flatten().filter(|text| text.contains("pattern") || text.contains("\\u"));
+        let mut patterns = schemas
+            .flatten()
+            .filter(|text| text.contains("pattern") || text.contains("\\u"));
         items <= MAX_QUICK_CHECK_ITEMS
-            && tools.iter().map(ToolDefinition::schema_bytes).sum::<usize>() <= MAX_QUICK_CHECK_SCHEMA_BYTES
+            && tools
+                .iter()
+                .map(ToolDefinition::schema_bytes)
+                .sum::<usize>()
+                <= MAX_QUICK_CHECK_SCHEMA_BYTES
             && patterns.next().is_none()
     }
 
     fn check(self, bounds: &DescriptionLimits) -> Result<LoadedComponent, String> {
-        let Self { digest, code: callable, description, about } = self;
+        let Self {
+            digest,
+            code: callable,
+            description,
+            about,
+        } = self;
         bounds.check(&description)?;
         let (callable, remarks) = (Some(Arc::new(callable)), description.remarks.clone());
         Ok(LoadedComponent {
@@ -850,9 +1090,12 @@ struct ComponentOrigin {
 impl Recompile for ComponentOrigin {
     fn recompile(&self, digest: Digest) -> RecompileFuture {
         let (loader, id) = (Arc::clone(&self.loader), self.id.clone());
-        Box::pin(
-            async move { loader.recompile_component(&id, digest).await.map_err(|error| error.reason().to_owned()) },
-        )
+        Box::pin(async move {
+            loader
+                .recompile_component(&id, digest)
+                .await
+                .map_err(|error| error.reason().to_owned())
+        })
     }
 }
 
@@ -872,9 +1115,28 @@ fn codeless_plugin(id: &str, grant: &Grant) -> Result<(Arc<LoadedComponent>, Gra
             "{id}.toml: {key}: there is no {id}.wasm, so the plugin has no tools; remove `{key}`, or add {id}.wasm"
         )));
     }
-    let Grant { prefix, separator, limits, rate_limit, permissions, digest, .. } = grant.clone();
-    let permissions = Permissions { ui: permissions.ui, ..Permissions::default() };
-    let kept = Grant { prefix, separator, limits, rate_limit, permissions, digest, ..Grant::default() };
+    let Grant {
+        prefix,
+        separator,
+        limits,
+        rate_limit,
+        permissions,
+        digest,
+        ..
+    } = grant.clone();
+    let permissions = Permissions {
+        ui: permissions.ui,
+        ..Permissions::default()
+    };
+    let kept = Grant {
+        prefix,
+        separator,
+        limits,
+        rate_limit,
+        permissions,
+        digest,
+        ..Grant::default()
+    };
     let mut component = LoadedComponent::without_code(ComponentContents::default());
     if kept != *grant {
         let idle = format!(
@@ -904,7 +1166,11 @@ fn read_grant_file(folder: &Path, id: &str, age: &GrantAge) -> Result<GrantFile,
         Some((text, _)) => parse_grant(folder, id, &text)?,
         None => Grant::default(),
     };
-    Ok(GrantFile { grant, settles_at: settles, exists })
+    Ok(GrantFile {
+        grant,
+        settles_at: settles,
+        exists,
+    })
 }
 
 fn parse_grant(folder: &Path, id: &str, text: &str) -> Result<Grant, LoadError> {
@@ -920,21 +1186,32 @@ fn load_grant(folder: &Path, id: &str) -> Result<Grant, LoadError> {
 }
 
 /// Returns whether the current grant of the plugin `id` names this program as the source of a
-/// secret. `command_line` are the program and its arguments. Returns `false` if the plugin could have
-/// replaced the program, or if the server, which may write to `writable_paths`, could have replaced the
-/// program or the grant. Blocks.
+/// secret. `command_line` are the program and its arguments. Returns `false` if the plugin could
+/// have replaced the program, or if the server, which may write to `writable_paths`, could have
+/// replaced the program or the grant. Blocks.
 pub fn names_program(folder: &Path, id: &str, words: &[String], writable: &WritablePaths) -> bool {
-    let Ok(grant) = load_grant(folder, id) else { return false };
+    let Ok(grant) = load_grant(folder, id) else {
+        return false;
+    };
     let secrets = grant.secret_specs().unwrap_or_default();
-    let named = secrets.iter().any(|secret| secret.source.command_line().as_deref() == Some(words));
+    let named = secrets
+        .iter()
+        .any(|secret| secret.source.command_line().as_deref() == Some(words));
     let is_writable = || {
-        let named: Vec<_> =
-            secrets.iter().filter(|secret| secret.source.command_line().as_deref() == Some(words)).cloned().collect();
+        let named: Vec<_> = secrets
+            .iter()
+            .filter(|secret| secret.source.command_line().as_deref() == Some(words))
+            .cloned()
+            .collect();
         let grant = grant_path(folder, id);
         !writable.explain_program_writes(folder, &named).is_empty()
             || writable.explain_write("the grant", &grant).is_some()
     };
-    named && !is_writable() && MountPlan::resolve(id, folder, &grant.permissions, &secrets).check(&[]).is_ok()
+    named
+        && !is_writable()
+        && MountPlan::resolve(id, folder, &grant.permissions, &secrets)
+            .check(&[])
+            .is_ok()
 }
 
 /// Returns the text of a plugin's grant, if the file exists.

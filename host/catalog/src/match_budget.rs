@@ -60,10 +60,16 @@ mod tests {
     #[test]
     fn a_part_of_a_budget_takes_from_the_whole() {
         let mut steps = MatchBudget::new(10);
-        assert_eq!(steps.with_part(4, |part| part.spend(5)), Err(MatchBudgetExhausted));
+        assert_eq!(
+            steps.with_part(4, |part| part.spend(5)),
+            Err(MatchBudgetExhausted)
+        );
         assert_eq!(steps.remaining, 6);
         assert_eq!(steps.with_part(9, |part| part.spend(5)), Ok(()));
-        assert_eq!(steps.with_part(9, |part| part.spend(2)), Err(MatchBudgetExhausted));
+        assert_eq!(
+            steps.with_part(9, |part| part.spend(2)),
+            Err(MatchBudgetExhausted)
+        );
         assert_eq!(steps.remaining, 0);
     }
 }

@@ -15,7 +15,10 @@ const MIME_TYPES: [(&str, &str); 74] = [
     ("csv", "text/csv"),
     ("diff", "text/x-diff"),
     ("doc", "application/msword"),
-    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    (
+        "docx",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ),
     ("epub", "application/epub+zip"),
     ("flac", "audio/flac"),
     ("gif", "image/gif"),
@@ -48,7 +51,10 @@ const MIME_TYPES: [(&str, &str); 74] = [
     ("pdf", "application/pdf"),
     ("png", "image/png"),
     ("ppt", "application/vnd.ms-powerpoint"),
-    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+    (
+        "pptx",
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ),
     ("py", "text/x-python"),
     ("rb", "text/x-ruby"),
     ("rs", "text/x-rust"),
@@ -73,7 +79,10 @@ const MIME_TYPES: [(&str, &str); 74] = [
     ("webp", "image/webp"),
     ("woff2", "font/woff2"),
     ("xls", "application/vnd.ms-excel"),
-    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    (
+        "xlsx",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ),
     ("xml", "application/xml"),
     ("yaml", "application/yaml"),
     ("yml", "application/yaml"),
@@ -83,16 +92,31 @@ const MIME_TYPES: [(&str, &str); 74] = [
 pub(crate) fn from_file_name(name: &str) -> Option<&'static str> {
     let (_, extension) = name.rsplit_once('.')?;
     let extension = extension.to_ascii_lowercase();
-    let at = MIME_TYPES.binary_search_by_key(&extension.as_str(), |(extension, _)| extension).ok()?;
+    let at = MIME_TYPES
+        .binary_search_by_key(&extension.as_str(), |(extension, _)| extension)
+        .ok()?;
     MIME_TYPES.get(at).map(|(_, mime_type)| *mime_type)
 }
 
 /// Returns whether files of this type are text. A file of an unknown type is text if its bytes can
 /// be text.
 pub(crate) fn is_text(mime_type: Option<&str>) -> bool {
-    let Some(mime_type) = mime_type else { return true };
-    let textual = ["application/json", "application/jsonl", "application/rtf", "application/sql", "application/toml"];
-    let more = ["application/x-tex", "application/xml", "application/yaml", "image/svg+xml"];
+    let Some(mime_type) = mime_type else {
+        return true;
+    };
+    let textual = [
+        "application/json",
+        "application/jsonl",
+        "application/rtf",
+        "application/sql",
+        "application/toml",
+    ];
+    let more = [
+        "application/x-tex",
+        "application/xml",
+        "application/yaml",
+        "image/svg+xml",
+    ];
     mime_type.starts_with("text/") || textual.contains(&mime_type) || more.contains(&mime_type)
 }
 
@@ -104,7 +128,11 @@ mod tests {
     fn the_table_is_in_order() {
         assert!(MIME_TYPES.is_sorted_by(|(one, _), (two, _)| one < two));
         for (extension, mime_type) in MIME_TYPES {
-            assert!(mime_type.split_once('/').is_some_and(|(kind, subtype)| !kind.is_empty() && !subtype.is_empty()));
+            assert!(
+                mime_type
+                    .split_once('/')
+                    .is_some_and(|(kind, subtype)| !kind.is_empty() && !subtype.is_empty())
+            );
             assert_eq!(from_file_name(&format!("a.{extension}")), Some(mime_type));
         }
     }
@@ -112,10 +140,17 @@ mod tests {
     #[test]
     fn the_extension_says_the_type() {
         assert_eq!(
-            (from_file_name("a.b.MD"), from_file_name("md"), from_file_name("a."), from_file_name("a.unknown")),
+            (
+                from_file_name("a.b.MD"),
+                from_file_name("md"),
+                from_file_name("a."),
+                from_file_name("a.unknown")
+            ),
             (Some("text/markdown"), None, None, None)
         );
-        assert!(is_text(from_file_name("a.md")) && is_text(from_file_name("a.svg")) && is_text(None));
+        assert!(
+            is_text(from_file_name("a.md")) && is_text(from_file_name("a.svg")) && is_text(None)
+        );
         assert!(!is_text(from_file_name("a.png")) && !is_text(from_file_name("a.pdf")));
     }
 }

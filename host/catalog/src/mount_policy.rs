@@ -11,7 +11,9 @@ use toolbay_confine::ReachableFiles;
 use toolbay_policy::{MountAccess, MountPermission, MountScope, Permissions};
 use toolbay_secrets::{SecretSource, SecretSpec};
 
-use crate::plugin_folder::{component_path, grant_path, prompts_path, resources_path, skill_path, wit_path};
+use crate::plugin_folder::{
+    component_path, grant_path, prompts_path, resources_path, skill_path, wit_path,
+};
 use crate::resolved_path::{FileIdentity, ResolvedPath};
 use crate::writable_paths::{WritablePaths, program_files};
 
@@ -65,12 +67,20 @@ impl SecretPath {
                     is_secret: false,
                     is_folder: false,
                 };
-                return program_files(secret, folder).into_iter().map(file).collect();
+                return program_files(secret, folder)
+                    .into_iter()
+                    .map(file)
+                    .collect();
             }
             SecretSource::Environment(_) => return Vec::new(),
         };
         let label = format!("the {what} of secrets.{}", secret.name);
-        vec![Self { label, place: ResolvedPath::resolve(&folder.join(path)), is_secret: true, is_folder }]
+        vec![Self {
+            label,
+            place: ResolvedPath::resolve(&folder.join(path)),
+            is_secret: true,
+            is_folder,
+        }]
     }
 
     /// Returns what a plugin with this mount could do to the file, as a verb; `None` if nothing.
@@ -84,17 +94,39 @@ impl SecretPath {
 
 impl MountPlan {
     /// Resolves the paths of the plugin `id` in `plugin_folder`. Blocks.
-    pub(crate) fn resolve(id: &str, folder: &Path, permissions: &Permissions, secrets: &[SecretSpec]) -> Self {
-        let mounts =
-            permissions.mounts.iter().map(|mount| (mount.clone(), ResolvedPath::resolve(&mount.host))).collect();
-        let files = [component_path, grant_path, wit_path, prompts_path, resources_path, skill_path];
+    pub(crate) fn resolve(
+        id: &str,
+        folder: &Path,
+        permissions: &Permissions,
+        secrets: &[SecretSpec],
+    ) -> Self {
+        let mounts = permissions
+            .mounts
+            .iter()
+            .map(|mount| (mount.clone(), ResolvedPath::resolve(&mount.host)))
+            .collect();
+        let files = [
+            component_path,
+            grant_path,
+            wit_path,
+            prompts_path,
+            resources_path,
+            skill_path,
+        ];
         let files = files.map(|path| path(folder, id));
         let links = files.iter().filter(|path| path.is_symlink()).map(|path| {
             let name = path.file_name().unwrap_or_default().display().to_string();
             (name, ResolvedPath::resolve(path))
         });
-        let secrets = secrets.iter().flat_map(|secret| SecretPath::resolve_all(secret, folder)).collect();
-        Self { mounts, links: links.collect(), secrets }
+        let secrets = secrets
+            .iter()
+            .flat_map(|secret| SecretPath::resolve_all(secret, folder))
+            .collect();
+        Self {
+            mounts,
+            links: links.collect(),
+            secrets,
+        }
     }
 
     /// Checks that a confined server can still use the paths that the grant names. Returns warnings
@@ -117,7 +149,9 @@ impl MountPlan {
                     "{place}: permissions.mounts: the server cannot {verb} {written}: {CONFINED_ADVICE}"
                 ));
             }
-            remarks.push(format!("{place}: the server cannot {verb} {written} once it exists: {CONFINED_ADVICE}"));
+            remarks.push(format!(
+                "{place}: the server cannot {verb} {written} once it exists: {CONFINED_ADVICE}"
+            ));
         }
         Ok(remarks)
     }
@@ -130,17 +164,17 @@ impl MountPlan {
     /// There is such a file, and the operator requires that there is none.
     pub(crate) fn check_writable(&self, writable: &WritablePaths) -> Result<Vec<String>, String> {
         let programs = self.secrets.iter().filter(|kept| !kept.is_secret);
-        let programs = programs.filter_map(|kept| writable.explain_location_write(&kept.label, &kept.place));
-        let linked = self
-            .links
-            .iter()
-            .filter_map(|(name, place)| writable.explain_location_write(&format!("what {name} is a link to"), place));
+        let programs =
+            programs.filter_map(|kept| writable.explain_location_write(&kept.label, &kept.place));
+        let linked = self.links.iter().filter_map(|(name, place)| {
+            writable.explain_location_write(&format!("what {name} is a link to"), place)
+        });
         let mut remarks: Vec<String> = programs.chain(linked).collect();
         remarks.dedup();
         match remarks.first() {
-            Some(first) if writable.required => {
-                Err(format!("server.confine = \"required\": {first}; move one of them"))
-            }
+            Some(first) if writable.required => Err(format!(
+                "server.confine = \"required\": {first}; move one of them"
+            )),
             _ => Ok(remarks),
         }
     }
@@ -162,7 +196,9 @@ impl MountPlan {
                     false if root.contains(&kept.place) => "contains",
                     false => continue,
                 };
-                let (Some(verb), what) = (kept.exposed_action(mount), format!("{how} {}", kept.label)) else {
+                let (Some(verb), what) =
+                    (kept.exposed_action(mount), format!("{how} {}", kept.label))
+                else {
                     continue;
                 };
                 if mount.unguarded {
@@ -181,9 +217,17 @@ impl MountPlan {
                 }
                 let verb = if writes { "change" } else { "read" };
                 if mount.unguarded {
-                    remarks.push(unsafe_remark(mount, &format!("contains {}", guarded.label), verb));
+                    remarks.push(unsafe_remark(
+                        mount,
+                        &format!("contains {}", guarded.label),
+                        verb,
+                    ));
                 } else {
-                    return Err(refusal_message(mount, &format!("contains {}", guarded.label), verb));
+                    return Err(refusal_message(
+                        mount,
+                        &format!("contains {}", guarded.label),
+                        verb,
+                    ));
                 }
             }
         }
@@ -203,7 +247,8 @@ pub(crate) struct MountOverlaps {
 impl MountOverlaps {
     fn record(&mut self, mount: &MountPermission, what: &str, verb: &str) {
         if !mount.unguarded {
-            self.refusal.get_or_insert_with(|| refusal_message(mount, what, verb));
+            self.refusal
+                .get_or_insert_with(|| refusal_message(mount, what, verb));
             return;
         }
         let remark = unsafe_remark(mount, what, verb);
@@ -221,7 +266,8 @@ struct PathIndex<'a, T> {
 
 impl<'a, T: Copy> PathIndex<'a, T> {
     fn new(things: impl Iterator<Item = (&'a ResolvedPath, T)>) -> Self {
-        let (mut by_path, mut by_identity): (HashMap<_, Vec<T>>, HashMap<_, Vec<T>>) = Default::default();
+        let (mut by_path, mut by_identity): (HashMap<_, Vec<T>>, HashMap<_, Vec<T>>) =
+            Default::default();
         for (place, thing) in things {
             let (path, identity) = place.target();
             by_path.entry(path).or_default().push(thing);
@@ -229,7 +275,10 @@ impl<'a, T: Copy> PathIndex<'a, T> {
                 by_identity.entry(identity).or_default().push(thing);
             }
         }
-        Self { by_path, by_identity }
+        Self {
+            by_path,
+            by_identity,
+        }
     }
 
     fn is_empty(&self) -> bool {
@@ -238,7 +287,12 @@ impl<'a, T: Copy> PathIndex<'a, T> {
 
     fn find(&self, path: &Path, identity: Option<FileIdentity>) -> impl Iterator<Item = T> {
         let same = identity.and_then(|identity| self.by_identity.get(&identity));
-        self.by_path.get(path).into_iter().chain(same).flatten().copied()
+        self.by_path
+            .get(path)
+            .into_iter()
+            .chain(same)
+            .flatten()
+            .copied()
     }
 }
 
@@ -250,7 +304,10 @@ pub(crate) fn find_overlaps<'a>(
     let plugins: Vec<_> = plugins.collect();
     let mounted = |(id, places): &(&'a str, &'a MountPlan)| {
         let id = *id;
-        places.mounts.iter().map(move |(mount, place)| (id, mount, place))
+        places
+            .mounts
+            .iter()
+            .map(move |(mount, place)| (id, mount, place))
     };
     let all = || plugins.iter().flat_map(mounted);
     let mounts = PathIndex::new(all().map(|(id, mount, place)| (place, (id, mount))));
@@ -263,30 +320,48 @@ pub(crate) fn find_overlaps<'a>(
         places.secrets.iter().map(move |kept| (id, kept))
     };
     let secrets = || plugins.iter().flat_map(kept_by);
-    let folders =
-        PathIndex::new(secrets().filter(|(_, kept)| kept.is_folder).map(|(id, kept)| (&kept.place, (id, kept))));
+    let folders = PathIndex::new(
+        secrets()
+            .filter(|(_, kept)| kept.is_folder)
+            .map(|(id, kept)| (&kept.place, (id, kept))),
+    );
     for (plugin, places) in &plugins {
         let held = places.mounts.iter().map(|(mount, place)| {
             let written = mount.host_as_written.display();
             match mount.scope {
-                None => (format!("the mounted folder {written} of plugin {plugin:?}"), place, None),
+                None => (
+                    format!("the mounted folder {written} of plugin {plugin:?}"),
+                    place,
+                    None,
+                ),
                 // Callers' folders are mounted, which are below the folder that the grant names.
                 Some(MountScope::Caller) => {
-                    let what = format!("the mounted folders of the callers in {written} of plugin {plugin:?}");
+                    let what = format!(
+                        "the mounted folders of the callers in {written} of plugin {plugin:?}"
+                    );
                     (what, place, Some(place.target()))
                 }
             }
         });
-        let links = places.links.iter().map(|(name, place)| (format!("what {name} is a link to"), place, None));
+        let links = places
+            .links
+            .iter()
+            .map(|(name, place)| (format!("what {name} is a link to"), place, None));
         for (what, place, callers) in held.chain(links) {
             for (path, identity) in place.ancestors().chain(callers) {
                 // Two mounts of callers' folders are for the same folders.
-                let is_same = |mount: &MountPermission| mount.scope.is_some() && callers == Some((path, identity));
+                let is_same = |mount: &MountPermission| {
+                    mount.scope.is_some() && callers == Some((path, identity))
+                };
                 let writers = mounts
                     .find(path, identity)
                     .filter(|(_, mount)| mount.access == MountAccess::ReadWrite && !is_same(mount));
                 for (id, mount) in writers {
-                    found.entry(id).or_default().record(mount, &format!("contains {what}"), "change");
+                    found.entry(id).or_default().record(
+                        mount,
+                        &format!("contains {what}"),
+                        "change",
+                    );
                 }
             }
         }
@@ -305,7 +380,10 @@ pub(crate) fn find_overlaps<'a>(
     if !folders.is_empty() {
         for (id, mount, place) in all() {
             for (path, identity) in place.ancestors() {
-                for (plugin, kept) in folders.find(path, identity).filter(|(plugin, _)| *plugin != id) {
+                for (plugin, kept) in folders
+                    .find(path, identity)
+                    .filter(|(plugin, _)| *plugin != id)
+                {
                     if let Some(verb) = kept.exposed_action(mount) {
                         let what = format!("is in {} of plugin {plugin:?}", kept.label);
                         found.entry(id).or_default().record(mount, &what, verb);
@@ -318,7 +396,11 @@ pub(crate) fn find_overlaps<'a>(
 }
 
 fn refusal_message(mount: &MountPermission, what: &str, verb: &str) -> String {
-    let MountPermission { host_as_written: written, source_location: place, .. } = mount;
+    let MountPermission {
+        host_as_written: written,
+        source_location: place,
+        ..
+    } = mount;
     let written = written.display();
     format!(
         "{place}: the mount of {written} {what}, so the plugin could {verb} it; mount a smaller folder, or add \
@@ -327,6 +409,13 @@ fn refusal_message(mount: &MountPermission, what: &str, verb: &str) -> String {
 }
 
 fn unsafe_remark(mount: &MountPermission, what: &str, verb: &str) -> String {
-    let MountPermission { host_as_written: written, source_location: place, .. } = mount;
-    format!("{place}: the mount of {} is unsafe: it {what}, so the plugin can {verb} it", written.display())
+    let MountPermission {
+        host_as_written: written,
+        source_location: place,
+        ..
+    } = mount;
+    format!(
+        "{place}: the mount of {} is unsafe: it {what}, so the plugin can {verb} it",
+        written.display()
+    )
 }

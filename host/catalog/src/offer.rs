@@ -28,7 +28,11 @@ impl ToolOffer {
     /// Returns which calls of the tool a person must allow first; `None` for no calls. The
     /// operator's changes to the annotations count.
     pub fn approval_policy(&self) -> Option<ApprovalPolicy> {
-        self.plugin.terms.approvals.setting_for(&self.definition.tool.name).policy_for(self.definition.tool.annotations)
+        self.plugin
+            .terms
+            .approvals
+            .setting_for(&self.definition.tool.name)
+            .policy_for(self.definition.tool.annotations)
     }
 }
 
@@ -98,14 +102,31 @@ pub(crate) mod tests {
     /// The definition of a tool without arguments.
     pub(crate) fn definition(name: &str) -> ToolDefinition {
         let input_schema = r#"{"type":"object"}"#.to_owned();
-        ToolDefinition { name: name.to_owned(), input_schema, ..ToolDefinition::default() }
+        ToolDefinition {
+            name: name.to_owned(),
+            input_schema,
+            ..ToolDefinition::default()
+        }
     }
 
     /// A plugin that lists this and cannot be called.
-    pub(crate) fn plugin(id: &str, prefix: Option<&str>, description: ComponentDescription) -> Arc<Plugin> {
-        let terms = PluginTerms { prefix: prefix.map(str::to_owned), ..PluginTerms::default() };
-        let component = LoadedComponent::without_code(ComponentContents::validate(description).unwrap());
-        Arc::new(Plugin::new(id.to_owned(), Arc::new(component), Arc::<PlainFiles>::default(), terms))
+    pub(crate) fn plugin(
+        id: &str,
+        prefix: Option<&str>,
+        description: ComponentDescription,
+    ) -> Arc<Plugin> {
+        let terms = PluginTerms {
+            prefix: prefix.map(str::to_owned),
+            ..PluginTerms::default()
+        };
+        let component =
+            LoadedComponent::without_code(ComponentContents::validate(description).unwrap());
+        Arc::new(Plugin::new(
+            id.to_owned(),
+            Arc::new(component),
+            Arc::<PlainFiles>::default(),
+            terms,
+        ))
     }
 
     /// A tool that cannot be called.
@@ -113,9 +134,16 @@ pub(crate) mod tests {
         let plugin = plugin(
             "test",
             None,
-            ComponentDescription { tools: vec![definition(name)], ..ComponentDescription::default() },
+            ComponentDescription {
+                tools: vec![definition(name)],
+                ..ComponentDescription::default()
+            },
         );
         let definition = Arc::clone(&plugin.component.contents.tools[0]);
-        ToolOffer { tool: Arc::clone(&definition.tool), definition, plugin }
+        ToolOffer {
+            tool: Arc::clone(&definition.tool),
+            definition,
+            plugin,
+        }
     }
 }

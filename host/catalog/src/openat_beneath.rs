@@ -7,10 +7,15 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
 /// Flags for opening a file. Opening a FIFO does not wait for a writer.
-const FILE_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const FILE_FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
 
 /// Flags for opening a folder.
-const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const FOLDER_FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
 
 /// Opens the folder itself. It may be a link, because the operator put it there.
 pub(crate) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
@@ -19,7 +24,12 @@ pub(crate) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
 
 /// Opens the folder `name` of `folder`. It must not be a link.
 pub(crate) fn open_folder(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
-    openat(folder, name, FOLDER_FLAGS.union(OFlags::NOFOLLOW), Mode::empty())
+    openat(
+        folder,
+        name,
+        FOLDER_FLAGS.union(OFlags::NOFOLLOW),
+        Mode::empty(),
+    )
 }
 
 /// Opens the file at `path` in `root`. Follows links that stay in it.
@@ -35,15 +45,25 @@ pub(crate) fn open_file(root: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Err
 
 /// Like [`open_file`], but follows no links.
 fn open_file_stepwise(root: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, Errno> {
-    let (folders, name) = path.rsplit_once('/').map_or((None, path), |(folders, name)| (Some(folders), name));
+    let (folders, name) = path
+        .rsplit_once('/')
+        .map_or((None, path), |(folders, name)| (Some(folders), name));
     let mut held: Option<OwnedFd> = None;
     for folder in folders.into_iter().flat_map(|folders| folders.split('/')) {
         if folder == ".." {
             return Err(Errno::XDEV);
         }
-        held = Some(open_folder(held.as_ref().map_or(root, AsFd::as_fd), folder)?);
+        held = Some(open_folder(
+            held.as_ref().map_or(root, AsFd::as_fd),
+            folder,
+        )?);
     }
-    openat(held.as_ref().map_or(root, AsFd::as_fd), name, FILE_FLAGS.union(OFlags::NOFOLLOW), Mode::empty())
+    openat(
+        held.as_ref().map_or(root, AsFd::as_fd),
+        name,
+        FILE_FLAGS.union(OFlags::NOFOLLOW),
+        Mode::empty(),
+    )
 }
 
 #[cfg(test)]
@@ -67,17 +87,32 @@ mod tests {
         symlink("../..", path("root/sub/up")).unwrap();
         symlink("/proc/self/exe", path("root/magic")).unwrap();
         let root = open_root(&path("root")).unwrap();
-        let opens =
-            |open: fn(BorrowedFd<'_>, &str) -> Result<OwnedFd, Errno>, path: &str| open(root.as_fd(), path).is_ok();
+        let opens = |open: fn(BorrowedFd<'_>, &str) -> Result<OwnedFd, Errno>, path: &str| {
+            open(root.as_fd(), path).is_ok()
+        };
         assert!(opens(open_file, "sub/a") && opens(open_file_stepwise, "sub/a"));
         for link in ["inside", "folder/a"] {
             assert!(!opens(open_file_stepwise, link), "{link}");
         }
-        for out in ["relative", "absolute", "sub/up/outside", "magic", "../outside", "sub/../../outside", "/etc/passwd"]
-        {
+        for out in [
+            "relative",
+            "absolute",
+            "sub/up/outside",
+            "magic",
+            "../outside",
+            "sub/../../outside",
+            "/etc/passwd",
+        ] {
             assert!(!opens(open_file, out), "{out}");
         }
-        for out in ["relative", "absolute", "sub/up/outside", "magic", "../outside", "sub/../../outside"] {
+        for out in [
+            "relative",
+            "absolute",
+            "sub/up/outside",
+            "magic",
+            "../outside",
+            "sub/../../outside",
+        ] {
             assert!(!opens(open_file_stepwise, out), "{out}");
         }
     }

@@ -28,8 +28,14 @@ pub(crate) fn declared_headers(schema: &Value) -> Result<Vec<ParamHeader>, Strin
         ));
     }
     let mut names = HashSet::new();
-    match found.iter().find(|header| !names.insert(header.name.to_ascii_lowercase())) {
-        Some(twice) => Err(format!("{KEYWORD} {:?} is used twice (names are case-insensitive)", twice.name)),
+    match found
+        .iter()
+        .find(|header| !names.insert(header.name.to_ascii_lowercase()))
+    {
+        Some(twice) => Err(format!(
+            "{KEYWORD} {:?} is used twice (names are case-insensitive)",
+            twice.name
+        )),
         None => Ok(found),
     }
 }
@@ -41,9 +47,15 @@ fn collect_headers(
     mut path: Option<&mut Vec<String>>,
     found: &mut Vec<ParamHeader>,
 ) -> Result<(), String> {
-    let Some(members) = schema.as_object() else { return Ok(()) };
+    let Some(members) = schema.as_object() else {
+        return Ok(());
+    };
     if let Some(name) = members.get(KEYWORD) {
-        found.push(parse_header(name, members, path.as_deref().map(Vec::as_slice))?);
+        found.push(parse_header(
+            name,
+            members,
+            path.as_deref().map(Vec::as_slice),
+        )?);
     }
     for (key, value) in members {
         if key == "properties" {
@@ -65,20 +77,36 @@ fn collect_headers(
     Ok(())
 }
 
-fn parse_header(name: &Value, schema: &Map<String, Value>, path: Option<&[String]>) -> Result<ParamHeader, String> {
+fn parse_header(
+    name: &Value,
+    schema: &Map<String, Value>,
+    path: Option<&[String]>,
+) -> Result<ParamHeader, String> {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let name = name.as_str().filter(|name| !name.is_empty() && name.bytes().all(token)).ok_or_else(|| {
         format!("{KEYWORD} {name} is not a valid header name: use letters, digits and !#$%&'*+-.^_`|~")
     })?;
-    let misplaced = || format!("{KEYWORD} {name:?} must be on a property that is reached through `properties` only");
+    let misplaced = || {
+        format!(
+            "{KEYWORD} {name:?} must be on a property that is reached through `properties` only"
+        )
+    };
     let path = path.filter(|path| !path.is_empty()).ok_or_else(misplaced)?;
     let kind = match schema.get("type").and_then(Value::as_str) {
         Some("string") => HeaderKind::String,
         Some("integer") => HeaderKind::Integer,
         Some("boolean") => HeaderKind::Boolean,
-        _ => return Err(format!("{KEYWORD} {name:?} must be on a property of type string, integer or boolean")),
+        _ => {
+            return Err(format!(
+                "{KEYWORD} {name:?} must be on a property of type string, integer or boolean"
+            ));
+        }
     };
-    Ok(ParamHeader { name: name.to_owned(), path: path.to_vec(), kind })
+    Ok(ParamHeader {
+        name: name.to_owned(),
+        path: path.to_vec(),
+        kind,
+    })
 }
 
 #[cfg(test)]
@@ -97,18 +125,27 @@ mod tests {
             KEYWORD: {"type": "string", "enum": [{KEYWORD: "x"}], "default": {KEYWORD: "y"}},
         }});
         let found = declared_headers(&schema).unwrap();
-        let paths: Vec<String> =
-            found.iter().map(|h| format!("{} {} {:?}", h.name, h.path.join("."), h.kind)).collect();
+        let paths: Vec<String> = found
+            .iter()
+            .map(|h| format!("{} {} {:?}", h.name, h.path.join("."), h.kind))
+            .collect();
         assert_eq!(paths, ["Region region String", "N at.n Integer"]);
     }
 
     #[test]
     fn schemas_that_clients_would_reject_are_refused() {
-        let on = |schema: Value| declared_headers(&json!({"type": "object", "properties": {"a": schema}})).unwrap_err();
+        let on = |schema: Value| {
+            declared_headers(&json!({"type": "object", "properties": {"a": schema}})).unwrap_err()
+        };
         let named = |name: Value| on(json!({"type": "string", KEYWORD: name}));
         let marked = || json!({"type": "string", KEYWORD: "A"});
         let many = |count| {
-            let marked = |n| (format!("p{n}"), json!({"type": "string", KEYWORD: format!("P{n}")}));
+            let marked = |n| {
+                (
+                    format!("p{n}"),
+                    json!({"type": "string", KEYWORD: format!("P{n}")}),
+                )
+            };
             (0..count).map(marked).collect::<Map<_, _>>()
         };
         let said = [
@@ -123,11 +160,18 @@ mod tests {
             on(json!({"anyOf": [{"properties": {"b": marked()}}]})),
             on(json!({"$defs": {"b": marked()}})),
             declared_headers(&json!({"type": "object", KEYWORD: "A"})).unwrap_err(),
-            declared_headers(&json!({"properties": {"a": marked(), "b": {"type": "string", KEYWORD: "a"}}}))
-                .unwrap_err(),
+            declared_headers(
+                &json!({"properties": {"a": marked(), "b": {"type": "string", KEYWORD: "a"}}}),
+            )
+            .unwrap_err(),
             declared_headers(&json!({"properties": many(65)})).unwrap_err(),
         ];
-        assert_eq!(declared_headers(&json!({"properties": many(64)})).unwrap().len(), 64);
+        assert_eq!(
+            declared_headers(&json!({"properties": many(64)}))
+                .unwrap()
+                .len(),
+            64
+        );
         insta::assert_snapshot!(said.join("\n"));
     }
 }

@@ -16,6 +16,8 @@ pub(crate) enum PlainFileError {
 impl PlainFileError {
     /// Returns the error of a transient failure to read `what`.
     pub(crate) fn transient(what: &str, error: &io::Error) -> Self {
-        Self::Transient(LoadError::Transient(format!("{what}: it cannot be read: {error}")))
+        Self::Transient(LoadError::Transient(format!(
+            "{what}: it cannot be read: {error}"
+        )))
     }
 }

@@ -70,16 +70,19 @@ impl PlainFiles {
         let mut loaded = Self::default();
         if let Some(tree) = &files.prompts {
             let prompts = loaded.load_prompts(id, folder, tree, bounds, previous);
-            loaded.prompts = loaded.or_previous(&format!("{id}.prompts"), prompts, &previous.prompts)?;
+            loaded.prompts =
+                loaded.or_previous(&format!("{id}.prompts"), prompts, &previous.prompts)?;
         }
         if let Some(tree) = &files.resources {
             let resources = loaded.load_resources(id, folder, tree, bounds, output);
-            loaded.resources = loaded.or_previous(&format!("{id}.resources"), resources, &previous.resources)?;
+            loaded.resources =
+                loaded.or_previous(&format!("{id}.resources"), resources, &previous.resources)?;
         }
         if let Some(tree) = &files.skill {
             let former = previous.skill.as_deref();
-            let skill =
-                loaded.open_folder(&skill_path(folder, id), &format!("{id}.skill"), tree).and_then(|root| match root {
+            let skill = loaded
+                .open_folder(&skill_path(folder, id), &format!("{id}.skill"), tree)
+                .and_then(|root| match root {
                     Some(root) => {
                         let found = SkillSource {
                             id,
@@ -94,12 +97,16 @@ impl PlainFiles {
                     }
                     None => Ok(Vec::new()),
                 });
-            loaded.skill = loaded.or_previous(&format!("{id}.skill"), skill, previous.skill.as_slice())?.pop();
+            loaded.skill = loaded
+                .or_previous(&format!("{id}.skill"), skill, previous.skill.as_slice())?
+                .pop();
         }
         if loaded.remarks.len() > MAX_REMARKS {
             let more = loaded.remarks.len() - MAX_REMARKS;
             loaded.remarks.truncate(MAX_REMARKS);
-            loaded.remarks.push(format!("{more} more warnings about its files"));
+            loaded
+                .remarks
+                .push(format!("{more} more warnings about its files"));
         }
         Ok(loaded)
     }
@@ -116,7 +123,11 @@ impl PlainFiles {
             Ok(loaded) => Ok(loaded),
             Err(PlainFileError::Transient(error)) => Err(error),
             Err(PlainFileError::Refused(why)) => {
-                let instead = if former.is_empty() { "nothing in it is offered" } else { PREVIOUS_VERSION_STAYS };
+                let instead = if former.is_empty() {
+                    "nothing in it is offered"
+                } else {
+                    PREVIOUS_VERSION_STAYS
+                };
                 self.remarks.push(format!("{named}: {why}; {instead}"));
                 Ok(former.to_vec())
             }
@@ -132,9 +143,14 @@ impl PlainFiles {
         previous: &Self,
     ) -> Result<Vec<Arc<TextPrompt>>, PlainFileError> {
         let named = format!("{id}.prompts");
-        let Some(root) = self.open_folder(&prompts_path(folder, id), &named, tree)? else { return Ok(Vec::new()) };
-        let previous: BTreeMap<&str, &Arc<TextPrompt>> =
-            previous.prompts.iter().map(|prompt| (prompt.entry.prompt.name.as_str(), prompt)).collect();
+        let Some(root) = self.open_folder(&prompts_path(folder, id), &named, tree)? else {
+            return Ok(Vec::new());
+        };
+        let previous: BTreeMap<&str, &Arc<TextPrompt>> = previous
+            .prompts
+            .iter()
+            .map(|prompt| (prompt.entry.prompt.name.as_str(), prompt))
+            .collect();
         let (mut prompts, mut size) = (Vec::new(), 0);
         for path in tree.files.keys() {
             let name = path.strip_suffix(".md").unwrap_or(path);
@@ -143,17 +159,27 @@ impl PlainFiles {
                 .map_err(|error| PlainFileError::transient(&shown, &error))?
             {
                 PromptFileContent::Missing => continue,
-                PromptFileContent::Text(text) => TextPrompt::parse(name, &text).map_err(|why| format!("{shown}:{why}")),
+                PromptFileContent::Text(text) => {
+                    TextPrompt::parse(name, &text).map_err(|why| format!("{shown}:{why}"))
+                }
                 PromptFileContent::Invalid(why) => Err(format!("{shown}: {why}")),
             };
             let prompt = match parsed {
                 Ok((prompt, remarks)) => {
-                    self.remarks.extend(remarks.into_iter().map(|remark| format!("{shown}: {remark}")));
+                    self.remarks.extend(
+                        remarks
+                            .into_iter()
+                            .map(|remark| format!("{shown}: {remark}")),
+                    );
                     Some(Arc::new(prompt))
                 }
                 Err(why) => {
                     let former = previous.get(name).copied().cloned();
-                    let instead = if former.is_some() { PREVIOUS_VERSION_STAYS } else { "it is not offered" };
+                    let instead = if former.is_some() {
+                        PREVIOUS_VERSION_STAYS
+                    } else {
+                        "it is not offered"
+                    };
                     self.remarks.push(format!("{why}; {instead}"));
                     former
                 }
@@ -176,7 +202,9 @@ impl PlainFiles {
         output: ByteSize,
     ) -> Result<Vec<Arc<FileResource>>, PlainFileError> {
         let named = format!("{id}.resources");
-        let Some(root) = self.open_folder(&resources_path(folder, id), &named, tree)? else { return Ok(Vec::new()) };
+        let Some(root) = self.open_folder(&resources_path(folder, id), &named, tree)? else {
+            return Ok(Vec::new());
+        };
         let root = Arc::new(root);
         let (mut resources, mut size) = (Vec::new(), 0);
         for (path, stamp) in &tree.files {
@@ -193,7 +221,9 @@ impl PlainFiles {
                     add_stored_size(bounds.size, &mut size, resource.entry.resource.size())?;
                     resources.push(Arc::new(resource));
                 }
-                Err(why) => self.remarks.push(format!("{shown} is not offered: its URI {why}")),
+                Err(why) => self
+                    .remarks
+                    .push(format!("{shown} is not offered: its URI {why}")),
             }
         }
         Ok(resources)
@@ -207,15 +237,23 @@ impl PlainFiles {
     }
 
     /// Opens a folder and adds the notes of its scan to the warnings.
-    fn open_folder(&mut self, path: &Path, named: &str, tree: &PlainTree) -> Result<Option<OwnedFd>, PlainFileError> {
+    fn open_folder(
+        &mut self,
+        path: &Path,
+        named: &str,
+        tree: &PlainTree,
+    ) -> Result<Option<OwnedFd>, PlainFileError> {
         match &tree.error {
             Some(TreeError::Permanent(why)) => return Err(PlainFileError::Refused(why.clone())),
             Some(TreeError::Transient(why)) => {
-                return Err(PlainFileError::Transient(LoadError::Transient(format!("{named}: {why}"))));
+                return Err(PlainFileError::Transient(LoadError::Transient(format!(
+                    "{named}: {why}"
+                ))));
             }
             None => {}
         }
-        self.remarks.extend(tree.notes.iter().map(|note| format!("{named}/{note}")));
+        self.remarks
+            .extend(tree.notes.iter().map(|note| format!("{named}/{note}")));
         match open_root(path) {
             Ok(root) => Ok(Some(root)),
             // The next scan finds it deleted.
@@ -251,9 +289,14 @@ enum PromptFileContent {
 fn read_prompt_file(root: &OwnedFd, path: &str) -> io::Result<PromptFileContent> {
     let file = match open_file(root.as_fd(), path) {
         Ok(file) => File::from(file),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(PromptFileContent::Missing),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {
+            return Ok(PromptFileContent::Missing);
+        }
         Err(error @ (Errno::ACCESS | Errno::PERM)) => {
-            return Ok(PromptFileContent::Invalid(format!("it cannot be read: {}", io::Error::from(error).kind())));
+            return Ok(PromptFileContent::Invalid(format!(
+                "it cannot be read: {}",
+                io::Error::from(error).kind()
+            )));
         }
         Err(error) => return Err(error.into()),
     };
@@ -261,12 +304,18 @@ fn read_prompt_file(root: &OwnedFd, path: &str) -> io::Result<PromptFileContent>
         return Ok(PromptFileContent::Missing);
     }
     let mut bytes = Vec::new();
-    file.take(MAX_PROMPT_SIZE.as_u64() + 1).read_to_end(&mut bytes)?;
+    file.take(MAX_PROMPT_SIZE.as_u64() + 1)
+        .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_PROMPT_SIZE.as_u64() {
-        return Ok(PromptFileContent::Invalid(format!("it is larger than {}", MAX_PROMPT_SIZE.display().iec())));
+        return Ok(PromptFileContent::Invalid(format!(
+            "it is larger than {}",
+            MAX_PROMPT_SIZE.display().iec()
+        )));
     }
-    Ok(String::from_utf8(bytes)
-        .map_or_else(|_| PromptFileContent::Invalid("it is not valid UTF-8".to_owned()), PromptFileContent::Text))
+    Ok(String::from_utf8(bytes).map_or_else(
+        |_| PromptFileContent::Invalid("it is not valid UTF-8".to_owned()),
+        PromptFileContent::Text,
+    ))
 }
 
 #[cfg(test)]
@@ -277,7 +326,10 @@ mod tests {
     use crate::description_limits::tests::SMALL;
     use crate::plugin_folder::scan;
 
-    const LARGE: DescriptionLimits = DescriptionLimits { size: ByteSize::mib(1), ..SMALL };
+    const LARGE: DescriptionLimits = DescriptionLimits {
+        size: ByteSize::mib(1),
+        ..SMALL
+    };
 
     struct Folder(tempfile::TempDir);
 
@@ -293,7 +345,11 @@ mod tests {
             fs::write(self.0.path().join(path), text).unwrap();
         }
 
-        fn load(&self, bounds: &DescriptionLimits, previous: &PlainFiles) -> Result<PlainFiles, LoadError> {
+        fn load(
+            &self,
+            bounds: &DescriptionLimits,
+            previous: &PlainFiles,
+        ) -> Result<PlainFiles, LoadError> {
             let found = scan(self.0.path(), bounds).unwrap().unwrap();
             let files = &found.plugins["docs"];
             PlainFiles::load(
@@ -309,7 +365,11 @@ mod tests {
     }
 
     fn names(files: &PlainFiles) -> Vec<&str> {
-        files.prompts.iter().map(|prompt| prompt.entry.prompt.name.as_str()).collect()
+        files
+            .prompts
+            .iter()
+            .map(|prompt| prompt.entry.prompt.name.as_str())
+            .collect()
     }
 
     #[test]
@@ -319,21 +379,38 @@ mod tests {
         folder.write("docs.prompts/bad.md", "---\ntitle: [\n---\nBad");
         let first = folder.load(&LARGE, &PlainFiles::default()).unwrap();
         assert_eq!(names(&first), ["good"]);
-        assert!(first.remarks[0].starts_with("docs.prompts/bad.md:2: "), "{:?}", first.remarks);
-        assert!(first.remarks[0].ends_with("; it is not offered"), "{:?}", first.remarks);
+        assert!(
+            first.remarks[0].starts_with("docs.prompts/bad.md:2: "),
+            "{:?}",
+            first.remarks
+        );
+        assert!(
+            first.remarks[0].ends_with("; it is not offered"),
+            "{:?}",
+            first.remarks
+        );
         folder.write("docs.prompts/bad.md", "Better");
         let second = folder.load(&LARGE, &first).unwrap();
-        assert_eq!((names(&second), second.remarks.len()), (vec!["bad", "good"], 0));
+        assert_eq!(
+            (names(&second), second.remarks.len()),
+            (vec!["bad", "good"], 0)
+        );
         folder.write("docs.prompts/bad.md", &"x".repeat(300_000));
         let third = folder.load(&LARGE, &second).unwrap();
         assert_eq!(
             third.remarks,
-            ["docs.prompts/bad.md: it is larger than 256.0 KiB; its previous version stays in service"]
+            [
+                "docs.prompts/bad.md: it is larger than 256.0 KiB; its previous version stays in service"
+            ]
         );
         assert_eq!(third.prompts, second.prompts);
         assert_ne!(third, second, "the warning is new");
         fs::remove_file(folder.0.path().join("docs.prompts/bad.md")).unwrap();
-        assert_eq!(names(&folder.load(&LARGE, &third).unwrap()), ["good"], "what is deleted is gone");
+        assert_eq!(
+            names(&folder.load(&LARGE, &third).unwrap()),
+            ["good"],
+            "what is deleted is gone"
+        );
     }
 
     #[test]
@@ -356,7 +433,11 @@ mod tests {
         folder.write("docs.resources/a.md", "# A");
         folder.write("docs.resources/large.md", &"x".repeat(2000));
         let files = folder.load(&LARGE, &PlainFiles::default()).unwrap();
-        let uris: Vec<_> = files.resources.iter().map(|file| file.entry.resource.uri.as_str()).collect();
+        let uris: Vec<_> = files
+            .resources
+            .iter()
+            .map(|file| file.entry.resource.uri.as_str())
+            .collect();
         assert_eq!(uris, ["toolbay://docs/a.md"]);
         assert_eq!(
             files.remarks,
@@ -387,7 +468,10 @@ mod tests {
                 "docs.prompts: what is kept of its files is larger than 1.0 KiB in total (to allow more, raise describe.size); \
                  its previous version stays in service"
             );
-            assert_eq!(files.remarks.len(), if large == "docs.prompts" { 1 } else { 2 });
+            assert_eq!(
+                files.remarks.len(),
+                if large == "docs.prompts" { 1 } else { 2 }
+            );
             (0..3).for_each(|n| folder.write(&format!("docs.resources/{n}.md"), "x"));
         }
         let files = folder.load(&SMALL, &PlainFiles::default()).unwrap();

@@ -80,14 +80,19 @@ impl TreeError {
     }
 }
 
-/// Scans the folder at `path`, in which at most `max_files` files may be offered; `None` if there is no
-/// such folder. An error is part of the result: it concerns only this folder, and other plugins do
-/// not wait until it is resolved.
+/// Scans the folder at `path`, in which at most `max_files` files may be offered; `None` if there
+/// is no such folder. An error is part of the result: it concerns only this folder, and other
+/// plugins do not wait until it is resolved.
 pub(crate) fn scan(path: &Path, kind: TreeKind, most: usize) -> Option<PlainTree> {
     let root = match open_root(path) {
         Ok(root) => root,
         Err(Errno::NOENT | Errno::NOTDIR) => return None,
-        Err(error) => return Some(PlainTree { error: Some(TreeError::from_errno(error)), ..PlainTree::default() }),
+        Err(error) => {
+            return Some(PlainTree {
+                error: Some(TreeError::from_errno(error)),
+                ..PlainTree::default()
+            });
+        }
     };
     let mut scan = TreeScan {
         root: root.as_fd(),
@@ -98,27 +103,49 @@ pub(crate) fn scan(path: &Path, kind: TreeKind, most: usize) -> Option<PlainTree
         tree: PlainTree::default(),
     };
     let looked = scan.scan_folder(&root, "", 1);
-    let TreeScan { tree, mut notes, .. } = scan;
+    let TreeScan {
+        tree, mut notes, ..
+    } = scan;
     let flaw = match looked {
         Ok(()) => None,
         Err(ScanStop::Unreadable(error)) => Some(TreeError::from_errno(error)),
         Err(ScanStop::TooMany) => {
             let most = format_thousands(most as u64);
-            let (what, raise) = (if tree.files.is_empty() { "entries" } else { "files" }, kind.limit_hint());
-            Some(TreeError::Permanent(format!("it has too many {what}: at most {most} files are allowed{raise}")))
+            let (what, raise) = (
+                if tree.files.is_empty() {
+                    "entries"
+                } else {
+                    "files"
+                },
+                kind.limit_hint(),
+            );
+            Some(TreeError::Permanent(format!(
+                "it has too many {what}: at most {most} files are allowed{raise}"
+            )))
         }
     };
     if flaw.is_some() {
         // The order of the scan is arbitrary, so partial results would differ between scans. The
         // identity of the folder itself is stable.
-        let folders = tree.folders.into_iter().filter(|(path, _)| path.is_empty()).collect();
-        return Some(PlainTree { folders, error: flaw, ..PlainTree::default() });
+        let folders = tree
+            .folders
+            .into_iter()
+            .filter(|(path, _)| path.is_empty())
+            .collect();
+        return Some(PlainTree {
+            folders,
+            error: flaw,
+            ..PlainTree::default()
+        });
     }
     notes.sort_unstable();
     if notes.len() > MAX_NOTES {
         let more = notes.len() - MAX_NOTES;
         notes.truncate(MAX_NOTES);
-        notes.push(format!("{} more files are not offered", format_thousands(more as u64)));
+        notes.push(format!(
+            "{} more files are not offered",
+            format_thousands(more as u64)
+        ));
     }
     Some(PlainTree { notes, ..tree })
 }
@@ -143,7 +170,10 @@ impl TreeScan<'_> {
     /// Scans one folder. Its `path` ends in a slash, unless it is the root.
     fn scan_folder(&mut self, folder: &OwnedFd, path: &str, depth: usize) -> Result<(), ScanStop> {
         let stat = fstat(folder).map_err(ScanStop::Unreadable)?;
-        self.tree.folders.insert(path.trim_end_matches('/').to_owned(), (stat.st_dev, stat.st_ino));
+        self.tree.folders.insert(
+            path.trim_end_matches('/').to_owned(),
+            (stat.st_dev, stat.st_ino),
+        );
         for entry in Dir::read_from(folder).map_err(ScanStop::Unreadable)? {
             let entry = entry.map_err(ScanStop::Unreadable)?;
             let name = entry.file_name().to_bytes();
@@ -151,7 +181,12 @@ impl TreeScan<'_> {
                 continue;
             }
             self.visited += 1;
-            if self.visited > self.max_files.saturating_mul(ENTRIES_PER_FILE).saturating_add(ENTRIES_PER_FILE) {
+            if self.visited
+                > self
+                    .max_files
+                    .saturating_mul(ENTRIES_PER_FILE)
+                    .saturating_add(ENTRIES_PER_FILE)
+            {
                 return Err(ScanStop::TooMany);
             }
             // Hidden files, and backups of editors.
@@ -159,7 +194,11 @@ impl TreeScan<'_> {
                 continue;
             }
             let Ok(name) = std::str::from_utf8(name) else {
-                self.add_note(path, &String::from_utf8_lossy(name), "its name is not valid UTF-8");
+                self.add_note(
+                    path,
+                    &String::from_utf8_lossy(name),
+                    "its name is not valid UTF-8",
+                );
                 continue;
             };
             let stat = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -189,9 +228,13 @@ impl TreeScan<'_> {
                 self.add_note(path, name, "prompts must be directly in the folder");
                 return Ok(());
             }
-            let Some((_, extension)) = name.rsplit_once('.') else { return Ok(()) };
+            let Some((_, extension)) = name.rsplit_once('.') else {
+                return Ok(());
+            };
             if extension != "md" {
-                if extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("markdown") {
+                if extension.eq_ignore_ascii_case("md")
+                    || extension.eq_ignore_ascii_case("markdown")
+                {
                     self.add_note(path, name, "its name must end in .md");
                 }
                 return Ok(());
@@ -199,15 +242,26 @@ impl TreeScan<'_> {
         }
         if is_folder {
             if depth >= MAX_DEPTH {
-                self.add_note(path, name, &format!("folders can be nested at most {MAX_DEPTH} levels deep"));
+                self.add_note(
+                    path,
+                    name,
+                    &format!("folders can be nested at most {MAX_DEPTH} levels deep"),
+                );
                 return Ok(());
             }
             return match open_folder(folder.as_fd(), name) {
                 Ok(inner) => match self.scan_folder(&inner, &format!("{path}{name}/"), depth + 1) {
                     Err(ScanStop::Unreadable(error)) => {
                         let within = format!("{path}{name}/");
-                        let seen = self.tree.files.range(within.clone()..).map(|(file, _)| file);
-                        let seen: Vec<String> = seen.take_while(|file| file.starts_with(&within)).cloned().collect();
+                        let seen = self
+                            .tree
+                            .files
+                            .range(within.clone()..)
+                            .map(|(file, _)| file);
+                        let seen: Vec<String> = seen
+                            .take_while(|file| file.starts_with(&within))
+                            .cloned()
+                            .collect();
                         for file in &seen {
                             self.tree.files.remove(file);
                         }
@@ -244,7 +298,11 @@ impl TreeScan<'_> {
             }
         };
         self.tree.files.insert(format!("{path}{name}"), stamp);
-        if self.tree.files.len() > self.max_files { Err(ScanStop::TooMany) } else { Ok(()) }
+        if self.tree.files.len() > self.max_files {
+            Err(ScanStop::TooMany)
+        } else {
+            Ok(())
+        }
     }
 
     /// Returns the stamp of the target of a link, if it is a regular file.
@@ -261,16 +319,21 @@ impl TreeScan<'_> {
     }
 
     fn add_note(&mut self, path: &str, name: &str, why: &str) {
-        self.notes
-            .push(format!("{} is not offered: {why}", clean_line(&format!("{path}{name}"), MAX_SHOWN_NAME_BYTES)));
+        self.notes.push(format!(
+            "{} is not offered: {why}",
+            clean_line(&format!("{path}{name}"), MAX_SHOWN_NAME_BYTES)
+        ));
     }
 }
 
 /// Describes an error that persists until the files change; `None` for others, such as too many
 /// open files.
 fn permanent_reason(error: Errno) -> Option<String> {
-    matches!(error, Errno::ACCESS | Errno::PERM | Errno::LOOP | Errno::NAMETOOLONG)
-        .then(|| format!("cannot be read: {}", io::Error::from(error).kind()))
+    matches!(
+        error,
+        Errno::ACCESS | Errno::PERM | Errno::LOOP | Errno::NAMETOOLONG
+    )
+    .then(|| format!("cannot be read: {}", io::Error::from(error).kind()))
 }
 
 #[cfg(test)]
@@ -338,7 +401,14 @@ mod tests {
     fn prompts_are_markdown_files_of_the_folder_itself() {
         let tree = tree(TreeKind::Prompts, 10, |root| {
             fs::create_dir(root.join("sub.md")).unwrap();
-            for name in ["a.md", "sub.md/b.md", "c.MD", "d.markdown", "notes.txt", "LICENSE"] {
+            for name in [
+                "a.md",
+                "sub.md/b.md",
+                "c.MD",
+                "d.markdown",
+                "notes.txt",
+                "LICENSE",
+            ] {
                 fs::write(root.join(name), "x").unwrap();
             }
         });
@@ -357,9 +427,17 @@ mod tests {
     #[test]
     fn what_a_folder_can_hold_is_bounded() {
         let files = |n: usize, prefix: &'static str| {
-            move |root: &Path| (0..n).for_each(|n| fs::write(root.join(format!("{prefix}{n}")), "").unwrap())
+            move |root: &Path| {
+                (0..n).for_each(|n| fs::write(root.join(format!("{prefix}{n}")), "").unwrap())
+            }
         };
-        assert_eq!(tree(TreeKind::Resources, 3, files(3, "a")).unwrap().files.len(), 3);
+        assert_eq!(
+            tree(TreeKind::Resources, 3, files(3, "a"))
+                .unwrap()
+                .files
+                .len(),
+            3
+        );
         let too_many = tree(TreeKind::Resources, 3, files(4, "a")).unwrap();
         assert!(too_many.files.is_empty());
         assert_eq!(
@@ -381,12 +459,18 @@ mod tests {
             fs::write(root.join(path).join("a"), "").unwrap();
         });
         let deep = deep.unwrap();
-        assert_eq!((deep.files.len(), deep.folders.len(), deep.notes.len()), (0, MAX_DEPTH, 1));
+        assert_eq!(
+            (deep.files.len(), deep.folders.len(), deep.notes.len()),
+            (0, MAX_DEPTH, 1)
+        );
         let noted = tree(TreeKind::Resources, 100, |root| {
             (0..50).for_each(|n| symlink("nowhere", root.join(format!("{n:02}"))).unwrap());
         });
         let noted = noted.unwrap().notes;
-        assert_eq!((noted.len(), noted.last().unwrap().as_str()), (21, "30 more files are not offered"));
+        assert_eq!(
+            (noted.len(), noted.last().unwrap().as_str()),
+            (21, "30 more files are not offered")
+        );
     }
 
     #[test]
@@ -398,7 +482,10 @@ mod tests {
         assert_eq!(before, look());
         fs::write(dir.path().join("a"), "xy").unwrap();
         assert_ne!(before, look());
-        assert_eq!(scan(&dir.path().join("none"), TreeKind::Resources, 10), None);
+        assert_eq!(
+            scan(&dir.path().join("none"), TreeKind::Resources, 10),
+            None
+        );
         assert_eq!(scan(&dir.path().join("a"), TreeKind::Resources, 10), None);
     }
 }

@@ -76,12 +76,27 @@ pub struct GrantedResource {
 
 impl Plugin {
     /// Builds a plugin from its loaded parts.
-    pub fn new(id: String, component: Arc<LoadedComponent>, files: Arc<PlainFiles>, terms: PluginTerms) -> Self {
-        let (tools, prompts) = (named_tools(&id, &component, &terms), named_prompts(&component, &files, &terms));
+    pub fn new(
+        id: String,
+        component: Arc<LoadedComponent>,
+        files: Arc<PlainFiles>,
+        terms: PluginTerms,
+    ) -> Self {
+        let (tools, prompts) = (
+            named_tools(&id, &component, &terms),
+            named_prompts(&component, &files, &terms),
+        );
         let mut remarks = Vec::new();
         for named in &tools {
             let tool = &named.tool.name;
-            remarks.extend(named.definition.view.warnings.iter().map(|why| format!("tool {tool:?}: {why}")));
+            remarks.extend(
+                named
+                    .definition
+                    .view
+                    .warnings
+                    .iter()
+                    .map(|why| format!("tool {tool:?}: {why}")),
+            );
         }
         let grant = &terms.context.permissions.ui;
         let mut under = |entry: &Arc<ResourceEntry>| {
@@ -89,10 +104,19 @@ impl Plugin {
             remarks.extend(said);
             entry
         };
-        let own = component.contents.resources.iter().map(|entry| GrantedResource { entry: under(entry), file: None });
+        let own = component
+            .contents
+            .resources
+            .iter()
+            .map(|entry| GrantedResource {
+                entry: under(entry),
+                file: None,
+            });
         let mut resources: Vec<GrantedResource> = own.collect();
-        let files_of =
-            |file: &Arc<FileResource>| GrantedResource { entry: under(&file.entry), file: Some(Arc::clone(file)) };
+        let files_of = |file: &Arc<FileResource>| GrantedResource {
+            entry: under(&file.entry),
+            file: Some(Arc::clone(file)),
+        };
         resources.extend(files.resources.iter().map(files_of));
         let templates = component.contents.templates.iter().map(under).collect();
         if remarks.len() > MAX_REMARKS {
@@ -100,18 +124,36 @@ impl Plugin {
             remarks.truncate(MAX_REMARKS);
             remarks.push(format!("{more} more warnings about its views"));
         }
-        Self { id, component, files, terms, tools, prompts, resources, templates, remarks }
+        Self {
+            id,
+            component,
+            files,
+            terms,
+            tools,
+            prompts,
+            resources,
+            templates,
+            remarks,
+        }
     }
 
     /// Returns a copy of this plugin with other plain files.
     #[must_use]
     pub fn with_files(&self, files: Arc<PlainFiles>) -> Self {
-        Self::new(self.id.clone(), Arc::clone(&self.component), files, self.terms.clone())
+        Self::new(
+            self.id.clone(),
+            Arc::clone(&self.component),
+            files,
+            self.terms.clone(),
+        )
     }
 
     /// Returns the digest of the component; `None` if there are only plain files.
     pub fn digest(&self) -> Option<Digest> {
-        self.component.code.is_some().then_some(self.component.digest)
+        self.component
+            .code
+            .is_some()
+            .then_some(self.component.digest)
     }
 
     /// Returns whether the component offers a resource with this URI, either listed or through a
@@ -123,13 +165,19 @@ impl Plugin {
 
     /// Returns the context of a call of the tool `name` (without the prefix).
     pub fn tool_context(&self, name: &str) -> &PluginContext {
-        self.terms.tools.get(name).map_or(&self.terms.context, |tool| &tool.context)
+        self.terms
+            .tools
+            .get(name)
+            .map_or(&self.terms.context, |tool| &tool.context)
     }
 
     /// Returns whether the grant sets this limit specifically for the tool `name`.
     pub fn is_limit_of_tool(&self, name: &str, limit: Limit) -> bool {
         let key = limit.key().strip_prefix("limits.");
-        self.terms.tools.get(name).is_some_and(|tool| tool.limit_keys.iter().any(|own| Some(*own) == key))
+        self.terms
+            .tools
+            .get(name)
+            .is_some_and(|tool| tool.limit_keys.iter().any(|own| Some(*own) == key))
     }
 
     /// Returns whether calls of both plugins behave the same.
@@ -143,7 +191,9 @@ fn named_tools(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Ve
     let mut tools = Vec::new();
     for definition in &component.contents.tools {
         // A command does not define its own name.
-        let renamed = component.is_command().then(|| Arc::new(definition.with_name(tool_name(id))));
+        let renamed = component
+            .is_command()
+            .then(|| Arc::new(definition.with_name(tool_name(id))));
         let definition = renamed.as_ref().unwrap_or(definition);
         let definition = match terms.tool_overrides.get(&definition.tool.name) {
             Some(shown) if shown.disabled => continue,
@@ -153,7 +203,10 @@ fn named_tools(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Ve
         let tool = match &terms.prefix {
             Some(prefix) => {
                 let name = terms.separator.join(prefix, &definition.tool.name);
-                Arc::new(Tool { name, ..Tool::clone(&definition.tool) })
+                Arc::new(Tool {
+                    name,
+                    ..Tool::clone(&definition.tool)
+                })
             }
             None => Arc::clone(&definition.tool),
         };
@@ -163,18 +216,29 @@ fn named_tools(id: &str, component: &LoadedComponent, terms: &PluginTerms) -> Ve
 }
 
 /// Returns the prompts of a component and of plain files under a plugin's terms.
-fn named_prompts(component: &LoadedComponent, files: &PlainFiles, terms: &PluginTerms) -> Vec<NamedPrompt> {
+fn named_prompts(
+    component: &LoadedComponent,
+    files: &PlainFiles,
+    terms: &PluginTerms,
+) -> Vec<NamedPrompt> {
     let own = component.contents.prompts.iter().map(|entry| (entry, None));
     let texts = files.prompts.iter().map(|text| (&text.entry, Some(text)));
     let named = own.chain(texts).map(|(entry, text)| {
         let prompt = match &terms.prefix {
             Some(prefix) => {
                 let name = terms.separator.join(prefix, &entry.prompt.name);
-                Arc::new(Prompt { name, ..Prompt::clone(&entry.prompt) })
+                Arc::new(Prompt {
+                    name,
+                    ..Prompt::clone(&entry.prompt)
+                })
             }
             None => Arc::clone(&entry.prompt),
         };
-        NamedPrompt { prompt, entry: Arc::clone(entry), text: text.cloned() }
+        NamedPrompt {
+            prompt,
+            entry: Arc::clone(entry),
+            text: text.cloned(),
+        }
     });
     named.collect()
 }
@@ -183,8 +247,24 @@ fn named_prompts(component: &LoadedComponent, files: &PlainFiles, terms: &Plugin
 /// character that tool names cannot contain becomes `_`.
 pub fn tool_name(id: &str) -> String {
     let allowed = |c: char| c.is_ascii() && is_name(c.encode_utf8(&mut [0; 4]));
-    let latin = id.chars().map(|c| if c.is_ascii() { c.to_string() } else { any_ascii_char(c).to_owned() });
-    let latin = latin.map(|letters| if letters.is_empty() { "_".to_owned() } else { letters });
+    let latin = id.chars().map(|c| {
+        if c.is_ascii() {
+            c.to_string()
+        } else {
+            any_ascii_char(c).to_owned()
+        }
+    });
+    let latin = latin.map(|letters| {
+        if letters.is_empty() {
+            "_".to_owned()
+        } else {
+            letters
+        }
+    });
     let latin: String = latin.collect();
-    latin.chars().map(|c| if allowed(c) { c } else { '_' }).take(MAX_MCP_TOOL_NAME_BYTES).collect()
+    latin
+        .chars()
+        .map(|c| if allowed(c) { c } else { '_' })
+        .take(MAX_MCP_TOOL_NAME_BYTES)
+        .collect()
 }

@@ -41,7 +41,9 @@ impl PluginFiles {
     /// folder that replaces another counts as a change: it may be in another location, which is
     /// checked against the paths that plugins can write to.
     pub(crate) fn is_same_except_plain_files(&self, other: &Self) -> bool {
-        let root = |tree: &Option<Arc<PlainTree>>| tree.as_ref().and_then(|tree| tree.folders.get("").copied());
+        let root = |tree: &Option<Arc<PlainTree>>| {
+            tree.as_ref().and_then(|tree| tree.folders.get("").copied())
+        };
         self.component == other.component
             && self.grant == other.grant
             && self.misnamed_grant == other.misnamed_grant
@@ -51,14 +53,16 @@ impl PluginFiles {
             && root(&self.skill) == root(&other.skill)
     }
 
-    /// Checks that no other file was probably meant to be the plugin's grant. Without the grant, the
-    /// plugin would be served without the restrictions in it.
+    /// Checks that no other file was probably meant to be the plugin's grant. Without the grant,
+    /// the plugin would be served without the restrictions in it.
     ///
     /// # Errors
     ///
     /// There is such a file.
     pub(crate) fn check_grant_name(&self, id: &str) -> Result<(), LoadError> {
-        let Some(name) = &self.misnamed_grant else { return Ok(()) };
+        let Some(name) = &self.misnamed_grant else {
+            return Ok(());
+        };
         Err(LoadError::Refused(format!(
             "{name} looks like its grant, whose name must be {id}.toml: rename {name} or delete it"
         )))
@@ -75,12 +79,19 @@ impl PluginFiles {
             (resources_path(folder, id), &self.resources),
             (skill_path(folder, id), &self.skill),
         ];
-        trees.into_iter().filter_map(|(path, tree)| Some((path, tree.as_ref()?))).flat_map(|(path, tree)| {
-            tree.folders.iter().map(move |(inner, identity)| {
-                let path = if inner.is_empty() { path.clone() } else { path.join(inner) };
-                (path, *identity)
+        trees
+            .into_iter()
+            .filter_map(|(path, tree)| Some((path, tree.as_ref()?)))
+            .flat_map(|(path, tree)| {
+                tree.folders.iter().map(move |(inner, identity)| {
+                    let path = if inner.is_empty() {
+                        path.clone()
+                    } else {
+                        path.join(inner)
+                    };
+                    (path, *identity)
+                })
             })
-        })
     }
 }
 
@@ -99,13 +110,21 @@ pub(crate) struct FolderListing {
 ///
 /// Returns the reason, in one line with the path and the user.
 pub fn check_plugin_folder(folder: &Path) -> Result<(), String> {
-    let Err(error) = std::fs::read_dir(folder).and_then(|_| check_search_permission(folder)) else { return Ok(()) };
+    let Err(error) = std::fs::read_dir(folder).and_then(|_| check_search_permission(folder)) else {
+        return Ok(());
+    };
     let cure = match error.kind() {
-        io::ErrorKind::PermissionDenied => "; give that user the permissions to list it and to look into it (r and x)",
+        io::ErrorKind::PermissionDenied => {
+            "; give that user the permissions to list it and to look into it (r and x)"
+        }
         _ => "",
     };
     let user = rustix::process::geteuid().as_raw();
-    Err(format!("the plugin folder {} cannot be read as user {user}: {}{cure}", folder.display(), error.kind()))
+    Err(format!(
+        "the plugin folder {} cannot be read as user {user}: {}{cure}",
+        folder.display(),
+        error.kind()
+    ))
 }
 
 /// Checks that the entries of a folder can be accessed. Listing their names does not require that.
@@ -123,7 +142,12 @@ pub(crate) fn scan(folder: &Path, bounds: &DescriptionLimits) -> io::Result<Opti
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         // A file with the folder's name is not a folder either.
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
             return Ok(None);
         }
         Err(error) => return Err(error),
@@ -137,7 +161,10 @@ pub(crate) fn scan(folder: &Path, bounds: &DescriptionLimits) -> io::Result<Opti
     for entry in entries {
         let name = entry?.file_name();
         if let Some(common) = grant_likeness(&name) {
-            similar.entry(common).or_insert_with(Vec::new).push(name.display().to_string());
+            similar
+                .entry(common)
+                .or_insert_with(Vec::new)
+                .push(name.display().to_string());
         }
         let Some((id, part)) = parse_file_name(&name) else {
             if let Some(why) = note(&name) {
@@ -191,23 +218,47 @@ pub(crate) fn scan(folder: &Path, bounds: &DescriptionLimits) -> io::Result<Opti
             let listed = names.contains(id).then(|| path(folder, id))?;
             // A dangling link counts as a file: the plugin is refused, instead of being served as
             // if it had no grant.
-            let metadata = std::fs::metadata(&listed).or_else(|_| std::fs::symlink_metadata(&listed));
-            metadata.ok().map(|metadata| FileStamp::from_metadata(&metadata))
+            let metadata =
+                std::fs::metadata(&listed).or_else(|_| std::fs::symlink_metadata(&listed));
+            metadata
+                .ok()
+                .map(|metadata| FileStamp::from_metadata(&metadata))
         };
         let (grant, wit) = (beside(&grants, grant_path), beside(&wits, wit_path));
-        let PlainTrees { prompts, resources, skill } = trees.get(id).cloned().unwrap_or_default();
+        let PlainTrees {
+            prompts,
+            resources,
+            skill,
+        } = trees.get(id).cloned().unwrap_or_default();
         let component = components.get(id).cloned();
-        let others = similar.get(&fold_name(id)).filter(|_| grant.is_none()).into_iter().flatten();
-        let misnamed_grant = others.filter(|name| !is_grant_of_other_plugin(name, &components, &trees)).min();
+        let others = similar
+            .get(&fold_name(id))
+            .filter(|_| grant.is_none())
+            .into_iter()
+            .flatten();
+        let misnamed_grant = others
+            .filter(|name| !is_grant_of_other_plugin(name, &components, &trees))
+            .min();
         let misnamed_grant = misnamed_grant.map(|name| clean(name).into_owned());
-        found
-            .plugins
-            .insert(id.clone(), PluginFiles { component, grant, misnamed_grant, wit, prompts, resources, skill });
+        found.plugins.insert(
+            id.clone(),
+            PluginFiles {
+                component,
+                grant,
+                misnamed_grant,
+                wit,
+                prompts,
+                resources,
+                skill,
+            },
+        );
     }
     for id in grants {
         // The plugin folder may contain the server's own configuration.
         if !found.plugins.contains_key(&id) && id != "toolbay" {
-            let why = format!("it is a grant, but there is no {id}.wasm, {id}.prompts, {id}.resources or {id}.skill");
+            let why = format!(
+                "it is a grant, but there is no {id}.wasm, {id}.prompts, {id}.resources or {id}.skill"
+            );
             found.add_note(&format_args!("{id}.toml"), &why);
         }
     }
@@ -225,7 +276,10 @@ struct PlainTrees {
 impl FolderListing {
     /// Adds a note about a file. Names are shown without control characters.
     fn add_note(&mut self, name: &dyn Display, why: &str) {
-        self.notes.insert(clean(&name.to_string()).into_owned(), clean(why).into_owned());
+        self.notes.insert(
+            clean(&name.to_string()).into_owned(),
+            clean(why).into_owned(),
+        );
     }
 }
 
@@ -235,7 +289,10 @@ fn stat_component(path: &Path) -> Result<Option<FileStamp>, String> {
         Ok(metadata) if metadata.is_dir() => Err("it is a folder".to_owned()),
         Ok(metadata) => Ok(Some(FileStamp::from_metadata(&metadata))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => match std::fs::read_link(path) {
-            Ok(target) => Err(format!("it is a link to {}, which does not exist", target.display())),
+            Ok(target) => Err(format!(
+                "it is a link to {}, which does not exist",
+                target.display()
+            )),
             Err(_) => Ok(None),
         },
         // For example, a link to itself.
@@ -248,20 +305,26 @@ fn stat_component(path: &Path) -> Result<Option<FileStamp>, String> {
 fn folder_problem(path: &Path) -> Option<String> {
     match std::fs::metadata(path) {
         Ok(_) => Some("it must be a folder".to_owned()),
-        Err(_) => {
-            std::fs::read_link(path).ok().map(|to| format!("it is a link to {}, which does not exist", to.display()))
-        }
+        Err(_) => std::fs::read_link(path)
+            .ok()
+            .map(|to| format!("it is a link to {}, which does not exist", to.display())),
     }
 }
 
 /// Extensions that are easily mistaken for those of folders of plain files, with the correct ones.
-const MISSPELLED_EXTENSIONS: [(&str, &str); 3] =
-    [(".prompt", ".prompts"), (".resource", ".resources"), (".skills", ".skill")];
+const MISSPELLED_EXTENSIONS: [(&str, &str); 3] = [
+    (".prompt", ".prompts"),
+    (".resource", ".resources"),
+    (".skills", ".skill"),
+];
 
 /// Returns the note about a file that belongs to no plugin but was probably meant to.
 fn note(name: &OsStr) -> Option<String> {
     let lower = name.to_str().unwrap_or_default().to_ascii_lowercase();
-    let plain = FileRole::ALL.iter().filter(|(part, _)| part.is_plain()).map(|(_, right)| (*right, *right));
+    let plain = FileRole::ALL
+        .iter()
+        .filter(|(part, _)| part.is_plain())
+        .map(|(_, right)| (*right, *right));
     let near = MISSPELLED_EXTENSIONS
         .into_iter()
         .chain(plain)
@@ -270,7 +333,10 @@ fn note(name: &OsStr) -> Option<String> {
         return Some(format!("its name must end in {right} in lower case"));
     }
     if grant_likeness(name).is_some() {
-        return Some("it looks like a grant, whose name is that of the plugin with .toml at the end".to_owned());
+        return Some(
+            "it looks like a grant, whose name is that of the plugin with .toml at the end"
+                .to_owned(),
+        );
     }
     let bytes = name.as_encoded_bytes();
     let ending = bytes.get(bytes.len().checked_sub(".wasm".len())?..)?;
@@ -284,8 +350,9 @@ fn note(name: &OsStr) -> Option<String> {
     })
 }
 
-/// Returns what the name of a file has in common with the name of a grant that it was probably meant
-/// to have: the folded id of the plugin. Returns `None` if the name does not look like a grant.
+/// Returns what the name of a file has in common with the name of a grant that it was probably
+/// meant to have: the folded id of the plugin. Returns `None` if the name does not look like a
+/// grant.
 fn grant_likeness(name: &OsStr) -> Option<String> {
     let folded = fold_name(name.to_str()?);
     if folded.starts_with('.') {
@@ -299,13 +366,19 @@ fn grant_likeness(name: &OsStr) -> Option<String> {
     if !is_word || strsim::osa_distance(extension, "toml") > 1 {
         return None;
     }
-    let stem = [".wasm", ".toml"].into_iter().find_map(|more| stem.strip_suffix(more)).unwrap_or(stem);
+    let stem = [".wasm", ".toml"]
+        .into_iter()
+        .find_map(|more| stem.strip_suffix(more))
+        .unwrap_or(stem);
     Some(stem.to_owned())
 }
 
 /// Returns a name without white space and without differences between upper and lower case.
 fn fold_name(name: &str) -> String {
-    name.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect()
+    name.chars()
+        .filter(|c| !c.is_whitespace())
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 /// Returns whether the name is exactly that of the grant of a plugin in the folder.
@@ -354,7 +427,9 @@ impl FileRole {
 /// Parses the name of a file or folder. Returns the id of its plugin and its role, or `None` if it
 /// belongs to no plugin.
 pub(crate) fn parse_file_name(name: &OsStr) -> Option<(&str, FileRole)> {
-    FileRole::ALL.into_iter().find_map(|(part, extension)| Some((strip_extension(name, extension)?, part)))
+    FileRole::ALL
+        .into_iter()
+        .find_map(|(part, extension)| Some((strip_extension(name, extension)?, part)))
 }
 
 /// Returns `name` without the extension. Files such as `.x.wasm` and `x.wasm~`, which are still
@@ -429,11 +504,21 @@ mod tests {
         ] {
             let expected = (name != "text.txt.toml.txt").then(|| name.to_owned());
             assert_eq!(misnamed(&["text.wasm", name]), expected, "{name:?}");
-            assert_eq!(misnamed(&["text.wasm", "text.toml", name]), None, "{name:?} next to the grant");
+            assert_eq!(
+                misnamed(&["text.wasm", "text.toml", name]),
+                None,
+                "{name:?} next to the grant"
+            );
         }
-        for name in
-            ["text.toml~", "text.toml.bak", "text.toml.orig", ".text.toml", "text.html", "text.tar", "texts.toml"]
-        {
+        for name in [
+            "text.toml~",
+            "text.toml.bak",
+            "text.toml.orig",
+            ".text.toml",
+            "text.html",
+            "text.tar",
+            "texts.toml",
+        ] {
             assert_eq!(misnamed(&["text.wasm", name]), None, "{name:?}");
         }
         // Names may differ only in case: then each plugin has its own grant.
@@ -460,11 +545,15 @@ mod tests {
             ("weather", None),
         ];
         for (name, id) in cases {
-            let component = parse_file_name(OsStr::new(name)).filter(|(_, part)| *part == FileRole::Component);
+            let component =
+                parse_file_name(OsStr::new(name)).filter(|(_, part)| *part == FileRole::Component);
             assert_eq!(component.map(|(id, _)| id), id, "{name}");
         }
         for (part, extension) in FileRole::ALL {
-            assert_eq!(parse_file_name(OsStr::new(&format!("weather{extension}"))), Some(("weather", part)));
+            assert_eq!(
+                parse_file_name(OsStr::new(&format!("weather{extension}"))),
+                Some(("weather", part))
+            );
         }
     }
 
@@ -484,7 +573,10 @@ mod tests {
         assert_eq!(plugins.keys().collect::<Vec<_>>(), ["a", "link"]);
         assert!(plugins["a"].grant.is_some() && plugins["link"].grant.is_none());
         assert_eq!(notes["folder.wasm"], "it is a folder");
-        assert_eq!(notes["broken.wasm"], "it is a link to nowhere, which does not exist");
+        assert_eq!(
+            notes["broken.wasm"],
+            "it is a link to nowhere, which does not exist"
+        );
     }
 
     #[test]
@@ -512,7 +604,10 @@ mod tests {
         std::os::unix::fs::symlink("loop.wasm", dir.path().join("loop.wasm")).unwrap();
         let FolderListing { plugins, notes } = scan(dir.path()).unwrap().unwrap();
         assert!(plugins.is_empty(), "{plugins:?}");
-        let notes: Vec<String> = notes.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+        let notes: Vec<String> = notes
+            .iter()
+            .map(|(name, why)| format!("{name}: {why}"))
+            .collect();
         insta::assert_snapshot!(notes.join("\n"), @r#"
         LOUD.WASM: its name must end in .wasm in lower case
         a.prompt: its name must end in .prompts in lower case
@@ -543,7 +638,14 @@ mod tests {
         std::fs::create_dir_all(path("a.prompts")).unwrap();
         std::fs::create_dir_all(path("b.resources/sub")).unwrap();
         std::fs::create_dir(path("elsewhere")).unwrap();
-        for file in ["a.wasm", "b.toml", "a.prompts/p.md", "b.resources/sub/r.md", "c.prompts", "elsewhere/e.md"] {
+        for file in [
+            "a.wasm",
+            "b.toml",
+            "a.prompts/p.md",
+            "b.resources/sub/r.md",
+            "c.prompts",
+            "elsewhere/e.md",
+        ] {
             std::fs::write(path(file), "x").unwrap();
         }
         std::os::unix::fs::symlink("elsewhere", path("d.resources")).unwrap();
@@ -552,22 +654,41 @@ mod tests {
         assert_eq!(plugins.keys().collect::<Vec<_>>(), ["a", "b", "d"]);
         assert!(plugins["a"].component.is_some() && plugins["a"].prompts.is_some());
         assert!(plugins["b"].component.is_none() && plugins["b"].grant.is_some());
-        assert!(plugins["d"].resources.as_ref().unwrap().files.contains_key("e.md"), "the folder itself can be a link");
-        let folders: Vec<_> = plugins["b"].plain_folders(dir.path(), "b").map(|(path, _)| path).collect();
+        assert!(
+            plugins["d"]
+                .resources
+                .as_ref()
+                .unwrap()
+                .files
+                .contains_key("e.md"),
+            "the folder itself can be a link"
+        );
+        let folders: Vec<_> = plugins["b"]
+            .plain_folders(dir.path(), "b")
+            .map(|(path, _)| path)
+            .collect();
         assert_eq!(folders, [path("b.resources"), path("b.resources/sub")]);
         assert_eq!(notes["c.prompts"], "it must be a folder");
         let after = |change: &dyn Fn()| {
             change();
-            scan(dir.path()).unwrap().unwrap().plugins["b"].is_same_except_plain_files(&plugins["b"])
+            scan(dir.path()).unwrap().unwrap().plugins["b"]
+                .is_same_except_plain_files(&plugins["b"])
         };
-        assert!(after(&|| std::fs::write(path("b.resources/sub/r.md"), "y").unwrap()));
-        assert!(after(&|| std::fs::remove_dir_all(path("b.resources/sub")).unwrap()));
+        assert!(after(
+            &|| std::fs::write(path("b.resources/sub/r.md"), "y").unwrap()
+        ));
+        assert!(after(
+            &|| std::fs::remove_dir_all(path("b.resources/sub")).unwrap()
+        ));
         let replace = || {
             std::fs::rename(path("b.resources"), path("old")).unwrap();
             std::os::unix::fs::symlink("elsewhere", path("b.resources")).unwrap();
         };
         assert!(!after(&replace), "another folder");
-        assert_eq!(notes["e.resources"], "it is a link to nowhere, which does not exist");
+        assert_eq!(
+            notes["e.resources"],
+            "it is a link to nowhere, which does not exist"
+        );
         assert_eq!(notes.len(), 2);
     }
 }

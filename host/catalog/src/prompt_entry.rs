@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolbay_model::text::{clean_line, format_thousands};
-use toolbay_model::{MAX_MCP_TOOL_NAME_BYTES, Prompt, PromptDefinition, SchemaViolation, is_tool_name};
+use toolbay_model::{
+    MAX_MCP_TOOL_NAME_BYTES, Prompt, PromptDefinition, SchemaViolation, is_tool_name,
+};
 
 use crate::definition_meta::{check_icons, parse_meta};
 use crate::fingerprint::DefinitionFingerprint;
@@ -43,7 +45,9 @@ impl PromptEntry {
         let wrong = |why: String| format!("prompt {name:?}: {why}");
         if definition.arguments.len() > MAX_ARGUMENTS {
             let n = format_thousands(definition.arguments.len() as u64);
-            return Err(wrong(format!("has {n} arguments, but at most {MAX_ARGUMENTS} are allowed")));
+            return Err(wrong(format!(
+                "has {n} arguments, but at most {MAX_ARGUMENTS} are allowed"
+            )));
         }
         let mut names = HashSet::new();
         for argument in &definition.arguments {
@@ -70,33 +74,53 @@ impl PromptEntry {
             icons: definition.icons.into(),
             meta,
         };
-        Ok(Self { fingerprint: DefinitionFingerprint::of_prompt(&prompt), prompt: Arc::new(prompt), needs })
+        Ok(Self {
+            fingerprint: DefinitionFingerprint::of_prompt(&prompt),
+            prompt: Arc::new(prompt),
+            needs,
+        })
     }
 
     /// Returns the problems with the arguments of a request for the prompt: required arguments that
     /// are missing, and arguments that the prompt does not have. Empty if the request is valid.
     pub fn violations(&self, arguments: &BTreeMap<String, String>) -> Vec<SchemaViolation> {
         let known = &self.prompt.arguments;
-        let missing = known.iter().filter(|argument| argument.required && !arguments.contains_key(&argument.name));
+        let missing = known
+            .iter()
+            .filter(|argument| argument.required && !arguments.contains_key(&argument.name));
         let missing = missing.map(|argument| SchemaViolation {
             pointer: String::new(),
             message: format!("{:?} is missing", argument.name),
         });
-        let names: Vec<_> =
-            known.iter().take(MAX_SHOWN_ARGUMENTS).map(|argument| format!("{:?}", argument.name)).collect();
+        let names: Vec<_> = known
+            .iter()
+            .take(MAX_SHOWN_ARGUMENTS)
+            .map(|argument| format!("{:?}", argument.name))
+            .collect();
         let valid = match known.len() {
             0 => "the prompt has no arguments".to_owned(),
             n if n > MAX_SHOWN_ARGUMENTS => {
-                format!("its arguments are {} and {} more", names.join(", "), n - MAX_SHOWN_ARGUMENTS)
+                format!(
+                    "its arguments are {} and {} more",
+                    names.join(", "),
+                    n - MAX_SHOWN_ARGUMENTS
+                )
             }
             1 => format!("its only argument is {}", names.join("")),
             _ => format!("its arguments are {}", names.join(", ")),
         };
-        let unknown = arguments.keys().filter(|name| !known.iter().any(|argument| argument.name == **name));
-        let unknown = unknown.take(MAX_SHOWN_ARGUMENTS).map(|name| SchemaViolation {
-            pointer: String::new(),
-            message: format!("the prompt has no argument {:?}; {valid}", clean_line(name, MAX_MCP_TOOL_NAME_BYTES)),
-        });
+        let unknown = arguments
+            .keys()
+            .filter(|name| !known.iter().any(|argument| argument.name == **name));
+        let unknown = unknown
+            .take(MAX_SHOWN_ARGUMENTS)
+            .map(|name| SchemaViolation {
+                pointer: String::new(),
+                message: format!(
+                    "the prompt has no argument {:?}; {valid}",
+                    clean_line(name, MAX_MCP_TOOL_NAME_BYTES)
+                ),
+            });
         missing.chain(unknown).collect()
     }
 }
@@ -115,11 +139,19 @@ pub(crate) mod tests {
             ..PromptArgument::default()
         });
         let arguments = arguments.collect();
-        PromptEntry::new(PromptDefinition { name: name.into(), arguments, ..PromptDefinition::default() }).unwrap()
+        PromptEntry::new(PromptDefinition {
+            name: name.into(),
+            arguments,
+            ..PromptDefinition::default()
+        })
+        .unwrap()
     }
 
     fn arguments(names: &[&str]) -> BTreeMap<String, String> {
-        names.iter().map(|name| ((*name).to_owned(), String::new())).collect()
+        names
+            .iter()
+            .map(|name| ((*name).to_owned(), String::new()))
+            .collect()
     }
 
     #[test]
@@ -129,7 +161,10 @@ pub(crate) mod tests {
         assert_eq!(entry.violations(&arguments(&["code", "language"])), []);
         let said = |entry: &PromptEntry, names: &[&str]| {
             let all = entry.violations(&arguments(names));
-            all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+            all.iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("\n")
         };
         let many: Vec<String> = (0..1000).map(|n| format!("n{n:04}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
@@ -154,18 +189,32 @@ pub(crate) mod tests {
 
     #[test]
     fn invalid_definitions_are_refused() {
-        let definition = |name: &str| PromptDefinition { name: name.into(), ..PromptDefinition::default() };
-        let argument = |name: &str| PromptArgument { name: name.into(), ..PromptArgument::default() };
-        let with = |arguments| PromptDefinition { arguments, ..definition("a") };
+        let definition = |name: &str| PromptDefinition {
+            name: name.into(),
+            ..PromptDefinition::default()
+        };
+        let argument = |name: &str| PromptArgument {
+            name: name.into(),
+            ..PromptArgument::default()
+        };
+        let with = |arguments| PromptDefinition {
+            arguments,
+            ..definition("a")
+        };
         let definitions = [
             definition(""),
             definition("a b"),
             with(vec![argument("a b")]),
             with(vec![argument("x"), argument("x")]),
             with(vec![argument("x"); 65]),
-            PromptDefinition { meta: Some("7".into()), ..definition("a") },
+            PromptDefinition {
+                meta: Some("7".into()),
+                ..definition("a")
+            },
         ];
-        let said: Vec<String> = definitions.map(|definition| PromptEntry::new(definition).unwrap_err()).into();
+        let said: Vec<String> = definitions
+            .map(|definition| PromptEntry::new(definition).unwrap_err())
+            .into();
         insta::assert_snapshot!(said.join("\n"), @r#"
         prompt "": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - .
         prompt "a b": a name must have 1 to 128 characters of A-Z a-z 0-9 _ - .
@@ -178,17 +227,35 @@ pub(crate) mod tests {
 
     #[test]
     fn what_clients_see_makes_the_fingerprint() {
-        let definition = PromptDefinition { name: "a".into(), ..PromptDefinition::default() };
+        let definition = PromptDefinition {
+            name: "a".into(),
+            ..PromptDefinition::default()
+        };
         let same = PromptEntry::new(definition.clone()).unwrap().fingerprint;
-        assert_eq!(PromptEntry::new(definition.clone()).unwrap().fingerprint, same);
+        assert_eq!(
+            PromptEntry::new(definition.clone()).unwrap().fingerprint,
+            same
+        );
         for other in [
-            PromptDefinition { title: Some("A".into()), ..definition.clone() },
-            PromptDefinition { description: Some("A".into()), ..definition.clone() },
             PromptDefinition {
-                arguments: vec![PromptArgument { name: "x".into(), ..PromptArgument::default() }],
+                title: Some("A".into()),
                 ..definition.clone()
             },
-            PromptDefinition { meta: Some(r#"{"a":1}"#.into()), ..definition.clone() },
+            PromptDefinition {
+                description: Some("A".into()),
+                ..definition.clone()
+            },
+            PromptDefinition {
+                arguments: vec![PromptArgument {
+                    name: "x".into(),
+                    ..PromptArgument::default()
+                }],
+                ..definition.clone()
+            },
+            PromptDefinition {
+                meta: Some(r#"{"a":1}"#.into()),
+                ..definition.clone()
+            },
         ] {
             assert_ne!(PromptEntry::new(other).unwrap().fingerprint, same);
         }

@@ -74,8 +74,8 @@ pub struct FolderReloader {
     changed: Option<Instant>,
     /// Progress of the startup.
     start: StartProgress,
-    /// True if the first load does not wait for components that took too long at the last start: they
-    /// are retried in the background, and what they offer is published later.
+    /// True if the first load does not wait for components that took too long at the last start:
+    /// they are retried in the background, and what they offer is published later.
     postpones_slow: bool,
     /// The time of the last event in the folder.
     busy: Instant,
@@ -139,8 +139,13 @@ struct ScheduledRetry {
 impl ScheduledRetry {
     /// Returns the first retry, or the one after `before`.
     fn after(before: Option<Self>) -> Self {
-        let pause = before.map_or(INITIAL_RETRY_DELAY, |before| (before.pause * 2).min(MAX_RETRY_DELAY));
-        Self { at: Instant::now() + pause, pause }
+        let pause = before.map_or(INITIAL_RETRY_DELAY, |before| {
+            (before.pause * 2).min(MAX_RETRY_DELAY)
+        });
+        Self {
+            at: Instant::now() + pause,
+            pause,
+        }
     }
 }
 
@@ -212,13 +217,18 @@ impl FolderReloader {
         let found = match tokio::task::spawn_blocking(scan).await {
             Ok(Ok(found)) => {
                 if self.unreadable.take().is_some() {
-                    tracing::info!("the plugin folder {} can be read again", self.loader.folder().display());
+                    tracing::info!(
+                        "the plugin folder {} can be read again",
+                        self.loader.folder().display()
+                    );
                 }
                 self.log_folder_presence(found)
             }
             Ok(Err(error)) => {
                 let folder = self.loader.folder();
-                let why = check_plugin_folder(folder).err().unwrap_or_else(|| error.to_string());
+                let why = check_plugin_folder(folder)
+                    .err()
+                    .unwrap_or_else(|| error.to_string());
                 if self.unreadable.as_ref() != Some(&why) {
                     tracing::warn!("{why}; plugins that are loaded stay in service");
                 }
@@ -229,14 +239,20 @@ impl FolderReloader {
                 // Publish an empty folder, so that a caller that waits for the first plugins stops
                 // waiting.
                 let note = [(folder.display().to_string(), why)];
-                FolderListing { notes: note.into(), ..FolderListing::default() }
+                FolderListing {
+                    notes: note.into(),
+                    ..FolderListing::default()
+                }
             }
             Err(error) => {
                 tracing::error!(%error, "scanning the plugin folder failed unexpectedly");
                 return;
             }
         };
-        let FolderListing { plugins: found, notes } = found;
+        let FolderListing {
+            plugins: found,
+            notes,
+        } = found;
         if notes != self.notes {
             self.notes = notes;
             self.busy = Instant::now();
@@ -256,7 +272,11 @@ impl FolderReloader {
         }
         // The plugins that an event named, with true if only plain files were named.
         let mut named: HashMap<&str, bool> = HashMap::new();
-        for (id, part) in changes.names.iter().filter_map(|name| parse_file_name(name)) {
+        for (id, part) in changes
+            .names
+            .iter()
+            .filter_map(|name| parse_file_name(name))
+        {
             *named.entry(id).or_insert(true) &= part.is_plain();
         }
         for (id, files) in found {
@@ -271,7 +291,10 @@ impl FolderReloader {
             let only_plain = named.is_none_or(|plain| *plain)
                 && slot.load.as_ref().is_none_or(|load| load.plain)
                 && slot.retry.is_none()
-                && slot.files.as_ref().is_some_and(|before| before.is_same_except_plain_files(&files));
+                && slot
+                    .files
+                    .as_ref()
+                    .is_some_and(|before| before.is_same_except_plain_files(&files));
             slot.files = Some(files);
             if only_plain && slot.candidate.plugin.is_some() {
                 self.start_plain_load(&id);
@@ -285,7 +308,9 @@ impl FolderReloader {
             let folder = self.loader.folder();
             let slots = self.slots.iter().filter(|(_, slot)| !slot.is_deleted);
             let files = slots.filter_map(|(id, slot)| Some((id, slot.files.as_ref()?)));
-            let folders = files.flat_map(|(id, files)| files.plain_folders(folder, id)).collect();
+            let folders = files
+                .flat_map(|(id, files)| files.plain_folders(folder, id))
+                .collect();
             watcher.watch_subfolders(folders).await;
         }
         if !self.looked {
@@ -298,11 +323,17 @@ impl FolderReloader {
 
     /// Starts to load the plugin. Replaces a load in progress.
     fn start_load(&mut self, id: &str) {
-        let Some(slot) = self.slots.get_mut(id) else { return };
-        let Some(files) = slot.files.clone() else { return };
+        let Some(slot) = self.slots.get_mut(id) else {
+            return;
+        };
+        let Some(files) = slot.files.clone() else {
+            return;
+        };
         let cause = match slot.retry {
             // Only the load at startup may skip reading a component with a known stamp.
-            _ if !self.looked => LoadCause::Start { postpones_slow: self.postpones_slow },
+            _ if !self.looked => LoadCause::Start {
+                postpones_slow: self.postpones_slow,
+            },
             Some(_) => LoadCause::Retry,
             None => LoadCause::Change,
         };
@@ -320,9 +351,18 @@ impl FolderReloader {
     /// Starts to load only the plain files of the plugin. Nothing else changed, so no secret is
     /// fetched and no code is read because of a changed text.
     fn start_plain_load(&mut self, id: &str) {
-        let Some(slot) = self.slots.get_mut(id) else { return };
-        let (Some(files), Some(plugin)) = (slot.files.clone(), slot.candidate.plugin.clone()) else { return };
-        let load = Arc::clone(&self.loader).load_plain_files(files, plugin, slot.candidate.remarks.clone());
+        let Some(slot) = self.slots.get_mut(id) else {
+            return;
+        };
+        let (Some(files), Some(plugin)) = (slot.files.clone(), slot.candidate.plugin.clone())
+        else {
+            return;
+        };
+        let load = Arc::clone(&self.loader).load_plain_files(
+            files,
+            plugin,
+            slot.candidate.remarks.clone(),
+        );
         let load = async {
             match load.await {
                 Ok(loaded) => LoadResult::Loaded(loaded),
@@ -333,13 +373,24 @@ impl FolderReloader {
     }
 
     /// Spawns a load of the plugin. Replaces a load in progress.
-    fn spawn_load(&mut self, id: &str, plain: bool, load: impl Future<Output = LoadResult> + Send + 'static) {
-        let Some(slot) = self.slots.get_mut(id) else { return };
+    fn spawn_load(
+        &mut self,
+        id: &str,
+        plain: bool,
+        load: impl Future<Output = LoadResult> + Send + 'static,
+    ) {
+        let Some(slot) = self.slots.get_mut(id) else {
+            return;
+        };
         slot.abort_load();
         self.tickets += 1;
         let (id, ticket) = (id.to_owned(), self.tickets);
         let handle = self.loads.spawn(async move { (id, ticket, load.await) });
-        slot.load = Some(ActiveLoad { ticket, handle, plain });
+        slot.load = Some(ActiveLoad {
+            ticket,
+            handle,
+            plain,
+        });
     }
 
     /// Returns the time of the next load that is not caused by a file change.
@@ -351,7 +402,12 @@ impl FolderReloader {
     fn start_due_retries(&mut self) {
         let now = Instant::now();
         let due = |slot: &PluginSlot| slot.next_retry().is_some_and(|at| at <= now);
-        let ids: Vec<String> = self.slots.iter().filter(|(_, slot)| due(slot)).map(|(id, _)| id.clone()).collect();
+        let ids: Vec<String> = self
+            .slots
+            .iter()
+            .filter(|(_, slot)| due(slot))
+            .map(|(id, _)| id.clone())
+            .collect();
         for id in ids {
             self.start_load(&id);
         }
@@ -388,8 +444,12 @@ impl FolderReloader {
 
     /// Processes the end of a load, unless a newer load has started.
     fn finish_load(&mut self, id: &str, ticket: u64, result: LoadResult) {
-        let Some(slot) = self.slots.get_mut(id) else { return };
-        let Some(ActiveLoad { plain, .. }) = slot.load.take_if(|load| load.ticket == ticket) else { return };
+        let Some(slot) = self.slots.get_mut(id) else {
+            return;
+        };
+        let Some(ActiveLoad { plain, .. }) = slot.load.take_if(|load| load.ticket == ticket) else {
+            return;
+        };
         let initial = std::mem::take(&mut slot.is_untried);
         if slot.apply_result(id, plain, result) || initial {
             self.ready = Instant::now();
@@ -404,7 +464,11 @@ impl FolderReloader {
             return Some(self.busy);
         }
         let quiet = self.busy + QUIET_PERIOD;
-        let due = if self.loads.is_empty() { quiet } else { quiet.max(self.ready + NEXT_LOAD_WAIT) };
+        let due = if self.loads.is_empty() {
+            quiet
+        } else {
+            quiet.max(self.ready + NEXT_LOAD_WAIT)
+        };
         Some(due.min(changed + MAX_PUBLISH_DELAY))
     }
 
@@ -412,7 +476,11 @@ impl FolderReloader {
     fn are_first_loaded(&self) -> bool {
         self.looked
             && self.slots.len() > FIRST_PLUGINS
-            && self.slots.values().take(FIRST_PLUGINS).all(|slot| !slot.is_untried)
+            && self
+                .slots
+                .values()
+                .take(FIRST_PLUGINS)
+                .all(|slot| !slot.is_untried)
     }
 
     async fn publish_if_due(&mut self) {
@@ -432,15 +500,22 @@ impl FolderReloader {
             tokio::task::spawn_blocking(move || loader.save_known_files());
         }
         self.start.first_published |= complete || self.are_first_loaded();
-        let entries: BTreeMap<String, PluginCandidate> =
-            self.slots.iter().map(|(id, slot)| (id.clone(), slot.candidate.clone())).collect();
+        let entries: BTreeMap<String, PluginCandidate> = self
+            .slots
+            .iter()
+            .map(|(id, slot)| (id.clone(), slot.candidate.clone()))
+            .collect();
         let (notes, entries) = (self.notes.clone(), Arc::new(entries));
         let work = {
             let entries = Arc::clone(&entries);
             // Assembling is slow enough to block: there may be a thousand plugins with thousands of
             // tools each.
             let introduced = self.start.first_published;
-            move || Snapshot { first_loaded: introduced, notes, ..assemble(&entries, complete) }
+            move || Snapshot {
+                first_loaded: introduced,
+                notes,
+                ..assemble(&entries, complete)
+            }
         };
         let snapshot = match tokio::task::spawn_blocking(work).await {
             Ok(snapshot) => snapshot,
@@ -459,14 +534,23 @@ impl FolderReloader {
     }
 
     /// Logs once each item that is hidden because another plugin has an item of the same name.
-    fn log_name_conflicts(&mut self, snapshot: &Snapshot, entries: &BTreeMap<String, PluginCandidate>) {
+    fn log_name_conflicts(
+        &mut self,
+        snapshot: &Snapshot,
+        entries: &BTreeMap<String, PluginCandidate>,
+    ) {
         let mut hidden = BTreeSet::new();
         for (id, report) in &snapshot.plugins {
             // Problems of the file itself were logged when it was loaded.
             let own = |problem: &String| {
                 entries.get(id).is_some_and(|entry| {
                     let files = entry.plugin.iter().flat_map(|plugin| &plugin.files.remarks);
-                    entry.problem.iter().chain(&entry.remarks).chain(files).any(|known| known == problem)
+                    entry
+                        .problem
+                        .iter()
+                        .chain(&entry.remarks)
+                        .chain(files)
+                        .any(|known| known == problem)
                 })
             };
             for problem in report.problems.iter().filter(|problem| !own(problem)) {
@@ -489,7 +573,12 @@ impl PluginSlot {
 
     /// Returns the time at which the files are loaded without a file change.
     fn next_retry(&self) -> Option<Instant> {
-        self.retry.map(|retry| retry.at).into_iter().chain(self.settles_at).min().filter(|_| self.load.is_none())
+        self.retry
+            .map(|retry| retry.at)
+            .into_iter()
+            .chain(self.settles_at)
+            .min()
+            .filter(|_| self.load.is_none())
     }
 
     /// Records the end of a load. `plain` is true if only plain files were loaded. Returns false if
@@ -540,7 +629,12 @@ impl PluginSlot {
 
     /// Applies other terms to the version in service. Returns false if they are the same.
     fn apply_terms(&mut self, LoadOutcome { plugin, remarks }: LoadOutcome) -> bool {
-        if self.candidate.plugin.as_ref().is_some_and(|old| old.behaves_like(&plugin)) {
+        if self
+            .candidate
+            .plugin
+            .as_ref()
+            .is_some_and(|old| old.behaves_like(&plugin))
+        {
             return false;
         }
         (self.candidate.plugin, self.candidate.remarks) = (Some(plugin), remarks);
@@ -552,12 +646,19 @@ impl PluginSlot {
         match loaded {
             LoadOutcome { plugin, .. } if plain => {
                 let before = self.candidate.plugin.replace(Arc::clone(&plugin));
-                let before = before.map(|before| Arc::clone(&before.files)).unwrap_or_default();
+                let before = before
+                    .map(|before| Arc::clone(&before.files))
+                    .unwrap_or_default();
                 if before == plugin.files {
                     return false;
                 }
                 log_new_file_warnings(id, &plugin.files, &before);
-                let PlainFiles { prompts, resources, skill, .. } = &*plugin.files;
+                let PlainFiles {
+                    prompts,
+                    resources,
+                    skill,
+                    ..
+                } = &*plugin.files;
                 tracing::debug!(
                     plugin = id,
                     prompts = prompts.len(),
@@ -569,24 +670,38 @@ impl PluginSlot {
             LoadOutcome { plugin, remarks } => {
                 self.incomplete_since = None;
                 self.retry = None;
-                let same = self.candidate.plugin.as_ref().is_some_and(|old| old.behaves_like(&plugin));
+                let same = self
+                    .candidate
+                    .plugin
+                    .as_ref()
+                    .is_some_and(|old| old.behaves_like(&plugin));
                 if same && self.candidate.problem.is_none() {
                     return false;
                 }
                 for remark in &remarks {
                     tracing::warn!(plugin = id, "{remark}");
                 }
-                let before = self.candidate.plugin.as_ref().map(|before| Arc::clone(&before.files)).unwrap_or_default();
+                let before = self
+                    .candidate
+                    .plugin
+                    .as_ref()
+                    .map(|before| Arc::clone(&before.files))
+                    .unwrap_or_default();
                 log_new_file_warnings(id, &plugin.files, &before);
                 let (tools, prompts) = (plugin.tools.len(), plugin.prompts.len());
-                let resources = plugin.component.contents.resources.len() + plugin.files.resources.len();
+                let resources =
+                    plugin.component.contents.resources.len() + plugin.files.resources.len();
                 if let Some(digest) = plugin.digest() {
                     tracing::info!(plugin = id, tools, prompts, resources, %digest, "loaded");
                 } else {
                     let skills = count_skills(plugin.files.skill.as_deref());
                     tracing::info!(plugin = id, prompts, resources, skills, "loaded");
                 }
-                self.candidate = PluginCandidate { plugin: Some(plugin), problem: None, remarks };
+                self.candidate = PluginCandidate {
+                    plugin: Some(plugin),
+                    problem: None,
+                    remarks,
+                };
             }
         }
         true
@@ -598,7 +713,10 @@ impl PluginSlot {
             // The next scan finds it deleted or changed.
             LoadError::Gone => return false,
             LoadError::Incomplete(why) => {
-                tracing::debug!(plugin = id, "incomplete; probably still being written: {why}");
+                tracing::debug!(
+                    plugin = id,
+                    "incomplete; probably still being written: {why}"
+                );
                 self.incomplete_since.get_or_insert_with(Instant::now);
                 self.candidate.problem = Some(why);
             }
@@ -626,7 +744,10 @@ impl PluginSlot {
 
     /// Reports a file that stays incomplete. A file that is still being written is not reported.
     fn warn_if_still_incomplete(&mut self, id: &str) {
-        if self.incomplete_since.is_some_and(|since| since.elapsed() >= INCOMPLETE_TIMEOUT) {
+        if self
+            .incomplete_since
+            .is_some_and(|since| since.elapsed() >= INCOMPLETE_TIMEOUT)
+        {
             self.incomplete_since = None;
             let why = self.candidate.problem.clone().unwrap_or_default();
             self.log_refusal(id, &why);
@@ -635,7 +756,10 @@ impl PluginSlot {
 
     fn log_refusal(&self, id: &str, why: &str) {
         if self.candidate.plugin.is_some() {
-            tracing::warn!(plugin = id, "refused; the previous version stays in service: {why}");
+            tracing::warn!(
+                plugin = id,
+                "refused; the previous version stays in service: {why}"
+            );
         } else {
             tracing::warn!(plugin = id, "refused: {why}");
         }
@@ -649,7 +773,11 @@ fn count_skills(folder: Option<&SkillFolder>) -> usize {
 
 /// Logs the warnings about plain files that are new.
 fn log_new_file_warnings(id: &str, files: &PlainFiles, before: &PlainFiles) {
-    for remark in files.remarks.iter().filter(|remark| !before.remarks.contains(remark)) {
+    for remark in files
+        .remarks
+        .iter()
+        .filter(|remark| !before.remarks.contains(remark))
+    {
         tracing::warn!(plugin = id, "{remark}");
     }
 }

@@ -28,7 +28,9 @@ impl ResolvedPath {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let mut ahead = component_names(&path);
         let mut here = PathBuf::from("/");
-        let mut place = Self { visited: vec![(here.clone(), read_identity(&here))] };
+        let mut place = Self {
+            visited: vec![(here.clone(), read_identity(&here))],
+        };
         let mut links = 0;
         while let Some(name) = ahead.pop_front() {
             if name == ".." {
@@ -61,25 +63,35 @@ impl ResolvedPath {
 
     /// Returns the target of the path.
     pub(crate) fn target(&self) -> (&Path, Option<FileIdentity>) {
-        self.visited.last().map_or((Path::new("/"), None), |(path, identity)| (path, *identity))
+        self.visited
+            .last()
+            .map_or((Path::new("/"), None), |(path, identity)| (path, *identity))
     }
 
     /// Returns everything on the path except its target.
     pub(crate) fn ancestors(&self) -> impl Iterator<Item = (&Path, Option<FileIdentity>)> {
         let (end, identity) = self.target();
-        let way = self.visited.iter().map(|(path, identity)| (path.as_path(), *identity));
+        let way = self
+            .visited
+            .iter()
+            .map(|(path, identity)| (path.as_path(), *identity));
         way.filter(move |(path, id)| *path != end && (id.is_none() || *id != identity))
     }
 
     /// Returns everything on the path, including its target.
     pub(crate) fn visited(&self) -> impl Iterator<Item = (&Path, Option<FileIdentity>)> {
-        self.visited.iter().map(|(path, identity)| (path.as_path(), *identity))
+        self.visited
+            .iter()
+            .map(|(path, identity)| (path.as_path(), *identity))
     }
 
     /// Returns whether this folder is on the path to `other`, or is its target.
     pub(crate) fn contains(&self, other: &Self) -> bool {
         let (end, identity) = self.target();
-        other.visited.iter().any(|(path, id)| path == end || (id.is_some() && *id == identity))
+        other
+            .visited
+            .iter()
+            .any(|(path, id)| path == end || (id.is_some() && *id == identity))
     }
 }
 
@@ -94,7 +106,9 @@ fn component_names(path: &Path) -> VecDeque<OsString> {
 }
 
 fn read_identity(path: &Path) -> Option<FileIdentity> {
-    fs::symlink_metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+    fs::symlink_metadata(path)
+        .ok()
+        .map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 #[cfg(test)]
@@ -132,9 +146,14 @@ mod tests {
         ] {
             assert!(contains(outer, inner), "{outer} contains {inner}");
         }
-        for (outer, inner) in
-            [("a/b", "a"), ("a", "x"), ("a", "ab"), ("a/b/c", "a/b/link/y"), ("x", "loop"), ("not", "a")]
-        {
+        for (outer, inner) in [
+            ("a/b", "a"),
+            ("a", "x"),
+            ("a", "ab"),
+            ("a/b/c", "a/b/link/y"),
+            ("x", "loop"),
+            ("not", "a"),
+        ] {
             assert!(!contains(outer, inner), "{outer} does not contain {inner}");
         }
     }
@@ -144,7 +163,10 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let place = ResolvedPath::resolve(&root.path().join("a/../b"));
         let above: Vec<_> = place.ancestors().map(|(path, _)| path.to_owned()).collect();
-        assert!(above.contains(&root.path().canonicalize().unwrap()) && above.contains(&PathBuf::from("/")));
+        assert!(
+            above.contains(&root.path().canonicalize().unwrap())
+                && above.contains(&PathBuf::from("/"))
+        );
         assert!(above.iter().all(|path| !path.ends_with("b")));
     }
 }

@@ -102,13 +102,24 @@ impl SkillFolder {
     /// Returns why the skill cannot be offered, or why this version of it cannot. A skill is
     /// offered completely or not at all.
     pub(crate) fn load(found: &SkillSource<'_>) -> Result<(Self, Vec<String>), PlainFileError> {
-        let SkillSource { id, tree, memory: shelf, previous: former, .. } = *found;
+        let SkillSource {
+            id,
+            tree,
+            memory: shelf,
+            previous: former,
+            ..
+        } = *found;
         if !is_skill_name(id) {
             return Err(refused(format!("{NAME_RULE}: rename the folder")));
         }
         if !tree.files.contains_key(MANIFEST_NAME) {
-            let other = tree.files.keys().find(|path| path.eq_ignore_ascii_case(MANIFEST_NAME));
-            let hint = other.map(|path| format!(": rename {path} to {MANIFEST_NAME}")).unwrap_or_default();
+            let other = tree
+                .files
+                .keys()
+                .find(|path| path.eq_ignore_ascii_case(MANIFEST_NAME));
+            let hint = other
+                .map(|path| format!(": rename {path} to {MANIFEST_NAME}"))
+                .unwrap_or_default();
             return Err(refused(format!("it has no file {MANIFEST_NAME}{hint}")));
         }
         let (uris, mut remarks) = found.offered_uris();
@@ -127,10 +138,19 @@ impl SkillFolder {
         remarks.extend(nested);
         let files: Vec<Arc<FileResource>> = contents
             .into_iter()
-            .map(|(path, (uri, bytes))| Arc::new(build_file_resource(path, uri, bytes, matters.get(parent_path(path)))))
+            .map(|(path, (uri, bytes))| {
+                Arc::new(build_file_resource(
+                    path,
+                    uri,
+                    bytes,
+                    matters.get(parent_path(path)),
+                ))
+            })
             .collect();
-        let skills: Vec<Arc<Skill>> =
-            matters.iter().map(|(folder, matter)| Arc::new(build_skill(id, folder, matter, &files))).collect();
+        let skills: Vec<Arc<Skill>> = matters
+            .iter()
+            .map(|(folder, matter)| Arc::new(build_skill(id, folder, matter, &files)))
+            .collect();
         let entries: usize = skills.iter().map(|skill| skill.size()).sum();
         if entries as u64 > found.max_entries_size.as_u64() {
             let most = found.max_entries_size.display().iec();
@@ -138,7 +158,14 @@ impl SkillFolder {
                 "what clients are told of its files is larger than {most} (to allow more, raise describe.size)"
             )));
         }
-        Ok((Self { skills, files, reservation: room }, remarks))
+        Ok((
+            Self {
+                skills,
+                files,
+                reservation: room,
+            },
+            remarks,
+        ))
     }
 }
 
@@ -150,7 +177,10 @@ impl SkillSource<'_> {
             let uri = uri::for_skill(self.id, path.split('/'));
             match uri::check(&uri) {
                 Ok(()) => drop(uris.insert(path.as_str(), (uri, stamp))),
-                Err(why) => remarks.push(format!("{} is not offered: its URI {why}", self.display_path(path))),
+                Err(why) => remarks.push(format!(
+                    "{} is not offered: its URI {why}",
+                    self.display_path(path)
+                )),
             }
         }
         (uris, remarks)
@@ -158,7 +188,10 @@ impl SkillSource<'_> {
 
     /// Checks the sizes before anything is read. Returns the memory that all files will take, in
     /// bytes.
-    fn check_sizes(&self, uris: &BTreeMap<&str, (String, &FileStamp)>) -> Result<u64, PlainFileError> {
+    fn check_sizes(
+        &self,
+        uris: &BTreeMap<&str, (String, &FileStamp)>,
+    ) -> Result<u64, PlainFileError> {
         let mut size = 0_u64;
         for (path, (_, stamp)) in uris {
             if stamp.length > self.max_file_size.as_u64() {
@@ -171,24 +204,39 @@ impl SkillSource<'_> {
             size = size.saturating_add(stamp.length);
         }
         if size > MAX_SKILL_SIZE.as_u64() {
-            let [size, most] = [ByteSize::b(size), MAX_SKILL_SIZE].map(|size| size.display().iec().to_string());
-            return Err(refused(format!("its files have {size} in total, but at most {most} are allowed")));
+            let [size, most] =
+                [ByteSize::b(size), MAX_SKILL_SIZE].map(|size| size.display().iec().to_string());
+            return Err(refused(format!(
+                "its files have {size} in total, but at most {most} are allowed"
+            )));
         }
-        let beside: u64 = uris.values().map(|(uri, _)| FILE_OVERHEAD_BYTES + URI_COPIES * uri.len() as u64).sum();
+        let beside: u64 = uris
+            .values()
+            .map(|(uri, _)| FILE_OVERHEAD_BYTES + URI_COPIES * uri.len() as u64)
+            .sum();
         Ok(size.saturating_add(beside))
     }
 
     /// Reads a file, which must be as the scan found it. Otherwise, it is being changed, and the
     /// skill could mix files of two versions.
     fn read_file(&self, path: &str, stamp: &FileStamp) -> Result<Vec<u8>, PlainFileError> {
-        let changed = || refused(format!("{} changed while it was read", clean_line(path, MAX_SHOWN_NAME_BYTES)));
-        let hindered = |error: io::Error| PlainFileError::transient(&self.display_path(path), &error);
+        let changed = || {
+            refused(format!(
+                "{} changed while it was read",
+                clean_line(path, MAX_SHOWN_NAME_BYTES)
+            ))
+        };
+        let hindered =
+            |error: io::Error| PlainFileError::transient(&self.display_path(path), &error);
         let file = match open_file(self.root.as_fd(), path) {
             Ok(file) => File::from(file),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Err(changed()),
             Err(error @ (Errno::ACCESS | Errno::PERM)) => {
                 let why = io::Error::from(error).kind();
-                return Err(refused(format!("{} cannot be read: {why}", clean_line(path, MAX_SHOWN_NAME_BYTES))));
+                return Err(refused(format!(
+                    "{} cannot be read: {why}",
+                    clean_line(path, MAX_SHOWN_NAME_BYTES)
+                )));
             }
             Err(error) => return Err(hindered(error.into())),
         };
@@ -197,8 +245,13 @@ impl SkillSource<'_> {
             return Err(changed());
         }
         let mut bytes = Vec::with_capacity(usize::try_from(stamp.length).unwrap_or_default());
-        (&file).take(stamp.length.saturating_add(1)).read_to_end(&mut bytes).map_err(hindered)?;
-        if bytes.len() as u64 != stamp.length || !same(&file).map_err(|error| hindered(error.into()))? {
+        (&file)
+            .take(stamp.length.saturating_add(1))
+            .read_to_end(&mut bytes)
+            .map_err(hindered)?;
+        if bytes.len() as u64 != stamp.length
+            || !same(&file).map_err(|error| hindered(error.into()))?
+        {
             return Err(changed());
         }
         Ok(bytes)
@@ -211,16 +264,29 @@ impl SkillSource<'_> {
         contents: &BTreeMap<&'a str, (String, Vec<u8>)>,
     ) -> Result<(BTreeMap<&'a str, SkillFrontMatter>, Vec<String>), PlainFileError> {
         let (mut matters, mut remarks) = (BTreeMap::new(), Vec::new());
-        for (path, (uri, bytes)) in contents.iter().filter(|(path, _)| file_name(path) == MANIFEST_NAME) {
+        for (path, (uri, bytes)) in contents
+            .iter()
+            .filter(|(path, _)| file_name(path) == MANIFEST_NAME)
+        {
             let folder = parent_path(path);
-            let name = if folder.is_empty() { self.id } else { file_name(folder) };
+            let name = if folder.is_empty() {
+                self.id
+            } else {
+                file_name(folder)
+            };
             match parse_manifest(bytes, name) {
                 Ok(matter) => drop(matters.insert(folder, matter)),
                 // The version in service stays complete.
                 Err(why) if folder.is_empty() || self.is_in_service(uri) => {
-                    return Err(refused(format!("{}:{why}", clean_line(path, MAX_SHOWN_NAME_BYTES))));
+                    return Err(refused(format!(
+                        "{}:{why}",
+                        clean_line(path, MAX_SHOWN_NAME_BYTES)
+                    )));
                 }
-                Err(why) => remarks.push(format!("{}:{why}; it is a file, and not a skill", self.display_path(path))),
+                Err(why) => remarks.push(format!(
+                    "{}:{why}; it is a file, and not a skill",
+                    self.display_path(path)
+                )),
             }
         }
         Ok((matters, remarks))
@@ -228,52 +294,85 @@ impl SkillSource<'_> {
 
     /// Returns whether the skill with this URI is in service.
     fn is_in_service(&self, uri: &str) -> bool {
-        self.previous.is_some_and(|former| former.skills.iter().any(|skill| skill.uri == uri))
+        self.previous
+            .is_some_and(|former| former.skills.iter().any(|skill| skill.uri == uri))
     }
 
     fn display_path(&self, path: &str) -> String {
-        format!("{}.skill/{}", self.id, clean_line(path, MAX_SHOWN_NAME_BYTES))
+        format!(
+            "{}.skill/{}",
+            self.id,
+            clean_line(path, MAX_SHOWN_NAME_BYTES)
+        )
     }
 }
 
 /// Parses the front matter of a `SKILL.md` in a folder with this name.
 fn parse_manifest(bytes: &[u8], folder: &str) -> Result<SkillFrontMatter, String> {
-    let Ok(text) = std::str::from_utf8(bytes) else { return Err(" it is not valid UTF-8".to_owned()) };
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Err(" it is not valid UTF-8".to_owned());
+    };
     if !is_clean(text) {
         // Clients compare the file with its digest, so it cannot be cleaned.
-        let before = text.split_inclusive('\n').take_while(|line| is_clean(line)).count();
-        return Err(format!("{}: it contains control characters: remove them", before + 1));
+        let before = text
+            .split_inclusive('\n')
+            .take_while(|line| is_clean(line))
+            .count();
+        return Err(format!(
+            "{}: it contains control characters: remove them",
+            before + 1
+        ));
     }
     SkillFrontMatter::parse(text, folder)
 }
 
-/// Creates the resource for a file of a skill. `parse_manifest` is the front matter of its folder if that
-/// is a skill.
-fn build_file_resource(path: &str, uri: String, bytes: Vec<u8>, matter: Option<&SkillFrontMatter>) -> FileResource {
+/// Creates the resource for a file of a skill. `parse_manifest` is the front matter of its folder
+/// if that is a skill.
+fn build_file_resource(
+    path: &str,
+    uri: String,
+    bytes: Vec<u8>,
+    matter: Option<&SkillFrontMatter>,
+) -> FileResource {
     let digest = Digest::new(Sha256::digest(&bytes).into());
     match matter.filter(|_| file_name(path) == MANIFEST_NAME) {
-        Some(SkillFrontMatter { name, description, .. }) => {
-            FileResource::from_skill(uri, path, name, Some(description.clone()), digest, bytes)
-        }
+        Some(SkillFrontMatter {
+            name, description, ..
+        }) => FileResource::from_skill(uri, path, name, Some(description.clone()), digest, bytes),
         None => FileResource::from_skill(uri, path, file_name(path), None, digest, bytes),
     }
 }
 
 /// Builds the skill in a folder, with the files in it.
-fn build_skill(id: &str, folder: &str, matter: &SkillFrontMatter, files: &[Arc<FileResource>]) -> Skill {
+fn build_skill(
+    id: &str,
+    folder: &str,
+    matter: &SkillFrontMatter,
+    files: &[Arc<FileResource>],
+) -> Skill {
     let uri = manifest_uri(id, folder);
     let beneath = uri.strip_suffix(MANIFEST_NAME).unwrap_or_default();
-    let within = files.iter().filter(|file| file.entry.resource.uri.starts_with(beneath));
+    let within = files
+        .iter()
+        .filter(|file| file.entry.resource.uri.starts_with(beneath));
     let resources = within.filter_map(|file| {
         let (digest, size) = file.skill_identity()?;
-        Some(SkillEntryFile { uri: &file.entry.resource.uri, digest: format!("sha256:{digest}"), size })
+        Some(SkillEntryFile {
+            uri: &file.entry.resource.uri,
+            digest: format!("sha256:{digest}"),
+            size,
+        })
     });
     let entry = JsonText::from_serializable(&SkillEntry {
         uri: &uri,
         frontmatter: &matter.fields,
         resources: resources.collect(),
     });
-    Skill { description: matter.description.clone(), entry, uri }
+    Skill {
+        description: matter.description.clone(),
+        entry,
+        uri,
+    }
 }
 
 /// Returns the URI of the `SKILL.md` in a folder of the skill `id`.

@@ -55,8 +55,14 @@ impl SkillFrontMatter {
         let fields: Map<String, Value> =
             parse_yaml(yaml, yaml_options()).map_err(|(line, why)| format!("{line}: {why}"))?;
         check_fields(&fields, folder).map_err(|why| format!(" {why}"))?;
-        let description = text_field(&fields, "description").unwrap_or_default().to_owned();
-        Ok(Self { name: folder.to_owned(), description, fields })
+        let description = text_field(&fields, "description")
+            .unwrap_or_default()
+            .to_owned();
+        Ok(Self {
+            name: folder.to_owned(),
+            description,
+            fields,
+        })
     }
 }
 
@@ -64,13 +70,19 @@ impl SkillFrontMatter {
 fn extract_yaml(text: &str) -> Result<&str, String> {
     let begun = text.strip_prefix('\u{feff}').unwrap_or(text);
     if !begun.starts_with("---\n") && !begun.starts_with("---\r\n") {
-        return Err("1: it must begin with a line \"---\", the name and the description of the skill".to_owned());
+        return Err(
+            "1: it must begin with a line \"---\", the name and the description of the skill"
+                .to_owned(),
+        );
     }
     let (yaml, _) = split_front_matter(text).map_err(|(line, why)| format!("{line}: {why}"))?;
     let yaml = yaml.unwrap_or_default();
     if yaml.len() > MAX_FRONT_MATTER_BYTES {
-        let [length, most] = [yaml.len(), MAX_FRONT_MATTER_BYTES].map(|n| format_thousands(n as u64));
-        return Err(format!("1: its front matter has {length} bytes, but at most {most} are allowed"));
+        let [length, most] =
+            [yaml.len(), MAX_FRONT_MATTER_BYTES].map(|n| format_thousands(n as u64));
+        return Err(format!(
+            "1: its front matter has {length} bytes, but at most {most} are allowed"
+        ));
     }
     if yaml.trim().is_empty() {
         return Err("1: its front matter has no name".to_owned());
@@ -111,14 +123,18 @@ fn check_fields(fields: &Map<String, Value>, folder: &str) -> Result<(), String>
     if !is_clean(&value) {
         return Err("its front matter contains control characters: remove them".to_owned());
     }
-    let Some(name) = optional_text(fields, "name")? else { return Err("its front matter has no name".to_owned()) };
+    let Some(name) = optional_text(fields, "name")? else {
+        return Err("its front matter has no name".to_owned());
+    };
     if !is_skill_name(name) {
         let name = clean_line(name, MAX_SHOWN_TEXT_BYTES);
         return Err(format!("its name is {name:?}, but {NAME_RULE}"));
     }
     if name != folder {
         let folder = clean_line(folder, MAX_SHOWN_TEXT_BYTES);
-        return Err(format!("its name is {name:?}, but its folder is called {folder:?}: rename one of them"));
+        return Err(format!(
+            "its name is {name:?}, but its folder is called {folder:?}: rename one of them"
+        ));
     }
     match optional_text(fields, "description")? {
         Some(description) if !description.trim().is_empty() => {
@@ -133,24 +149,28 @@ fn check_fields(fields: &Map<String, Value>, folder: &str) -> Result<(), String>
     optional_text(fields, "allowed-tools")?;
     match fields.get("metadata") {
         None => Ok(()),
-        Some(Value::Object(metadata)) => match metadata.iter().find(|(_, value)| !value.is_string()) {
-            None => Ok(()),
-            Some((key, _)) => {
-                Err(format!("metadata.{} must be a text: put it in quotes", clean_line(key, MAX_SHOWN_TEXT_BYTES)))
+        Some(Value::Object(metadata)) => {
+            match metadata.iter().find(|(_, value)| !value.is_string()) {
+                None => Ok(()),
+                Some((key, _)) => Err(format!(
+                    "metadata.{} must be a text: put it in quotes",
+                    clean_line(key, MAX_SHOWN_TEXT_BYTES)
+                )),
             }
-        },
+        }
         Some(_) => Err("metadata must be keys with texts".to_owned()),
     }
 }
 
 /// The rule for names, as the end of a sentence.
-pub(crate) const NAME_RULE: &str =
-    "a skill's name has 1 to 64 characters of a-z 0-9 -, without a hyphen at its ends or two in a row";
+pub(crate) const NAME_RULE: &str = "a skill's name has 1 to 64 characters of a-z 0-9 -, without a hyphen at its ends or two in a row";
 
 /// Returns whether `name` is a valid name of a skill.
 pub(crate) fn is_skill_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=MAX_NAME_CHARS).contains(&name.len()) && name.bytes().all(allowed) && !name.split('-').any(str::is_empty)
+    (1..=MAX_NAME_CHARS).contains(&name.len())
+        && name.bytes().all(allowed)
+        && !name.split('-').any(str::is_empty)
 }
 
 /// Returns an optional field, which must be a text if it is present.
@@ -158,9 +178,9 @@ fn optional_text<'a>(fields: &'a Map<String, Value>, key: &str) -> Result<Option
     match (fields.get(key), text_field(fields, key)) {
         (None, _) => Ok(None),
         (Some(_), Some(text)) => Ok(Some(text)),
-        (Some(Value::Array(_)), None) => {
-            Err(format!("its {key} must be a text, and not a list: write what is in it one after the other"))
-        }
+        (Some(Value::Array(_)), None) => Err(format!(
+            "its {key} must be a text, and not a list: write what is in it one after the other"
+        )),
         (Some(_), None) => Err(format!("its {key} must be a text: put it in quotes")),
     }
 }
@@ -175,7 +195,9 @@ fn check_length(text: &str, most: usize, what: &str) -> Result<(), String> {
         return Ok(());
     }
     let [length, most] = [length, most].map(|n| format_thousands(n as u64));
-    Err(format!("its {what} has {length} characters, but 1 to {most} are allowed"))
+    Err(format!(
+        "its {what} has {length} characters, but 1 to {most} are allowed"
+    ))
 }
 
 /// Returns whether no text in the value contains anything that [`clean`] removes. Clients compare
@@ -185,7 +207,9 @@ fn is_clean(value: &Value) -> bool {
     match value {
         Value::String(text) => plain(text),
         Value::Array(items) => items.iter().all(is_clean),
-        Value::Object(members) => members.iter().all(|(key, value)| plain(key) && is_clean(value)),
+        Value::Object(members) => members
+            .iter()
+            .all(|(key, value)| plain(key) && is_clean(value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
@@ -211,10 +235,21 @@ mod tests {
             "name": "pdf", "description": "Reads PDFs.", "license": "MIT", "metadata": {"version": "1.10"},
             "other": [1, 2.5, true, null, "yes", {"a": "b"}], "allowed-tools": "Read Bash(ls:*)",
         });
-        assert_eq!(serde_json::to_string(&matter.fields).unwrap(), expected.to_string(), "in this order");
+        assert_eq!(
+            serde_json::to_string(&matter.fields).unwrap(),
+            expected.to_string(),
+            "in this order"
+        );
         assert_eq!(matter.description, "Reads PDFs.");
-        let windows = SkillFrontMatter::parse("\u{feff}---\r\nname: pdf\r\ndescription: A.\r\n---\r\n", "pdf").unwrap();
-        assert_eq!(Value::Object(windows.fields), json!({"name": "pdf", "description": "A."}));
+        let windows = SkillFrontMatter::parse(
+            "\u{feff}---\r\nname: pdf\r\ndescription: A.\r\n---\r\n",
+            "pdf",
+        )
+        .unwrap();
+        assert_eq!(
+            Value::Object(windows.fields),
+            json!({"name": "pdf", "description": "A."})
+        );
     }
 
     #[test]
@@ -243,14 +278,20 @@ mod tests {
             ("'it''s'", json!("it's")),
         ] {
             let matter = of(&format!("name: pdf\ndescription: A.\nx: {yaml}"));
-            assert_eq!(matter.map(|matter| matter.fields["x"].clone()), Ok(expected), "{yaml:?}");
+            assert_eq!(
+                matter.map(|matter| matter.fields["x"].clone()),
+                Ok(expected),
+                "{yaml:?}"
+            );
         }
     }
 
     #[test]
     fn mistakes_say_what_is_wrong_and_where() {
         let named = |rest: &str| format!("---\nname: pdf\ndescription: A.\n{rest}\n---\n");
-        let bomb: Vec<_> = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}, *a{0}]", n - 1)).collect();
+        let bomb: Vec<_> = (1..40)
+            .map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}, *a{0}]", n - 1))
+            .collect();
         let wide = format!("a: &a {}\nb: [{}]", "x".repeat(10_000), "*a,".repeat(900));
         let texts = [
             "# PDF".to_owned(),
@@ -267,7 +308,10 @@ mod tests {
             "---\nname: pdf-tools\ndescription: A.\n---\n".to_owned(),
             "---\nname: PDF Tools\ndescription: A.\n---\n".to_owned(),
             format!("---\nname: pdf\ndescription: {}\n---\n", "x".repeat(1025)),
-            format!("---\nname: pdf\ndescription: A.\nx: {}\n---\n", "x".repeat(MAX_FRONT_MATTER_BYTES)),
+            format!(
+                "---\nname: pdf\ndescription: A.\nx: {}\n---\n",
+                "x".repeat(MAX_FRONT_MATTER_BYTES)
+            ),
             named("name: pdf"),
             named("allowed-tools: [Read, Write]"),
             named("license: true"),
@@ -288,7 +332,10 @@ mod tests {
             named(&format!("x: {}{}", "[".repeat(40), "]".repeat(40))),
             named(&format!("x: {}", "[".repeat(60_000))),
         ];
-        let said: Vec<String> = texts.iter().map(|text| SkillFrontMatter::parse(text, "pdf").unwrap_err()).collect();
+        let said: Vec<String> = texts
+            .iter()
+            .map(|text| SkillFrontMatter::parse(text, "pdf").unwrap_err())
+            .collect();
         insta::assert_snapshot!(said.join("\n"), @r#"
         1: it must begin with a line "---", the name and the description of the skill
         1: it must begin with a line "---", the name and the description of the skill
@@ -334,7 +381,9 @@ mod tests {
             assert!(is_skill_name(name), "{name}");
         }
         let longer = "a".repeat(65);
-        for name in ["", "-", "-a", "a-", "a--b", "A", "a_b", "a.b", "a b", "ä", "..", &longer] {
+        for name in [
+            "", "-", "-a", "a-", "a--b", "A", "a_b", "a.b", "a b", "ä", "..", &longer,
+        ] {
             assert!(!is_skill_name(name), "{name}");
         }
     }

@@ -22,7 +22,10 @@ pub(crate) struct SkillReservation {
 impl SkillMemory {
     /// Creates a budget of this many bytes.
     pub(crate) fn new(most: ByteSize) -> Arc<Self> {
-        Arc::new(Self { limit: most, used: AtomicU64::new(0) })
+        Arc::new(Self {
+            limit: most,
+            used: AtomicU64::new(0),
+        })
     }
 
     /// Reserves `bytes`. The reservation that this one replaces does not count: both exist only
@@ -41,8 +44,14 @@ impl SkillMemory {
             let all = used.saturating_add(bytes);
             (all.saturating_sub(free) <= self.limit.as_u64()).then_some(all)
         };
-        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
-            Ok(_) => Ok(SkillReservation { memory: Arc::clone(self), bytes }),
+        match self
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
+        {
+            Ok(_) => Ok(SkillReservation {
+                memory: Arc::clone(self),
+                bytes,
+            }),
             Err(_) => Err(self.limit),
         }
     }
@@ -65,7 +74,9 @@ mod tests {
         assert_eq!(shelf.reserve(5, None).unwrap_err(), ByteSize::b(10));
         let two = shelf.reserve(4, None).unwrap();
         let larger = shelf.reserve(6, Some(&one)).unwrap();
-        assert!(shelf.reserve(7, Some(&one)).is_err() && shelf.reserve(u64::MAX, Some(&one)).is_err());
+        assert!(
+            shelf.reserve(7, Some(&one)).is_err() && shelf.reserve(u64::MAX, Some(&one)).is_err()
+        );
         drop(one);
         assert!(shelf.reserve(1, None).is_err());
         drop((two, larger));

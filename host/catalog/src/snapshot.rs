@@ -81,7 +81,9 @@ impl Snapshot {
         limit: usize,
         visible: impl Fn(&str) -> bool,
     ) -> (Vec<Arc<ListedResource>>, bool) {
-        page(&self.resources, after, limit, visible, |offer| offer.resource())
+        page(&self.resources, after, limit, visible, |offer| {
+            offer.resource()
+        })
     }
 
     /// Like [`Self::page_of_tools`], for the resource templates, by template text.
@@ -91,7 +93,9 @@ impl Snapshot {
         limit: usize,
         visible: impl Fn(&str) -> bool,
     ) -> (Vec<Arc<ListedResource>>, bool) {
-        page(&self.templates, after, limit, visible, |offer| offer.resource())
+        page(&self.templates, after, limit, visible, |offer| {
+            offer.resource()
+        })
     }
 
     /// Like [`Self::page_of_tools`], for the skills, by the URI of their `SKILL.md`. A skill is
@@ -102,12 +106,21 @@ impl Snapshot {
         limit: usize,
         visible: impl Fn(&str) -> bool,
     ) -> (Vec<Arc<Skill>>, bool) {
-        page(&self.skills, after, limit, |uri| is_skill_visible(&self.files, uri, &visible), |offer| &offer.skill)
+        page(
+            &self.skills,
+            after,
+            limit,
+            |uri| is_skill_visible(&self.files, uri, &visible),
+            |offer| &offer.skill,
+        )
     }
 
     /// Returns the skill whose `SKILL.md` has this URI, if all of its files are `visible`.
     pub fn skill(&self, uri: &str, visible: impl Fn(&str) -> bool) -> Option<Arc<Skill>> {
-        let offer = self.skills.get(uri).filter(|_| is_skill_visible(&self.files, uri, &visible))?;
+        let offer = self
+            .skills
+            .get(uri)
+            .filter(|_| is_skill_visible(&self.files, uri, &visible))?;
         Some(Arc::clone(&offer.skill))
     }
 
@@ -146,7 +159,9 @@ impl Snapshot {
     /// Returns an equivalent spelling under which `uri` may be offered, if it is a different one
     /// (RFC 3986, section 6.2.2).
     pub fn find_spelling(&self, uri: &str) -> Option<String> {
-        self.spellings.find(uri, |uri| self.resources.contains_key(uri) || self.files.contains_key(uri))
+        self.spellings.find(uri, |uri| {
+            self.resources.contains_key(uri) || self.files.contains_key(uri)
+        })
     }
 
     /// Returns a digest of the `visible` tools. If two digests are equal, so are the results of
@@ -168,7 +183,9 @@ impl Snapshot {
         let resources = resource_fingerprints(&self.resources)
             .chain(resource_fingerprints(&self.templates))
             .filter(|(uri, _)| visible(uri));
-        let skills = self.skill_fingerprints().filter(|(uri, _)| is_skill_visible(&self.files, uri, &visible));
+        let skills = self
+            .skill_fingerprints()
+            .filter(|(uri, _)| is_skill_visible(&self.files, uri, &visible));
         list_digest(resources.chain(skills))
     }
 
@@ -185,35 +202,52 @@ impl Snapshot {
     /// exist in only one of them.
     pub(crate) fn updated_files_since(&self, previous: &Self) -> Vec<String> {
         fn files(snapshot: &Snapshot) -> impl Iterator<Item = (&String, &Arc<ResourceOffer>)> {
-            let listed = snapshot.resources.iter().filter(|(uri, _)| !snapshot.files.contains_key(*uri));
-            listed.chain(&snapshot.files).filter(|(_, offer)| offer.file.is_some())
+            let listed = snapshot
+                .resources
+                .iter()
+                .filter(|(uri, _)| !snapshot.files.contains_key(*uri));
+            listed
+                .chain(&snapshot.files)
+                .filter(|(_, offer)| offer.file.is_some())
         }
         let file = |snapshot: &Self, uri: &str| {
-            let offer = snapshot.resources.get(uri).or_else(|| snapshot.files.get(uri));
+            let offer = snapshot
+                .resources
+                .get(uri)
+                .or_else(|| snapshot.files.get(uri));
             offer.and_then(|offer| offer.file.clone())
         };
         let changed = |(uri, offer): &(&String, &Arc<ResourceOffer>)| {
             let before = file(previous, uri);
-            !matches!((&before, &offer.file), (Some(one), Some(two)) if Arc::ptr_eq(one, two)) && before != offer.file
+            !matches!((&before, &offer.file), (Some(one), Some(two)) if Arc::ptr_eq(one, two))
+                && before != offer.file
         };
         let gone = |(uri, _): &(&String, &Arc<ResourceOffer>)| file(self, uri).is_none();
-        let uris = files(self).filter(changed).chain(files(previous).filter(gone));
+        let uris = files(self)
+            .filter(changed)
+            .chain(files(previous).filter(gone));
         uris.map(|(uri, _)| uri.clone()).collect()
     }
 
     /// Returns the names of all tools, with the fingerprints of their definitions.
     fn tool_fingerprints(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
-        self.tools.iter().map(|(name, offer)| (name.as_str(), offer.definition.fingerprint))
+        self.tools
+            .iter()
+            .map(|(name, offer)| (name.as_str(), offer.definition.fingerprint))
     }
 
     /// Returns the names of all prompts, with the fingerprints of their definitions.
     fn prompt_fingerprints(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
-        self.prompts.iter().map(|(name, offer)| (name.as_str(), offer.entry.fingerprint))
+        self.prompts
+            .iter()
+            .map(|(name, offer)| (name.as_str(), offer.entry.fingerprint))
     }
 
     /// Returns the URIs of all skills, with fingerprints that change if any of their files does.
     fn skill_fingerprints(&self) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
-        self.skills.iter().map(|(uri, offer)| (uri.as_str(), offer.fingerprint))
+        self.skills
+            .iter()
+            .map(|(uri, offer)| (uri.as_str(), offer.fingerprint))
     }
 }
 
@@ -221,7 +255,9 @@ impl Snapshot {
 fn resource_fingerprints(
     offers: &BTreeMap<String, Arc<ResourceOffer>>,
 ) -> impl Iterator<Item = (&str, DefinitionFingerprint)> {
-    offers.iter().map(|(uri, offer)| (uri.as_str(), offer.entry.fingerprint))
+    offers
+        .iter()
+        .map(|(uri, offer)| (uri.as_str(), offer.entry.fingerprint))
 }
 
 /// Returns up to `limit` `visible` items whose names come after `after`, and whether there are
@@ -235,7 +271,9 @@ fn page<O, T>(
 ) -> (Vec<Arc<T>>, bool) {
     let start = after.map_or(Bound::Unbounded, Bound::Excluded);
     let offers = offers.range::<str, _>((start, Bound::Unbounded));
-    let mut items = offers.filter(|(name, _)| visible(name)).map(|(_, offer)| Arc::clone(item(offer)));
+    let mut items = offers
+        .filter(|(name, _)| visible(name))
+        .map(|(_, offer)| Arc::clone(item(offer)));
     let page = items.by_ref().take(limit).collect();
     (page, items.next().is_some())
 }
@@ -248,29 +286,60 @@ pub(crate) mod tests {
 
     /// Returns a snapshot with tools of these names.
     pub(crate) fn snapshot(names: &[&str]) -> Snapshot {
-        let tools = names.iter().map(|name| ((*name).to_owned(), Arc::new(offer(name)))).collect();
-        Snapshot { tools, ..Snapshot::default() }
+        let tools = names
+            .iter()
+            .map(|name| ((*name).to_owned(), Arc::new(offer(name))))
+            .collect();
+        Snapshot {
+            tools,
+            ..Snapshot::default()
+        }
     }
 
     #[test]
     fn the_digest_is_of_what_is_visible() {
         let (before, after) = (snapshot(&["a", "b"]), snapshot(&["a", "b", "c"]));
-        assert_ne!(before.digest_of_tools(|_| true), after.digest_of_tools(|_| true));
-        assert_eq!(before.digest_of_tools(|name| name < "c"), after.digest_of_tools(|name| name < "c"));
-        assert_eq!(before.digest_of_tools(|_| true), snapshot(&["a", "b"]).digest_of_tools(|_| true), "loaded again");
+        assert_ne!(
+            before.digest_of_tools(|_| true),
+            after.digest_of_tools(|_| true)
+        );
+        assert_eq!(
+            before.digest_of_tools(|name| name < "c"),
+            after.digest_of_tools(|name| name < "c")
+        );
+        assert_eq!(
+            before.digest_of_tools(|_| true),
+            snapshot(&["a", "b"]).digest_of_tools(|_| true),
+            "loaded again"
+        );
         // Same names, different description.
         let mut changed = snapshot(&["a"]);
-        let shown = ToolOverride { description: Some("Does it.".into()), ..ToolOverride::default() };
+        let shown = ToolOverride {
+            description: Some("Does it.".into()),
+            ..ToolOverride::default()
+        };
         let offer = Arc::clone(&changed.tools["a"]);
         let definition = Arc::new(offer.definition.with_override(&shown));
-        let offer = ToolOffer { tool: Arc::clone(&definition.tool), definition, plugin: Arc::clone(&offer.plugin) };
+        let offer = ToolOffer {
+            tool: Arc::clone(&definition.tool),
+            definition,
+            plugin: Arc::clone(&offer.plugin),
+        };
         changed.tools.insert("a".into(), Arc::new(offer));
-        assert_ne!(changed.digest_of_tools(|_| true), snapshot(&["a"]).digest_of_tools(|_| true));
+        assert_ne!(
+            changed.digest_of_tools(|_| true),
+            snapshot(&["a"]).digest_of_tools(|_| true)
+        );
     }
 
     #[test]
     fn pages_go_by_name_so_that_a_reload_between_them_skips_nothing() {
-        let names = |tools: Vec<Arc<Tool>>| tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
+        let names = |tools: Vec<Arc<Tool>>| {
+            tools
+                .iter()
+                .map(|tool| tool.name.clone())
+                .collect::<Vec<_>>()
+        };
         let before = snapshot(&["b", "d", "f"]);
         let (page, more) = before.page_of_tools(None, 2, |_| true);
         assert_eq!((names(page), more), (vec!["b".into(), "d".into()], true));

@@ -7,7 +7,8 @@ use bytesize::ByteSize;
 use serde_json::Map;
 use toolbay_model::text::{clean, clean_line};
 use toolbay_model::{
-    CallError, ContentBlock, ContentBody, Limit, PromptArgument, PromptDefinition, PromptMessage, PromptOutput, is_name,
+    CallError, ContentBlock, ContentBody, Limit, PromptArgument, PromptDefinition, PromptMessage,
+    PromptOutput, is_name,
 };
 
 use crate::front_matter::FrontMatter;
@@ -58,15 +59,20 @@ impl TextPrompt {
     /// Returns a message that describes the problem. It begins with the line number and a colon if
     /// it concerns one line.
     pub(crate) fn parse(name: &str, text: &str) -> Result<(Self, Vec<String>), String> {
-        let (matter, body) = FrontMatter::parse(text).map_err(|(line, why)| format!("{line}: {why}"))?;
+        let (matter, body) =
+            FrontMatter::parse(text).map_err(|(line, why)| format!("{line}: {why}"))?;
         let mut remarks: Vec<String> = matter.unknown_keys_remark().into_iter().collect();
         let tidy = |text: String| clean(text.trim()).into_owned();
-        let arguments = matter.arguments.into_iter().flatten().map(|argument| PromptArgument {
-            name: argument.name,
-            title: argument.title.map(tidy),
-            description: argument.description.map(tidy),
-            required: argument.required.unwrap_or_default(),
-        });
+        let arguments = matter
+            .arguments
+            .into_iter()
+            .flatten()
+            .map(|argument| PromptArgument {
+                name: argument.name,
+                title: argument.title.map(tidy),
+                description: argument.description.map(tidy),
+                required: argument.required.unwrap_or_default(),
+            });
         let definition = PromptDefinition {
             name: name.to_owned(),
             title: matter.title.map(tidy),
@@ -81,7 +87,13 @@ impl TextPrompt {
         if body.is_empty() {
             return Err(" it has no text after the front matter".to_owned());
         }
-        let is_argument = |name: &str| entry.prompt.arguments.iter().any(|argument| argument.name == name);
+        let is_argument = |name: &str| {
+            entry
+                .prompt
+                .arguments
+                .iter()
+                .any(|argument| argument.name == name)
+        };
         let (pieces, unknown) = split_placeholders(&body, is_argument);
         if !unknown.is_empty() {
             let named: Vec<String> = unknown
@@ -90,26 +102,54 @@ impl TextPrompt {
                 .map(|name| format!("{{{{{}}}}}", clean_line(name, MAX_SHOWN_NAME_BYTES)))
                 .collect();
             let more = unknown.len().saturating_sub(MAX_SHOWN_NAMES);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
             remarks.push(format!(
                 "{}{more} in its text is not one of its arguments, and stays as it is",
                 named.join(", ")
             ));
         }
-        let is_used =
-            |name: &str| pieces.iter().any(|piece| matches!(piece, PromptPiece::Value(used) if &**used == name));
-        let arguments = entry.prompt.arguments.iter().map(|argument| argument.name.as_str());
-        let idle: Vec<String> =
-            arguments.filter(|name| !is_used(name)).map(|name| clean_line(name, MAX_SHOWN_NAME_BYTES)).collect();
+        let is_used = |name: &str| {
+            pieces
+                .iter()
+                .any(|piece| matches!(piece, PromptPiece::Value(used) if &**used == name))
+        };
+        let arguments = entry
+            .prompt
+            .arguments
+            .iter()
+            .map(|argument| argument.name.as_str());
+        let idle: Vec<String> = arguments
+            .filter(|name| !is_used(name))
+            .map(|name| clean_line(name, MAX_SHOWN_NAME_BYTES))
+            .collect();
         if !idle.is_empty() {
             let more = idle.len().saturating_sub(MAX_SHOWN_NAMES);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let named = idle.into_iter().take(MAX_SHOWN_NAMES).collect::<Vec<_>>().join(", ");
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            let named = idle
+                .into_iter()
+                .take(MAX_SHOWN_NAMES)
+                .collect::<Vec<_>>()
+                .join(", ");
             remarks.push(format!(
                 "its text has no place for the argument {named}{more}; write {{{{NAME}}}} where it goes"
             ));
         }
-        Ok((Self { entry: Arc::new(entry), pieces: pieces.into(), size }, remarks))
+        Ok((
+            Self {
+                entry: Arc::new(entry),
+                pieces: pieces.into(),
+                size,
+            },
+            remarks,
+        ))
     }
 
     /// Renders the prompt with these arguments, in at most `most` bytes (`limits.output`). Unknown
@@ -118,7 +158,11 @@ impl TextPrompt {
     /// # Errors
     ///
     /// Returns an error if the result would be larger.
-    pub fn render(&self, arguments: &BTreeMap<String, String>, most: ByteSize) -> Result<PromptOutput, CallError> {
+    pub fn render(
+        &self,
+        arguments: &BTreeMap<String, String>,
+        most: ByteSize,
+    ) -> Result<PromptOutput, CallError> {
         let texts = || {
             self.pieces.iter().map(|piece| match piece {
                 PromptPiece::Text(text) => &**text,
@@ -127,15 +171,30 @@ impl TextPrompt {
         };
         // A value can occur in many places, so the length is computed before anything is copied.
         if texts().map(str::len).fold(0, usize::saturating_add) as u64 > most.as_u64() {
-            return Err(CallError::Limit { limit: Limit::Output(most), tool: None });
+            return Err(CallError::Limit {
+                limit: Limit::Output(most),
+                tool: None,
+            });
         }
         // Each value is cleaned separately: a control sequence that starts in a value must not end
         // in the text after it.
         let text: String = texts().map(clean).collect();
         let body = ContentBody::Text(text);
-        let content = ContentBlock { body, audience: Vec::new(), priority: None, last_modified: None };
-        let messages = vec![PromptMessage { role: "user", content }];
-        Ok(PromptOutput { description: self.entry.prompt.description.clone(), messages, meta: Map::new() })
+        let content = ContentBlock {
+            body,
+            audience: Vec::new(),
+            priority: None,
+            last_modified: None,
+        };
+        let messages = vec![PromptMessage {
+            role: "user",
+            content,
+        }];
+        Ok(PromptOutput {
+            description: self.entry.prompt.description.clone(),
+            messages,
+            meta: Map::new(),
+        })
     }
 
     /// Returns the size of everything retained from the file, in bytes.
@@ -146,13 +205,20 @@ impl TextPrompt {
 
 /// Splits a text at its `{{argument}}` placeholders. Also returns the names in such braces that are
 /// not arguments. Scans the text once, from left to right.
-fn split_placeholders(text: &str, is_argument: impl Fn(&str) -> bool) -> (Vec<PromptPiece>, BTreeSet<String>) {
+fn split_placeholders(
+    text: &str,
+    is_argument: impl Fn(&str) -> bool,
+) -> (Vec<PromptPiece>, BTreeSet<String>) {
     let (mut pieces, mut unknown) = (Vec::new(), BTreeSet::new());
     let mut closing = ClosingBraces::default();
     // Start of the text that is not in a piece yet, and position from which to search for the next
     // braces.
     let (mut plain, mut from) = (0, 0);
-    while let Some(open) = text.get(from..).and_then(|rest| rest.find("{{")).map(|at| from + at) {
+    while let Some(open) = text
+        .get(from..)
+        .and_then(|rest| rest.find("{{"))
+        .map(|at| from + at)
+    {
         let named = closing
             .name_from(text, open + 2)
             .filter(|(name, _)| name.len() <= MAX_ARGUMENT_NAME_BYTES && is_name(name));
@@ -193,7 +259,10 @@ impl ClosingBraces {
     /// braces. `start` must not decrease between calls.
     fn name_from<'a>(&mut self, text: &'a str, start: usize) -> Option<(&'a str, usize)> {
         if !self.is_exhausted && self.position.is_none_or(|at| at < start) {
-            self.position = text.get(start..).and_then(|rest| rest.find("}}")).map(|at| start + at);
+            self.position = text
+                .get(start..)
+                .and_then(|rest| rest.find("}}"))
+                .map(|at| start + at);
             self.is_exhausted = self.position.is_none();
             self.text_end = text
                 .get(..self.position.unwrap_or_default())
@@ -203,7 +272,10 @@ impl ClosingBraces {
         }
         let at = self.position?;
         // If there is only white space in between, the name is empty.
-        let name = text.get(start..self.text_end).unwrap_or_default().trim_start_matches(NAME_WHITESPACE);
+        let name = text
+            .get(start..self.text_end)
+            .unwrap_or_default()
+            .trim_start_matches(NAME_WHITESPACE);
         Some((name, at + 2))
     }
 }
@@ -227,17 +299,39 @@ Review this {{language}} code: {{ code }}
     #[test]
     fn a_value_removes_nothing_of_the_text_after_it() {
         let text = "---\narguments:\n  - name: a\n---\nStart {{a}} IMPORTANT {{a}}. End";
-        for sequence in ["x\u{1b}]0;", "x\u{1b}[", "x\u{1b}[3", "x\u{9b}", "x\u{202e}", "x\u{1b}"] {
-            assert_eq!(filled(text, &[("a", sequence)]), "Start x IMPORTANT x. End", "{sequence:?}");
+        for sequence in [
+            "x\u{1b}]0;",
+            "x\u{1b}[",
+            "x\u{1b}[3",
+            "x\u{9b}",
+            "x\u{202e}",
+            "x\u{1b}",
+        ] {
+            assert_eq!(
+                filled(text, &[("a", sequence)]),
+                "Start x IMPORTANT x. End",
+                "{sequence:?}"
+            );
         }
     }
 
     fn filled(text: &str, arguments: &[(&str, &str)]) -> String {
         let (prompt, _) = TextPrompt::parse("a", text).unwrap();
-        let arguments = arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let arguments = arguments
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         let output = prompt.render(&arguments, ByteSize::kib(1)).unwrap();
-        let [PromptMessage { role: "user", content: ContentBlock { body: ContentBody::Text(text), .. } }] =
-            &*output.messages
+        let [
+            PromptMessage {
+                role: "user",
+                content:
+                    ContentBlock {
+                        body: ContentBody::Text(text),
+                        ..
+                    },
+            },
+        ] = &*output.messages
         else {
             panic!("{output:?}")
         };
@@ -246,11 +340,21 @@ Review this {{language}} code: {{ code }}
 
     #[test]
     fn values_go_where_their_names_are() {
-        assert_eq!(filled(REVIEW, &[("code", "x = 1"), ("language", "Python")]), "Review this Python code: x = 1");
-        assert_eq!(filled(REVIEW, &[("code", "{{language}}")]), "Review this  code: {{language}}", "filled once");
+        assert_eq!(
+            filled(REVIEW, &[("code", "x = 1"), ("language", "Python")]),
+            "Review this Python code: x = 1"
+        );
+        assert_eq!(
+            filled(REVIEW, &[("code", "{{language}}")]),
+            "Review this  code: {{language}}",
+            "filled once"
+        );
         assert_eq!(filled("Hello {{name}}", &[]), "Hello {{name}}");
         let (prompt, remarks) = TextPrompt::parse("review", REVIEW).unwrap();
-        assert_eq!((prompt.entry.prompt.title.as_deref(), remarks.len()), (Some("Review"), 0));
+        assert_eq!(
+            (prompt.entry.prompt.title.as_deref(), remarks.len()),
+            (Some("Review"), 0)
+        );
         assert_eq!(prompt.entry.prompt.arguments.len(), 2);
     }
 
@@ -268,9 +372,15 @@ Review this {{language}} code: {{ code }}
             assert_eq!(filled(&text(body), &[("a", "1")]), expected, "{body}");
         }
         let (_, remarks) = TextPrompt::parse("a", &text("{{a}} {{b}} {{c}} {{a b}}")).unwrap();
-        assert_eq!(remarks, ["{{b}}, {{c}} in its text is not one of its arguments, and stays as it is"]);
+        assert_eq!(
+            remarks,
+            ["{{b}}, {{c}} in its text is not one of its arguments, and stays as it is"]
+        );
         let (_, remarks) = TextPrompt::parse("a", &text("{{b}}")).unwrap();
-        assert_eq!(remarks[1..], ["its text has no place for the argument a; write {{NAME}} where it goes"]);
+        assert_eq!(
+            remarks[1..],
+            ["its text has no place for the argument a; write {{NAME}} where it goes"]
+        );
     }
 
     /// Splits a text like the function under test, but searches for the end of each pair of braces
@@ -279,7 +389,9 @@ Review this {{language}} code: {{ code }}
         let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, after)) = rest.split_once("{{") {
             plain.push_str(before);
-            let named = after.split_once("}}").map(|(name, after)| (name.trim_matches(NAME_WHITESPACE), after));
+            let named = after
+                .split_once("}}")
+                .map(|(name, after)| (name.trim_matches(NAME_WHITESPACE), after));
             if let Some((name, after)) = named.filter(|(name, _)| *name == "a") {
                 if !plain.is_empty() {
                     pieces.push(PromptPiece::Text(std::mem::take(&mut plain).into()));
@@ -314,7 +426,10 @@ Review this {{language}} code: {{ code }}
             ("{".repeat(most), 1),
             ("{{a".repeat(most / 3), 1),
             // The last pair of braces is closed.
-            (format!("{}{}}}}}", "{{a".repeat(most / 6), " ".repeat(most / 2)), 2),
+            (
+                format!("{}{}}}}}", "{{a".repeat(most / 6), " ".repeat(most / 2)),
+                2,
+            ),
             ("{{ ".repeat(most / 3), 1),
         ] {
             let (pieces, unknown) = split_placeholders(&text, |_| true);
@@ -326,30 +441,74 @@ Review this {{language}} code: {{ code }}
     fn what_acts_on_a_terminal_is_removed() {
         let text = "---\ntitle: \"\\e[31mA\"\narguments: [{name: a}]\n---\n\u{1b}[31m{{a}}";
         assert_eq!(filled(text, &[("a", "\u{1b}[0mb")]), "b");
-        assert_eq!(TextPrompt::parse("a", text).unwrap().0.entry.prompt.title.as_deref(), Some("A"));
+        assert_eq!(
+            TextPrompt::parse("a", text)
+                .unwrap()
+                .0
+                .entry
+                .prompt
+                .title
+                .as_deref(),
+            Some("A")
+        );
     }
 
     #[test]
     fn a_value_in_many_places_does_not_grow_beyond_the_limit() {
-        let text = format!("---\narguments: [{{name: a}}]\n---\n{}", "{{a}}".repeat(10_000));
+        let text = format!(
+            "---\narguments: [{{name: a}}]\n---\n{}",
+            "{{a}}".repeat(10_000)
+        );
         let (prompt, _) = TextPrompt::parse("a", &text).unwrap();
         let arguments = [("a".to_owned(), "x".repeat(1_000_000))].into();
         let why = prompt.render(&arguments, ByteSize::mib(1)).unwrap_err();
-        assert_eq!(why, CallError::Limit { limit: Limit::Output(ByteSize::mib(1)), tool: None });
-        assert!(prompt.render(&[("a".to_owned(), "x".to_owned())].into(), ByteSize::b(10_000)).is_ok());
-        assert!(prompt.render(&[("a".to_owned(), "x".to_owned())].into(), ByteSize::b(9_999)).is_err());
+        assert_eq!(
+            why,
+            CallError::Limit {
+                limit: Limit::Output(ByteSize::mib(1)),
+                tool: None
+            }
+        );
+        assert!(
+            prompt
+                .render(
+                    &[("a".to_owned(), "x".to_owned())].into(),
+                    ByteSize::b(10_000)
+                )
+                .is_ok()
+        );
+        assert!(
+            prompt
+                .render(
+                    &[("a".to_owned(), "x".to_owned())].into(),
+                    ByteSize::b(9_999)
+                )
+                .is_err()
+        );
     }
 
     #[test]
     fn mistakes_say_what_is_wrong() {
-        let texts = ["", "---\ntitle: A\n---\n \n", "---\ntitle: [\n---\na", "---\narguments: [{name: a b}]\n---\na"];
-        let said: Vec<String> = texts.iter().map(|text| TextPrompt::parse("a", text).unwrap_err()).collect();
+        let texts = [
+            "",
+            "---\ntitle: A\n---\n \n",
+            "---\ntitle: [\n---\na",
+            "---\narguments: [{name: a b}]\n---\na",
+        ];
+        let said: Vec<String> = texts
+            .iter()
+            .map(|text| TextPrompt::parse("a", text).unwrap_err())
+            .collect();
         insta::assert_snapshot!(said.join("\n"), @r#"
          it has no text after the front matter
          it has no text after the front matter
         2: a text was expected here
          prompt "a": the name of an argument must have 1 to 128 characters of A-Z a-z 0-9 _ - ., not "a b"
         "#);
-        assert!(TextPrompt::parse("a b", "text").unwrap_err().contains("a name must have 1 to 128 characters"));
+        assert!(
+            TextPrompt::parse("a b", "text")
+                .unwrap_err()
+                .contains("a name must have 1 to 128 characters")
+        );
     }
 }

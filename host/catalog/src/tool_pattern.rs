@@ -21,10 +21,16 @@ impl ToolPattern {
     pub(crate) fn matches(&self, name: &str) -> bool {
         let mut parts = self.0.split('*');
         let first = parts.next().unwrap_or_default();
-        let Some(mut rest) = name.strip_prefix(first) else { return false };
-        let Some(last) = parts.next_back() else { return rest.is_empty() };
+        let Some(mut rest) = name.strip_prefix(first) else {
+            return false;
+        };
+        let Some(last) = parts.next_back() else {
+            return rest.is_empty();
+        };
         for part in parts {
-            let Some((_, after)) = rest.split_once(part) else { return false };
+            let Some((_, after)) = rest.split_once(part) else {
+                return false;
+            };
             rest = after;
         }
         rest.ends_with(last)
@@ -35,7 +41,9 @@ impl<'de> Deserialize<'de> for ToolPattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         if text.is_empty() || !(text == "*" || is_name(&text.replace('*', "_"))) {
-            let wrong = format_args!("{text:?} is not the name of a tool, nor a pattern such as \"read_*\"");
+            let wrong = format_args!(
+                "{text:?} is not the name of a tool, nor a pattern such as \"read_*\""
+            );
             return Err(D::Error::custom(wrong));
         }
         Ok(Self(text))
@@ -43,7 +51,9 @@ impl<'de> Deserialize<'de> for ToolPattern {
 }
 
 /// Parses the patterns of `enabled_tools`.
-pub(crate) fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<ToolPattern>>, D::Error> {
+pub(crate) fn patterns<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<ToolPattern>>, D::Error> {
     let patterns = Vec::<ToolPattern>::deserialize(deserializer)?;
     if patterns.is_empty() {
         return Err(D::Error::custom(
@@ -54,7 +64,9 @@ pub(crate) fn patterns<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
 }
 
 /// Parses the digest of a component.
-pub(crate) fn digest<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Digest>, D::Error> {
+pub(crate) fn digest<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Digest>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let wrong = || {
         D::Error::custom(format_args!(
@@ -86,7 +98,11 @@ mod tests {
             ("ab*ba", "aba", false),
             ("ab*ba", "abba", true),
         ] {
-            assert_eq!(ToolPattern(pattern.to_owned()).matches(name), matches, "{pattern} {name}");
+            assert_eq!(
+                ToolPattern(pattern.to_owned()).matches(name),
+                matches,
+                "{pattern} {name}"
+            );
         }
     }
 }

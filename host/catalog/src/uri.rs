@@ -19,7 +19,11 @@ pub(crate) const VIEW_SCHEME: &str = "ui";
 
 /// The characters that are percent-encoded in a path segment: all that are not unreserved in RFC
 /// 3986.
-const ENCODED_CHARACTERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ENCODED_CHARACTERS: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// Checks an absolute URI (RFC 3986).
 ///
@@ -29,7 +33,9 @@ const ENCODED_CHARACTERS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.'
 pub(crate) fn check(uri: &str) -> Result<(), String> {
     if uri.len() > MAX_URI_BYTES {
         let [length, most] = [uri.len(), MAX_URI_BYTES].map(|n| format_thousands(n as u64));
-        return Err(format!("has {length} bytes, but at most {most} are allowed"));
+        return Err(format!(
+            "has {length} bytes, but at most {most} are allowed"
+        ));
     }
     scheme(uri)?;
     check_characters(uri)?;
@@ -49,7 +55,8 @@ pub(crate) fn scheme(uri: &str) -> Result<&str, String> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     match uri.split_once(':') {
         Some((scheme, _))
-            if scheme.starts_with(|first: char| first.is_ascii_alphabetic()) && scheme.bytes().all(allowed) =>
+            if scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+                && scheme.bytes().all(allowed) =>
         {
             Ok(scheme)
         }
@@ -65,12 +72,19 @@ pub(crate) fn scheme(uri: &str) -> Result<&str, String> {
 pub(crate) fn check_characters(text: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c);
     if let Some(other) = text.chars().find(|c| !allowed(*c)) {
-        return Err(format!("contains {other:?}, which a URI can only contain percent-encoded"));
+        return Err(format!(
+            "contains {other:?}, which a URI can only contain percent-encoded"
+        ));
     }
     let mut parts = text.split('%');
-    let is_hex = |part: &str| part.len() >= 2 && part.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    let is_hex =
+        |part: &str| part.len() >= 2 && part.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
     parts.next();
-    if parts.all(is_hex) { Ok(()) } else { Err("contains a \"%\" without two hexadecimal digits after it".into()) }
+    if parts.all(is_hex) {
+        Ok(())
+    } else {
+        Err("contains a \"%\" without two hexadecimal digits after it".into())
+    }
 }
 
 /// The role of a character if the URI, or a part of it, is used as a path.
@@ -117,9 +131,12 @@ pub(crate) fn parse_characters(text: &str) -> Vec<(usize, UriCharacter)> {
 /// percent-encoded. A plugin that uses such a URI as a path would leave the intended folder.
 pub(crate) fn has_parent_segment(text: &str) -> bool {
     let letters = parse_characters(text);
-    let ends =
-        |(_, letter): &(usize, UriCharacter)| matches!(letter, UriCharacter::Delimiter | UriCharacter::Separator);
-    letters.split(ends).any(|segment| matches!(segment, [(_, UriCharacter::Dot), (_, UriCharacter::Dot)]))
+    let ends = |(_, letter): &(usize, UriCharacter)| {
+        matches!(letter, UriCharacter::Delimiter | UriCharacter::Separator)
+    };
+    letters
+        .split(ends)
+        .any(|segment| matches!(segment, [(_, UriCharacter::Dot), (_, UriCharacter::Dot)]))
 }
 
 /// Returns the URI of the file at `path` (segments relative to a folder of files) of `id`.
@@ -165,18 +182,30 @@ impl<'a> MatchedUri<'a> {
     /// Parses a URI. Returns `None` if no template can match it, because it is too long, is not a
     /// URI, or contains a segment `..`.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
-        if text.len() > MAX_URI_BYTES || check_characters(text).is_err() || has_parent_segment(text) {
+        if text.len() > MAX_URI_BYTES || check_characters(text).is_err() || has_parent_segment(text)
+        {
             return None;
         }
         let letters = parse_characters(text);
-        let starts = letters.iter().scan(0, |at, (length, _)| Some(std::mem::replace(at, *at + length))).collect();
-        Some(Self { text, characters: letters, positions: starts })
+        let starts = letters
+            .iter()
+            .scan(0, |at, (length, _)| {
+                Some(std::mem::replace(at, *at + length))
+            })
+            .collect();
+        Some(Self {
+            text,
+            characters: letters,
+            positions: starts,
+        })
     }
 
     /// Returns the letters from the byte position `at` on. A letter starts there, because the
     /// prefix of a template does not end within a percent-encoded character.
     pub(crate) fn characters_from(&self, at: usize) -> &[(usize, UriCharacter)] {
-        self.characters.get(self.positions.partition_point(|start| *start < at)..).unwrap_or_default()
+        self.characters
+            .get(self.positions.partition_point(|start| *start < at)..)
+            .unwrap_or_default()
     }
 }
 
@@ -186,8 +215,15 @@ mod tests {
 
     #[test]
     fn what_is_a_uri() {
-        for uri in ["notes://a/b", "urn:isbn:0451450523", "x:", "a+b.c-1://h?q=1#f", "file:///a%20b", "x:...", "x:a..b"]
-        {
+        for uri in [
+            "notes://a/b",
+            "urn:isbn:0451450523",
+            "x:",
+            "a+b.c-1://h?q=1#f",
+            "file:///a%20b",
+            "x:...",
+            "x:a..b",
+        ] {
             assert_eq!(check(uri), Ok(()), "{uri}");
         }
         let long = format!("x:{}", "a".repeat(MAX_URI_BYTES));
@@ -220,7 +256,10 @@ mod tests {
 
     #[test]
     fn the_path_of_a_file_is_encoded() {
-        assert_eq!(for_file("my docs", ["a b", "ü?.md"]), "toolbay://my%20docs/a%20b/%C3%BC%3F.md");
+        assert_eq!(
+            for_file("my docs", ["a b", "ü?.md"]),
+            "toolbay://my%20docs/a%20b/%C3%BC%3F.md"
+        );
         assert_eq!(check(&for_file("a", ["...", "%2e%2e"])), Ok(()));
     }
 }

@@ -25,24 +25,37 @@ struct TemplatePrefix {
 impl UriMatcher {
     /// Builds the index. Templates are numbered in the order of the iterator.
     pub(crate) fn new<'a>(templates: impl Iterator<Item = &'a UriTemplate>) -> Self {
-        let mut sorted: Vec<(&str, usize)> =
-            templates.enumerate().map(|(number, template)| (template.prefix(), number)).collect();
+        let mut sorted: Vec<(&str, usize)> = templates
+            .enumerate()
+            .map(|(number, template)| (template.prefix(), number))
+            .collect();
         sorted.sort_unstable();
-        let (mut beginnings, mut open): (Vec<TemplatePrefix>, Vec<usize>) = (Vec::new(), Vec::new());
+        let (mut beginnings, mut open): (Vec<TemplatePrefix>, Vec<usize>) =
+            (Vec::new(), Vec::new());
         for (text, number) in sorted {
             if let Some(last) = beginnings.last_mut().filter(|last| *last.text == *text) {
                 last.templates.push(number);
                 continue;
             }
-            let begins = |at: &usize| beginnings.get(*at).is_some_and(|other| text.starts_with(&*other.text));
+            let begins = |at: &usize| {
+                beginnings
+                    .get(*at)
+                    .is_some_and(|other| text.starts_with(&*other.text))
+            };
             while open.last().is_some_and(|at| !begins(at)) {
                 open.pop();
             }
             let shorter = open.last().copied();
             open.push(beginnings.len());
-            beginnings.push(TemplatePrefix { text: text.into(), parent: shorter, templates: vec![number] });
+            beginnings.push(TemplatePrefix {
+                text: text.into(),
+                parent: shorter,
+                templates: vec![number],
+            });
         }
-        Self { prefixes: beginnings }
+        Self {
+            prefixes: beginnings,
+        }
     }
 
     /// Returns the number of the first template that `uri` matches. `templates` must return the
@@ -59,25 +72,40 @@ impl UriMatcher {
     ) -> Result<Option<usize>, MatchBudgetExhausted> {
         // Every prefix of the URI sorts before it, and all texts between the two begin with that
         // prefix.
-        let last = self.prefixes.partition_point(|beginning| *beginning.text <= *uri);
-        let Some(mut at) = last.checked_sub(1) else { return Ok(None) };
+        let last = self
+            .prefixes
+            .partition_point(|beginning| *beginning.text <= *uri);
+        let Some(mut at) = last.checked_sub(1) else {
+            return Ok(None);
+        };
         steps.spend(uri.len())?;
         let mut tried = Vec::new();
-        let nearest = self.prefixes.get(at).map_or("", |beginning| &*beginning.text);
-        let common = nearest.bytes().zip(uri.bytes()).take_while(|(one, other)| one == other).count();
+        let nearest = self
+            .prefixes
+            .get(at)
+            .map_or("", |beginning| &*beginning.text);
+        let common = nearest
+            .bytes()
+            .zip(uri.bytes())
+            .take_while(|(one, other)| one == other)
+            .count();
         while let Some(beginning) = self.prefixes.get(at) {
             steps.spend(1)?;
             if beginning.text.len() <= common {
                 steps.spend(beginning.templates.len())?;
                 tried.extend_from_slice(&beginning.templates);
             }
-            let Some(shorter) = beginning.parent else { break };
+            let Some(shorter) = beginning.parent else {
+                break;
+            };
             at = shorter;
         }
         if tried.is_empty() {
             return Ok(None);
         }
-        let Some(uri) = MatchedUri::parse(uri) else { return Ok(None) };
+        let Some(uri) = MatchedUri::parse(uri) else {
+            return Ok(None);
+        };
         tried.sort_unstable();
         for number in tried {
             if let Some(template) = templates(number)
@@ -97,7 +125,10 @@ mod tests {
     use super::*;
 
     fn templates(texts: &[String]) -> Vec<UriTemplate> {
-        texts.iter().filter_map(|text| UriTemplate::parse(text).ok()).collect()
+        texts
+            .iter()
+            .filter_map(|text| UriTemplate::parse(text).ok())
+            .collect()
     }
 
     fn first(
@@ -120,7 +151,10 @@ mod tests {
 
     #[test]
     fn hostile_templates_cost_no_more_than_the_budget() {
-        let body = (0..15).map(|n| format!("{{+w{n}}}x")).collect::<Vec<_>>().concat();
+        let body = (0..15)
+            .map(|n| format!("{{+w{n}}}x"))
+            .collect::<Vec<_>>()
+            .concat();
         let many: Vec<String> = (0..3000).map(|n| format!("a:{{+v{n}}}x{body}")).collect();
         let many = templates(&many);
         assert_eq!(many.len(), 3000);
@@ -128,18 +162,27 @@ mod tests {
         let mut steps = MatchBudget::new(MatchBudget::PER_URI);
         let matching = UriMatcher::new(many.iter());
         // It matches the first one, so no work is spent on the others.
-        assert_eq!(matching.find_first(&uri, |number| many.get(number), &mut steps), Ok(Some(0)));
+        assert_eq!(
+            matching.find_first(&uri, |number| many.get(number), &mut steps),
+            Ok(Some(0))
+        );
         assert!(steps.left() > MatchBudget::PER_URI - 100_000, "{steps:?}");
-        let body = (0..14).map(|n| format!("{{+w{n}}}x")).collect::<Vec<_>>().concat();
-        let none: Vec<String> = (0..3000).map(|n| format!("a:{{+v{n}}}x{body}Q{{+z}}")).collect();
+        let body = (0..14)
+            .map(|n| format!("{{+w{n}}}x"))
+            .collect::<Vec<_>>()
+            .concat();
+        let none: Vec<String> = (0..3000)
+            .map(|n| format!("a:{{+v{n}}}x{body}Q{{+z}}"))
+            .collect();
         let none = templates(&none);
         assert_eq!(none.len(), 3000);
         let mut request = MatchBudget::new(MatchBudget::PER_REQUEST);
         let uri = format!("a:{}yQz", "x".repeat(2000));
         let matching = UriMatcher::new(none.iter());
         for _ in 0..256 {
-            let found = request
-                .with_part(MatchBudget::PER_URI, |steps| matching.find_first(&uri, |number| none.get(number), steps));
+            let found = request.with_part(MatchBudget::PER_URI, |steps| {
+                matching.find_first(&uri, |number| none.get(number), steps)
+            });
             assert_eq!(found, Err(MatchBudgetExhausted));
         }
         assert_eq!(request.left(), 0);

@@ -17,21 +17,38 @@ pub struct UriSpellings {
 
 impl UriSpellings {
     /// Collects the spellings from the URIs of resources and the texts of templates.
-    pub(crate) fn new<'a>(uris: impl Iterator<Item = &'a str>, templates: impl Iterator<Item = &'a str>) -> Self {
+    pub(crate) fn new<'a>(
+        uris: impl Iterator<Item = &'a str>,
+        templates: impl Iterator<Item = &'a str>,
+    ) -> Self {
         let odd = |uri: &&str| matches!(normalize(uri), Cow::Owned(_));
-        let mut roots: Vec<String> = templates.map(template_root).filter(odd).map(str::to_owned).collect();
+        let mut roots: Vec<String> = templates
+            .map(template_root)
+            .filter(odd)
+            .map(str::to_owned)
+            .collect();
         roots.sort();
         // A URI that begins with a root begins with the shortest one that this root begins with.
         roots.dedup_by(|root, shorter| root.starts_with(shorter.as_str()));
-        let uris = uris.filter(odd).map(|uri| (normalize(uri).into_owned(), uri.to_owned())).collect();
-        Self { uris, template_roots: roots }
+        let uris = uris
+            .filter(odd)
+            .map(|uri| (normalize(uri).into_owned(), uri.to_owned()))
+            .collect();
+        Self {
+            uris,
+            template_roots: roots,
+        }
     }
 
-    /// Returns whether a URI begins with a root. No root begins with another one, so only the greatest that is not
-    /// greater than the URI can.
+    /// Returns whether a URI begins with a root. No root begins with another one, so only the
+    /// greatest that is not greater than the URI can.
     fn begins_with_root(&self, uri: &str) -> bool {
-        let end = self.template_roots.partition_point(|root| root.as_str() <= uri);
-        let root = end.checked_sub(1).and_then(|at| self.template_roots.get(at));
+        let end = self
+            .template_roots
+            .partition_point(|root| root.as_str() <= uri);
+        let root = end
+            .checked_sub(1)
+            .and_then(|at| self.template_roots.get(at));
         root.is_some_and(|root| uri.starts_with(root.as_str()))
     }
 
@@ -57,8 +74,13 @@ impl UriSpellings {
 /// Returns the scheme and host of a template, as far as they precede its first variable.
 fn template_root(template: &str) -> &str {
     let before = template.split('{').next().unwrap_or_default();
-    let start = before.find("://").map_or_else(|| before.find(':').map_or(0, |at| at + 1), |at| at + 3);
-    let end = before.get(start..).and_then(|rest| rest.find('/')).map_or(before.len(), |at| start + at);
+    let start = before
+        .find("://")
+        .map_or_else(|| before.find(':').map_or(0, |at| at + 1), |at| at + 3);
+    let end = before
+        .get(start..)
+        .and_then(|rest| rest.find('/'))
+        .map_or(before.len(), |at| start + at);
     // Without a host, normalization affects only the scheme.
     let end = if before.contains("://") { end } else { start };
     before.get(..end).unwrap_or_default()
@@ -75,14 +97,29 @@ mod tests {
         for uri in ["T://XB", "T://XA/1", "T://X", "T://Xz", "T://Y/1"] {
             assert_eq!(spellings.find(uri, |_| false), None, "{uri}");
         }
-        assert_eq!(spellings.find("T://W/1", |_| false).as_deref(), Some("t://w/1"));
+        assert_eq!(
+            spellings.find("T://W/1", |_| false).as_deref(),
+            Some("t://w/1")
+        );
     }
 
     #[test]
     fn a_uri_is_found_under_its_own_spelling_and_then_under_others() {
-        let listed = ["notes://host/a~b", "Odd://HOST/x", "both://h/a", "BOTH://h/a"];
-        let spellings = UriSpellings::new(listed.iter().copied(), ["T://X/{id}", "fine://x/{id}"].into_iter());
-        let find = |uri: &str| spellings.find(uri, |uri| listed.contains(&uri)).unwrap_or_else(|| uri.to_owned());
+        let listed = [
+            "notes://host/a~b",
+            "Odd://HOST/x",
+            "both://h/a",
+            "BOTH://h/a",
+        ];
+        let spellings = UriSpellings::new(
+            listed.iter().copied(),
+            ["T://X/{id}", "fine://x/{id}"].into_iter(),
+        );
+        let find = |uri: &str| {
+            spellings
+                .find(uri, |uri| listed.contains(&uri))
+                .unwrap_or_else(|| uri.to_owned())
+        };
         for (uri, expected) in [
             ("NOTES://Host/a%7eb", "notes://host/a~b"),
             ("notes://host/a~b", "notes://host/a~b"),

@@ -56,8 +56,11 @@ impl UriTemplate {
     /// Returns a description of the problem: the end of a sentence that begins with the template.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > MAX_TEMPLATE_BYTES {
-            let [length, most] = [text.len(), MAX_TEMPLATE_BYTES].map(|n| format_thousands(n as u64));
-            return Err(format!("has {length} bytes, but at most {most} are allowed"));
+            let [length, most] =
+                [text.len(), MAX_TEMPLATE_BYTES].map(|n| format_thousands(n as u64));
+            return Err(format!(
+                "has {length} bytes, but at most {most} are allowed"
+            ));
         }
         let (prefix, mut rest) = text.split_once('{').unwrap_or((text, ""));
         if rest.is_empty() && !text.contains('{') {
@@ -65,7 +68,10 @@ impl UriTemplate {
         }
         scheme(prefix)?;
         // An authority that a variable may continue cannot be checked.
-        if prefix.split_once("://").is_some_and(|(_, rest)| rest.contains(['/', '?', '#'])) {
+        if prefix
+            .split_once("://")
+            .is_some_and(|(_, rest)| rest.contains(['/', '?', '#']))
+        {
             check_authority(prefix)?;
         }
         let mut parts = Vec::new();
@@ -73,9 +79,13 @@ impl UriTemplate {
             let Some((expression, after)) = rest.split_once('}') else {
                 return Err("has a \"{\" without a \"}\" after it".into());
             };
-            let (between, next) = after.split_once('{').map_or((after, None), |(between, next)| (between, Some(next)));
+            let (between, next) = after
+                .split_once('{')
+                .map_or((after, None), |(between, next)| (between, Some(next)));
             if between.is_empty() && next.is_some() {
-                return Err(format!("has nothing between {{{expression}}} and the next variable"));
+                return Err(format!(
+                    "has nothing between {{{expression}}} and the next variable"
+                ));
             }
             parts.push(UriTemplatePart::new(expression, between)?);
             match next {
@@ -84,9 +94,15 @@ impl UriTemplate {
             }
         }
         if parts.len() > MAX_VARIABLES {
-            return Err(format!("has {} variables, but at most {MAX_VARIABLES} are allowed", parts.len()));
+            return Err(format!(
+                "has {} variables, but at most {MAX_VARIABLES} are allowed",
+                parts.len()
+            ));
         }
-        for text in [prefix].into_iter().chain(parts.iter().map(|part| part.text.as_str())) {
+        for text in [prefix]
+            .into_iter()
+            .chain(parts.iter().map(|part| part.text.as_str()))
+        {
             check_characters(text)?;
         }
         // If the texts already contain the segment, no URI could match.
@@ -97,7 +113,10 @@ impl UriTemplate {
         if let Some(twice) = parts.iter().find(|part| !names.insert(&part.name)) {
             return Err(format!("has the variable {:?} twice", twice.name));
         }
-        Ok(Self { prefix: prefix.into(), parts: parts.into() })
+        Ok(Self {
+            prefix: prefix.into(),
+            parts: parts.into(),
+        })
     }
 
     /// Returns the names of the variables, from left to right.
@@ -109,8 +128,9 @@ impl UriTemplate {
     /// does one with a segment `..`, in the URI as a whole or in the value of a variable, which a
     /// plugin may use as a path.
     pub fn matches(&self, uri: &str) -> bool {
-        MatchedUri::parse(uri)
-            .is_some_and(|uri| self.matches_with_budget(&uri, &mut MatchBudget::new(usize::MAX)) == Ok(true))
+        MatchedUri::parse(uri).is_some_and(|uri| {
+            self.matches_with_budget(&uri, &mut MatchBudget::new(usize::MAX)) == Ok(true)
+        })
     }
 
     /// Returns the text with which every matching URI begins.
@@ -129,7 +149,9 @@ impl UriTemplate {
         uri: &MatchedUri<'_>,
         steps: &mut MatchBudget,
     ) -> Result<bool, MatchBudgetExhausted> {
-        let Some(rest) = uri.text.strip_prefix(&*self.prefix) else { return Ok(false) };
+        let Some(rest) = uri.text.strip_prefix(&*self.prefix) else {
+            return Ok(false);
+        };
         let (rest, letters) = (rest.as_bytes(), uri.characters_from(self.prefix.len()));
         let end = self.parts.last().map_or(&[][..], |part| &part.text.text);
         // Values are not empty.
@@ -159,7 +181,9 @@ impl UriTemplatePart {
             Some(name) => (name, true),
             None => (expression, false),
         };
-        if expression.starts_with(|operator: char| "#./;?&=,!@|".contains(operator)) || name.ends_with(['*', ',']) {
+        if expression.starts_with(|operator: char| "#./;?&=,!@|".contains(operator))
+            || name.ends_with(['*', ','])
+        {
             return Err(unsupported_expression(expression));
         }
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.".contains(&byte);
@@ -174,7 +198,11 @@ impl UriTemplatePart {
         if text.contains('}') {
             return Err("has a \"}\" without a \"{\" before it".into());
         }
-        Ok(Self { name: name.into(), is_reserved: reserved, text: TextSearch::new(text) })
+        Ok(Self {
+            name: name.into(),
+            is_reserved: reserved,
+            text: TextSearch::new(text),
+        })
     }
 
     /// Returns the positions at which a value can end that begins at one of `starts`. A value has
@@ -200,7 +228,10 @@ impl UriTemplatePart {
 
 /// The possible states of the last segment of a value, over all splits that are followed.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a state that can be combined with the others")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a state that can be combined with the others"
+)]
 struct SegmentStates {
     /// Empty.
     fresh: bool,
@@ -214,14 +245,28 @@ struct SegmentStates {
 
 impl SegmentStates {
     fn advance(self, letter: UriCharacter) -> Self {
-        let Self { fresh, dot, dots, other } = self;
+        let Self {
+            fresh,
+            dot,
+            dots,
+            other,
+        } = self;
         match letter {
-            UriCharacter::Dot => Self { fresh: false, dot: fresh, dots: dot, other: dots || other },
+            UriCharacter::Dot => Self {
+                fresh: false,
+                dot: fresh,
+                dots: dot,
+                other: dots || other,
+            },
             // A value that contains the segment `..` is invalid.
-            UriCharacter::Delimiter | UriCharacter::Separator => {
-                Self { fresh: fresh || dot || other, ..Self::default() }
-            }
-            UriCharacter::Other => Self { other: fresh || dot || dots || other, ..Self::default() },
+            UriCharacter::Delimiter | UriCharacter::Separator => Self {
+                fresh: fresh || dot || other,
+                ..Self::default()
+            },
+            UriCharacter::Other => Self {
+                other: fresh || dot || dots || other,
+                ..Self::default()
+            },
         }
     }
 
@@ -231,7 +276,9 @@ impl SegmentStates {
 }
 
 fn unsupported_expression(expression: &str) -> String {
-    format!("has the expression {{{expression}}}; write {{name}}, or {{+name}} for a value that can contain \"/\"")
+    format!(
+        "has the expression {{{expression}}}; write {{name}}, or {{+name}} for a value that can contain \"/\""
+    )
 }
 
 impl TextSearch {
@@ -245,7 +292,10 @@ impl TextSearch {
                 *back = found;
             }
         }
-        Self { text, failure_table: back.into() }
+        Self {
+            text,
+            failure_table: back.into(),
+        }
     }
 
     fn as_str(&self) -> &str {
@@ -367,7 +417,10 @@ mod tests {
     fn mistakes_say_what_is_wrong() {
         let (long, many) = (
             format!("x:{{a}}{}", "a".repeat(MAX_TEMPLATE_BYTES)),
-            format!("x:{}", (0..17).fold(String::new(), |all, n| format!("{all}/{{a{n}}}"))),
+            format!(
+                "x:{}",
+                (0..17).fold(String::new(), |all, n| format!("{all}/{{a{n}}}"))
+            ),
         );
         let templates = [
             "",
@@ -398,8 +451,10 @@ mod tests {
             &long,
             &many,
         ];
-        let said: Vec<String> =
-            templates.iter().map(|template| UriTemplate::parse(template).expect_err(template)).collect();
+        let said: Vec<String> = templates
+            .iter()
+            .map(|template| UriTemplate::parse(template).expect_err(template))
+            .collect();
         insta::assert_snapshot!(said.join("\n"));
     }
 
@@ -412,9 +467,11 @@ mod tests {
     #[test]
     fn the_worst_uri_takes_as_long_as_any_other() {
         // Trying all splits one after the other would take longer than the age of the universe.
-        let template =
-            UriTemplate::parse(&format!("x:{}b", (0..16).fold(String::new(), |all, n| format!("{all}{{+v{n}}}a"))))
-                .unwrap();
+        let template = UriTemplate::parse(&format!(
+            "x:{}b",
+            (0..16).fold(String::new(), |all, n| format!("{all}{{+v{n}}}a"))
+        ))
+        .unwrap();
         let uri = format!("x:{}", "a".repeat(MAX_URI_BYTES - 2));
         assert!(!template.matches(&format!("{}cb", &uri[..MAX_URI_BYTES - 2])));
         assert!(!template.matches(&uri));
@@ -422,11 +479,17 @@ mod tests {
 
     /// Like [`UriTemplate::matches`], but tries all splits. Only for short texts.
     fn slowly(parts: &[UriTemplatePart], rest: &[u8]) -> bool {
-        let Some((part, others)) = parts.split_first() else { return rest.is_empty() };
+        let Some((part, others)) = parts.split_first() else {
+            return rest.is_empty();
+        };
         (1..=rest.len())
             .take_while(|end| part.is_reserved || !b"/?#".contains(&rest[end - 1]))
             .filter(|end| !has_parent_segment(std::str::from_utf8(&rest[..*end]).unwrap()))
-            .any(|end| rest[end..].strip_prefix(&*part.text.text).is_some_and(|rest| slowly(others, rest)))
+            .any(|end| {
+                rest[end..]
+                    .strip_prefix(&*part.text.text)
+                    .is_some_and(|rest| slowly(others, rest))
+            })
     }
 
     proptest! {

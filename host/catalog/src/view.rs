@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 use toolbay_model::text::clean_line;
-use toolbay_policy::{UiAccess, UiDenial, UiPermission, WebOrigin, parse_resource_origin, parse_view_domain};
+use toolbay_policy::{
+    UiAccess, UiDenial, UiPermission, WebOrigin, parse_resource_origin, parse_view_domain,
+};
 
 use crate::uri;
 
@@ -34,10 +36,18 @@ const MAX_SHOWN_ENTRY_BYTES: usize = 200;
 
 /// The lists of origins: the name in MCP, the parser of an entry, and the list in the access.
 const ORIGIN_LISTS: [(&str, OriginParser, OriginSlot); 4] = [
-    ("connectDomains", WebOrigin::parse, |access| &mut access.connect),
-    ("resourceDomains", parse_resource_origin, |access| &mut access.resources),
-    ("frameDomains", parse_resource_origin, |access| &mut access.frames),
-    ("baseUriDomains", parse_resource_origin, |access| &mut access.base),
+    ("connectDomains", WebOrigin::parse, |access| {
+        &mut access.connect
+    }),
+    ("resourceDomains", parse_resource_origin, |access| {
+        &mut access.resources
+    }),
+    ("frameDomains", parse_resource_origin, |access| {
+        &mut access.frames
+    }),
+    ("baseUriDomains", parse_resource_origin, |access| {
+        &mut access.base
+    }),
 ];
 
 type OriginParser = fn(&str) -> Result<WebOrigin, String>;
@@ -65,16 +75,23 @@ pub(crate) fn check_authority(uri: &str) -> Result<(), String> {
         return Ok(());
     }
     let Some(authority) = authority(uri) else {
-        return Err(format!("the URI of a view must begin with {URI_PREFIX:?}, in lower case"));
+        return Err(format!(
+            "the URI of a view must begin with {URI_PREFIX:?}, in lower case"
+        ));
     };
-    let part = match authority.find(['@', ':', '{', '}', '[', ']', '\\']).and_then(|at| authority.get(at..at + 1)) {
+    let part = match authority
+        .find(['@', ':', '{', '}', '[', ']', '\\'])
+        .and_then(|at| authority.get(at..at + 1))
+    {
         None => return Ok(()),
         Some("@") => "user information",
         Some(":") => "a port",
         Some("{" | "}") => "a variable",
         Some(_) => "a bracket",
     };
-    Err(format!("a view cannot have {part} between {URI_PREFIX:?} and the first \"/\"; write the plugin's name there"))
+    Err(format!(
+        "a view cannot have {part} between {URI_PREFIX:?} and the first \"/\"; write the plugin's name there"
+    ))
 }
 
 /// The owners of views: the ids of all plugins, by their lower-case form.
@@ -84,7 +101,10 @@ impl<'a> ViewOwners<'a> {
     pub(crate) fn new(ids: impl Iterator<Item = &'a String>) -> Self {
         let mut owners = BTreeMap::<_, Vec<_>>::new();
         for id in ids {
-            owners.entry(id.to_lowercase()).or_default().push(id.as_str());
+            owners
+                .entry(id.to_lowercase())
+                .or_default()
+                .push(id.as_str());
         }
         Self(owners)
     }
@@ -94,7 +114,10 @@ impl<'a> ViewOwners<'a> {
     pub(crate) fn other_owner(&self, own: &str, uri: &str) -> Option<&'a str> {
         let name = percent_decode_str(authority(uri)?).decode_utf8_lossy();
         let alike = self.0.get(&name.to_lowercase())?;
-        let owner = alike.iter().find(|id| **id == name).or_else(|| alike.iter().find(|id| **id == own));
+        let owner = alike
+            .iter()
+            .find(|id| **id == name)
+            .or_else(|| alike.iter().find(|id| **id == own));
         owner.or(alike.first()).copied().filter(|id| *id != own)
     }
 }
@@ -115,7 +138,9 @@ impl ViewRequest {
         let mut wish = Self::default();
         match meta.get(META_MEMBER) {
             None => {}
-            Some(Value::Object(ui)) => ui.iter().for_each(|(key, value)| wish.read_member(key, value)),
+            Some(Value::Object(ui)) => ui
+                .iter()
+                .for_each(|(key, value)| wish.read_member(key, value)),
             Some(_) => wish.add_warning("ui in its _meta must be a JSON object"),
         }
         wish
@@ -123,8 +148,12 @@ impl ViewRequest {
 
     fn read_member(&mut self, key: &str, value: &Value) {
         match (key, value) {
-            ("csp", Value::Object(csp)) => csp.iter().for_each(|(key, value)| self.read_origins(key, value)),
-            ("permissions", Value::Object(asked)) => asked.keys().for_each(|name| self.read_permission(name)),
+            ("csp", Value::Object(csp)) => csp
+                .iter()
+                .for_each(|(key, value)| self.read_origins(key, value)),
+            ("permissions", Value::Object(asked)) => {
+                asked.keys().for_each(|name| self.read_permission(name))
+            }
             ("domain", Value::String(text)) => match parse_view_domain(text) {
                 Ok(domain) => self.access.domain = Some(domain),
                 Err(why) => self.add_warning(&format!("domain: {why}")),
@@ -133,31 +162,49 @@ impl ViewRequest {
             ("csp" | "permissions", _) => self.add_warning(&format!("{key} must be a JSON object")),
             ("domain", _) => self.add_warning("domain must be a string"),
             ("prefersBorder", _) => self.add_warning("prefersBorder must be true or false"),
-            _ => self.add_warning(&format!("views have no member {:?}", clean_line(key, MAX_SHOWN_ENTRY_BYTES))),
+            _ => self.add_warning(&format!(
+                "views have no member {:?}",
+                clean_line(key, MAX_SHOWN_ENTRY_BYTES)
+            )),
         }
     }
 
     fn read_origins(&mut self, key: &str, value: &Value) {
-        let Some((_, parse, slot)) = ORIGIN_LISTS.into_iter().find(|(name, ..)| *name == key) else {
-            return self.add_warning(&format!("csp has no member {:?}", clean_line(key, MAX_SHOWN_ENTRY_BYTES)));
+        let Some((_, parse, slot)) = ORIGIN_LISTS.into_iter().find(|(name, ..)| *name == key)
+        else {
+            return self.add_warning(&format!(
+                "csp has no member {:?}",
+                clean_line(key, MAX_SHOWN_ENTRY_BYTES)
+            ));
         };
-        let Value::Array(entries) = value else { return self.add_warning(&format!("{key} must be a list of origins")) };
+        let Value::Array(entries) = value else {
+            return self.add_warning(&format!("{key} must be a list of origins"));
+        };
         if entries.len() > MAX_ENTRIES {
             self.add_warning(&format!("{key} has more than {MAX_ENTRIES} entries"));
         }
         for entry in entries.iter().take(MAX_ENTRIES) {
             match entry.as_str().map(parse) {
                 Some(Ok(origin)) => slot(&mut self.access).push(origin),
-                Some(Err(why)) => self.add_warning(&format!("{key}: {}", clean_line(&why, MAX_SHOWN_ENTRY_BYTES))),
+                Some(Err(why)) => self.add_warning(&format!(
+                    "{key}: {}",
+                    clean_line(&why, MAX_SHOWN_ENTRY_BYTES)
+                )),
                 None => self.add_warning(&format!("{key} must be a list of origins")),
             }
         }
     }
 
     fn read_permission(&mut self, name: &str) {
-        match UiPermission::ALL.into_iter().find(|permission| permission_member(*permission) == name) {
+        match UiPermission::ALL
+            .into_iter()
+            .find(|permission| permission_member(*permission) == name)
+        {
             Some(permission) => self.access.permissions.push(permission),
-            None => self.add_warning(&format!("there is no permission {:?}", clean_line(name, MAX_SHOWN_ENTRY_BYTES))),
+            None => self.add_warning(&format!(
+                "there is no permission {:?}",
+                clean_line(name, MAX_SHOWN_ENTRY_BYTES)
+            )),
         }
     }
 
@@ -190,8 +237,11 @@ pub(crate) fn access_meta(access: &UiAccess, border: Option<bool>) -> Map<String
             csp.insert(name.to_owned(), origins.into());
         }
     }
-    let permissions: Map<_, _> =
-        access.permissions.iter().map(|one| (permission_member(*one).to_owned(), json!({}))).collect();
+    let permissions: Map<_, _> = access
+        .permissions
+        .iter()
+        .map(|one| (permission_member(*one).to_owned(), json!({})))
+        .collect();
     let mut ui = Map::new();
     for (name, members) in [("csp", csp), ("permissions", permissions)] {
         if !members.is_empty() {
@@ -204,7 +254,11 @@ pub(crate) fn access_meta(access: &UiAccess, border: Option<bool>) -> Map<String
     if let Some(border) = border {
         ui.insert("prefersBorder".to_owned(), border.into());
     }
-    if ui.is_empty() { Map::new() } else { Map::from_iter([(META_MEMBER.to_owned(), ui.into())]) }
+    if ui.is_empty() {
+        Map::new()
+    } else {
+        Map::from_iter([(META_MEMBER.to_owned(), ui.into())])
+    }
 }
 
 /// Returns the name of a permission in MCP.
@@ -281,12 +335,18 @@ mod tests {
 
     #[test]
     fn a_flood_of_entries_is_bounded() {
-        let many: Vec<String> = (0..100_000).map(|n| format!("https://a{n}.example")).collect();
+        let many: Vec<String> = (0..100_000)
+            .map(|n| format!("https://a{n}.example"))
+            .collect();
         let wish = ViewRequest::read(&object(
             json!({"ui": {"csp": {"connectDomains": many, "frameDomains": vec!["*"; 100_000]}}}),
         ));
         assert_eq!(
-            (wish.access.connect.len(), wish.access.frames.len(), wish.warnings.len()),
+            (
+                wish.access.connect.len(),
+                wish.access.frames.len(),
+                wish.warnings.len()
+            ),
             (MAX_ENTRIES, 0, MAX_WARNINGS)
         );
     }
@@ -296,7 +356,11 @@ mod tests {
         assert!(is_view("ui://chart/view") && is_view("UI://chart/view") && is_view("ui:x"));
         assert!(!is_view("uix://chart/view") && !is_view("notes://ui://"));
         assert_eq!(
-            (authority("ui://chart/view"), authority("ui://chart"), authority("notes://a")),
+            (
+                authority("ui://chart/view"),
+                authority("ui://chart"),
+                authority("notes://a")
+            ),
             (Some("chart"), Some("chart"), None)
         );
     }

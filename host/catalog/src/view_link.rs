@@ -44,7 +44,9 @@ impl ViewLink {
                         "resourceUri" => uri = Some(value),
                         "visibility" => link.read_visibility(&value),
                         "csp" | "permissions" | "domain" | "prefersBorder" => {
-                            link.warnings.push(format!("{key} has no effect in a tool's _meta.ui; its view has it"));
+                            link.warnings.push(format!(
+                                "{key} has no effect in a tool's _meta.ui; its view has it"
+                            ));
                         }
                         _ => link.warnings.push(format!(
                             "tools have no member {:?} in _meta.ui",
@@ -53,35 +55,51 @@ impl ViewLink {
                     }
                 }
             }
-            Some(_) => link.warnings.push("ui in its _meta must be a JSON object".to_owned()),
+            Some(_) => link
+                .warnings
+                .push("ui in its _meta must be a JSON object".to_owned()),
         }
         match uri.or(flat) {
             None => {}
             Some(Value::String(text)) => match check_view_uri(&text) {
                 Ok(()) => link.uri = Some(text),
-                Err(why) => link.warnings.push(format!("its view {:?} {why}", clean_line(&text, MAX_SHOWN_TEXT_BYTES))),
+                Err(why) => link.warnings.push(format!(
+                    "its view {:?} {why}",
+                    clean_line(&text, MAX_SHOWN_TEXT_BYTES)
+                )),
             },
-            Some(_) => link.warnings.push("resourceUri in its _meta.ui must be a string".to_owned()),
+            Some(_) => link
+                .warnings
+                .push("resourceUri in its _meta.ui must be a string".to_owned()),
         }
         link.warnings.truncate(TOOL_CALLERS.len() * 4);
         link
     }
 
     fn read_visibility(&mut self, value: &Value) {
-        let known = |value: &Value| TOOL_CALLERS.into_iter().find(|audience| value.as_str() == Some(audience));
+        let known = |value: &Value| {
+            TOOL_CALLERS
+                .into_iter()
+                .find(|audience| value.as_str() == Some(audience))
+        };
         let all: Option<Vec<&str>> = value
             .as_array()
             .filter(|all| all.len() <= TOOL_CALLERS.len())
             .and_then(|all| all.iter().map(known).collect());
         match all {
             Some(all) if !all.is_empty() => self.visibility = all,
-            _ => self.warnings.push("visibility in its _meta.ui must be a list of \"model\" and \"app\"".to_owned()),
+            _ => self.warnings.push(
+                "visibility in its _meta.ui must be a list of \"model\" and \"app\"".to_owned(),
+            ),
         }
     }
 
     /// Returns this link without the URI of the view.
     pub(crate) fn without_uri(&self) -> Self {
-        Self { uri: None, ..self.clone() }
+        Self {
+            uri: None,
+            ..self.clone()
+        }
     }
 
     /// Adds the members for clients to the rest of a tool's `_meta`.
@@ -101,7 +119,9 @@ impl ViewLink {
 
     /// Returns a tool's `_meta` with this link in place of its own.
     pub(crate) fn replace_in(&self, meta: Option<&JsonText>) -> Option<JsonText> {
-        let mut members: Map<_, _> = meta.and_then(|meta| serde_json::from_str(meta.get()).ok()).unwrap_or_default();
+        let mut members: Map<_, _> = meta
+            .and_then(|meta| serde_json::from_str(meta.get()).ok())
+            .unwrap_or_default();
         members.remove(META_MEMBER);
         members.remove(LEGACY_META_MEMBER);
         self.add_to(&mut members);
@@ -116,7 +136,10 @@ impl ViewLink {
 /// Returns a description of the problem: the end of a sentence that begins with the URI.
 fn check_view_uri(text: &str) -> Result<(), String> {
     uri::check(text)?;
-    if text.strip_prefix(uri::VIEW_SCHEME).is_some_and(|rest| rest.starts_with("://")) {
+    if text
+        .strip_prefix(uri::VIEW_SCHEME)
+        .is_some_and(|rest| rest.starts_with("://"))
+    {
         return Ok(());
     }
     Err("must begin with \"ui://\"".to_owned())
@@ -138,9 +161,20 @@ mod tests {
     #[test]
     fn both_forms_are_read_and_both_are_written() {
         let both = json!({"ui": {"resourceUri": "ui://a/b"}, "ui/resourceUri": "ui://a/b", "x": 1});
-        for meta in [json!({"ui": {"resourceUri": "ui://a/b"}, "x": 1}), json!({"ui/resourceUri": "ui://a/b", "x": 1})]
-        {
-            assert_eq!(taken(meta), (ViewLink { uri: Some("ui://a/b".into()), ..ViewLink::default() }, both.clone()));
+        for meta in [
+            json!({"ui": {"resourceUri": "ui://a/b"}, "x": 1}),
+            json!({"ui/resourceUri": "ui://a/b", "x": 1}),
+        ] {
+            assert_eq!(
+                taken(meta),
+                (
+                    ViewLink {
+                        uri: Some("ui://a/b".into()),
+                        ..ViewLink::default()
+                    },
+                    both.clone()
+                )
+            );
         }
         let two = json!({"ui": {"resourceUri": "ui://a/b"}, "ui/resourceUri": "ui://other"});
         assert_eq!(taken(two).1["ui/resourceUri"], "ui://a/b");
@@ -173,11 +207,16 @@ mod tests {
 
     #[test]
     fn a_link_is_replaced() {
-        let (link, meta) = taken(json!({"ui": {"resourceUri": "ui://a/b", "visibility": ["app"]}, "x": 1}));
+        let (link, meta) =
+            taken(json!({"ui": {"resourceUri": "ui://a/b", "visibility": ["app"]}, "x": 1}));
         let put = |link: &ViewLink, meta: &Value| {
-            link.replace_in(Some(&JsonText::new(meta))).map(|json| json.get().to_owned())
+            link.replace_in(Some(&JsonText::new(meta)))
+                .map(|json| json.get().to_owned())
         };
-        assert_eq!(put(&link.without_uri(), &meta).unwrap(), r#"{"x":1,"ui":{"visibility":["app"]}}"#);
+        assert_eq!(
+            put(&link.without_uri(), &meta).unwrap(),
+            r#"{"x":1,"ui":{"visibility":["app"]}}"#
+        );
         let (link, meta) = taken(json!({"ui": {"resourceUri": "ui://a/b"}}));
         assert_eq!(put(&link.without_uri(), &meta), None);
     }

@@ -72,17 +72,26 @@ impl FolderWatcher {
     /// Returns an error with advice if the operating system refuses to watch.
     pub fn new(folder: &Path) -> Result<Self, String> {
         let inbox = Arc::new(EventInbox::default());
-        // Events contain paths in the form in which they were watched. Only an absolute path always has a parent to
-        // watch.
+        // Events contain paths in the form in which they were watched. Only an absolute path always
+        // has a parent to watch.
         let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
         let handler = {
             let (inbox, folder) = (Arc::clone(&inbox), folder.clone());
             move |result: notify::Result<Event>| inbox.record(&folder, result)
         };
-        let events = notify::recommended_watcher(handler).map_err(|error| describe_error(&error))?;
-        let mut watcher =
-            Self { events, folder, watched_identity: None, has_warned: false, inbox, subfolders: BTreeMap::new() };
-        watcher.set_watches().map_err(|error| describe_error(&error))?;
+        let events =
+            notify::recommended_watcher(handler).map_err(|error| describe_error(&error))?;
+        let mut watcher = Self {
+            events,
+            folder,
+            watched_identity: None,
+            has_warned: false,
+            inbox,
+            subfolders: BTreeMap::new(),
+        };
+        watcher
+            .set_watches()
+            .map_err(|error| describe_error(&error))?;
         Ok(watcher)
     }
 
@@ -94,12 +103,16 @@ impl FolderWatcher {
     /// Returns an error if the operating system refuses to watch.
     pub fn for_paths(paths: &[PathBuf]) -> Result<Self, String> {
         let inbox = Arc::new(EventInbox::default());
-        let paths: Vec<PathBuf> = paths.iter().filter_map(|path| std::path::absolute(path).ok()).collect();
+        let paths: Vec<PathBuf> = paths
+            .iter()
+            .filter_map(|path| std::path::absolute(path).ok())
+            .collect();
         let handler = {
             let (inbox, paths) = (Arc::clone(&inbox), paths.clone());
             move |result: notify::Result<Event>| inbox.record_within(&paths, result)
         };
-        let events = notify::recommended_watcher(handler).map_err(|error| describe_error(&error))?;
+        let events =
+            notify::recommended_watcher(handler).map_err(|error| describe_error(&error))?;
         let mut watcher = Self {
             events,
             folder: PathBuf::new(),
@@ -115,7 +128,10 @@ impl FolderWatcher {
             } else {
                 (path.parent().unwrap_or(path), RecursiveMode::NonRecursive)
             };
-            watcher.events.watch(at, mode).map_err(|error| format!("cannot watch {}: {error}", path.display()))?;
+            watcher
+                .events
+                .watch(at, mode)
+                .map_err(|error| format!("cannot watch {}: {error}", path.display()))?;
         }
         Ok(watcher)
     }
@@ -125,13 +141,19 @@ impl FolderWatcher {
     pub(crate) async fn watch_subfolders(&mut self, folders: BTreeMap<PathBuf, (u64, u64)>) {
         // Absolute, because events contain the paths as they were watched.
         let absolute = |(path, identity)| Some((std::path::absolute(path).ok()?, identity));
-        let folders: BTreeMap<PathBuf, (u64, u64)> =
-            folders.into_iter().filter_map(absolute).take(MAX_SUBFOLDER_WATCHES).collect();
+        let folders: BTreeMap<PathBuf, (u64, u64)> = folders
+            .into_iter()
+            .filter_map(absolute)
+            .take(MAX_SUBFOLDER_WATCHES)
+            .collect();
         if folders == self.subfolders {
             return;
         }
         let before = std::mem::take(&mut self.subfolders);
-        for path in before.iter().filter(|(path, identity)| folders.get(*path) != Some(identity)).map(|(path, _)| path)
+        for path in before
+            .iter()
+            .filter(|(path, identity)| folders.get(*path) != Some(identity))
+            .map(|(path, _)| path)
         {
             // Fails if the folder was deleted, which is fine.
             drop(self.events.unwatch(path));
@@ -168,7 +190,8 @@ impl FolderWatcher {
                 continue;
             };
             tokio::time::sleep_until(since + GATHER_INTERVAL).await;
-            let pending = std::mem::take(&mut *inbox.pending.lock().unwrap_or_else(PoisonError::into_inner));
+            let pending =
+                std::mem::take(&mut *inbox.pending.lock().unwrap_or_else(PoisonError::into_inner));
             if pending.folder_moved {
                 self.reset_watches();
             }
@@ -180,8 +203,8 @@ impl FolderWatcher {
 
     fn set_watches(&mut self) -> notify::Result<()> {
         if let Some(parent) = self.folder.parent() {
-            // Not fatal: without a watch of the parent, a folder that is moved back is found by the next scan instead
-            // of at once.
+            // Not fatal: without a watch of the parent, a folder that is moved back is found by the
+            // next scan instead of at once.
             if let Err(error) = self.events.watch(parent, RecursiveMode::NonRecursive) {
                 tracing::debug!(%error, "cannot watch the parent of the plugin folder");
             }
@@ -217,7 +240,10 @@ impl FolderWatcher {
             Ok(()) => {}
             Err(error) if self.has_warned => tracing::debug!("{}", describe_error(&error)),
             Err(error) => {
-                tracing::warn!("{}; changes are found every 2 seconds", describe_error(&error));
+                tracing::warn!(
+                    "{}; changes are found every 2 seconds",
+                    describe_error(&error)
+                );
                 self.has_warned = true;
             }
         }
@@ -253,13 +279,19 @@ impl EventInbox {
 
     /// Returns the time of the first change that has not been taken.
     fn first_event_time(&self) -> Option<Instant> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner).since
+        self.pending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .since
     }
 
     /// Records that something at or below one of `paths` changed.
     fn record_within(&self, paths: &[PathBuf], result: notify::Result<Event>) {
         let within = |event: Event| {
-            let touched = event.paths.iter().any(|path| paths.iter().any(|watched| path.starts_with(watched)));
+            let touched = event
+                .paths
+                .iter()
+                .any(|path| paths.iter().any(|watched| path.starts_with(watched)));
             event.need_rescan() || (touched && is_change(event.kind))
         };
         if result.map_or(true, within) {
@@ -289,7 +321,9 @@ impl PendingEvents {
                 self.has_changes = true;
             } else if let Ok(below) = path.strip_prefix(folder) {
                 self.has_changes = true;
-                self.changes.names.extend(below.iter().next().map(OsString::from));
+                self.changes
+                    .names
+                    .extend(below.iter().next().map(OsString::from));
             }
         }
     }
@@ -297,7 +331,10 @@ impl PendingEvents {
 
 /// Returns the device and inode of a folder; `None` if there is none.
 fn folder_identity(folder: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(folder).ok().filter(Metadata::is_dir).map(|metadata| (metadata.dev(), metadata.ino()))
+    std::fs::metadata(folder)
+        .ok()
+        .filter(Metadata::is_dir)
+        .map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// Describes the error, with advice for the two cases that occur in practice.
@@ -329,9 +366,17 @@ mod tests {
         watcher.watched_identity = Some((0, 0));
         watcher.has_warned = true;
         watcher.rewatch_if_replaced();
-        assert_eq!((watcher.watched_identity, watcher.has_warned), (folder_identity(&folder), false));
+        assert_eq!(
+            (watcher.watched_identity, watcher.has_warned),
+            (folder_identity(&folder), false)
+        );
         std::fs::write(folder.join("a.wasm"), "").unwrap();
-        while !watcher.changes().await.names.contains(&OsString::from("a.wasm")) {}
+        while !watcher
+            .changes()
+            .await
+            .names
+            .contains(&OsString::from("a.wasm"))
+        {}
         // A deleted folder has no watch, and gets one when it is back.
         std::fs::remove_dir_all(&folder).unwrap();
         watcher.rewatch_if_replaced();
@@ -340,6 +385,11 @@ mod tests {
         watcher.rewatch_if_replaced();
         assert_eq!(watcher.watched_identity, folder_identity(&folder));
         std::fs::write(folder.join("b.wasm"), "").unwrap();
-        while !watcher.changes().await.names.contains(&OsString::from("b.wasm")) {}
+        while !watcher
+            .changes()
+            .await
+            .names
+            .contains(&OsString::from("b.wasm"))
+        {}
     }
 }

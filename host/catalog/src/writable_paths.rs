@@ -27,7 +27,10 @@ impl WritablePaths {
             let place = ResolvedPath::resolve(&path);
             (what, path, place)
         });
-        Self { locations: places.collect(), required }
+        Self {
+            locations: places.collect(),
+            required,
+        }
     }
 
     /// Explains why the server could change the file at `path`, in a clause that uses its
@@ -43,8 +46,12 @@ impl WritablePaths {
         let within = || {
             // The final location counts, not the folders that the path passes through.
             let mut places = self.locations.iter();
-            let (writes, path, _) = places.find(|(_, _, written)| written.target().0.starts_with(place.target().0))?;
-            Some(format!("the server may write to {} ({writes}), which is in {what}", path.display()))
+            let (writes, path, _) =
+                places.find(|(_, _, written)| written.target().0.starts_with(place.target().0))?;
+            Some(format!(
+                "the server may write to {} ({writes}), which is in {what}",
+                path.display()
+            ))
         };
         self.explain_location_write(what, &place).or_else(within)
     }
@@ -64,9 +71,19 @@ impl WritablePaths {
         secrets.iter().filter_map(changed).collect()
     }
 
-    pub(crate) fn explain_location_write(&self, what: &str, place: &ResolvedPath) -> Option<String> {
-        let (writes, path, _) = self.locations.iter().find(|(_, _, written)| written.contains(place))?;
-        Some(format!("the server may write to {} ({writes}), which contains {what}", path.display()))
+    pub(crate) fn explain_location_write(
+        &self,
+        what: &str,
+        place: &ResolvedPath,
+    ) -> Option<String> {
+        let (writes, path, _) = self
+            .locations
+            .iter()
+            .find(|(_, _, written)| written.contains(place))?;
+        Some(format!(
+            "the server may write to {} ({writes}), which contains {what}",
+            path.display()
+        ))
     }
 }
 
@@ -74,7 +91,12 @@ impl WritablePaths {
 /// descriptions. Blocks.
 pub(crate) fn program_files(secret: &SecretSpec, folder: &Path) -> Vec<(String, PathBuf)> {
     let what = format!("the program of secrets.{}", secret.name);
-    secret.source.program_files(folder).into_iter().map(|path| (what.clone(), path)).collect()
+    secret
+        .source
+        .program_files(folder)
+        .into_iter()
+        .map(|path| (what.clone(), path))
+        .collect()
 }
 
 #[cfg(test)]
@@ -93,16 +115,40 @@ mod tests {
         }
         symlink(at("log/deep"), at("other/link")).unwrap();
         let writable = WritablePaths::new([("the audit log".to_owned(), at("log"))], false);
-        let said = writable.explain_write("the configuration", &at("log/toolbay.toml")).unwrap();
+        let said = writable
+            .explain_write("the configuration", &at("log/toolbay.toml"))
+            .unwrap();
         let log = at("log").display().to_string();
-        assert_eq!(said, format!("the server may write to {log} (the audit log), which contains the configuration"));
-        assert!(writable.explain_write("it", &at("other/link/file")).is_some());
+        assert_eq!(
+            said,
+            format!(
+                "the server may write to {log} (the audit log), which contains the configuration"
+            )
+        );
+        assert!(
+            writable
+                .explain_write("it", &at("other/link/file"))
+                .is_some()
+        );
         assert!(writable.explain_write("it", &at("other")).is_none());
-        assert!(writable.explain_folder_write("it", &at("plugins")).is_none());
+        assert!(
+            writable
+                .explain_folder_write("it", &at("plugins"))
+                .is_none()
+        );
         let beside = WritablePaths::new([("a mount".to_owned(), at("plugins/../other"))], false);
-        assert!(beside.explain_folder_write("the plugin folder", &at("plugins")).is_none());
-        let within = WritablePaths::new([("the state".to_owned(), at("plugins/x.resources"))], false);
-        assert!(within.explain_write("the plugin folder", &at("plugins")).is_none());
+        assert!(
+            beside
+                .explain_folder_write("the plugin folder", &at("plugins"))
+                .is_none()
+        );
+        let within =
+            WritablePaths::new([("the state".to_owned(), at("plugins/x.resources"))], false);
+        assert!(
+            within
+                .explain_write("the plugin folder", &at("plugins"))
+                .is_none()
+        );
         assert!(
             within
                 .explain_folder_write("the plugin folder", &at("plugins"))

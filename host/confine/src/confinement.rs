@@ -29,7 +29,10 @@ pub fn confine(plan: &ConfinementPlan) -> ConfinementReport {
 impl ConfinementReport {
     /// Returns the files that are still accessible. `None` if file access is not restricted.
     pub fn reachable_files(&self) -> Option<Arc<ReachableFiles>> {
-        self.files.as_ref().ok().map(|files| Arc::new(files.reach.clone()))
+        self.files
+            .as_ref()
+            .ok()
+            .map(|files| Arc::new(files.reach.clone()))
     }
 
     /// Returns the restrictions that could not be applied; `None` if the process is fully confined.

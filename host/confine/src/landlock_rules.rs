@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd,
-    RestrictSelfAttr as _, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus,
+    PathBeneath, PathFd, RestrictSelfAttr as _, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
+    RulesetError, RulesetStatus, Scope,
 };
 
 use crate::landlock_versions::missing_restrictions;
@@ -39,8 +40,16 @@ pub(crate) fn restrict(plan: &ConfinementPlan) -> Result<LandlockReport, String>
         (LandlockStatus::NotEnabled, _) => Err("the kernel has it switched off".to_owned()),
         (LandlockStatus::NotImplemented, _) => Err("the kernel does not have it".to_owned()),
         (_, RulesetStatus::NotEnforced) => Err("the kernel enforces nothing of it".to_owned()),
-        (LandlockStatus::Available { effective_abi, kernel_abi }, enforced) => {
-            let version = kernel_abi.and_then(|version| u32::try_from(version).ok()).unwrap_or(effective_abi as u32);
+        (
+            LandlockStatus::Available {
+                effective_abi,
+                kernel_abi,
+            },
+            enforced,
+        ) => {
+            let version = kernel_abi
+                .and_then(|version| u32::try_from(version).ok())
+                .unwrap_or(effective_abi as u32);
             let is_whole = enforced == RulesetStatus::FullyEnforced;
             Ok(LandlockReport {
                 version,
@@ -78,12 +87,19 @@ fn enforce(
         | AccessFs::Refer;
     let execute = AccessFs::ReadFile | AccessFs::Execute;
     let remove = BitFlags::from(AccessFs::RemoveFile);
-    for (paths, access) in [(&plan.read, read), (&plan.write, write), (&plan.remove, remove), (&plan.execute, execute)]
-    {
+    for (paths, access) in [
+        (&plan.read, read),
+        (&plan.write, write),
+        (&plan.remove, remove),
+        (&plan.execute, execute),
+    ] {
         for path in paths {
             // Paths that do not exist need no rule.
-            let Ok(opened) = PathFd::new(path) else { continue };
-            created = created.add_rule(PathBeneath::new(opened, applicable_access(path, access)))?;
+            let Ok(opened) = PathFd::new(path) else {
+                continue;
+            };
+            created =
+                created.add_rule(PathBeneath::new(opened, applicable_access(path, access)))?;
             if access != remove {
                 reach.insert(path, access == write);
             }
@@ -95,7 +111,11 @@ fn enforce(
 /// Returns the part of `access` that applies to `path`: files support fewer rights than
 /// directories.
 fn applicable_access(path: &Path, access: BitFlags<AccessFs>) -> BitFlags<AccessFs> {
-    if path.is_dir() { access } else { access & AccessFs::from_file(REVIEWED_ABI) }
+    if path.is_dir() {
+        access
+    } else {
+        access & AccessFs::from_file(REVIEWED_ABI)
+    }
 }
 
 /// Returns the number of threads of this process.

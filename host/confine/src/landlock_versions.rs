@@ -15,11 +15,20 @@ const RESTRICTION_VERSIONS: [(u32, &str); 6] = [
 /// each as the end of a sentence. `is_whole` states whether all requested restrictions are
 /// enforced. `all_threads` states whether they apply to every thread of the process.
 pub(crate) fn missing_restrictions(version: u32, is_whole: bool, all_threads: bool) -> Vec<String> {
-    let lacking: Vec<_> = RESTRICTION_VERSIONS.iter().filter(|(since, _)| *since > version).collect();
+    let lacking: Vec<_> = RESTRICTION_VERSIONS
+        .iter()
+        .filter(|(since, _)| *since > version)
+        .collect();
     let mut missing = Vec::new();
     if !lacking.is_empty() {
-        let list: Vec<_> = lacking.iter().map(|(since, what)| format!("{what} (since version {since})")).collect();
-        missing.push(format!("version {version} does not prevent {}", list.join(", ")));
+        let list: Vec<_> = lacking
+            .iter()
+            .map(|(since, what)| format!("{what} (since version {since})"))
+            .collect();
+        missing.push(format!(
+            "version {version} does not prevent {}",
+            list.join(", ")
+        ));
     }
     if !all_threads {
         missing.push("threads that were there before are not confined".to_owned());
@@ -37,25 +46,54 @@ mod tests {
 
     #[test]
     fn each_version_of_landlock_lacks_what_later_ones_brought() {
-        let words = ["elsewhere", "truncating", "TCP ports", "devices", "signals", "abstract"];
-        for (version, lacking) in [(0, 6), (1, 5), (2, 5), (3, 4), (4, 3), (5, 2), (6, 0), (7, 0), (8, 0), (9, 0)] {
+        let words = [
+            "elsewhere",
+            "truncating",
+            "TCP ports",
+            "devices",
+            "signals",
+            "abstract",
+        ];
+        for (version, lacking) in [
+            (0, 6),
+            (1, 5),
+            (2, 5),
+            (3, 4),
+            (4, 3),
+            (5, 2),
+            (6, 0),
+            (7, 0),
+            (8, 0),
+            (9, 0),
+        ] {
             let said = missing_restrictions(version, lacking == 0, true).join("; ");
             let (has, lacks) = words.split_at(words.len() - lacking);
-            assert!(lacks.iter().all(|word| said.contains(word)), "{version}: {said}");
+            assert!(
+                lacks.iter().all(|word| said.contains(word)),
+                "{version}: {said}"
+            );
             // The first restriction's text is contained in the second's.
-            assert!(has.iter().skip(1).all(|word| !said.contains(word)), "{version}: {said}");
+            assert!(
+                has.iter().skip(1).all(|word| !said.contains(word)),
+                "{version}: {said}"
+            );
             assert_eq!(said.is_empty(), lacking == 0, "{version}: {said}");
         }
-        assert!(
-            missing_restrictions(1, false, true)[0]
-                .starts_with("version 1 does not prevent truncating files elsewhere (since version 3)")
-        );
+        assert!(missing_restrictions(1, false, true)[0].starts_with(
+            "version 1 does not prevent truncating files elsewhere (since version 3)"
+        ));
     }
 
     #[test]
     fn what_is_enforced_in_part_is_not_whole_whatever_the_version() {
-        assert_eq!(missing_restrictions(7, false, true), ["the kernel enforces only a part of it"]);
-        assert_eq!(missing_restrictions(7, false, false), ["threads that were there before are not confined"]);
+        assert_eq!(
+            missing_restrictions(7, false, true),
+            ["the kernel enforces only a part of it"]
+        );
+        assert_eq!(
+            missing_restrictions(7, false, false),
+            ["threads that were there before are not confined"]
+        );
         assert_eq!(missing_restrictions(7, true, true), [""; 0]);
         assert_eq!(missing_restrictions(3, false, false).len(), 2);
     }

@@ -27,7 +27,11 @@ pub struct ConfinementPlan {
 pub fn own_program_files() -> io::Result<Vec<PathBuf>> {
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     let mut programs = vec![PathBuf::from("/proc/self/exe")];
-    for path in maps.lines().filter_map(|line| line.split_ascii_whitespace().nth(5)).map(Path::new) {
+    for path in maps
+        .lines()
+        .filter_map(|line| line.split_ascii_whitespace().nth(5))
+        .map(Path::new)
+    {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         // Loader names: `ld-linux-x86-64.so.2`, `ld-musl-x86_64.so.1`, `ld.so.1`, `ld-2.31.so`.
         if path.is_absolute() && (name.starts_with(b"ld-") || name.starts_with(b"ld.")) {

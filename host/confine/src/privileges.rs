@@ -22,6 +22,10 @@ pub(crate) fn drop_capabilities() -> Result<(), String> {
     if had.permitted == left && had.inheritable.is_empty() {
         return Ok(());
     }
-    let sets = CapabilitySets { effective: left, permitted: left, inheritable: CapabilitySet::empty() };
+    let sets = CapabilitySets {
+        effective: left,
+        permitted: left,
+        inheritable: CapabilitySet::empty(),
+    };
     set_capabilities(None, sets).map_err(|error| error.to_string())
 }

@@ -33,7 +33,8 @@ impl ReachableFiles {
         // Resolve symbolic links of the longest part of the path that exists.
         let real = path.ancestors().find_map(|path| path.canonicalize().ok());
         let Some(real) = real else { return false };
-        real.ancestors().any(|place| identity(place).is_some_and(|identity| allowed.contains(&identity)))
+        real.ancestors()
+            .any(|place| identity(place).is_some_and(|identity| allowed.contains(&identity)))
     }
 }
 
@@ -62,11 +63,26 @@ mod tests {
         reach.insert(&at("nowhere"), true);
         symlink(at("data/deep"), at("other/link")).unwrap();
         symlink(at("other"), at("data/out")).unwrap();
-        for inside in ["data", "data/deep", "other/link", "other/link/new", "data/new/deeper"] {
-            assert!(reach.allows(&at(inside), true) && reach.allows(&at(inside), false), "{inside}");
+        for inside in [
+            "data",
+            "data/deep",
+            "other/link",
+            "other/link/new",
+            "data/new/deeper",
+        ] {
+            assert!(
+                reach.allows(&at(inside), true) && reach.allows(&at(inside), false),
+                "{inside}"
+            );
         }
         assert!(reach.allows(&at("read/file"), false) && !reach.allows(&at("read/file"), true));
-        for outside in ["other", "data/out", "data/out/x", "nowhere", "data/../other"] {
+        for outside in [
+            "other",
+            "data/out",
+            "data/out/x",
+            "nowhere",
+            "data/../other",
+        ] {
             assert!(!reach.allows(&at(outside), false), "{outside}");
         }
         // Rename the old directory instead of removing it, so that its inode number is not reused.

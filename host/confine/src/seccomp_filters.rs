@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, apply_filter_all_threads,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter_all_threads,
 };
 
 /// `open_tree_attr`, which some versions of `libc` do not define. Added in Linux 6.15, with the
@@ -106,14 +106,16 @@ const NAMESPACE_FLAGS: [libc::c_int; 7] = [
 /// allowed: a process that connects to the socket of a message bus, a container engine or an agent
 /// can start unconfined programs. Sockets that are already open stay usable. Name resolution that
 /// prefers a Unix socket (`nscd`, `nss-resolve`) falls back to DNS.
-const ALLOWED_ADDRESS_FAMILIES: [libc::c_int; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+const ALLOWED_ADDRESS_FAMILIES: [libc::c_int; 3] =
+    [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
 /// Mask of the socket type, without its flags.
 const SOCKET_TYPE_MASK: u64 = 0xf;
 
 /// Socket types that are rejected for socket pairs: all except streams. A datagram socket of a pair
 /// can be connected to another address.
-const DENIED_PAIR_TYPES: [libc::c_int; 3] = [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_SEQPACKET];
+const DENIED_PAIR_TYPES: [libc::c_int; 3] =
+    [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_SEQPACKET];
 
 /// `ioctl` requests that insert input into the terminal that started the program: `TIOCSTI`,
 /// `TIOCLINUX`.
@@ -137,31 +139,73 @@ pub(crate) fn install_filters() -> Result<(), String> {
 }
 
 fn denied_syscalls_filter(arch: TargetArch) -> Result<BpfProgram, seccompiler::Error> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = DENIED_SYSCALLS.iter().map(|call| (*call, Vec::new())).collect();
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = DENIED_SYSCALLS
+        .iter()
+        .map(|call| (*call, Vec::new()))
+        .collect();
     let mut namespaces = Vec::new();
     for flag in NAMESPACE_FLAGS {
         let flag = u64::from(flag.cast_unsigned());
-        namespaces.push(build_rule(&[(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(flag), flag)])?);
+        namespaces.push(build_rule(&[(
+            0,
+            SeccompCmpArgLen::Qword,
+            SeccompCmpOp::MaskedEq(flag),
+            flag,
+        )])?);
     }
     rules.insert(libc::SYS_clone, namespaces);
-    let other = ALLOWED_ADDRESS_FAMILIES
-        .map(|family| (0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, u64::from(family.cast_unsigned())));
+    let other = ALLOWED_ADDRESS_FAMILIES.map(|family| {
+        (
+            0,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::Ne,
+            u64::from(family.cast_unsigned()),
+        )
+    });
     // Allow only `NETLINK_ROUTE` (protocol 0), for routes and addresses.
     let netlink = [
-        (0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, u64::from(libc::AF_NETLINK.cast_unsigned())),
-        (2, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, u64::from(libc::NETLINK_ROUTE.cast_unsigned())),
+        (
+            0,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::Eq,
+            u64::from(libc::AF_NETLINK.cast_unsigned()),
+        ),
+        (
+            2,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::Ne,
+            u64::from(libc::NETLINK_ROUTE.cast_unsigned()),
+        ),
     ];
-    rules.insert(libc::SYS_socket, vec![build_rule(&other)?, build_rule(&netlink)?]);
+    rules.insert(
+        libc::SYS_socket,
+        vec![build_rule(&other)?, build_rule(&netlink)?],
+    );
     let unix = u64::from(libc::AF_UNIX.cast_unsigned());
-    let mut pairs = vec![build_rule(&[(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, unix)])?];
+    let mut pairs = vec![build_rule(&[(
+        0,
+        SeccompCmpArgLen::Dword,
+        SeccompCmpOp::Ne,
+        unix,
+    )])?];
     for kind in DENIED_PAIR_TYPES {
         let kind = u64::from(kind.cast_unsigned());
-        pairs.push(build_rule(&[(1, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(SOCKET_TYPE_MASK), kind)])?);
+        pairs.push(build_rule(&[(
+            1,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::MaskedEq(SOCKET_TYPE_MASK),
+            kind,
+        )])?);
     }
     rules.insert(libc::SYS_socketpair, pairs);
     let mut typing = Vec::new();
     for request in TERMINAL_INPUT_REQUESTS {
-        typing.push(build_rule(&[(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request)])?);
+        typing.push(build_rule(&[(
+            1,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::Eq,
+            request,
+        )])?);
     }
     rules.insert(libc::SYS_ioctl, typing);
     build_filter(rules, libc::EPERM, arch)
@@ -170,7 +214,11 @@ fn denied_syscalls_filter(arch: TargetArch) -> Result<BpfProgram, seccompiler::E
 /// Builds the filter that rejects `clone3` with `ENOSYS`. `clone3` takes its flags from memory,
 /// which a filter cannot read. Libraries fall back to `clone`.
 fn clone3_filter(arch: TargetArch) -> Result<BpfProgram, seccompiler::Error> {
-    build_filter(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS, arch)
+    build_filter(
+        BTreeMap::from([(libc::SYS_clone3, Vec::new())]),
+        libc::ENOSYS,
+        arch,
+    )
 }
 
 fn build_filter(
@@ -179,18 +227,25 @@ fn build_filter(
     arch: TargetArch,
 ) -> Result<BpfProgram, seccompiler::Error> {
     let answer = SeccompAction::Errno(error.cast_unsigned());
-    let program = SeccompFilter::new(rules, SeccompAction::Allow, answer, arch).and_then(BpfProgram::try_from);
+    let program = SeccompFilter::new(rules, SeccompAction::Allow, answer, arch)
+        .and_then(BpfProgram::try_from);
     program.map_err(seccompiler::Error::from)
 }
 
 /// Builds a rule that applies if all conditions hold. Each condition is an argument index, its
 /// length, an operator and a value.
-fn build_rule(conditions: &[(u8, SeccompCmpArgLen, SeccompCmpOp, u64)]) -> Result<SeccompRule, seccompiler::Error> {
+fn build_rule(
+    conditions: &[(u8, SeccompCmpArgLen, SeccompCmpOp, u64)],
+) -> Result<SeccompRule, seccompiler::Error> {
     let conditions = conditions
         .iter()
         .cloned()
-        .map(|(argument, length, operator, value)| SeccompCondition::new(argument, length, operator, value));
-    let rule = conditions.collect::<Result<Vec<_>, _>>().and_then(SeccompRule::new);
+        .map(|(argument, length, operator, value)| {
+            SeccompCondition::new(argument, length, operator, value)
+        });
+    let rule = conditions
+        .collect::<Result<Vec<_>, _>>()
+        .and_then(SeccompRule::new);
     rule.map_err(seccompiler::Error::from)
 }
 
@@ -208,9 +263,29 @@ fn x32_filter() -> BpfProgram {
     const RETURN: u16 = 0x06;
     let refused = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
     vec![
-        sock_filter { code: LOAD, jt: 0, jf: 0, k: 0 },
-        sock_filter { code: AT_LEAST, jt: 0, jf: 1, k: X32_SYSCALL_BIT },
-        sock_filter { code: RETURN, jt: 0, jf: 0, k: refused },
-        sock_filter { code: RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW },
+        sock_filter {
+            code: LOAD,
+            jt: 0,
+            jf: 0,
+            k: 0,
+        },
+        sock_filter {
+            code: AT_LEAST,
+            jt: 0,
+            jf: 1,
+            k: X32_SYSCALL_BIT,
+        },
+        sock_filter {
+            code: RETURN,
+            jt: 0,
+            jf: 0,
+            k: refused,
+        },
+        sock_filter {
+            code: RETURN,
+            jt: 0,
+            jf: 0,
+            k: libc::SECCOMP_RET_ALLOW,
+        },
     ]
 }

@@ -95,24 +95,34 @@ impl ConsoleAccess {
     /// Consumes a login token and logs the next one.
     pub(crate) fn authenticate(&self, token: &str) -> Option<(ConsoleViewer, AccessProof)> {
         if let Some(local) = self.login_token() {
-            let viewer =
-                local.consume(token).then(|| ConsoleViewer { name: LOCAL_VIEWER_NAME.to_owned(), local: true })?;
+            let viewer = local.consume(token).then(|| ConsoleViewer {
+                name: LOCAL_VIEWER_NAME.to_owned(),
+                local: true,
+            })?;
             local.announce();
             return Some((viewer, AccessProof::LoginToken));
         }
         let (hash, kind) = (hash_secret(token), self.lock_kind());
-        let AccessKind::Admins(admins) = &*kind else { return None };
+        let AccessKind::Admins(admins) = &*kind else {
+            return None;
+        };
         let admin = admins.iter().find(|admin| admin.sha256 == hash)?;
-        Some((ConsoleViewer { name: admin.name.clone(), local: false }, AccessProof::AdminToken(hash)))
+        Some((
+            ConsoleViewer {
+                name: admin.name.clone(),
+                local: false,
+            },
+            AccessProof::AdminToken(hash),
+        ))
     }
 
     /// Returns whether the credential of this viewer is still valid.
     pub(crate) fn is_valid(&self, viewer: &ConsoleViewer, proof: AccessProof) -> bool {
         match (&*self.lock_kind(), proof) {
             (AccessKind::Local(_), AccessProof::LoginToken) => true,
-            (AccessKind::Admins(admins), AccessProof::AdminToken(hash)) => {
-                admins.iter().any(|admin| admin.sha256 == hash && admin.name == viewer.name)
-            }
+            (AccessKind::Admins(admins), AccessProof::AdminToken(hash)) => admins
+                .iter()
+                .any(|admin| admin.sha256 == hash && admin.name == viewer.name),
             _ => false,
         }
     }
@@ -138,7 +148,10 @@ mod tests {
     use super::*;
 
     fn admin(name: &str, token: &str) -> AdminToken {
-        AdminToken { name: name.to_owned(), sha256: hash_secret(token) }
+        AdminToken {
+            name: name.to_owned(),
+            sha256: hash_secret(token),
+        }
     }
 
     #[test]
@@ -151,7 +164,9 @@ mod tests {
                 && access.authenticate("c").is_none()
         );
         // Clones share their state.
-        access.clone().set_admins(vec![admin("bob", "a"), admin("ada", "c")]);
+        access
+            .clone()
+            .set_admins(vec![admin("bob", "a"), admin("ada", "c")]);
         assert!(!access.is_valid(&ada, proof), "her token is another's now");
         access.set_admins(vec![admin("ada", "a")]);
         assert!(access.is_valid(&ada, proof));
@@ -162,7 +177,10 @@ mod tests {
     #[test]
     fn a_console_that_the_log_opened_closes_when_tokens_are_needed() {
         let access = ConsoleAccess::local("http://127.0.0.1:1".to_owned());
-        let viewer = ConsoleViewer { name: LOCAL_VIEWER_NAME.to_owned(), local: true };
+        let viewer = ConsoleViewer {
+            name: LOCAL_VIEWER_NAME.to_owned(),
+            local: true,
+        };
         assert!(access.is_valid(&viewer, AccessProof::LoginToken));
         access.set_admins(vec![admin("ada", "a")]);
         assert!(!access.is_valid(&viewer, AccessProof::LoginToken));

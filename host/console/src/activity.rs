@@ -68,7 +68,10 @@ impl ServerActivity {
     /// Creates the activity of a console that is created on first use, which does not include
     /// earlier events.
     pub fn on_first_use() -> Self {
-        Self { since: "the console was first opened", ..Self::default() }
+        Self {
+            since: "the console was first opened",
+            ..Self::default()
+        }
     }
 
     /// Returns the start of the recording, in words.
@@ -128,7 +131,9 @@ impl ServerActivity {
     pub(crate) fn lock_denials(&self) -> MutexGuard<'_, DenialLog> {
         let mut denied = lock(&self.denied);
         for _ in 0..self.denials.len() {
-            let Some(denial) = self.denials.pop() else { break };
+            let Some(denial) = self.denials.pop() else {
+                break;
+            };
             denied.add(denial);
         }
         denied

@@ -72,7 +72,8 @@ impl ApprovalQueue {
 impl ApprovalNote {
     /// Returns whether the question is open and its time limit has not passed.
     pub(crate) fn is_open(&self, now: SystemTime) -> bool {
-        self.status == "requested" && now.duration_since(self.at).unwrap_or_default() <= self.time_limit
+        self.status == "requested"
+            && now.duration_since(self.at).unwrap_or_default() <= self.time_limit
     }
 
     fn truncate_texts(self) -> Self {
@@ -107,13 +108,34 @@ mod tests {
     #[test]
     fn a_question_waits_until_it_is_answered_or_too_old() {
         let mut approvals = ApprovalQueue::default();
-        for (caller, word) in [("ada", "requested"), ("bob", "requested"), ("ada", "approved"), ("cy", "remembered")] {
+        for (caller, word) in [
+            ("ada", "requested"),
+            ("bob", "requested"),
+            ("ada", "approved"),
+            ("cy", "remembered"),
+        ] {
             approvals.add(note(caller, word));
         }
-        let found: Vec<_> = approvals.newest().map(|one| (&*one.caller, one.status)).collect();
-        assert_eq!(found, [("cy", "remembered"), ("ada", "approved"), ("bob", "requested")]);
+        let found: Vec<_> = approvals
+            .newest()
+            .map(|one| (&*one.caller, one.status))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("cy", "remembered"),
+                ("ada", "approved"),
+                ("bob", "requested")
+            ]
+        );
         let after = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        assert_eq!((approvals.open_count(after(60)), approvals.open_count(after(61))), (1, 0));
+        assert_eq!(
+            (
+                approvals.open_count(after(60)),
+                approvals.open_count(after(61))
+            ),
+            (1, 0)
+        );
         for number in 0..1_000 {
             approvals.add(note(&number.to_string(), "requested"));
         }

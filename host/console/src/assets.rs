@@ -31,7 +31,10 @@ pub(crate) static SCRIPT: StaticAsset = StaticAsset {
 impl StaticAsset {
     /// Returns a response with the file, which is public.
     pub(crate) fn response(&self) -> Response {
-        let headers = [(CONTENT_TYPE, self.content_type), (CACHE_CONTROL, "public, max-age=86400")];
+        let headers = [
+            (CONTENT_TYPE, self.content_type),
+            (CACHE_CONTROL, "public, max-age=86400"),
+        ];
         (headers, self.text).into_response()
     }
 }

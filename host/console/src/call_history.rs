@@ -53,7 +53,11 @@ impl CallHistory {
         // Unknown tools get no entry, because clients can send any name.
         if call.plugin.is_some() {
             let known = self.tools.contains_key(&call.tool);
-            let name = if known || self.tools.len() < MAX_TOOLS { call.tool.as_str() } else { OTHER_TOOLS };
+            let name = if known || self.tools.len() < MAX_TOOLS {
+                call.tool.as_str()
+            } else {
+                OTHER_TOOLS
+            };
             let totals = self.tools.entry(name.to_owned()).or_default();
             let usage = call.usage.unwrap_or_default();
             totals.calls += 1;
@@ -77,7 +81,9 @@ impl CallHistory {
 impl ToolTotals {
     /// Returns the mean duration of a call.
     pub(crate) fn mean_duration(&self) -> Duration {
-        self.total_duration.checked_div(u32::try_from(self.calls).unwrap_or(u32::MAX)).unwrap_or_default()
+        self.total_duration
+            .checked_div(u32::try_from(self.calls).unwrap_or(u32::MAX))
+            .unwrap_or_default()
     }
 }
 
@@ -90,9 +96,15 @@ mod tests {
     fn calls_are_counted_by_tool_and_the_newest_are_kept() {
         let mut history = CallHistory::default();
         for number in 0..2_500 {
-            history.add(note(&format!("t{number}"), if number % 5 == 0 { "trap" } else { "ok" }));
+            history.add(note(
+                &format!("t{number}"),
+                if number % 5 == 0 { "trap" } else { "ok" },
+            ));
         }
-        history.add(CallNote { plugin: None, ..note("made up", "unknown-tool") });
+        history.add(CallNote {
+            plugin: None,
+            ..note("made up", "unknown-tool")
+        });
         assert_eq!((history.ended, history.failed), (2_501, 501));
         assert_eq!(history.newest().count(), MAX_CALLS);
         assert_eq!(history.newest().next().unwrap().tool, "made up");
@@ -100,6 +112,9 @@ mod tests {
         assert_eq!(history.tools[OTHER_TOOLS].calls, 1_500);
         assert!(!history.tools.contains_key("made up"));
         let one = history.tools["t5"];
-        assert_eq!((one.calls, one.failed, one.fuel, one.mean_duration()), (1, 1, 1_000, Duration::from_millis(12)));
+        assert_eq!(
+            (one.calls, one.failed, one.fuel, one.mean_duration()),
+            (1, 1, 1_000, Duration::from_millis(12))
+        );
     }
 }

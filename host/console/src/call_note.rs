@@ -70,7 +70,11 @@ impl CallNote {
     /// Returns whether a name or the outcome contains `search`, which is in lower case.
     pub(crate) fn mentions(&self, search: &str) -> bool {
         let names = [Some(&self.tool), Some(&self.caller), self.plugin.as_ref()];
-        names.into_iter().flatten().any(|name| name.to_lowercase().contains(search)) || self.outcome.contains(search)
+        names
+            .into_iter()
+            .flatten()
+            .any(|name| name.to_lowercase().contains(search))
+            || self.outcome.contains(search)
     }
 }
 
@@ -79,7 +83,10 @@ impl TextExcerpt {
     pub fn new(text: &str) -> Self {
         let cut = text.len() > MAX_EXCERPT_BYTES;
         Self {
-            text: text.get(..text.floor_char_boundary(MAX_EXCERPT_BYTES)).unwrap_or_default().to_owned(),
+            text: text
+                .get(..text.floor_char_boundary(MAX_EXCERPT_BYTES))
+                .unwrap_or_default()
+                .to_owned(),
             is_truncated: cut,
         }
     }
@@ -88,7 +95,11 @@ impl TextExcerpt {
 /// Truncates and cleans a name. Returns short names without control characters unchanged.
 fn truncate_name(name: String) -> String {
     let plain = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
-    if name.len() <= MAX_NAME_BYTES && name.bytes().all(plain) { name } else { clean_line(&name, MAX_NAME_BYTES) }
+    if name.len() <= MAX_NAME_BYTES && name.bytes().all(plain) {
+        name
+    } else {
+        clean_line(&name, MAX_NAME_BYTES)
+    }
 }
 
 #[cfg(test)]
@@ -131,12 +142,21 @@ pub(crate) mod tests {
             (&call.caller, MAX_NAME_BYTES),
             (call.plugin.as_ref().unwrap(), MAX_NAME_BYTES),
         ] {
-            assert!(text.len() <= most && !text.contains(['\n', '\u{202e}']), "{text}");
+            assert!(
+                text.len() <= most && !text.contains(['\n', '\u{202e}']),
+                "{text}"
+            );
         }
         assert!(call.why.unwrap().len() <= MAX_REASON_BYTES);
         let excerpt = TextExcerpt::new(&long);
         assert!(excerpt.text.len() <= MAX_EXCERPT_BYTES && excerpt.is_truncated);
-        assert_eq!(TextExcerpt::new("short"), TextExcerpt { text: "short".to_owned(), is_truncated: false });
+        assert_eq!(
+            TextExcerpt::new("short"),
+            TextExcerpt {
+                text: "short".to_owned(),
+                is_truncated: false
+            }
+        );
     }
 
     #[test]

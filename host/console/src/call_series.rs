@@ -68,11 +68,21 @@ impl CallSeries {
     pub(crate) fn add(&mut self, call: &CallNote) {
         let number = bucket_number(call.at);
         let at = self.buckets.partition_point(|step| step.number < number);
-        if self.buckets.get(at).is_none_or(|step| step.number != number) {
+        if self
+            .buckets
+            .get(at)
+            .is_none_or(|step| step.number != number)
+        {
             if self.buckets.len() >= MAX_BUCKETS && at == 0 {
                 return;
             }
-            self.buckets.insert(at, SeriesBucket { number, ..SeriesBucket::default() });
+            self.buckets.insert(
+                at,
+                SeriesBucket {
+                    number,
+                    ..SeriesBucket::default()
+                },
+            );
         }
         if let Some(step) = self.buckets.get_mut(at) {
             step.add(call);
@@ -87,11 +97,19 @@ impl CallSeries {
         let last = bucket_number(now);
         let first = last.saturating_sub(MAX_BUCKETS as u64 - 1);
         let found = |number| {
-            let at = self.buckets.binary_search_by_key(&number, |step| step.number).ok()?;
+            let at = self
+                .buckets
+                .binary_search_by_key(&number, |step| step.number)
+                .ok()?;
             self.buckets.get(at).copied()
         };
         (first..=last)
-            .map(|number| found(number).unwrap_or(SeriesBucket { number, ..SeriesBucket::default() }))
+            .map(|number| {
+                found(number).unwrap_or(SeriesBucket {
+                    number,
+                    ..SeriesBucket::default()
+                })
+            })
             .collect()
     }
 }
@@ -106,22 +124,47 @@ mod tests {
     use crate::call_note::tests::note;
 
     fn at(seconds: u64, outcome: &'static str) -> CallNote {
-        CallNote { at: UNIX_EPOCH + Duration::from_secs(seconds), ..note("t", outcome) }
+        CallNote {
+            at: UNIX_EPOCH + Duration::from_secs(seconds),
+            ..note("t", outcome)
+        }
     }
 
     #[test]
     fn calls_add_up_in_their_steps_and_quiet_times_are_there() {
         let mut series = CallSeries::default();
-        for call in [at(10_000, "ok"), at(10_009, "fuel"), at(10_030, "input-required"), at(10_025, "ok")] {
+        for call in [
+            at(10_000, "ok"),
+            at(10_009, "fuel"),
+            at(10_030, "input-required"),
+            at(10_025, "ok"),
+        ] {
             series.add(&call);
         }
         let steps = series.buckets_until(UNIX_EPOCH + Duration::from_secs(10_039));
-        let counted: Vec<_> = steps.iter().rev().take(5).map(|step| (step.ok, step.failed)).collect();
-        assert_eq!((steps.len(), counted), (MAX_BUCKETS, vec![(1, 0), (1, 0), (0, 0), (1, 1), (0, 0)]));
+        let counted: Vec<_> = steps
+            .iter()
+            .rev()
+            .take(5)
+            .map(|step| (step.ok, step.failed))
+            .collect();
+        assert_eq!(
+            (steps.len(), counted),
+            (MAX_BUCKETS, vec![(1, 0), (1, 0), (0, 0), (1, 1), (0, 0)])
+        );
         let first = steps[MAX_BUCKETS - 4];
-        assert_eq!((first.fuel, first.mean_duration(), first.max_memory), (2_000, Duration::from_millis(12), 1 << 20));
+        assert_eq!(
+            (first.fuel, first.mean_duration(), first.max_memory),
+            (2_000, Duration::from_millis(12), 1 << 20)
+        );
         assert_eq!(first.number * BUCKET_SECONDS, 10_000);
-        assert!(series.buckets_until(UNIX_EPOCH).iter().all(|step| step.calls() == 0), "the clock was set back");
+        assert!(
+            series
+                .buckets_until(UNIX_EPOCH)
+                .iter()
+                .all(|step| step.calls() == 0),
+            "the clock was set back"
+        );
     }
 
     #[test]

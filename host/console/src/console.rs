@@ -73,7 +73,10 @@ impl ConsoleState {
     /// Returns the session with this cookie if its credential is still valid. Ends the session
     /// otherwise.
     fn session(&self, cookie: &str) -> Option<ConsoleSession> {
-        let session = self.sessions.find(cookie).filter(|session| self.access.is_valid(&session.viewer, session.proof));
+        let session = self
+            .sessions
+            .find(cookie)
+            .filter(|session| self.access.is_valid(&session.viewer, session.proof));
         if session.is_none() {
             self.sessions.end(cookie);
         }
@@ -98,7 +101,8 @@ impl Console {
     ///
     /// `name` must be unique among the servers on this host, such as the port. A session ends after
     /// at most `life`. Each viewer, and each `origin` of requests without a session, has a limit of
-    /// concurrent requests. The body of a request must arrive within `body_time`, at most 30 seconds.
+    /// concurrent requests. The body of a request must arrive within `body_time`, at most 30
+    /// seconds.
     pub fn new(
         operations: Arc<dyn ConsoleOperations>,
         watch: Arc<ServerActivity>,
@@ -109,7 +113,10 @@ impl Console {
         body_time: Duration,
     ) -> Self {
         let cookie = format!("toolbay_console_{name}");
-        let desk = PageContext { operations, activity: watch };
+        let desk = PageContext {
+            operations,
+            activity: watch,
+        };
         Self(Arc::new(ConsoleState {
             context: desk,
             access,
@@ -148,7 +155,9 @@ impl Console {
             .route(&at("/style.css"), get(|| async { STYLE.response() }))
             .route(&at("/script.js"), get(|| async { SCRIPT.response() }))
             .layer(from_fn_with_state(Arc::clone(&self.0), limit_requests))
-            .layer(from_fn(|request: Request, next: Next| async { with_security_headers(next.run(request).await) }))
+            .layer(from_fn(|request: Request, next: Next| async {
+                with_security_headers(next.run(request).await)
+            }))
             .with_state(self.0)
     }
 }
@@ -157,10 +166,13 @@ type SharedConsole = State<Arc<ConsoleState>>;
 
 /// Limits the number of concurrent requests.
 async fn limit_requests(State(inner): SharedConsole, request: Request, next: Next) -> Response {
-    let session = cookie(request.headers(), &inner.cookie_name).and_then(|cookie| inner.session(cookie));
+    let session =
+        cookie(request.headers(), &inner.cookie_name).and_then(|cookie| inner.session(cookie));
     if let Some(session) = session {
         // The permit is held while the body arrives, because the bodies of viewers can be large.
-        let Some(_place) = inner.permits.try_acquire(Some(session.permit_owner())) else { return busy() };
+        let Some(_place) = inner.permits.try_acquire(Some(session.permit_owner())) else {
+            return busy();
+        };
         return next.run(request).await;
     }
     // A body that is still arriving holds no permit, so a slow client does not block others.
@@ -168,14 +180,21 @@ async fn limit_requests(State(inner): SharedConsole, request: Request, next: Nex
         Ok(request) => request,
         Err(refused) => return refused,
     };
-    let Some(_place) = inner.login_permits.try_acquire((inner.remote_address)(request.extensions())) else {
+    let Some(_place) = inner
+        .login_permits
+        .try_acquire((inner.remote_address)(request.extensions()))
+    else {
         return busy();
     };
     next.run(request).await
 }
 
 fn busy() -> Response {
-    (StatusCode::SERVICE_UNAVAILABLE, "the console is busy; retry later\n").into_response()
+    (
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the console is busy; retry later\n",
+    )
+        .into_response()
 }
 
 /// Receives the whole body of a request without a session. The body must arrive within `time`.
@@ -184,8 +203,9 @@ async fn receive_body(request: Request, time: Duration) -> Result<Request, Respo
     if head.method != Method::POST {
         return Ok(Request::from_parts(head, Body::empty()));
     }
-    let bytes =
-        read_body(body, MAX_SMALL_FORM_BYTES, time).await.map_err(|(status, why)| rejection_page(status, why))?;
+    let bytes = read_body(body, MAX_SMALL_FORM_BYTES, time)
+        .await
+        .map_err(|(status, why)| rejection_page(status, why))?;
     Ok(Request::from_parts(head, bytes.into()))
 }
 
@@ -210,18 +230,29 @@ async fn check_state_change(
 ) -> Result<(ConsoleSession, FieldValues), Response> {
     let (head, body) = request.into_parts();
     if !may_change(&head.headers) {
-        inner.rejections.warn((inner.remote_address)(&head.extensions), "a form of another page");
-        return Err(rejection_page(StatusCode::FORBIDDEN, "This form was not sent by a page of the console."));
+        inner.rejections.warn(
+            (inner.remote_address)(&head.extensions),
+            "a form of another page",
+        );
+        return Err(rejection_page(
+            StatusCode::FORBIDDEN,
+            "This form was not sent by a page of the console.",
+        ));
     }
-    let session = cookie(&head.headers, &inner.cookie_name).and_then(|cookie| inner.session(cookie));
+    let session =
+        cookie(&head.headers, &inner.cookie_name).and_then(|cookie| inner.session(cookie));
     session.ok_or_else(session_ended)?;
     let mut form = read_or_reject(&head.headers, body, most, inner.body_timeout).await?;
     // Look up the session again: the body may have been slow, and the current rights apply.
-    let session =
-        cookie(&head.headers, &inner.cookie_name).and_then(|cookie| inner.session(cookie)).ok_or_else(session_ended)?;
+    let session = cookie(&head.headers, &inner.cookie_name)
+        .and_then(|cookie| inner.session(cookie))
+        .ok_or_else(session_ended)?;
     let token = form.remove(CSRF_FIELD).unwrap_or_default();
     if hash_secret(&token) != hash_secret(&session.csrf) {
-        inner.rejections.warn(Some(session.viewer.name), "a form without the token of its session");
+        inner.rejections.warn(
+            Some(session.viewer.name),
+            "a form without the token of its session",
+        );
         return Err(rejection_page(
             StatusCode::FORBIDDEN,
             "This form does not belong to your session. Load its page again.",
@@ -231,11 +262,21 @@ async fn check_state_change(
 }
 
 fn session_ended() -> Response {
-    rejection_page(StatusCode::UNAUTHORIZED, "Your session has ended. Open the console again, and repeat it.")
+    rejection_page(
+        StatusCode::UNAUTHORIZED,
+        "Your session has ended. Open the console again, and repeat it.",
+    )
 }
 
-async fn read_or_reject(headers: &HeaderMap, body: Body, most: usize, time: Duration) -> Result<FieldValues, Response> {
-    read_form(headers, body, most, time).await.map_err(|(status, why)| rejection_page(status, why))
+async fn read_or_reject(
+    headers: &HeaderMap,
+    body: Body,
+    most: usize,
+    time: Duration,
+) -> Result<FieldValues, Response> {
+    read_form(headers, body, most, time)
+        .await
+        .map_err(|(status, why)| rejection_page(status, why))
 }
 
 fn rejection_page(status: StatusCode, why: &str) -> Response {
@@ -246,26 +287,54 @@ async fn login(State(inner): SharedConsole, headers: HeaderMap) -> Response {
     if read_session(&inner, &headers).is_some() {
         return see_other(PATH);
     }
-    page(StatusCode::OK, pages::login(inner.access.token_advice(), None))
+    page(
+        StatusCode::OK,
+        pages::login(inner.access.token_advice(), None),
+    )
 }
 
 /// Exchanges a token for a session.
 async fn log_in(State(inner): SharedConsole, request: Request) -> Response {
     let (head, body) = request.into_parts();
     if !may_change(&head.headers) {
-        inner.rejections.warn((inner.remote_address)(&head.extensions), "a login of another page");
-        return rejection_page(StatusCode::FORBIDDEN, "This form was not sent by a page of the console.");
+        inner.rejections.warn(
+            (inner.remote_address)(&head.extensions),
+            "a login of another page",
+        );
+        return rejection_page(
+            StatusCode::FORBIDDEN,
+            "This form was not sent by a page of the console.",
+        );
     }
-    let form = match read_or_reject(&head.headers, body, MAX_SMALL_FORM_BYTES, inner.body_timeout).await {
+    let form = match read_or_reject(
+        &head.headers,
+        body,
+        MAX_SMALL_FORM_BYTES,
+        inner.body_timeout,
+    )
+    .await
+    {
         Ok(form) => form,
         Err(refused) => return refused,
     };
-    let token = form.get("token").map(|token| token.trim()).unwrap_or_default();
+    let token = form
+        .get("token")
+        .map(|token| token.trim())
+        .unwrap_or_default();
     let Some((viewer, proof)) = inner.access.authenticate(token) else {
-        inner.rejections.warn((inner.remote_address)(&head.extensions), "a login with a wrong or used token");
+        inner.rejections.warn(
+            (inner.remote_address)(&head.extensions),
+            "a login with a wrong or used token",
+        );
         let why = "This token opens nothing: it is wrong, or was used before.";
-        let mut response = page(StatusCode::UNAUTHORIZED, pages::login(inner.access.token_advice(), Some(why)));
-        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Toolbay-Console"));
+        let mut response = page(
+            StatusCode::UNAUTHORIZED,
+            pages::login(inner.access.token_advice(), Some(why)),
+        );
+        response.headers_mut().insert(
+            WWW_AUTHENTICATE,
+            HeaderValue::from_static("Toolbay-Console"),
+        );
         return response;
     };
     tracing::info!(viewer = viewer.name, "console: opened");
@@ -274,8 +343,16 @@ async fn log_in(State(inner): SharedConsole, request: Request) -> Response {
         inner.sessions.end(before);
     }
     match inner.sessions.start(viewer, proof) {
-        Some(value) => redirect_with_cookie(&inner, &value, inner.sessions.max_age(), is_secure(&head.headers)),
-        None => rejection_page(StatusCode::SERVICE_UNAVAILABLE, "The system provides no random bytes."),
+        Some(value) => redirect_with_cookie(
+            &inner,
+            &value,
+            inner.sessions.max_age(),
+            is_secure(&head.headers),
+        ),
+        None => rejection_page(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The system provides no random bytes.",
+        ),
     }
 }
 
@@ -291,7 +368,12 @@ async fn log_out(State(inner): SharedConsole, request: Request) -> Response {
 }
 
 /// Redirects to the console and sets its cookie.
-fn redirect_with_cookie(inner: &ConsoleState, value: &str, life: Duration, secure: bool) -> Response {
+fn redirect_with_cookie(
+    inner: &ConsoleState,
+    value: &str,
+    life: Duration,
+    secure: bool,
+) -> Response {
     let secure = if secure { "; Secure" } else { "" };
     let cookie = format!(
         "{}={value}; Path={PATH}; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
@@ -312,31 +394,47 @@ async fn render_blocking(
     headers: &HeaderMap,
     write: impl FnOnce(&PageContext, &ConsoleSession) -> Response + Send + 'static,
 ) -> Response {
-    let Some(session) = read_session(inner, headers) else { return login_required(headers) };
+    let Some(session) = read_session(inner, headers) else {
+        return login_required(headers);
+    };
     let inner = Arc::clone(inner);
     let writing = tokio::task::spawn_blocking(move || write(&inner.context, &session));
-    writing.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+    writing
+        .await
+        .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
 fn ok_page(markup: Markup) -> Response {
     page(StatusCode::OK, markup)
 }
 
-async fn overview(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
+async fn overview(
+    State(inner): SharedConsole,
+    headers: HeaderMap,
+    Query(asked): QueryValue,
+) -> Response {
     render_blocking(&inner, &headers, move |desk, session| {
         ok_page(pages::overview(desk, session, action_notice(&asked)))
     })
     .await
 }
 
-async fn plugins(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
+async fn plugins(
+    State(inner): SharedConsole,
+    headers: HeaderMap,
+    Query(asked): QueryValue,
+) -> Response {
     render_blocking(&inner, &headers, move |desk, session| {
         ok_page(pages::plugins(desk, session, value_or_empty(&asked, "q")))
     })
     .await
 }
 
-async fn plugin(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
+async fn plugin(
+    State(inner): SharedConsole,
+    headers: HeaderMap,
+    Query(asked): QueryValue,
+) -> Response {
     let write = move |desk: &PageContext, session: &ConsoleSession| match desk
         .operations
         .plugin(value_or_empty(&asked, "id"))
@@ -347,15 +445,28 @@ async fn plugin(State(inner): SharedConsole, headers: HeaderMap, Query(asked): Q
     render_blocking(&inner, &headers, write).await
 }
 
-async fn tools(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
+async fn tools(
+    State(inner): SharedConsole,
+    headers: HeaderMap,
+    Query(asked): QueryValue,
+) -> Response {
     let from = value_or_empty(&asked, "from").parse().unwrap_or_default();
     render_blocking(&inner, &headers, move |desk, session| {
-        ok_page(pages::tools(desk, session, value_or_empty(&asked, "q"), from))
+        ok_page(pages::tools(
+            desk,
+            session,
+            value_or_empty(&asked, "q"),
+            from,
+        ))
     })
     .await
 }
 
-async fn tool(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
+async fn tool(
+    State(inner): SharedConsole,
+    headers: HeaderMap,
+    Query(asked): QueryValue,
+) -> Response {
     let write = move |desk: &PageContext, session: &ConsoleSession| {
         let Some(detail) = desk.operations.tool(value_or_empty(&asked, "name")) else {
             return not_found_page(session, "tool");
@@ -367,19 +478,35 @@ async fn tool(State(inner): SharedConsole, headers: HeaderMap, Query(asked): Que
     render_blocking(&inner, &headers, write).await
 }
 
-async fn calls(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
+async fn calls(
+    State(inner): SharedConsole,
+    headers: HeaderMap,
+    Query(asked): QueryValue,
+) -> Response {
     let failed = asked.contains_key("failed");
     render_blocking(&inner, &headers, move |desk, session| {
-        ok_page(pages::calls(desk, session, value_or_empty(&asked, "q"), failed))
+        ok_page(pages::calls(
+            desk,
+            session,
+            value_or_empty(&asked, "q"),
+            failed,
+        ))
     })
     .await
 }
 
 async fn denied(State(inner): SharedConsole, headers: HeaderMap) -> Response {
-    render_blocking(&inner, &headers, |desk, session| ok_page(pages::denied(desk, session))).await
+    render_blocking(&inner, &headers, |desk, session| {
+        ok_page(pages::denied(desk, session))
+    })
+    .await
 }
 
-async fn approvals(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
+async fn approvals(
+    State(inner): SharedConsole,
+    headers: HeaderMap,
+    Query(asked): QueryValue,
+) -> Response {
     render_blocking(&inner, &headers, move |desk, session| {
         ok_page(pages::approvals(desk, session, action_notice(&asked)))
     })
@@ -390,11 +517,22 @@ async fn audit(State(inner): SharedConsole, headers: HeaderMap) -> Response {
     if read_session(&inner, &headers).is_none() {
         return login_required(&headers);
     }
-    let lines = inner.context.operations.audit_lines(pages::MAX_AUDIT_LINES).await;
-    render_blocking(&inner, &headers, move |_, session| ok_page(pages::audit(session, lines.as_ref()))).await
+    let lines = inner
+        .context
+        .operations
+        .audit_lines(pages::MAX_AUDIT_LINES)
+        .await;
+    render_blocking(&inner, &headers, move |_, session| {
+        ok_page(pages::audit(session, lines.as_ref()))
+    })
+    .await
 }
 
-async fn log(State(inner): SharedConsole, headers: HeaderMap, Query(asked): QueryValue) -> Response {
+async fn log(
+    State(inner): SharedConsole,
+    headers: HeaderMap,
+    Query(asked): QueryValue,
+) -> Response {
     render_blocking(&inner, &headers, move |desk, session| {
         ok_page(pages::log(desk, session, value_or_empty(&asked, "q")))
     })
@@ -402,46 +540,93 @@ async fn log(State(inner): SharedConsole, headers: HeaderMap, Query(asked): Quer
 }
 
 /// Calls a tool with the submitted arguments.
-async fn call_tool(State(inner): SharedConsole, request: extract::Request) -> Result<Response, Response> {
+async fn call_tool(
+    State(inner): SharedConsole,
+    request: extract::Request,
+) -> Result<Response, Response> {
     let (session, form) = check_state_change(&inner, request, MAX_ARGUMENTS_FORM_BYTES).await?;
     let name = value_or_empty(&form, "tool");
-    let Some(detail) = inner.context.operations.tool(name) else { return Ok(not_found_page(&session, "tool")) };
+    let Some(detail) = inner.context.operations.tool(name) else {
+        return Ok(not_found_page(&session, "tool"));
+    };
     let may_call = inner.context.operations.may_use(&session.viewer, name);
     let tried = if may_call {
         pages::ToolTrial::call(&*inner.context.operations, &session, &detail, form).await
     } else {
         pages::ToolTrial::unsubmitted(&detail, form.contains_key("raw"))
     };
-    let status = if may_call { StatusCode::OK } else { StatusCode::FORBIDDEN };
-    let writing = tokio::task::spawn_blocking(move || page(status, pages::tool(&session, &detail, may_call, &tried)));
-    Ok(writing.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
+    let status = if may_call {
+        StatusCode::OK
+    } else {
+        StatusCode::FORBIDDEN
+    };
+    let writing = tokio::task::spawn_blocking(move || {
+        page(status, pages::tool(&session, &detail, may_call, &tried))
+    });
+    Ok(writing
+        .await
+        .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
 }
 
 /// Suspends or resumes a plugin.
-async fn set_plugin_suspended(State(inner): SharedConsole, request: extract::Request) -> Result<Response, Response> {
+async fn set_plugin_suspended(
+    State(inner): SharedConsole,
+    request: extract::Request,
+) -> Result<Response, Response> {
     let (session, form) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await?;
-    let (id, disabled) = (value_or_empty(&form, "id"), value_or_empty(&form, "disabled") == "yes");
-    if !inner.context.operations.set_suspended(&session.viewer, id, disabled) {
+    let (id, disabled) = (
+        value_or_empty(&form, "id"),
+        value_or_empty(&form, "disabled") == "yes",
+    );
+    if !inner
+        .context
+        .operations
+        .set_suspended(&session.viewer, id, disabled)
+    {
         return Ok(not_found_page(&session, "plugin"));
     }
     let done = if disabled { "disabled" } else { "enabled" };
-    tracing::info!(viewer = session.viewer.name, plugin = id, "console: the plugin was {done}");
-    Ok(see_other(&format!("{PATH}/plugin?{}", encode_query(&[("id", id), ("done", done)]))))
+    tracing::info!(
+        viewer = session.viewer.name,
+        plugin = id,
+        "console: the plugin was {done}"
+    );
+    Ok(see_other(&format!(
+        "{PATH}/plugin?{}",
+        encode_query(&[("id", id), ("done", done)])
+    )))
 }
 
 /// Approves or declines a waiting call.
-async fn answer_approval(State(inner): SharedConsole, request: extract::Request) -> Result<Response, Response> {
+async fn answer_approval(
+    State(inner): SharedConsole,
+    request: extract::Request,
+) -> Result<Response, Response> {
     let (session, form) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await?;
     let yes = match value_or_empty(&form, "answer") {
         "approve" => true,
         "decline" => false,
-        _ => return Err(rejection_page(StatusCode::BAD_REQUEST, "The form says neither yes nor no.")),
+        _ => {
+            return Err(rejection_page(
+                StatusCode::BAD_REQUEST,
+                "The form says neither yes nor no.",
+            ));
+        }
     };
     let id = value_or_empty(&form, "id").parse().unwrap_or_default();
-    match inner.context.operations.answer_approval(&session.viewer, id, yes).await {
-        ended @ (ApprovalOutcome::Done | ApprovalOutcome::Outdated | ApprovalOutcome::Suspended) => {
+    match inner
+        .context
+        .operations
+        .answer_approval(&session.viewer, id, yes)
+        .await
+    {
+        ended
+        @ (ApprovalOutcome::Done | ApprovalOutcome::Outdated | ApprovalOutcome::Suspended) => {
             let done = if yes { "approved" } else { "declined" };
-            tracing::info!(viewer = session.viewer.name, "console: a call that waited was {done}");
+            tracing::info!(
+                viewer = session.viewer.name,
+                "console: a call that waited was {done}"
+            );
             let told = match ended {
                 ApprovalOutcome::Outdated => "outdated",
                 ApprovalOutcome::Suspended => "plugin-disabled",
@@ -458,16 +643,27 @@ async fn answer_approval(State(inner): SharedConsole, request: extract::Request)
 }
 
 /// Empties the compile cache.
-async fn clear_cache(State(inner): SharedConsole, request: extract::Request) -> Result<Response, Response> {
+async fn clear_cache(
+    State(inner): SharedConsole,
+    request: extract::Request,
+) -> Result<Response, Response> {
     let (session, _) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await?;
     let done = match inner.context.operations.clear_cache(&session.viewer).await {
         Ok(cleared) => {
             let (components, bytes) = (cleared.components, cleared.bytes);
-            tracing::info!(viewer = session.viewer.name, components, bytes, "console: the compile cache was cleared");
+            tracing::info!(
+                viewer = session.viewer.name,
+                components,
+                bytes,
+                "console: the compile cache was cleared"
+            );
             "cleared"
         }
         Err(why) => {
-            tracing::warn!(viewer = session.viewer.name, "console: the compile cache could not be cleared: {why}");
+            tracing::warn!(
+                viewer = session.viewer.name,
+                "console: the compile cache could not be cleared: {why}"
+            );
             "uncleared"
         }
     };
@@ -482,9 +678,13 @@ fn not_found_page(session: &ConsoleSession, what: &str) -> Response {
 /// URL cannot place text on a page.
 fn action_notice(asked: &FieldValues) -> Option<&'static str> {
     Some(match value_or_empty(asked, "done") {
-        "disabled" => "The plugin is disabled: it rejects all calls until you enable it, or until it is loaded again.",
+        "disabled" => {
+            "The plugin is disabled: it rejects all calls until you enable it, or until it is loaded again."
+        }
         "enabled" => "The plugin is enabled: it serves calls again, those of all callers.",
-        "approved" => "You have allowed the call. It goes on, and the question is withdrawn from the client.",
+        "approved" => {
+            "You have allowed the call. It goes on, and the question is withdrawn from the client."
+        }
         "outdated" => {
             "You have allowed the call, but its plugin or grant has changed since it was asked for. So it fails, and its client \
              can call again. The question is withdrawn from the client."
@@ -492,8 +692,12 @@ fn action_notice(asked: &FieldValues) -> Option<&'static str> {
         "plugin-disabled" => {
             "You have allowed the call, but its plugin is disabled. So it is rejected. The question is withdrawn from the client."
         }
-        "declined" => "You have declined the call. It has failed, and the question is withdrawn from the client.",
-        "cleared" => "The compile cache was cleared. Components are compiled again when they are needed.",
+        "declined" => {
+            "You have declined the call. It has failed, and the question is withdrawn from the client."
+        }
+        "cleared" => {
+            "The compile cache was cleared. Components are compiled again when they are needed."
+        }
         "uncleared" => "The compile cache could not be cleared. The log says why.",
         _ => return None,
     })

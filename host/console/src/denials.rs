@@ -39,9 +39,15 @@ impl DenialLog {
     /// Adds a denial. Merges it with a previous denial of the same operation for the same plugin.
     pub(crate) fn add(&mut self, denial: DenialNote) {
         self.count += 1;
-        let same = |(known, _): &(DenialNote, u64)| known.plugin == denial.plugin && known.what == denial.what;
-        let times =
-            self.denials.iter().position(same).and_then(|at| self.denials.remove(at)).map_or(0, |(_, times)| times);
+        let same = |(known, _): &(DenialNote, u64)| {
+            known.plugin == denial.plugin && known.what == denial.what
+        };
+        let times = self
+            .denials
+            .iter()
+            .position(same)
+            .and_then(|at| self.denials.remove(at))
+            .map_or(0, |(_, times)| times);
         if self.denials.len() >= MAX_DENIALS {
             self.denials.pop_front();
         }
@@ -57,8 +63,13 @@ impl DenialLog {
 impl DenialNote {
     pub(crate) fn truncate_texts(self) -> Self {
         let short = |text: String| clean_line(&text, MAX_TEXT_BYTES);
-        let lines =
-            |lines: String| lines.lines().map(|words| clean_line(words, MAX_TEXT_BYTES)).collect::<Vec<_>>().join("\n");
+        let lines = |lines: String| {
+            lines
+                .lines()
+                .map(|words| clean_line(words, MAX_TEXT_BYTES))
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
         Self {
             plugin: short(self.plugin),
             tool: short(self.tool),
@@ -90,12 +101,22 @@ pub(crate) mod tests {
         for (plugin, what) in [("a", "x"), ("b", "x"), ("a", "x"), ("a", "y")] {
             denials.add(denial(plugin, what));
         }
-        let found: Vec<_> = denials.newest().map(|(one, times)| (&*one.plugin, &*one.what, *times)).collect();
+        let found: Vec<_> = denials
+            .newest()
+            .map(|(one, times)| (&*one.plugin, &*one.what, *times))
+            .collect();
         assert_eq!(found, [("a", "y", 1), ("a", "x", 2), ("b", "x", 1)]);
         for number in 0..1_000 {
             denials.add(denial("a", &format!("{number}{}", "z".repeat(5_000))).truncate_texts());
         }
-        assert_eq!((denials.newest().count(), denials.count), (MAX_DENIALS, 1_004));
-        assert!(denials.newest().all(|(one, _)| one.what.len() <= MAX_TEXT_BYTES));
+        assert_eq!(
+            (denials.newest().count(), denials.count),
+            (MAX_DENIALS, 1_004)
+        );
+        assert!(
+            denials
+                .newest()
+                .all(|(one, _)| one.what.len() <= MAX_TEXT_BYTES)
+        );
     }
 }

@@ -41,7 +41,12 @@ impl ToolForm {
         let fields = schema_fields(&schema);
         let has_fields = fields.is_some();
         let raw = raw || !has_fields;
-        Self { fields: fields.filter(|_| !raw).unwrap_or_default(), is_raw: raw, has_fields, digest }
+        Self {
+            fields: fields.filter(|_| !raw).unwrap_or_default(),
+            is_raw: raw,
+            has_fields,
+            digest,
+        }
     }
 
     /// Returns the initial values of the fields.
@@ -65,9 +70,16 @@ impl ToolForm {
     /// # Errors
     ///
     /// Returns the names of the invalid fields and the error of each.
-    pub(crate) fn parse_arguments(&self, filled: &FieldValues) -> Result<Map<String, Value>, Vec<(String, String)>> {
+    pub(crate) fn parse_arguments(
+        &self,
+        filled: &FieldValues,
+    ) -> Result<Map<String, Value>, Vec<(String, String)>> {
         if self.is_raw {
-            let text = filled.get(RAW_FIELD).map(String::as_str).unwrap_or_default().trim();
+            let text = filled
+                .get(RAW_FIELD)
+                .map(String::as_str)
+                .unwrap_or_default()
+                .trim();
             let text = if text.is_empty() { "{}" } else { text };
             return serde_json::from_str(text).map_err(|error| {
                 let expected = "expected a JSON object, such as {\"name\": \"value\"}";

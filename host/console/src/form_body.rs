@@ -24,11 +24,20 @@ pub(crate) async fn read_form(
     time: Duration,
 ) -> Result<FieldValues, (StatusCode, &'static str)> {
     let form = b"application/x-www-form-urlencoded";
-    if !headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(form)) {
-        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "The console takes forms alone."));
+    if !headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(form))
+    {
+        return Err((
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "The console takes forms alone.",
+        ));
     }
     let bytes = read_body(body, most, time).await?;
-    parse_form(&bytes).ok_or((StatusCode::BAD_REQUEST, "The form has too many fields, or one of them twice."))
+    parse_form(&bytes).ok_or((
+        StatusCode::BAD_REQUEST,
+        "The form has too many fields, or one of them twice.",
+    ))
 }
 
 /// Reads a body of at most `most` bytes, which must arrive within `time`.
@@ -36,10 +45,19 @@ pub(crate) async fn read_form(
 /// # Errors
 ///
 /// Returns the response status and the reason.
-pub(crate) async fn read_body(body: Body, most: usize, time: Duration) -> Result<Bytes, (StatusCode, &'static str)> {
+pub(crate) async fn read_body(
+    body: Body,
+    most: usize,
+    time: Duration,
+) -> Result<Bytes, (StatusCode, &'static str)> {
     let reading = Limited::new(body, most).collect();
     let read = tokio::time::timeout(time, reading).await;
-    let read = read.map_err(|_| (StatusCode::REQUEST_TIMEOUT, "The form did not arrive in time."))?;
+    let read = read.map_err(|_| {
+        (
+            StatusCode::REQUEST_TIMEOUT,
+            "The form did not arrive in time.",
+        )
+    })?;
     let bytes = read.map_err(|error| {
         if error.is::<LengthLimitError>() {
             (StatusCode::PAYLOAD_TOO_LARGE, "The form is too large.")
@@ -53,7 +71,11 @@ pub(crate) async fn read_body(body: Body, most: usize, time: Duration) -> Result
 fn parse_form(bytes: &Bytes) -> Option<FieldValues> {
     let mut filled = FieldValues::new();
     for (name, value) in form_urlencoded::parse(bytes) {
-        if filled.len() >= MAX_FORM_FIELDS || filled.insert(name.into_owned(), value.into_owned()).is_some() {
+        if filled.len() >= MAX_FORM_FIELDS
+            || filled
+                .insert(name.into_owned(), value.into_owned())
+                .is_some()
+        {
             return None;
         }
     }
@@ -68,28 +90,52 @@ mod tests {
 
     async fn status(kind: &str, body: String) -> Option<StatusCode> {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, kind.parse().unwrap())]);
-        read_form(&headers, body.into(), 1_000, TIME).await.err().map(|(status, _)| status)
+        read_form(&headers, body.into(), 1_000, TIME)
+            .await
+            .err()
+            .map(|(status, _)| status)
     }
 
     #[tokio::test]
     async fn forms_are_bounded() {
         let form = "application/x-www-form-urlencoded";
         assert_eq!(status(form, "a=1&b=%3Cx%3E".into()).await, None);
-        assert_eq!(status("application/json", "{}".into()).await, Some(StatusCode::UNSUPPORTED_MEDIA_TYPE));
-        assert_eq!(status("multipart/form-data", String::new()).await, Some(StatusCode::UNSUPPORTED_MEDIA_TYPE));
-        assert_eq!(status(form, "x".repeat(1_001)).await, Some(StatusCode::PAYLOAD_TOO_LARGE));
-        assert_eq!(status(form, "a=1&a=2".into()).await, Some(StatusCode::BAD_REQUEST));
+        assert_eq!(
+            status("application/json", "{}".into()).await,
+            Some(StatusCode::UNSUPPORTED_MEDIA_TYPE)
+        );
+        assert_eq!(
+            status("multipart/form-data", String::new()).await,
+            Some(StatusCode::UNSUPPORTED_MEDIA_TYPE)
+        );
+        assert_eq!(
+            status(form, "x".repeat(1_001)).await,
+            Some(StatusCode::PAYLOAD_TOO_LARGE)
+        );
+        assert_eq!(
+            status(form, "a=1&a=2".into()).await,
+            Some(StatusCode::BAD_REQUEST)
+        );
         let many: Vec<String> = (0..300).map(|n| format!("{n}=")).collect();
-        assert_eq!(status(form, many.join("&").chars().take(500).collect()).await, None);
+        assert_eq!(
+            status(form, many.join("&").chars().take(500).collect()).await,
+            None
+        );
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, form.parse().unwrap())]);
         let read = read_form(&headers, many.join("&").into(), 10_000, TIME).await;
         assert_eq!(read.unwrap_err().0, StatusCode::BAD_REQUEST);
     }
     #[tokio::test]
     async fn a_form_that_does_not_arrive_is_given_up() {
-        let headers = HeaderMap::from_iter([(CONTENT_TYPE, "application/x-www-form-urlencoded".parse().unwrap())]);
-        let body = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
-        let refused = read_form(&headers, body, 1_000, Duration::from_millis(1)).await.unwrap_err();
+        let headers = HeaderMap::from_iter([(
+            CONTENT_TYPE,
+            "application/x-www-form-urlencoded".parse().unwrap(),
+        )]);
+        let body =
+            Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+        let refused = read_form(&headers, body, 1_000, Duration::from_millis(1))
+            .await
+            .unwrap_err();
         assert_eq!(refused.0, StatusCode::REQUEST_TIMEOUT);
     }
 }

@@ -47,20 +47,29 @@ pub(crate) fn format_amount(number: u64) -> String {
 
 /// Formats a count with its noun: `1 call`, `2 calls`.
 pub(crate) fn format_count(number: usize, noun: &str) -> String {
-    format!("{} {noun}{}", format_thousands(number as u64), if number == 1 { "" } else { "s" })
+    format!(
+        "{} {noun}{}",
+        format_thousands(number as u64),
+        if number == 1 { "" } else { "s" }
+    )
 }
 
 /// Returns the first sentence of a text, on one line.
 pub(crate) fn first_sentence(text: &str) -> String {
     let paragraph = text.split("\n\n").next().unwrap_or_default();
     let words = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentence = words.find(". ").and_then(|end| words.get(..=end)).unwrap_or(&words);
+    let sentence = words
+        .find(". ")
+        .and_then(|end| words.get(..=end))
+        .unwrap_or(&words);
     toolbay_model::text::clean_line(sentence, 200)
 }
 
 /// Encodes these pairs as a query string.
 pub(crate) fn encode_query(pairs: &[(&str, &str)]) -> String {
-    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+    form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(pairs)
+        .finish()
 }
 
 #[cfg(test)]
@@ -71,9 +80,14 @@ mod tests {
     fn values_are_short() {
         let times = [0, 999, 1_000, 12_345, 123_456, 1_234_567, 75_000_000]
             .map(|us| format_duration(Duration::from_micros(us)));
-        assert_eq!(times.join(", "), "0 µs, 999 µs, 1.00 ms, 12.3 ms, 123 ms, 1.2 s, 1m 15s");
         assert_eq!(
-            [0, 9_999, 12_345, 9_876_543, 12_000_000_000].map(format_amount).join(", "),
+            times.join(", "),
+            "0 µs, 999 µs, 1.00 ms, 12.3 ms, 123 ms, 1.2 s, 1m 15s"
+        );
+        assert_eq!(
+            [0, 9_999, 12_345, 9_876_543, 12_000_000_000]
+                .map(format_amount)
+                .join(", "),
             "0, 9,999, 12.3 k, 9.9 M, 12.0 G"
         );
         assert_eq!(
@@ -81,8 +95,17 @@ mod tests {
             ("1 call".to_owned(), "2,000 calls".to_owned())
         );
         let at = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
-        assert_eq!((format_time(at).as_str(), format_time_of_day(at).as_str()), ("2027-01-15T08:00:00Z", "08:00:00"));
-        assert_eq!(first_sentence("Counts\nwords. And lines.\n\nMore."), "Counts words.");
-        assert_eq!(encode_query(&[("id", "a&b=c d/..é")]), "id=a%26b%3Dc+d%2F..%C3%A9");
+        assert_eq!(
+            (format_time(at).as_str(), format_time_of_day(at).as_str()),
+            ("2027-01-15T08:00:00Z", "08:00:00")
+        );
+        assert_eq!(
+            first_sentence("Counts\nwords. And lines.\n\nMore."),
+            "Counts words."
+        );
+        assert_eq!(
+            encode_query(&[("id", "a&b=c d/..é")]),
+            "id=a%26b%3Dc+d%2F..%C3%A9"
+        );
     }
 }

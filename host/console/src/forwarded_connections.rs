@@ -52,12 +52,18 @@ impl ForwardedConnections {
         for one in &self.0 {
             *counts.entry(one.user).or_default() += 1;
         }
-        counts.into_iter().max_by_key(|(_, count)| *count).and_then(|(user, _)| user)
+        counts
+            .into_iter()
+            .max_by_key(|(_, count)| *count)
+            .and_then(|(user, _)| user)
     }
 
     fn evict_one(&mut self, user: Option<u32>) {
         let is_silent = |one: &ForwardedConnection| !one.has_response.load(Ordering::Relaxed);
-        let silent = self.0.iter().position(|one| one.user == user && is_silent(one));
+        let silent = self
+            .0
+            .iter()
+            .position(|one| one.user == user && is_silent(one));
         let at = silent.or_else(|| self.0.iter().position(|one| one.user == user));
         if let Some(one) = at.and_then(|at| self.0.remove(at)) {
             one.task.abort();
@@ -75,7 +81,11 @@ mod tests {
     /// Creates a connection that stays open until it is evicted.
     fn open(user: Option<u32>, answered: bool) -> ForwardedConnection {
         let passing = tokio::spawn(std::future::pending::<()>()).abort_handle();
-        ForwardedConnection { user, task: passing, has_response: Arc::new(AtomicBool::new(answered)) }
+        ForwardedConnection {
+            user,
+            task: passing,
+            has_response: Arc::new(AtomicBool::new(answered)),
+        }
     }
 
     fn count(connections: &ForwardedConnections, user: Option<u32>) -> usize {
@@ -91,14 +101,20 @@ mod tests {
         for number in 0..1_000 {
             connections.add(open(OTHER, number % 2 == 0));
         }
-        assert_eq!((count(&connections, OPERATOR), count(&connections, OTHER)), (3, MAX_PER_ACCOUNT));
+        assert_eq!(
+            (count(&connections, OPERATOR), count(&connections, OTHER)),
+            (3, MAX_PER_ACCOUNT)
+        );
         // Several accounts together cannot evict others either.
         for other in 1..=9 {
             for _ in 0..100 {
                 connections.add(open(Some(2_000 + other), true));
             }
         }
-        assert_eq!((count(&connections, OPERATOR), connections.0.len()), (3, MAX_FORWARDED_CONNECTIONS));
+        assert_eq!(
+            (count(&connections, OPERATOR), connections.0.len()),
+            (3, MAX_FORWARDED_CONNECTIONS)
+        );
         // All connections without a reported account count as one account.
         for _ in 0..100 {
             connections.add(open(None, true));
@@ -115,6 +131,11 @@ mod tests {
             connections.add(open(OPERATOR, true));
         }
         assert_eq!(count(&connections, OPERATOR), MAX_PER_ACCOUNT);
-        assert!(connections.0.iter().all(|one| one.has_response.load(Ordering::Relaxed)));
+        assert!(
+            connections
+                .0
+                .iter()
+                .all(|one| one.has_response.load(Ordering::Relaxed))
+        );
     }
 }

@@ -55,26 +55,42 @@ pub async fn describe_server(socket: &Path) -> io::Result<String> {
 /// Returns the same errors as [`describe_server`].
 pub async fn request_login(socket: &Path) -> io::Result<ConsoleLogin> {
     let (token, held) = request_line(socket, SocketRequest::Login).await?;
-    Ok(ConsoleLogin { token, connection: held })
+    Ok(ConsoleLogin {
+        token,
+        connection: held,
+    })
 }
 
-async fn request_line(socket: &Path, word: SocketRequest) -> io::Result<(String, BufReader<UnixStream>)> {
+async fn request_line(
+    socket: &Path,
+    word: SocketRequest,
+) -> io::Result<(String, BufReader<UnixStream>)> {
     let asking = async {
         let mut stream = connect_and_request(socket, word).await?;
         let mut line = String::new();
-        let read = BufReader::new((&mut stream).take(MAX_LINE_BYTES)).read_line(&mut line).await?;
+        let read = BufReader::new((&mut stream).take(MAX_LINE_BYTES))
+            .read_line(&mut line)
+            .await?;
         if read == 0 || line.pop() != Some('\n') {
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it does not answer"));
+            return Err(io::Error::new(
+                ErrorKind::UnexpectedEof,
+                "it does not answer",
+            ));
         }
         Ok((line, BufReader::new(stream)))
     };
-    timeout(RESPONSE_TIMEOUT, asking).await.map_err(|_| io::Error::new(ErrorKind::TimedOut, "it does not answer"))?
+    timeout(RESPONSE_TIMEOUT, asking)
+        .await
+        .map_err(|_| io::Error::new(ErrorKind::TimedOut, "it does not answer"))?
 }
 
 async fn connect_and_request(socket: &Path, word: SocketRequest) -> io::Result<UnixStream> {
     let mut stream = UnixStream::connect(socket).await?;
     if !is_own_process(&stream)? {
-        return Err(io::Error::new(ErrorKind::PermissionDenied, "it is another user's"));
+        return Err(io::Error::new(
+            ErrorKind::PermissionDenied,
+            "it is another user's",
+        ));
     }
     stream.write_u8(word.byte()).await?;
     Ok(stream)
@@ -90,9 +106,15 @@ pub async fn forward(listener: TcpListener, socket: &Path) {
                 let user = own.and_then(|own| connection_user(peer, own).ok().flatten());
                 let (socket, answered) = (socket.to_owned(), Arc::new(AtomicBool::new(false)));
                 let noted = Arc::clone(&answered);
-                let passing = tokio::spawn(async move { drop(forward_connection(browser, &socket, &noted).await) })
-                    .abort_handle();
-                open.add(ForwardedConnection { user, task: passing, has_response: answered });
+                let passing = tokio::spawn(async move {
+                    drop(forward_connection(browser, &socket, &noted).await)
+                })
+                .abort_handle();
+                open.add(ForwardedConnection {
+                    user,
+                    task: passing,
+                    has_response: answered,
+                });
             }
             Err(_) => sleep(ACCEPT_RETRY_DELAY).await,
         }
@@ -101,9 +123,18 @@ pub async fn forward(listener: TcpListener, socket: &Path) {
 
 /// Forwards bytes in both directions until the server closes the connection, which it always does
 /// after some time.
-async fn forward_connection(mut browser: TcpStream, socket: &Path, answered: &AtomicBool) -> io::Result<()> {
-    let mut server = timeout(RESPONSE_TIMEOUT, connect_and_request(socket, SocketRequest::Pages)).await??;
-    let ((mut from_browser, mut to_browser), (mut from_server, mut to_server)) = (browser.split(), server.split());
+async fn forward_connection(
+    mut browser: TcpStream,
+    socket: &Path,
+    answered: &AtomicBool,
+) -> io::Result<()> {
+    let mut server = timeout(
+        RESPONSE_TIMEOUT,
+        connect_and_request(socket, SocketRequest::Pages),
+    )
+    .await??;
+    let ((mut from_browser, mut to_browser), (mut from_server, mut to_server)) =
+        (browser.split(), server.split());
     let up = async {
         // When the browser disconnects, the server closes the connection.
         drop(copy(&mut from_browser, &mut to_server).await);
@@ -114,7 +145,9 @@ async fn forward_connection(mut browser: TcpStream, socket: &Path, answered: &At
         let mut first = [0; 512];
         let length = from_server.read(&mut first).await?;
         answered.store(length > 0, Ordering::Relaxed);
-        to_browser.write_all(first.get(..length).unwrap_or_default()).await?;
+        to_browser
+            .write_all(first.get(..length).unwrap_or_default())
+            .await?;
         copy(&mut from_server, &mut to_browser).await
     };
     tokio::select! {

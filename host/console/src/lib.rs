@@ -54,7 +54,7 @@ pub use self::login_token::LOGIN_PATH_PREFIX;
 pub use self::operations::{ConsoleOperations, ConsoleViewer};
 pub use self::paths::PATH;
 pub use self::server_data::{
-    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow, PluginStatus, ServerStatus,
-    ToolDetail, ToolRow, ToolsPage, WaitingApproval,
+    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow,
+    PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage, WaitingApproval,
 };
 pub use self::socket::{OpenedConsole, serve};

@@ -25,7 +25,10 @@ pub(crate) struct LogLines {
 impl LogLines {
     /// Adds lines. Skips lines with a login address.
     pub(crate) fn add(&mut self, text: &str) {
-        for text in text.lines().filter(|text| !text.contains(LOGIN_PATH_PREFIX)) {
+        for text in text
+            .lines()
+            .filter(|text| !text.contains(LOGIN_PATH_PREFIX))
+        {
             // Remove terminal colors.
             let line = toolbay_model::text::clean_line(&clean(text), MAX_LINE_BYTES);
             self.bytes += line.len();
@@ -55,11 +58,16 @@ mod tests {
         for _ in 0..2_000 {
             log.add(&"x".repeat(10_000));
         }
-        assert!(log.bytes <= MAX_TOTAL_BYTES && log.newest().all(|line| line.len() <= MAX_LINE_BYTES));
+        assert!(
+            log.bytes <= MAX_TOTAL_BYTES && log.newest().all(|line| line.len() <= MAX_LINE_BYTES)
+        );
         assert_eq!(log.bytes, log.newest().map(String::len).sum::<usize>());
         for number in 0..2_000 {
             log.add(&number.to_string());
         }
-        assert_eq!((log.newest().count(), log.newest().next().unwrap().as_str()), (MAX_LINES, "1999"));
+        assert_eq!(
+            (log.newest().count(), log.newest().next().unwrap().as_str()),
+            (MAX_LINES, "1999")
+        );
     }
 }

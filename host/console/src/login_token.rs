@@ -22,7 +22,10 @@ impl LoginToken {
     /// Creates a login token for a console at this site. It has no value before
     /// [`LoginToken::announce`] or [`LoginToken::issue`] is called.
     pub(crate) fn new(site: Option<String>) -> Self {
-        Self { site, current: Mutex::default() }
+        Self {
+            site,
+            current: Mutex::default(),
+        }
     }
 
     /// Returns whether login addresses are logged.

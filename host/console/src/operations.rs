@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use toolbay_model::Digest;
 
 use crate::server_data::{
-    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow, ServerStatus, ToolDetail,
-    ToolsPage, WaitingApproval,
+    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow,
+    ServerStatus, ToolDetail, ToolsPage, WaitingApproval,
 };
 
 /// A user who opened the console.
@@ -58,10 +58,15 @@ pub trait ConsoleOperations: Send + Sync + 'static {
     /// too, oldest first: at most a few hundred.
     fn waiting_approvals(&self) -> Vec<WaitingApproval>;
 
-    /// Answers a call of [`ConsoleOperations::waiting_approvals`] for the viewer. The first answer counts,
-    /// from the operator or the client. The future completes after the question to the client is
-    /// withdrawn.
-    fn answer_approval(&self, viewer: &ConsoleViewer, id: u64, yes: bool) -> BoxFuture<'_, ApprovalOutcome>;
+    /// Answers a call of [`ConsoleOperations::waiting_approvals`] for the viewer. The first answer
+    /// counts, from the operator or the client. The future completes after the question to the
+    /// client is withdrawn.
+    fn answer_approval(
+        &self,
+        viewer: &ConsoleViewer,
+        id: u64,
+        yes: bool,
+    ) -> BoxFuture<'_, ApprovalOutcome>;
 
     /// Suspends or resumes a plugin for the viewer. A suspended plugin rejects all calls. Resuming
     /// also enables it for callers for which it is disabled. Returns whether a plugin with this id
@@ -73,7 +78,10 @@ pub trait ConsoleOperations: Send + Sync + 'static {
     /// # Errors
     ///
     /// Returns the reason if there is no cache or not everything could be removed.
-    fn clear_cache(&self, viewer: &ConsoleViewer) -> BoxFuture<'static, Result<ClearedCache, String>>;
+    fn clear_cache(
+        &self,
+        viewer: &ConsoleViewer,
+    ) -> BoxFuture<'static, Result<ClearedCache, String>>;
 
     /// Returns at most `most` of the newest lines of the audit log, newest first; `None` if there
     /// is no log.
@@ -81,5 +89,8 @@ pub trait ConsoleOperations: Send + Sync + 'static {
     /// # Errors
     ///
     /// Returns the reason if the log cannot be read.
-    fn audit_lines(&self, most: usize) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>>;
+    fn audit_lines(
+        &self,
+        most: usize,
+    ) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>>;
 }

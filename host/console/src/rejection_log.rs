@@ -11,8 +11,8 @@ use toolbay_model::RejectedRequests;
 pub(crate) struct RejectionLog(Mutex<RejectedRequests>);
 
 impl RejectionLog {
-    /// Logs a rejected form of this sender, an address or a viewer, if it is known. Only counts it if
-    /// the sender had one before.
+    /// Logs a rejected form of this sender, an address or a viewer, if it is known. Only counts it
+    /// if the sender had one before.
     pub(crate) fn warn(self: &Arc<Self>, sender: Option<String>, what: &'static str) {
         let sender = sender.unwrap_or_default();
         if self.needs_line(&sender, what) {
@@ -32,8 +32,11 @@ impl RejectionLog {
     /// Writes the counts as long as there are any.
     async fn write_counts_when_due(self: Arc<Self>) {
         loop {
-            let (counts, next) =
-                self.0.lock().unwrap_or_else(PoisonError::into_inner).take_counts(Instant::now(), false);
+            let (counts, next) = self
+                .0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take_counts(Instant::now(), false);
             for count in counts {
                 tracing::warn!(sender = count.source, "console: {count}");
             }

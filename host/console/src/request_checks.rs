@@ -12,19 +12,31 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Returns whether a read request may use a session: it was not sent by a page of another origin.
 pub(crate) fn may_read(headers: &HeaderMap) -> bool {
-    let own = headers.get_all(ORIGIN).iter().all(|_| is_own_origin(headers));
-    own && headers.get_all(SEC_FETCH_SITE).iter().all(|site| site == "same-origin" || site == "none")
+    let own = headers
+        .get_all(ORIGIN)
+        .iter()
+        .all(|_| is_own_origin(headers));
+    own && headers
+        .get_all(SEC_FETCH_SITE)
+        .iter()
+        .all(|site| site == "same-origin" || site == "none")
 }
 
 /// Returns whether a request that changes state was sent by a page of the console.
 pub(crate) fn may_change(headers: &HeaderMap) -> bool {
     // Every browser sends the origin of a form.
-    is_own_origin(headers) && headers.get_all(SEC_FETCH_SITE).iter().all(|site| site == "same-origin")
+    is_own_origin(headers)
+        && headers
+            .get_all(SEC_FETCH_SITE)
+            .iter()
+            .all(|site| site == "same-origin")
 }
 
 /// Returns whether the console is reached over TLS, according to the origin of its page.
 pub(crate) fn is_secure(headers: &HeaderMap) -> bool {
-    headers.get(ORIGIN).is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
+    headers
+        .get(ORIGIN)
+        .is_some_and(|origin| origin.as_bytes().starts_with(b"https://"))
 }
 
 /// Returns whether the request has exactly one origin, which matches the requested host.
@@ -34,14 +46,21 @@ fn is_own_origin(headers: &HeaderMap) -> bool {
         let (value, none) = (values.next()?, values.next());
         value.to_str().ok().filter(|_| none.is_none())
     };
-    let (Some(origin), Some(host)) = (only(ORIGIN), only(HOST)) else { return false };
-    let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    let (Some(origin), Some(host)) = (only(ORIGIN), only(HOST)) else {
+        return false;
+    };
+    let authority = origin
+        .strip_prefix("http://")
+        .or_else(|| origin.strip_prefix("https://"));
     authority.is_some_and(|authority| !authority.is_empty() && authority.eq_ignore_ascii_case(host))
 }
 
 /// Returns the value of the cookie with this name; `None` if it does not exist or is ambiguous.
 pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let all = headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     let mut values = all
         .flat_map(|cookies| cookies.split(';'))
         .filter_map(|cookie| cookie.trim().split_once('='))
@@ -58,7 +77,10 @@ mod tests {
     fn headers(all: &[(&str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in all {
-            headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+            headers.append(
+                HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                value.parse().unwrap(),
+            );
         }
         headers
     }
@@ -67,8 +89,14 @@ mod tests {
     fn only_its_own_pages_change_something() {
         let host = ("host", "127.0.0.1:8931");
         let own = ("origin", "http://127.0.0.1:8931");
-        for good in [vec![host, own], vec![host, own, ("sec-fetch-site", "same-origin")]] {
-            assert!(may_change(&headers(&good)) && may_read(&headers(&good)), "{good:?}");
+        for good in [
+            vec![host, own],
+            vec![host, own, ("sec-fetch-site", "same-origin")],
+        ] {
+            assert!(
+                may_change(&headers(&good)) && may_read(&headers(&good)),
+                "{good:?}"
+            );
         }
         for bad in [
             vec![host],
@@ -92,8 +120,11 @@ mod tests {
     #[test]
     fn pages_of_others_read_nothing() {
         let host = ("host", "localhost:8931");
-        for good in [vec![host], vec![host, ("sec-fetch-site", "none")], vec![host, ("sec-fetch-site", "same-origin")]]
-        {
+        for good in [
+            vec![host],
+            vec![host, ("sec-fetch-site", "none")],
+            vec![host, ("sec-fetch-site", "same-origin")],
+        ] {
             assert!(may_read(&headers(&good)), "{good:?}");
         }
         for bad in [
@@ -110,7 +141,10 @@ mod tests {
     fn a_cookie_counts_if_there_is_one_of_it() {
         let of = |all: &[(&str, &str)]| cookie(&headers(all), "a").map(str::to_owned);
         assert_eq!(of(&[("cookie", "b=2; a=1")]).as_deref(), Some("1"));
-        assert_eq!(of(&[("cookie", "b=2"), ("cookie", "a=x=y")]).as_deref(), Some("x=y"));
+        assert_eq!(
+            of(&[("cookie", "b=2"), ("cookie", "a=x=y")]).as_deref(),
+            Some("x=y")
+        );
         assert_eq!(of(&[("cookie", "a=1; a=2")]), None);
         assert_eq!(of(&[("cookie", "a=1"), ("cookie", "a=1")]), None);
         assert_eq!(of(&[("cookie", "aa=1; a")]), None);

@@ -1,11 +1,11 @@
-//! Permits for requests, with a limit for each owner: an address, or a viewer. An owner that sends many
-//! requests cannot prevent others from using the console.
+//! Permits for requests, with a limit for each owner: an address, or a viewer. An owner that sends
+//! many requests cannot prevent others from using the console.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of concurrent requests. Further requests are rejected, because a console serves few
-/// people.
+/// Maximum number of concurrent requests. Further requests are rejected, because a console serves
+/// few people.
 const MAX_REQUESTS: usize = 64;
 
 /// Maximum number of concurrent requests of one owner.
@@ -23,10 +23,14 @@ pub(crate) struct RequestPermit<'a> {
 }
 
 impl RequestPermits {
-    /// Acquires a permit for a request of this owner, if it is known. Returns `None` if the limit of
-    /// the owner or the total limit is reached.
+    /// Acquires a permit for a request of this owner, if it is known. Returns `None` if the limit
+    /// of the owner or the total limit is reached.
     pub(crate) fn try_acquire(&self, owner: Option<String>) -> Option<RequestPermit<'_>> {
-        let most = if owner.is_some() { MAX_PER_OWNER } else { MAX_REQUESTS };
+        let most = if owner.is_some() {
+            MAX_PER_OWNER
+        } else {
+            MAX_REQUESTS
+        };
         let owner = owner.unwrap_or_default();
         let mut taken = self.lock_counts();
         let own = taken.get(&owner).copied().unwrap_or_default();
@@ -34,7 +38,10 @@ impl RequestPermits {
             return None;
         }
         taken.insert(owner.clone(), own + 1);
-        Some(RequestPermit { permits: self, owner })
+        Some(RequestPermit {
+            permits: self,
+            owner,
+        })
     }
 
     // The lock is held for a few comparisons and never across an await.
@@ -65,7 +72,9 @@ mod tests {
         let of = |number: usize| permits.try_acquire(Some(format!("192.0.2.{number}")));
         let hostile: Vec<_> = (0..MAX_REQUESTS).map_while(|_| of(1)).collect();
         assert_eq!(hostile.len(), MAX_PER_OWNER);
-        let others: Vec<_> = (0..MAX_REQUESTS).map_while(|number| of(2 + number / MAX_PER_OWNER)).collect();
+        let others: Vec<_> = (0..MAX_REQUESTS)
+            .map_while(|number| of(2 + number / MAX_PER_OWNER))
+            .collect();
         assert_eq!(others.len(), MAX_REQUESTS - MAX_PER_OWNER);
         assert!(of(9).is_none() && permits.try_acquire(None).is_none());
         drop(hostile);
@@ -74,7 +83,10 @@ mod tests {
         assert!(permits.lock_counts().is_empty());
         // Requests without a known owner have no separate limit.
         assert_eq!(
-            (0..2 * MAX_REQUESTS).map_while(|_| permits.try_acquire(None)).collect::<Vec<_>>().len(),
+            (0..2 * MAX_REQUESTS)
+                .map_while(|_| permits.try_acquire(None))
+                .collect::<Vec<_>>()
+                .len(),
             MAX_REQUESTS
         );
     }

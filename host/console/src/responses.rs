@@ -2,8 +2,8 @@
 
 use axum::response::{IntoResponse as _, Response};
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-    X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::{HeaderName, HeaderValue, StatusCode};
 use maud::Markup;
@@ -29,24 +29,37 @@ const SECURITY_HEADERS: [(HeaderName, &str); 8] = [
     (X_FRAME_OPTIONS, "DENY"),
     (OPENER_POLICY, "same-origin"),
     (RESOURCE_POLICY, "same-origin"),
-    (PERMISSIONS_POLICY, "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+    (
+        PERMISSIONS_POLICY,
+        "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    ),
 ];
 
 /// Adds the common headers that the response does not have.
 pub(crate) fn with_security_headers(mut response: Response) -> Response {
     for (name, value) in SECURITY_HEADERS {
-        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+        response
+            .headers_mut()
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
     }
     response
 }
 
 /// Returns a response with an HTML page.
 pub(crate) fn page(status: StatusCode, markup: Markup) -> Response {
-    (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], markup.into_string()).into_response()
+    (
+        status,
+        [(CONTENT_TYPE, "text/html; charset=utf-8")],
+        markup.into_string(),
+    )
+        .into_response()
 }
 
 /// Redirects to a path of the console, also after a form.
 pub(crate) fn see_other(path: &str) -> Response {
-    let Ok(location) = HeaderValue::from_str(path) else { return StatusCode::BAD_REQUEST.into_response() };
+    let Ok(location) = HeaderValue::from_str(path) else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
     (StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response()
 }

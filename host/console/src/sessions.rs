@@ -54,7 +54,10 @@ impl ConsoleSession {
 impl ConsoleSessions {
     /// Creates an empty set of sessions. A session ends after at most `max_age`.
     pub(crate) fn new(life: Duration) -> Self {
-        Self { max_age: life, open: Mutex::default() }
+        Self {
+            max_age: life,
+            open: Mutex::default(),
+        }
     }
 
     /// Returns the maximum duration of a session.
@@ -74,7 +77,11 @@ impl ConsoleSessions {
         }
         open.push(OpenSession {
             cookie: hash_secret(&cookie),
-            session: ConsoleSession { viewer, proof, csrf },
+            session: ConsoleSession {
+                viewer,
+                proof,
+                csrf,
+            },
             started_at: now,
             last_used: now,
         });
@@ -93,14 +100,16 @@ impl ConsoleSessions {
     /// Ends the session with this cookie.
     pub(crate) fn end(&self, cookie: &str) {
         let hash = hash_secret(cookie);
-        self.lock_unexpired(Instant::now()).retain(|one| one.cookie != hash);
+        self.lock_unexpired(Instant::now())
+            .retain(|one| one.cookie != hash);
     }
 
     /// Removes expired sessions and returns the others. The lock is held for a few comparisons.
     fn lock_unexpired(&self, now: Instant) -> MutexGuard<'_, Vec<OpenSession>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|one| {
-            now.duration_since(one.started_at) < self.max_age && now.duration_since(one.last_used) < IDLE_TIMEOUT
+            now.duration_since(one.started_at) < self.max_age
+                && now.duration_since(one.last_used) < IDLE_TIMEOUT
         });
         open
     }
@@ -111,32 +120,53 @@ mod tests {
     use super::*;
 
     fn viewer(name: &str) -> ConsoleViewer {
-        ConsoleViewer { name: name.to_owned(), local: false }
+        ConsoleViewer {
+            name: name.to_owned(),
+            local: false,
+        }
     }
 
     #[test]
     fn a_session_is_found_by_its_cookie_until_it_ends() {
         let sessions = ConsoleSessions::new(Duration::from_mins(1));
         let (ada, bob) = (
-            sessions.start(viewer("ada"), AccessProof::LoginToken).unwrap(),
-            sessions.start(viewer("bob"), AccessProof::LoginToken).unwrap(),
+            sessions
+                .start(viewer("ada"), AccessProof::LoginToken)
+                .unwrap(),
+            sessions
+                .start(viewer("bob"), AccessProof::LoginToken)
+                .unwrap(),
         );
         assert_eq!(sessions.find(&ada).unwrap().viewer.name, "ada");
-        assert_ne!(sessions.find(&ada).unwrap().csrf, sessions.find(&bob).unwrap().csrf);
+        assert_ne!(
+            sessions.find(&ada).unwrap().csrf,
+            sessions.find(&bob).unwrap().csrf
+        );
         assert!(sessions.find("").is_none() && sessions.find(&ada.to_lowercase()).is_none());
         sessions.end(&ada);
         assert!(sessions.find(&ada).is_none() && sessions.find(&bob).is_some());
         let short = ConsoleSessions::new(Duration::ZERO);
-        assert!(short.find(&short.start(viewer("ada"), AccessProof::LoginToken).unwrap()).is_none());
+        assert!(
+            short
+                .find(&short.start(viewer("ada"), AccessProof::LoginToken).unwrap())
+                .is_none()
+        );
     }
 
     #[test]
     fn there_are_so_many_and_the_one_that_was_idle_longest_makes_room() {
         let sessions = ConsoleSessions::new(Duration::from_mins(1));
-        let cookies: Vec<String> =
-            (0..MAX_SESSIONS).map(|_| sessions.start(viewer("ada"), AccessProof::LoginToken).unwrap()).collect();
+        let cookies: Vec<String> = (0..MAX_SESSIONS)
+            .map(|_| {
+                sessions
+                    .start(viewer("ada"), AccessProof::LoginToken)
+                    .unwrap()
+            })
+            .collect();
         sessions.find(&cookies[0]).unwrap();
-        sessions.start(viewer("bob"), AccessProof::LoginToken).unwrap();
+        sessions
+            .start(viewer("bob"), AccessProof::LoginToken)
+            .unwrap();
         assert!(sessions.find(&cookies[0]).is_some() && sessions.find(&cookies[1]).is_none());
         assert_eq!(sessions.open.lock().unwrap().len(), MAX_SESSIONS);
     }

@@ -91,7 +91,11 @@ where
                     connections.spawn(handle_connection(stream, Arc::clone(&shared)));
                 }
             }
-            Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset
+                ) => {}
             Err(error) => {
                 tracing::warn!(%error, "console: failed to accept a connection");
                 sleep(ACCEPT_RETRY_DELAY).await;
@@ -104,20 +108,35 @@ async fn handle_connection<F>(mut stream: UnixStream, shared: Arc<SocketState<F>
 where
     F: FnOnce() -> Option<OpenedConsole> + Send + Sync + 'static,
 {
-    let Ok(Ok(byte)) = timeout(REQUEST_TIMEOUT, stream.read_u8()).await else { return };
+    let Ok(Ok(byte)) = timeout(REQUEST_TIMEOUT, stream.read_u8()).await else {
+        return;
+    };
     match SocketRequest::from_byte(byte) {
         Some(SocketRequest::About) => send_line(&mut stream, &shared.about).await,
         Some(SocketRequest::Login) => {
-            let Some(opened) = &*shared.console else { return };
-            let Some(token) = opened.access.issue() else { return };
+            let Some(opened) = &*shared.console else {
+                return;
+            };
+            let Some(token) = opened.access.issue() else {
+                return;
+            };
             send_line(&mut stream, &token).await;
             // The end of the connection notifies the client of the end of the server.
             while matches!(stream.read(&mut [0; 64]).await, Ok(1..)) {}
         }
         Some(SocketRequest::Pages) => {
-            let Ok(_place) = shared.browser_permits.try_acquire() else { return };
-            let Some(opened) = &*shared.console else { return };
-            serve_pages(stream, opened.router.clone(), Arc::clone(&shared.rejections)).await;
+            let Ok(_place) = shared.browser_permits.try_acquire() else {
+                return;
+            };
+            let Some(opened) = &*shared.console else {
+                return;
+            };
+            serve_pages(
+                stream,
+                opened.router.clone(),
+                Arc::clone(&shared.rejections),
+            )
+            .await;
         }
         None => {}
     }
@@ -125,15 +144,24 @@ where
 
 /// Sends a line. Gives up if the client does not read it.
 async fn send_line(stream: &mut UnixStream, line: &str) {
-    drop(timeout(REQUEST_TIMEOUT, stream.write_all(format!("{line}\n").as_bytes())).await);
+    drop(
+        timeout(
+            REQUEST_TIMEOUT,
+            stream.write_all(format!("{line}\n").as_bytes()),
+        )
+        .await,
+    );
 }
 
 /// Serves HTTP requests.
 async fn serve_pages(stream: UnixStream, router: Router, rejections: Arc<RejectionLog>) {
     let router = router.layer(from_fn_with_state(rejections, reject_foreign_hosts));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(REQUEST_TIMEOUT).max_buf_size(BUFFER_BYTES);
-    let mut serving = pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
+    http.timer(TokioTimer::new())
+        .header_read_timeout(REQUEST_TIMEOUT)
+        .max_buf_size(BUFFER_BYTES);
+    let mut serving =
+        pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
     tokio::select! {
         ended = serving.as_mut() => return drop(ended),
         () = sleep(CONNECTION_LIFETIME) => serving.as_mut().graceful_shutdown(),
@@ -143,19 +171,39 @@ async fn serve_pages(stream: UnixStream, router: Router, rejections: Arc<Rejecti
 
 /// Rejects requests for other hosts, which can come from a web page whose host name resolves to
 /// this machine.
-async fn reject_foreign_hosts(State(rejections): State<Arc<RejectionLog>>, request: Request, next: Next) -> Response {
+async fn reject_foreign_hosts(
+    State(rejections): State<Arc<RejectionLog>>,
+    request: Request,
+    next: Next,
+) -> Response {
     if is_local_request(request.uri(), request.headers()) {
         return next.run(request).await;
     }
     rejections.warn(None, "a request for another host");
-    with_security_headers((StatusCode::FORBIDDEN, "the console is served to this machine alone\n").into_response())
+    with_security_headers(
+        (
+            StatusCode::FORBIDDEN,
+            "the console is served to this machine alone\n",
+        )
+            .into_response(),
+    )
 }
 
 fn is_local_request(uri: &Uri, headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
-    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
-    let Some(host) = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()) else { return false };
-    let local = ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| host.host().eq_ignore_ascii_case(name));
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return false;
+    };
+    let Some(host) = host
+        .to_str()
+        .ok()
+        .and_then(|host| host.parse::<Authority>().ok())
+    else {
+        return false;
+    };
+    let local = ["127.0.0.1", "localhost", "[::1]"]
+        .iter()
+        .any(|name| host.host().eq_ignore_ascii_case(name));
     local && !host.as_str().contains('@') && uri.authority().is_none_or(|target| *target == host)
 }
 

@@ -32,7 +32,9 @@ impl SocketRequest {
 
     /// Parses the first byte of a connection.
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
-        [Self::About, Self::Login, Self::Pages].into_iter().find(|word| word.byte() == byte)
+        [Self::About, Self::Login, Self::Pages]
+            .into_iter()
+            .find(|word| word.byte() == byte)
     }
 }
 

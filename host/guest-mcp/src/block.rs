@@ -79,7 +79,10 @@ struct ResourceFields {
 impl BlockAnnotations {
     /// Returns the audience. Roles that MCP does not define are ignored.
     pub(crate) fn audience(&self) -> Vec<&'static str> {
-        ["user", "assistant"].into_iter().filter(|known| self.audience.iter().any(|named| named == known)).collect()
+        ["user", "assistant"]
+            .into_iter()
+            .filter(|known| self.audience.iter().any(|named| named == known))
+            .collect()
     }
 }
 
@@ -90,10 +93,21 @@ impl GuestBlock {
     ///
     /// Returns the reason that the block is invalid.
     pub(crate) fn parse(json: &str) -> Result<Self, String> {
-        let written: BlockFields =
-            serde_json::from_str(json).map_err(|error| format!("is not a content block: {error}"))?;
-        let BlockFields { kind, text, data, mime_type, uri, name, title, description, size, resource, annotations } =
-            written;
+        let written: BlockFields = serde_json::from_str(json)
+            .map_err(|error| format!("is not a content block: {error}"))?;
+        let BlockFields {
+            kind,
+            text,
+            data,
+            mime_type,
+            uri,
+            name,
+            title,
+            description,
+            size,
+            resource,
+            annotations,
+        } = written;
         let annotations = annotations.unwrap_or_default();
         let block = Self {
             audience: annotations.audience(),
@@ -102,17 +116,48 @@ impl GuestBlock {
             ..Self::default()
         };
         Ok(match (kind.as_str(), resource) {
-            ("image" | "audio", _) => {
-                Self { kind, data: data.as_deref().map(decode_base64).transpose()?, mime_type, ..block }
-            }
-            ("resource_link", _) => Self { kind, mime_type, uri, name, title, description, size, ..block },
-            ("resource", Some(ResourceFields { uri, mime_type, text, blob })) => {
+            ("image" | "audio", _) => Self {
+                kind,
+                data: data.as_deref().map(decode_base64).transpose()?,
+                mime_type,
+                ..block
+            },
+            ("resource_link", _) => Self {
+                kind,
+                mime_type,
+                uri,
+                name,
+                title,
+                description,
+                size,
+                ..block
+            },
+            (
+                "resource",
+                Some(ResourceFields {
+                    uri,
+                    mime_type,
+                    text,
+                    blob,
+                }),
+            ) => {
                 let data = blob.as_deref().map(decode_base64).transpose()?;
-                Self { kind, uri: Some(uri), mime_type, text, data, ..block }
+                Self {
+                    kind,
+                    uri: Some(uri),
+                    mime_type,
+                    text,
+                    data,
+                    ..block
+                }
             }
             ("resource", None) => return Err("is a resource without `resource`".to_owned()),
             // Text, or an unknown type, whose text is a fallback for hosts that do not support it.
-            _ => Self { kind, text, ..block },
+            _ => Self {
+                kind,
+                text,
+                ..block
+            },
         })
     }
 }
@@ -136,33 +181,67 @@ mod tests {
     use super::*;
 
     fn named(uri: &str, name: &str) -> GuestBlock {
-        GuestBlock { uri: Some(uri.into()), name: Some(name.into()), ..GuestBlock::default() }
+        GuestBlock {
+            uri: Some(uri.into()),
+            name: Some(name.into()),
+            ..GuestBlock::default()
+        }
     }
 
     #[test]
     fn every_kind_is_read() {
         let read = |block: serde_json::Value| GuestBlock::parse(&block.to_string()).unwrap();
-        let annotations =
-            json!({"audience": ["assistant", "nobody", "user", "user"], "priority": 0.5, "lastModified": "2026-01-12"});
-        let text = read(json!({"type": "text", "text": "a", "annotations": annotations, "_meta": {}}));
-        assert_eq!((text.text.as_deref(), text.audience.as_slice()), (Some("a"), &["user", "assistant"][..]));
-        assert_eq!((text.priority, text.last_modified.as_deref()), (Some(0.5), Some("2026-01-12")));
+        let annotations = json!({"audience": ["assistant", "nobody", "user", "user"], "priority": 0.5, "lastModified": "2026-01-12"});
+        let text =
+            read(json!({"type": "text", "text": "a", "annotations": annotations, "_meta": {}}));
+        assert_eq!(
+            (text.text.as_deref(), text.audience.as_slice()),
+            (Some("a"), &["user", "assistant"][..])
+        );
+        assert_eq!(
+            (text.priority, text.last_modified.as_deref()),
+            (Some(0.5), Some("2026-01-12"))
+        );
         let image = read(json!({"type": "image", "data": "AQI=", "mimeType": "image/png"}));
-        assert_eq!((image.data, image.mime_type.as_deref()), (Some(vec![1, 2]), Some("image/png")));
+        assert_eq!(
+            (image.data, image.mime_type.as_deref()),
+            (Some(vec![1, 2]), Some("image/png"))
+        );
         let audio = read(json!({"type": "audio", "data": "AQI", "mimeType": "audio/wav"}));
-        assert_eq!((audio.kind.as_str(), audio.data), ("audio", Some(vec![1, 2])));
+        assert_eq!(
+            (audio.kind.as_str(), audio.data),
+            ("audio", Some(vec![1, 2]))
+        );
         let link = read(
             json!({"type": "resource_link", "uri": "a:b", "name": "n", "title": "t", "description": "d", "mimeType": "text/plain", "size": 3}),
         );
-        assert_eq!((link.uri.as_deref(), link.name.as_deref(), link.size), (Some("a:b"), Some("n"), Some(3)));
-        let resource = read(json!({"type": "resource", "resource": {"uri": "a:b", "blob": "AA==", "mimeType": "x/y"}}));
-        assert_eq!((resource.uri.as_deref(), resource.data), (Some("a:b"), Some(vec![0])));
+        assert_eq!(
+            (link.uri.as_deref(), link.name.as_deref(), link.size),
+            (Some("a:b"), Some("n"), Some(3))
+        );
+        let resource = read(
+            json!({"type": "resource", "resource": {"uri": "a:b", "blob": "AA==", "mimeType": "x/y"}}),
+        );
+        assert_eq!(
+            (resource.uri.as_deref(), resource.data),
+            (Some("a:b"), Some(vec![0]))
+        );
         let annotations = json!({"audience": "user", "priority": "high", "lastModified": 7});
-        let sloppy =
-            read(json!({"type": "resource_link", "uri": "a:b", "name": "n", "size": -1, "annotations": annotations}));
-        assert_eq!(sloppy, GuestBlock { kind: "resource_link".into(), ..named("a:b", "n") });
+        let sloppy = read(
+            json!({"type": "resource_link", "uri": "a:b", "name": "n", "size": -1, "annotations": annotations}),
+        );
+        assert_eq!(
+            sloppy,
+            GuestBlock {
+                kind: "resource_link".into(),
+                ..named("a:b", "n")
+            }
+        );
         let newer = read(json!({"type": "hologram", "text": "instead"}));
-        assert_eq!((newer.kind.as_str(), newer.text.as_deref()), ("hologram", Some("instead")));
+        assert_eq!(
+            (newer.kind.as_str(), newer.text.as_deref()),
+            ("hologram", Some("instead"))
+        );
     }
 
     #[test]

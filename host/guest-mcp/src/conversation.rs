@@ -21,12 +21,18 @@ pub const NEWEST_WITH_SESSIONS: &str = "2025-11-25";
 
 /// Protocol revisions with sessions, oldest first. The flag states whether requests name the
 /// revision in a header.
-const SESSION_REVISIONS: [(&str, bool); 4] =
-    [("2024-11-05", false), ("2025-03-26", false), ("2025-06-18", true), (NEWEST_WITH_SESSIONS, true)];
+const SESSION_REVISIONS: [(&str, bool); 4] = [
+    ("2024-11-05", false),
+    ("2025-03-26", false),
+    ("2025-06-18", true),
+    (NEWEST_WITH_SESSIONS, true),
+];
 
 /// Returns whether the host supports this revision with sessions.
 pub fn supports_revision(revision: &str) -> bool {
-    SESSION_REVISIONS.iter().any(|(known, _)| *known == revision)
+    SESSION_REVISIONS
+        .iter()
+        .any(|(known, _)| *known == revision)
 }
 
 /// Description of the client on whose behalf the host calls a guest.
@@ -59,7 +65,12 @@ pub struct GuestConversation {
 impl GuestConversation {
     /// Creates a conversation in this revision.
     pub fn new(revision: &str, client: ClientDescription) -> Self {
-        Self { revision: revision.to_owned(), client, session: None, last_id: 0 }
+        Self {
+            revision: revision.to_owned(),
+            client,
+            session: None,
+            last_id: 0,
+        }
     }
 
     /// Returns whether the revision has no sessions.
@@ -73,9 +84,13 @@ impl GuestConversation {
         self.session = session;
     }
 
-    /// Builds the next message. `question_answers` are the answers to questions that the guest asked
-    /// earlier.
-    pub fn next_message(&mut self, ask: &GuestMethod<'_>, answers: &QuestionAnswers<'_>) -> ClientMessage {
+    /// Builds the next message. `question_answers` are the answers to questions that the guest
+    /// asked earlier.
+    pub fn next_message(
+        &mut self,
+        ask: &GuestMethod<'_>,
+        answers: &QuestionAnswers<'_>,
+    ) -> ClientMessage {
         let id = (!matches!(ask, GuestMethod::Initialized)).then(|| {
             self.last_id += 1;
             self.last_id
@@ -92,11 +107,24 @@ impl GuestConversation {
         }
         let body = serde_json::to_string(&message.0).unwrap_or_default();
         // Line breaks can occur between the tokens of raw arguments, but not within strings.
-        let body = if body.contains(['\n', '\r']) { body.replace(['\n', '\r'], " ") } else { body };
-        ClientMessage { id, headers: self.headers(ask), body }
+        let body = if body.contains(['\n', '\r']) {
+            body.replace(['\n', '\r'], " ")
+        } else {
+            body
+        };
+        ClientMessage {
+            id,
+            headers: self.headers(ask),
+            body,
+        }
     }
 
-    fn params(&self, ask: &GuestMethod<'_>, answers: &QuestionAnswers<'_>, id: Option<u64>) -> MemberWriter {
+    fn params(
+        &self,
+        ask: &GuestMethod<'_>,
+        answers: &QuestionAnswers<'_>,
+        id: Option<u64>,
+    ) -> MemberWriter {
         let mut params = MemberWriter::default();
         match ask {
             GuestMethod::Discover | GuestMethod::Initialized => {}
@@ -110,7 +138,9 @@ impl GuestConversation {
                     params.insert("cursor", cursor);
                 }
             }
-            GuestMethod::Tool { name, arguments, .. } => {
+            GuestMethod::Tool {
+                name, arguments, ..
+            } => {
                 params.insert("name", name);
                 params.insert_raw("arguments", arguments);
             }
@@ -123,11 +153,18 @@ impl GuestConversation {
                 params.insert(
                     "ref",
                     &match &request.reference {
-                        CompletionReference::Prompt(name) => json!({"type": "ref/prompt", "name": name}),
-                        CompletionReference::Resource(uri) => json!({"type": "ref/resource", "uri": uri}),
+                        CompletionReference::Prompt(name) => {
+                            json!({"type": "ref/prompt", "name": name})
+                        }
+                        CompletionReference::Resource(uri) => {
+                            json!({"type": "ref/resource", "uri": uri})
+                        }
                     },
                 );
-                params.insert("argument", &json!({"name": request.argument, "value": request.value}));
+                params.insert(
+                    "argument",
+                    &json!({"name": request.argument, "value": request.value}),
+                );
                 if !request.context.is_empty() {
                     params.insert("context", &json!({"arguments": request.context}));
                 }
@@ -148,7 +185,9 @@ impl GuestConversation {
             meta.insert("progressToken".to_owned(), json!(id));
         }
         if self.is_stateless() {
-            let mut put = |name: &str, value| drop(meta.insert(format!("io.modelcontextprotocol/{name}"), value));
+            let mut put = |name: &str, value| {
+                drop(meta.insert(format!("io.modelcontextprotocol/{name}"), value))
+            };
             put("protocolVersion", json!(self.revision));
             put("clientCapabilities", json!(self.client.capabilities));
             put("clientInfo", client_info());
@@ -162,9 +201,14 @@ impl GuestConversation {
     fn headers(&self, ask: &GuestMethod<'_>) -> Vec<(Cow<'static, str>, String)> {
         let mut headers = vec![
             ("content-type".into(), "application/json".to_owned()),
-            ("accept".into(), "application/json, text/event-stream".to_owned()),
+            (
+                "accept".into(),
+                "application/json, text/event-stream".to_owned(),
+            ),
         ];
-        let named = SESSION_REVISIONS.iter().any(|(known, named)| *known == self.revision && *named);
+        let named = SESSION_REVISIONS
+            .iter()
+            .any(|(known, named)| *known == self.revision && *named);
         if self.is_stateless() || (named && !matches!(ask, GuestMethod::Initialize)) {
             headers.push(("mcp-protocol-version".into(), self.revision.clone()));
         }
@@ -173,7 +217,12 @@ impl GuestConversation {
             if let Some(name) = ask.name() {
                 headers.push(("mcp-name".into(), encode_header_value(name)));
             }
-            if let GuestMethod::Tool { arguments, headers: repeated, .. } = ask {
+            if let GuestMethod::Tool {
+                arguments,
+                headers: repeated,
+                ..
+            } = ask
+            {
                 headers.extend(repeated_headers(arguments, repeated));
             }
         }
@@ -193,7 +242,10 @@ pub fn respond_to_request(id: &str, method: &str) -> String {
     if method == "ping" {
         message.insert("result", &json!({}));
     } else {
-        message.insert("error", &json!({"code": -32601, "message": "The client does not support this method."}));
+        message.insert(
+            "error",
+            &json!({"code": -32601, "message": "The client does not support this method."}),
+        );
     }
     serde_json::to_string(&message.0).unwrap_or_default()
 }
@@ -209,17 +261,26 @@ fn repeated_headers<'a>(
     arguments: &str,
     headers: &'a [ParamHeader],
 ) -> impl Iterator<Item = (Cow<'static, str>, String)> + use<'a> {
-    let arguments: Value =
-        if headers.is_empty() { Value::Null } else { serde_json::from_str(arguments).unwrap_or_default() };
+    let arguments: Value = if headers.is_empty() {
+        Value::Null
+    } else {
+        serde_json::from_str(arguments).unwrap_or_default()
+    };
     headers.iter().filter_map(move |header| {
-        let value = header.path.iter().try_fold(&arguments, |value, name| value.get(name))?;
+        let value = header
+            .path
+            .iter()
+            .try_fold(&arguments, |value, name| value.get(name))?;
         let text = match (header.kind, value) {
             (HeaderKind::String, Value::String(text)) => encode_header_value(text),
             (HeaderKind::Integer, Value::Number(number)) => number.to_string(),
             (HeaderKind::Boolean, Value::Bool(flag)) => flag.to_string(),
             _ => return None,
         };
-        Some((format!("mcp-param-{}", header.name.to_ascii_lowercase()).into(), text))
+        Some((
+            format!("mcp-param-{}", header.name.to_ascii_lowercase()).into(),
+            text,
+        ))
     })
 }
 
@@ -229,7 +290,11 @@ fn encode_header_value(text: &str) -> String {
         && text.trim() == text
         && !text.is_empty()
         && !text.starts_with("=?base64?");
-    if is_plain { text.to_owned() } else { format!("=?base64?{}?=", STANDARD.encode(text)) }
+    if is_plain {
+        text.to_owned()
+    } else {
+        format!("=?base64?{}?=", STANDARD.encode(text))
+    }
 }
 
 /// Members of a JSON object, in the order in which they are written.
@@ -257,10 +322,17 @@ mod tests {
 
     use super::*;
 
-    fn said(speaker: &mut GuestConversation, ask: &GuestMethod<'_>) -> (Value, BTreeMap<String, String>) {
+    fn said(
+        speaker: &mut GuestConversation,
+        ask: &GuestMethod<'_>,
+    ) -> (Value, BTreeMap<String, String>) {
         let request = speaker.next_message(ask, &QuestionAnswers::default());
         assert!(!request.body.contains('\n'));
-        let headers = request.headers.into_iter().map(|(name, value)| (name.into_owned(), value)).collect();
+        let headers = request
+            .headers
+            .into_iter()
+            .map(|(name, value)| (name.into_owned(), value))
+            .collect();
         (serde_json::from_str(&request.body).unwrap(), headers)
     }
 
@@ -268,44 +340,92 @@ mod tests {
     fn a_stateless_request_says_everything_each_time() {
         let capabilities = json!({"roots": {}}).as_object().unwrap().clone();
         let mut speaker = GuestConversation::new(STATELESS, ClientDescription { capabilities });
-        let region =
-            ParamHeader { name: "Region".into(), path: vec!["at".into(), "region".into()], kind: HeaderKind::String };
-        let count = ParamHeader { name: "N".into(), path: vec!["n".into()], kind: HeaderKind::Integer };
+        let region = ParamHeader {
+            name: "Region".into(),
+            path: vec!["at".into(), "region".into()],
+            kind: HeaderKind::String,
+        };
+        let count = ParamHeader {
+            name: "N".into(),
+            path: vec!["n".into()],
+            kind: HeaderKind::Integer,
+        };
         let arguments = "{\"at\":\n {\"region\": \"Zürich\"}, \"n\": 42}";
-        let ask = GuestMethod::Tool { name: "add", arguments, headers: &[region, count] };
+        let ask = GuestMethod::Tool {
+            name: "add",
+            arguments,
+            headers: &[region, count],
+        };
         let (body, headers) = said(&mut speaker, &ask);
-        assert_eq!((&body["jsonrpc"], &body["id"], &body["method"]), (&json!("2.0"), &json!(1), &json!("tools/call")));
+        assert_eq!(
+            (&body["jsonrpc"], &body["id"], &body["method"]),
+            (&json!("2.0"), &json!(1), &json!("tools/call"))
+        );
         let params = &body["params"];
-        assert_eq!(params["arguments"], json!({"at": {"region": "Zürich"}, "n": 42}));
+        assert_eq!(
+            params["arguments"],
+            json!({"at": {"region": "Zürich"}, "n": 42})
+        );
         let meta = &params["_meta"];
         assert_eq!(meta["progressToken"], 1);
         assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], STATELESS);
-        assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({"roots": {}}));
+        assert_eq!(
+            meta["io.modelcontextprotocol/clientCapabilities"],
+            json!({"roots": {}})
+        );
         assert_eq!(headers["mcp-protocol-version"], STATELESS);
-        assert_eq!((headers["mcp-method"].as_str(), headers["mcp-name"].as_str()), ("tools/call", "add"));
+        assert_eq!(
+            (headers["mcp-method"].as_str(), headers["mcp-name"].as_str()),
+            ("tools/call", "add")
+        );
         assert_eq!(headers["mcp-param-region"], "=?base64?WsO8cmljaA==?=");
         assert_eq!(headers["mcp-param-n"], "42");
         let (body, headers) = said(&mut speaker, &GuestMethod::Resource { uri: "notes://ü" });
-        assert_eq!((&body["id"], &body["params"]["uri"]), (&json!(2), &json!("notes://ü")));
+        assert_eq!(
+            (&body["id"], &body["params"]["uri"]),
+            (&json!(2), &json!("notes://ü"))
+        );
         assert_eq!(headers["mcp-name"], "=?base64?bm90ZXM6Ly/DvA==?=");
     }
 
     #[test]
     fn a_session_begins_with_a_handshake_and_is_named_afterwards() {
-        let mut speaker = GuestConversation::new(NEWEST_WITH_SESSIONS, ClientDescription::default());
+        let mut speaker =
+            GuestConversation::new(NEWEST_WITH_SESSIONS, ClientDescription::default());
         let (body, headers) = said(&mut speaker, &GuestMethod::Initialize);
         assert_eq!(body["params"]["protocolVersion"], NEWEST_WITH_SESSIONS);
-        assert!(!headers.contains_key("mcp-protocol-version") && !headers.contains_key("mcp-session-id"));
+        assert!(
+            !headers.contains_key("mcp-protocol-version")
+                && !headers.contains_key("mcp-session-id")
+        );
         speaker.complete_handshake("2025-06-18", Some("s".into()));
         let (body, headers) = said(&mut speaker, &GuestMethod::Initialized);
-        assert_eq!(body, json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        assert_eq!((headers["mcp-protocol-version"].as_str(), headers["mcp-session-id"].as_str()), ("2025-06-18", "s"));
-        let (body, headers) = said(&mut speaker, &GuestMethod::List(crate::GuestList::Tools, Some("")));
+        assert_eq!(
+            body,
+            json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        );
+        assert_eq!(
+            (
+                headers["mcp-protocol-version"].as_str(),
+                headers["mcp-session-id"].as_str()
+            ),
+            ("2025-06-18", "s")
+        );
+        let (body, headers) = said(
+            &mut speaker,
+            &GuestMethod::List(crate::GuestList::Tools, Some("")),
+        );
         assert_eq!(body["params"], json!({"cursor": ""}));
         assert!(!headers.contains_key("mcp-method"));
         speaker.complete_handshake("2025-03-26", None);
         let arguments = BTreeMap::from([("who".to_owned(), "Ada".to_owned())]);
-        let (body, headers) = said(&mut speaker, &GuestMethod::Prompt { name: "greet", arguments: &arguments });
+        let (body, headers) = said(
+            &mut speaker,
+            &GuestMethod::Prompt {
+                name: "greet",
+                arguments: &arguments,
+            },
+        );
         assert_eq!(
             body["params"],
             json!({"name": "greet", "arguments": {"who": "Ada"}, "_meta": {"progressToken": 3}})
@@ -315,7 +435,8 @@ mod tests {
 
     #[test]
     fn completions_are_asked_for_by_their_reference() {
-        let mut speaker = GuestConversation::new(NEWEST_WITH_SESSIONS, ClientDescription::default());
+        let mut speaker =
+            GuestConversation::new(NEWEST_WITH_SESSIONS, ClientDescription::default());
         let request = CompletionRequest {
             reference: CompletionReference::Resource("notes://{id}".into()),
             argument: "id".into(),
@@ -323,7 +444,10 @@ mod tests {
             context: BTreeMap::from([("a".to_owned(), "b".to_owned())]),
         };
         let (body, _) = said(&mut speaker, &GuestMethod::Completion(&request));
-        assert_eq!(body["params"]["ref"], json!({"type": "ref/resource", "uri": "notes://{id}"}));
+        assert_eq!(
+            body["params"]["ref"],
+            json!({"type": "ref/resource", "uri": "notes://{id}"})
+        );
         assert_eq!(body["params"]["context"], json!({"arguments": {"a": "b"}}));
     }
 
@@ -332,9 +456,11 @@ mod tests {
         for plain in ["add", "a b", "=?x?="] {
             assert_eq!(encode_header_value(plain), plain);
         }
-        for (text, encoded) in
-            [("", "=?base64??="), (" a", "=?base64?IGE=?="), ("a\r\nb: c", "=?base64?YQ0KYjogYw==?=")]
-        {
+        for (text, encoded) in [
+            ("", "=?base64??="),
+            (" a", "=?base64?IGE=?="),
+            ("a\r\nb: c", "=?base64?YQ0KYjogYw==?="),
+        ] {
             assert_eq!(encode_header_value(text), encoded);
         }
         assert!(encode_header_value("=?base64?YQ==?=").starts_with("=?base64?PT9"));
@@ -342,8 +468,15 @@ mod tests {
 
     #[test]
     fn requests_of_guests_are_refused_and_pings_answered() {
-        assert_eq!(respond_to_request("7", "ping"), r#"{"id":7,"jsonrpc":"2.0","result":{}}"#);
-        let refused: Value = serde_json::from_str(&respond_to_request(r#""a""#, "roots/list")).unwrap();
-        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("a"), &json!(-32601)));
+        assert_eq!(
+            respond_to_request("7", "ping"),
+            r#"{"id":7,"jsonrpc":"2.0","result":{}}"#
+        );
+        let refused: Value =
+            serde_json::from_str(&respond_to_request(r#""a""#, "roots/list")).unwrap();
+        assert_eq!(
+            (&refused["id"], &refused["error"]["code"]),
+            (&json!("a"), &json!(-32601))
+        );
     }
 }

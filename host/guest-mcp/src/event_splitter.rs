@@ -61,7 +61,10 @@ mod tests {
 
     fn all(text: &str, piece: usize) -> Vec<String> {
         let mut events = EventSplitter::default();
-        text.as_bytes().chunks(piece).flat_map(|bytes| events.push(bytes)).collect()
+        text.as_bytes()
+            .chunks(piece)
+            .flat_map(|bytes| events.push(bytes))
+            .collect()
     }
 
     #[test]
@@ -74,7 +77,10 @@ mod tests {
 
     #[test]
     fn events_of_other_kinds_and_without_data_carry_nothing() {
-        assert_eq!(all("event: endpoint\ndata: /x\n\nevent: ping\n\ndata: a\n\n", 7), ["a"]);
+        assert_eq!(
+            all("event: endpoint\ndata: /x\n\nevent: ping\n\ndata: a\n\n", 7),
+            ["a"]
+        );
         assert_eq!(all("retry: 1\n\n\n\n", 3), Vec::<String>::new());
     }
 }

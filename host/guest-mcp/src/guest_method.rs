@@ -95,6 +95,9 @@ impl GuestMethod<'_> {
     /// Returns whether the request enters the guest's own code: it may take long and may ask its
     /// caller questions.
     pub(crate) const fn is_call(&self) -> bool {
-        matches!(self, Self::Tool { .. } | Self::Prompt { .. } | Self::Resource { .. } | Self::Completion(_))
+        matches!(
+            self,
+            Self::Tool { .. } | Self::Prompt { .. } | Self::Resource { .. } | Self::Completion(_)
+        )
     }
 }

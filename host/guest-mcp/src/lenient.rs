@@ -5,7 +5,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// Reads a member that only helps, such as a hint or a size. A value of another type is like none.
-pub(crate) fn or_none<'de, D: Deserializer<'de>, T: DeserializeOwned>(source: D) -> Result<Option<T>, D::Error> {
+pub(crate) fn or_none<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    source: D,
+) -> Result<Option<T>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(source)?).ok())
 }
 
@@ -19,7 +21,14 @@ pub(crate) fn null_as_absent<'de, D: Deserializer<'de>, T: Deserialize<'de> + De
 
 /// Reads the items of a list that only decorates, such as icons. An item of another form is left
 /// out.
-pub(crate) fn readable_items<'de, D: Deserializer<'de>, T: DeserializeOwned>(source: D) -> Result<Vec<T>, D::Error> {
-    let Value::Array(items) = Value::deserialize(source)? else { return Ok(Vec::new()) };
-    Ok(items.into_iter().filter_map(|item| serde_json::from_value(item).ok()).collect())
+pub(crate) fn readable_items<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    source: D,
+) -> Result<Vec<T>, D::Error> {
+    let Value::Array(items) = Value::deserialize(source)? else {
+        return Ok(Vec::new());
+    };
+    Ok(items
+        .into_iter()
+        .filter_map(|item| serde_json::from_value(item).ok())
+        .collect())
 }

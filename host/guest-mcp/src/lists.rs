@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolbay_model::{
-    EffectHints as Hints, HeaderKind, Icon, ParamHeader, PromptArgument, PromptDefinition, ResourceDefinition,
-    ToolDefinition,
+    EffectHints as Hints, HeaderKind, Icon, ParamHeader, PromptArgument, PromptDefinition,
+    ResourceDefinition, ToolDefinition,
 };
 
 use crate::block::BlockAnnotations;
@@ -78,9 +78,15 @@ struct ServerCapabilities {
 /// Returns an error if the result is invalid or if the guest does not support the revision of the
 /// request.
 pub fn parse_discover_result(result: &str) -> Result<ServerDescription, String> {
-    let DiscoverFields { supported_versions: versions, capabilities } = parse_result(result)?;
+    let DiscoverFields {
+        supported_versions: versions,
+        capabilities,
+    } = parse_result(result)?;
     if !versions.iter().any(|version| version == STATELESS) {
-        return Err(format!("it speaks {}, not {STATELESS}", versions.join(", ")));
+        return Err(format!(
+            "it speaks {}, not {STATELESS}",
+            versions.join(", ")
+        ));
     }
     Ok(server_description(STATELESS, &capabilities))
 }
@@ -91,22 +97,36 @@ pub fn parse_discover_result(result: &str) -> Result<ServerDescription, String> 
 ///
 /// Returns an error if the result is invalid or if the host does not support the guest's revision.
 pub fn parse_initialize_result(result: &str) -> Result<ServerDescription, String> {
-    let InitializeFields { protocol_version: version, capabilities } = parse_result(result)?;
+    let InitializeFields {
+        protocol_version: version,
+        capabilities,
+    } = parse_result(result)?;
     if !supports_revision(&version) {
-        return Err(format!("it speaks the revision {version:?}, which is not known"));
+        return Err(format!(
+            "it speaks the revision {version:?}, which is not known"
+        ));
     }
     Ok(server_description(&version, &capabilities))
 }
 
 fn server_description(revision: &str, capabilities: &ServerCapabilities) -> ServerDescription {
-    let ServerCapabilities { tools, prompts, resources, completions } = capabilities;
+    let ServerCapabilities {
+        tools,
+        prompts,
+        resources,
+        completions,
+    } = capabilities;
     let has = |list: &GuestList| match list {
         GuestList::Tools => tools.is_some(),
         GuestList::Prompts => prompts.is_some(),
         GuestList::Resources | GuestList::Templates => resources.is_some(),
     };
     let lists = GuestList::ALL.into_iter().filter(has).collect();
-    ServerDescription { revision: revision.to_owned(), has_completions: completions.is_some(), lists }
+    ServerDescription {
+        revision: revision.to_owned(),
+        has_completions: completions.is_some(),
+        lists,
+    }
 }
 
 #[derive(Deserialize)]
@@ -130,11 +150,15 @@ struct PageFields {
 /// Returns the reason that the page is invalid.
 pub fn parse_tools(result: &str) -> Result<GuestPage<ToolDefinition>, String> {
     parse_page(result, "tools", |tool: ToolFields| ToolDefinition {
-        title: tool.title.or_else(|| tool.annotations.as_ref()?.title.clone()),
+        title: tool
+            .title
+            .or_else(|| tool.annotations.as_ref()?.title.clone()),
         name: tool.name,
         description: tool.description,
         // The check of the definition says what is wrong with a tool that has none.
-        input_schema: tool.input_schema.map_or_else(|| "null".to_owned(), |schema| object_schema(schema.get())),
+        input_schema: tool
+            .input_schema
+            .map_or_else(|| "null".to_owned(), |schema| object_schema(schema.get())),
         output_schema: tool.output_schema.map(|schema| schema.get().to_owned()),
         annotations: tool.annotations.map(ToolAnnotations::into_hints),
         icons: tool.icons,
@@ -152,7 +176,11 @@ pub fn parse_prompts(result: &str) -> Result<GuestPage<PromptDefinition>, String
         name: prompt.name,
         title: prompt.title,
         description: prompt.description,
-        arguments: prompt.arguments.into_iter().map(ArgumentFields::into_definition).collect(),
+        arguments: prompt
+            .arguments
+            .into_iter()
+            .map(ArgumentFields::into_definition)
+            .collect(),
         icons: prompt.icons,
         meta: meta_text(prompt.meta.as_deref()),
     })
@@ -248,8 +276,18 @@ struct ArgumentFields {
 
 impl ArgumentFields {
     fn into_definition(self) -> PromptArgument {
-        let Self { name, title, description, required } = self;
-        PromptArgument { name, title, description, required }
+        let Self {
+            name,
+            title,
+            description,
+            required,
+        } = self;
+        PromptArgument {
+            name,
+            title,
+            description,
+            required,
+        }
     }
 }
 
@@ -283,7 +321,11 @@ impl ResourceEntryFields {
             description: self.description,
             mime_type: self.mime_type,
             size: self.size,
-            audience: annotations.audience().into_iter().map(str::to_owned).collect(),
+            audience: annotations
+                .audience()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             priority: annotations.priority,
             last_modified: annotations.last_modified,
             icons: self.icons,
@@ -300,10 +342,20 @@ fn parse_page<T: for<'a> Deserialize<'a>, U>(
 ) -> Result<GuestPage<U>, String> {
     let PageFields { items, next_cursor } = parse_result(result)?;
     let item = |(index, raw): (usize, &RawValue)| {
-        serde_json::from_str(raw.get()).map(&made).map_err(|error| format!("{member}[{index}]: {error}"))
+        serde_json::from_str(raw.get())
+            .map(&made)
+            .map_err(|error| format!("{member}[{index}]: {error}"))
     };
-    let items = items.iter().map(|raw| &**raw).enumerate().map(item).collect::<Result<_, _>>()?;
-    Ok(GuestPage { items, next: next_cursor })
+    let items = items
+        .iter()
+        .map(|raw| &**raw)
+        .enumerate()
+        .map(item)
+        .collect::<Result<_, _>>()?;
+    Ok(GuestPage {
+        items,
+        next: next_cursor,
+    })
 }
 
 fn parse_result<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
@@ -348,13 +400,24 @@ fn collect_header_params(schema: &Value, path: &mut Vec<String>, found: &mut Vec
         _ => None,
     };
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    let name =
-        schema.get(HEADER_KEYWORD).and_then(Value::as_str).filter(|name| !name.is_empty() && name.bytes().all(token));
+    let name = schema
+        .get(HEADER_KEYWORD)
+        .and_then(Value::as_str)
+        .filter(|name| !name.is_empty() && name.bytes().all(token));
     if let (Some(name), Some(kind)) = (name, kind) {
-        found.push(ParamHeader { name: name.to_owned(), path: path.clone(), kind });
+        found.push(ParamHeader {
+            name: name.to_owned(),
+            path: path.clone(),
+            kind,
+        });
     }
     if path.len() < MAX_HEADER_DEPTH {
-        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        for (name, property) in schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
             path.push(name.clone());
             collect_header_params(property, path, found);
             path.pop();
@@ -372,16 +435,30 @@ mod tests {
     fn a_guest_says_what_it_speaks_and_offers() {
         let result = json!({"resultType": "complete", "supportedVersions": ["2025-11-25", STATELESS], "capabilities": {"tools": {"listChanged": true}, "completions": {}}});
         let server = parse_discover_result(&result.to_string()).unwrap();
-        assert!(server.has(GuestList::Tools) && server.has_completions && !server.has(GuestList::Prompts));
+        assert!(
+            server.has(GuestList::Tools)
+                && server.has_completions
+                && !server.has(GuestList::Prompts)
+        );
         let old = json!({"supportedVersions": ["2025-11-25"], "capabilities": {}});
-        assert_eq!(parse_discover_result(&old.to_string()).unwrap_err(), "it speaks 2025-11-25, not 2026-07-28");
+        assert_eq!(
+            parse_discover_result(&old.to_string()).unwrap_err(),
+            "it speaks 2025-11-25, not 2026-07-28"
+        );
         let result = json!({"protocolVersion": "2024-11-05", "capabilities": {"resources": {}}, "serverInfo": {"name": "x", "version": "1"}});
         let server = parse_initialize_result(&result.to_string()).unwrap();
         assert_eq!(server.revision, "2024-11-05");
         assert!(server.has(GuestList::Templates) && server.has(GuestList::Resources));
-        assert!(parse_initialize_result(r#"{"protocolVersion":"3000-01-01"}"#).unwrap_err().contains("3000-01-01"));
+        assert!(
+            parse_initialize_result(r#"{"protocolVersion":"3000-01-01"}"#)
+                .unwrap_err()
+                .contains("3000-01-01")
+        );
         for wrong in ["{}", "[]", "null", r#"{"protocolVersion":1}"#] {
-            assert!(parse_initialize_result(wrong).is_err() && parse_discover_result(wrong).is_err(), "{wrong}");
+            assert!(
+                parse_initialize_result(wrong).is_err() && parse_discover_result(wrong).is_err(),
+                "{wrong}"
+            );
         }
     }
 
@@ -400,8 +477,13 @@ mod tests {
         });
         let result = json!({"tools": [tool], "nextCursor": "n", "ttlMs": 0});
         let GuestPage { items, next } = parse_tools(&result.to_string()).unwrap();
-        let [tool] = items.as_slice() else { panic!("{items:?}") };
-        assert_eq!((tool.name.as_str(), tool.title.as_deref(), next.as_deref()), ("add", Some("Add"), Some("n")));
+        let [tool] = items.as_slice() else {
+            panic!("{items:?}")
+        };
+        assert_eq!(
+            (tool.name.as_str(), tool.title.as_deref(), next.as_deref()),
+            ("add", Some("Add"), Some("n"))
+        );
         assert_eq!(tool.annotations.unwrap().read_only, Some(true));
         assert_eq!(tool.meta.as_deref(), Some(r#"{"a":1}"#));
         assert_eq!(tool.icons.len(), 1);
@@ -415,9 +497,17 @@ mod tests {
     #[test]
     fn what_is_wrong_with_an_entry_is_said_with_its_place() {
         let wrong = json!({"tools": [{"name": "a", "inputSchema": {}}, {"name": 1}]});
-        assert!(parse_tools(&wrong.to_string()).unwrap_err().starts_with("tools[1]: "));
+        assert!(
+            parse_tools(&wrong.to_string())
+                .unwrap_err()
+                .starts_with("tools[1]: ")
+        );
         assert!(parse_tools("{}").unwrap_err().starts_with("its result: "));
-        assert!(parse_prompts(r#"{"prompts":[{}]}"#).unwrap_err().starts_with("prompts[0]: "));
+        assert!(
+            parse_prompts(r#"{"prompts":[{}]}"#)
+                .unwrap_err()
+                .starts_with("prompts[0]: ")
+        );
     }
 
     #[test]
@@ -430,7 +520,10 @@ mod tests {
             {"name": "d"},
         ], "nextCursor": null});
         let GuestPage { items, .. } = parse_tools(&tools.to_string()).unwrap();
-        let schemas: Vec<&str> = items.iter().map(|tool| tool.input_schema.as_str()).collect();
+        let schemas: Vec<&str> = items
+            .iter()
+            .map(|tool| tool.input_schema.as_str())
+            .collect();
         assert_eq!(
             schemas,
             [
@@ -440,8 +533,21 @@ mod tests {
                 "null"
             ]
         );
-        assert_eq!(items[0].annotations, Some(Hints { destructive: Some(false), ..Hints::default() }));
-        assert_eq!((items[0].title.as_deref(), items[0].icons.len(), items[1].annotations), (None, 1, None));
+        assert_eq!(
+            items[0].annotations,
+            Some(Hints {
+                destructive: Some(false),
+                ..Hints::default()
+            })
+        );
+        assert_eq!(
+            (
+                items[0].title.as_deref(),
+                items[0].icons.len(),
+                items[1].annotations
+            ),
+            (None, 1, None)
+        );
         assert_eq!(object_schema(" { } "), "{\"type\":\"object\" } ");
         let prompts = json!({"prompts": [
             {"name": "p", "arguments": null, "icons": "no"},
@@ -452,20 +558,43 @@ mod tests {
         let annotations = json!({"audience": null, "priority": "1"});
         let resources = json!({"resources": [{"uri": "a:b", "name": "r", "size": -1, "annotations": annotations}]});
         let GuestPage { items, .. } = parse_resources(&resources.to_string()).unwrap();
-        assert_eq!((items[0].size, items[0].priority, items[0].audience.len()), (None, None, 0));
-        assert!(parse_templates(r#"{"resourceTemplates":null}"#).unwrap().items.is_empty());
+        assert_eq!(
+            (items[0].size, items[0].priority, items[0].audience.len()),
+            (None, None, 0)
+        );
+        assert!(
+            parse_templates(r#"{"resourceTemplates":null}"#)
+                .unwrap()
+                .items
+                .is_empty()
+        );
         let hello = r#"{"protocolVersion":"2025-11-25","capabilities":null}"#;
-        assert!(!parse_initialize_result(hello).unwrap().has(GuestList::Tools));
+        assert!(
+            !parse_initialize_result(hello)
+                .unwrap()
+                .has(GuestList::Tools)
+        );
     }
 
     #[test]
     fn prompts_resources_and_templates_are_read() {
-        let prompt = json!({"name": "p", "arguments": [{"name": "a", "required": true}, {"name": "b"}]});
+        let prompt =
+            json!({"name": "p", "arguments": [{"name": "a", "required": true}, {"name": "b"}]});
         let read = parse_prompts(&json!({"prompts": [prompt]}).to_string()).unwrap();
-        assert_eq!(read.items[0].arguments.iter().map(|argument| argument.required).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(
+            read.items[0]
+                .arguments
+                .iter()
+                .map(|argument| argument.required)
+                .collect::<Vec<_>>(),
+            [true, false]
+        );
         let resource = json!({"uri": "a:b", "name": "r", "mimeType": "text/plain", "size": 3, "annotations": {"audience": ["user"], "priority": 1}});
         let read = parse_resources(&json!({"resources": [resource]}).to_string()).unwrap();
-        assert_eq!((read.items[0].size, read.items[0].audience.as_slice()), (Some(3), &["user".to_owned()][..]));
+        assert_eq!(
+            (read.items[0].size, read.items[0].audience.as_slice()),
+            (Some(3), &["user".to_owned()][..])
+        );
         let template = json!({"uriTemplate": "a:{b}", "name": "t"});
         let read = parse_templates(&json!({"resourceTemplates": [template]}).to_string()).unwrap();
         assert_eq!(read.items[0].uri, "a:{b}");

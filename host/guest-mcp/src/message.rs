@@ -133,14 +133,24 @@ struct LogParams {
 ///
 /// Returns the reason that the message is invalid, addressed to the guest's author.
 pub fn parse_message(text: &str) -> Result<GuestMessage, String> {
-    let MessageEnvelope { jsonrpc, id, method, params, result, error } =
-        serde_json::from_str(text).map_err(|error| format!("it is not a JSON-RPC message: {error}"))?;
+    let MessageEnvelope {
+        jsonrpc,
+        id,
+        method,
+        params,
+        result,
+        error,
+    } = serde_json::from_str(text)
+        .map_err(|error| format!("it is not a JSON-RPC message: {error}"))?;
     if jsonrpc.as_deref() != Some("2.0") {
         return Err("it is not a JSON-RPC message: `jsonrpc` is not \"2.0\"".to_owned());
     }
     if let Some(method) = method {
         return Ok(match id {
-            Some(id) => GuestMessage::Request { id: id.get().to_owned(), method: method.into_owned() },
+            Some(id) => GuestMessage::Request {
+                id: id.get().to_owned(),
+                method: method.into_owned(),
+            },
             None => GuestMessage::Notification(parse_notification(&method, params)),
         });
     }
@@ -163,19 +173,48 @@ pub fn parse_message(text: &str) -> Result<GuestMessage, String> {
 fn parse_notification(method: &str, params: Option<&RawValue>) -> GuestNotification {
     let params = params.map_or("null", RawValue::get);
     let known = match method {
-        "notifications/progress" => serde_json::from_str(params).ok().map(|params: ProgressParams| {
-            let ProgressParams { progress_token, progress, total, message } = params;
-            GuestNotification::Progress(
-                progress_token.and_then(|token| token.as_u64()),
-                ProgressUpdate { progress, total, message },
-            )
-        }),
-        "notifications/message" => serde_json::from_str(params).ok().map(|LogParams { level, data }| {
-            GuestNotification::Log(level, if let Value::String(text) = data { text } else { data.to_string() })
-        }),
-        "notifications/resources/updated" => serde_json::from_str(params).ok().and_then(|params: Value| {
-            params.get("uri")?.as_str().map(|uri| GuestNotification::Updated(uri.to_owned()))
-        }),
+        "notifications/progress" => {
+            serde_json::from_str(params)
+                .ok()
+                .map(|params: ProgressParams| {
+                    let ProgressParams {
+                        progress_token,
+                        progress,
+                        total,
+                        message,
+                    } = params;
+                    GuestNotification::Progress(
+                        progress_token.and_then(|token| token.as_u64()),
+                        ProgressUpdate {
+                            progress,
+                            total,
+                            message,
+                        },
+                    )
+                })
+        }
+        "notifications/message" => {
+            serde_json::from_str(params)
+                .ok()
+                .map(|LogParams { level, data }| {
+                    GuestNotification::Log(
+                        level,
+                        if let Value::String(text) = data {
+                            text
+                        } else {
+                            data.to_string()
+                        },
+                    )
+                })
+        }
+        "notifications/resources/updated" => {
+            serde_json::from_str(params).ok().and_then(|params: Value| {
+                params
+                    .get("uri")?
+                    .as_str()
+                    .map(|uri| GuestNotification::Updated(uri.to_owned()))
+            })
+        }
         _ => None,
     };
     known.unwrap_or(GuestNotification::Other)
@@ -185,15 +224,25 @@ fn parse_notification(method: &str, params: Option<&RawValue>) -> GuestNotificat
 fn missing_capabilities(data: &Value) -> Vec<QuestionKind> {
     let required = data.get("requiredCapabilities");
     let needs = |kind: QuestionKind| {
-        QuestionKind::capabilities(&[kind]).iter().all(|(name, parts)| {
-            let has = |part: &String| required.and_then(|all| all.get(name)?.get(part)).is_some();
-            required.and_then(|all| all.get(name)).is_some()
-                && parts.as_object().is_some_and(|parts| parts.keys().all(has))
-        })
+        QuestionKind::capabilities(&[kind])
+            .iter()
+            .all(|(name, parts)| {
+                let has =
+                    |part: &String| required.and_then(|all| all.get(name)?.get(part)).is_some();
+                required.and_then(|all| all.get(name)).is_some()
+                    && parts.as_object().is_some_and(|parts| parts.keys().all(has))
+            })
     };
-    let mut kinds: Vec<QuestionKind> = QuestionKind::ALL.into_iter().filter(|kind| needs(*kind)).collect();
+    let mut kinds: Vec<QuestionKind> = QuestionKind::ALL
+        .into_iter()
+        .filter(|kind| needs(*kind))
+        .collect();
     let elicits = required.is_some_and(|all| all.get("elicitation").is_some());
-    if elicits && !kinds.iter().any(|kind| matches!(kind, QuestionKind::Form | QuestionKind::Url)) {
+    if elicits
+        && !kinds
+            .iter()
+            .any(|kind| matches!(kind, QuestionKind::Form | QuestionKind::Url))
+    {
         // An elicitation without a mode is a form.
         kinds.insert(0, QuestionKind::Form);
     }
@@ -209,12 +258,26 @@ mod tests {
     #[test]
     fn a_response_has_a_result_or_an_error() {
         let message = parse_message(r#"{"jsonrpc":"2.0","id":3,"result":{"a": 1}}"#).unwrap();
-        assert_eq!(message, GuestMessage::Response(Some(3), RequestOutcome::Result(r#"{"a": 1}"#.into())));
-        let message = parse_message(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no"}}"#).unwrap();
-        let GuestMessage::Response(None, RequestOutcome::Error(problem)) = message else { panic!("{message:?}") };
-        assert!(problem.is_invalid_params() && problem.is_resource_not_found() && !problem.is_method_not_found());
+        assert_eq!(
+            message,
+            GuestMessage::Response(Some(3), RequestOutcome::Result(r#"{"a": 1}"#.into()))
+        );
+        let message =
+            parse_message(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no"}}"#)
+                .unwrap();
+        let GuestMessage::Response(None, RequestOutcome::Error(problem)) = message else {
+            panic!("{message:?}")
+        };
+        assert!(
+            problem.is_invalid_params()
+                && problem.is_resource_not_found()
+                && !problem.is_method_not_found()
+        );
         let text = parse_message(r#"{"jsonrpc":"2.0","id":"3","result":{}}"#).unwrap();
-        assert_eq!(text, GuestMessage::Response(None, RequestOutcome::Result("{}".into())));
+        assert_eq!(
+            text,
+            GuestMessage::Response(None, RequestOutcome::Result("{}".into()))
+        );
     }
 
     #[test]
@@ -232,7 +295,10 @@ mod tests {
         ];
         for text in cases {
             let why = parse_message(text).unwrap_err();
-            assert!(why.starts_with("it is not a JSON-RPC message: "), "{text}: {why}");
+            assert!(
+                why.starts_with("it is not a JSON-RPC message: "),
+                "{text}: {why}"
+            );
         }
     }
 
@@ -247,31 +313,57 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let progress = json!({"progressToken": 1, "progress": 0.5, "total": 2, "message": "half"});
-        let expected = ProgressUpdate { progress: 0.5, total: Some(2.0), message: Some("half".into()) };
-        assert_eq!(notice("notifications/progress", &progress), GuestNotification::Progress(Some(1), expected));
+        let expected = ProgressUpdate {
+            progress: 0.5,
+            total: Some(2.0),
+            message: Some("half".into()),
+        };
+        assert_eq!(
+            notice("notifications/progress", &progress),
+            GuestNotification::Progress(Some(1), expected)
+        );
         let log = json!({"level": "warning", "logger": "x", "data": {"a": 1}});
         assert_eq!(
             notice("notifications/message", &log),
             GuestNotification::Log(LogLevel::Warning, r#"{"a":1}"#.into())
         );
         let text = json!({"level": "info", "data": "hello"});
-        assert_eq!(notice("notifications/message", &text), GuestNotification::Log(LogLevel::Info, "hello".into()));
+        assert_eq!(
+            notice("notifications/message", &text),
+            GuestNotification::Log(LogLevel::Info, "hello".into())
+        );
         assert_eq!(
             notice("notifications/resources/updated", &json!({"uri": "a:b"})),
             GuestNotification::Updated("a:b".into())
         );
-        assert_eq!(notice("notifications/progress", &json!({"progress": "x"})), GuestNotification::Other);
-        assert_eq!(notice("notifications/tools/list_changed", &json!({})), GuestNotification::Other);
+        assert_eq!(
+            notice("notifications/progress", &json!({"progress": "x"})),
+            GuestNotification::Other
+        );
+        assert_eq!(
+            notice("notifications/tools/list_changed", &json!({})),
+            GuestNotification::Other
+        );
         let request = parse_message(r#"{"jsonrpc":"2.0","id":"x","method":"roots/list"}"#).unwrap();
-        assert_eq!(request, GuestMessage::Request { id: "\"x\"".into(), method: "roots/list".into() });
+        assert_eq!(
+            request,
+            GuestMessage::Request {
+                id: "\"x\"".into(),
+                method: "roots/list".into()
+            }
+        );
     }
 
     #[test]
     fn what_a_client_lacks_is_read_from_the_error() {
-        let kinds = |required: Value| missing_capabilities(&json!({"requiredCapabilities": required}));
+        let kinds =
+            |required: Value| missing_capabilities(&json!({"requiredCapabilities": required}));
         assert_eq!(kinds(json!({"sampling": {}})), [QuestionKind::Sampling]);
         assert_eq!(kinds(json!({"elicitation": {}})), [QuestionKind::Form]);
-        assert_eq!(kinds(json!({"elicitation": {"url": {}}, "roots": {}})), [QuestionKind::Url, QuestionKind::Roots]);
+        assert_eq!(
+            kinds(json!({"elicitation": {"url": {}}, "roots": {}})),
+            [QuestionKind::Url, QuestionKind::Roots]
+        );
         assert_eq!(kinds(json!({"other": {}})), []);
     }
 }

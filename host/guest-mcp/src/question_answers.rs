@@ -21,10 +21,15 @@ impl QuestionAnswers<'_> {
             Some((*key, answer))
         });
         let responses: BTreeMap<&str, Box<RawValue>> = responses.collect();
-        let responses = Some(responses).filter(|all| !all.is_empty()).map(|all| to_raw_value(&all));
+        let responses = Some(responses)
+            .filter(|all| !all.is_empty())
+            .map(|all| to_raw_value(&all));
         let state = self.state.as_ref().map(to_raw_value);
         let members = [("inputResponses", responses), ("requestState", state)];
-        members.into_iter().filter_map(|(name, value)| Some((name, value?.ok()?))).collect()
+        members
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?.ok()?)))
+            .collect()
     }
 }
 
@@ -39,9 +44,18 @@ mod tests {
             responses: BTreeMap::from([("a", "{\"b\":1}"), ("c", "no JSON")]),
             state: Some("\"s".into()),
         };
-        let members: Vec<(&str, String)> =
-            answers.to_params().into_iter().map(|(name, value)| (name, value.get().to_owned())).collect();
-        let expected = [("inputResponses", r#"{"a":{"b":1}}"#), ("requestState", r#""\"s""#)];
-        assert_eq!(members, expected.map(|(name, value)| (name, value.to_owned())));
+        let members: Vec<(&str, String)> = answers
+            .to_params()
+            .into_iter()
+            .map(|(name, value)| (name, value.get().to_owned()))
+            .collect();
+        let expected = [
+            ("inputResponses", r#"{"a":{"b":1}}"#),
+            ("requestState", r#""\"s""#),
+        ];
+        assert_eq!(
+            members,
+            expected.map(|(name, value)| (name, value.to_owned()))
+        );
     }
 }

@@ -26,10 +26,17 @@ impl ResponseReader {
     ///
     /// Returns an error, addressed to the guest's author, if the encoding is not supported.
     pub fn new(content_type: Option<&str>, content_encoding: Option<&str>) -> Result<Self, String> {
-        if let Some(encoding) = content_encoding.filter(|encoding| !encoding.trim().eq_ignore_ascii_case("identity")) {
-            return Err(format!("its response is encoded ({encoding}), which nobody asked for"));
+        if let Some(encoding) =
+            content_encoding.filter(|encoding| !encoding.trim().eq_ignore_ascii_case("identity"))
+        {
+            return Err(format!(
+                "its response is encoded ({encoding}), which nobody asked for"
+            ));
         }
-        let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+        let essence = content_type
+            .and_then(|value| value.split(';').next())
+            .unwrap_or_default()
+            .trim();
         Ok(Self(if essence.eq_ignore_ascii_case("text/event-stream") {
             BodyKind::Events(EventSplitter::default())
         } else if essence.eq_ignore_ascii_case("application/json") {
@@ -51,7 +58,11 @@ impl ResponseReader {
                 body.extend_from_slice(bytes);
                 Vec::new()
             }
-            BodyKind::Events(events) => events.push(bytes).into_iter().filter(|data| !data.is_empty()).collect(),
+            BodyKind::Events(events) => events
+                .push(bytes)
+                .into_iter()
+                .filter(|data| !data.is_empty())
+                .collect(),
             BodyKind::Other(body) => {
                 let room = MAX_OTHER_BODY_BYTES.saturating_sub(body.len());
                 body.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
@@ -65,7 +76,8 @@ impl ResponseReader {
         match &mut self.0 {
             BodyKind::Json(body) => {
                 let text = String::from_utf8(std::mem::take(body));
-                let text = text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+                let text = text
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
                 Some(text).filter(|text| !text.trim().is_empty())
             }
             BodyKind::Events(_) | BodyKind::Other(_) => None,
@@ -76,7 +88,8 @@ impl ResponseReader {
     pub fn body_excerpt(&self) -> String {
         match &self.0 {
             BodyKind::Json(body) | BodyKind::Other(body) => {
-                String::from_utf8_lossy(body.get(..MAX_OTHER_BODY_BYTES).unwrap_or(body)).into_owned()
+                String::from_utf8_lossy(body.get(..MAX_OTHER_BODY_BYTES).unwrap_or(body))
+                    .into_owned()
             }
             BodyKind::Events(_) => String::new(),
         }
@@ -89,11 +102,15 @@ mod tests {
 
     #[test]
     fn a_body_is_one_message_or_several() {
-        let mut json = ResponseReader::new(Some("Application/JSON; charset=utf-8"), Some("identity")).unwrap();
+        let mut json =
+            ResponseReader::new(Some("Application/JSON; charset=utf-8"), Some("identity")).unwrap();
         assert!(json.push(b"{\"a\"").is_empty() && json.push(b":1}").is_empty());
         assert_eq!(json.finish().as_deref(), Some("{\"a\":1}"));
         let mut events = ResponseReader::new(Some("text/event-stream"), None).unwrap();
-        assert_eq!(events.push(b"data:\n\ndata: a\n\ndata: b\n\nda"), ["a", "b"]);
+        assert_eq!(
+            events.push(b"data:\n\ndata: a\n\ndata: b\n\nda"),
+            ["a", "b"]
+        );
         assert_eq!(events.finish(), None);
         let mut empty = ResponseReader::new(Some("application/json"), None).unwrap();
         assert_eq!(empty.finish(), None);
@@ -103,7 +120,10 @@ mod tests {
     fn what_carries_no_message_is_only_shown() {
         let mut page = ResponseReader::new(Some("text/html"), None).unwrap();
         assert!(page.push("<h1>".repeat(1000).as_bytes()).is_empty());
-        assert_eq!((page.body_excerpt().len(), page.finish()), (MAX_OTHER_BODY_BYTES, None));
+        assert_eq!(
+            (page.body_excerpt().len(), page.finish()),
+            (MAX_OTHER_BODY_BYTES, None)
+        );
         let encoded = ResponseReader::new(Some("application/json"), Some("gzip")).unwrap_err();
         assert!(encoded.contains("gzip"), "{encoded}");
     }

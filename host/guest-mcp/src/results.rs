@@ -103,10 +103,22 @@ impl CallToolResult {
     /// Returns the message of a failure: its texts, or its structured content if there are no
     /// texts.
     pub fn failure_text(&self) -> String {
-        let texts: Vec<&str> = self.content.iter().filter_map(|block| block.text.as_deref()).collect();
+        let texts: Vec<&str> = self
+            .content
+            .iter()
+            .filter_map(|block| block.text.as_deref())
+            .collect();
         let texts = texts.join("\n");
-        let said = if texts.trim().is_empty() { self.structured.clone().unwrap_or_default() } else { texts };
-        if said.trim().is_empty() { "The MCP server says that the call failed, and not why.".to_owned() } else { said }
+        let said = if texts.trim().is_empty() {
+            self.structured.clone().unwrap_or_default()
+        } else {
+            texts
+        };
+        if said.trim().is_empty() {
+            "The MCP server says that the call failed, and not why.".to_owned()
+        } else {
+            said
+        }
     }
 }
 
@@ -124,21 +136,34 @@ struct InputRequiredFields {
 }
 
 /// Parses a result by its type. `done` parses a complete result.
-fn parse_by_type<T>(result: &str, done: impl FnOnce(&str) -> Result<T, String>) -> Result<GuestResult<T>, String> {
+fn parse_by_type<T>(
+    result: &str,
+    done: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<GuestResult<T>, String> {
     let ResultHead { result_type } = parse_result(result)?;
     match result_type.as_deref() {
         None | Some("complete") => done(result).map(GuestResult::Done),
         Some("input_required") => parse_questions(result).map(GuestResult::NeedsInput),
-        Some(other) => Err(format!("its result is of the type {other:?}, which this host does not know")),
+        Some(other) => Err(format!(
+            "its result is of the type {other:?}, which this host does not know"
+        )),
     }
 }
 
 fn parse_questions(result: &str) -> Result<GuestQuestions, String> {
-    let InputRequiredFields { input_requests, request_state: state } = parse_result(result)?;
+    let InputRequiredFields {
+        input_requests,
+        request_state: state,
+    } = parse_result(result)?;
     let question = |(key, request): (String, Value)| {
-        let params = request.get("params").cloned().unwrap_or_else(|| Value::Object(serde_json::Map::default()));
+        let params = request
+            .get("params")
+            .cloned()
+            .unwrap_or_else(|| Value::Object(serde_json::Map::default()));
         let kind = match request.get("method").and_then(Value::as_str) {
-            Some("elicitation/create") if params.get("mode").and_then(Value::as_str) == Some("url") => {
+            Some("elicitation/create")
+                if params.get("mode").and_then(Value::as_str) == Some("url") =>
+            {
                 GuestQuestionKind::Url
             }
             Some("elicitation/create") => GuestQuestionKind::Form,
@@ -146,15 +171,27 @@ fn parse_questions(result: &str) -> Result<GuestQuestions, String> {
             Some("roots/list") => GuestQuestionKind::Roots,
             method => {
                 let method = method.unwrap_or_default();
-                return Err(format!("it asks for {method:?}, which this host does not know"));
+                return Err(format!(
+                    "it asks for {method:?}, which this host does not know"
+                ));
             }
         };
-        Ok(GuestQuestion { key, kind, params: params.to_string() })
+        Ok(GuestQuestion {
+            key,
+            kind,
+            params: params.to_string(),
+        })
     };
-    let questions: Vec<GuestQuestion> =
-        input_requests.unwrap_or_default().into_iter().map(question).collect::<Result<_, String>>()?;
+    let questions: Vec<GuestQuestion> = input_requests
+        .unwrap_or_default()
+        .into_iter()
+        .map(question)
+        .collect::<Result<_, String>>()?;
     if questions.is_empty() {
-        return Err("it asks to be called again without asking anything, which this host does not do".to_owned());
+        return Err(
+            "it asks to be called again without asking anything, which this host does not do"
+                .to_owned(),
+        );
     }
     Ok(GuestQuestions { questions, state })
 }
@@ -178,13 +215,30 @@ struct ToolResultFields {
 /// Returns the reason that the result is invalid.
 pub fn parse_tool_result(result: &str) -> Result<GuestResult<CallToolResult>, String> {
     parse_by_type(result, |result| {
-        let ToolResultFields { content, structured_content, is_error, meta: members } = parse_result(result)?;
+        let ToolResultFields {
+            content,
+            structured_content,
+            is_error,
+            meta: members,
+        } = parse_result(result)?;
         let block = |(index, raw): (usize, &RawValue)| {
             GuestBlock::parse(raw.get()).map_err(|why| format!("content[{index}] {why}"))
         };
-        let content = content.iter().map(|raw| &**raw).enumerate().map(block).collect::<Result<_, _>>()?;
-        let structured = structured_content.map(|value| value.get().to_owned()).filter(|text| text != "null");
-        Ok(CallToolResult { content, structured, meta: meta_text(members.as_deref()), is_error })
+        let content = content
+            .iter()
+            .map(|raw| &**raw)
+            .enumerate()
+            .map(block)
+            .collect::<Result<_, _>>()?;
+        let structured = structured_content
+            .map(|value| value.get().to_owned())
+            .filter(|text| text != "null");
+        Ok(CallToolResult {
+            content,
+            structured,
+            meta: meta_text(members.as_deref()),
+            is_error,
+        })
     })
 }
 
@@ -209,18 +263,35 @@ struct PromptMessageFields {
 /// Returns the reason that the result is invalid.
 pub fn parse_prompt_result(result: &str) -> Result<GuestResult<PromptResult>, String> {
     parse_by_type(result, |result| {
-        let PromptResultFields { description, messages, meta: members } = parse_result(result)?;
+        let PromptResultFields {
+            description,
+            messages,
+            meta: members,
+        } = parse_result(result)?;
         let message = |(index, message): (usize, &PromptMessageFields)| {
             let role = match message.role.as_str() {
                 "user" => "user",
                 "assistant" => "assistant",
-                other => return Err(format!("messages[{index}] has the role {other:?}, not user or assistant")),
+                other => {
+                    return Err(format!(
+                        "messages[{index}] has the role {other:?}, not user or assistant"
+                    ));
+                }
             };
-            let block = GuestBlock::parse(message.content.get()).map_err(|why| format!("messages[{index}] {why}"))?;
+            let block = GuestBlock::parse(message.content.get())
+                .map_err(|why| format!("messages[{index}] {why}"))?;
             Ok((role, block))
         };
-        let messages = messages.iter().enumerate().map(message).collect::<Result<_, _>>()?;
-        Ok(PromptResult { description, messages, meta: meta_text(members.as_deref()) })
+        let messages = messages
+            .iter()
+            .enumerate()
+            .map(message)
+            .collect::<Result<_, _>>()?;
+        Ok(PromptResult {
+            description,
+            messages,
+            meta: meta_text(members.as_deref()),
+        })
     })
 }
 
@@ -249,10 +320,25 @@ pub fn parse_resource_result(result: &str) -> Result<GuestResult<Vec<ReadItem>>,
     parse_by_type(result, |result| {
         let ResourceResultFields { contents } = parse_result(result)?;
         let item = |(index, item): (usize, ContentItemFields)| {
-            let ContentItemFields { uri, mime_type, text, blob, meta: members } = item;
-            let data =
-                blob.as_deref().map(decode_base64).transpose().map_err(|why| format!("contents[{index}] {why}"))?;
-            Ok(ReadItem { uri, mime_type, text, data, meta: meta_text(members.as_deref()) })
+            let ContentItemFields {
+                uri,
+                mime_type,
+                text,
+                blob,
+                meta: members,
+            } = item;
+            let data = blob
+                .as_deref()
+                .map(decode_base64)
+                .transpose()
+                .map_err(|why| format!("contents[{index}] {why}"))?;
+            Ok(ReadItem {
+                uri,
+                mime_type,
+                text,
+                data,
+                meta: meta_text(members.as_deref()),
+            })
         };
         contents.into_iter().enumerate().map(item).collect()
     })
@@ -278,9 +364,19 @@ struct CompletionValueFields {
 ///
 /// Returns the reason that the result is invalid.
 pub fn parse_completion_result(result: &str) -> Result<CompletionValues, String> {
-    let CompletionResultFields { completion: CompletionValueFields { values, total, has_more } } =
-        parse_result(result)?;
-    Ok(CompletionValues { values, total, has_more })
+    let CompletionResultFields {
+        completion:
+            CompletionValueFields {
+                values,
+                total,
+                has_more,
+            },
+    } = parse_result(result)?;
+    Ok(CompletionValues {
+        values,
+        total,
+        has_more,
+    })
 }
 
 fn parse_result<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
@@ -308,7 +404,10 @@ mod tests {
             "_meta": {"c": 1}, "isError": false,
         });
         let result = done(parse_tool_result(&result.to_string()));
-        assert_eq!((result.structured.as_deref(), result.meta.as_deref()), (Some(r#"{"b":[1]}"#), Some(r#"{"c":1}"#)));
+        assert_eq!(
+            (result.structured.as_deref(), result.meta.as_deref()),
+            (Some(r#"{"b":[1]}"#), Some(r#"{"c":1}"#))
+        );
         assert!(!result.is_error);
         let none = done(parse_tool_result(r#"{"structuredContent":null}"#));
         assert_eq!((none.structured, none.content.len()), (None, 0));
@@ -318,8 +417,14 @@ mod tests {
     fn a_failure_has_words() {
         let failed = |result: Value| done(parse_tool_result(&result.to_string())).failure_text();
         let texts = json!([{"type": "text", "text": "no"}, {"type": "text", "text": "way"}]);
-        assert_eq!(failed(json!({"isError": true, "content": texts})), "no\nway");
-        assert_eq!(failed(json!({"isError": true, "structuredContent": {"e": 1}})), r#"{"e":1}"#);
+        assert_eq!(
+            failed(json!({"isError": true, "content": texts})),
+            "no\nway"
+        );
+        assert_eq!(
+            failed(json!({"isError": true, "structuredContent": {"e": 1}})),
+            r#"{"e":1}"#
+        );
         assert!(failed(json!({"isError": true})).contains("not why"));
     }
 
@@ -332,9 +437,14 @@ mod tests {
             "x": {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}},
             "w": {"method": "roots/list"},
         }});
-        let Ok(GuestResult::NeedsInput(asked)) = parse_tool_result(&result.to_string()) else { panic!() };
-        let kinds: Vec<(&str, GuestQuestionKind)> =
-            asked.questions.iter().map(|asked| (asked.key.as_str(), asked.kind)).collect();
+        let Ok(GuestResult::NeedsInput(asked)) = parse_tool_result(&result.to_string()) else {
+            panic!()
+        };
+        let kinds: Vec<(&str, GuestQuestionKind)> = asked
+            .questions
+            .iter()
+            .map(|asked| (asked.key.as_str(), asked.kind))
+            .collect();
         assert_eq!(
             kinds,
             [
@@ -344,7 +454,10 @@ mod tests {
                 ("w", GuestQuestionKind::Roots)
             ]
         );
-        assert_eq!((asked.state.as_deref(), asked.questions[3].params.as_str()), (Some("s"), "{}"));
+        assert_eq!(
+            (asked.state.as_deref(), asked.questions[3].params.as_str()),
+            (Some("s"), "{}")
+        );
         for wrong in [
             json!({"resultType": "input_required", "requestState": "s"}),
             json!({"resultType": "input_required", "inputRequests": {"a": {"method": "tools/call"}}}),
@@ -357,15 +470,36 @@ mod tests {
     #[test]
     fn prompts_resources_and_values_are_read() {
         let message = json!({"role": "assistant", "content": {"type": "text", "text": "a"}});
-        let filled = done(parse_prompt_result(&json!({"description": "d", "messages": [message]}).to_string()));
-        assert_eq!((filled.messages[0].0, filled.messages[0].1.text.as_deref()), ("assistant", Some("a")));
-        let other = json!({"messages": [{"role": "system", "content": {"type": "text", "text": "a"}}]});
-        assert!(parse_prompt_result(&other.to_string()).unwrap_err().contains("system"));
-        let items = done(parse_resource_result(&json!({"contents": [{"uri": "a:b", "blob": "AQ=="}]}).to_string()));
+        let filled = done(parse_prompt_result(
+            &json!({"description": "d", "messages": [message]}).to_string(),
+        ));
+        assert_eq!(
+            (filled.messages[0].0, filled.messages[0].1.text.as_deref()),
+            ("assistant", Some("a"))
+        );
+        let other =
+            json!({"messages": [{"role": "system", "content": {"type": "text", "text": "a"}}]});
+        assert!(
+            parse_prompt_result(&other.to_string())
+                .unwrap_err()
+                .contains("system")
+        );
+        let items = done(parse_resource_result(
+            &json!({"contents": [{"uri": "a:b", "blob": "AQ=="}]}).to_string(),
+        ));
         assert_eq!(items[0].data.as_deref(), Some(&[1][..]));
         let wrong = json!({"contents": [{"uri": "a:b", "blob": "%"}]});
-        assert!(parse_resource_result(&wrong.to_string()).unwrap_err().starts_with("contents[0] has data"));
-        let values = parse_completion_result(r#"{"completion":{"values":["a"],"total":2,"hasMore":true}}"#).unwrap();
-        assert_eq!((values.values.len(), values.total, values.has_more), (1, Some(2), true));
+        assert!(
+            parse_resource_result(&wrong.to_string())
+                .unwrap_err()
+                .starts_with("contents[0] has data")
+        );
+        let values =
+            parse_completion_result(r#"{"completion":{"values":["a"],"total":2,"hasMore":true}}"#)
+                .unwrap();
+        assert_eq!(
+            (values.values.len(), values.total, values.has_more),
+            (1, Some(2), true)
+        );
     }
 }

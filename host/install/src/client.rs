@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::configuration_path::{
-    ConfigurationPath, ConfigurationScope, OperatingSystem, PathEnvironment, UserPath, VariableOverride,
+    ConfigurationPath, ConfigurationScope, OperatingSystem, PathEnvironment, UserPath,
+    VariableOverride,
 };
 use crate::entry_format::EntryFormat;
 
@@ -40,8 +41,13 @@ impl ClientConfiguration {
     /// Returns the configuration in a file that the user named.
     pub fn configuration_at(&self, file: &Path, around: &PathEnvironment) -> ConfigurationPath {
         // If the file matches a known path, use the format of that path.
-        let place = self.user_paths.iter().find(|place| file.ends_with(place.file));
-        let dialect = place.and_then(|place| place.entry_format).unwrap_or(self.dialect);
+        let place = self
+            .user_paths
+            .iter()
+            .find(|place| file.ends_with(place.file));
+        let dialect = place
+            .and_then(|place| place.entry_format)
+            .unwrap_or(self.dialect);
         ConfigurationPath {
             file: file.to_owned(),
             system: around.system_of(file),
@@ -52,7 +58,11 @@ impl ClientConfiguration {
 
     /// Returns the possible paths of the configuration, most likely first. Empty if the client has
     /// none for this scope.
-    pub fn configuration_paths(&self, scope: ConfigurationScope, around: &PathEnvironment) -> Vec<ConfigurationPath> {
+    pub fn configuration_paths(
+        &self,
+        scope: ConfigurationScope,
+        around: &PathEnvironment,
+    ) -> Vec<ConfigurationPath> {
         match scope {
             ConfigurationScope::Project => self.project_configuration_paths(around),
             ConfigurationScope::User => self.user_configuration_paths(around),
@@ -71,7 +81,10 @@ impl ClientConfiguration {
     }
 
     fn user_configuration_paths(&self, around: &PathEnvironment) -> Vec<ConfigurationPath> {
-        let moved = self.overrides.iter().find_map(|moved| Some((around.variable(moved.variable)?, moved.file)));
+        let moved = self
+            .overrides
+            .iter()
+            .find_map(|moved| Some((around.variable(moved.variable)?, moved.file)));
         if let Some((folder, file)) = moved {
             let folder = around.project.join(folder);
             let file = folder.join(file);
@@ -87,10 +100,15 @@ impl ClientConfiguration {
             let homes: &[PathBuf] = match (place.system, &around.wsl) {
                 (OperatingSystem::Windows, Some(wsl)) => &wsl.homes,
                 (OperatingSystem::Windows, None) => &[],
-                (OperatingSystem::Linux | OperatingSystem::MacOs, _) => std::slice::from_ref(&around.home),
+                (OperatingSystem::Linux | OperatingSystem::MacOs, _) => {
+                    std::slice::from_ref(&around.home)
+                }
             };
             for home in homes {
-                let markers = place.markers.iter().map(|(base, folder)| around.base_folder(*base, home).join(folder));
+                let markers = place
+                    .markers
+                    .iter()
+                    .map(|(base, folder)| around.base_folder(*base, home).join(folder));
                 spots.push(ConfigurationPath {
                     file: around.base_folder(place.base, home).join(place.file),
                     system: place.system,

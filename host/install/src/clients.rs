@@ -18,8 +18,11 @@ const COMMON_FORMAT: EntryFormat = EntryFormat {
 const ENV_TOKEN: TokenForm = TokenForm::Header("Bearer ${env:", "}");
 
 /// Format of Windsurf before it became Devin Desktop.
-const LEGACY_WINDSURF_FORMAT: EntryFormat =
-    EntryFormat { url_key: Some("serverUrl"), token_form: ENV_TOKEN, ..COMMON_FORMAT };
+const LEGACY_WINDSURF_FORMAT: EntryFormat = EntryFormat {
+    url_key: Some("serverUrl"),
+    token_form: ENV_TOKEN,
+    ..COMMON_FORMAT
+};
 
 use BaseFolder::{Config, Home, MacSupport, Roaming, XdgConfig};
 use OperatingSystem::{Linux, MacOs, Windows};
@@ -30,7 +33,10 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
         id: "claude-code",
         title: "Claude Code",
         programs: &["claude"],
-        overrides: &[VariableOverride { variable: "CLAUDE_CONFIG_DIR", file: ".claude.json" }],
+        overrides: &[VariableOverride {
+            variable: "CLAUDE_CONFIG_DIR",
+            file: ".claude.json",
+        }],
         user_paths: &[
             UserPath::new(Linux, Home, ".claude.json", &[(Home, ".claude")]),
             UserPath::new(Windows, Home, ".claude.json", &[(Home, ".claude")]),
@@ -51,12 +57,30 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
         programs: &["claude-desktop"],
         overrides: &[],
         user_paths: &[
-            UserPath::new(Linux, XdgConfig, "Claude/claude_desktop_config.json", &[(XdgConfig, "Claude")]),
-            UserPath::new(MacOs, MacSupport, "Claude/claude_desktop_config.json", &[(MacSupport, "Claude")]),
-            UserPath::new(Windows, Roaming, "Claude/claude_desktop_config.json", &[(Roaming, "Claude")]),
+            UserPath::new(
+                Linux,
+                XdgConfig,
+                "Claude/claude_desktop_config.json",
+                &[(XdgConfig, "Claude")],
+            ),
+            UserPath::new(
+                MacOs,
+                MacSupport,
+                "Claude/claude_desktop_config.json",
+                &[(MacSupport, "Claude")],
+            ),
+            UserPath::new(
+                Windows,
+                Roaming,
+                "Claude/claude_desktop_config.json",
+                &[(Roaming, "Claude")],
+            ),
         ],
         project_path: None,
-        dialect: EntryFormat { url_key: None, ..COMMON_FORMAT },
+        dialect: EntryFormat {
+            url_key: None,
+            ..COMMON_FORMAT
+        },
         next_step: "quit Claude Desktop and start it again",
         paste_hint: None,
     },
@@ -64,14 +88,42 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
         id: "vscode",
         title: "VS Code",
         programs: &["code", "code-insiders"],
-        overrides: &[VariableOverride { variable: "VSCODE_PORTABLE", file: "user-data/User/mcp.json" }],
+        overrides: &[VariableOverride {
+            variable: "VSCODE_PORTABLE",
+            file: "user-data/User/mcp.json",
+        }],
         user_paths: &[
-            UserPath::new(Linux, XdgConfig, "Code/User/mcp.json", &[(XdgConfig, "Code")]),
-            UserPath::new(Linux, XdgConfig, "Code - Insiders/User/mcp.json", &[(XdgConfig, "Code - Insiders")]),
-            UserPath::new(MacOs, MacSupport, "Code/User/mcp.json", &[(MacSupport, "Code")]),
-            UserPath::new(MacOs, MacSupport, "Code - Insiders/User/mcp.json", &[(MacSupport, "Code - Insiders")]),
+            UserPath::new(
+                Linux,
+                XdgConfig,
+                "Code/User/mcp.json",
+                &[(XdgConfig, "Code")],
+            ),
+            UserPath::new(
+                Linux,
+                XdgConfig,
+                "Code - Insiders/User/mcp.json",
+                &[(XdgConfig, "Code - Insiders")],
+            ),
+            UserPath::new(
+                MacOs,
+                MacSupport,
+                "Code/User/mcp.json",
+                &[(MacSupport, "Code")],
+            ),
+            UserPath::new(
+                MacOs,
+                MacSupport,
+                "Code - Insiders/User/mcp.json",
+                &[(MacSupport, "Code - Insiders")],
+            ),
             UserPath::new(Windows, Roaming, "Code/User/mcp.json", &[(Roaming, "Code")]),
-            UserPath::new(Windows, Roaming, "Code - Insiders/User/mcp.json", &[(Roaming, "Code - Insiders")]),
+            UserPath::new(
+                Windows,
+                Roaming,
+                "Code - Insiders/User/mcp.json",
+                &[(Roaming, "Code - Insiders")],
+            ),
         ],
         project_path: Some(".vscode/mcp.json"),
         dialect: EntryFormat {
@@ -94,7 +146,11 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             UserPath::new(Windows, Home, ".cursor/mcp.json", &[(Home, ".cursor")]),
         ],
         project_path: Some(".cursor/mcp.json"),
-        dialect: EntryFormat { stdio_type: true, token_form: ENV_TOKEN, ..COMMON_FORMAT },
+        dialect: EntryFormat {
+            stdio_type: true,
+            token_form: ENV_TOKEN,
+            ..COMMON_FORMAT
+        },
         next_step: "restart Cursor, and see that the server is on in its list of MCP servers",
         paste_hint: None,
     },
@@ -102,7 +158,10 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
         id: "codex",
         title: "Codex",
         programs: &["codex"],
-        overrides: &[VariableOverride { variable: "CODEX_HOME", file: "config.toml" }],
+        overrides: &[VariableOverride {
+            variable: "CODEX_HOME",
+            file: "config.toml",
+        }],
         user_paths: &[
             UserPath::new(Linux, Home, ".codex/config.toml", &[(Home, ".codex")]),
             UserPath::new(Windows, Home, ".codex/config.toml", &[(Home, ".codex")]),
@@ -121,7 +180,10 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
         id: "gemini-cli",
         title: "Gemini CLI",
         programs: &["gemini"],
-        overrides: &[VariableOverride { variable: "GEMINI_CLI_HOME", file: ".gemini/settings.json" }],
+        overrides: &[VariableOverride {
+            variable: "GEMINI_CLI_HOME",
+            file: ".gemini/settings.json",
+        }],
         user_paths: &[
             UserPath::new(Linux, Home, ".gemini/settings.json", &[(Home, ".gemini")]),
             UserPath::new(Windows, Home, ".gemini/settings.json", &[(Home, ".gemini")]),
@@ -139,7 +201,10 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
         id: "zed",
         title: "Zed",
         programs: &["zed", "zeditor"],
-        overrides: &[VariableOverride { variable: "FLATPAK_XDG_CONFIG_HOME", file: "zed/settings.json" }],
+        overrides: &[VariableOverride {
+            variable: "FLATPAK_XDG_CONFIG_HOME",
+            file: "zed/settings.json",
+        }],
         user_paths: &[
             UserPath::new(Linux, XdgConfig, "zed/settings.json", &[(XdgConfig, "zed")]),
             UserPath::new(
@@ -151,7 +216,10 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             UserPath::new(Windows, Roaming, "Zed/settings.json", &[(Roaming, "Zed")]),
         ],
         project_path: None,
-        dialect: EntryFormat { servers_key: "context_servers", ..COMMON_FORMAT },
+        dialect: EntryFormat {
+            servers_key: "context_servers",
+            ..COMMON_FORMAT
+        },
         next_step: "Zed starts the server at once; Settings > AI > MCP Servers shows it",
         paste_hint: None,
     },
@@ -161,16 +229,44 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
         programs: &["windsurf", "devin-desktop"],
         overrides: &[],
         user_paths: &[
-            UserPath::new(Linux, XdgConfig, "devin/mcp_config.json", &[(XdgConfig, "devin")]),
-            UserPath::new(Linux, Home, ".codeium/windsurf/mcp_config.json", &[(Home, ".codeium/windsurf")])
-                .with_format(LEGACY_WINDSURF_FORMAT),
-            UserPath::new(MacOs, Config, "devin/mcp_config.json", &[(MacSupport, "Devin")]),
-            UserPath::new(Windows, Roaming, "devin/mcp_config.json", &[(Roaming, "devin")]),
-            UserPath::new(Windows, Home, ".codeium/windsurf/mcp_config.json", &[(Home, ".codeium/windsurf")])
-                .with_format(LEGACY_WINDSURF_FORMAT),
+            UserPath::new(
+                Linux,
+                XdgConfig,
+                "devin/mcp_config.json",
+                &[(XdgConfig, "devin")],
+            ),
+            UserPath::new(
+                Linux,
+                Home,
+                ".codeium/windsurf/mcp_config.json",
+                &[(Home, ".codeium/windsurf")],
+            )
+            .with_format(LEGACY_WINDSURF_FORMAT),
+            UserPath::new(
+                MacOs,
+                Config,
+                "devin/mcp_config.json",
+                &[(MacSupport, "Devin")],
+            ),
+            UserPath::new(
+                Windows,
+                Roaming,
+                "devin/mcp_config.json",
+                &[(Roaming, "devin")],
+            ),
+            UserPath::new(
+                Windows,
+                Home,
+                ".codeium/windsurf/mcp_config.json",
+                &[(Home, ".codeium/windsurf")],
+            )
+            .with_format(LEGACY_WINDSURF_FORMAT),
         ],
         project_path: None,
-        dialect: EntryFormat { token_form: ENV_TOKEN, ..COMMON_FORMAT },
+        dialect: EntryFormat {
+            token_form: ENV_TOKEN,
+            ..COMMON_FORMAT
+        },
         next_step: "refresh the list of MCP servers in the agent panel, or restart the editor",
         paste_hint: None,
     },
@@ -180,8 +276,18 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
         programs: &["junie"],
         overrides: &[],
         user_paths: &[
-            UserPath::new(Linux, Home, ".junie/mcp/mcp.json", &[(Home, ".junie"), (XdgConfig, "JetBrains")]),
-            UserPath::new(Windows, Home, ".junie/mcp/mcp.json", &[(Home, ".junie"), (Roaming, "JetBrains")]),
+            UserPath::new(
+                Linux,
+                Home,
+                ".junie/mcp/mcp.json",
+                &[(Home, ".junie"), (XdgConfig, "JetBrains")],
+            ),
+            UserPath::new(
+                Windows,
+                Home,
+                ".junie/mcp/mcp.json",
+                &[(Home, ".junie"), (Roaming, "JetBrains")],
+            ),
         ],
         project_path: Some(".junie/mcp/mcp.json"),
         dialect: COMMON_FORMAT,

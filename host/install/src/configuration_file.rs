@@ -66,15 +66,22 @@ impl ConfigFile {
             Ok(path) => path,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if let Ok(target) = fs::read_link(path) {
-                    let words = format!("it is a link to {}, which does not exist", target.display());
+                    let words =
+                        format!("it is a link to {}, which does not exist", target.display());
                     return Err(FileError::Unusable(words, path.to_owned()));
                 }
-                return Ok(Self { path: path.to_owned(), existing: None });
+                return Ok(Self {
+                    path: path.to_owned(),
+                    existing: None,
+                });
             }
             Err(error) => return Err(FileError::Io("read", error, path.to_owned())),
         };
         let found = Some(read(&path)?);
-        Ok(Self { path, existing: found })
+        Ok(Self {
+            path,
+            existing: found,
+        })
     }
 
     /// Returns the path of the file, with all symbolic links resolved.
@@ -89,7 +96,11 @@ impl ConfigFile {
 
     /// Returns the path of the backup.
     pub fn backup_path(&self) -> PathBuf {
-        let mut name = self.path.file_name().map(OsString::from).unwrap_or_default();
+        let mut name = self
+            .path
+            .file_name()
+            .map(OsString::from)
+            .unwrap_or_default();
         name.push(BACKUP_SUFFIX);
         self.path.with_file_name(name)
     }
@@ -104,7 +115,8 @@ impl ConfigFile {
     /// was read. The file is then unchanged.
     pub fn write(&self, text: &str, shared: bool) -> Result<Option<PathBuf>, FileError> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(folder).map_err(|error| FileError::Io("create", error, folder.to_owned()))?;
+        fs::create_dir_all(folder)
+            .map_err(|error| FileError::Io("create", error, folder.to_owned()))?;
         let new = self.create_temporary(folder, text, shared)?;
         let backup = match &self.existing {
             Some(found) => {
@@ -134,23 +146,39 @@ impl ConfigFile {
 
     /// Creates a temporary file with `text` in the same directory, with the permissions and owner
     /// of the file.
-    fn create_temporary(&self, folder: &Path, text: &str, shared: bool) -> Result<NamedTempFile, FileError> {
+    fn create_temporary(
+        &self,
+        folder: &Path,
+        text: &str,
+        shared: bool,
+    ) -> Result<NamedTempFile, FileError> {
         let failed = |error| FileError::Io("write to", error, folder.to_owned());
-        let new = fs::Permissions::from_mode(if shared { PROJECT_FILE_MODE } else { USER_FILE_MODE });
+        let new = fs::Permissions::from_mode(if shared {
+            PROJECT_FILE_MODE
+        } else {
+            USER_FILE_MODE
+        });
         let mut builder = tempfile::Builder::new();
-        let mut file = builder.prefix(".toolbay-").permissions(new).tempfile_in(folder).map_err(failed)?;
+        let mut file = builder
+            .prefix(".toolbay-")
+            .permissions(new)
+            .tempfile_in(folder)
+            .map_err(failed)?;
         file.write_all(text.as_bytes()).map_err(failed)?;
         if let Some(ExistingFile { metadata, .. }) = &self.existing {
             let own = file.as_file().metadata().map_err(failed)?;
             if (own.uid(), own.gid()) != (metadata.uid(), metadata.gid()) {
-                fchown(file.as_file(), Some(metadata.uid()), Some(metadata.gid()))
-                    .map_err(|error| FileError::Io("keep the owner of", error, self.path.clone()))?;
+                fchown(file.as_file(), Some(metadata.uid()), Some(metadata.gid())).map_err(
+                    |error| FileError::Io("keep the owner of", error, self.path.clone()),
+                )?;
             }
             // Set the mode after the owner, because changing the owner clears permission bits.
             let mode = metadata.permissions().mode() & 0o7777;
             // A Windows drive may not support modes, so set the mode only if it differs.
             if own.permissions().mode() & 0o7777 != mode || own.uid() != metadata.uid() {
-                file.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(failed)?;
+                file.as_file()
+                    .set_permissions(fs::Permissions::from_mode(mode))
+                    .map_err(failed)?;
             }
         }
         file.as_file().sync_all().map_err(failed)?;
@@ -173,14 +201,23 @@ fn read(path: &Path) -> Result<ExistingFile, FileError> {
     let file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     let mut bytes = Vec::new();
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(unusable(format!("it has more than {} MiB", MAX_FILE_BYTES >> 20)));
+        return Err(unusable(format!(
+            "it has more than {} MiB",
+            MAX_FILE_BYTES >> 20
+        )));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
-        let text = String::from_utf8_lossy(error.as_bytes().get(..valid).unwrap_or_default()).into_owned();
-        FileError::Mistake(ConfigurationMistake::at(&text, valid, "this is not UTF-8"), path.to_owned())
+        let text =
+            String::from_utf8_lossy(error.as_bytes().get(..valid).unwrap_or_default()).into_owned();
+        FileError::Mistake(
+            ConfigurationMistake::at(&text, valid, "this is not UTF-8"),
+            path.to_owned(),
+        )
     })?;
     Ok(ExistingFile { text, metadata })
 }

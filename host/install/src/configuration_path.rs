@@ -59,11 +59,20 @@ impl UserPath {
         file: &'static str,
         markers: &'static [(BaseFolder, &'static str)],
     ) -> Self {
-        Self { system, base, file, markers, entry_format: None }
+        Self {
+            system,
+            base,
+            file,
+            markers,
+            entry_format: None,
+        }
     }
 
     pub(crate) const fn with_format(self, dialect: EntryFormat) -> Self {
-        Self { entry_format: Some(dialect), ..self }
+        Self {
+            entry_format: Some(dialect),
+            ..self
+        }
     }
 }
 
@@ -114,7 +123,10 @@ pub struct ConfigurationPath {
 impl PathEnvironment {
     /// Returns the value of a variable if it is not empty.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
-        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        self.variables
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
     }
 
     /// Returns the base directory as a path on this system. `home` is the home directory of the
@@ -136,7 +148,14 @@ impl PathEnvironment {
 
     /// Returns the operating system of the client that reads `file`.
     pub(crate) fn system_of(&self, file: &Path) -> OperatingSystem {
-        let windows = self.wsl.as_ref().is_some_and(|wsl| file.starts_with(&wsl.drives));
-        if windows { OperatingSystem::Windows } else { OperatingSystem::Linux }
+        let windows = self
+            .wsl
+            .as_ref()
+            .is_some_and(|wsl| file.starts_with(&wsl.drives));
+        if windows {
+            OperatingSystem::Windows
+        } else {
+            OperatingSystem::Linux
+        }
     }
 }

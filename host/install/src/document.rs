@@ -42,12 +42,20 @@ impl ConfigurationText {
             None => (false, text),
         };
         let value = parse(dialect, text)?;
-        Ok(Self { entry_format: dialect, text: text.to_owned(), has_bom: bom, value })
+        Ok(Self {
+            entry_format: dialect,
+            text: text.to_owned(),
+            has_bom: bom,
+            value,
+        })
     }
 
     /// Returns the entry of a server.
     pub fn entry(&self, name: &str) -> Option<&Map<String, Value>> {
-        self.value.get(self.entry_format.servers_key)?.get(name)?.as_object()
+        self.value
+            .get(self.entry_format.servers_key)?
+            .get(name)?
+            .as_object()
     }
 
     /// Adds or updates the entry of the server `name` so that it connects as in `wanted`. Keeps the
@@ -56,7 +64,11 @@ impl ConfigurationText {
     /// # Errors
     ///
     /// Returns an error if the text cannot be edited without risk to the rest of it.
-    pub fn with_server(&self, name: &str, wanted: &Map<String, Value>) -> Result<EditOutcome, ConfigurationMistake> {
+    pub fn with_server(
+        &self,
+        name: &str,
+        wanted: &Map<String, Value>,
+    ) -> Result<EditOutcome, ConfigurationMistake> {
         let servers = self.entry_format.servers_key;
         let before = self.entry(name);
         let entry = before.map_or_else(|| wanted.clone(), |entry| merge_connection(entry, wanted));
@@ -80,8 +92,12 @@ impl ConfigurationText {
             return Ok(EditOutcome::Unchanged);
         }
         let text = match self.entry_format.format {
-            FileFormat::Json => json::remove_server(&self.text, self.entry_format.servers_key, name)?,
-            FileFormat::Toml => toml::remove_server(&self.text, self.entry_format.servers_key, name)?,
+            FileFormat::Json => {
+                json::remove_server(&self.text, self.entry_format.servers_key, name)?
+            }
+            FileFormat::Toml => {
+                toml::remove_server(&self.text, self.entry_format.servers_key, name)?
+            }
         };
         self.verify_edit(text, name, None)
     }
@@ -95,13 +111,27 @@ impl ConfigurationText {
     ) -> Result<EditOutcome, ConfigurationMistake> {
         let servers = self.entry_format.servers_key;
         let edited = parse(self.entry_format, &text).ok();
-        let found = edited.as_ref().and_then(|value| value.get(servers)?.get(name)?.as_object());
-        let rest = edited.as_ref().map(|value| without_entry(value, servers, name));
+        let found = edited
+            .as_ref()
+            .and_then(|value| value.get(servers)?.get(name)?.as_object());
+        let rest = edited
+            .as_ref()
+            .map(|value| without_entry(value, servers, name));
         if found != entry || rest != Some(self::without_entry(&self.value, servers, name)) {
-            let words = format!("{servers} is written in a way that this program cannot edit safely: edit it by hand");
-            return Err(ConfigurationMistake { line: 1, column: 1, words });
+            let words = format!(
+                "{servers} is written in a way that this program cannot edit safely: edit it by hand"
+            );
+            return Err(ConfigurationMistake {
+                line: 1,
+                column: 1,
+                words,
+            });
         }
-        Ok(EditOutcome::Changed(if self.has_bom { format!("{BOM}{text}") } else { text }))
+        Ok(EditOutcome::Changed(if self.has_bom {
+            format!("{BOM}{text}")
+        } else {
+            text
+        }))
     }
 }
 

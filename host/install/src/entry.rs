@@ -19,14 +19,23 @@ pub(crate) const CONNECTION_KEYS: [&str; 10] = [
 
 /// Returns whether an entry has the same connection as `wanted`. Ignores the other keys.
 pub fn has_same_connection(entry: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
-    CONNECTION_KEYS.iter().all(|key| entry.get(*key) == wanted.get(*key))
+    CONNECTION_KEYS
+        .iter()
+        .all(|key| entry.get(*key) == wanted.get(*key))
 }
 
 /// Returns `entry` with the connection of `wanted`. Keeps the other keys.
-pub(crate) fn merge_connection(entry: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
+pub(crate) fn merge_connection(
+    entry: &Map<String, Value>,
+    wanted: &Map<String, Value>,
+) -> Map<String, Value> {
     let mut merged = entry.clone();
     merged.retain(|key, _| wanted.contains_key(key) || !CONNECTION_KEYS.contains(&key.as_str()));
-    merged.extend(wanted.iter().map(|(key, value)| (key.clone(), value.clone())));
+    merged.extend(
+        wanted
+            .iter()
+            .map(|(key, value)| (key.clone(), value.clone())),
+    );
     merged
 }
 
@@ -50,8 +59,17 @@ pub fn redacted_connection(entry: &Map<String, Value>) -> Map<String, Value> {
 
 /// Returns whether an entry appears to start this program.
 pub fn is_toolbay(entry: &Map<String, Value>) -> bool {
-    let is_program = |text: &str| text.rsplit(['/', '\\']).next().is_some_and(|name| name == "toolbay");
+    let is_program = |text: &str| {
+        text.rsplit(['/', '\\'])
+            .next()
+            .is_some_and(|name| name == "toolbay")
+    };
     let command = entry.get("command").and_then(Value::as_str);
-    let arguments = entry.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let arguments = entry
+        .get("args")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     command.into_iter().chain(arguments).any(is_program)
 }

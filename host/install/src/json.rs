@@ -29,9 +29,11 @@ const PARSE_OPTIONS: ParseOptions = ParseOptions {
 
 /// Parses a text whose servers are in the object `servers`. An empty text is an empty object.
 pub(crate) fn parse(text: &str, servers: &str) -> Result<Map<String, Value>, ConfigurationMistake> {
-    let parsed =
-        parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS).map_err(|error| to_mistake(text, &error))?;
-    let Some(root) = parsed.value else { return Ok(Map::new()) };
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &PARSE_OPTIONS)
+        .map_err(|error| to_mistake(text, &error))?;
+    let Some(root) = parsed.value else {
+        return Ok(Map::new());
+    };
     let object = expect_object(text, &root, "the file")?;
     check_unique_names(text, object, |name| name == servers)?;
     if let Some(property) = object.get(servers) {
@@ -57,8 +59,12 @@ pub(crate) fn set_server(
     entry: &Map<String, Value>,
 ) -> Result<String, ConfigurationMistake> {
     let root = parse_tree(text)?;
-    let all = root.object_value_or_create().and_then(|object| object.object_value_or_create(servers));
-    let all = all.ok_or_else(|| ConfigurationMistake::at(text, 0, format!("{servers}: expected an object")))?;
+    let all = root
+        .object_value_or_create()
+        .and_then(|object| object.object_value_or_create(servers));
+    let all = all.ok_or_else(|| {
+        ConfigurationMistake::at(text, 0, format!("{servers}: expected an object"))
+    })?;
     match (before, all.object_value(name)) {
         (Some(before), Some(object)) => update_entry(&object, before, entry),
         _ => drop(all.append(name, to_cst_value(&Value::Object(entry.clone())))),
@@ -68,14 +74,20 @@ pub(crate) fn set_server(
 
 /// Changes only the members that differ, so that the others keep their position and comments.
 fn update_entry(object: &CstObject, before: &Map<String, Value>, entry: &Map<String, Value>) {
-    for (key, value) in entry.iter().filter(|(key, value)| before.get(*key) != Some(*value)) {
+    for (key, value) in entry
+        .iter()
+        .filter(|(key, value)| before.get(*key) != Some(*value))
+    {
         match object.get(key) {
             Some(property) => property.set_value(to_cst_value(value)),
             None => drop(object.append(key, to_cst_value(value))),
         }
     }
     for property in object.properties() {
-        if property.decoded_name().is_some_and(|key| !entry.contains_key(&key)) {
+        if property
+            .decoded_name()
+            .is_some_and(|key| !entry.contains_key(&key))
+        {
             property.remove();
         }
     }
@@ -83,9 +95,16 @@ fn update_entry(object: &CstObject, before: &Map<String, Value>, entry: &Map<Str
 
 /// Removes the server `name`. Also removes the object of servers if it becomes empty and contains
 /// no comment.
-pub(crate) fn remove_server(text: &str, servers: &str, name: &str) -> Result<String, ConfigurationMistake> {
+pub(crate) fn remove_server(
+    text: &str,
+    servers: &str,
+    name: &str,
+) -> Result<String, ConfigurationMistake> {
     let without = remove_property(text, |root| root.get_object(servers)?.get(name))?;
-    remove_property(&without, |root| root.get(servers).filter(|all| all.value.as_object().is_some_and(is_empty)))
+    remove_property(&without, |root| {
+        root.get(servers)
+            .filter(|all| all.value.as_object().is_some_and(is_empty))
+    })
 }
 
 fn is_empty(object: &Object<'_>) -> bool {
@@ -98,26 +117,46 @@ fn remove_property(
     text: &str,
     find: impl for<'a, 'b> Fn(&'b Object<'a>) -> Option<&'b ObjectProp<'a>>,
 ) -> Result<String, ConfigurationMistake> {
-    let options = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
-    let parsed = parse_to_ast(text, &options, &PARSE_OPTIONS).map_err(|error| to_mistake(text, &error))?;
+    let options = CollectOptions {
+        comments: CommentCollectionStrategy::AsTokens,
+        tokens: true,
+    };
+    let parsed =
+        parse_to_ast(text, &options, &PARSE_OPTIONS).map_err(|error| to_mistake(text, &error))?;
     let tokens = parsed.tokens.unwrap_or_default();
     let root = parsed.value.as_ref().and_then(Node::as_object);
-    let Some(property) = root.and_then(find) else { return Ok(text.to_owned()) };
+    let Some(property) = root.and_then(find) else {
+        return Ok(text.to_owned());
+    };
     let (start, end) = (property.range.start, property.range.end);
-    let is_comment = |token: &&TokenAndRange<'_>| matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_));
+    let is_comment = |token: &&TokenAndRange<'_>| {
+        matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_))
+    };
     let within = |token: &TokenAndRange<'_>| start <= token.range.start && token.range.end <= end;
-    if property.value.as_object().is_some_and(is_empty) && tokens.iter().filter(is_comment).any(within) {
+    if property.value.as_object().is_some_and(is_empty)
+        && tokens.iter().filter(is_comment).any(within)
+    {
         return Ok(text.to_owned());
     }
     let is_comma = |token: &&TokenAndRange<'_>| token.token == Token::Comma;
-    let mut after = tokens.iter().filter(|token| token.range.start >= end && !is_comment(token));
-    let mut before = tokens.iter().rev().filter(|token| token.range.end <= start && !is_comment(token));
-    let comma = after.next().filter(is_comma).or_else(|| before.next().filter(is_comma));
+    let mut after = tokens
+        .iter()
+        .filter(|token| token.range.start >= end && !is_comment(token));
+    let mut before = tokens
+        .iter()
+        .rev()
+        .filter(|token| token.range.end <= start && !is_comment(token));
+    let comma = after
+        .next()
+        .filter(is_comma)
+        .or_else(|| before.next().filter(is_comma));
     let comma = comma.map(|comma| comma.range.start..comma.range.end);
     let (mut own, mut others) = (start..end, None);
     match comma {
         // Include the text between the property and the comma, unless it is a comment.
-        Some(comma) if comma.start >= end && text.get(end..comma.start).is_some_and(is_blank) => own.end = comma.end,
+        Some(comma) if comma.start >= end && text.get(end..comma.start).is_some_and(is_blank) => {
+            own.end = comma.end
+        }
         comma => others = comma,
     }
     let own = extend_over_blanks(text, own);
@@ -133,12 +172,21 @@ fn remove_property(
 /// Extends a range to its whole lines if they contain nothing else, and otherwise to the blanks
 /// before it.
 fn extend_over_blanks(text: &str, range: Range<usize>) -> Range<usize> {
-    let (before, after) = (text.get(..range.start).unwrap_or_default(), text.get(range.end..).unwrap_or_default());
+    let (before, after) = (
+        text.get(..range.start).unwrap_or_default(),
+        text.get(range.end..).unwrap_or_default(),
+    );
     let blanks = before.len() - before.trim_end_matches([' ', '\t']).len();
     let line = after.find('\n').map_or(after.len(), |at| at + 1);
-    let own_lines = before.get(..before.len() - blanks).is_some_and(|before| before.ends_with('\n'))
+    let own_lines = before
+        .get(..before.len() - blanks)
+        .is_some_and(|before| before.ends_with('\n'))
         && after.get(..line).is_some_and(is_blank);
-    if own_lines { range.start - blanks..range.end + line } else { range.start - blanks..range.end }
+    if own_lines {
+        range.start - blanks..range.end + line
+    } else {
+        range.start - blanks..range.end
+    }
 }
 
 fn is_blank(text: &str) -> bool {
@@ -149,9 +197,15 @@ fn parse_tree(text: &str) -> Result<CstRootNode, ConfigurationMistake> {
     CstRootNode::parse(text, &PARSE_OPTIONS).map_err(|error| to_mistake(text, &error))
 }
 
-fn expect_object<'a, 'b>(text: &str, value: &'b Node<'a>, what: &str) -> Result<&'b Object<'a>, ConfigurationMistake> {
+fn expect_object<'a, 'b>(
+    text: &str,
+    value: &'b Node<'a>,
+    what: &str,
+) -> Result<&'b Object<'a>, ConfigurationMistake> {
     let words = || format!("{what}: expected an object in braces");
-    value.as_object().ok_or_else(|| ConfigurationMistake::at(text, value.range().start, words()))
+    value
+        .as_object()
+        .ok_or_else(|| ConfigurationMistake::at(text, value.range().start, words()))
 }
 
 /// Checks that the names of properties are unique, for the names that `matters` selects. Clients
@@ -190,8 +244,11 @@ fn to_cst_value(value: &Value) -> CstInputValue {
         Value::Number(value) => CstInputValue::Number(value.to_string()),
         Value::String(value) => CstInputValue::String(value.clone()),
         Value::Array(values) => CstInputValue::Array(values.iter().map(to_cst_value).collect()),
-        Value::Object(members) => {
-            CstInputValue::Object(members.iter().map(|(name, value)| (name.clone(), to_cst_value(value))).collect())
-        }
+        Value::Object(members) => CstInputValue::Object(
+            members
+                .iter()
+                .map(|(name, value)| (name.clone(), to_cst_value(value)))
+                .collect(),
+        ),
     }
 }

@@ -1,11 +1,11 @@
 //! Configurations of MCP clients: where they are, and how to add a server to them.
 //!
-//! [`CLIENTS`] is the table of clients. [`ClientConfiguration::configuration_paths`] returns the possible paths
-//! of a client's configuration, given a [`PathEnvironment`] that the caller provides. A
-//! [`ServerEntry`] is written as an entry in a client's [`EntryFormat`]. A [`ConfigurationText`] is
-//! the text of a configuration; adding or removing an entry returns a new text in which everything
-//! else is unchanged. Only [`ConfigFile`] accesses files. The crate does not depend on plugins or
-//! the protocol.
+//! [`CLIENTS`] is the table of clients. [`ClientConfiguration::configuration_paths`] returns the
+//! possible paths of a client's configuration, given a [`PathEnvironment`] that the caller
+//! provides. A [`ServerEntry`] is written as an entry in a client's [`EntryFormat`]. A
+//! [`ConfigurationText`] is the text of a configuration; adding or removing an entry returns a new
+//! text in which everything else is unchanged. Only [`ConfigFile`] accesses files. The crate does
+//! not depend on plugins or the protocol.
 
 mod client;
 mod clients;

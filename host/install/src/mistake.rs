@@ -18,6 +18,10 @@ impl ConfigurationMistake {
     /// Creates an error at a byte offset of `text`.
     pub(crate) fn at(text: &str, offset: usize, words: impl Into<String>) -> Self {
         let (line, column) = position(text, offset);
-        Self { line, column, words: words.into() }
+        Self {
+            line,
+            column,
+            words: words.into(),
+        }
     }
 }

@@ -50,7 +50,9 @@ impl EntryName {
     pub fn new(name: &str) -> Result<Self, String> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(fits) {
-            return Err(format!("expected 1 to {MAX_NAME_BYTES} letters, digits, hyphens and underscores"));
+            return Err(format!(
+                "expected 1 to {MAX_NAME_BYTES} letters, digits, hyphens and underscores"
+            ));
         }
         Ok(Self(name.to_owned()))
     }
@@ -67,47 +69,78 @@ impl ServerEntry {
     /// # Errors
     ///
     /// Returns an error if a path is not absolute, or is not UTF-8, which configurations require.
-    pub fn command(program: &Path, arguments: &[&str], paths: &[(&str, &Path)]) -> Result<Self, String> {
+    pub fn command(
+        program: &Path,
+        arguments: &[&str],
+        paths: &[(&str, &Path)],
+    ) -> Result<Self, String> {
         let text = |path: &Path| match path.to_str() {
             Some(text) if path.is_absolute() => Ok(text.to_owned()),
             Some(_) => Err(format!("the path {} is not absolute", path.display())),
-            None => Err(format!("the path {} is not UTF-8, which configurations are", path.display())),
+            None => Err(format!(
+                "the path {} is not UTF-8, which configurations are",
+                path.display()
+            )),
         };
-        let mut all: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        let mut all: Vec<String> = arguments
+            .iter()
+            .map(|argument| (*argument).to_owned())
+            .collect();
         for (flag, path) in paths {
             all.extend([(*flag).to_owned(), text(path)?]);
         }
-        Ok(Self::Command { program: text(program)?, arguments: all })
+        Ok(Self::Command {
+            program: text(program)?,
+            arguments: all,
+        })
     }
 
     /// Creates an entry for a server that runs at `url_key`.
     ///
     /// # Errors
     ///
-    /// Returns an error if `url_key` is not the URL of a server, or if `token_form` is not the name of a
-    /// variable.
+    /// Returns an error if `url_key` is not the URL of a server, or if `token_form` is not the name
+    /// of a variable.
     pub fn http(url: &str, token: Option<&str>) -> Result<Self, String> {
-        let parsed = Url::parse(url)
-            .map_err(|_| "--http: expected the URL of a server, such as http://127.0.0.1:8931/mcp".to_owned())?;
+        let parsed = Url::parse(url).map_err(|_| {
+            "--http: expected the URL of a server, such as http://127.0.0.1:8931/mcp".to_owned()
+        })?;
         if !matches!(parsed.scheme(), "http" | "https") || !parsed.has_host() {
             return Err("--http: expected a URL that starts with http:// or https://".to_owned());
         }
-        if !parsed.username().is_empty() || parsed.password().is_some() || parsed.fragment().is_some() {
-            return Err("--http: expected a URL without a name, a password or a fragment".to_owned());
+        if !parsed.username().is_empty()
+            || parsed.password().is_some()
+            || parsed.fragment().is_some()
+        {
+            return Err(
+                "--http: expected a URL without a name, a password or a fragment".to_owned(),
+            );
         }
         let word = |name: &str| {
             name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
                 && !name.starts_with(|c: char| c.is_ascii_digit())
         };
         if token.is_some_and(|name| name.is_empty() || !word(name)) {
-            return Err("--token-variable: expected the name of a variable, such as TOOLBAY_TOKEN".to_owned());
+            return Err(
+                "--token-variable: expected the name of a variable, such as TOOLBAY_TOKEN"
+                    .to_owned(),
+            );
         }
-        Ok(Self::Http { url: parsed, token: token.map(str::to_owned) })
+        Ok(Self::Http {
+            url: parsed,
+            token: token.map(str::to_owned),
+        })
     }
 
     /// Returns whether a token would be sent over a network without encryption.
     pub fn exposes_token(&self) -> bool {
-        let Self::Http { url, token: Some(_) } = self else { return false };
+        let Self::Http {
+            url,
+            token: Some(_),
+        } = self
+        else {
+            return false;
+        };
         let loopback = match url.host() {
             Some(Host::Ipv4(address)) => address.is_loopback(),
             Some(Host::Ipv6(address)) => address.is_loopback(),
@@ -133,7 +166,9 @@ impl ServerEntry {
             Self::Command { program, arguments } => {
                 let (program, arguments) = match (spot.system, wsl) {
                     (OperatingSystem::Linux, _) => (program.clone(), arguments.clone()),
-                    (OperatingSystem::Windows, Some(wsl)) => wsl_command(&wsl.distribution, program, arguments),
+                    (OperatingSystem::Windows, Some(wsl)) => {
+                        wsl_command(&wsl.distribution, program, arguments)
+                    }
                     (OperatingSystem::MacOs | OperatingSystem::Windows, _) => {
                         return Err(UnsupportedEntry(format!(
                             "{} belongs to {title} on another system, and this program runs on Linux only; serve over HTTP \
@@ -151,7 +186,9 @@ impl ServerEntry {
 
 /// Returns the command that starts a Linux program from Windows.
 fn wsl_command(distribution: &str, program: &str, arguments: &[String]) -> (String, Vec<String>) {
-    let mut all: Vec<String> = ["--distribution", distribution, "--exec", program].map(str::to_owned).to_vec();
+    let mut all: Vec<String> = ["--distribution", distribution, "--exec", program]
+        .map(str::to_owned)
+        .to_vec();
     all.extend_from_slice(arguments);
     ("wsl.exe".to_owned(), all)
 }
@@ -186,7 +223,10 @@ fn http(
     match (token, dialect.token_form) {
         (None, _) => {}
         (Some(name), TokenForm::Header(before, after)) => {
-            entry.insert("headers".to_owned(), json!({"Authorization": format!("{before}{name}{after}")}));
+            entry.insert(
+                "headers".to_owned(),
+                json!({"Authorization": format!("{before}{name}{after}")}),
+            );
         }
         (Some(name), TokenForm::Key(key)) => {
             entry.insert(key.to_owned(), json!(name));

@@ -37,7 +37,9 @@ pub(crate) fn set_server(
     let wrong = || ConfigurationMistake::at(text, 0, format!("{servers}: expected a table"));
     match (before, document.as_table_mut().get_mut(servers)) {
         (None, Some(Item::Value(Leaf::InlineTable(all)))) => {
-            let entry = entry.iter().filter_map(|(key, value)| Some((key.as_str(), to_toml_value(value)?)));
+            let entry = entry
+                .iter()
+                .filter_map(|(key, value)| Some((key.as_str(), to_toml_value(value)?)));
             all.insert(name, Leaf::InlineTable(entry.collect()));
         }
         (None, Some(Item::Table(all))) if all.is_dotted() => {
@@ -45,7 +47,10 @@ pub(crate) fn set_server(
         }
         (None, _) => return Ok(append_block(text, &table_text(servers, name, entry))),
         (Some(before), Some(all)) => {
-            let found = all.get_mut(name).and_then(Item::as_table_like_mut).ok_or_else(wrong)?;
+            let found = all
+                .get_mut(name)
+                .and_then(Item::as_table_like_mut)
+                .ok_or_else(wrong)?;
             update_entry(found, before, entry);
         }
         (Some(_), None) => return Err(wrong()),
@@ -54,10 +59,18 @@ pub(crate) fn set_server(
 }
 
 /// Removes the server `name`.
-pub(crate) fn remove_server(text: &str, servers: &str, name: &str) -> Result<String, ConfigurationMistake> {
+pub(crate) fn remove_server(
+    text: &str,
+    servers: &str,
+    name: &str,
+) -> Result<String, ConfigurationMistake> {
     let document = Document::parse(text).map_err(|error| to_mistake(text, &error))?;
     let all = document.as_table().get(servers);
-    if let Some(table) = all.and_then(|all| all.get(name)).and_then(Item::as_table).filter(|table| !table.is_dotted()) {
+    if let Some(table) = all
+        .and_then(|all| all.get(name))
+        .and_then(Item::as_table)
+        .filter(|table| !table.is_dotted())
+    {
         let mut blocks = Vec::new();
         collect_blocks(text, table, &mut blocks);
         blocks.sort_by_key(|block| block.start);
@@ -68,7 +81,11 @@ pub(crate) fn remove_server(text: &str, servers: &str, name: &str) -> Result<Str
         return Ok(rest);
     }
     let mut document: DocumentMut = text.parse().map_err(|error| to_mistake(text, &error))?;
-    if let Some(all) = document.as_table_mut().get_mut(servers).and_then(Item::as_table_like_mut) {
+    if let Some(all) = document
+        .as_table_mut()
+        .get_mut(servers)
+        .and_then(Item::as_table_like_mut)
+    {
         all.remove(name);
     }
     Ok(restore_line_ends(text, document.to_string()))
@@ -86,7 +103,9 @@ fn collect_blocks(text: &str, table: &Table, blocks: &mut Vec<Range<usize>>) {
     for (_, item) in table {
         match item {
             Item::Table(inner) => collect_blocks(text, inner, blocks),
-            Item::ArrayOfTables(inner) => inner.iter().for_each(|inner| collect_blocks(text, inner, blocks)),
+            Item::ArrayOfTables(inner) => inner
+                .iter()
+                .for_each(|inner| collect_blocks(text, inner, blocks)),
             Item::None | Item::Value(_) => {}
         }
     }
@@ -105,13 +124,20 @@ fn last_value_end(table: &Table) -> Option<usize> {
 /// Removes lines. Also removes the empty line before them if it would be followed by another one or
 /// by the end of the text.
 fn remove_lines(text: &mut String, lines: Range<usize>) {
-    let (before, after) = (text.get(..lines.start).unwrap_or_default(), text.get(lines.end..).unwrap_or_default());
+    let (before, after) = (
+        text.get(..lines.start).unwrap_or_default(),
+        text.get(lines.end..).unwrap_or_default(),
+    );
     let blank = |text: &str| text.is_empty() || text.starts_with('\n') || text.starts_with("\r\n");
     let mut start = lines.start;
     if blank(after) {
-        let shorter = before.strip_suffix("\r\n").or_else(|| before.strip_suffix('\n'));
+        let shorter = before
+            .strip_suffix("\r\n")
+            .or_else(|| before.strip_suffix('\n'));
         // Remove the line end only if its line is empty.
-        if let Some(shorter) = shorter.filter(|shorter| shorter.is_empty() || shorter.ends_with('\n')) {
+        if let Some(shorter) =
+            shorter.filter(|shorter| shorter.is_empty() || shorter.ends_with('\n'))
+        {
             start = shorter.len();
         }
     }
@@ -141,12 +167,21 @@ fn append_block(text: &str, block: &str) -> String {
 }
 
 /// Changes only the members that differ, so that the others keep their position and comments.
-fn update_entry(found: &mut dyn TableLike, before: &Map<String, Value>, entry: &Map<String, Value>) {
+fn update_entry(
+    found: &mut dyn TableLike,
+    before: &Map<String, Value>,
+    entry: &Map<String, Value>,
+) {
     for key in before.keys().filter(|key| !entry.contains_key(*key)) {
         found.remove(key);
     }
-    for (key, value) in entry.iter().filter(|(key, value)| before.get(*key) != Some(*value)) {
-        let Some(mut new) = to_toml_value(value) else { continue };
+    for (key, value) in entry
+        .iter()
+        .filter(|(key, value)| before.get(*key) != Some(*value))
+    {
+        let Some(mut new) = to_toml_value(value) else {
+            continue;
+        };
         match found.get_mut(key) {
             Some(Item::Value(old)) => {
                 *new.decor_mut() = old.decor().clone();
@@ -158,7 +193,10 @@ fn update_entry(found: &mut dyn TableLike, before: &Map<String, Value>, entry: &
 }
 
 fn to_toml_table(entry: &Map<String, Value>) -> Table {
-    entry.iter().filter_map(|(key, value)| Some((key.as_str(), Item::Value(to_toml_value(value)?)))).collect()
+    entry
+        .iter()
+        .filter_map(|(key, value)| Some((key.as_str(), Item::Value(to_toml_value(value)?))))
+        .collect()
 }
 
 /// Converts a value to TOML, which has no null.
@@ -173,7 +211,9 @@ fn to_toml_value(value: &Value) -> Option<Leaf> {
         Value::String(value) => Leaf::from(value.as_str()),
         Value::Array(values) => Leaf::Array(values.iter().filter_map(to_toml_value).collect()),
         Value::Object(members) => {
-            let members = members.iter().filter_map(|(key, value)| Some((key.as_str(), to_toml_value(value)?)));
+            let members = members
+                .iter()
+                .filter_map(|(key, value)| Some((key.as_str(), to_toml_value(value)?)));
             Leaf::InlineTable(members.collect())
         }
     })
@@ -187,12 +227,21 @@ fn line_end(text: &str) -> &'static str {
 /// line ends.
 fn restore_line_ends(text: &str, edited: String) -> String {
     let (all, windows) = (text.matches('\n').count(), text.matches("\r\n").count());
-    if windows > 0 && windows == all { edited.replace('\n', "\r\n") } else { edited }
+    if windows > 0 && windows == all {
+        edited.replace('\n', "\r\n")
+    } else {
+        edited
+    }
 }
 
-fn expect_table<'a>(text: &str, item: &'a Item, what: &str) -> Result<&'a dyn TableLike, ConfigurationMistake> {
+fn expect_table<'a>(
+    text: &str,
+    item: &'a Item,
+    what: &str,
+) -> Result<&'a dyn TableLike, ConfigurationMistake> {
     let offset = item.span().map_or(0, |span| span.start);
-    item.as_table_like().ok_or_else(|| ConfigurationMistake::at(text, offset, format!("{what}: expected a table")))
+    item.as_table_like()
+        .ok_or_else(|| ConfigurationMistake::at(text, offset, format!("{what}: expected a table")))
 }
 
 fn to_mistake(text: &str, error: &TomlError) -> ConfigurationMistake {

@@ -12,8 +12,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use toolbay_install::{
-    ClientConfiguration, ConfigurationPath, ConfigurationScope, ConfigurationText, EditOutcome, PathEnvironment,
-    ServerEntry, client_with_id,
+    ClientConfiguration, ConfigurationPath, ConfigurationScope, ConfigurationText, EditOutcome,
+    PathEnvironment, ServerEntry, client_with_id,
 };
 
 fn around() -> PathEnvironment {
@@ -26,7 +26,12 @@ fn around() -> PathEnvironment {
 
 fn spot(client: &str) -> (&'static ClientConfiguration, ConfigurationPath) {
     let client = client_with_id(client).unwrap();
-    (client, client.configuration_paths(ConfigurationScope::User, &around()).swap_remove(0))
+    (
+        client,
+        client
+            .configuration_paths(ConfigurationScope::User, &around())
+            .swap_remove(0),
+    )
 }
 
 fn server() -> ServerEntry {
@@ -40,25 +45,37 @@ fn http() -> ServerEntry {
 
 /// Makes invisible characters of a text visible.
 fn visible(text: &str) -> String {
-    text.replace('\u{feff}', "<BOM>").replace('\r', "<CR>").replace('\t', "<TAB>")
+    text.replace('\u{feff}', "<BOM>")
+        .replace('\r', "<CR>")
+        .replace('\t', "<TAB>")
 }
 
 fn edited(client: &str, text: &str, server: &ServerEntry) -> String {
     let (client, spot) = spot(client);
     let entry = server.to_entry(client, &spot, None).unwrap();
-    let EditOutcome::Changed(after) =
-        ConfigurationText::parse(spot.entry_format, text).unwrap().with_server("toolbay", &entry).unwrap()
+    let EditOutcome::Changed(after) = ConfigurationText::parse(spot.entry_format, text)
+        .unwrap()
+        .with_server("toolbay", &entry)
+        .unwrap()
     else {
         panic!("nothing changed");
     };
     let again = ConfigurationText::parse(spot.entry_format, &after).unwrap();
-    assert_eq!(again.with_server("toolbay", &entry).unwrap(), EditOutcome::Unchanged, "twice is once");
+    assert_eq!(
+        again.with_server("toolbay", &entry).unwrap(),
+        EditOutcome::Unchanged,
+        "twice is once"
+    );
     after
 }
 
 fn removed(client: &str, text: &str) -> String {
     let (_, spot) = spot(client);
-    match ConfigurationText::parse(spot.entry_format, text).unwrap().without_server("toolbay").unwrap() {
+    match ConfigurationText::parse(spot.entry_format, text)
+        .unwrap()
+        .without_server("toolbay")
+        .unwrap()
+    {
         EditOutcome::Changed(after) => after,
         EditOutcome::Unchanged => panic!("nothing changed"),
     }
@@ -68,7 +85,11 @@ fn removed(client: &str, text: &str) -> String {
 fn both(client: &str, text: &str) -> String {
     let after = edited(client, text, &server());
     let back = removed(client, &after);
-    let back = if back == text { "(as before)\n".to_owned() } else { visible(&back) };
+    let back = if back == text {
+        "(as before)\n".to_owned()
+    } else {
+        visible(&back)
+    };
     format!("{}--- uninstalled\n{back}", visible(&after))
 }
 
@@ -136,7 +157,8 @@ fn tabs_and_an_empty_object_of_servers() {
 
 #[test]
 fn line_ends_of_windows_and_a_mark() {
-    let text = "\u{feff}{\r\n  \"mcpServers\": {\r\n    \"a\": { \"command\": \"a\" }\r\n  }\r\n}\r\n";
+    let text =
+        "\u{feff}{\r\n  \"mcpServers\": {\r\n    \"a\": { \"command\": \"a\" }\r\n  }\r\n}\r\n";
     insta::assert_snapshot!(both("claude-desktop", text));
 }
 
@@ -152,7 +174,12 @@ fn a_file_on_one_line() {
 fn files_without_content() {
     let mut said = String::new();
     for text in ["", "\n", "  \r\n", "// nothing yet", "{}", "{\n}\n"] {
-        let _ = write!(said, "=== {}\n{}", text.escape_debug(), both("cursor", text));
+        let _ = write!(
+            said,
+            "=== {}\n{}",
+            text.escape_debug(),
+            both("cursor", text)
+        );
     }
     for text in ["", "\n", "  \r\n", "# nothing yet"] {
         let _ = write!(said, "=== {}\n{}", text.escape_debug(), both("codex", text));
@@ -179,9 +206,24 @@ fn toml_with_line_ends_of_windows_stays_as_it_is() {
 
 #[test]
 fn toml_with_other_forms_of_tables() {
-    insta::assert_snapshot!("inline", both("codex", "mcp_servers = { a = { command = \"a\" } } # all\nz = 1\n"));
-    insta::assert_snapshot!("dotted", both("codex", "mcp_servers.a.command = \"a\" # a\nz = 1\n"));
-    insta::assert_snapshot!("explicit", both("codex", "[mcp_servers]\n# servers\n[mcp_servers.a]\ncommand = \"a\"\n"));
+    insta::assert_snapshot!(
+        "inline",
+        both(
+            "codex",
+            "mcp_servers = { a = { command = \"a\" } } # all\nz = 1\n"
+        )
+    );
+    insta::assert_snapshot!(
+        "dotted",
+        both("codex", "mcp_servers.a.command = \"a\" # a\nz = 1\n")
+    );
+    insta::assert_snapshot!(
+        "explicit",
+        both(
+            "codex",
+            "[mcp_servers]\n# servers\n[mcp_servers.a]\ncommand = \"a\"\n"
+        )
+    );
 }
 
 #[test]
@@ -260,7 +302,12 @@ fn every_client_has_its_own_entry() {
                     }
                     Err(why) => format!("{why}\n"),
                 };
-                let _ = writeln!(said, "{} · {what} · {}\n{text}", client.id, spot.file.display());
+                let _ = writeln!(
+                    said,
+                    "{} · {what} · {}\n{text}",
+                    client.id,
+                    spot.file.display()
+                );
             }
         }
     }
@@ -323,11 +370,18 @@ fn a_text_that_is_nested_deeply_is_a_mistake_and_a_large_one_none() {
     let deep = format!("{{\"a\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(ConfigurationText::parse(spot.entry_format, &deep).is_err());
     let project = r#"{"history": [{"display": "a question", "pasted": {}}], "allowedTools": []}"#;
-    let projects: Vec<String> = (0..20_000).map(|n| format!("    \"/work/{n}\": {project}")).collect();
-    let large = format!("{{\n  \"projects\": {{\n{}\n  }}\n}}\n", projects.join(",\n"));
+    let projects: Vec<String> = (0..20_000)
+        .map(|n| format!("    \"/work/{n}\": {project}"))
+        .collect();
+    let large = format!(
+        "{{\n  \"projects\": {{\n{}\n  }}\n}}\n",
+        projects.join(",\n")
+    );
     let entry = server().to_entry(client, &spot, None).unwrap();
-    let EditOutcome::Changed(after) =
-        ConfigurationText::parse(spot.entry_format, &large).unwrap().with_server("toolbay", &entry).unwrap()
+    let EditOutcome::Changed(after) = ConfigurationText::parse(spot.entry_format, &large)
+        .unwrap()
+        .with_server("toolbay", &entry)
+        .unwrap()
     else {
         panic!("nothing changed");
     };

@@ -15,7 +15,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 use toolbay_install::{
-    ConfigurationScope, ConfigurationText, EditOutcome, EntryFormat, PathEnvironment, ServerEntry, client_with_id,
+    ConfigurationScope, ConfigurationText, EditOutcome, EntryFormat, PathEnvironment, ServerEntry,
+    client_with_id,
 };
 
 /// Choices, one byte each. After the end, every choice is the simplest one.
@@ -66,7 +67,9 @@ impl Tape<'_> {
             5 => out.push_str("[]"),
             6 => {
                 let values = self.pick(4);
-                self.list(out, ('[', ']'), values, |tape, out, _| tape.value(out, depth + 1));
+                self.list(out, ('[', ']'), values, |tape, out, _| {
+                    tape.value(out, depth + 1)
+                });
             }
             _ => {
                 let members = self.pick(4);
@@ -143,8 +146,11 @@ impl Tape<'_> {
         for n in 0..lines {
             match self.pick(9) {
                 0 | 1 => {
-                    let _ =
-                        writeln!(out, "k{n} = {}", ["1", "\"te # xt\"", "[1, # c0;\n  2]"][usize::from(self.pick(3))]);
+                    let _ = writeln!(
+                        out,
+                        "k{n} = {}",
+                        ["1", "\"te # xt\"", "[1, # c0;\n  2]"][usize::from(self.pick(3))]
+                    );
                 }
                 2 => out.push('\n'),
                 3 => {
@@ -162,7 +168,11 @@ impl Tape<'_> {
                     let _ = writeln!(out, "[mcp_servers.s{n}.env]\nA = 1979-05-27");
                 }
                 7 if root && inline && !out.contains("mcp_servers =") => {
-                    let _ = writeln!(out, "mcp_servers = {{ s = {{ command = 'x' }} }} # c{};", self.comment());
+                    let _ = writeln!(
+                        out,
+                        "mcp_servers = {{ s = {{ command = 'x' }} }} # c{};",
+                        self.comment()
+                    );
                 }
                 _ => {
                     root = false;
@@ -173,7 +183,11 @@ impl Tape<'_> {
         if self.pick(4) == 3 {
             out.truncate(out.trim_end().len());
         }
-        if self.pick(3) == 2 { out.replace('\n', "\r\n") } else { out }
+        if self.pick(3) == 2 {
+            out.replace('\n', "\r\n")
+        } else {
+            out
+        }
     }
 }
 
@@ -183,7 +197,9 @@ fn comments(text: &str) -> Vec<&str> {
     for (at, _) in text.match_indices(" c") {
         let rest = &text[at + 1..];
         found.extend(
-            rest.find(';').map(|end| &rest[..end]).filter(|word| word[1..].bytes().all(|b| b.is_ascii_digit())),
+            rest.find(';')
+                .map(|end| &rest[..end])
+                .filter(|word| word[1..].bytes().all(|b| b.is_ascii_digit())),
         );
     }
     found
@@ -198,26 +214,51 @@ fn changed(edit: EditOutcome) -> String {
 
 fn entry(client: &str) -> (EntryFormat, Map<String, Value>) {
     let client = client_with_id(client).unwrap();
-    let spot = client.configuration_paths(ConfigurationScope::User, &PathEnvironment::default()).swap_remove(0);
-    let server =
-        ServerEntry::command(Path::new("/opt/tool \"bay\"/toolbay"), &["serve"], &[("--plugins", Path::new("/p"))]);
-    (spot.entry_format, server.unwrap().to_entry(client, &spot, None).unwrap())
+    let spot = client
+        .configuration_paths(ConfigurationScope::User, &PathEnvironment::default())
+        .swap_remove(0);
+    let server = ServerEntry::command(
+        Path::new("/opt/tool \"bay\"/toolbay"),
+        &["serve"],
+        &[("--plugins", Path::new("/p"))],
+    );
+    (
+        spot.entry_format,
+        server.unwrap().to_entry(client, &spot, None).unwrap(),
+    )
 }
 
 /// Checks the property for one text.
 fn holds(client: &str, text: &str) {
     let (dialect, entry) = entry(client);
-    let before = ConfigurationText::parse(dialect, text).unwrap_or_else(|mistake| panic!("{mistake}\n{text}"));
+    let before = ConfigurationText::parse(dialect, text)
+        .unwrap_or_else(|mistake| panic!("{mistake}\n{text}"));
     assert_eq!(before.entry("toolbay"), None);
-    let with = changed(before.with_server("toolbay", &entry).unwrap_or_else(|mistake| panic!("{mistake}\n{text}")));
+    let with = changed(
+        before
+            .with_server("toolbay", &entry)
+            .unwrap_or_else(|mistake| panic!("{mistake}\n{text}")),
+    );
     let after = ConfigurationText::parse(dialect, &with).unwrap();
     assert_eq!(after.entry("toolbay"), Some(&entry), "{with}");
-    assert_eq!(after.with_server("toolbay", &entry).unwrap(), EditOutcome::Unchanged, "{with}");
-    assert_eq!(comments(&with), comments(text), "before:\n{text}\nafter:\n{with}");
+    assert_eq!(
+        after.with_server("toolbay", &entry).unwrap(),
+        EditOutcome::Unchanged,
+        "{with}"
+    );
+    assert_eq!(
+        comments(&with),
+        comments(text),
+        "before:\n{text}\nafter:\n{with}"
+    );
     let without = changed(after.without_server("toolbay").unwrap());
     let back = ConfigurationText::parse(dialect, &without).unwrap();
     assert_eq!(back.entry("toolbay"), None);
-    assert_eq!(comments(&without), comments(text), "before:\n{text}\nwith:\n{with}\nafter:\n{without}");
+    assert_eq!(
+        comments(&without),
+        comments(text),
+        "before:\n{text}\nwith:\n{with}\nafter:\n{without}"
+    );
     // Each edit verifies that nothing else changed; here this is verified over both.
     assert!(!changed(back.with_server("toolbay", &entry).unwrap()).is_empty());
 }

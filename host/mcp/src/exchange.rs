@@ -1,4 +1,5 @@
-//! Messages between the server and one client: outgoing messages, running requests, requests to the client, and subscriptions.
+//! Messages between the server and one client: outgoing messages, running requests, requests to the
+//! client, and subscriptions.
 
 pub(crate) mod in_flight;
 pub(crate) mod observer;

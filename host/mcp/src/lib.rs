@@ -2,11 +2,12 @@
 //!
 //! A transport ([`stdio`], [`http`]) parses bytes into messages (`jsonrpc`), finds the `session` of
 //! each message, and passes it to `dispatch`. That module finds the `method`, determines the
-//! `message_context` that apply, and calls the method's file in `methods`. Methods that enter a plugin share
-//! `plugin_request`, and list methods share `paging`. `result_encoding` and `call_response` build the response for the
-//! revision, and `outbox` queues it. The content of responses comes from a [`Host`], a trait that
-//! this crate defines. This crate does not depend on wasmtime, the plugin folder or the
-//! configuration file. No other crate handles the differences between revisions.
+//! `message_context` that apply, and calls the method's file in `methods`. Methods that enter a
+//! plugin share `plugin_request`, and list methods share `paging`. `result_encoding` and
+//! `call_response` build the response for the revision, and `outbox` queues it. The content of
+//! responses comes from a [`Host`], a trait that this crate defines. This crate does not depend on
+//! wasmtime, the plugin folder or the configuration file. No other crate handles the differences
+//! between revisions.
 //!
 //! To add a transport, add a module next to the two. To add a method, add a file and a row in
 //! `method`. To add a revision, add a row in `revision`.
@@ -28,8 +29,8 @@ pub use self::exchange::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 pub use self::exchange::resource_subscriptions::ResourceUpdates;
 pub use self::host::caller::Caller;
 pub use self::host::interface::{
-    ClientCall, ClientShare, Host, ListPage, MetricsForm, ProtocolOptions, QueuePlace, RequestWire, ServerInfo,
-    TrafficSource, TransportTraffic,
+    ClientCall, ClientShare, Host, ListPage, MetricsForm, ProtocolOptions, QueuePlace, RequestWire,
+    ServerInfo, TrafficSource, TransportTraffic,
 };
 pub use self::host::operator_answers::{AnsweredElsewhere, OperatorAnswer, PendingQuestions};
 pub use self::host::request_state::RequestStates;
@@ -39,7 +40,9 @@ pub use self::lists::page_cache::PageCache;
 pub use self::protocol::capabilities::CapabilityNames;
 pub use self::protocol::jsonrpc;
 pub use self::protocol::revision::Revision;
-pub use self::response::definition_json::{prompt_json, resource_json, result_json, template_json, tool_json};
+pub use self::response::definition_json::{
+    prompt_json, resource_json, result_json, template_json, tool_json,
+};
 pub use self::tasks::{TaskOptions, TaskTable};
 pub use self::transport::local_client::{LocalClient, LocalMessage};
 pub use self::transport::{http, process_stdio, stdio};

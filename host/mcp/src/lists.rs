@@ -1,4 +1,5 @@
-//! The lists that clients page through: their kinds, their access rights, their encoded pages, and the state that each client last received.
+//! The lists that clients page through: their kinds, their access rights, their encoded pages, and
+//! the state that each client last received.
 
 pub(crate) mod access_rights;
 pub(crate) mod client_lists;

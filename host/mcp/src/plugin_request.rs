@@ -1,4 +1,5 @@
-//! Requests that enter a plugin: the call, its questions to the client, and the task that it can become.
+//! Requests that enter a plugin: the call, its questions to the client, and the task that it can
+//! become.
 
 pub(crate) mod elicitation;
 pub(crate) mod input_responses;

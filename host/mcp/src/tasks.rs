@@ -1,9 +1,9 @@
 //! Tasks: calls that continue after their request has ended, and whose results are stored for their
 //! callers.
 //!
-//! A task begins as any call does, in `detached`. What clients are told of it is a [`Task`], which is `get_live` while the call
-//! runs, and also in the `store` until its time is over, which the store decides. It belongs to no request, session or
-//! connection, but to its caller.
+//! A task begins as any call does, in `detached`. What clients are told of it is a [`Task`], which
+//! is `get_live` while the call runs, and also in the `store` until its time is over, which the
+//! store decides. It belongs to no request, session or connection, but to its caller.
 
 mod expiry;
 mod memory_store;
@@ -31,7 +31,9 @@ pub use self::options::TaskOptions;
 pub(crate) use self::running_tasks::{AskedQuestions, LiveTask, TaskPhase};
 pub(crate) use self::store::NoRoom;
 use self::store::{ExpiredTasks, TaskStore};
-pub(crate) use self::task_state::{Task, TaskEnd, TaskOutcome, TaskState, error_size, serialized_size};
+pub(crate) use self::task_state::{
+    Task, TaskEnd, TaskOutcome, TaskState, error_size, serialized_size,
+};
 use crate::exchange::quota::QuotaExhausted;
 use crate::protocol::jsonrpc::{Error, INTERNAL_ERROR};
 use crate::protocol::revision::Revision;
@@ -86,7 +88,9 @@ impl TaskTable {
             running: TaskTracker::new(),
             alarm: ExpiryTimer::default(),
         };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Stops the calls of all tasks, so that the tasks fail. Waits a few seconds at most until
@@ -94,7 +98,10 @@ impl TaskTable {
     pub async fn stop(&self) {
         let running: Vec<_> = self.live_tasks().values().map(Arc::clone).collect();
         for live in running {
-            let error = Error::new(INTERNAL_ERROR, "The task was stopped because the server is shutting down.");
+            let error = Error::new(
+                INTERNAL_ERROR,
+                "The task was stopped because the server is shutting down.",
+            );
             live.set_state(TaskState::Ended(Arc::new(TaskEnd::failed(error))));
             live.cancel.cancel();
         }
@@ -113,7 +120,11 @@ impl TaskTable {
         if let Some(live) = self.get_live(owner, id) {
             return Some(live.task()).filter(|task| task.is_visible_to(revision));
         }
-        self.inner.store.get(owner, id).await.filter(|task| task.is_visible_to(revision))
+        self.inner
+            .store
+            .get(owner, id)
+            .await
+            .filter(|task| task.is_visible_to(revision))
     }
 
     /// Returns at most `limit` tasks of this caller, those after `after`, in the order of their
@@ -126,14 +137,31 @@ impl TaskTable {
         revision: Revision,
     ) -> Vec<Arc<Task>> {
         let kept = self.inner.store.list(owner, after, limit, revision).await;
-        kept.into_iter().map(|task| self.get_live(owner, &task.id).map_or(task, |live| live.task())).collect()
+        kept.into_iter()
+            .map(|task| {
+                self.get_live(owner, &task.id)
+                    .map_or(task, |live| live.task())
+            })
+            .collect()
     }
 
     /// Cancels a task: stops its call and leaves it without a result.
-    pub(crate) async fn cancel(&self, owner: &str, id: &str, revision: Revision) -> Result<Arc<Task>, NotCancelled> {
-        let task = self.get(owner, id, revision).await.ok_or(NotCancelled::Unknown)?;
+    pub(crate) async fn cancel(
+        &self,
+        owner: &str,
+        id: &str,
+        revision: Revision,
+    ) -> Result<Arc<Task>, NotCancelled> {
+        let task = self
+            .get(owner, id, revision)
+            .await
+            .ok_or(NotCancelled::Unknown)?;
         let Some(live) = self.get_live(owner, id) else {
-            return if task.state.is_final() { Err(NotCancelled::Ended) } else { Err(NotCancelled::Unknown) };
+            return if task.state.is_final() {
+                Err(NotCancelled::Ended)
+            } else {
+                Err(NotCancelled::Unknown)
+            };
         };
         if !live.set_state(TaskState::Cancelled) {
             return Err(NotCancelled::Ended);
@@ -148,7 +176,10 @@ impl TaskTable {
     /// has ended.
     pub(crate) fn get_live(&self, owner: &str, id: &str) -> Option<Arc<LiveTask>> {
         let now = Instant::now();
-        self.live_tasks().get(id).filter(|live| *live.owner == *owner && live.until > now).map(Arc::clone)
+        self.live_tasks()
+            .get(id)
+            .filter(|live| *live.owner == *owner && live.until > now)
+            .map(Arc::clone)
     }
 
     /// Adds a task to the tables. This must succeed before the client receives the id.
@@ -160,7 +191,8 @@ impl TaskTable {
     pub(crate) async fn register(&self, live: &Arc<LiveTask>) -> Result<(), QuotaExhausted> {
         let task = live.task();
         self.inner.store.add(&live.owner, &task, live.until).await?;
-        self.live_tasks().insert(Arc::clone(&task.id), Arc::clone(live));
+        self.live_tasks()
+            .insert(Arc::clone(&task.id), Arc::clone(live));
         self.inner.alarm.schedule(live.until, &self.inner);
         Ok(())
     }
@@ -172,7 +204,10 @@ impl TaskTable {
     ///
     /// The limit is reached, or the task has expired.
     pub(crate) async fn reserve(&self, live: &LiveTask, bytes: usize) -> Result<(), NoRoom> {
-        self.inner.store.reserve(&live.owner, &live.task().id, bytes).await
+        self.inner
+            .store
+            .reserve(&live.owner, &live.task().id, bytes)
+            .await
     }
 
     /// Asks these questions in a task, until the returned guard is dropped.
@@ -186,7 +221,8 @@ impl TaskTable {
         questions: Vec<Question>,
     ) -> Result<AskedQuestions<'a>, NoRoom> {
         let asked = live.assign_keys(questions);
-        self.reserve(live, asked.iter().map(|asked| asked.size()).sum()).await?;
+        self.reserve(live, asked.iter().map(|asked| asked.size()).sum())
+            .await?;
         let asking = live.ask(asked);
         self.inner.store.update(&live.owner, &live.task()).await;
         Ok(asking)
@@ -225,7 +261,12 @@ impl TaskTable {
         let ttl = ttl.unwrap_or(longest).clamp(MIN_TTL.min(longest), longest);
         let now = SystemTime::now();
         let task = Task::new(new_id(now)?, revision, now, ttl);
-        Some(Arc::new(LiveTask::new(owner, task, Instant::now() + ttl, phase)))
+        Some(Arc::new(LiveTask::new(
+            owner,
+            task,
+            Instant::now() + ttl,
+            phase,
+        )))
     }
 
     fn live_tasks(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<LiveTask>>> {
@@ -260,6 +301,8 @@ impl TasksInner {
 fn new_id(now: SystemTime) -> Option<Arc<str>> {
     let mut random = [0; TASK_ID_BYTES];
     getrandom::fill(&mut random).ok()?;
-    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = now
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     Some(format!("{:012x}{}", since.as_millis(), hex::encode(random)).into())
 }

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    CallError, CallRejection, CallReply, CallUsage, ErrorKind, MissingApproval, SchemaViolation, TargetKind, ToolOutput,
+    CallError, CallRejection, CallReply, CallUsage, ErrorKind, MissingApproval, SchemaViolation,
+    TargetKind, ToolOutput,
 };
 
 /// The result of a call and the resources that it used.

@@ -55,7 +55,14 @@ pub struct ToolDefinition {
 impl ToolDefinition {
     /// Returns the size of the definition in bytes. Each part has an overhead, even if it is empty.
     pub fn size(&self) -> usize {
-        let texts = [&self.title, &self.description, &self.output_schema, &self.meta].into_iter().flatten();
+        let texts = [
+            &self.title,
+            &self.description,
+            &self.output_schema,
+            &self.meta,
+        ]
+        .into_iter()
+        .flatten();
         let texts = texts.chain([&self.name, &self.input_schema]);
         DEFINITION_OVERHEAD_BYTES
             + texts.map(String::len).sum::<usize>()

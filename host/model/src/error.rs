@@ -184,10 +184,19 @@ impl fmt::Display for CallError {
             Self::InvalidArguments(text) => write!(f, "invalid arguments: {text}"),
             Self::Failed(text) | Self::Internal(text) => f.write_str(text),
             Self::Limit { limit, tool } => f.write_str(&limit.message("tool", tool.as_deref())),
-            Self::Denied { message: words, denial: denied } => write!(f, "{words} ({denied})"),
+            Self::Denied {
+                message: words,
+                denial: denied,
+            } => write!(f, "{words} ({denied})"),
             // The guest's last output usually has the cause, so it comes first.
-            Self::Trap { cause: what, stderr: Some(stderr) } => write!(f, "{stderr} ({what})"),
-            Self::Trap { cause: what, stderr: None } => f.write_str(what),
+            Self::Trap {
+                cause: what,
+                stderr: Some(stderr),
+            } => write!(f, "{stderr} ({what})"),
+            Self::Trap {
+                cause: what,
+                stderr: None,
+            } => f.write_str(what),
             Self::InvalidOutput(what) => write!(f, "invalid output: {what}"),
             Self::Incapable(kinds) => {
                 let methods: Vec<&str> = kinds.iter().map(|kind| kind.method()).collect();
@@ -340,52 +349,117 @@ impl Limit {
     /// subject of the sentence, and `its` is its possessive form.
     fn sentence_start(self, it: &str, its: &str) -> String {
         match self {
-            Self::Fuel(n) => format!("{it} used all of its fuel, {} instructions", format_thousands(n)),
+            Self::Fuel(n) => format!(
+                "{it} used all of its fuel, {} instructions",
+                format_thousands(n)
+            ),
             Self::Deadline(time) => format!("{it} did not finish within {}", format_duration(time)),
             Self::Memory(size) => format!("{it} needed more than {} of memory", format_bytes(size)),
             Self::Stack(size) => format!("{it} overflowed its stack of {}", format_bytes(size)),
             Self::Output(size) => format!("{its} result is larger than {}", format_bytes(size)),
             Self::ResultSize(size) => {
-                format!("{its} result is larger than {}, the most that is kept", format_bytes(size))
+                format!(
+                    "{its} result is larger than {}, the most that is kept",
+                    format_bytes(size)
+                )
             }
-            Self::OutputItems(n) => format!("{its} result has more than {} content blocks", format_count(n)),
+            Self::OutputItems(n) => format!(
+                "{its} result has more than {} content blocks",
+                format_count(n)
+            ),
             Self::Parsed(size) => {
-                format!("{its} result needs more than {} of memory when its JSON is parsed", format_bytes(size))
+                format!(
+                    "{its} result needs more than {} of memory when its JSON is parsed",
+                    format_bytes(size)
+                )
             }
-            Self::Transfer(size) => format!("{it} passed more than {} to the host in one call", format_bytes(size)),
+            Self::Transfer(size) => format!(
+                "{it} passed more than {} to the host in one call",
+                format_bytes(size)
+            ),
             Self::Stdio(size) => {
-                format!("{it} wrote more than {} to standard output and standard error", format_bytes(size))
+                format!(
+                    "{it} wrote more than {} to standard output and standard error",
+                    format_bytes(size)
+                )
             }
-            Self::Log(size) => format!("{it} logged more than {}; further lines are dropped", format_bytes(size)),
-            Self::Handles(n) => format!("{it} held more than {} host resources open", format_count(n)),
-            Self::Random(size) => format!("{it} requested more than {} of random data at once", format_bytes(size)),
-            Self::TableElements(n) => format!("{it} needed a table of more than {} elements", format_count(n)),
+            Self::Log(size) => format!(
+                "{it} logged more than {}; further lines are dropped",
+                format_bytes(size)
+            ),
+            Self::Handles(n) => format!(
+                "{it} held more than {} host resources open",
+                format_count(n)
+            ),
+            Self::Random(size) => format!(
+                "{it} requested more than {} of random data at once",
+                format_bytes(size)
+            ),
+            Self::TableElements(n) => format!(
+                "{it} needed a table of more than {} elements",
+                format_count(n)
+            ),
             Self::Instances(n) => format!("{it} has more than {} core instances", format_count(n)),
             Self::Memories(n) => format!("{it} has more than {} linear memories", format_count(n)),
-            Self::HttpRequests(n) => format!("{it} sent more than {} HTTP requests", format_thousands(n)),
-            Self::HttpBytes(size) => format!("{it} sent and received more than {} over HTTP", format_bytes(size)),
-            Self::AskRounds(n) => format!("{it} asked more than {} times", format_thousands(n)),
-            Self::AskTime(time) => format!("{its} questions were not answered within {}", format_duration(time)),
-            Self::Journal(size) => {
-                format!("{its} answers, and what it did before it asked, need more than {}", format_bytes(size))
+            Self::HttpRequests(n) => {
+                format!("{it} sent more than {} HTTP requests", format_thousands(n))
             }
-            Self::TcpConnections(n) => format!("{it} made more than {} TCP connections", format_thousands(n)),
-            Self::TcpBytes(size) => format!("{it} sent and received more than {} over TCP", format_bytes(size)),
-            Self::StateSize(size) => format!("{it} tried to keep more than {} of state", format_bytes(size)),
-            Self::StateKeys(n) => format!("{it} tried to keep more than {} keys of state", format_thousands(n)),
+            Self::HttpBytes(size) => format!(
+                "{it} sent and received more than {} over HTTP",
+                format_bytes(size)
+            ),
+            Self::AskRounds(n) => format!("{it} asked more than {} times", format_thousands(n)),
+            Self::AskTime(time) => format!(
+                "{its} questions were not answered within {}",
+                format_duration(time)
+            ),
+            Self::Journal(size) => {
+                format!(
+                    "{its} answers, and what it did before it asked, need more than {}",
+                    format_bytes(size)
+                )
+            }
+            Self::TcpConnections(n) => format!(
+                "{it} made more than {} TCP connections",
+                format_thousands(n)
+            ),
+            Self::TcpBytes(size) => format!(
+                "{it} sent and received more than {} over TCP",
+                format_bytes(size)
+            ),
+            Self::StateSize(size) => format!(
+                "{it} tried to keep more than {} of state",
+                format_bytes(size)
+            ),
+            Self::StateKeys(n) => format!(
+                "{it} tried to keep more than {} keys of state",
+                format_thousands(n)
+            ),
             Self::StateTotal(size) => {
                 format!(
                     "{it} tried to keep state, and the state of all plugins together reached {}",
                     format_bytes(size)
                 )
             }
-            Self::MountQuota(size) => format!("{it} needed more than {} in a mounted folder", format_bytes(size)),
+            Self::MountQuota(size) => format!(
+                "{it} needed more than {} in a mounted folder",
+                format_bytes(size)
+            ),
             Self::MountEntries(n) => {
-                format!("{it} needed more than {} files and folders in a mounted folder", format_count(n))
+                format!(
+                    "{it} needed more than {} files and folders in a mounted folder",
+                    format_count(n)
+                )
             }
-            Self::ScratchSize(size) => format!("{it} needed more than {} in its temporary folder", format_bytes(size)),
+            Self::ScratchSize(size) => format!(
+                "{it} needed more than {} in its temporary folder",
+                format_bytes(size)
+            ),
             Self::ScratchEntries(n) => {
-                format!("{it} needed more than {} files and folders in its temporary folder", format_count(n))
+                format!(
+                    "{it} needed more than {} files and folders in its temporary folder",
+                    format_count(n)
+                )
             }
         }
     }
@@ -394,10 +468,17 @@ impl Limit {
     /// `noun` is the target that reached the limit, such as "tool". `tool` is the plugin's name for
     /// the tool if the limit is set only for that tool.
     pub fn message(self, noun: &str, tool: Option<&str>) -> String {
-        let (words, key) = (self.sentence_start(&format!("The {noun}"), &format!("The {noun}'s")), self.key());
+        let (words, key) = (
+            self.sentence_start(&format!("The {noun}"), &format!("The {noun}'s")),
+            self.key(),
+        );
         match tool {
             Some(tool) => format!("{words} (to allow more, raise tools.{tool}.{key})."),
-            None if matches!(self, Self::Stack(_) | Self::StateTotal(_) | Self::ResultSize(_)) => {
+            None if matches!(
+                self,
+                Self::Stack(_) | Self::StateTotal(_) | Self::ResultSize(_)
+            ) =>
+            {
                 format!("{words} (to allow more, raise {key}, which applies to all plugins).")
             }
             None => format!("{words} (to allow more, raise {key})."),
@@ -434,7 +515,8 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_own_word() {
-        let words: std::collections::BTreeSet<&str> = ErrorKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        let words: std::collections::BTreeSet<&str> =
+            ErrorKind::ALL.iter().map(|kind| kind.as_str()).collect();
         assert_eq!(words.len(), ErrorKind::ALL.len());
     }
 
@@ -442,46 +524,126 @@ mod tests {
     fn every_limit_names_its_value_and_its_key() {
         let limits = [
             (Limit::Fuel(10_000_000_000), "10,000,000,000", "limits.fuel"),
-            (Limit::Deadline(Duration::from_secs(90)), "1m 30s", "limits.timeout"),
-            (Limit::Memory(ByteSize::mib(128)), "128.0 MiB", "limits.memory"),
-            (Limit::Stack(ByteSize::kib(512)), "512.0 KiB", "server.stack_size"),
+            (
+                Limit::Deadline(Duration::from_secs(90)),
+                "1m 30s",
+                "limits.timeout",
+            ),
+            (
+                Limit::Memory(ByteSize::mib(128)),
+                "128.0 MiB",
+                "limits.memory",
+            ),
+            (
+                Limit::Stack(ByteSize::kib(512)),
+                "512.0 KiB",
+                "server.stack_size",
+            ),
             (Limit::Output(ByteSize::mib(1)), "1.0 MiB", "limits.output"),
-            (Limit::ResultSize(ByteSize::mib(16)), "16.0 MiB", "results.size"),
+            (
+                Limit::ResultSize(ByteSize::mib(16)),
+                "16.0 MiB",
+                "results.size",
+            ),
             (Limit::OutputItems(1000), "1,000", "limits.output_items"),
-            (Limit::Parsed(ByteSize::mib(128)), "128.0 MiB", "limits.memory"),
-            (Limit::Transfer(ByteSize::mib(16)), "16.0 MiB", "limits.transfer"),
+            (
+                Limit::Parsed(ByteSize::mib(128)),
+                "128.0 MiB",
+                "limits.memory",
+            ),
+            (
+                Limit::Transfer(ByteSize::mib(16)),
+                "16.0 MiB",
+                "limits.transfer",
+            ),
             (Limit::Stdio(ByteSize::mib(8)), "8.0 MiB", "limits.stdio"),
             (Limit::Log(ByteSize::kib(64)), "64.0 KiB", "limits.log"),
             (Limit::Handles(1000), "1,000", "limits.handles"),
-            (Limit::Random(ByteSize::kib(64)), "64.0 KiB", "limits.random"),
-            (Limit::TableElements(20_000), "20,000", "limits.table_elements"),
+            (
+                Limit::Random(ByteSize::kib(64)),
+                "64.0 KiB",
+                "limits.random",
+            ),
+            (
+                Limit::TableElements(20_000),
+                "20,000",
+                "limits.table_elements",
+            ),
             (Limit::Instances(40), "40", "limits.instances"),
             (Limit::Memories(8), "8", "limits.memories"),
             (Limit::HttpRequests(1000), "1,000", "limits.http_requests"),
-            (Limit::HttpBytes(ByteSize::mib(16)), "16.0 MiB", "limits.http_bytes"),
+            (
+                Limit::HttpBytes(ByteSize::mib(16)),
+                "16.0 MiB",
+                "limits.http_bytes",
+            ),
             (Limit::AskRounds(8), "8", "limits.ask_rounds"),
-            (Limit::AskTime(Duration::from_mins(10)), "10m", "limits.ask_timeout"),
-            (Limit::Journal(ByteSize::kib(64)), "64.0 KiB", "limits.journal"),
-            (Limit::TcpConnections(1000), "1,000", "limits.tcp_connections"),
-            (Limit::TcpBytes(ByteSize::mib(16)), "16.0 MiB", "limits.tcp_bytes"),
-            (Limit::StateSize(ByteSize::mib(10)), "10.0 MiB", "permissions.state.size"),
+            (
+                Limit::AskTime(Duration::from_mins(10)),
+                "10m",
+                "limits.ask_timeout",
+            ),
+            (
+                Limit::Journal(ByteSize::kib(64)),
+                "64.0 KiB",
+                "limits.journal",
+            ),
+            (
+                Limit::TcpConnections(1000),
+                "1,000",
+                "limits.tcp_connections",
+            ),
+            (
+                Limit::TcpBytes(ByteSize::mib(16)),
+                "16.0 MiB",
+                "limits.tcp_bytes",
+            ),
+            (
+                Limit::StateSize(ByteSize::mib(10)),
+                "10.0 MiB",
+                "permissions.state.size",
+            ),
             (Limit::StateKeys(10_000), "10,000", "permissions.state.keys"),
             (Limit::StateTotal(ByteSize::gib(1)), "1.0 GiB", "state.size"),
-            (Limit::MountQuota(ByteSize::mib(100)), "100.0 MiB", "permissions.mounts.quota"),
-            (Limit::MountEntries(10_000), "10,000", "permissions.mounts.entries"),
-            (Limit::ScratchSize(ByteSize::mib(64)), "64.0 MiB", "permissions.scratch.size"),
-            (Limit::ScratchEntries(1000), "1,000", "permissions.scratch.entries"),
+            (
+                Limit::MountQuota(ByteSize::mib(100)),
+                "100.0 MiB",
+                "permissions.mounts.quota",
+            ),
+            (
+                Limit::MountEntries(10_000),
+                "10,000",
+                "permissions.mounts.entries",
+            ),
+            (
+                Limit::ScratchSize(ByteSize::mib(64)),
+                "64.0 MiB",
+                "permissions.scratch.size",
+            ),
+            (
+                Limit::ScratchEntries(1000),
+                "1,000",
+                "permissions.scratch.entries",
+            ),
         ];
         for (limit, value, key) in limits {
             let message = limit.to_string();
             assert!(message.contains(value), "{message}");
-            assert!(message.contains(&format!(" (to allow more, raise {key}")), "{message}");
+            assert!(
+                message.contains(&format!(" (to allow more, raise {key}")),
+                "{message}"
+            );
         }
         for key in Limits::KEYS {
-            let told = limits.iter().any(|(limit, ..)| limit.key() == format!("limits.{key}"));
+            let told = limits
+                .iter()
+                .any(|(limit, ..)| limit.key() == format!("limits.{key}"));
             // Calls that wait for `concurrency` get a `CallRejection`; requests wait for
             // `http_connections`.
-            assert!(told || ["concurrency", "http_connections"].contains(key), "{key} has no words");
+            assert!(
+                told || ["concurrency", "http_connections"].contains(key),
+                "{key} has no words"
+            );
         }
         let of_a_tool = Limit::Fuel(7).message("tool", Some("sum"));
         assert_eq!(

@@ -25,8 +25,15 @@ pub struct Icon {
 impl Icon {
     /// Returns the size of the icon in bytes. Each part has an overhead, even if it is empty.
     pub fn size(&self) -> usize {
-        let sizes: usize = self.sizes.iter().map(|size| DEFINITION_OVERHEAD_BYTES + size.len()).sum();
-        DEFINITION_OVERHEAD_BYTES + self.src.len() + self.mime_type.as_ref().map_or(0, String::len) + sizes
+        let sizes: usize = self
+            .sizes
+            .iter()
+            .map(|size| DEFINITION_OVERHEAD_BYTES + size.len())
+            .sum();
+        DEFINITION_OVERHEAD_BYTES
+            + self.src.len()
+            + self.mime_type.as_ref().map_or(0, String::len)
+            + sizes
     }
 }
 

@@ -21,7 +21,10 @@ impl CallerIdentity {
     /// Returns `None` for every other name. An address (`ip:192.0.2.7`) is not authenticated, and
     /// the name of a token without a subject (`oauth-token:…`) changes with every token.
     pub fn from_name(name: &str) -> Option<Self> {
-        let known = name == "stdio" || name.strip_prefix("token:").is_some_and(|token| !token.is_empty());
+        let known = name == "stdio"
+            || name
+                .strip_prefix("token:")
+                .is_some_and(|token| !token.is_empty());
         (known || parse_oauth_name(name).is_some()).then(|| Self(name.into()))
     }
 
@@ -85,7 +88,13 @@ mod tests {
     use super::*;
 
     fn path(name: &str) -> Option<String> {
-        Some(CallerIdentity::from_name(name)?.path()?.to_str().unwrap().to_owned())
+        Some(
+            CallerIdentity::from_name(name)?
+                .path()?
+                .to_str()
+                .unwrap()
+                .to_owned(),
+        )
     }
 
     #[test]
@@ -98,8 +107,14 @@ mod tests {
             ("token:a/b", "token/a%2Fb"),
             ("token:a%2Fb", "token/a%252Fb"),
             ("token:é", "token/%C3%A9"),
-            ("oauth:ada of https://auth.example.com", "oauth/https%3A%2F%2Fauth.example.com/ada"),
-            ("oauth:a of https://x of https://y", "oauth/https%3A%2F%2Fy/a%20of%20https%3A%2F%2Fx"),
+            (
+                "oauth:ada of https://auth.example.com",
+                "oauth/https%3A%2F%2Fauth.example.com/ada",
+            ),
+            (
+                "oauth:a of https://x of https://y",
+                "oauth/https%3A%2F%2Fy/a%20of%20https%3A%2F%2Fx",
+            ),
             ("token:stdio", "token/stdio"),
         ] {
             assert_eq!(path(name).as_deref(), Some(expected), "{name}");
@@ -108,9 +123,15 @@ mod tests {
 
     #[test]
     fn an_address_is_no_identity() {
-        for name in
-            ["", "ip:192.0.2.7", "ip:2001:db8:0:1::/64", "oauth-token:00 of https://a", "token:", "oauth:a", "x"]
-        {
+        for name in [
+            "",
+            "ip:192.0.2.7",
+            "ip:2001:db8:0:1::/64",
+            "oauth-token:00 of https://a",
+            "token:",
+            "oauth:a",
+            "x",
+        ] {
             assert_eq!(CallerIdentity::from_name(name), None, "{name}");
         }
     }
@@ -118,7 +139,19 @@ mod tests {
     #[test]
     fn a_name_that_no_file_can_have_has_no_path() {
         assert!(path(&format!("token:{}", "a".repeat(MAX_PATH_COMPONENT_BYTES))).is_some());
-        assert_eq!(path(&format!("token:{}", "a".repeat(MAX_PATH_COMPONENT_BYTES + 1))), None);
-        assert_eq!(path(&format!("oauth:{} of https://a", "/".repeat(MAX_PATH_COMPONENT_BYTES / 3 + 1))), None);
+        assert_eq!(
+            path(&format!(
+                "token:{}",
+                "a".repeat(MAX_PATH_COMPONENT_BYTES + 1)
+            )),
+            None
+        );
+        assert_eq!(
+            path(&format!(
+                "oauth:{} of https://a",
+                "/".repeat(MAX_PATH_COMPONENT_BYTES / 3 + 1)
+            )),
+            None
+        );
     }
 }

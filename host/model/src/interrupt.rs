@@ -19,7 +19,10 @@ pub struct Interrupt {
 impl Interrupt {
     /// Creates an interrupt that is due at `deadline`.
     pub fn with_deadline(deadline: Instant) -> Self {
-        Self { deadline: Some(deadline), raised: Arc::default() }
+        Self {
+            deadline: Some(deadline),
+            raised: Arc::default(),
+        }
     }
 
     /// Makes the interrupt due now.
@@ -29,7 +32,10 @@ impl Interrupt {
 
     /// Returns whether the work must stop.
     pub fn is_due(&self) -> bool {
-        self.raised.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| deadline <= Instant::now())
+        self.raised.load(Ordering::Relaxed)
+            || self
+                .deadline
+                .is_some_and(|deadline| deadline <= Instant::now())
     }
 }
 

@@ -62,7 +62,9 @@ impl JsonSize {
                 }
                 b',' | b'}' | b']' => {}
                 // The start of a number or a literal.
-                _ if matches!(last, b' ' | b'{' | b'[' | b':' | b',' | b'}' | b']' | b'"') => values += 1,
+                _ if matches!(last, b' ' | b'{' | b'[' | b':' | b',' | b'}' | b']' | b'"') => {
+                    values += 1
+                }
                 _ => {}
             }
             filled += match last {
@@ -110,7 +112,8 @@ impl JsonText {
 
     /// Serializes anything that can be written as JSON, and returns `null` for anything else.
     pub fn from_serializable(value: &impl Serialize) -> Self {
-        let text = serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned());
+        let text =
+            serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned());
         Self(text.into())
     }
 
@@ -196,9 +199,17 @@ mod tests {
     fn short_text_can_be_much_memory() {
         let mebibytes = |text: &str| JsonSize::measure(text).memory >> 20;
         let lists = format!("[{}[]]", "[],".repeat(1 << 20));
-        assert!((72..200).contains(&mebibytes(&lists)), "{}", mebibytes(&lists));
+        assert!(
+            (72..200).contains(&mebibytes(&lists)),
+            "{}",
+            mebibytes(&lists)
+        );
         let objects = format!("[{}{{}}]", r#"{"":0},"#.repeat(1 << 20));
-        assert!((400..1000).contains(&mebibytes(&objects)), "{}", mebibytes(&objects));
+        assert!(
+            (400..1000).contains(&mebibytes(&objects)),
+            "{}",
+            mebibytes(&objects)
+        );
         let text = format!(r#""{}""#, "x".repeat(1 << 20));
         assert_eq!(mebibytes(&text), 1);
     }
@@ -207,6 +218,9 @@ mod tests {
     fn text_that_is_passed_on_is_one_line() {
         let json = JsonText::from(json!({"b": "one\ntwo", "a": [1, 2]}));
         assert_eq!(json.get(), r#"{"b":"one\ntwo","a":[1,2]}"#);
-        assert_eq!(serde_json::to_string(&[&json]).unwrap(), format!("[{}]", json.get()));
+        assert_eq!(
+            serde_json::to_string(&[&json]).unwrap(),
+            format!("[{}]", json.get())
+        );
     }
 }

@@ -48,7 +48,8 @@ pub use self::call_result::{CallFailure, CallResult};
 pub use self::caller_preferences::{ArgumentCheck, CallerPreferences, SchemaForm};
 pub use self::completion::{CompletionReference, CompletionRequest, CompletionResult};
 pub use self::content::{
-    ContentBlock, ContentBody, EmbeddedResource, MediaContent, ResourceContent, ResourceLink, ToolOutput,
+    ContentBlock, ContentBody, EmbeddedResource, MediaContent, ResourceContent, ResourceLink,
+    ToolOutput,
 };
 pub use self::cpu_time::thread_cpu_time;
 pub use self::definition::{ComponentDescription, EffectHints, ToolDefinition};
@@ -61,14 +62,17 @@ pub use self::icon::{Icon, IconTheme};
 pub use self::identity::CallerIdentity;
 pub use self::interrupt::Interrupt;
 pub use self::json::{JsonSize, JsonText};
-pub use self::limits::{ClampedLimit, LimitValue, Limits, LimitsPatch, milliseconds, serialize_amounts};
+pub use self::limits::{
+    ClampedLimit, LimitValue, Limits, LimitsPatch, milliseconds, serialize_amounts,
+};
 pub use self::meta::is_reserved_meta;
 pub use self::name::{MAX_MCP_TOOL_NAME_BYTES, is_name, is_tool_name};
 pub use self::observer::{CallObserver, DenialKind, LogLevel, NoopObserver, ProgressUpdate};
 pub use self::oversize_policy::OversizePolicy;
 pub use self::prompt::{Prompt, PromptArgument, PromptDefinition, PromptMessage, PromptOutput};
 pub use self::question::{
-    CallJournal, Question, QuestionKind, QuestionKindSet, QuestionRound, QuestionSubject, RecordedEffect,
+    CallJournal, Question, QuestionKind, QuestionKindSet, QuestionRound, QuestionSubject,
+    RecordedEffect,
 };
 pub use self::rate_limit::{RateLimit, ToolRateLimit};
 pub use self::rejected_requests::{RejectedCount, RejectedRequests};

@@ -92,9 +92,11 @@ macro_rules! limits {
 }
 
 limits! {
-    /// wasmtime fuel: about one unit per WebAssembly instruction, and at least one per nanosecond of CPU time.
+    /// wasmtime fuel: about one unit per WebAssembly instruction, and at least one per nanosecond
+    /// of CPU time.
     fuel: u64, "crate::setting::positive", 10_000_000_000, 1_000_000_000_000, u64::MAX;
-    /// Wall-clock time from the admission of the call until its result is checked. Waiting for a slot is not included.
+    /// Wall-clock time from the admission of the call until its result is checked. Waiting for a
+    /// slot is not included.
     timeout: Duration, "crate::setting::positive", Duration::from_secs(30), Duration::from_mins(10), Duration::from_hours(24);
     /// Bytes of linear memory, summed over all memories of the component.
     memory: ByteSize, "crate::setting::positive", ByteSize::mib(128), ByteSize::gib(1), ByteSize::gib(4);
@@ -104,7 +106,8 @@ limits! {
     instances: usize, "crate::setting::positive", 40, 40, 1_000;
     /// Linear memories in the component.
     memories: usize, "crate::setting::positive", 8, 8, 100;
-    /// Bytes that a guest passes to the host in one host call or in its result (wasmtime's hostcall fuel).
+    /// Bytes that a guest passes to the host in one host call or in its result (wasmtime's hostcall
+    /// fuel).
     transfer: ByteSize, "crate::setting::positive", ByteSize::mib(16), ByteSize::mib(128), ByteSize::gib(1);
     /// Entries of the resource table that are open at once: streams, pollables, descriptors.
     handles: usize, "crate::setting::positive", 1_000, 100_000, 1_000_000;
@@ -114,36 +117,46 @@ limits! {
     output: ByteSize, "crate::setting::positive", ByteSize::mib(1), ByteSize::mib(16), ByteSize::gib(1);
     /// Content blocks of one result.
     output_items: usize, "crate::setting::positive", 1_000, 100_000, 1_000_000;
-    /// Bytes that the guest can write to standard output and standard error together before it is trapped. 0 allows
-    /// none.
+    /// Bytes that the guest can write to standard output and standard error together before it is
+    /// trapped. 0 allows none.
     stdio: ByteSize, "crate::setting::any", ByteSize::mib(8), ByteSize::mib(256), ByteSize::tib(1);
-    /// Bytes of log lines that are forwarded per call. Later lines are dropped and counted. 0 allows none.
+    /// Bytes of log lines that are forwarded per call. Later lines are dropped and counted. 0
+    /// allows none.
     log: ByteSize, "crate::setting::any", ByteSize::kib(64), ByteSize::mib(8), ByteSize::gib(1);
     /// HTTP requests that a call sends. 0 allows none.
     http_requests: u64, "crate::setting::any", 100, 10_000, 1_000_000;
     /// Bytes of HTTP requests and responses of a call, heads included. 0 allows none.
     http_bytes: ByteSize, "crate::setting::any", ByteSize::mib(64), ByteSize::gib(1), ByteSize::tib(1);
-    /// HTTP connections of the plugin that are open at once. Like `concurrency`, it belongs to the plugin.
+    /// HTTP connections of the plugin that are open at once. Like `concurrency`, it belongs to the
+    /// plugin.
     http_connections: usize, "crate::setting::positive", 16, 64, 1_000;
     /// How many times a call asks its caller something. 0 allows none.
     ask_rounds: u64, "crate::setting::any", 8, 32, 1_000;
     /// Time from a call's first question until its last answer.
     ask_timeout: Duration, "crate::setting::positive", Duration::from_mins(10), Duration::from_hours(1), Duration::from_hours(24);
-    /// Bytes of answers, and of results of what the call did before it asked, that are kept until the call begins again.
+    /// Bytes of answers, and of results of what the call did before it asked, that are kept until
+    /// the call begins again.
     journal: ByteSize, "crate::setting::positive", ByteSize::kib(64), ByteSize::mib(1), ByteSize::mib(8);
     /// TCP connections that a call makes, one after the other or at once. 0 allows none.
     tcp_connections: u64, "crate::setting::any", 100, 10_000, 1_000_000;
     /// Bytes that a call sends and receives over TCP connections. 0 allows none.
     tcp_bytes: ByteSize, "crate::setting::any", ByteSize::mib(64), ByteSize::gib(1), ByteSize::tib(1);
-    /// Calls of the plugin that run at once. Unlike the other fields, it belongs to the plugin, not to a call.
+    /// Calls of the plugin that run at once. Unlike the other fields, it belongs to the plugin, not
+    /// to a call.
     concurrency: usize, "crate::setting::positive", 16, 64, 10_000;
 }
 
 impl Limits {
     /// Returns the limits that differ from those of `other`, with their keys and the values of
     /// `self`.
-    pub fn differences_from(&self, other: &Self) -> impl Iterator<Item = (&'static str, LimitValue)> + use<> {
-        self.amounts().zip(other.amounts()).filter(|(here, there)| here != there).map(|(here, _)| here)
+    pub fn differences_from(
+        &self,
+        other: &Self,
+    ) -> impl Iterator<Item = (&'static str, LimitValue)> + use<> {
+        self.amounts()
+            .zip(other.amounts())
+            .filter(|(here, there)| here != there)
+            .map(|(here, _)| here)
     }
 }
 
@@ -225,7 +238,9 @@ pub fn serialize_amounts<S: Serializer>(
         match amount {
             LimitValue::Count(n) => map.serialize_entry(key, &n)?,
             LimitValue::Bytes(size) => map.serialize_entry(key, &size.as_u64())?,
-            LimitValue::Time(time) => map.serialize_entry(&format!("{key}_ms"), &milliseconds(time))?,
+            LimitValue::Time(time) => {
+                map.serialize_entry(&format!("{key}_ms"), &milliseconds(time))?
+            }
         }
     }
     map.end()
@@ -249,7 +264,11 @@ pub struct ClampedLimit {
 
 impl fmt::Display for ClampedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, requested: asked, ceiling } = self;
+        let Self {
+            key,
+            requested: asked,
+            ceiling,
+        } = self;
         let (asked, ceiling) = (asked.to_config_string(), ceiling.to_config_string());
         write!(
             f,
@@ -268,7 +287,11 @@ fn clamp<T: Copy + Ord + Into<LimitValue>>(
     ceiling: T,
 ) -> T {
     if let Some(asked) = asked.filter(|asked| *asked > ceiling) {
-        clamps.push(ClampedLimit { key, requested: asked.into(), ceiling: ceiling.into() });
+        clamps.push(ClampedLimit {
+            key,
+            requested: asked.into(),
+            ceiling: ceiling.into(),
+        });
     }
     asked.unwrap_or(default).min(ceiling)
 }
@@ -287,19 +310,38 @@ mod tests {
         let (limits, clamps) = Limits::DEFAULT.with(&patch, &Limits::CEILING);
         assert_eq!(
             limits,
-            Limits { fuel: 7, timeout: Duration::from_secs(2), memory: ByteSize::mib(1), ..Limits::DEFAULT }
+            Limits {
+                fuel: 7,
+                timeout: Duration::from_secs(2),
+                memory: ByteSize::mib(1),
+                ..Limits::DEFAULT
+            }
         );
         assert!(clamps.is_empty());
     }
 
     #[test]
     fn the_least_of_two_has_the_lower_value_of_each() {
-        let [one, two] =
-            [serde_json::json!({"fuel": 7, "timeout": "2s"}), serde_json::json!({"fuel": 9, "timeout": "1s"})]
-                .map(|json| Limits::DEFAULT.with(&patch(json), &Limits::CEILING).0);
-        let both = Limits { fuel: 7, timeout: Duration::from_secs(1), ..Limits::DEFAULT };
-        assert_eq!((one.least(&two), two.least(&one)), (both.clone(), both.clone()));
-        assert_eq!(Limits::CEILING.with(&both.clone().into(), &Limits::CEILING).0, both);
+        let [one, two] = [
+            serde_json::json!({"fuel": 7, "timeout": "2s"}),
+            serde_json::json!({"fuel": 9, "timeout": "1s"}),
+        ]
+        .map(|json| Limits::DEFAULT.with(&patch(json), &Limits::CEILING).0);
+        let both = Limits {
+            fuel: 7,
+            timeout: Duration::from_secs(1),
+            ..Limits::DEFAULT
+        };
+        assert_eq!(
+            (one.least(&two), two.least(&one)),
+            (both.clone(), both.clone())
+        );
+        assert_eq!(
+            Limits::CEILING
+                .with(&both.clone().into(), &Limits::CEILING)
+                .0,
+            both
+        );
     }
 
     #[test]
@@ -320,7 +362,10 @@ mod tests {
 
     #[test]
     fn a_lower_ceiling_lowers_the_default_without_a_warning() {
-        let ceiling = Limits { fuel: 5, ..Limits::CEILING };
+        let ceiling = Limits {
+            fuel: 5,
+            ..Limits::CEILING
+        };
         let (limits, clamps) = Limits::DEFAULT.with(&LimitsPatch::default(), &ceiling);
         assert_eq!(limits.fuel, 5);
         assert!(clamps.is_empty());

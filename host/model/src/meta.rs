@@ -19,13 +19,25 @@ pub fn is_reserved_meta(key: &str) -> bool {
     if key.eq_ignore_ascii_case(PROGRESS_TOKEN) {
         return true;
     }
-    let Some((prefix, _)) = key.split_once('/') else { return false };
+    let Some((prefix, _)) = key.split_once('/') else {
+        return false;
+    };
     let labels: Vec<&str> = prefix.split('.').collect();
     let begins_with_own = labels.len() >= TOOLBAY_PREFIX_LABELS.len()
-        && TOOLBAY_PREFIX_LABELS.iter().zip(&labels).all(|(own, label)| own.eq_ignore_ascii_case(label));
-    let is_protocol = |label: &str| RESERVED_LABELS.iter().any(|reserved| reserved.eq_ignore_ascii_case(label));
+        && TOOLBAY_PREFIX_LABELS
+            .iter()
+            .zip(&labels)
+            .all(|(own, label)| own.eq_ignore_ascii_case(label));
+    let is_protocol = |label: &str| {
+        RESERVED_LABELS
+            .iter()
+            .any(|reserved| reserved.eq_ignore_ascii_case(label))
+    };
     begins_with_own
-        || labels.iter().enumerate().any(|(at, label)| (at == 1 || at + 1 < labels.len()) && is_protocol(label))
+        || labels
+            .iter()
+            .enumerate()
+            .any(|(at, label)| (at == 1 || at + 1 < labels.len()) && is_protocol(label))
 }
 
 #[cfg(test)]

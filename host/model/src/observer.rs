@@ -53,8 +53,15 @@ pub enum DenialKind {
 
 impl DenialKind {
     /// Every kind.
-    pub const ALL: [Self; 7] =
-        [Self::Http, Self::Tcp, Self::Udp, Self::NameLookup, Self::State, Self::File, Self::View];
+    pub const ALL: [Self; 7] = [
+        Self::Http,
+        Self::Tcp,
+        Self::Udp,
+        Self::NameLookup,
+        Self::State,
+        Self::File,
+        Self::View,
+    ];
 
     /// Returns the word for the kind in metrics.
     pub const fn as_str(self) -> &'static str {

@@ -79,7 +79,10 @@ pub struct PromptMessage {
 impl PromptDefinition {
     /// Returns the size in bytes. Each part has an overhead, even if it is empty.
     pub fn size(&self) -> usize {
-        let texts = [&self.title, &self.description, &self.meta].into_iter().flatten().chain([&self.name]);
+        let texts = [&self.title, &self.description, &self.meta]
+            .into_iter()
+            .flatten()
+            .chain([&self.name]);
         let arguments: usize = self.arguments.iter().map(PromptArgument::size).sum();
         DEFINITION_OVERHEAD_BYTES
             + texts.map(String::len).sum::<usize>()
@@ -91,7 +94,10 @@ impl PromptDefinition {
 impl PromptArgument {
     /// Returns the size in bytes. Each part has an overhead, even if it is empty.
     pub fn size(&self) -> usize {
-        let texts = [&self.title, &self.description].into_iter().flatten().chain([&self.name]);
+        let texts = [&self.title, &self.description]
+            .into_iter()
+            .flatten()
+            .chain([&self.name]);
         DEFINITION_OVERHEAD_BYTES + texts.map(String::len).sum::<usize>()
     }
 }
@@ -99,9 +105,17 @@ impl PromptArgument {
 impl Prompt {
     /// Returns the size of the prompt in a list of prompts, in bytes, without the JSON syntax.
     pub fn size(&self) -> usize {
-        let texts = [Some(&self.name), self.title.as_ref(), self.description.as_ref()];
+        let texts = [
+            Some(&self.name),
+            self.title.as_ref(),
+            self.description.as_ref(),
+        ];
         texts.into_iter().flatten().map(String::len).sum::<usize>()
-            + self.arguments.iter().map(PromptArgument::size).sum::<usize>()
+            + self
+                .arguments
+                .iter()
+                .map(PromptArgument::size)
+                .sum::<usize>()
             + self.meta.as_ref().map_or(0, |meta| meta.get().len())
             + self.icons.iter().map(Icon::size).sum::<usize>()
     }

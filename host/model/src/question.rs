@@ -39,7 +39,13 @@ pub enum QuestionKind {
 
 impl QuestionKind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Form, Self::Url, Self::Sampling, Self::SamplingWithTools, Self::Roots];
+    pub const ALL: [Self; 5] = [
+        Self::Form,
+        Self::Url,
+        Self::Sampling,
+        Self::SamplingWithTools,
+        Self::Roots,
+    ];
 
     /// Returns the client's method (MCP, "Elicitation", "Sampling", "Roots").
     pub const fn method(self) -> &'static str {
@@ -158,7 +164,10 @@ impl RecordedEffect {
 impl CallJournal {
     /// Returns the size in bytes.
     pub fn size(&self) -> usize {
-        let answers = self.answers.iter().map(|(key, answer)| key.len() + answer.len());
+        let answers = self
+            .answers
+            .iter()
+            .map(|(key, answer)| key.len() + answer.len());
         let effects = self.effects.iter().map(RecordedEffect::size);
         answers.chain(effects).sum()
     }
@@ -179,8 +188,15 @@ mod tests {
 
     #[test]
     fn a_client_answers_the_kinds_that_it_declared() {
-        let some = QuestionKindSet::default().with(QuestionKind::Form).with(QuestionKind::Roots);
-        let kinds = QuestionKind::ALL.into_iter().filter(|kind| some.contains(*kind));
-        assert_eq!(kinds.collect::<Vec<_>>(), [QuestionKind::Form, QuestionKind::Roots]);
+        let some = QuestionKindSet::default()
+            .with(QuestionKind::Form)
+            .with(QuestionKind::Roots);
+        let kinds = QuestionKind::ALL
+            .into_iter()
+            .filter(|kind| some.contains(*kind));
+        assert_eq!(
+            kinds.collect::<Vec<_>>(),
+            [QuestionKind::Form, QuestionKind::Roots]
+        );
     }
 }

@@ -72,22 +72,32 @@ impl TryFrom<RateLimitTable> for RateLimit {
     fn try_from(RateLimitTable { calls, per }: RateLimitTable) -> Result<Self, Self::Error> {
         let limit = NonZeroU32::new(calls).map(|calls| Self { calls, per });
         // Each call has a share of the period, which must be at least one nanosecond.
-        limit.filter(|limit| !limit.call_interval().is_zero()).ok_or("per is too short for this many calls")
+        limit
+            .filter(|limit| !limit.call_interval().is_zero())
+            .ok_or("per is too short for this many calls")
     }
 }
 
 impl TryFrom<ToolRateLimitTable> for ToolRateLimit {
     type Error = &'static str;
 
-    fn try_from(ToolRateLimitTable { calls, per, shared }: ToolRateLimitTable) -> Result<Self, Self::Error> {
-        Ok(Self { limit: RateLimitTable { calls, per }.try_into()?, shared })
+    fn try_from(
+        ToolRateLimitTable { calls, per, shared }: ToolRateLimitTable,
+    ) -> Result<Self, Self::Error> {
+        Ok(Self {
+            limit: RateLimitTable { calls, per }.try_into()?,
+            shared,
+        })
     }
 }
 
 impl RateLimit {
     /// Returns a limit of `calls` per minute; `None` if `calls` is 0.
     pub fn per_minute(calls: u32) -> Option<Self> {
-        NonZeroU32::new(calls).map(|calls| Self { calls, per: Duration::from_mins(1) })
+        NonZeroU32::new(calls).map(|calls| Self {
+            calls,
+            per: Duration::from_mins(1),
+        })
     }
 
     /// Returns the period divided by the number of calls.
@@ -99,13 +109,25 @@ impl RateLimit {
 impl From<RateLimit> for ToolRateLimit {
     /// Returns a limit that applies to each caller separately.
     fn from(limit: RateLimit) -> Self {
-        Self { limit, shared: false }
+        Self {
+            limit,
+            shared: false,
+        }
     }
 }
 
 impl fmt::Display for ToolRateLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.limit, if self.shared { ", shared by all callers" } else { "" })
+        write!(
+            f,
+            "{}{}",
+            self.limit,
+            if self.shared {
+                ", shared by all callers"
+            } else {
+                ""
+            }
+        )
     }
 }
 
@@ -113,7 +135,11 @@ impl fmt::Display for RateLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let calls = self.calls.get();
         let noun = if calls == 1 { "call" } else { "calls" };
-        write!(f, "{calls} {noun} per {}", crate::text::format_duration(self.per))
+        write!(
+            f,
+            "{calls} {noun} per {}",
+            crate::text::format_duration(self.per)
+        )
     }
 }
 
@@ -138,7 +164,10 @@ mod tests {
     fn a_tool_has_one_for_each_caller_or_one_for_all() {
         let read = |text: &str| serde_json::from_str::<ToolRateLimit>(text);
         let own = read(r#"{"calls": 3, "per": "1h"}"#).unwrap();
-        assert_eq!((own.shared, own.to_string().as_str()), (false, "3 calls per 1h"));
+        assert_eq!(
+            (own.shared, own.to_string().as_str()),
+            (false, "3 calls per 1h")
+        );
         let shared = read(r#"{"calls": 3, "per": "1h", "shared": true}"#).unwrap();
         assert_eq!(shared.to_string(), "3 calls per 1h, shared by all callers");
         assert_eq!(
@@ -148,6 +177,9 @@ mod tests {
         assert!(read(r#"{"calls": 0, "per": "1h", "shared": true}"#).is_err());
         assert!(read(r#"{"calls": 3, "per": "1h", "share": true}"#).is_err());
         // A client's limit always applies to one client.
-        assert!(serde_json::from_str::<RateLimit>(r#"{"calls": 3, "per": "1h", "shared": true}"#).is_err());
+        assert!(
+            serde_json::from_str::<RateLimit>(r#"{"calls": 3, "per": "1h", "shared": true}"#)
+                .is_err()
+        );
     }
 }

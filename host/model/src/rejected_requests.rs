@@ -53,9 +53,16 @@ impl RejectedRequests {
             return series.note(reason, now);
         }
         if self.sources.len() < MAX_SOURCES {
-            return self.sources.entry(source.to_owned()).or_insert_with(|| SourceSeries::new(now)).note(reason, now);
+            return self
+                .sources
+                .entry(source.to_owned())
+                .or_insert_with(|| SourceSeries::new(now))
+                .note(reason, now);
         }
-        let others = self.sources.entry(String::new()).or_insert_with(|| SourceSeries::new(now));
+        let others = self
+            .sources
+            .entry(String::new())
+            .or_insert_with(|| SourceSeries::new(now));
         others.count(reason, now);
         false
     }
@@ -67,7 +74,11 @@ impl RejectedRequests {
 
     /// Returns and resets the counts that are due, or all of them, and the time of the next ones;
     /// `None` if no series is open.
-    pub fn take_counts(&mut self, now: Instant, all: bool) -> (Vec<RejectedCount>, Option<Instant>) {
+    pub fn take_counts(
+        &mut self,
+        now: Instant,
+        all: bool,
+    ) -> (Vec<RejectedCount>, Option<Instant>) {
         let mut counts = Vec::new();
         self.sources.retain(|source, series| {
             if series.due > now && !all {
@@ -87,10 +98,17 @@ impl RejectedRequests {
 impl SourceSeries {
     fn new(now: Instant) -> Self {
         let due = now + FIRST_INTERVAL;
-        Self { counts: BTreeMap::new(), since: now, last: now, due, interval: FIRST_INTERVAL }
+        Self {
+            counts: BTreeMap::new(),
+            since: now,
+            last: now,
+            due,
+            interval: FIRST_INTERVAL,
+        }
     }
 
-    /// Notes a rejection. Returns whether it is the first one for this reason, which is not counted.
+    /// Notes a rejection. Returns whether it is the first one for this reason, which is not
+    /// counted.
     fn note(&mut self, reason: &'static str, now: Instant) -> bool {
         if self.counts.contains_key(reason) {
             self.count(reason, now);
@@ -120,17 +138,34 @@ impl SourceSeries {
         self.interval = (self.interval * 2).min(MAX_INTERVAL);
         self.due = now + self.interval;
         let counted = self.counts.iter_mut().filter(|(_, count)| **count > 0);
-        let reasons = counted.map(|(reason, count)| (*reason, std::mem::take(count))).collect();
+        let reasons = counted
+            .map(|(reason, count)| (*reason, std::mem::take(count)))
+            .collect();
         let source = if source.is_empty() { "others" } else { source }.to_owned();
-        RejectedCount { source, within: now.duration_since(self.since), reasons }
+        RejectedCount {
+            source,
+            within: now.duration_since(self.since),
+            reasons,
+        }
     }
 }
 
 impl fmt::Display for RejectedCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = self.reasons.iter().fold(0_u64, |all, (_, count)| all.saturating_add(*count));
-        let requests = if all == 1 { "request was" } else { "requests were" };
-        write!(f, "{all} more {requests} rejected within {} s: ", self.within.as_secs().max(1))?;
+        let all = self
+            .reasons
+            .iter()
+            .fold(0_u64, |all, (_, count)| all.saturating_add(*count));
+        let requests = if all == 1 {
+            "request was"
+        } else {
+            "requests were"
+        };
+        write!(
+            f,
+            "{all} more {requests} rejected within {} s: ",
+            self.within.as_secs().max(1)
+        )?;
         for (at, (reason, count)) in self.reasons.iter().enumerate() {
             let separator = if at == 0 { "" } else { ", " };
             write!(f, "{separator}{reason} ({count})")?;
@@ -145,8 +180,14 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Sends requests of `source` for this many seconds, ten per second. Returns the number of lines.
-    fn flood(requests: &mut RejectedRequests, start: Instant, seconds: u32, source: impl Fn(u32) -> String) -> usize {
+    /// Sends requests of `source` for this many seconds, ten per second. Returns the number of
+    /// lines.
+    fn flood(
+        requests: &mut RejectedRequests,
+        start: Instant,
+        seconds: u32,
+        source: impl Fn(u32) -> String,
+    ) -> usize {
         let mut lines = 0;
         for number in 0..10 * seconds {
             let now = start + SECOND / 10 * number;
@@ -164,24 +205,48 @@ mod tests {
             assert_eq!(requests.note("a", "Host", start), number == 0);
         }
         assert!(requests.note("b", "no token", start), "another source");
-        assert_eq!(requests.take_counts(start, false), (vec![], Some(start + SECOND)));
+        assert_eq!(
+            requests.take_counts(start, false),
+            (vec![], Some(start + SECOND))
+        );
         let (counts, next) = requests.take_counts(start + SECOND, false);
         let reasons = vec![("Host", 9), ("no token", 9)];
-        assert_eq!(counts, [RejectedCount { source: "a".into(), within: SECOND, reasons }]);
-        assert_eq!(counts[0].to_string(), "18 more requests were rejected within 1 s: Host (9), no token (9)");
+        assert_eq!(
+            counts,
+            [RejectedCount {
+                source: "a".into(),
+                within: SECOND,
+                reasons
+            }]
+        );
+        assert_eq!(
+            counts[0].to_string(),
+            "18 more requests were rejected within 1 s: Host (9), no token (9)"
+        );
         assert_eq!(next, Some(start + 3 * SECOND));
         // What ends is counted at once.
         assert!(!requests.note("b", "no token", start + 2 * SECOND));
         let (counts, _) = requests.take_counts(start + 2 * SECOND, true);
-        assert_eq!(counts[0].to_string(), "1 more request was rejected within 1 s: no token (1)");
+        assert_eq!(
+            counts[0].to_string(),
+            "1 more request was rejected within 1 s: no token (1)"
+        );
         // After a minute of silence, it begins anew.
-        assert_eq!(requests.take_counts(start + 70 * SECOND, false), (vec![], None));
+        assert_eq!(
+            requests.take_counts(start + 70 * SECOND, false),
+            (vec![], None)
+        );
         assert!(requests.is_empty() && requests.note("a", "no token", start + 71 * SECOND));
     }
 
     #[test]
     fn a_source_that_goes_on_has_few_lines() {
-        let lines = flood(&mut RejectedRequests::default(), Instant::now(), 3_600, |_| "a".to_owned());
+        let lines = flood(
+            &mut RejectedRequests::default(),
+            Instant::now(),
+            3_600,
+            |_| "a".to_owned(),
+        );
         assert!((60..70).contains(&lines), "{lines}");
     }
 
@@ -193,6 +258,9 @@ mod tests {
         assert!((MAX_SOURCES..MAX_SOURCES + 10).contains(&lines), "{lines}");
         assert_eq!(requests.sources.len(), MAX_SOURCES + 1);
         let (counts, _) = requests.take_counts(start + 60 * SECOND, true);
-        assert!(counts.iter().any(|count| count.source == "others"), "{counts:?}");
+        assert!(
+            counts.iter().any(|count| count.source == "others"),
+            "{counts:?}"
+        );
     }
 }

@@ -99,39 +99,61 @@ impl RejectionReason {
     /// it. `noun` is the kind of the target, such as "tool".
     pub fn message(self, noun: &str) -> String {
         match self {
-            Self::Busy { limit: bound, capacity: most } => {
-                let calls =
-                    if most == 1 { "1 call".to_owned() } else { format!("{} calls", format_thousands(most as u64)) };
+            Self::Busy {
+                limit: bound,
+                capacity: most,
+            } => {
+                let calls = if most == 1 {
+                    "1 call".to_owned()
+                } else {
+                    format!("{} calls", format_thousands(most as u64))
+                };
                 let what = match bound {
                     CapacityLimit::Server => format!("The server is already running {calls}"),
-                    CapacityLimit::Plugin => format!("The {noun}'s plugin is already running {calls}"),
+                    CapacityLimit::Plugin => {
+                        format!("The {noun}'s plugin is already running {calls}")
+                    }
                     CapacityLimit::Target => {
                         format!(
                             "The server is already running {calls} of this {noun} and keeps a place for others of its plugin"
                         )
                     }
-                    CapacityLimit::Client => format!("The server is already running {calls} from this client"),
-                    CapacityLimit::Queue if most == 1 => format!("{calls} from this client is already waiting"),
+                    CapacityLimit::Client => {
+                        format!("The server is already running {calls} from this client")
+                    }
+                    CapacityLimit::Queue if most == 1 => {
+                        format!("{calls} from this client is already waiting")
+                    }
                     CapacityLimit::Queue => format!("{calls} from this client are already waiting"),
                     CapacityLimit::Memory => {
                         let memory = ByteSize::b(most as u64).display().iec().to_string();
-                        format!("Running calls have reserved the {memory} of memory that the server may use")
+                        format!(
+                            "Running calls have reserved the {memory} of memory that the server may use"
+                        )
                     }
                     CapacityLimit::Requests => {
                         let memory = ByteSize::b(most as u64).display().iec().to_string();
-                        format!("Other requests take the {memory} of memory that they may take together")
+                        format!(
+                            "Other requests take the {memory} of memory that they may take together"
+                        )
                     }
                 };
                 format!("{what} (to allow more, raise {}).", bound.key())
             }
             Self::ClientRate(limit) => {
-                format!("This client exceeded its rate limit of {limit} (to allow more, raise caller_rate_limit).")
+                format!(
+                    "This client exceeded its rate limit of {limit} (to allow more, raise caller_rate_limit)."
+                )
             }
             Self::ToolRate(limit) => {
-                format!("This {noun} exceeded its rate limit of {limit} (to allow more, raise rate_limit).")
+                format!(
+                    "This {noun} exceeded its rate limit of {limit} (to allow more, raise rate_limit)."
+                )
             }
             Self::Disabled => {
-                format!("The {noun}'s plugin is disabled for a short time because it crashed repeatedly.")
+                format!(
+                    "The {noun}'s plugin is disabled for a short time because it crashed repeatedly."
+                )
             }
             Self::AuditLogFull => format!(
                 "The server did not run the {noun} because its audit log cannot record the call: the log's disk is full or too \

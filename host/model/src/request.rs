@@ -6,7 +6,8 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::{
-    CompletionReference, CompletionRequest, CompletionResult, PromptOutput, QuestionRound, ResourceItem, ToolOutput,
+    CompletionReference, CompletionRequest, CompletionResult, PromptOutput, QuestionRound,
+    ResourceItem, ToolOutput,
 };
 
 /// A request of a client to a plugin.
@@ -53,13 +54,15 @@ impl CallRequest {
         match self {
             Self::Tool { .. } => TargetKind::Tool,
             Self::Prompt { .. }
-            | Self::Completion(CompletionRequest { reference: CompletionReference::Prompt(_), .. }) => {
-                TargetKind::Prompt
-            }
+            | Self::Completion(CompletionRequest {
+                reference: CompletionReference::Prompt(_),
+                ..
+            }) => TargetKind::Prompt,
             Self::Resource { .. } => TargetKind::Resource,
-            Self::Completion(CompletionRequest { reference: CompletionReference::Resource(_), .. }) => {
-                TargetKind::Template
-            }
+            Self::Completion(CompletionRequest {
+                reference: CompletionReference::Resource(_),
+                ..
+            }) => TargetKind::Template,
         }
     }
 }

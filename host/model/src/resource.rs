@@ -76,7 +76,13 @@ pub struct ResourceItem {
 impl ResourceDefinition {
     /// Returns the size in bytes. Each part has an overhead, even if it is empty.
     pub fn size(&self) -> usize {
-        let texts = [&self.title, &self.description, &self.mime_type, &self.last_modified, &self.meta];
+        let texts = [
+            &self.title,
+            &self.description,
+            &self.mime_type,
+            &self.last_modified,
+            &self.meta,
+        ];
         let texts = texts.into_iter().flatten().chain([&self.uri, &self.name]);
         DEFINITION_OVERHEAD_BYTES
             + texts.map(String::len).sum::<usize>()
@@ -87,8 +93,16 @@ impl ResourceDefinition {
 impl ListedResource {
     /// Returns the size of the resource in a list of resources, in bytes, without the JSON syntax.
     pub fn size(&self) -> usize {
-        let texts = [self.title.as_ref(), self.description.as_ref(), self.mime_type.as_ref()];
-        let texts = texts.into_iter().flatten().chain([&self.uri, &self.name]).chain(&self.last_modified);
+        let texts = [
+            self.title.as_ref(),
+            self.description.as_ref(),
+            self.mime_type.as_ref(),
+        ];
+        let texts = texts
+            .into_iter()
+            .flatten()
+            .chain([&self.uri, &self.name])
+            .chain(&self.last_modified);
         texts.map(String::len).sum::<usize>()
             + self.meta.as_ref().map_or(0, |meta| meta.get().len())
             + self.icons.iter().map(Icon::size).sum::<usize>()

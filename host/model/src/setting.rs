@@ -25,32 +25,49 @@ pub fn any<'de, T: SettingValue, D: Deserializer<'de>>(deserializer: D) -> Resul
 }
 
 /// Deserializes the value of a key that must be above 0.
-pub fn positive<'de, T: SettingValue, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub fn positive<'de, T: SettingValue, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     T::read(deserializer, false)
 }
 
 /// Deserializes a number within these bounds, inclusive.
-pub fn count<'de, D: Deserializer<'de>>(deserializer: D, least: usize, most: usize) -> Result<usize, D::Error> {
+pub fn count<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    least: usize,
+    most: usize,
+) -> Result<usize, D::Error> {
     let count = usize::read(deserializer, least == 0)?;
     if (least..=most).contains(&count) {
         return Ok(count);
     }
-    Err(D::Error::custom(format_args!("expected at most {most}, not {count}")))
+    Err(D::Error::custom(format_args!(
+        "expected at most {most}, not {count}"
+    )))
 }
 
 /// Deserializes a duration above 0 and at most `most`.
-pub fn time<'de, D: Deserializer<'de>>(deserializer: D, most: Duration) -> Result<Duration, D::Error> {
+pub fn time<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    most: Duration,
+) -> Result<Duration, D::Error> {
     deserializer.deserialize_str(DurationVisitor { zero: false, most })
 }
 
 /// Deserializes a size within these bounds, inclusive.
-pub fn size<'de, D: Deserializer<'de>>(deserializer: D, least: ByteSize, most: ByteSize) -> Result<ByteSize, D::Error> {
+pub fn size<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    least: ByteSize,
+    most: ByteSize,
+) -> Result<ByteSize, D::Error> {
     let size = ByteSize::read(deserializer, true)?;
     if (least..=most).contains(&size) {
         return Ok(size);
     }
     let [size, least, most] = [size, least, most].map(|size| size.display().iec());
-    Err(D::Error::custom(format_args!("expected a size from {least} to {most}, not {size}")))
+    Err(D::Error::custom(format_args!(
+        "expected a size from {least} to {most}, not {size}"
+    )))
 }
 
 impl<T: SettingValue> SettingValue for Option<T> {
@@ -61,19 +78,28 @@ impl<T: SettingValue> SettingValue for Option<T> {
 
 impl SettingValue for u64 {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
-        deserializer.deserialize_u64(IntegerVisitor { zero, target: PhantomData })
+        deserializer.deserialize_u64(IntegerVisitor {
+            zero,
+            target: PhantomData,
+        })
     }
 }
 
 impl SettingValue for u32 {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
-        deserializer.deserialize_u64(IntegerVisitor { zero, target: PhantomData })
+        deserializer.deserialize_u64(IntegerVisitor {
+            zero,
+            target: PhantomData,
+        })
     }
 }
 
 impl SettingValue for usize {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
-        deserializer.deserialize_u64(IntegerVisitor { zero, target: PhantomData })
+        deserializer.deserialize_u64(IntegerVisitor {
+            zero,
+            target: PhantomData,
+        })
     }
 }
 
@@ -85,7 +111,10 @@ impl SettingValue for ByteSize {
 
 impl SettingValue for Duration {
     fn read<'de, D: Deserializer<'de>>(deserializer: D, zero: bool) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(DurationVisitor { zero, most: DEFAULT_MAX_DURATION })
+        deserializer.deserialize_str(DurationVisitor {
+            zero,
+            most: DEFAULT_MAX_DURATION,
+        })
     }
 }
 
@@ -98,12 +127,20 @@ impl<T: TryFrom<u64>> Visitor<'_> for IntegerVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.zero { "an integer of at least 0" } else { "an integer of at least 1" })
+        f.write_str(if self.zero {
+            "an integer of at least 0"
+        } else {
+            "an integer of at least 1"
+        })
     }
 
     fn visit_u64<E: Error>(self, n: u64) -> Result<T, E> {
         let wrong = E::invalid_value(Unexpected::Unsigned(n), &self);
-        if n == 0 && !self.zero { Err(wrong) } else { T::try_from(n).map_err(|_| wrong) }
+        if n == 0 && !self.zero {
+            Err(wrong)
+        } else {
+            T::try_from(n).map_err(|_| wrong)
+        }
     }
 
     fn visit_i64<E: Error>(self, n: i64) -> Result<T, E> {
@@ -122,7 +159,11 @@ impl Visitor<'_> for ByteSizeVisitor {
     type Value = ByteSize;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.zero { "a size, such as \"64MiB\"" } else { "a size above 0, such as \"64MiB\"" })
+        f.write_str(if self.zero {
+            "a size, such as \"64MiB\""
+        } else {
+            "a size above 0, such as \"64MiB\""
+        })
     }
 
     fn visit_u64<E: Error>(self, bytes: u64) -> Result<ByteSize, E> {
@@ -156,14 +197,20 @@ impl Visitor<'_> for DurationVisitor {
     type Value = Duration;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.zero { "a duration, such as \"30s\"" } else { "a duration above 0, such as \"30s\"" })
+        f.write_str(if self.zero {
+            "a duration, such as \"30s\""
+        } else {
+            "a duration above 0, such as \"30s\""
+        })
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Duration, E> {
         match humantime::parse_duration(text) {
             Ok(time) if time > self.most => {
                 let most = crate::text::format_duration(self.most);
-                Err(E::custom(format_args!("expected a duration of at most {most}, not {text:?}")))
+                Err(E::custom(format_args!(
+                    "expected a duration of at most {most}, not {text:?}"
+                )))
             }
             Ok(time) if !time.is_zero() || self.zero => Ok(time),
             _ => Err(E::invalid_value(Unexpected::Str(text), &self)),

@@ -3,8 +3,8 @@
 //!
 //! Terminals execute control characters, and bidirectional overrides change the order in which text
 //! is displayed. Both are removed from a tool's answer ([`clean`]), from a line of the log and from
-//! a message on a terminal ([`clean_line()`], [`bounded_line`]), and escaped in JSON that people read
-//! ([`escape_json`]).
+//! a message on a terminal ([`clean_line()`], [`bounded_line`]), and escaped in JSON that people
+//! read ([`escape_json`]).
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -18,7 +18,9 @@ use std::time::Duration;
 /// Emoji and some scripts need joiners and variation selectors. One of them stays if it has a
 /// visible effect, which requires a suitable character before it. A second one in a row is removed.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    let Some(first) = find_unsafe(text) else { return Cow::Borrowed(text) };
+    let Some(first) = find_unsafe(text) else {
+        return Cow::Borrowed(text);
+    };
     let mut out = String::with_capacity(text.len());
     let (before, rest) = text.split_at(first);
     out.push_str(before);
@@ -40,7 +42,9 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 /// `1 day`. The result can be parsed as a duration again.
 pub fn format_duration(time: Duration) -> String {
     let text = humantime::format_duration(time).to_string();
-    ["day", "month", "year"].into_iter().fold(text, |text, unit| text.replace(unit, &format!(" {unit}")))
+    ["day", "month", "year"]
+        .into_iter()
+        .fold(text, |text, unit| text.replace(unit, &format!(" {unit}")))
 }
 
 /// Formats a number with separators: `10000` as `10,000`.
@@ -59,7 +63,11 @@ pub fn format_thousands(n: u64) -> String {
 /// Returns the non-blank lines of `text`, trimmed and joined by `; `, such as a compiler's message
 /// on one line.
 pub fn join_lines(text: &str) -> String {
-    text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+    text.split('\n')
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Returns `text` as one line of at most `most` bytes: sanitized, with line ends and tabs written
@@ -82,16 +90,23 @@ pub fn clean_line(text: &str, most: usize) -> String {
     line
 }
 
-/// Formats `value` as a [`clean_line()`]. Formatting stops at the limit, even if the output of `value` is
-/// endless.
+/// Formats `value` as a [`clean_line()`]. Formatting stops at the limit, even if the output of
+/// `value` is endless.
 pub fn bounded_line(value: impl fmt::Display, most: usize) -> String {
     // Sanitizing removes characters, so the buffer is larger than the result.
-    let mut start = BoundedTextWriter { text: String::new(), capacity: most.saturating_mul(2) };
+    let mut start = BoundedTextWriter {
+        text: String::new(),
+        capacity: most.saturating_mul(2),
+    };
     if write!(start, "{value}").is_ok() {
         return clean_line(&start.text, most);
     }
     let shown = clean_line(&start.text, most);
-    if shown.ends_with('…') { shown } else { clean_line(&(shown + "…"), most) }
+    if shown.ends_with('…') {
+        shown
+    } else {
+        clean_line(&(shown + "…"), most)
+    }
 }
 
 /// A buffer that retains the start of the text that is written to it.
@@ -107,7 +122,10 @@ impl fmt::Write for BoundedTextWriter {
             self.text.push_str(text);
             return Ok(());
         }
-        self.text.push_str(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
+        self.text.push_str(
+            text.get(..text.floor_char_boundary(room))
+                .unwrap_or_default(),
+        );
         Err(fmt::Error)
     }
 }
@@ -144,14 +162,17 @@ fn find_unsafe(text: &str) -> Option<usize> {
         let rest = text.get(at..)?;
         at += find_suspicious_byte(rest.as_bytes())?;
         let c = text.get(at..)?.chars().next()?;
-        if is_forbidden(c) || (is_modifier(c) && is_dangling_modifier(text.get(..at)?.chars().next_back(), c)) {
+        if is_forbidden(c)
+            || (is_modifier(c) && is_dangling_modifier(text.get(..at)?.chars().next_back(), c))
+        {
             return Some(at);
         }
         at += c.len_utf8();
     }
 }
 
-/// Returns the index of the first byte that can start a character that must be [removed](is_forbidden).
+/// Returns the index of the first byte that can start a character that must be
+/// [removed](is_forbidden).
 fn find_suspicious_byte(bytes: &[u8]) -> Option<usize> {
     /// Number of bytes that are checked together.
     const LANE_BYTES: usize = 64;
@@ -160,18 +181,24 @@ fn find_suspicious_byte(bytes: &[u8]) -> Option<usize> {
     // U+00BF, U+034F, U+061C, U+1xxx, U+2xxx, U+3164, U+Fxxx and U+E0xxx.
     let suspicious = |byte: u8| {
         (byte < b' ' && byte != b'\t' && byte != b'\n')
-            | matches!(byte, 0x7f | 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xef | 0xf3)
+            | matches!(
+                byte,
+                0x7f | 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xef | 0xf3
+            )
     };
     let is_clear = |lane: &[u8]| !lane.iter().fold(false, |any, byte| any | suspicious(*byte));
     // The characters of whole scripts start with these bytes. The second byte distinguishes almost
     // all of them from the suspicious ones.
     let is_common = |first: u8, second: Option<&u8>| {
-        matches!(first, 0xcd | 0xd8 | 0xe1 | 0xe3) && !matches!(second, Some(0x85 | 0x8f | 0x9c | 0x9e | 0xa0))
+        matches!(first, 0xcd | 0xd8 | 0xe1 | 0xe3)
+            && !matches!(second, Some(0x85 | 0x8f | 0x9c | 0x9e | 0xa0))
     };
     let mut passed = 0;
     for lane in bytes.chunks(LANE_BYTES) {
         if !is_clear(lane) {
-            let begins = |(at, byte): (usize, &u8)| suspicious(*byte) && !is_common(*byte, bytes.get(passed + at + 1));
+            let begins = |(at, byte): (usize, &u8)| {
+                suspicious(*byte) && !is_common(*byte, bytes.get(passed + at + 1))
+            };
             if let Some(at) = lane.iter().enumerate().position(begins) {
                 return Some(passed + at);
             }
@@ -202,11 +229,14 @@ fn is_forbidden(c: char) -> bool {
 /// Returns whether a character only modifies the appearance of the one before it: joiners and
 /// variation selectors.
 fn is_modifier(c: char) -> bool {
-    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' | '\u{180b}'..='\u{180d}' | '\u{180f}')
+    matches!(
+        c,
+        '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' | '\u{180b}'..='\u{180d}' | '\u{180f}'
+    )
 }
 
-/// Returns whether `c` is a [modifier](is_modifier) after a character that it cannot modify, so that
-/// it would be invisible.
+/// Returns whether `c` is a [modifier](is_modifier) after a character that it cannot modify, so
+/// that it would be invisible.
 fn is_dangling_modifier(before: Option<char>, c: char) -> bool {
     if !is_modifier(c) {
         return false;
@@ -215,9 +245,10 @@ fn is_dangling_modifier(before: Option<char>, c: char) -> bool {
     let fits = match c {
         // Keycaps such as `1️⃣`, and emoji. A few emoji count as letters.
         '\u{fe0e}' | '\u{fe0f}' => {
-            let is_letter =
-                before.is_alphabetic() && !matches!(before, '\u{2139}' | '\u{24c2}' | '\u{1f170}'..='\u{1f189}');
-            matches!(before, '#' | '*' | '0'..='9') || (!before.is_ascii() && !is_letter && !is_modifier(before))
+            let is_letter = before.is_alphabetic()
+                && !matches!(before, '\u{2139}' | '\u{24c2}' | '\u{1f170}'..='\u{1f189}');
+            matches!(before, '#' | '*' | '0'..='9')
+                || (!before.is_ascii() && !is_letter && !is_modifier(before))
         }
         // A joiner between two emoji comes after the selector of the first.
         '\u{200d}' => !before.is_ascii() && (before == '\u{fe0f}' || !is_modifier(before)),
@@ -230,7 +261,11 @@ fn is_dangling_modifier(before: Option<char>, c: char) -> bool {
 /// Skips the rest of an escape sequence: `ESC [ parameters final`, `ESC ] text BEL`, or one more
 /// character.
 fn skip_escape(first: char, rest: &mut std::str::Chars<'_>) {
-    let kind = if first == '\u{9b}' { Some('[') } else { rest.as_str().chars().next() };
+    let kind = if first == '\u{9b}' {
+        Some('[')
+    } else {
+        rest.as_str().chars().next()
+    };
     match kind {
         Some('[') => {
             if first == '\u{1b}' {
@@ -281,7 +316,10 @@ mod tests {
             "क\u{94d}\u{200d}ष",
             "\u{1820}\u{180b}",
         ] {
-            assert!(matches!(clean(text), Cow::Borrowed(same) if same == text), "{text}");
+            assert!(
+                matches!(clean(text), Cow::Borrowed(same) if same == text),
+                "{text}"
+            );
         }
     }
 
@@ -290,7 +328,11 @@ mod tests {
         let mut buffer = [0; 4];
         for c in '\0'..=char::MAX {
             let text = &*c.encode_utf8(&mut buffer);
-            assert_eq!(find_unsafe(text).is_some(), is_forbidden(c) || is_modifier(c), "{c:?}");
+            assert_eq!(
+                find_unsafe(text).is_some(),
+                is_forbidden(c) || is_modifier(c),
+                "{c:?}"
+            );
         }
         for before in 0..200 {
             // Characters of two bytes, and one whose first byte is suspicious.
@@ -305,13 +347,25 @@ mod tests {
         // One byte per selector, as in a message that is hidden behind an emoji; one bit per
         // joiner.
         let selectors = |c: char| {
-            let bytes = b"ignore all".iter().map(|byte| char::from_u32(0xe0100 + u32::from(*byte)).unwrap());
-            bytes.fold(String::from(c), |text, selector| text + &String::from(selector))
+            let bytes = b"ignore all"
+                .iter()
+                .map(|byte| char::from_u32(0xe0100 + u32::from(*byte)).unwrap());
+            bytes.fold(String::from(c), |text, selector| {
+                text + &String::from(selector)
+            })
         };
         assert_eq!(clean(&selectors('😀')), "😀");
         // A sample of the many tags and selectors of the last plane.
-        let all = ('\u{a0}'..'\u{e0000}').chain(['\u{e0001}', '\u{e0041}', '\u{e0100}', '\u{e01ef}', '\u{e0fff}']);
-        let invisible: Vec<char> = all.filter(|c| is_forbidden(*c) || is_modifier(*c)).collect();
+        let all = ('\u{a0}'..'\u{e0000}').chain([
+            '\u{e0001}',
+            '\u{e0041}',
+            '\u{e0100}',
+            '\u{e01ef}',
+            '\u{e0fff}',
+        ]);
+        let invisible: Vec<char> = all
+            .filter(|c| is_forbidden(*c) || is_modifier(*c))
+            .collect();
         for before in ["", "a", "ü", "ک", "😀", "❤", " ", "\u{3000}", "\u{1820}"] {
             for first in &invisible {
                 for second in &invisible {
@@ -331,9 +385,17 @@ mod tests {
 
     #[test]
     fn a_displayed_duration_can_be_parsed_again() {
-        for (seconds, shown) in [(30, "30s"), (90, "1m 30s"), (86_400, "1 day"), (3 * 86_400 + 5, "3 days 5s")] {
+        for (seconds, shown) in [
+            (30, "30s"),
+            (90, "1m 30s"),
+            (86_400, "1 day"),
+            (3 * 86_400 + 5, "3 days 5s"),
+        ] {
             assert_eq!(format_duration(Duration::from_secs(seconds)), shown);
-            assert_eq!(humantime::parse_duration(shown), Ok(Duration::from_secs(seconds)));
+            assert_eq!(
+                humantime::parse_duration(shown),
+                Ok(Duration::from_secs(seconds))
+            );
         }
     }
 
@@ -342,7 +404,10 @@ mod tests {
         assert_eq!(clean_line("a\r\nb\tc\u{1b}[2J", 9), "a\\nb\\tc");
         assert_eq!(clean_line("öööö", 8), "öööö");
         assert_eq!(clean_line("ööööö", 8), "öö…");
-        assert_eq!(clean_line("one\u{2028}two\u{2029}three\u{85}\u{b}\u{c}", 99), "one\\ntwo\\nthree");
+        assert_eq!(
+            clean_line("one\u{2028}two\u{2029}three\u{85}\u{b}\u{c}", 99),
+            "one\\ntwo\\nthree"
+        );
     }
 
     #[test]
@@ -363,12 +428,22 @@ mod tests {
 
     #[test]
     fn escaped_json_stands_for_the_same_value_and_acts_no_more() {
-        let value = serde_json::json!({"a\u{202e}": ["\u{9b}2J\u{7f}", "\u{e0041}", "é\n\u{2028}"]});
+        let value =
+            serde_json::json!({"a\u{202e}": ["\u{9b}2J\u{7f}", "\u{e0041}", "é\n\u{2028}"]});
         let text = format!("{value:#}");
         let shown = escape_json(&text);
-        assert!(!shown.chars().any(|c| is_forbidden(c) || c == '\u{2028}'), "{shown}");
-        assert!(shown.contains("\\u009b2J\\u007f") && shown.contains("\\udb40\\udc41"), "{shown}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        assert!(
+            !shown.chars().any(|c| is_forbidden(c) || c == '\u{2028}'),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("\\u009b2J\\u007f") && shown.contains("\\udb40\\udc41"),
+            "{shown}"
+        );
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
+            value
+        );
         assert!(matches!(escape_json("{\"é\": 1}"), Cow::Borrowed(_)));
     }
 
@@ -378,7 +453,10 @@ mod tests {
             ("a\u{1b}[31mred\u{1b}[0m b", "ared b"),
             ("\u{9b}2Jgone", "gone"),
             ("\u{1b}]0;title\u{7}text", "text"),
-            ("\u{1b}]8;;https://example.com\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
+            (
+                "\u{1b}]8;;https://example.com\u{1b}\\link\u{1b}]8;;\u{1b}\\",
+                "link",
+            ),
             ("\u{1b}creset", "reset"),
             ("a\u{8}b\u{0}c\u{7f}d", "abcd"),
             ("one\r\ntwo\rthree", "one\ntwo\nthree"),
@@ -388,7 +466,10 @@ mod tests {
             ("so\u{ad}ft\u{2062}\u{200b}\u{3164}", "soft"),
             ("\u{200f}x\u{61c}\u{200e}", "x"),
             ("a\u{fe0f}b\u{200d}c\u{200c} \u{200d}", "abc "),
-            ("❤\u{fe0f}\u{fe0f}\u{fe0e}\u{200d}\u{200d}🔥", "❤\u{fe0f}\u{200d}🔥"),
+            (
+                "❤\u{fe0f}\u{fe0f}\u{fe0e}\u{200d}\u{200d}🔥",
+                "❤\u{fe0f}\u{200d}🔥",
+            ),
             ("end\u{1b}", "end"),
             ("end\u{1b}[", "end"),
         ];

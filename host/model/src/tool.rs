@@ -48,10 +48,22 @@ pub enum TaskSupport {
 impl Tool {
     /// Returns the size of the tool in a list of tools, in bytes, without the JSON syntax.
     pub fn size(&self) -> usize {
-        let texts = [Some(&self.name), self.title.as_ref(), self.description.as_ref()];
-        let json = [Some(&self.input_schema), self.output_schema.as_ref(), self.meta.as_ref()];
+        let texts = [
+            Some(&self.name),
+            self.title.as_ref(),
+            self.description.as_ref(),
+        ];
+        let json = [
+            Some(&self.input_schema),
+            self.output_schema.as_ref(),
+            self.meta.as_ref(),
+        ];
         texts.into_iter().flatten().map(String::len).sum::<usize>()
-            + json.into_iter().flatten().map(|json| json.get().len()).sum::<usize>()
+            + json
+                .into_iter()
+                .flatten()
+                .map(|json| json.get().len())
+                .sum::<usize>()
             + self.icons.iter().map(Icon::size).sum::<usize>()
     }
 }

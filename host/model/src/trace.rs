@@ -24,19 +24,27 @@ impl TraceContext {
     /// Parses a `traceparent` with its accompanying values. Returns `None` if it is invalid.
     pub fn parse(parent: &str, state: Option<String>, baggage: Option<String>) -> Option<Self> {
         let mut parts = parent.trim().split('-');
-        let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let (version, trace, span, flags) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
         let hex = |text: &str, length| {
-            text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+            text.len() == length
+                && text
+                    .bytes()
+                    .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         };
         let some = |text: &str| text.bytes().any(|byte| byte != b'0');
         // Later versions can have further parts at the end; this version must not.
-        let known = hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
-        if !(known && hex(trace, 32) && some(trace) && hex(span, 16) && some(span) && hex(flags, 2)) {
+        let known =
+            hex(version, 2) && version != "ff" && (version != "00" || parts.next().is_none());
+        if !(known && hex(trace, 32) && some(trace) && hex(span, 16) && some(span) && hex(flags, 2))
+        {
             return None;
         }
         let passed_on = |text: Option<String>| {
             text.filter(|text| {
-                !text.is_empty() && text.len() <= MAX_FORWARDED_BYTES && !text.chars().any(char::is_control)
+                !text.is_empty()
+                    && text.len() <= MAX_FORWARDED_BYTES
+                    && !text.chars().any(char::is_control)
             })
         };
         Some(Self {
@@ -54,7 +62,13 @@ impl TraceContext {
         let (trace, span) = (u128::from_be_bytes(trace), u64::from_be_bytes(span));
         let flags = if sampled { "01" } else { "00" }.to_owned();
         let ids = (format!("{trace:032x}"), format!("{span:016x}"));
-        (trace != 0 && span != 0).then_some(Self { trace: ids.0, span: ids.1, flags, state: None, baggage: None })
+        (trace != 0 && span != 0).then_some(Self {
+            trace: ids.0,
+            span: ids.1,
+            flags,
+            state: None,
+            baggage: None,
+        })
     }
 
     /// Returns the trace flags.
@@ -73,8 +87,15 @@ impl TraceContext {
     #[must_use]
     pub fn child(&self, id: [u8; 8]) -> Self {
         let id = u64::from_be_bytes(id);
-        let span = if id == 0 { self.span.clone() } else { format!("{id:016x}") };
-        Self { span, ..self.clone() }
+        let span = if id == 0 {
+            self.span.clone()
+        } else {
+            format!("{id:016x}")
+        };
+        Self {
+            span,
+            ..self.clone()
+        }
     }
 
     /// Returns the `traceparent` for requests that are part of this span.
@@ -93,7 +114,11 @@ mod tests {
     fn a_child_span_belongs_to_the_trace_of_its_parent() {
         let parent = TraceContext::parse(PARENT, Some("a=1".into()), Some(String::new())).unwrap();
         assert_eq!(
-            (parent.traceparent().as_str(), parent.state.as_deref(), &parent.baggage),
+            (
+                parent.traceparent().as_str(),
+                parent.state.as_deref(),
+                &parent.baggage
+            ),
             (PARENT, Some("a=1"), &None)
         );
         let (child, other) = (parent.child([1; 8]), parent.child([2; 8]));
@@ -106,10 +131,20 @@ mod tests {
     #[test]
     fn a_new_trace_has_ids_and_flags() {
         let root = TraceContext::root([0xab; 16], [7; 8], true).unwrap();
-        assert_eq!(root.traceparent(), "00-abababababababababababababababab-0707070707070707-01");
-        assert_eq!(TraceContext::parse(&root.traceparent(), None, None), Some(root.clone()));
+        assert_eq!(
+            root.traceparent(),
+            "00-abababababababababababababababab-0707070707070707-01"
+        );
+        assert_eq!(
+            TraceContext::parse(&root.traceparent(), None, None),
+            Some(root.clone())
+        );
         assert!(root.is_sampled() && root.child([1; 8]).is_sampled());
-        assert!(!TraceContext::root([1; 16], [1; 8], false).unwrap().is_sampled());
+        assert!(
+            !TraceContext::root([1; 16], [1; 8], false)
+                .unwrap()
+                .is_sampled()
+        );
         assert_eq!(TraceContext::root([0; 16], [7; 8], true), None);
         assert_eq!(TraceContext::root([7; 16], [0; 8], true), None);
     }
@@ -129,8 +164,16 @@ mod tests {
         ] {
             assert_eq!(parse(text), None, "{text}");
         }
-        assert!(parse("01-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01-x").is_some(), "a later version");
-        let long = TraceContext::parse(PARENT, Some("x".repeat(MAX_FORWARDED_BYTES + 1)), Some("a\nb".into())).unwrap();
+        assert!(
+            parse("01-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01-x").is_some(),
+            "a later version"
+        );
+        let long = TraceContext::parse(
+            PARENT,
+            Some("x".repeat(MAX_FORWARDED_BYTES + 1)),
+            Some("a\nb".into()),
+        )
+        .unwrap();
         assert_eq!((long.state, long.baggage), (None, None));
     }
 }

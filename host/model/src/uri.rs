@@ -14,18 +14,30 @@ const SCHEMES_WITH_HOST: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 /// Returns an error if the authority is invalid. The message is the end of a sentence that begins
 /// with the URI.
 pub fn check_authority(uri: &str) -> Result<(), String> {
-    let Some((scheme, rest)) = uri.split_once(':') else { return Ok(()) };
-    let needs_host = SCHEMES_WITH_HOST.iter().any(|known| scheme.eq_ignore_ascii_case(known));
-    let Some(authority) = authority(rest) else {
-        return if needs_host { Err(format!("has no host: write \"{scheme}://HOST/\"")) } else { Ok(()) };
+    let Some((scheme, rest)) = uri.split_once(':') else {
+        return Ok(());
     };
-    let host_and_port = authority.rsplit_once('@').map_or(authority, |(_, rest)| rest);
+    let needs_host = SCHEMES_WITH_HOST
+        .iter()
+        .any(|known| scheme.eq_ignore_ascii_case(known));
+    let Some(authority) = authority(rest) else {
+        return if needs_host {
+            Err(format!("has no host: write \"{scheme}://HOST/\""))
+        } else {
+            Ok(())
+        };
+    };
+    let host_and_port = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, rest)| rest);
     let (host, port) = if let Some(inner) = host_and_port.strip_prefix('[') {
         let Some((address, after)) = inner.split_once(']') else {
             return Err("has an address that begins with \"[\" and does not end with \"]\"".into());
         };
         if !is_ip_literal(address) {
-            return Err(format!("has the address [{address}], which is not an IPv6 address"));
+            return Err(format!(
+                "has the address [{address}], which is not an IPv6 address"
+            ));
         }
         let port = match after.strip_prefix(':') {
             Some(port) => Some(port),
@@ -42,11 +54,15 @@ pub fn check_authority(uri: &str) -> Result<(), String> {
     if let Some(port) = port.filter(|port| !port.is_empty()) {
         let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number || port.parse::<u16>().is_err() {
-            return Err(format!("has the port {port:?}, which is not a number up to 65535"));
+            return Err(format!(
+                "has the port {port:?}, which is not a number up to 65535"
+            ));
         }
     }
     if host.contains(['[', ']']) {
-        return Err("has \"[\" or \"]\" in its host, where only an address of IPv6 has them".into());
+        return Err(
+            "has \"[\" or \"]\" in its host, where only an address of IPv6 has them".into(),
+        );
     }
     if host.is_empty() && (needs_host || port.is_some()) {
         return Err(format!("has no host: write \"{scheme}://HOST/\""));
@@ -76,7 +92,9 @@ fn is_ip_literal(text: &str) -> bool {
 /// section 6.2.2): scheme and host in lower case, unreserved characters not percent-encoded, and
 /// others percent-encoded with digits in upper case.
 pub fn normalize(uri: &str) -> Cow<'_, str> {
-    let Some((scheme, rest)) = uri.split_once(':') else { return Cow::Borrowed(uri) };
+    let Some((scheme, rest)) = uri.split_once(':') else {
+        return Cow::Borrowed(uri);
+    };
     let host = authority(rest).map(|authority| {
         let start = scheme.len() + 3 + authority.rfind('@').map_or(0, |at| at + 1);
         start..scheme.len() + 3 + authority.len()
@@ -86,7 +104,10 @@ pub fn normalize(uri: &str) -> Cow<'_, str> {
         let is_host = host.as_ref().is_some_and(|host| host.contains(&at));
         let folds = at < scheme.len() || is_host;
         let folded = |c: char| if folds { c.to_ascii_lowercase() } else { c };
-        let code = (c == '%').then(|| uri.get(at + 1..at + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok()));
+        let code = (c == '%').then(|| {
+            uri.get(at + 1..at + 3)
+                .and_then(|hex| u8::from_str_radix(hex, 16).ok())
+        });
         match code.flatten() {
             Some(byte) if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => {
                 out.push(folded(char::from(byte)));
@@ -102,7 +123,11 @@ pub fn normalize(uri: &str) -> Cow<'_, str> {
             }
         }
     }
-    if out == uri { Cow::Borrowed(uri) } else { Cow::Owned(out) }
+    if out == uri {
+        Cow::Borrowed(uri)
+    } else {
+        Cow::Owned(out)
+    }
 }
 
 #[cfg(test)]
@@ -144,15 +169,20 @@ mod tests {
             "http://u@/",
             "http://h:-1/",
         ];
-        let said: Vec<String> =
-            wrong.iter().map(|uri| format!("{uri} {}", check_authority(uri).unwrap_err())).collect();
+        let said: Vec<String> = wrong
+            .iter()
+            .map(|uri| format!("{uri} {}", check_authority(uri).unwrap_err()))
+            .collect();
         insta::assert_snapshot!(said.join("\n"));
     }
 
     #[test]
     fn spellings_of_the_same_have_one_in_common() {
         let cases = [
-            ("HTTP://User@EXAMPLE.com:80/A%7eb%2fC?Q=%41", "http://User@example.com:80/A~b%2FC?Q=A"),
+            (
+                "HTTP://User@EXAMPLE.com:80/A%7eb%2fC?Q=%41",
+                "http://User@example.com:80/A~b%2FC?Q=A",
+            ),
             ("Notes:A/B", "notes:A/B"),
             ("x://H%41/%C3%bc", "x://ha/%C3%BC"),
             ("x:%zz%", "x:%zz%"),

@@ -17,7 +17,11 @@ impl RetryBackoff {
     /// Creates a backoff that grows from `first` to `longest`. Each delay is reduced by up to half,
     /// so that many servers do not retry at the same moment.
     pub(crate) fn new(first: Duration, longest: Duration) -> Self {
-        Self { first, longest, failures: 0 }
+        Self {
+            first,
+            longest,
+            failures: 0,
+        }
     }
 
     /// Resets the backoff after a success.
@@ -28,11 +32,16 @@ impl RetryBackoff {
     /// Returns the delay after a failure: at least `wished`, if the response requested it, up to a
     /// maximum.
     pub(crate) fn next_delay(&mut self, wished: Option<Duration>) -> Duration {
-        let doubled = self.first.saturating_mul(1 << self.failures.min(16)).min(self.longest);
+        let doubled = self
+            .first
+            .saturating_mul(1 << self.failures.min(16))
+            .min(self.longest);
         self.failures += 1;
         let jittered = doubled.mul_f64(0.5 + fastrand::f64() / 2.0);
         // Respect the delay that the receiver requests.
-        wished.map_or(jittered, |wished| jittered.max(wished.min(MAX_REQUESTED_DELAY)))
+        wished.map_or(jittered, |wished| {
+            jittered.max(wished.min(MAX_REQUESTED_DELAY))
+        })
     }
 }
 
@@ -46,7 +55,10 @@ mod tests {
         let mut backoff = RetryBackoff::new(second, 30 * second);
         for most in [1, 2, 4, 8, 16, 30, 30] {
             let wait = backoff.next_delay(None);
-            assert!(most * second / 2 <= wait && wait <= most * second, "{wait:?}");
+            assert!(
+                most * second / 2 <= wait && wait <= most * second,
+                "{wait:?}"
+            );
         }
         assert_eq!(backoff.next_delay(Some(100 * second)), 100 * second);
         assert_eq!(backoff.next_delay(Some(Duration::MAX)), MAX_REQUESTED_DELAY);

@@ -69,7 +69,10 @@ impl RetryPolicy {
 
 impl ExportFailure {
     fn retryable(why: impl Into<String>) -> Self {
-        Self { reason: why.into(), retry: RetryPolicy::AfterBackoff }
+        Self {
+            reason: why.into(),
+            retry: RetryPolicy::AfterBackoff,
+        }
     }
 }
 
@@ -79,20 +82,42 @@ impl SignalClient {
     /// # Errors
     ///
     /// Returns the reason if the endpoint is invalid.
-    pub(crate) fn new(settings: &OtelSettings, signal: SignalKind, tls: Option<TlsConnector>) -> Result<Self, String> {
+    pub(crate) fn new(
+        settings: &OtelSettings,
+        signal: SignalKind,
+        tls: Option<TlsConnector>,
+    ) -> Result<Self, String> {
         let endpoint = &settings.endpoint;
         OtelSettings::check_endpoint(endpoint)?;
         let wrong = |error: http::Error| format!("the URL cannot be used: {error}");
-        let path = format!("{}/v1/{}", endpoint.path().trim_end_matches('/'), signal.as_str());
+        let path = format!(
+            "{}/v1/{}",
+            endpoint.path().trim_end_matches('/'),
+            signal.as_str()
+        );
         let path = Uri::builder().path_and_query(path).build().map_err(wrong)?;
         let host = endpoint.host().ok_or("the URL has no host")?.to_owned();
-        let port = endpoint.port_or_known_default().ok_or("the URL has no port")?;
+        let port = endpoint
+            .port_or_known_default()
+            .ok_or("the URL has no port")?;
         let mut headers = settings.headers.as_map().clone();
-        let authority = HeaderValue::try_from(authority(endpoint)).map_err(|error| wrong(error.into()))?;
+        let authority =
+            HeaderValue::try_from(authority(endpoint)).map_err(|error| wrong(error.into()))?;
         headers.insert(HOST, authority);
         headers.insert(CONTENT_TYPE, PROTOBUF_CONTENT_TYPE);
-        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("toolbay/", env!("CARGO_PKG_VERSION"))));
-        Ok(Self { host, port, path, headers, tls, timeout: settings.timeout, connection: None })
+        headers.insert(
+            USER_AGENT,
+            HeaderValue::from_static(concat!("toolbay/", env!("CARGO_PKG_VERSION"))),
+        );
+        Ok(Self {
+            host,
+            port,
+            path,
+            headers,
+            tls,
+            timeout: settings.timeout,
+            connection: None,
+        })
     }
 
     /// Sends a request. Returns the body of a successful response.
@@ -104,11 +129,18 @@ impl SignalClient {
         }
         // Close the connection: late bytes on it would belong to this request.
         self.connection = None;
-        sent.unwrap_or_else(|_| Err(ExportFailure::retryable(format!("no complete response within {patience:?}"))))
+        sent.unwrap_or_else(|_| {
+            Err(ExportFailure::retryable(format!(
+                "no complete response within {patience:?}"
+            )))
+        })
     }
 
     async fn exchange(&mut self, body: Bytes) -> Result<Bytes, ExportFailure> {
-        let kept = self.connection.take().filter(|connection| !connection.is_closed());
+        let kept = self
+            .connection
+            .take()
+            .filter(|connection| !connection.is_closed());
         let response = match kept {
             // The receiver may have closed the idle connection in the meantime.
             Some(mut kept) => match self.request(&mut kept, body.clone()).await {
@@ -125,7 +157,9 @@ impl SignalClient {
         let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await;
         // The status reports success, so the body is not needed. But the connection cannot be
         // reused.
-        let Ok(body) = body else { return Ok(Bytes::new()) };
+        let Ok(body) = body else {
+            return Ok(Bytes::new());
+        };
         self.connection = Some(connection);
         Ok(body.to_bytes())
     }
@@ -137,8 +171,9 @@ impl SignalClient {
     ) -> Result<(SendRequest<Full<Bytes>>, Response<Incoming>), ExportFailure> {
         let mut connection = self.connect().await.map_err(ExportFailure::retryable)?;
         let response = self.request(&mut connection, body).await;
-        let response = response
-            .map_err(|error| ExportFailure::retryable(format!("no response: {}", root_cause_message(&error))))?;
+        let response = response.map_err(|error| {
+            ExportFailure::retryable(format!("no response: {}", root_cause_message(&error)))
+        })?;
         Ok((connection, response))
     }
 
@@ -164,15 +199,19 @@ impl SignalClient {
         };
         let stream = stream.map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
-        let Some(tls) = &self.tls else { return handshake(TokioIo::new(stream)).await };
+        let Some(tls) = &self.tls else {
+            return handshake(TokioIo::new(stream)).await;
+        };
         let name = match &self.host {
-            Host::Domain(name) => {
-                ServerName::try_from(name.clone()).map_err(|_| format!("no certificate can be for the name {name}"))?
-            }
+            Host::Domain(name) => ServerName::try_from(name.clone())
+                .map_err(|_| format!("no certificate can be for the name {name}"))?,
             Host::Ipv4(address) => ServerName::from(std::net::IpAddr::from(*address)),
             Host::Ipv6(address) => ServerName::from(std::net::IpAddr::from(*address)),
         };
-        let stream = tls.connect(name, stream).await.map_err(|error| format!("no TLS: {error}"))?;
+        let stream = tls
+            .connect(name, stream)
+            .await
+            .map_err(|error| format!("no TLS: {error}"))?;
         handshake(TokioIo::new(stream)).await
     }
 }
@@ -180,15 +219,17 @@ impl SignalClient {
 /// Returns the authority of a URL in the form of the `Host` header.
 fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    url.port()
+        .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 async fn handshake<S>(stream: S) -> Result<SendRequest<Full<Bytes>>, String>
 where
     S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
 {
-    let (sender, connection) =
-        http1::handshake(stream).await.map_err(|error| format!("no connection: {}", root_cause_message(&error)))?;
+    let (sender, connection) = http1::handshake(stream)
+        .await
+        .map_err(|error| format!("no connection: {}", root_cause_message(&error)))?;
     // The connection task ends when the sender is dropped or the receiver closes the connection.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender)
@@ -224,7 +265,11 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 /// Formats an I/O error without its error number.
 fn io_error_message(error: &io::Error) -> String {
-    if error.raw_os_error().is_some() { error.kind().to_string() } else { error.to_string() }
+    if error.raw_os_error().is_some() {
+        error.kind().to_string()
+    } else {
+        error.to_string()
+    }
 }
 
 /// Formats the innermost error, which is the most specific.
@@ -233,8 +278,12 @@ fn root_cause_message(error: &hyper::Error) -> String {
     while let Some(next) = cause.and_then(std::error::Error::source) {
         cause = Some(next);
     }
-    let Some(cause) = cause else { return error.to_string() };
-    cause.downcast_ref::<io::Error>().map_or_else(|| cause.to_string(), io_error_message)
+    let Some(cause) = cause else {
+        return error.to_string();
+    };
+    cause
+        .downcast_ref::<io::Error>()
+        .map_or_else(|| cause.to_string(), io_error_message)
 }
 
 #[cfg(test)]
@@ -247,22 +296,48 @@ mod tests {
     fn a_status_says_whether_to_send_again_and_when() {
         let failure = |status: u16, after: Option<&str>| {
             let after = after.map(|after| (RETRY_AFTER, after.parse().unwrap()));
-            classify_failure(StatusCode::from_u16(status).unwrap(), &after.into_iter().collect())
+            classify_failure(
+                StatusCode::from_u16(status).unwrap(),
+                &after.into_iter().collect(),
+            )
         };
         for status in [429, 502, 503, 504] {
-            assert_eq!(failure(status, None).retry, RetryPolicy::AfterBackoff, "{status}");
+            assert_eq!(
+                failure(status, None).retry,
+                RetryPolicy::AfterBackoff,
+                "{status}"
+            );
         }
         for status in [301, 302, 400, 401, 403, 404, 405, 413, 415, 500, 501] {
-            assert_eq!(failure(status, Some("5")).retry, RetryPolicy::Never, "{status}");
+            assert_eq!(
+                failure(status, Some("5")).retry,
+                RetryPolicy::Never,
+                "{status}"
+            );
         }
-        assert_eq!(failure(503, Some(" 7 ")).retry, RetryPolicy::After(Duration::from_secs(7)));
+        assert_eq!(
+            failure(503, Some(" 7 ")).retry,
+            RetryPolicy::After(Duration::from_secs(7))
+        );
         assert_eq!(failure(429, Some("soon")).retry, RetryPolicy::AfterBackoff);
         assert_eq!(failure(429, Some("-1")).retry, RetryPolicy::AfterBackoff);
-        assert_eq!(failure(503, Some("Wed, 21 Oct 2015 07:28:00 GMT")).retry, RetryPolicy::After(Duration::ZERO));
+        assert_eq!(
+            failure(503, Some("Wed, 21 Oct 2015 07:28:00 GMT")).retry,
+            RetryPolicy::After(Duration::ZERO)
+        );
         let later = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
         let wait = failure(503, Some(&later)).retry.requested_delay().unwrap();
-        assert!((Duration::from_secs(90)..=Duration::from_secs(100)).contains(&wait), "{wait:?}");
-        assert_eq!(failure(302, None).reason, "answered with status 302 Found; redirects are not followed");
-        assert_eq!(failure(401, None).reason, "answered with status 401 Unauthorized; check otel.headers");
+        assert!(
+            (Duration::from_secs(90)..=Duration::from_secs(100)).contains(&wait),
+            "{wait:?}"
+        );
+        assert_eq!(
+            failure(302, None).reason,
+            "answered with status 302 Found; redirects are not followed"
+        );
+        assert_eq!(
+            failure(401, None).reason,
+            "answered with status 401 Unauthorized; check otel.headers"
+        );
     }
 }

@@ -30,8 +30,14 @@ pub(crate) struct ResourceAttributes(v1::Resource);
 
 impl ResourceAttributes {
     pub(crate) fn new(attributes: &[(String, String)]) -> Self {
-        let attributes = attributes.iter().map(|(name, value)| string_attribute(name, value.clone())).collect();
-        Self(v1::Resource { attributes, ..v1::Resource::default() })
+        let attributes = attributes
+            .iter()
+            .map(|(name, value)| string_attribute(name, value.clone()))
+            .collect();
+        Self(v1::Resource {
+            attributes,
+            ..v1::Resource::default()
+        })
     }
 
     fn to_message(&self) -> v1::Resource {
@@ -44,25 +50,38 @@ impl ResourceAttributes {
 pub(crate) fn decode_rejection(signal: SignalKind, response: &[u8]) -> Option<(u64, String)> {
     let (count, why) = match signal {
         SignalKind::Traces => {
-            let partial = ExportTraceServiceResponse::decode(response).ok()?.partial_success?;
+            let partial = ExportTraceServiceResponse::decode(response)
+                .ok()?
+                .partial_success?;
             (partial.rejected_spans, partial.error_message)
         }
         SignalKind::Metrics => {
-            let partial = ExportMetricsServiceResponse::decode(response).ok()?.partial_success?;
+            let partial = ExportMetricsServiceResponse::decode(response)
+                .ok()?
+                .partial_success?;
             (partial.rejected_data_points, partial.error_message)
         }
         SignalKind::Logs => {
-            let partial = ExportLogsServiceResponse::decode(response).ok()?.partial_success?;
+            let partial = ExportLogsServiceResponse::decode(response)
+                .ok()?
+                .partial_success?;
             (partial.rejected_log_records, partial.error_message)
         }
     };
-    u64::try_from(count).ok().filter(|count| *count > 0).map(|count| (count, why))
+    u64::try_from(count)
+        .ok()
+        .filter(|count| *count > 0)
+        .map(|count| (count, why))
 }
 
 /// Returns the instrumentation scope.
 fn scope() -> InstrumentationScope {
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    InstrumentationScope { name: "toolbay".to_owned(), version, ..InstrumentationScope::default() }
+    InstrumentationScope {
+        name: "toolbay".to_owned(),
+        version,
+        ..InstrumentationScope::default()
+    }
 }
 
 /// Converts a time to nanoseconds since 1970.
@@ -77,7 +96,10 @@ fn decode_id(digits: &str) -> Vec<u8> {
 }
 
 fn encode_attributes(attributes: AttributeMap) -> Vec<KeyValue> {
-    attributes.into_iter().map(|(name, value)| key_value(&name, encode_value(value))).collect()
+    attributes
+        .into_iter()
+        .map(|(name, value)| key_value(&name, encode_value(value)))
+        .collect()
 }
 
 fn string_attribute(name: &str, value: String) -> KeyValue {
@@ -85,7 +107,11 @@ fn string_attribute(name: &str, value: String) -> KeyValue {
 }
 
 fn key_value(name: &str, value: Any) -> KeyValue {
-    KeyValue { key: name.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
+    KeyValue {
+        key: name.to_owned(),
+        value: Some(AnyValue { value: Some(value) }),
+        ..KeyValue::default()
+    }
 }
 
 fn encode_value(value: AttributeValue) -> Any {
@@ -106,13 +132,28 @@ mod tests {
     #[test]
     fn a_receiver_says_what_it_rejected_and_whatever_else_it_answers_says_nothing() {
         let partial = |rejected_spans, error_message: &str| {
-            let partial = ExportTracePartialSuccess { rejected_spans, error_message: error_message.to_owned() };
-            ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec()
+            let partial = ExportTracePartialSuccess {
+                rejected_spans,
+                error_message: error_message.to_owned(),
+            };
+            ExportTraceServiceResponse {
+                partial_success: Some(partial),
+            }
+            .encode_to_vec()
         };
         for signal in SignalKind::ALL {
             // The responses of all three signals have the same structure.
-            assert_eq!(decode_rejection(signal, &partial(3, "too old")), Some((3, "too old".to_owned())));
-            for nothing in [partial(0, "a hint"), partial(-1, ""), Vec::new(), b"<html>".to_vec(), vec![0xff; 100]] {
+            assert_eq!(
+                decode_rejection(signal, &partial(3, "too old")),
+                Some((3, "too old".to_owned()))
+            );
+            for nothing in [
+                partial(0, "a hint"),
+                partial(-1, ""),
+                Vec::new(),
+                b"<html>".to_vec(),
+                vec![0xff; 100],
+            ] {
                 assert_eq!(decode_rejection(signal, &nothing), None);
             }
         }

@@ -41,7 +41,10 @@ impl Drop for ExporterGuard {
     fn drop(&mut self) {
         self.token.cancel();
         // The thread never sends a value. The receiver disconnects when the thread ends.
-        let ended = self.thread_end.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let ended = self
+            .thread_end
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
         let waited = ended.recv_timeout(self.timeout);
         if waited == Err(RecvTimeoutError::Timeout) {
             tracing::warn!("the server ends before the thread of telemetry does (otel)");
@@ -54,10 +57,14 @@ impl Drop for ExporterGuard {
 /// # Errors
 ///
 /// Returns the reason if the thread cannot be started or a certificate file is invalid.
-pub(crate) fn start(inner: Arc<TelemetryState>, measure: MetricSource) -> Result<ExporterGuard, String> {
+pub(crate) fn start(
+    inner: Arc<TelemetryState>,
+    measure: MetricSource,
+) -> Result<ExporterGuard, String> {
     let settings = &inner.settings;
-    let tls =
-        (settings.endpoint.scheme() == "https").then(|| crate::tls::connector(&settings.extra_ca_files)).transpose();
+    let tls = (settings.endpoint.scheme() == "https")
+        .then(|| crate::tls::connector(&settings.extra_ca_files))
+        .transpose();
     let tls = tls.map_err(|why| format!("otel.extra_ca: {why}"))?;
     let clients = SignalKind::ALL.map(|signal| SignalClient::new(settings, signal, tls.clone()));
     let [traces, metrics, logs] = clients;
@@ -65,10 +72,16 @@ pub(crate) fn start(inner: Arc<TelemetryState>, measure: MetricSource) -> Result
     let token = CancellationToken::new();
     let (alive, ended) = channel();
     let patience = inner.timing.end + Duration::from_millis(500);
-    let ending = ExporterGuard { token: token.clone(), thread_end: Mutex::new(ended), timeout: patience };
+    let ending = ExporterGuard {
+        token: token.clone(),
+        thread_end: Mutex::new(ended),
+        timeout: patience,
+    };
     let builder = thread::Builder::new().name("toolbay-otel".to_owned());
     let failed = |error| format!("cannot start the thread of telemetry: {error}");
-    builder.spawn(move || run_thread(&inner, clients, measure, &token, alive)).map_err(failed)?;
+    builder
+        .spawn(move || run_thread(&inner, clients, measure, &token, alive))
+        .map_err(failed)?;
     Ok(ending)
 }
 
@@ -80,10 +93,16 @@ fn run_thread(
     alive: Alive<()>,
 ) {
     mark_exporter_thread();
-    let runtime = match Builder::new_current_thread().enable_all().max_blocking_threads(MAX_BLOCKING_THREADS).build() {
+    let runtime = match Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(MAX_BLOCKING_THREADS)
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
-            tracing::error!("no telemetry is sent (otel): the system has no resources for it: {error}");
+            tracing::error!(
+                "no telemetry is sent (otel): the system has no resources for it: {error}"
+            );
             return;
         }
     };
@@ -128,14 +147,24 @@ async fn run_signals(
     };
     let measured = async {
         if inner.settings.metrics {
-            send_reports(inner, sender(SignalKind::Metrics, metrics), &resource, measure).await;
+            send_reports(
+                inner,
+                sender(SignalKind::Metrics, metrics),
+                &resource,
+                measure,
+            )
+            .await;
         }
     };
     tokio::join!(spans, records, measured);
 }
 
 /// Sends the items of a queue until the shutdown.
-async fn send_items<T>(queue: &SignalQueue<T>, mut sender: SignalSender, encode: impl Fn(Vec<T>) -> Vec<u8>) {
+async fn send_items<T>(
+    queue: &SignalQueue<T>,
+    mut sender: SignalSender,
+    encode: impl Fn(Vec<T>) -> Vec<u8>,
+) {
     let token = sender.token.clone();
     while !token.is_cancelled() {
         select! {
@@ -153,7 +182,11 @@ async fn send_items<T>(queue: &SignalQueue<T>, mut sender: SignalSender, encode:
 }
 
 /// Sends the items of one request. Returns whether there were items and the receiver accepted them.
-async fn deliver<T>(queue: &SignalQueue<T>, sender: &mut SignalSender, encode: &impl Fn(Vec<T>) -> Vec<u8>) -> bool {
+async fn deliver<T>(
+    queue: &SignalQueue<T>,
+    sender: &mut SignalSender,
+    encode: &impl Fn(Vec<T>) -> Vec<u8>,
+) -> bool {
     let batch = queue.take_batch();
     if batch.is_empty() {
         return false;
@@ -183,10 +216,16 @@ async fn send_reports(
         }
         let last = token.is_cancelled();
         let measure = Arc::clone(&measure);
-        let measured = timeout(settings.timeout, tokio::task::spawn_blocking(move || measure())).await;
+        let measured = timeout(
+            settings.timeout,
+            tokio::task::spawn_blocking(move || measure()),
+        )
+        .await;
         if let Ok(Ok(families)) = measured {
             let body = encode::encode_metrics(resource, families, inner.started, SystemTime::now());
-            sender.send_report(Bytes::from(body), |more| inner.add_lost_reports(more)).await;
+            sender
+                .send_report(Bytes::from(body), |more| inner.add_lost_reports(more))
+                .await;
         } else {
             sender.health.record_failure(
                 "what is measured could not be read in time",
@@ -212,16 +251,33 @@ struct SignalSender {
 }
 
 impl SignalSender {
-    fn new(inner: &TelemetryState, signal: SignalKind, client: SignalClient, token: CancellationToken) -> Self {
+    fn new(
+        inner: &TelemetryState,
+        signal: SignalKind,
+        client: SignalClient,
+        token: CancellationToken,
+    ) -> Self {
         let timing = inner.timing;
         let health = ExportHealth::new(signal, inner.settings.endpoint.as_str());
-        Self { signal, client, health, backoff: RetryBackoff::new(timing.first, timing.longest), timing, token }
+        Self {
+            signal,
+            client,
+            health,
+            backoff: RetryBackoff::new(timing.first, timing.longest),
+            timing,
+            token,
+        }
     }
 
-    /// Sends a request with `count` items, and retries while the receiver cannot accept it. `add_lost`
-    /// adds to the number of lost items and returns the total. Returns whether the receiver
-    /// accepted the request.
-    async fn send_with_retries(&mut self, body: Bytes, count: u64, lost: impl Fn(u64) -> u64) -> bool {
+    /// Sends a request with `count` items, and retries while the receiver cannot accept it.
+    /// `add_lost` adds to the number of lost items and returns the total. Returns whether the
+    /// receiver accepted the request.
+    async fn send_with_retries(
+        &mut self,
+        body: Bytes,
+        count: u64,
+        lost: impl Fn(u64) -> u64,
+    ) -> bool {
         let began = Instant::now();
         loop {
             let failure = match self.client.send(body.clone()).await {
@@ -234,7 +290,8 @@ impl SignalSender {
             let over = self.token.is_cancelled() || began.elapsed() >= self.timing.patience;
             let given_up = failure.retry == RetryPolicy::Never || over;
             let lost = lost(if given_up { count } else { 0 });
-            self.health.record_failure(&failure.reason, lost, Instant::now());
+            self.health
+                .record_failure(&failure.reason, lost, Instant::now());
             if !over {
                 // Also back off after giving up: the next request would probably fail too.
                 self.back_off(failure.retry.requested_delay()).await;
@@ -250,7 +307,8 @@ impl SignalSender {
         match self.client.send(body).await {
             Ok(response) => self.handle_success(&response, &lost),
             Err(failure) => {
-                self.health.record_failure(&failure.reason, lost(1), Instant::now());
+                self.health
+                    .record_failure(&failure.reason, lost(1), Instant::now());
                 if let Some(wished) = failure.retry.requested_delay() {
                     self.back_off(Some(wished)).await;
                 }
@@ -264,7 +322,8 @@ impl SignalSender {
         self.health.record_success(lost(0), Instant::now());
         if let Some((count, why)) = encode::decode_rejection(self.signal, response) {
             let lost = lost(count);
-            self.health.record_rejection(count, &why, lost, Instant::now());
+            self.health
+                .record_rejection(count, &why, lost, Instant::now());
         }
     }
 

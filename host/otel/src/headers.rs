@@ -5,8 +5,14 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 
 /// Headers that the client sets itself.
-const RESERVED_HEADERS: [HeaderName; 6] =
-    [CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT];
+const RESERVED_HEADERS: [HeaderName; 6] = [
+    CONNECTION,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    HOST,
+    TRANSFER_ENCODING,
+    USER_AGENT,
+];
 
 /// Additional headers of each request. Their values are redacted in debug output.
 #[derive(Clone, Debug, Default)]
@@ -30,8 +36,9 @@ impl ExportHeaders {
     /// value.
     pub fn add(&mut self, name: &str, value: &str) -> Result<(), String> {
         let name = Self::parse_name(name)?;
-        let mut value = HeaderValue::try_from(value)
-            .map_err(|_| format!("the value of {name:?} has a character that a header cannot have"))?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| {
+            format!("the value of {name:?} has a character that a header cannot have")
+        })?;
         value.set_sensitive(true);
         self.0.insert(name, value);
         Ok(())
@@ -42,7 +49,8 @@ impl ExportHeaders {
     }
 
     fn parse_name(name: &str) -> Result<HeaderName, String> {
-        let parsed = HeaderName::try_from(name).map_err(|_| format!("{name:?} is not the name of a header"))?;
+        let parsed = HeaderName::try_from(name)
+            .map_err(|_| format!("{name:?} is not the name of a header"))?;
         if RESERVED_HEADERS.contains(&parsed) {
             return Err(format!("the header {name:?} is set by the server itself"));
         }
@@ -58,13 +66,26 @@ impl ExportHeaders {
 /// Returns the number of the part that has no name. The message does not contain the part, which
 /// may be secret.
 pub fn parse_pairs(text: &str) -> Result<Vec<(String, String)>, String> {
-    let parts = text.split(',').enumerate().filter(|(_, part)| !part.trim().is_empty());
-    let decoded = |text: &str| percent_decode_str(text.trim()).decode_utf8_lossy().into_owned();
+    let parts = text
+        .split(',')
+        .enumerate()
+        .filter(|(_, part)| !part.trim().is_empty());
+    let decoded = |text: &str| {
+        percent_decode_str(text.trim())
+            .decode_utf8_lossy()
+            .into_owned()
+    };
     parts
         .map(|(place, part)| {
-            let (name, value) = part.split_once('=').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(|| {
-                format!("expected NAME=VALUE and commas in between; part {} is something else", place + 1)
-            })?;
+            let (name, value) = part
+                .split_once('=')
+                .filter(|(name, _)| !name.trim().is_empty())
+                .ok_or_else(|| {
+                    format!(
+                        "expected NAME=VALUE and commas in between; part {} is something else",
+                        place + 1
+                    )
+                })?;
             Ok((decoded(name), decoded(value)))
         })
         .collect()
@@ -77,14 +98,25 @@ mod tests {
     #[test]
     fn pairs_are_separated_by_commas_and_decoded() {
         let of = |text| {
-            parse_pairs(text).unwrap().into_iter().map(|(n, v)| format!("{n}:{v}")).collect::<Vec<_>>().join("|")
+            parse_pairs(text)
+                .unwrap()
+                .into_iter()
+                .map(|(n, v)| format!("{n}:{v}"))
+                .collect::<Vec<_>>()
+                .join("|")
         };
         assert_eq!(of("a=1, b = x%2Cy%3D%20z ,c="), "a:1|b:x,y= z|c:");
-        assert_eq!(of("authorization=Basic%20YTpi==,"), "authorization:Basic YTpi==");
+        assert_eq!(
+            of("authorization=Basic%20YTpi==,"),
+            "authorization:Basic YTpi=="
+        );
         assert_eq!(of(""), "");
         for wrong in ["s3cret", "a=1,s3cret", "=s3cret"] {
             let said = parse_pairs(wrong).unwrap_err();
-            assert!(said.starts_with("expected NAME=VALUE") && !said.contains("s3cret"), "{said}");
+            assert!(
+                said.starts_with("expected NAME=VALUE") && !said.contains("s3cret"),
+                "{said}"
+            );
         }
     }
 

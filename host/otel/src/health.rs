@@ -34,23 +34,41 @@ struct ExportOutage {
 
 impl ExportHealth {
     pub(crate) fn new(signal: SignalKind, endpoint: &str) -> Self {
-        Self { signal, endpoint: endpoint.to_owned(), outage: None, last_loss_report: (0, None) }
+        Self {
+            signal,
+            endpoint: endpoint.to_owned(),
+            outage: None,
+            last_loss_report: (0, None),
+        }
     }
 
     /// Records a failed export and its reason. `lost_before` is the total number of lost items.
     pub(crate) fn record_failure(&mut self, why: &str, lost: u64, now: Instant) {
-        let (signal, endpoint, why) = (self.signal.as_str(), &self.endpoint, clean_line(why, MAX_REASON_BYTES));
+        let (signal, endpoint, why) = (
+            self.signal.as_str(),
+            &self.endpoint,
+            clean_line(why, MAX_REASON_BYTES),
+        );
         let Some(outage) = &mut self.outage else {
-            self.outage =
-                Some(ExportOutage { started_at: now, last_report: now, lost_before: self.last_loss_report.0 });
-            tracing::warn!("cannot send {signal} to {endpoint}: {why} (otel); calls go on, and it is tried again");
+            self.outage = Some(ExportOutage {
+                started_at: now,
+                last_report: now,
+                lost_before: self.last_loss_report.0,
+            });
+            tracing::warn!(
+                "cannot send {signal} to {endpoint}: {why} (otel); calls go on, and it is tried again"
+            );
             return;
         };
         if now - outage.last_report >= OUTAGE_MESSAGE_INTERVAL {
             outage.last_report = now;
-            let (since, lost) =
-                (format_seconds(now - outage.started_at), format_losses(self.signal, lost - outage.lost_before));
-            tracing::warn!("still cannot send {signal} to {endpoint}, for {since}: {why} (otel); lost so far: {lost}");
+            let (since, lost) = (
+                format_seconds(now - outage.started_at),
+                format_losses(self.signal, lost - outage.lost_before),
+            );
+            tracing::warn!(
+                "still cannot send {signal} to {endpoint}, for {since}: {why} (otel); lost so far: {lost}"
+            );
         }
     }
 
@@ -60,10 +78,16 @@ impl ExportHealth {
             self.report_overflow(lost, now);
             return;
         };
-        let (signal, endpoint, since) = (self.signal.as_str(), &self.endpoint, format_seconds(now - outage.started_at));
+        let (signal, endpoint, since) = (
+            self.signal.as_str(),
+            &self.endpoint,
+            format_seconds(now - outage.started_at),
+        );
         let count = lost - outage.lost_before;
         if count == 0 {
-            tracing::info!("{signal} are sent to {endpoint} again, after {since}; nothing was lost");
+            tracing::info!(
+                "{signal} are sent to {endpoint} again, after {since}; nothing was lost"
+            );
         } else {
             let lost = format_losses(self.signal, count);
             tracing::warn!("{signal} are sent to {endpoint} again, after {since}; lost: {lost}");
@@ -73,9 +97,16 @@ impl ExportHealth {
 
     /// Records items that the receiver rejected in an accepted request.
     pub(crate) fn record_rejection(&mut self, count: u64, why: &str, lost: u64, now: Instant) {
-        if self.last_loss_report.1.is_none_or(|told| now - told >= LOSS_MESSAGE_INTERVAL) {
-            let (endpoint, count, why) =
-                (&self.endpoint, format_losses(self.signal, count), clean_line(why, MAX_REASON_BYTES));
+        if self
+            .last_loss_report
+            .1
+            .is_none_or(|told| now - told >= LOSS_MESSAGE_INTERVAL)
+        {
+            let (endpoint, count, why) = (
+                &self.endpoint,
+                format_losses(self.signal, count),
+                clean_line(why, MAX_REASON_BYTES),
+            );
             tracing::warn!("{endpoint} rejected {count} (otel): {why}");
             self.last_loss_report = (lost, Some(now));
         }
@@ -86,7 +117,10 @@ impl ExportHealth {
         let (before, told) = self.last_loss_report;
         if lost > before && told.is_none_or(|told| now - told >= LOSS_MESSAGE_INTERVAL) {
             let lost_now = format_losses(self.signal, lost - before);
-            tracing::warn!("more comes than {} takes (otel); lost: {lost_now}", self.endpoint);
+            tracing::warn!(
+                "more comes than {} takes (otel); lost: {lost_now}",
+                self.endpoint
+            );
             self.last_loss_report = (lost, Some(now));
         }
     }
@@ -95,7 +129,10 @@ impl ExportHealth {
 /// Reports items that are lost because the server ends.
 pub(crate) fn report_unsent(signal: SignalKind, count: u64) {
     if count > 0 {
-        tracing::warn!("the server ends before all was sent (otel); lost: {}", format_losses(signal, count));
+        tracing::warn!(
+            "the server ends before all was sent (otel); lost: {}",
+            format_losses(signal, count)
+        );
     }
 }
 
@@ -138,13 +175,21 @@ mod tests {
     fn an_outage_is_said_once_and_again_after_a_while_and_its_end_with_what_was_lost() {
         let log = Log::default();
         let writer = log.clone();
-        let format = tracing_subscriber::fmt().without_time().with_target(false).with_ansi(false);
-        let _logging = tracing::subscriber::set_default(format.with_writer(move || writer.clone()).finish());
+        let format = tracing_subscriber::fmt()
+            .without_time()
+            .with_target(false)
+            .with_ansi(false);
+        let _logging =
+            tracing::subscriber::set_default(format.with_writer(move || writer.clone()).finish());
         let mut health = ExportHealth::new(SignalKind::Traces, "http://a:4318");
         let (begun, minute) = (Instant::now(), Duration::from_mins(1));
         health.record_success(0, begun);
         for minutes in 0..25_u32 {
-            health.record_failure("no connection:\x1b[2J refused", u64::from(minutes) * 1000, begun + minutes * minute);
+            health.record_failure(
+                "no connection:\x1b[2J refused",
+                u64::from(minutes) * 1000,
+                begun + minutes * minute,
+            );
         }
         let now = begun + 25 * minute;
         health.record_success(25_000, now);

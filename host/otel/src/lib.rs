@@ -35,7 +35,9 @@ pub use self::attribute::{AttributeMap, AttributeValue};
 pub use self::exporter::ExporterGuard;
 pub use self::headers::{ExportHeaders, parse_pairs};
 pub use self::log_event::{LogEvent, LogSeverity};
-pub use self::metric_family::{HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints};
+pub use self::metric_family::{
+    HistogramPoint, MetricFamily, MetricNumber, MetricPoint, MetricPoints,
+};
 pub use self::sampler::TraceSampler;
 pub use self::settings::OtelSettings;
 pub use self::shared_state::is_exporter_thread;

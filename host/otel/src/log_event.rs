@@ -60,7 +60,10 @@ impl LogSeverity {
 impl LogEvent {
     /// Returns the approximate memory size, in bytes. Never too small.
     pub(crate) fn memory_size(&self) -> usize {
-        let ids = self.span.as_ref().map_or(0, |(trace, span)| trace.len() + span.len());
+        let ids = self
+            .span
+            .as_ref()
+            .map_or(0, |(trace, span)| trace.len() + span.len());
         size_of::<Self>() + self.message.len() + ids + size(&self.attributes)
     }
 }

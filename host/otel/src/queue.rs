@@ -32,14 +32,27 @@ struct QueueState<T> {
 impl<T> SignalQueue<T> {
     /// Creates a queue for at most `max_items` items with a total size of `max_bytes` bytes.
     pub(crate) fn new(most: usize, room: usize) -> Self {
-        let state = QueueState { items: VecDeque::new(), bytes: 0, dropped: 0, closed: false };
-        Self { max_items: most, max_bytes: room, state: Mutex::new(state), changed: Notify::new() }
+        let state = QueueState {
+            items: VecDeque::new(),
+            bytes: 0,
+            dropped: 0,
+            closed: false,
+        };
+        Self {
+            max_items: most,
+            max_bytes: room,
+            state: Mutex::new(state),
+            changed: Notify::new(),
+        }
     }
 
     /// Adds an item of `size` bytes. Never waits.
     pub(crate) fn push(&self, item: T, size: usize) {
         let mut state = self.lock_state();
-        if state.closed || state.items.len() >= self.max_items || state.bytes + size > self.max_bytes {
+        if state.closed
+            || state.items.len() >= self.max_items
+            || state.bytes + size > self.max_bytes
+        {
             state.dropped += 1;
             return;
         }
@@ -69,7 +82,9 @@ impl<T> SignalQueue<T> {
         let mut state = self.lock_state();
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while batch.len() < MAX_BATCH_ITEMS && bytes < MAX_BATCH_BYTES {
-            let Some((item, size)) = state.items.pop_front() else { break };
+            let Some((item, size)) = state.items.pop_front() else {
+                break;
+            };
             state.bytes -= size;
             bytes += size;
             batch.push(item);
@@ -128,7 +143,10 @@ mod tests {
         for item in 0..5 {
             queue.push(item, 10);
         }
-        assert_eq!((queue.take_batch(), queue.dropped_count()), (vec![0, 1, 2], 2));
+        assert_eq!(
+            (queue.take_batch(), queue.dropped_count()),
+            (vec![0, 1, 2], 2)
+        );
         queue.push(5, 60);
         queue.push(6, 60);
         queue.push(7, 40);
@@ -146,7 +164,10 @@ mod tests {
     fn a_batch_is_bounded_by_number_and_by_bytes() {
         let queue = SignalQueue::new(10_000, 1 << 30);
         (0..1000).for_each(|item| queue.push(item, 1));
-        assert_eq!([queue.take_batch().len(), queue.take_batch().len()], [512, 488]);
+        assert_eq!(
+            [queue.take_batch().len(), queue.take_batch().len()],
+            [512, 488]
+        );
         (0..10).for_each(|item| queue.push(item, MAX_BATCH_BYTES / 2));
         assert_eq!(queue.take_batch(), [0, 1]);
         queue.push(10, 5 * MAX_BATCH_BYTES);

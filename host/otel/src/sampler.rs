@@ -24,7 +24,9 @@ impl TraceSampler {
         reason = "the product is between 0 and 2^56, and a ratio is no more exact than that"
     )]
     pub fn new(ratio: f64) -> Self {
-        Self { threshold: (ratio.clamp(0.0, 1.0) * RANDOM_RANGE as f64) as u64 }
+        Self {
+            threshold: (ratio.clamp(0.0, 1.0) * RANDOM_RANGE as f64) as u64,
+        }
     }
 
     /// Returns the trace context of a call: a child of its caller's span, or the root of a new
@@ -53,7 +55,10 @@ mod tests {
             let traces = (0..1000).map(|_| TraceSampler::new(ratio).start_span(None).unwrap());
             traces.filter(TraceContext::is_sampled).count()
         };
-        assert_eq!([recorded(0.0), recorded(1.0), recorded(7.0)], [0, 1000, 1000]);
+        assert_eq!(
+            [recorded(0.0), recorded(1.0), recorded(7.0)],
+            [0, 1000, 1000]
+        );
         // Nineteen standard deviations.
         assert!((200..800).contains(&recorded(0.5)));
     }
@@ -61,11 +66,18 @@ mod tests {
     #[test]
     fn a_caller_decides_for_its_own_traces() {
         for (flags, sampled) in [("00", false), ("01", true), ("03", true), ("02", false)] {
-            let caller =
-                TraceContext::parse(&format!("00-{}-{}-{flags}", "ab".repeat(16), "cd".repeat(8)), None, None).unwrap();
+            let caller = TraceContext::parse(
+                &format!("00-{}-{}-{flags}", "ab".repeat(16), "cd".repeat(8)),
+                None,
+                None,
+            )
+            .unwrap();
             for ratio in [0.0, 1.0] {
                 let own = TraceSampler::new(ratio).start_span(Some(&caller)).unwrap();
-                assert_eq!((own.trace.as_str(), own.is_sampled()), (caller.trace.as_str(), sampled));
+                assert_eq!(
+                    (own.trace.as_str(), own.is_sampled()),
+                    (caller.trace.as_str(), sampled)
+                );
                 assert_ne!(own.span, caller.span);
             }
         }

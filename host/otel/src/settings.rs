@@ -40,13 +40,20 @@ impl OtelSettings {
     /// include a password.
     pub fn check_endpoint(endpoint: &Url) -> Result<(), String> {
         if !matches!(endpoint.scheme(), "http" | "https") || endpoint.host_str().is_none() {
-            return Err("expected a URL with http or https, such as \"http://127.0.0.1:4318\"".to_owned());
+            return Err(
+                "expected a URL with http or https, such as \"http://127.0.0.1:4318\"".to_owned(),
+            );
         }
         if !endpoint.username().is_empty() || endpoint.password().is_some() {
-            return Err("expected a URL without user and password; put credentials into otel.headers".to_owned());
+            return Err(
+                "expected a URL without user and password; put credentials into otel.headers"
+                    .to_owned(),
+            );
         }
         if endpoint.query().is_some() || endpoint.fragment().is_some() {
-            return Err("expected a URL without ? and #: the path of each signal is added to it".to_owned());
+            return Err(
+                "expected a URL without ? and #: the path of each signal is added to it".to_owned(),
+            );
         }
         Ok(())
     }
@@ -57,7 +64,11 @@ impl OtelSettings {
     ///
     /// Returns the invalid file and the reason.
     pub fn check_ca(files: &[PathBuf]) -> Result<(), String> {
-        toolbay_outgoing::ConnectorOptions { extra_ca: files.to_vec(), proxy: None }.check()
+        toolbay_outgoing::ConnectorOptions {
+            extra_ca: files.to_vec(),
+            proxy: None,
+        }
+        .check()
     }
 }
 
@@ -68,14 +79,26 @@ mod tests {
     #[test]
     fn an_endpoint_is_a_base_url_without_secrets() {
         let check = |url: &str| OtelSettings::check_endpoint(&Url::parse(url).unwrap());
-        for good in ["http://127.0.0.1:4318", "https://otel.example/collector/", "http://[::1]:4318/"] {
+        for good in [
+            "http://127.0.0.1:4318",
+            "https://otel.example/collector/",
+            "http://[::1]:4318/",
+        ] {
             check(good).unwrap();
         }
-        for bad in
-            ["grpc://a", "file:///tmp", "http://a:s3cret@b/", "https://a@b/", "http://a/?key=s3cret", "http://a/#b"]
-        {
+        for bad in [
+            "grpc://a",
+            "file:///tmp",
+            "http://a:s3cret@b/",
+            "https://a@b/",
+            "http://a/?key=s3cret",
+            "http://a/#b",
+        ] {
             let said = check(bad).unwrap_err();
-            assert!(said.starts_with("expected a URL ") && !said.contains("s3cret"), "{said}");
+            assert!(
+                said.starts_with("expected a URL ") && !said.contains("s3cret"),
+                "{said}"
+            );
         }
     }
 }

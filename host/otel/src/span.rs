@@ -64,10 +64,20 @@ pub enum SpanStatus {
 impl FinishedSpan {
     /// Returns the approximate memory size, in bytes. Never too small.
     pub(crate) fn memory_size(&self) -> usize {
-        let texts = [&self.context.trace, &self.context.span, &self.name].map(String::len).iter().sum::<usize>();
+        let texts = [&self.context.trace, &self.context.span, &self.name]
+            .map(String::len)
+            .iter()
+            .sum::<usize>();
         let optional = [&self.parent, &self.context.state, &self.context.baggage];
-        let optional: usize = optional.iter().map(|text| text.as_ref().map_or(0, String::len)).sum();
-        let status = if let SpanStatus::Error(why) = &self.status { why.len() } else { 0 };
+        let optional: usize = optional
+            .iter()
+            .map(|text| text.as_ref().map_or(0, String::len))
+            .sum();
+        let status = if let SpanStatus::Error(why) = &self.status {
+            why.len()
+        } else {
+            0
+        };
         let events = self.events.capacity() * size_of::<SpanEvent>();
         size_of::<Self>() + texts + optional + status + events + size(&self.attributes)
     }

@@ -39,7 +39,14 @@ impl Telemetry {
         );
         let (started, reports_lost) = (SystemTime::now(), AtomicU64::new(0));
         Self {
-            inner: Arc::new(TelemetryState { settings, timing, started, spans, records, lost_reports: reports_lost }),
+            inner: Arc::new(TelemetryState {
+                settings,
+                timing,
+                started,
+                spans,
+                records,
+                lost_reports: reports_lost,
+            }),
         }
     }
 

@@ -9,8 +9,9 @@ use url::Url;
 
 use crate::timing::ExportTiming;
 use crate::{
-    ExportHeaders, ExporterGuard, FinishedSpan, HistogramPoint, LogEvent, LogSeverity, MetricFamily, MetricNumber,
-    MetricPoint, MetricPoints, OtelSettings, SignalKind, SpanEvent, SpanSide, SpanStatus, Telemetry, TraceSampler,
+    ExportHeaders, ExporterGuard, FinishedSpan, HistogramPoint, LogEvent, LogSeverity,
+    MetricFamily, MetricNumber, MetricPoint, MetricPoints, OtelSettings, SignalKind, SpanEvent,
+    SpanSide, SpanStatus, Telemetry, TraceSampler,
 };
 
 const SOON: Duration = Duration::from_millis(1);
@@ -33,7 +34,13 @@ fn settings(endpoint: &str) -> OtelSettings {
 
 /// No delays, but long deadlines for the collector.
 fn timing() -> ExportTiming {
-    ExportTiming { delay: SOON, first: SOON, longest: SOON, patience: DEADLINE, end: DEADLINE }
+    ExportTiming {
+        delay: SOON,
+        first: SOON,
+        longest: SOON,
+        patience: DEADLINE,
+        end: DEADLINE,
+    }
 }
 
 fn started(settings: OtelSettings, timing: ExportTiming) -> (Telemetry, ExporterGuard) {
@@ -60,11 +67,22 @@ fn span(name: &str) -> FinishedSpan {
 
 fn record(message: &str) -> LogEvent {
     let (at, severity) = (SystemTime::now(), LogSeverity::Warn);
-    LogEvent { at, severity, message: message.to_owned(), attributes: Vec::new(), span: None }
+    LogEvent {
+        at,
+        severity,
+        message: message.to_owned(),
+        attributes: Vec::new(),
+        span: None,
+    }
 }
 
 fn lost(telemetry: &Telemetry, signal: SignalKind) -> u64 {
-    telemetry.lost_items().into_iter().find(|(known, _)| *known == signal).unwrap().1
+    telemetry
+        .lost_items()
+        .into_iter()
+        .find(|(known, _)| *known == signal)
+        .unwrap()
+        .1
 }
 
 fn until(what: &str, done: impl Fn() -> bool) {
@@ -98,29 +116,59 @@ fn a_span_arrives_as_it_was() {
             ("c".into(), crate::AttributeValue::Float(0.5)),
             ("d".into(), crate::AttributeValue::Bool(true)),
         ],
-        events: vec![SpanEvent { at: later(2), name: "guest" }],
+        events: vec![SpanEvent {
+            at: later(2),
+            name: "guest",
+        }],
         status: SpanStatus::Error("why".to_owned()),
     });
     let received = collector.wait_until("the span", |received| !received.spans.is_empty());
     let span = &received.spans[0];
     let digits = |id: &[u8]| hex::encode(id);
-    assert_eq!((digits(&span.trace_id), digits(&span.span_id)), (caller.trace.clone(), own.span.clone()));
-    assert_eq!((digits(&span.parent_span_id), span.trace_state.as_str()), (caller.span.clone(), "vendor=1"));
+    assert_eq!(
+        (digits(&span.trace_id), digits(&span.span_id)),
+        (caller.trace.clone(), own.span.clone())
+    );
+    assert_eq!(
+        (digits(&span.parent_span_id), span.trace_state.as_str()),
+        (caller.span.clone(), "vendor=1")
+    );
     // Sampled, and the parent is known to be remote.
     assert_eq!((span.flags, span.kind), (0x301, 2));
-    assert_eq!(span.end_time_unix_nano - span.start_time_unix_nano, 5_000_000);
-    assert_eq!(span.events[0].time_unix_nano - span.start_time_unix_nano, 2_000_000);
+    assert_eq!(
+        span.end_time_unix_nano - span.start_time_unix_nano,
+        5_000_000
+    );
+    assert_eq!(
+        span.events[0].time_unix_nano - span.start_time_unix_nano,
+        2_000_000
+    );
     let status = span.status.clone().unwrap();
     assert_eq!((status.code, status.message.as_str()), (2, "why"));
     let attributes: Vec<(String, String)> = attribute_map(&span.attributes).into_iter().collect();
-    let attributes: Vec<(&str, &str)> =
-        attributes.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    assert_eq!(attributes, [("a", "text"), ("b", "-7"), ("c", "0.5"), ("d", "true")]);
+    let attributes: Vec<(&str, &str)> = attributes
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(
+        attributes,
+        [("a", "text"), ("b", "-7"), ("c", "0.5"), ("d", "true")]
+    );
     assert_eq!(received.resource["service.name"], "toolbay");
-    let (head, _) = received.requests.iter().find(|(head, _)| head.contains("traces")).unwrap();
-    assert!(head.starts_with("POST /base/v1/traces HTTP/1.1\r\n"), "{head}");
+    let (head, _) = received
+        .requests
+        .iter()
+        .find(|(head, _)| head.contains("traces"))
+        .unwrap();
+    assert!(
+        head.starts_with("POST /base/v1/traces HTTP/1.1\r\n"),
+        "{head}"
+    );
     assert!(head.contains("authorization: Bearer s3cret\r\n"), "{head}");
-    assert!(head.contains(&format!("host: {}\r\n", collector.address)), "{head}");
+    assert!(
+        head.contains(&format!("host: {}\r\n", collector.address)),
+        "{head}"
+    );
     drop(ending);
     assert_eq!(telemetry.lost_items().map(|(_, lost)| lost), [0; 3]);
 }
@@ -135,22 +183,36 @@ fn log_lines_and_metrics_arrive_as_they_were() {
         MetricFamily {
             name: "calls",
             help: "Calls.",
-            points: MetricPoints::Counter(vec![MetricPoint { labels: labels(), value: MetricNumber::Integer(6) }]),
+            points: MetricPoints::Counter(vec![MetricPoint {
+                labels: labels(),
+                value: MetricNumber::Integer(6),
+            }]),
         },
         MetricFamily {
             name: "memory_bytes",
             help: "Memory.",
-            points: MetricPoints::Gauge(vec![MetricPoint { labels: Vec::new(), value: MetricNumber::Float(1.5) }]),
+            points: MetricPoints::Gauge(vec![MetricPoint {
+                labels: Vec::new(),
+                value: MetricNumber::Float(1.5),
+            }]),
         },
         MetricFamily {
             name: "call_seconds",
             help: "Times.",
             points: MetricPoints::Histogram(vec![MetricPoint {
                 labels: labels(),
-                value: HistogramPoint { sum: 4.5, count: 6, buckets },
+                value: HistogramPoint {
+                    sum: 4.5,
+                    count: 6,
+                    buckets,
+                },
             }]),
         },
-        MetricFamily { name: "nothing", help: "Nothing.", points: MetricPoints::Gauge(Vec::new()) },
+        MetricFamily {
+            name: "nothing",
+            help: "Nothing.",
+            points: MetricPoints::Gauge(Vec::new()),
+        },
     ];
     let ending = telemetry.start(move || families.clone()).unwrap();
     let own = TraceSampler::new(1.0).start_span(None).unwrap();
@@ -161,35 +223,75 @@ fn log_lines_and_metrics_arrive_as_they_were() {
         ..record("refused")
     });
     telemetry.record_log_event(record("alone"));
-    let received = collector.wait_until("all", |received| received.logs.len() == 2 && received.metric_reports > 1);
-    let [refused, alone] = &received.logs[..] else { panic!() };
-    assert_eq!((hex::encode(&refused.trace_id), hex::encode(&refused.span_id)), (own.trace, own.span));
-    assert_eq!((refused.severity_number, refused.severity_text.as_str()), (13, "WARN"));
+    let received = collector.wait_until("all", |received| {
+        received.logs.len() == 2 && received.metric_reports > 1
+    });
+    let [refused, alone] = &received.logs[..] else {
+        panic!()
+    };
+    assert_eq!(
+        (
+            hex::encode(&refused.trace_id),
+            hex::encode(&refused.span_id)
+        ),
+        (own.trace, own.span)
+    );
+    assert_eq!(
+        (refused.severity_number, refused.severity_text.as_str()),
+        (13, "WARN")
+    );
     assert_eq!(attribute_map(&refused.attributes)["n"], "1");
     assert!(alone.trace_id.is_empty() && format!("{:?}", alone.body).contains("alone"));
-    let said: Vec<String> =
-        received.metrics.iter().map(|metric| format!("{} {:?} {:?}", metric.name, metric.unit, metric.data)).collect();
+    let said: Vec<String> = received
+        .metrics
+        .iter()
+        .map(|metric| format!("{} {:?} {:?}", metric.name, metric.unit, metric.data))
+        .collect();
     let said = said.join("\n");
     assert_eq!(received.metrics.len(), 3, "{said}");
-    for part in ["calls \"\"", "AsInt(6)", "memory \"By\"", "AsDouble(1.5)", "call \"s\""] {
+    for part in [
+        "calls \"\"",
+        "AsInt(6)",
+        "memory \"By\"",
+        "AsDouble(1.5)",
+        "call \"s\"",
+    ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    assert!(said.contains("bucket_counts: [2, 3, 1], explicit_bounds: [0.1, 1.0]"), "{said}");
+    assert!(
+        said.contains("bucket_counts: [2, 3, 1], explicit_bounds: [0.1, 1.0]"),
+        "{said}"
+    );
     drop(ending);
 }
 
 #[test]
 fn what_is_left_is_sent_at_the_end() {
     let collector = OtlpCollector::start();
-    let never = ExportTiming { delay: Duration::from_hours(1), ..timing() };
-    let (telemetry, ending) =
-        started(OtelSettings { metrics_interval: never.delay, ..settings(&collector.url()) }, never);
+    let never = ExportTiming {
+        delay: Duration::from_hours(1),
+        ..timing()
+    };
+    let (telemetry, ending) = started(
+        OtelSettings {
+            metrics_interval: never.delay,
+            ..settings(&collector.url())
+        },
+        never,
+    );
     // Fewer than fit in one request.
     (0..500).for_each(|_| telemetry.record_span(span("a")));
     telemetry.record_log_event(record("a"));
     drop(ending);
     let received = collector.received();
-    assert_eq!((received.spans.len(), received.logs.len(), received.metric_reports), (500, 1, 1));
+    assert_eq!(
+        (
+            received.spans.len(),
+            received.logs.len(),
+            received.metric_reports
+        ),
+        (500, 1, 1)
+    );
     telemetry.record_span(span("late"));
     assert_eq!(lost(&telemetry, SignalKind::Traces), 1);
 }
@@ -197,12 +299,24 @@ fn what_is_left_is_sent_at_the_end() {
 #[test]
 fn a_signal_that_is_off_is_not_sent() {
     let collector = OtlpCollector::start();
-    let settings = OtelSettings { traces: false, metrics: false, ..settings(&collector.url()) };
+    let settings = OtelSettings {
+        traces: false,
+        metrics: false,
+        ..settings(&collector.url())
+    };
     let (telemetry, ending) = started(settings, timing());
     telemetry.record_log_event(record("a"));
     drop(ending);
-    let heads: Vec<String> = collector.received().requests.into_iter().map(|(head, _)| head).collect();
-    assert!(!heads.is_empty() && heads.iter().all(|head| head.contains("/v1/logs")), "{heads:?}");
+    let heads: Vec<String> = collector
+        .received()
+        .requests
+        .into_iter()
+        .map(|(head, _)| head)
+        .collect();
+    assert!(
+        !heads.is_empty() && heads.iter().all(|head| head.contains("/v1/logs")),
+        "{heads:?}"
+    );
 }
 
 #[test]
@@ -214,11 +328,16 @@ fn whatever_passes_is_tried_again_and_nothing_is_lost() {
         CollectorBehavior::Close,
         CollectorBehavior::WriteRaw(b"\0\0\0\0\r\n\r\n".to_vec()),
         CollectorBehavior::WriteRaw(b"HTTP/1.1 200 OK\r\n".to_vec()),
-        CollectorBehavior::WriteRaw([b"HTTP/1.1 200 OK\r\nX: ".to_vec(), vec![b'x'; 1 << 20]].concat()),
+        CollectorBehavior::WriteRaw(
+            [b"HTTP/1.1 200 OK\r\nX: ".to_vec(), vec![b'x'; 1 << 20]].concat(),
+        ),
     ];
     for manner in manners {
         let collector = OtlpCollector::with_behavior(manner.clone());
-        let settings = OtelSettings { metrics: false, ..settings(&collector.url()) };
+        let settings = OtelSettings {
+            metrics: false,
+            ..settings(&collector.url())
+        };
         let (telemetry, ending) = started(settings, timing());
         telemetry.record_span(span("a"));
         collector.wait_until("it is tried again", |received| received.requests.len() >= 3);
@@ -236,56 +355,104 @@ fn what_would_never_be_taken_is_lost_and_counted() {
         let elsewhere = OtlpCollector::start();
         let location = format!("Location: {}/v1/traces\r\n", elsewhere.url());
         let collector = OtlpCollector::with_behavior(CollectorBehavior::Reject(status, location));
-        let (telemetry, ending) = started(OtelSettings { metrics: false, ..settings(&collector.url()) }, timing());
+        let (telemetry, ending) = started(
+            OtelSettings {
+                metrics: false,
+                ..settings(&collector.url())
+            },
+            timing(),
+        );
         telemetry.record_span(span("a"));
         until("it is lost", || lost(&telemetry, SignalKind::Traces) == 1);
         collector.set_behavior(CollectorBehavior::Accept);
         telemetry.record_span(span("b"));
-        let received = collector.wait_until("the next one is taken", |received| !received.spans.is_empty());
+        let received = collector.wait_until("the next one is taken", |received| {
+            !received.spans.is_empty()
+        });
         assert_eq!(received.spans[0].name, "b", "{status}");
         drop(ending);
-        assert!(elsewhere.received().requests.is_empty(), "credentials are sent nowhere else");
+        assert!(
+            elsewhere.received().requests.is_empty(),
+            "credentials are sent nowhere else"
+        );
     }
 }
 
 #[test]
 fn what_a_collector_rejects_is_counted_and_an_answer_without_end_is_left() {
-    use opentelemetry_proto::tonic::collector::trace::v1::{ExportTracePartialSuccess, ExportTraceServiceResponse};
+    use opentelemetry_proto::tonic::collector::trace::v1::{
+        ExportTracePartialSuccess, ExportTraceServiceResponse,
+    };
     use prost::Message as _;
-    let partial = ExportTracePartialSuccess { rejected_spans: 2, error_message: "too old".to_owned() };
-    let partial = ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec();
+    let partial = ExportTracePartialSuccess {
+        rejected_spans: 2,
+        error_message: "too old".to_owned(),
+    };
+    let partial = ExportTraceServiceResponse {
+        partial_success: Some(partial),
+    }
+    .encode_to_vec();
     for (manner, expected) in [
         (CollectorBehavior::AcceptWithBody(partial), 2),
         (CollectorBehavior::AcceptWithBody(vec![0xff; 99]), 0),
         (CollectorBehavior::EndlessBody, 0),
     ] {
         let collector = OtlpCollector::with_behavior(manner.clone());
-        let (telemetry, ending) = started(OtelSettings { metrics: false, ..settings(&collector.url()) }, timing());
+        let (telemetry, ending) = started(
+            OtelSettings {
+                metrics: false,
+                ..settings(&collector.url())
+            },
+            timing(),
+        );
         (0..3).for_each(|_| telemetry.record_span(span("a")));
         collector.wait_until("they are taken", |received| received.spans.len() == 3);
         telemetry.record_span(span("b"));
-        collector.wait_until("the next one is taken", |received| received.spans.len() == 4);
+        collector.wait_until("the next one is taken", |received| {
+            received.spans.len() == 4
+        });
         drop(ending);
         let lost = lost(&telemetry, SignalKind::Traces);
-        assert!(if expected > 0 { lost >= expected } else { lost == 0 }, "{manner:?}: {lost}");
+        assert!(
+            if expected > 0 {
+                lost >= expected
+            } else {
+                lost == 0
+            },
+            "{manner:?}: {lost}"
+        );
     }
 }
 
 #[test]
 fn who_never_answers_is_left_in_time_and_what_finds_no_room_is_counted() {
     let collector = OtlpCollector::with_behavior(CollectorBehavior::Ignore);
-    let settings = OtelSettings { timeout: Duration::from_millis(50), metrics: false, ..settings(&collector.url()) };
-    let timing = ExportTiming { end: Duration::from_millis(10), ..timing() };
+    let settings = OtelSettings {
+        timeout: Duration::from_millis(50),
+        metrics: false,
+        ..settings(&collector.url())
+    };
+    let timing = ExportTiming {
+        end: Duration::from_millis(10),
+        ..timing()
+    };
     let (telemetry, ending) = started(settings, timing);
     let begun = Instant::now();
     for _ in 0..10_000 {
         telemetry.record_span(span("a"));
     }
-    assert!(begun.elapsed() < Duration::from_secs(5), "nobody waits: {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "nobody waits: {:?}",
+        begun.elapsed()
+    );
     collector.wait_until("it is tried again", |received| received.requests.len() >= 3);
     // One request is in flight.
     let waiting = telemetry.lost_items()[0].1;
-    assert!((10_000 - 4096 - 512..=10_000 - 4096).contains(&waiting), "{waiting}");
+    assert!(
+        (10_000 - 4096 - 512..=10_000 - 4096).contains(&waiting),
+        "{waiting}"
+    );
     drop(ending);
     assert!(lost(&telemetry, SignalKind::Traces) >= 10_000 - 512);
 }
@@ -295,11 +462,16 @@ fn one_that_is_gone_and_comes_back_gets_what_was_kept() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let settings = OtelSettings { metrics: false, ..settings(&format!("http://{address}")) };
+    let settings = OtelSettings {
+        metrics: false,
+        ..settings(&format!("http://{address}"))
+    };
     let (telemetry, ending) = started(settings, timing());
     (0..700).for_each(|_| telemetry.record_span(span("a")));
     // Another test may have taken the port.
-    let Ok(listener) = TcpListener::bind(address) else { return };
+    let Ok(listener) = TcpListener::bind(address) else {
+        return;
+    };
     let collector = OtlpCollector::with_listener(listener, CollectorBehavior::Accept);
     collector.wait_until("all", |received| received.spans.len() == 700);
     drop(ending);
@@ -310,11 +482,25 @@ fn one_that_is_gone_and_comes_back_gets_what_was_kept() {
 fn one_signal_that_is_refused_holds_up_no_other() {
     // A collector that only accepts traces responds like this.
     let collector = OtlpCollector::with_behavior(CollectorBehavior::Ignore);
-    let settings = OtelSettings { timeout: DEADLINE, ..settings(&collector.url()) };
-    let (telemetry, ending) = started(settings, ExportTiming { end: SOON, ..timing() });
+    let settings = OtelSettings {
+        timeout: DEADLINE,
+        ..settings(&collector.url())
+    };
+    let (telemetry, ending) = started(
+        settings,
+        ExportTiming {
+            end: SOON,
+            ..timing()
+        },
+    );
     telemetry.record_span(span("a"));
     collector.wait_until("both wait", |received| {
-        let of = |path| received.requests.iter().any(|(head, _)| head.contains(path));
+        let of = |path| {
+            received
+                .requests
+                .iter()
+                .any(|(head, _)| head.contains(path))
+        };
         of("/v1/traces") && of("/v1/metrics")
     });
     collector.set_behavior(CollectorBehavior::Accept);
@@ -326,5 +512,8 @@ fn one_signal_that_is_refused_holds_up_no_other() {
 #[test]
 fn settings_do_not_show_what_is_secret() {
     let said = format!("{:?}", Telemetry::new(settings("http://127.0.0.1:4318")));
-    assert!(said.contains("authorization") && !said.contains("s3cret"), "{said}");
+    assert!(
+        said.contains("authorization") && !said.contains("s3cret"),
+        "{said}"
+    );
 }

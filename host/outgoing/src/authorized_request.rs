@@ -26,14 +26,21 @@ pub(crate) struct AuthorizedRequest {
 impl AuthorizedRequest {
     /// Checks the request, as the guest wrote it, against the rules.
     pub(crate) fn check(parts: request::Parts, rules: &[HttpRule]) -> Result<Self, SendError> {
-        let request::Parts { method, uri, headers: mut fields, .. } = parts;
+        let request::Parts {
+            method,
+            uri,
+            headers: mut fields,
+            ..
+        } = parts;
         let written = uri.path_and_query().map_or("/", PathAndQuery::as_str);
         let asked = policy_request(&method, &uri);
         let origin = asked.check(rules).map_err(SendError::Denied)?.origin;
         // Servers and proxies can use either the URL or the field, so both must be the same.
         for host in &fields.get_all(header::HOST) {
             let same = host.to_str().is_ok_and(|authority| {
-                HttpRequest { authority, ..asked }.check(rules).is_ok_and(|other| other.origin == origin)
+                HttpRequest { authority, ..asked }
+                    .check(rules)
+                    .is_ok_and(|other| other.origin == origin)
             });
             if !same {
                 return Err(SendError::HostHeader);
@@ -47,10 +54,12 @@ impl AuthorizedRequest {
         }
         let path = match written {
             "*" => PathAndQuery::from_static("*"),
-            _ if written.starts_with('/') => {
-                written.parse().map_err(|_| SendError::Denied(DenialReason::MalformedPath))?
-            }
-            _ => format!("/{written}").parse().map_err(|_| SendError::Denied(DenialReason::MalformedPath))?,
+            _ if written.starts_with('/') => written
+                .parse()
+                .map_err(|_| SendError::Denied(DenialReason::MalformedPath))?,
+            _ => format!("/{written}")
+                .parse()
+                .map_err(|_| SendError::Denied(DenialReason::MalformedPath))?,
         };
         // `GET /path HTTP/1.1`, `host: authority`, the fields, and the empty line.
         let line = method.as_str().len() + path.as_str().len() + " ".len() + " HTTP/1.1\r\n".len();
@@ -59,7 +68,14 @@ impl AuthorizedRequest {
         if bytes > MAX_HTTP_HEAD_BYTES {
             return Err(SendError::RequestHeadTooLarge);
         }
-        Ok(Self { origin, method, path, fields, body_length: length, head_bytes: bytes })
+        Ok(Self {
+            origin,
+            method,
+            path,
+            fields,
+            body_length: length,
+            head_bytes: bytes,
+        })
     }
 
     pub(crate) fn method(&self) -> &Method {
@@ -79,11 +95,20 @@ impl AuthorizedRequest {
         let mut request = Request::new(body);
         *request.method_mut() = self.method.clone();
         *request.headers_mut() = self.fields.clone();
-        *request.version_mut() = if http2 { Version::HTTP_2 } else { Version::HTTP_11 };
+        *request.version_mut() = if http2 {
+            Version::HTTP_2
+        } else {
+            Version::HTTP_11
+        };
         *request.uri_mut() = if http2 || proxy.is_some() {
             // `*` cannot be in any other part: a URL ends before it (RFC 9112, section 3.2.4).
-            let whole = Uri::builder().scheme(self.origin.scheme.as_str()).authority(authority.as_str());
-            whole.path_and_query(self.path.clone()).build().map_err(|_| malformed())?
+            let whole = Uri::builder()
+                .scheme(self.origin.scheme.as_str())
+                .authority(authority.as_str());
+            whole
+                .path_and_query(self.path.clone())
+                .build()
+                .map_err(|_| malformed())?
         } else {
             Uri::from(self.path.clone())
         };
@@ -92,7 +117,9 @@ impl AuthorizedRequest {
             request.headers_mut().insert(header::HOST, host);
         }
         if let Some(authorization) = proxy.and_then(|proxy| proxy.authorization.as_ref()) {
-            request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
+            request
+                .headers_mut()
+                .insert(header::PROXY_AUTHORIZATION, authorization.clone());
         }
         Ok(request)
     }
@@ -122,8 +149,13 @@ fn authority(origin: &UrlOrigin) -> String {
 fn declared_length(fields: &HeaderMap) -> Result<Option<u64>, SendError> {
     let mut length = None;
     for value in &fields.get_all(header::CONTENT_LENGTH) {
-        let digits = value.to_str().ok().filter(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
-        let value: u64 = digits.and_then(|digits| digits.parse().ok()).ok_or(SendError::ContentLength)?;
+        let digits = value
+            .to_str()
+            .ok()
+            .filter(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
+        let value: u64 = digits
+            .and_then(|digits| digits.parse().ok())
+            .ok_or(SendError::ContentLength)?;
         if length.is_some_and(|length| length != value) {
             return Err(SendError::ContentLength);
         }

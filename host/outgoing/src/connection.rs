@@ -53,7 +53,11 @@ pub(crate) struct ConnectionSlot {
 
 impl ConnectionSlot {
     pub(crate) fn new(permit: OwnedSemaphorePermit, changed: Arc<Notify>) -> Self {
-        Self { permit: Some(permit), socket: None, released: changed }
+        Self {
+            permit: Some(permit),
+            socket: None,
+            released: changed,
+        }
     }
 
     /// Adds the reservation for the socket.
@@ -84,7 +88,11 @@ pub(crate) struct ConnectionTasks {
 
 impl ConnectionTasks {
     pub(crate) fn new(close: CancellationToken, slot: ConnectionSlot) -> Self {
-        Self { ended: close.child_token(), close, slot: Arc::new(slot) }
+        Self {
+            ended: close.child_token(),
+            close,
+            slot: Arc::new(slot),
+        }
     }
 }
 
@@ -118,7 +126,10 @@ impl RequestSender {
     pub(crate) async fn wait_until_ready(&mut self, loan: Option<&DriverLease>) -> bool {
         match self {
             Self::Http1(sender) => {
-                matches!(timeout(READY_TIMEOUT, drive_while_waiting(loan, sender.ready())).await, Ok(Ok(())))
+                matches!(
+                    timeout(READY_TIMEOUT, drive_while_waiting(loan, sender.ready())).await,
+                    Ok(Ok(()))
+                )
             }
             Self::Http2(sender) => sender.is_ready(),
         }
@@ -151,7 +162,10 @@ pub(crate) async fn establish(
     tasks: &ConnectionTasks,
 ) -> Result<HttpConnection, SendError> {
     let allowance = ReadAllowance::unlimited();
-    let io = TokioIo::new(MeteredTransport::new(connected.transport, allowance.clone()));
+    let io = TokioIo::new(MeteredTransport::new(
+        connected.transport,
+        allowance.clone(),
+    ));
     let failed = |error: hyper::Error| error_classification::classify_hyper(&error, false);
     if connected.http2 {
         let (sender, connection) = http2::Builder::new(tasks.clone())
@@ -168,7 +182,11 @@ pub(crate) async fn establish(
             .map_err(failed)?;
         // Requests also receive the error.
         let work = ConnectionDriver::new(async { drop(connection.await) });
-        Ok(HttpConnection { sender: RequestSender::Http2(sender), allowance, driver: work })
+        Ok(HttpConnection {
+            sender: RequestSender::Http2(sender),
+            allowance,
+            driver: work,
+        })
     } else {
         let (sender, connection) = http1::Builder::new()
             .max_headers(MAX_RESPONSE_FIELDS)
@@ -178,7 +196,11 @@ pub(crate) async fn establish(
             .await
             .map_err(failed)?;
         let work = ConnectionDriver::new(async { drop(connection.await) });
-        Ok(HttpConnection { sender: RequestSender::Http1(sender), allowance, driver: work })
+        Ok(HttpConnection {
+            sender: RequestSender::Http1(sender),
+            allowance,
+            driver: work,
+        })
     }
 }
 

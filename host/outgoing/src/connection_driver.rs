@@ -26,7 +26,11 @@ pub(crate) struct ConnectionDriver {
 impl ConnectionDriver {
     pub(crate) fn new(future: impl Future<Output = ()> + Send + 'static) -> Arc<Self> {
         let future = Mutex::new(Some(Box::pin(future) as ConnectionFuture));
-        Arc::new(Self { future, is_leased: AtomicBool::new(false), task_waker: AtomicWaker::new() })
+        Arc::new(Self {
+            future,
+            is_leased: AtomicBool::new(false),
+            task_waker: AtomicWaker::new(),
+        })
     }
 
     /// Leases the driver to a request, which must poll it until the lease ends.
@@ -39,13 +43,19 @@ impl ConnectionDriver {
     pub(crate) fn poll_as_owner(&self, context: &mut Context<'_>) -> Poll<()> {
         // Registered before the check, so that the end of a lease after the check wakes the task.
         self.task_waker.register(context.waker());
-        if self.is_leased.load(Ordering::Acquire) { Poll::Pending } else { self.poll(context) }
+        if self.is_leased.load(Ordering::Acquire) {
+            Poll::Pending
+        } else {
+            self.poll(context)
+        }
     }
 
     /// Polls the connection. Events wake the task that polled it last.
     fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut future = self.lock();
-        let Some(work) = future.as_mut() else { return Poll::Ready(()) };
+        let Some(work) = future.as_mut() else {
+            return Poll::Ready(());
+        };
         let done = work.as_mut().poll(context);
         if done.is_ready() {
             *future = None;
@@ -93,8 +103,13 @@ impl Drop for DriverLease {
 /// Passing a request to the connection wakes the task that polled the driver last. So the driver is
 /// first polled with a waker that does nothing. Otherwise the connection's own task would wake,
 /// find that the driver is leased, and sleep again.
-pub(crate) async fn drive_while_waiting<T>(loan: Option<&DriverLease>, waited: impl Future<Output = T>) -> T {
-    let Some(loan) = loan else { return waited.await };
+pub(crate) async fn drive_while_waiting<T>(
+    loan: Option<&DriverLease>,
+    waited: impl Future<Output = T>,
+) -> T {
+    let Some(loan) = loan else {
+        return waited.await;
+    };
     let mut waited = std::pin::pin!(waited);
     std::future::poll_fn(|context| {
         loan.poll_driver(&mut Context::from_waker(Waker::noop()));
@@ -132,20 +147,35 @@ mod tests {
     #[test]
     fn who_polled_last_is_woken_and_its_own_task_when_the_work_is_given_back() {
         let [own, request] = [(); 2].map(|()| Arc::new(Count::default()));
-        let [own_waker, request_waker] = [&own, &request].map(|count| Waker::from(Arc::clone(count)));
-        let woken = || (own.0.load(Ordering::Relaxed), request.0.load(Ordering::Relaxed));
+        let [own_waker, request_waker] =
+            [&own, &request].map(|count| Waker::from(Arc::clone(count)));
+        let woken = || {
+            (
+                own.0.load(Ordering::Relaxed),
+                request.0.load(Ordering::Relaxed),
+            )
+        };
         let (sender, receiver) = oneshot::channel::<()>();
         let work = ConnectionDriver::new(async { drop(receiver.await) });
-        assert!(work.poll_as_owner(&mut Context::from_waker(&own_waker)).is_pending());
+        assert!(
+            work.poll_as_owner(&mut Context::from_waker(&own_waker))
+                .is_pending()
+        );
         let loan = work.lease();
         loan.poll_driver(&mut Context::from_waker(&request_waker));
         // The connection's own task can be woken, but does not poll a leased driver.
-        assert!(work.poll_as_owner(&mut Context::from_waker(&own_waker)).is_pending());
+        assert!(
+            work.poll_as_owner(&mut Context::from_waker(&own_waker))
+                .is_pending()
+        );
         drop(sender);
         assert_eq!(woken(), (0, 1));
         drop(loan);
         assert_eq!(woken(), (1, 1));
-        assert!(work.poll_as_owner(&mut Context::from_waker(&own_waker)).is_ready());
+        assert!(
+            work.poll_as_owner(&mut Context::from_waker(&own_waker))
+                .is_ready()
+        );
     }
 
     #[tokio::test]
@@ -164,7 +194,8 @@ mod tests {
     #[test]
     fn what_is_handed_to_a_connection_wakes_nobody_but_its_request() {
         let [own, request] = [(); 2].map(|()| Arc::new(Count::default()));
-        let [own_waker, request_waker] = [&own, &request].map(|count| Waker::from(Arc::clone(count)));
+        let [own_waker, request_waker] =
+            [&own, &request].map(|count| Waker::from(Arc::clone(count)));
         let (sender, mut requests) = mpsc::unbounded_channel::<oneshot::Sender<()>>();
         let work = ConnectionDriver::new(async move {
             while let Some(request) = requests.recv().await {
@@ -172,16 +203,26 @@ mod tests {
             }
         });
         // The connection's own task waits for the next request.
-        assert!(work.poll_as_owner(&mut Context::from_waker(&own_waker)).is_pending());
+        assert!(
+            work.poll_as_owner(&mut Context::from_waker(&own_waker))
+                .is_pending()
+        );
         let loan = work.lease();
         let response = async {
             let (request, response) = oneshot::channel();
             sender.send(request).unwrap();
             response.await.unwrap();
         };
-        let sent = pin!(drive_while_waiting(Some(&loan), response)).poll(&mut Context::from_waker(&request_waker));
+        let sent = pin!(drive_while_waiting(Some(&loan), response))
+            .poll(&mut Context::from_waker(&request_waker));
         assert!(sent.is_ready());
-        assert_eq!((own.0.load(Ordering::Relaxed), request.0.load(Ordering::Relaxed)), (0, 1));
+        assert_eq!(
+            (
+                own.0.load(Ordering::Relaxed),
+                request.0.load(Ordering::Relaxed)
+            ),
+            (0, 1)
+        );
     }
 
     #[tokio::test]

@@ -86,15 +86,26 @@ impl HttpConnector {
         resolver: Arc<dyn NameResolver>,
         sockets: usize,
     ) -> Result<Arc<Self>, String> {
-        let proxy = options.proxy.as_ref().map(ProxySettings::parse).transpose()?;
+        let proxy = options
+            .proxy
+            .as_ref()
+            .map(ProxySettings::parse)
+            .transpose()?;
         let tls = tls::client_config(root_certificates::load(&options.extra_ca)?)?;
-        Ok(Arc::new(Self { tls, lookups: LookupLimiter::new(resolver), proxy, sockets: SocketBudget::new(sockets) }))
+        Ok(Arc::new(Self {
+            tls,
+            lookups: LookupLimiter::new(resolver),
+            proxy,
+            sockets: SocketBudget::new(sockets),
+        }))
     }
 
     /// Returns the proxy to which a request for this origin must be addressed: requests over plain
     /// http, if a proxy is set.
     pub(crate) fn proxy_for(&self, origin: &UrlOrigin) -> Option<&ProxySettings> {
-        self.proxy.as_ref().filter(|_| origin.scheme == UrlScheme::Http)
+        self.proxy
+            .as_ref()
+            .filter(|_| origin.scheme == UrlScheme::Http)
     }
 
     /// Connects to an origin, or to the proxy on its behalf. The caller has the reservation for one
@@ -113,15 +124,29 @@ impl HttpConnector {
             let addresses = match &proxy.host {
                 NormalizedHost::Ip(address) => vec![*address],
                 NormalizedHost::Name(name) => {
-                    run_until(until, SendError::ResolveTimeout, self.lookups.resolve(name, None)).await?
+                    run_until(
+                        until,
+                        SendError::ResolveTimeout,
+                        self.lookups.resolve(name, None),
+                    )
+                    .await?
                 }
             };
-            let stream =
-                run_until(until, SendError::ConnectTimeout, dial(&addresses, proxy.port, &self.sockets)).await?;
+            let stream = run_until(
+                until,
+                SendError::ConnectTimeout,
+                dial(&addresses, proxy.port, &self.sockets),
+            )
+            .await?;
             if origin.scheme == UrlScheme::Http {
                 stream
             } else {
-                run_until(until, SendError::ConnectTimeout, proxy.tunnel(stream, origin)).await?
+                run_until(
+                    until,
+                    SendError::ConnectTimeout,
+                    proxy.tunnel(stream, origin),
+                )
+                .await?
             }
         } else {
             let addresses = match &origin.host {
@@ -131,18 +156,29 @@ impl HttpConnector {
                     run_until(until, SendError::ResolveTimeout, lookup).await?
                 }
             };
-            let addresses = filter_addresses(&addresses, opened).map_err(SendError::AddressesRefused)?;
-            let stream =
-                run_until(until, SendError::ConnectTimeout, dial(&addresses, origin.port, &self.sockets)).await?;
+            let addresses =
+                filter_addresses(&addresses, opened).map_err(SendError::AddressesRefused)?;
+            let stream = run_until(
+                until,
+                SendError::ConnectTimeout,
+                dial(&addresses, origin.port, &self.sockets),
+            )
+            .await?;
             check_peer(&stream, opened)?;
             stream
         };
         if origin.scheme == UrlScheme::Http {
-            return Ok(NegotiatedTransport { transport: Box::new(stream), http2: false });
+            return Ok(NegotiatedTransport {
+                transport: Box::new(stream),
+                http2: false,
+            });
         }
         let handshake = tls::handshake(self.tls.clone(), &origin.host, stream);
         let (stream, http2) = run_until(until, SendError::ConnectTimeout, handshake).await?;
-        Ok(NegotiatedTransport { transport: Box::new(stream), http2 })
+        Ok(NegotiatedTransport {
+            transport: Box::new(stream),
+            http2,
+        })
     }
 }
 

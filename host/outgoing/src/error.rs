@@ -26,7 +26,9 @@ pub enum SendError {
     ContentLength,
     /// The body of the request has another length than its `Content-Length`, in bytes.
     /// `HTTP-request-body-size`.
-    #[error("The body of the request does not have the {0} bytes that its `Content-Length` header declares.")]
+    #[error(
+        "The body of the request does not have the {0} bytes that its `Content-Length` header declares."
+    )]
     RequestBodyLength(u64),
     /// The guest's body failed; for example, it was not finished. `internal-error`.
     #[error("The body of the request was not completed.")]
@@ -137,7 +139,9 @@ impl SendError {
     /// small fixed set.
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Denied(_) | Self::HostHeader | Self::LimitExceeded(ExceededLimit::Requests) => "HTTP-request-denied",
+            Self::Denied(_) | Self::HostHeader | Self::LimitExceeded(ExceededLimit::Requests) => {
+                "HTTP-request-denied"
+            }
             Self::RequestHeadTooLarge => "HTTP-request-header-section-size",
             Self::ContentLength | Self::RequestBodyLength(_) => "HTTP-request-body-size",
             Self::RequestBody(_) => "internal-error",

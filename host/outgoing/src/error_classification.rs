@@ -38,7 +38,10 @@ pub(crate) fn classify_hyper(error: &hyper::Error, body: bool) -> SendError {
 }
 
 fn classify_io(error: &io::Error, body: bool) -> SendError {
-    if let Some(own) = error.get_ref().and_then(|cause| cause.downcast_ref::<SendError>()) {
+    if let Some(own) = error
+        .get_ref()
+        .and_then(|cause| cause.downcast_ref::<SendError>())
+    {
         return own.clone();
     }
     if let Some(error) = tls::tls_error(error) {

@@ -9,21 +9,36 @@ pub(crate) const MAX_RESPONSE_FIELDS: usize = 100;
 
 /// Fields that apply to one connection (RFC 9110, section 7.6.1), and the fields that frame
 /// messages in HTTP/1.1. The host manages the connections, so it sets these fields itself.
-const HOP_BY_HOP_FIELDS: [HeaderName; 5] =
-    [header::CONNECTION, header::TE, header::TRANSFER_ENCODING, header::UPGRADE, HeaderName::from_static("keep-alive")];
+const HOP_BY_HOP_FIELDS: [HeaderName; 5] = [
+    header::CONNECTION,
+    header::TE,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    HeaderName::from_static("keep-alive"),
+];
 
-/// Removes fields that apply to one connection: the fields of [`HOP_BY_HOP_FIELDS`], those that `Connection`
-/// lists, and those for proxies.
+/// Removes fields that apply to one connection: the fields of [`HOP_BY_HOP_FIELDS`], those that
+/// `Connection` lists, and those for proxies.
 pub(crate) fn remove_hop_by_hop(fields: &mut HeaderMap) {
     let listed = |value: &HeaderValue| -> Vec<HeaderName> {
         let names = value.as_bytes().split(|byte| *byte == b',');
-        names.filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok()).collect()
+        names
+            .filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok())
+            .collect()
     };
-    let mut names: Vec<HeaderName> = fields.get_all(header::CONNECTION).iter().flat_map(listed).collect();
+    let mut names: Vec<HeaderName> = fields
+        .get_all(header::CONNECTION)
+        .iter()
+        .flat_map(listed)
+        .collect();
     // Otherwise a request whose `Connection` lists these would lose fields that the host checks or
     // adds.
-    names.retain(|name| ![header::CONTENT_LENGTH, header::HOST, header::AUTHORIZATION].contains(name));
-    let of_proxies = |name: &&HeaderName| name.as_str().starts_with("proxy-") || name.as_str() == "http2-settings";
+    names.retain(|name| {
+        ![header::CONTENT_LENGTH, header::HOST, header::AUTHORIZATION].contains(name)
+    });
+    let of_proxies = |name: &&HeaderName| {
+        name.as_str().starts_with("proxy-") || name.as_str() == "http2-settings"
+    };
     names.extend(fields.keys().filter(of_proxies).cloned());
     for name in names.iter().chain(&HOP_BY_HOP_FIELDS) {
         fields.remove(name);
@@ -32,7 +47,10 @@ pub(crate) fn remove_hop_by_hop(fields: &mut HeaderMap) {
 
 /// Returns the size of fields in HTTP/1.1, in bytes: `name: value` with its line ending.
 pub(crate) fn encoded_bytes(fields: &HeaderMap) -> usize {
-    fields.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
+    fields
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum()
 }
 
 #[cfg(test)]
@@ -64,13 +82,19 @@ mod tests {
         remove_hop_by_hop(&mut fields);
         let left: Vec<&str> = fields.keys().map(http::HeaderName::as_str).collect();
         assert_eq!(left, ["accept", "authorization", "content-length"]);
-        assert_eq!(encoded_bytes(&fields), "accept: */*\r\nauthorization: Bearer x\r\ncontent-length: 5\r\n".len());
+        assert_eq!(
+            encoded_bytes(&fields),
+            "accept: */*\r\nauthorization: Bearer x\r\ncontent-length: 5\r\n".len()
+        );
     }
 
     #[test]
     fn no_value_ends_a_line() {
         for value in ["a\r\nb: c", "a\nb", "a\rb", "a\0b"] {
-            assert!(HeaderValue::from_bytes(value.as_bytes()).is_err(), "{value:?}");
+            assert!(
+                HeaderValue::from_bytes(value.as_bytes()).is_err(),
+                "{value:?}"
+            );
             assert!(value.parse::<HeaderValue>().is_err(), "{value:?}");
         }
     }

@@ -42,7 +42,10 @@ impl Default for PluginLookups {
 impl LookupLimiter {
     /// Creates a limiter for this resolver.
     pub fn new(resolver: Arc<dyn NameResolver>) -> Self {
-        Self { resolver, permits: Arc::new(Semaphore::new(MAX_SERVER_LOOKUPS)) }
+        Self {
+            resolver,
+            permits: Arc::new(Semaphore::new(MAX_SERVER_LOOKUPS)),
+        }
     }
 
     /// Returns the addresses of a name. Waits for a permit of the plugin, if there is one, and for
@@ -55,12 +58,27 @@ impl LookupLimiter {
     ///
     /// Returns [`SendError::NoAddress`] if the name has no address, and [`SendError::Resolve`] with
     /// the error of the resolver.
-    pub async fn resolve(&self, name: &str, plugin: Option<&PluginLookups>) -> Result<Vec<IpAddr>, SendError> {
+    pub async fn resolve(
+        &self,
+        name: &str,
+        plugin: Option<&PluginLookups>,
+    ) -> Result<Vec<IpAddr>, SendError> {
         let of_plugin = match plugin {
-            Some(PluginLookups(places)) => Some(places.clone().acquire_owned().await.map_err(|_| shutdown_error())?),
+            Some(PluginLookups(places)) => Some(
+                places
+                    .clone()
+                    .acquire_owned()
+                    .await
+                    .map_err(|_| shutdown_error())?,
+            ),
             None => None,
         };
-        let of_server = self.permits.clone().acquire_owned().await.map_err(|_| shutdown_error())?;
+        let of_server = self
+            .permits
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(|_| shutdown_error())?;
         let lookup = self.resolver.resolve(name.to_owned());
         let task = tokio::spawn(async move {
             let found = lookup.await;
@@ -140,7 +158,10 @@ mod tests {
         let (greedy, modest) = (PluginLookups::new(), PluginLookups::new());
         for _ in 0..10 * MAX_PLUGIN_LOOKUPS {
             let mut attempt = Box::pin(lookups.resolve("slow.example", Some(&greedy)));
-            let begun = std::future::poll_fn(|context| Poll::Ready(attempt.as_mut().poll(context).is_pending())).await;
+            let begun = std::future::poll_fn(|context| {
+                Poll::Ready(attempt.as_mut().poll(context).is_pending())
+            })
+            .await;
             assert!(begun);
         }
         settle().await;
@@ -150,10 +171,20 @@ mod tests {
             tokio::spawn(async move { lookups.resolve("slow.example", Some(&modest)).await })
         };
         settle().await;
-        assert_eq!(slow.begun.load(Ordering::SeqCst), MAX_PLUGIN_LOOKUPS + 1, "another plugin has places of its own");
+        assert_eq!(
+            slow.begun.load(Ordering::SeqCst),
+            MAX_PLUGIN_LOOKUPS + 1,
+            "another plugin has places of its own"
+        );
         slow.end.0.add_permits(MAX_PLUGIN_LOOKUPS + 2);
-        assert_eq!(other.await.unwrap().unwrap(), [IpAddr::from(Ipv4Addr::LOCALHOST)]);
-        lookups.resolve("slow.example", Some(&greedy)).await.unwrap();
+        assert_eq!(
+            other.await.unwrap().unwrap(),
+            [IpAddr::from(Ipv4Addr::LOCALHOST)]
+        );
+        lookups
+            .resolve("slow.example", Some(&greedy))
+            .await
+            .unwrap();
     }
 
     #[tokio::test]
@@ -163,7 +194,11 @@ mod tests {
         let attempts: Vec<_> = (0..MAX_SERVER_LOOKUPS + 8)
             .map(|_| {
                 let lookups = lookups.clone();
-                tokio::spawn(async move { lookups.resolve("slow.example", Some(&PluginLookups::new())).await })
+                tokio::spawn(async move {
+                    lookups
+                        .resolve("slow.example", Some(&PluginLookups::new()))
+                        .await
+                })
             })
             .collect();
         settle().await;

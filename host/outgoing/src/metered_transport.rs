@@ -42,7 +42,11 @@ impl<T> MeteredTransport<T> {
 }
 
 impl<T: AsyncRead + Unpin> AsyncRead for MeteredTransport<T> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let allowed = self.allowance.0.load(Ordering::Relaxed);
         if allowed == usize::MAX {
             return Pin::new(&mut self.inner).poll_read(cx, buf);
@@ -56,13 +60,22 @@ impl<T: AsyncRead + Unpin> AsyncRead for MeteredTransport<T> {
         let read = part.filled().len();
         buf.advance(read);
         // Does nothing if another allowance was set in the meantime.
-        let _changed = self.allowance.0.compare_exchange(allowed, allowed - read, Ordering::Relaxed, Ordering::Relaxed);
+        let _changed = self.allowance.0.compare_exchange(
+            allowed,
+            allowed - read,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
         Poll::Ready(Ok(()))
     }
 }
 
 impl<T: AsyncWrite + Unpin> AsyncWrite for MeteredTransport<T> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.inner).poll_write(cx, buf)
     }
 
@@ -100,11 +113,17 @@ mod tests {
         let mut wire = MeteredTransport::new(&b"0123456789abcdef"[..], allowance.clone());
         let mut buffer = [0; 4];
         allowance.set(6);
-        assert_eq!((wire.read(&mut buffer).await.unwrap(), &buffer), (4, b"0123"));
+        assert_eq!(
+            (wire.read(&mut buffer).await.unwrap(), &buffer),
+            (4, b"0123")
+        );
         assert_eq!(wire.read(&mut buffer).await.unwrap(), 2);
         assert_eq!(&buffer[..2], b"45");
         let error = wire.read(&mut buffer).await.unwrap_err();
-        assert_eq!(error.get_ref().unwrap().downcast_ref(), Some(&SendError::HeadTooLarge));
+        assert_eq!(
+            error.get_ref().unwrap().downcast_ref(),
+            Some(&SendError::HeadTooLarge)
+        );
         allowance.set(usize::MAX);
         let mut rest = Vec::new();
         wire.read_to_end(&mut rest).await.unwrap();

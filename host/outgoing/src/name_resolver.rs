@@ -44,7 +44,10 @@ fn lookup_blocking(name: &str) -> io::Result<Vec<IpAddr>> {
         }
     }
     // The port does not affect the addresses.
-    Ok((&*asked, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
+    Ok((&*asked, 0)
+        .to_socket_addrs()?
+        .map(|address| address.ip())
+        .collect())
 }
 
 /// Returns the name in the form for `getaddrinfo`. A trailing dot prevents the use of search
@@ -54,7 +57,11 @@ fn lookup_blocking(name: &str) -> io::Result<Vec<IpAddr>> {
 /// A name of one label, such as `redis`, only has a meaning in the local network, and a grant must
 /// contain it in full. It is looked up unchanged.
 fn absolute_name(name: &str) -> Cow<'_, str> {
-    if name.contains('.') && !name.ends_with('.') { Cow::Owned(format!("{name}.")) } else { Cow::Borrowed(name) }
+    if name.contains('.') && !name.ends_with('.') {
+        Cow::Owned(format!("{name}."))
+    } else {
+        Cow::Borrowed(name)
+    }
 }
 
 #[cfg(test)]
@@ -63,14 +70,25 @@ mod tests {
 
     #[tokio::test]
     async fn the_system_knows_localhost() {
-        let addresses = SystemResolver.resolve("localhost".to_owned()).await.unwrap();
-        assert!(!addresses.is_empty() && addresses.iter().all(std::net::IpAddr::is_loopback), "{addresses:?}");
+        let addresses = SystemResolver
+            .resolve("localhost".to_owned())
+            .await
+            .unwrap();
+        assert!(
+            !addresses.is_empty() && addresses.iter().all(std::net::IpAddr::is_loopback),
+            "{addresses:?}"
+        );
     }
 
     #[test]
     fn a_name_of_several_labels_is_absolute() {
-        let cases =
-            [("api.example.com", "api.example.com."), ("a.b", "a.b."), ("a.b.", "a.b."), ("redis", "redis"), ("", "")];
+        let cases = [
+            ("api.example.com", "api.example.com."),
+            ("a.b", "a.b."),
+            ("a.b.", "a.b."),
+            ("redis", "redis"),
+            ("", ""),
+        ];
         for (name, asked) in cases {
             assert_eq!(absolute_name(name), asked);
         }

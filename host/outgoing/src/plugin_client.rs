@@ -54,7 +54,14 @@ impl PluginClient {
         let pool = ConnectionPool::new(connections, close.clone());
         let holder: Weak<ConnectionPool> = Arc::downgrade(&pool);
         connector.sockets.register(holder);
-        Self { connector, rules, opened, lookups: PluginLookups::new(), pool, _close: close.drop_guard() }
+        Self {
+            connector,
+            rules,
+            opened,
+            lookups: PluginLookups::new(),
+            pool,
+            _close: close.drop_guard(),
+        }
     }
 
     /// Returns the rules.
@@ -74,7 +81,8 @@ impl PluginClient {
     ///
     /// The body of the request is read while it is sent, no faster than the server accepts it, and
     /// at most until the response is dropped. Connections are reused for requests with the same
-    /// `pool_partition`. Dropping the future cancels the request; an HTTP/1.1 connection is then closed.
+    /// `pool_partition`. Dropping the future cancels the request; an HTTP/1.1 connection is then
+    /// closed.
     ///
     /// Fields that apply to a connection are removed from request and response. A redirect is a
     /// response. If the guest declares a length, hyper reads no more of the body than that: if the
@@ -96,7 +104,9 @@ impl PluginClient {
         B::Error: Into<BoxError>,
     {
         let exchange = self.send_without_deadline(request, partition, timeouts, deadline, meter);
-        timeout_at(deadline, exchange).await.unwrap_or(Err(SendError::Deadline))
+        timeout_at(deadline, exchange)
+            .await
+            .unwrap_or(Err(SendError::Deadline))
     }
 
     async fn send_without_deadline<B>(
@@ -115,12 +125,21 @@ impl PluginClient {
         let allowed = AuthorizedRequest::check(parts, &self.rules)?;
         let exchange = Arc::new(UploadState::new());
         let cancel = CancellationToken::new();
-        let mut upload = UploadBody::new(body, allowed.body_length, meter.clone(), exchange.clone(), cancel.clone())?;
+        let mut upload = UploadBody::new(
+            body,
+            allowed.body_length,
+            meter.clone(),
+            exchange.clone(),
+            cancel.clone(),
+        )?;
         let request = cancel.drop_guard();
         meter.count_request()?;
         meter.count_bytes(allowed.head_bytes)?;
 
-        let key = PoolKey { origin: allowed.origin.clone(), partition: partition.clone() };
+        let key = PoolKey {
+            origin: allowed.origin.clone(),
+            partition: partition.clone(),
+        };
         let until = timeout_deadline(timeouts.connect, deadline);
         let (mut lease, response) = loop {
             let mut lease = self.checkout(&key, until).await?;
@@ -139,7 +158,10 @@ impl PluginClient {
                 Err(mut error) => match error.take_message() {
                     // The server had closed the connection before any data was written to it.
                     Some(message) if reused => upload = message.into_body(),
-                    _ => return Err(exchange.error_or(error_classification::classify_hyper(error.error(), false))),
+                    _ => {
+                        return Err(exchange
+                            .error_or(error_classification::classify_hyper(error.error(), false)));
+                    }
                 },
             }
         };
@@ -149,7 +171,9 @@ impl PluginClient {
             lease.release_driver();
         }
         check_head(parts.status, &parts.headers)?;
-        meter.count_bytes("HTTP/1.1 200\r\n\r\n".len() + header_fields::encoded_bytes(&parts.headers))?;
+        meter.count_bytes(
+            "HTTP/1.1 200\r\n\r\n".len() + header_fields::encoded_bytes(&parts.headers),
+        )?;
         header_fields::remove_hop_by_hop(&mut parts.headers);
         let declared = declared_length(&allowed, parts.status, &parts.headers);
         let receipt = ResponseContext {
@@ -161,7 +185,10 @@ impl PluginClient {
             deadline,
             request,
         };
-        Ok(Response::from_parts(parts, ResponseBody::new(incoming, receipt)))
+        Ok(Response::from_parts(
+            parts,
+            ResponseBody::new(incoming, receipt),
+        ))
     }
 
     /// Returns an existing connection or a new one.
@@ -171,14 +198,28 @@ impl PluginClient {
             PoolCheckout::Existing(lease) => return Ok(lease),
             PoolCheckout::NewSlot(slot) => slot,
         };
-        let room = async { self.connector.sockets.reserve().await.ok_or(SendError::NoSocket) };
+        let room = async {
+            self.connector
+                .sockets
+                .reserve()
+                .await
+                .ok_or(SendError::NoSocket)
+        };
         let slot = slot.with_socket(run_until(until, SendError::NoSocket, room).await?);
         let close = self.pool.child_token();
         // A cancelled handshake closes the connection.
         let given_up = close.clone().drop_guard();
         let tasks = ConnectionTasks::new(close, slot);
-        let connected = self.connector.connect(&key.origin, &self.opened, &self.lookups, until).await?;
-        let established = run_until(until, SendError::ConnectTimeout, establish(connected, &tasks)).await?;
+        let connected = self
+            .connector
+            .connect(&key.origin, &self.opened, &self.lookups, until)
+            .await?;
+        let established = run_until(
+            until,
+            SendError::ConnectTimeout,
+            establish(connected, &tasks),
+        )
+        .await?;
         let lease = self.pool.add(key.clone(), established, &tasks);
         given_up.disarm();
         Ok(lease)
@@ -203,7 +244,9 @@ async fn wait_for_head(
 ) -> Result<RequestHead, SendError> {
     // The deadline of the call also ends the wait, so only earlier timeouts are needed here.
     let in_time = |at: &Instant| *at < deadline;
-    let Some(mut look) = instant_after(Instant::now(), first_byte).filter(in_time) else { return Ok(response.await) };
+    let Some(mut look) = instant_after(Instant::now(), first_byte).filter(in_time) else {
+        return Ok(response.await);
+    };
     tokio::pin!(response);
     loop {
         tokio::select! {
@@ -226,9 +269,13 @@ async fn wait_for_head(
 /// differently.
 fn check_head(status: StatusCode, fields: &HeaderMap) -> Result<(), SendError> {
     if status == StatusCode::SWITCHING_PROTOCOLS {
-        return Err(SendError::Protocol("the server switched to a protocol that nobody asked for".to_owned()));
+        return Err(SendError::Protocol(
+            "the server switched to a protocol that nobody asked for".to_owned(),
+        ));
     }
-    if fields.len() > MAX_RESPONSE_FIELDS || header_fields::encoded_bytes(fields) > MAX_HTTP_HEAD_BYTES {
+    if fields.len() > MAX_RESPONSE_FIELDS
+        || header_fields::encoded_bytes(fields) > MAX_HTTP_HEAD_BYTES
+    {
         return Err(SendError::HeadTooLarge);
     }
     Ok(())
@@ -236,10 +283,20 @@ fn check_head(status: StatusCode, fields: &HeaderMap) -> Result<(), SendError> {
 
 /// Returns the length of the body that the response declares. A response without a body can also
 /// declare one.
-fn declared_length(allowed: &AuthorizedRequest, status: StatusCode, fields: &HeaderMap) -> Option<u64> {
+fn declared_length(
+    allowed: &AuthorizedRequest,
+    status: StatusCode,
+    fields: &HeaderMap,
+) -> Option<u64> {
     let bodyless = [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&status);
     if bodyless || *allowed.method() == Method::HEAD {
         return None;
     }
-    fields.get(header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+    fields
+        .get(header::CONTENT_LENGTH)?
+        .to_str()
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
 }

@@ -11,7 +11,9 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolbay_policy::UrlOrigin;
 
-use crate::connection::{ConnectionSlot, ConnectionTasks, HttpConnection, MAX_CONCURRENT_STREAMS, RequestSender};
+use crate::connection::{
+    ConnectionSlot, ConnectionTasks, HttpConnection, MAX_CONCURRENT_STREAMS, RequestSender,
+};
 use crate::connection_driver::{ConnectionDriver, DriverLease, DriverTask};
 use crate::error::SendError;
 use crate::metered_transport::ReadAllowance;
@@ -63,7 +65,10 @@ struct PooledConnection {
 
 enum ConnectionState {
     /// One request at a time takes the sender and drives the connection.
-    Http1(Option<http1::SendRequest<UploadBody>>, Arc<ConnectionDriver>),
+    Http1(
+        Option<http1::SendRequest<UploadBody>>,
+        Arc<ConnectionDriver>,
+    ),
     /// The sender, and the number of requests that use it, at most [`MAX_CONCURRENT_STREAMS`].
     Http2(http2::SendRequest<UploadBody>, usize),
 }
@@ -123,13 +128,20 @@ impl ConnectionPool {
         established: HttpConnection,
         tasks: &ConnectionTasks,
     ) -> ConnectionLease {
-        let HttpConnection { sender, allowance, driver: work } = established;
+        let HttpConnection {
+            sender,
+            allowance,
+            driver: work,
+        } = established;
         let close = tasks.close.clone();
         let mut kept = self.lock();
         let id = kept.next_id;
         kept.next_id += 1;
         let (state, loan) = match &sender {
-            RequestSender::Http1(_) => (ConnectionState::Http1(None, Arc::clone(&work)), Some(work.lease())),
+            RequestSender::Http1(_) => (
+                ConnectionState::Http1(None, Arc::clone(&work)),
+                Some(work.lease()),
+            ),
             RequestSender::Http2(sender) => (ConnectionState::Http2(sender.clone(), 1), None),
         };
         kept.connections.push(PooledConnection {
@@ -142,7 +154,10 @@ impl ConnectionPool {
         });
         drop(kept);
         let pool = Arc::downgrade(self);
-        hyper::rt::Executor::execute(tasks, drive(DriverTask(work), tasks.ended.clone(), pool, id));
+        hyper::rt::Executor::execute(
+            tasks,
+            drive(DriverTask(work), tasks.ended.clone(), pool, id),
+        );
         ConnectionLease {
             pool: self.clone(),
             id,
@@ -175,9 +190,9 @@ impl ConnectionPool {
                 continue;
             }
             let taken = match &mut connection.state {
-                ConnectionState::Http1(sender, work) => {
-                    sender.take().map(|sender| (RequestSender::Http1(sender), Some(work.lease())))
-                }
+                ConnectionState::Http1(sender, work) => sender
+                    .take()
+                    .map(|sender| (RequestSender::Http1(sender), Some(work.lease()))),
                 ConnectionState::Http2(sender, streams) => {
                     let free = *streams < MAX_CONCURRENT_STREAMS && sender.is_ready();
                     free.then(|| {
@@ -206,8 +221,16 @@ impl ConnectionPool {
     /// Returns a leased connection to the pool, or closes it.
     fn release(&self, id: u64, sender: Option<RequestSender>, complete: bool) {
         let mut kept = self.lock();
-        let Some(index) = kept.connections.iter().position(|connection| connection.id == id) else { return };
-        let Some(connection) = kept.connections.get_mut(index) else { return };
+        let Some(index) = kept
+            .connections
+            .iter()
+            .position(|connection| connection.id == id)
+        else {
+            return;
+        };
+        let Some(connection) = kept.connections.get_mut(index) else {
+            return;
+        };
         let keep = match (&mut connection.state, sender) {
             (ConnectionState::Http1(place, _), Some(RequestSender::Http1(sender)))
                 if complete && !sender.is_closed() =>
@@ -241,7 +264,10 @@ impl ConnectionPool {
     /// check.
     fn expire(&self, id: u64) -> Option<Instant> {
         let mut kept = self.lock();
-        let index = kept.connections.iter().position(|connection| connection.id == id)?;
+        let index = kept
+            .connections
+            .iter()
+            .position(|connection| connection.id == id)?;
         let now = Instant::now();
         let at = kept.connections.get(index)?.idle_since.unwrap_or(now) + self.idle;
         if at <= now {
@@ -273,8 +299,16 @@ impl ConnectionPool {
     #[cfg(test)]
     pub(crate) fn keep_for(self: &mut Arc<Self>, idle: Duration) {
         let (room, close) = (self.room.clone(), self.close.clone());
-        let (kept, changed, turn) = <(Mutex<PoolState>, Arc<Notify>, tokio::sync::Mutex<()>)>::default();
-        *self = Arc::new(Self { kept, room, changed, turn, idle, close });
+        let (kept, changed, turn) =
+            <(Mutex<PoolState>, Arc<Notify>, tokio::sync::Mutex<()>)>::default();
+        *self = Arc::new(Self {
+            kept,
+            room,
+            changed,
+            turn,
+            idle,
+            close,
+        });
     }
 
     /// Returns the number of connections, including idle ones.
@@ -292,12 +326,20 @@ impl ConnectionPool {
 
 impl IdleSocketHolder for ConnectionPool {
     fn idle_since(&self) -> Option<Instant> {
-        self.lock().connections.iter().filter_map(|one| one.idle_since).min()
+        self.lock()
+            .connections
+            .iter()
+            .filter_map(|one| one.idle_since)
+            .min()
     }
 
     fn close_oldest_idle(&self) {
         let mut kept = self.lock();
-        let idle = kept.connections.iter().enumerate().filter_map(|(at, one)| Some((one.idle_since?, at)));
+        let idle = kept
+            .connections
+            .iter()
+            .enumerate()
+            .filter_map(|(at, one)| Some((one.idle_since?, at)));
         if let Some((_, at)) = idle.min() {
             kept.connections.remove(at).close.cancel();
         }
@@ -350,9 +392,15 @@ impl ConnectionLease {
     }
 
     /// Returns the parts of the connection.
-    pub(crate) fn sender(&mut self) -> Result<(&mut RequestSender, &ReadAllowance, Option<&DriverLease>), SendError> {
+    pub(crate) fn sender(
+        &mut self,
+    ) -> Result<(&mut RequestSender, &ReadAllowance, Option<&DriverLease>), SendError> {
         let gone = || SendError::Reset("the connection was given back".to_owned());
-        Ok((self.sender.as_mut().ok_or_else(gone)?, &self.allowance, self.driver.as_ref()))
+        Ok((
+            self.sender.as_mut().ok_or_else(gone)?,
+            &self.allowance,
+            self.driver.as_ref(),
+        ))
     }
 
     /// Drives the connection as far as possible, if this request has its driver.

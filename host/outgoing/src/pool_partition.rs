@@ -21,7 +21,9 @@ impl PoolPartition {
         let digest = digest(&SHA256, secret);
         let mut key = [0; 32];
         // A SHA-256 has 32 bytes.
-        key.iter_mut().zip(digest.as_ref()).for_each(|(key, byte)| *key = *byte);
+        key.iter_mut()
+            .zip(digest.as_ref())
+            .for_each(|(key, byte)| *key = *byte);
         Self(Some(key))
     }
 }
@@ -29,7 +31,11 @@ impl PoolPartition {
 /// Shows nothing of the secret, not even its digest.
 impl fmt::Debug for PoolPartition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Partition(..)" } else { "Partition::NONE" })
+        f.write_str(if self.0.is_some() {
+            "Partition(..)"
+        } else {
+            "Partition::NONE"
+        })
     }
 }
 
@@ -39,9 +45,18 @@ mod tests {
 
     #[test]
     fn equal_secrets_are_one_partition_and_none_is_shown() {
-        assert_eq!(PoolPartition::from_secret(b"secret"), PoolPartition::from_secret(b"secret"));
-        assert_ne!(PoolPartition::from_secret(b"secret"), PoolPartition::from_secret(b"Secret"));
+        assert_eq!(
+            PoolPartition::from_secret(b"secret"),
+            PoolPartition::from_secret(b"secret")
+        );
+        assert_ne!(
+            PoolPartition::from_secret(b"secret"),
+            PoolPartition::from_secret(b"Secret")
+        );
         assert_ne!(PoolPartition::from_secret(b""), PoolPartition::NONE);
-        assert_eq!(format!("{:?}", PoolPartition::from_secret(b"secret")), "Partition(..)");
+        assert_eq!(
+            format!("{:?}", PoolPartition::from_secret(b"secret")),
+            "Partition(..)"
+        );
     }
 }

@@ -26,7 +26,9 @@ pub(crate) struct ProxySettings {
 impl ProxySettings {
     /// Parses the URL of a proxy. Error messages omit the URL, because it can contain a password.
     pub(crate) fn parse(url: &Url) -> Result<Self, String> {
-        let expected = |what: &str| format!("the proxy {what}; expected a URL such as http://proxy.example.com:3128");
+        let expected = |what: &str| {
+            format!("the proxy {what}; expected a URL such as http://proxy.example.com:3128")
+        };
         if url.scheme() != "http" {
             return Err(expected("must have the scheme http"));
         }
@@ -34,33 +36,50 @@ impl ProxySettings {
             return Err(expected("must have no path, query or fragment"));
         }
         let host = url.host_str().ok_or_else(|| expected("has no host"))?;
-        let host =
-            NormalizedHost::parse(host).map_err(|malformed| expected(&format!("has a host that {malformed}")))?;
-        let port = url.port_or_known_default().filter(|port| *port > 0).ok_or_else(|| expected("has no port"))?;
+        let host = NormalizedHost::parse(host)
+            .map_err(|malformed| expected(&format!("has a host that {malformed}")))?;
+        let port = url
+            .port_or_known_default()
+            .filter(|port| *port > 0)
+            .ok_or_else(|| expected("has no port"))?;
         let authorization = if url.username().is_empty() && url.password().is_none() {
             None
         } else {
             let user = percent_decode_str(url.username());
             let password = percent_decode_str(url.password().unwrap_or_default());
             let pair: Vec<u8> = user.chain(*b":").chain(password).collect();
-            let mut value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)))
-                .map_err(|_| expected("has unusable credentials"))?;
+            let mut value =
+                HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)))
+                    .map_err(|_| expected("has unusable credentials"))?;
             value.set_sensitive(true);
             Some(value)
         };
-        Ok(Self { host, port, authorization })
+        Ok(Self {
+            host,
+            port,
+            authorization,
+        })
     }
 
     /// Creates a tunnel to the origin over a connection to the proxy.
-    pub(crate) async fn tunnel(&self, stream: TcpStream, origin: &UrlOrigin) -> Result<TcpStream, SendError> {
+    pub(crate) async fn tunnel(
+        &self,
+        stream: TcpStream,
+        origin: &UrlOrigin,
+    ) -> Result<TcpStream, SendError> {
         let none = || SendError::Proxy(0);
         let authority = format!("{}:{}", origin.host, origin.port);
         let mut request = Request::new(Empty::<Bytes>::new());
         *request.method_mut() = Method::CONNECT;
         *request.uri_mut() = Uri::try_from(authority.as_str()).map_err(|_| none())?;
-        request.headers_mut().insert(header::HOST, HeaderValue::from_str(&authority).map_err(|_| none())?);
+        request.headers_mut().insert(
+            header::HOST,
+            HeaderValue::from_str(&authority).map_err(|_| none())?,
+        );
         if let Some(authorization) = &self.authorization {
-            request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
+            request
+                .headers_mut()
+                .insert(header::PROXY_AUTHORIZATION, authorization.clone());
         }
         let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
             .max_buf_size(MAX_HTTP_HEAD_BYTES)
@@ -83,10 +102,16 @@ impl ProxySettings {
             upgraded = upgraded => upgraded?,
             () = connection => return Err(none()),
         };
-        let parts = upgraded.downcast::<TokioIo<TcpStream>>().map_err(|_| none())?;
+        let parts = upgraded
+            .downcast::<TokioIo<TcpStream>>()
+            .map_err(|_| none())?;
         // A TLS server sends nothing before the client does, so any bytes here would come from the
         // proxy.
-        if parts.read_buf.is_empty() { Ok(parts.io.into_inner()) } else { Err(none()) }
+        if parts.read_buf.is_empty() {
+            Ok(parts.io.into_inner())
+        } else {
+            Err(none())
+        }
     }
 }
 
@@ -101,29 +126,56 @@ mod tests {
     #[test]
     fn credentials_are_decoded_and_hidden() {
         let proxy = parse("http://user%40corp:p%3Ass@proxy.example:3128").unwrap();
-        assert_eq!((proxy.host.to_string(), proxy.port), ("proxy.example".to_owned(), 3128));
+        assert_eq!(
+            (proxy.host.to_string(), proxy.port),
+            ("proxy.example".to_owned(), 3128)
+        );
         // `user@corp:p:ss` in Base64.
-        assert_eq!(proxy.authorization.clone().unwrap(), "Basic dXNlckBjb3JwOnA6c3M=");
+        assert_eq!(
+            proxy.authorization.clone().unwrap(),
+            "Basic dXNlckBjb3JwOnA6c3M="
+        );
         assert!(!format!("{proxy:?}").contains("dXNl"));
         assert_eq!(parse("http://[fd00::1]").unwrap().port, 80);
-        assert!(parse("http://proxy.example").unwrap().authorization.is_none());
+        assert!(
+            parse("http://proxy.example")
+                .unwrap()
+                .authorization
+                .is_none()
+        );
     }
 
     #[test]
     fn a_mistake_is_named_without_the_password() {
         let expected = "; expected a URL such as http://proxy.example.com:3128";
         for (url, message) in [
-            ("https://user:secret@proxy.example", "the proxy must have the scheme http"),
-            ("socks5://user:secret@proxy.example", "the proxy must have the scheme http"),
-            ("http://user:secret@proxy.example/path", "the proxy must have no path, query or fragment"),
-            ("http://user:secret@proxy.example?query", "the proxy must have no path, query or fragment"),
+            (
+                "https://user:secret@proxy.example",
+                "the proxy must have the scheme http",
+            ),
+            (
+                "socks5://user:secret@proxy.example",
+                "the proxy must have the scheme http",
+            ),
+            (
+                "http://user:secret@proxy.example/path",
+                "the proxy must have no path, query or fragment",
+            ),
+            (
+                "http://user:secret@proxy.example?query",
+                "the proxy must have no path, query or fragment",
+            ),
             (
                 "http://user:secret@a..b",
                 "the proxy has a host that has an empty label: a dot at the beginning, or two \
               dots in a row",
             ),
         ] {
-            assert_eq!(parse(url).unwrap_err(), format!("{message}{expected}"), "{url}");
+            assert_eq!(
+                parse(url).unwrap_err(),
+                format!("{message}{expected}"),
+                "{url}"
+            );
         }
     }
 }

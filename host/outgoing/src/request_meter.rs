@@ -31,13 +31,18 @@ struct TrafficCount {
 
 impl TrafficCount {
     fn new(limit: u64) -> Self {
-        Self { used: AtomicU64::new(0), limit }
+        Self {
+            used: AtomicU64::new(0),
+            limit,
+        }
     }
 
     /// Adds `more` if the sum is within the limit, and returns whether it is.
     fn try_add(&self, more: u64) -> bool {
         let within = |used: u64| used.checked_add(more).filter(|sum| *sum <= self.limit);
-        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
+        self.used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, within)
+            .is_ok()
     }
 }
 
@@ -45,7 +50,11 @@ impl RequestMeter {
     /// Creates a meter for at most this many requests, and this many bytes of all requests
     /// together.
     pub fn new(requests: u64, bytes: u64) -> Self {
-        Self { requests: TrafficCount::new(requests), bytes: TrafficCount::new(bytes), exceeded: AtomicU8::new(0) }
+        Self {
+            requests: TrafficCount::new(requests),
+            bytes: TrafficCount::new(bytes),
+            exceeded: AtomicU8::new(0),
+        }
     }
 
     /// Returns the limit that was exceeded first, if anything was rejected.
@@ -82,8 +91,14 @@ impl RequestMeter {
         if within {
             return Ok(());
         }
-        let code = if which == ExceededLimit::Requests { 1 } else { 2 };
-        let _first_one_stays = self.exceeded.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+        let code = if which == ExceededLimit::Requests {
+            1
+        } else {
+            2
+        };
+        let _first_one_stays =
+            self.exceeded
+                .compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
         Err(which)
     }
 }
@@ -102,7 +117,11 @@ mod tests {
         assert_eq!(meter.count_bytes(1), Err(ExceededLimit::Bytes));
         assert_eq!(meter.count_request(), Err(ExceededLimit::Requests));
         assert_eq!((meter.requests(), meter.bytes()), (2, 10));
-        assert_eq!(meter.exceeded(), Some(ExceededLimit::Bytes), "the first one stays");
+        assert_eq!(
+            meter.exceeded(),
+            Some(ExceededLimit::Bytes),
+            "the first one stays"
+        );
     }
 
     #[test]

@@ -55,7 +55,15 @@ pub(crate) struct ResponseContext {
 
 impl ResponseBody {
     pub(crate) fn new(incoming: Incoming, receipt: ResponseContext) -> Self {
-        let ResponseContext { lease, declared, meter, upload: exchange, between_bytes, deadline, request } = receipt;
+        let ResponseContext {
+            lease,
+            declared,
+            meter,
+            upload: exchange,
+            between_bytes,
+            deadline,
+            request,
+        } = receipt;
         let mut received = Self {
             incoming,
             lease: Some(lease),
@@ -89,8 +97,13 @@ impl ResponseBody {
     }
 
     fn incomplete(&self) -> SendError {
-        let declared = self.declared.map_or_else(|| "no".to_owned(), |declared| declared.to_string());
-        SendError::Incomplete(format!("received {} bytes, declared {declared}", self.so_far))
+        let declared = self
+            .declared
+            .map_or_else(|| "no".to_owned(), |declared| declared.to_string());
+        SendError::Incomplete(format!(
+            "received {} bytes, declared {declared}",
+            self.so_far
+        ))
     }
 }
 
@@ -98,7 +111,10 @@ impl Body for ResponseBody {
     type Data = Bytes;
     type Error = SendError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
         if self.lease.is_none() {
             return Poll::Ready(None);
         }
@@ -122,11 +138,18 @@ impl Body for ResponseBody {
                 }
                 ready!(self.silence.as_mut().poll(cx));
                 let late = Instant::now() >= self.deadline;
-                return self.fail(if late { SendError::Deadline } else { SendError::BetweenBytesTimeout });
+                return self.fail(if late {
+                    SendError::Deadline
+                } else {
+                    SendError::BetweenBytesTimeout
+                });
             }
         };
         self.waiting = false;
-        let closed = self.lease.as_ref().is_some_and(ConnectionLease::is_closed_locally);
+        let closed = self
+            .lease
+            .as_ref()
+            .is_some_and(ConnectionLease::is_closed_locally);
         match frame {
             Some(Ok(mut frame)) => {
                 let bytes = match frame.trailers_mut() {
@@ -140,7 +163,9 @@ impl Body for ResponseBody {
                     return self.fail(which.into());
                 }
                 if frame.is_data() {
-                    self.so_far = self.so_far.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+                    self.so_far = self
+                        .so_far
+                        .saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
                 }
                 if self.incoming.is_end_stream() {
                     self.complete();
@@ -151,7 +176,11 @@ impl Body for ResponseBody {
             Some(Err(error)) => {
                 let error = match error_classification::classify_hyper(&error, true) {
                     // HTTP/2 checks the length itself, but reports only a protocol error.
-                    SendError::Protocol(_) if self.declared.is_some_and(|declared| declared != self.so_far) => {
+                    SendError::Protocol(_)
+                        if self
+                            .declared
+                            .is_some_and(|declared| declared != self.so_far) =>
+                    {
                         self.incomplete()
                     }
                     error => self.upload.error_or(error),
@@ -159,7 +188,10 @@ impl Body for ResponseBody {
                 self.fail(error)
             }
             // If a connection is dropped, hyper ends the body as if it were complete.
-            None if self.declared.is_some_and(|declared| declared != self.so_far) => {
+            None if self
+                .declared
+                .is_some_and(|declared| declared != self.so_far) =>
+            {
                 let error = self.incomplete();
                 self.fail(error)
             }
@@ -176,7 +208,11 @@ impl Body for ResponseBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        if self.lease.is_some() { self.incoming.size_hint() } else { SizeHint::with_exact(0) }
+        if self.lease.is_some() {
+            self.incoming.size_hint()
+        } else {
+            SizeHint::with_exact(0)
+        }
     }
 }
 

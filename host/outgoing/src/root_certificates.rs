@@ -41,14 +41,17 @@ fn add_all(roots: &mut RootCertStore, extra: &[PathBuf]) -> Result<(), String> {
 fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), String> {
     let name = path.display();
     let broken = |error: pem::Error| match error {
-        pem::Error::Io(error) if error.kind() == io::ErrorKind::NotFound => format!("{name}: does not exist"),
+        pem::Error::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+            format!("{name}: does not exist")
+        }
         pem::Error::Io(error) => format!("{name}: cannot be read: {}", error.kind()),
         error => format!("{name}: is not a valid PEM file: {error}"),
     };
     let mut count = 0;
     for certificate in CertificateDer::pem_file_iter(path).map_err(broken)? {
         count += 1;
-        let unusable = |error| format!("{name}: certificate {count} cannot be used as a root: {error}");
+        let unusable =
+            |error| format!("{name}: certificate {count} cannot be used as a root: {error}");
         roots.add(certificate.map_err(broken)?).map_err(unusable)?;
     }
     if count == 0 {
@@ -75,16 +78,26 @@ mod tests {
                 fs::write(&path, text).unwrap();
             }
             let message = load(std::slice::from_ref(&path)).unwrap_err();
-            message.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&message).to_owned()
+            message
+                .strip_prefix(&format!("{}: ", path.display()))
+                .unwrap_or(&message)
+                .to_owned()
         };
         assert_eq!(message(None), "does not exist");
         assert_eq!(
             message(Some("not a certificate")),
             "contains no certificate; it must have one that begins with `-----BEGIN CERTIFICATE-----`"
         );
-        let broken = message(Some("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"));
+        let broken = message(Some(
+            "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n",
+        ));
         assert!(broken.starts_with("is not a valid PEM file: "), "{broken}");
-        let empty = message(Some("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"));
-        assert!(empty.starts_with("certificate 1 cannot be used as a root: "), "{empty}");
+        let empty = message(Some(
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        ));
+        assert!(
+            empty.starts_with("certificate 1 cannot be used as a root: "),
+            "{empty}"
+        );
     }
 }

@@ -36,7 +36,10 @@ impl SocketBudget {
     /// Creates a budget of at most `most` sockets, and at least one.
     pub(crate) fn new(most: usize) -> Self {
         let room = Arc::new(Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { permits: room, holders: Mutex::default() }
+        Self {
+            permits: room,
+            holders: Mutex::default(),
+        }
     }
 
     /// Registers a pool whose idle connections can be evicted.
@@ -48,7 +51,10 @@ impl SocketBudget {
 
     /// Reserves one more socket, if one is available.
     pub(crate) fn try_reserve(&self) -> Option<SocketReservation> {
-        Arc::clone(&self.permits).try_acquire_owned().ok().map(|permit| SocketReservation { _permit: permit })
+        Arc::clone(&self.permits)
+            .try_acquire_owned()
+            .ok()
+            .map(|permit| SocketReservation { _permit: permit })
     }
 
     /// Reserves one more socket. Waits until one is available: first come, first served.
@@ -70,8 +76,14 @@ impl SocketBudget {
 
     /// Closes the connection that has been idle for the longest time, of all plugins.
     fn close_oldest_idle(&self) {
-        let holders: Vec<Arc<dyn IdleSocketHolder>> = self.lock_holders().iter().filter_map(Weak::upgrade).collect();
-        let idle = holders.iter().filter_map(|holder| Some((holder.idle_since()?, holder)));
+        let holders: Vec<Arc<dyn IdleSocketHolder>> = self
+            .lock_holders()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        let idle = holders
+            .iter()
+            .filter_map(|holder| Some((holder.idle_since()?, holder)));
         if let Some((_, holder)) = idle.min_by_key(|(since, _)| *since) {
             holder.close_oldest_idle();
         }
@@ -90,7 +102,10 @@ mod tests {
     #[tokio::test]
     async fn there_is_room_for_so_many_and_in_turn() {
         let sockets = SocketBudget::new(2);
-        let (one, two) = (sockets.reserve().await.unwrap(), sockets.reserve().await.unwrap());
+        let (one, two) = (
+            sockets.reserve().await.unwrap(),
+            sockets.reserve().await.unwrap(),
+        );
         assert!(sockets.try_reserve().is_none());
         let mut third = std::pin::pin!(sockets.reserve());
         tokio::select! {
@@ -99,7 +114,10 @@ mod tests {
             () = std::future::ready(()) => {}
         }
         drop(one);
-        assert!(sockets.try_reserve().is_none(), "somebody waits for it already");
+        assert!(
+            sockets.try_reserve().is_none(),
+            "somebody waits for it already"
+        );
         drop((third.await, two));
         assert!(sockets.try_reserve().is_some());
         assert!(SocketBudget::new(0).try_reserve().is_some());

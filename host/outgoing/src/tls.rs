@@ -43,7 +43,10 @@ pub(crate) async fn handshake(
         NormalizedHost::Name(name) => ServerName::try_from(name.clone())
             .map_err(|_| SendError::Tls(format!("no certificate can be for the name {name}")))?,
     };
-    let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|error| handshake_error(&error))?;
+    let stream = TlsConnector::from(config)
+        .connect(name, stream)
+        .await
+        .map_err(|error| handshake_error(&error))?;
     let http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP2_ALPN);
     Ok((stream, http2))
 }
@@ -79,7 +82,10 @@ pub(crate) fn classify_tls(error: &Error) -> SendError {
             _ => SendError::CertificateInvalid(details),
         },
         Error::NoCertificatesPresented => SendError::CertificateInvalid(details),
-        Error::AlertReceived(alert) => SendError::TlsAlert { id: u8::from(*alert), name: format!("{alert:?}") },
+        Error::AlertReceived(alert) => SendError::TlsAlert {
+            id: u8::from(*alert),
+            name: format!("{alert:?}"),
+        },
         _ => SendError::Tls(details),
     }
 }

@@ -60,17 +60,30 @@ impl UploadBody {
         {
             return Err(SendError::RequestBodyLength(length));
         }
-        let declared = length.map(|length| DeclaredLength { length, remaining: length });
+        let declared = length.map(|length| DeclaredLength {
+            length,
+            remaining: length,
+        });
         let guest = guest.map_err(Into::into).boxed_unsync();
         let cancelled = Box::pin(cancel.cancelled_owned());
-        Ok(Self { guest, declared, read_ahead: None, ended: false, meter, exchange, cancelled })
+        Ok(Self {
+            guest,
+            declared,
+            read_ahead: None,
+            ended: false,
+            meter,
+            exchange,
+            cancelled,
+        })
     }
 
     /// Counts a frame, and returns an error if it exceeds a limit or the declared length.
     fn count_frame(&mut self, frame: &mut Frame<Bytes>) -> Result<(), SendError> {
         if let Some(fields) = frame.trailers_mut() {
             header_fields::remove_hop_by_hop(fields);
-            return Ok(self.meter.count_bytes(header_fields::encoded_bytes(fields))?);
+            return Ok(self
+                .meter
+                .count_bytes(header_fields::encoded_bytes(fields))?);
         }
         let length = frame.data_ref().map_or(0, Bytes::len);
         if let Some(declared) = &mut self.declared {
@@ -83,7 +96,10 @@ impl UploadBody {
     }
 
     /// Polls the guest's next frame and counts it. Returns `None` at a proper end.
-    fn poll_guest(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
+    fn poll_guest(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
         let taken = match Pin::new(&mut self.guest).poll_frame(cx) {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Some(Ok(mut frame))) => Some(self.count_frame(&mut frame).map(|()| frame)),
@@ -108,7 +124,10 @@ impl Body for UploadBody {
     type Data = Bytes;
     type Error = SendError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
         if self.cancelled.as_mut().poll(cx).is_ready() {
             return self.fail(SendError::Reset("the response was given up".to_owned()));
         }
@@ -135,7 +154,11 @@ impl Body for UploadBody {
         // The server considers the request complete with the last declared byte, and hyper reads no
         // further. If the guest has already written too much, the request fails before that byte is
         // sent.
-        if self.declared.is_some_and(|declared| declared.remaining == 0) && frame.is_data() {
+        if self
+            .declared
+            .is_some_and(|declared| declared.remaining == 0)
+            && frame.is_data()
+        {
             for _ in 0..MAX_EMPTY_FRAMES {
                 match self.poll_guest(cx) {
                     Poll::Pending | Poll::Ready(None) => break,

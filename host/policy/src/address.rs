@@ -18,12 +18,21 @@ const REFUSED_V4: [(Ipv4Net, &str); 18] = [
     (v4([0, 0, 0, 0], 32), "unspecified"),
     (v4([0, 0, 0, 0], 8), "this network (0.0.0.0/8)"),
     (v4([10, 0, 0, 0], 8), "private (RFC 1918)"),
-    (v4([100, 64, 0, 0], 10), "shared behind a provider's NAT (100.64.0.0/10)"),
+    (
+        v4([100, 64, 0, 0], 10),
+        "shared behind a provider's NAT (100.64.0.0/10)",
+    ),
     (v4([127, 0, 0, 0], 8), "loopback"),
     // The platform service of Azure serves virtual machines at this address, including their
     // secrets.
-    (v4([168, 63, 129, 16], 32), "a cloud's platform service (168.63.129.16)"),
-    (v4([169, 254, 0, 0], 16), "link-local, with the metadata services of clouds"),
+    (
+        v4([168, 63, 129, 16], 32),
+        "a cloud's platform service (168.63.129.16)",
+    ),
+    (
+        v4([169, 254, 0, 0], 16),
+        "link-local, with the metadata services of clouds",
+    ),
     (v4([172, 16, 0, 0], 12), "private (RFC 1918)"),
     (v4([192, 0, 0, 0], 24), "kept for protocols (192.0.0.0/24)"),
     (v4([192, 0, 2, 0], 24), "for documentation"),
@@ -45,7 +54,10 @@ const REFUSED_V6: [(Ipv6Net, &str); 19] = [
     (v6(0, 96), "IPv4-compatible"),
     (v6(0xffff << 48, 96), "IPv4-translated"),
     (v6(0x64_ff9b << 96, 96), "translated to IPv4 (NAT64)"),
-    (v6(0x64_ff9b_0001 << 80, 48), "translated to IPv4 (local NAT64)"),
+    (
+        v6(0x64_ff9b_0001 << 80, 48),
+        "translated to IPv4 (local NAT64)",
+    ),
     (v6(0x100 << 112, 64), "discarded (100::/64)"),
     (v6(0x2001 << 112, 32), "tunnelled in IPv4 (Teredo)"),
     (v6(0x2001_0010 << 96, 28), "a hash identifier (ORCHID)"),
@@ -92,7 +104,10 @@ pub fn refusal_reason(address: IpAddr, opened: &[AddressRange]) -> Option<&'stat
     let address = address.to_canonical();
     let own = match address {
         _ if opened.iter().any(|network| network.contains(address)) => None,
-        IpAddr::V4(v4) => REFUSED_V4.iter().find(|(network, _)| network.contains(&v4)).map(|(_, why)| *why),
+        IpAddr::V4(v4) => REFUSED_V4
+            .iter()
+            .find(|(network, _)| network.contains(&v4))
+            .map(|(_, why)| *why),
         IpAddr::V6(v6) => REFUSED_V6
             .iter()
             .find(|(network, _)| network.contains(&v6))
@@ -102,26 +117,32 @@ pub fn refusal_reason(address: IpAddr, opened: &[AddressRange]) -> Option<&'stat
     own.or_else(|| embedded_ipv4(address).find_map(|v4| refusal_reason(IpAddr::V4(v4), opened)))
 }
 
-/// Returns the entries of `private_networks` that open the address. The list is empty if the address
-/// is open without them.
+/// Returns the entries of `private_networks` that open the address. The list is empty if the
+/// address is open without them.
 pub(crate) fn private_ranges_for(address: IpAddr) -> Vec<AddressRange> {
     let address = address.to_canonical();
     let ways = std::iter::once(address).chain(embedded_ipv4(address).map(IpAddr::V4));
-    ways.filter(|address| refusal_reason(*address, &[]).is_some()).map(AddressRange::from).collect()
+    ways.filter(|address| refusal_reason(*address, &[]).is_some())
+        .map(AddressRange::from)
+        .collect()
 }
 
 /// Returns the IPv4 addresses to which, or through which, a packet for this address would be sent.
 fn embedded_ipv4(address: IpAddr) -> impl Iterator<Item = Ipv4Addr> {
-    let IpAddr::V6(address) = address else { return [None, None].into_iter().flatten() };
+    let IpAddr::V6(address) = address else {
+        return [None, None].into_iter().flatten();
+    };
     let found = match address.segments() {
         // The unspecified and loopback addresses have the prefix of IPv4-compatible addresses, but
         // are not IPv4-compatible.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => [None, None],
-        [0, 0, 0, 0, 0 | 0xffff, 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
-            [Some(ipv4_from_halves(high, low)), None]
-        }
+        [0, 0, 0, 0, 0 | 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => [Some(ipv4_from_halves(high, low)), None],
         // The server, and the client with all bits inverted (RFC 4380, section 4).
-        [0x2001, 0, a, b, _, _, c, d] => [Some(ipv4_from_halves(a, b)), Some(ipv4_from_halves(!c, !d))],
+        [0x2001, 0, a, b, _, _, c, d] => {
+            [Some(ipv4_from_halves(a, b)), Some(ipv4_from_halves(!c, !d))]
+        }
         // ISATAP (RFC 5214, section 6.1).
         [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => [Some(ipv4_from_halves(high, low)), None],
         _ => [None, None],

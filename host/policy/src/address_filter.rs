@@ -12,7 +12,10 @@ use crate::address_range::AddressRange;
 /// # Errors
 ///
 /// Returns an error if all addresses were refused, or if there were none.
-pub fn filter_addresses(addresses: &[IpAddr], opened: &[AddressRange]) -> Result<Vec<IpAddr>, AddressesRefused> {
+pub fn filter_addresses(
+    addresses: &[IpAddr],
+    opened: &[AddressRange],
+) -> Result<Vec<IpAddr>, AddressesRefused> {
     let mut allowed = Vec::new();
     let mut refused = Vec::new();
     for address in addresses {
@@ -21,7 +24,11 @@ pub fn filter_addresses(addresses: &[IpAddr], opened: &[AddressRange]) -> Result
             Some(why) => refused.push((*address, why)),
         }
     }
-    if allowed.is_empty() { Err(AddressesRefused(refused)) } else { Ok(allowed) }
+    if allowed.is_empty() {
+        Err(AddressesRefused(refused))
+    } else {
+        Ok(allowed)
+    }
 }
 
 /// The error for a name all of whose addresses were refused, or that has no addresses.
@@ -32,7 +39,8 @@ pub fn filter_addresses(addresses: &[IpAddr], opened: &[AddressRange]) -> Result
 pub struct AddressesRefused(Vec<(IpAddr, &'static str)>);
 
 impl AddressesRefused {
-    /// Returns the addresses and the reason why each was refused, in their order. See [`refusal_reason`].
+    /// Returns the addresses and the reason why each was refused, in their order. See
+    /// [`refusal_reason`].
     pub fn addresses(&self) -> &[(IpAddr, &'static str)] {
         &self.0
     }
@@ -41,7 +49,11 @@ impl AddressesRefused {
     /// `None` if there were no addresses.
     pub fn remedy(&self) -> Option<String> {
         let mut networks: Vec<AddressRange> = Vec::new();
-        for network in self.0.iter().flat_map(|(address, _)| private_ranges_for(*address)) {
+        for network in self
+            .0
+            .iter()
+            .flat_map(|(address, _)| private_ranges_for(*address))
+        {
             if !networks.contains(&network) {
                 networks.push(network);
             }
@@ -74,7 +86,11 @@ impl fmt::Display for AddressesRefused {
         }
         for (index, (why, count)) in counts.into_iter().enumerate() {
             let comma = if index == 0 { "" } else { ", " };
-            write!(f, "{comma}{count} {} {why}", if count == 1 { "is" } else { "are" })?;
+            write!(
+                f,
+                "{comma}{count} {} {why}",
+                if count == 1 { "is" } else { "are" }
+            )?;
         }
         Ok(())
     }

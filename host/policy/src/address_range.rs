@@ -30,9 +30,13 @@ impl AddressRange {
     ///
     /// Returns a message with the entry in quotes, the mistake, and a correct form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+        let inside = text
+            .strip_prefix('[')
+            .and_then(|text| text.strip_suffix(']'));
         if let Some(address) = inside.and_then(|inside| inside.parse::<IpAddr>().ok()) {
-            return Err(format!("{text:?} has brackets, which addresses have in origins alone; write \"{address}\""));
+            return Err(format!(
+                "{text:?} has brackets, which addresses have in origins alone; write \"{address}\""
+            ));
         }
         let network = match (IpNet::from_str(text), text.parse::<IpAddr>()) {
             (Ok(network), _) => network,
@@ -43,7 +47,11 @@ impl AddressRange {
                 ));
             }
         };
-        let shortest = if network.addr().is_ipv4() { MIN_PREFIX_LEN_V4 } else { MIN_PREFIX_LEN_V6 };
+        let shortest = if network.addr().is_ipv4() {
+            MIN_PREFIX_LEN_V4
+        } else {
+            MIN_PREFIX_LEN_V6
+        };
         if network.prefix_len() < shortest {
             return Err(format!(
                 "{text:?} would open more than any private network, and the metadata services of clouds with it; list \
@@ -79,7 +87,11 @@ impl AddressRange {
 
 /// Formats a network. A network of one address is written as the address.
 fn format_network(network: IpNet) -> String {
-    if network.prefix_len() == network.max_prefix_len() { network.addr().to_string() } else { network.to_string() }
+    if network.prefix_len() == network.max_prefix_len() {
+        network.addr().to_string()
+    } else {
+        network.to_string()
+    }
 }
 
 /// Creates the network of one address. An IPv4-mapped address becomes an IPv4 address.
@@ -159,7 +171,10 @@ mod tests {
             "[::1]",
             "fe80::1%eth0",
         ];
-        let said: Vec<String> = entries.into_iter().map(|entry| AddressRange::parse(entry).unwrap_err()).collect();
+        let said: Vec<String> = entries
+            .into_iter()
+            .map(|entry| AddressRange::parse(entry).unwrap_err())
+            .collect();
         insta::assert_snapshot!(said.join("\n"), @r#"
         "" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
         "localhost" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"

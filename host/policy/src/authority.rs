@@ -13,7 +13,9 @@ pub(crate) fn split_host_port(text: &str) -> Result<(&str, Option<&str>), Author
     }
     // Delimiters are checked first: in `allowed.com\@evil.com`, one parser would find the first
     // host and another parser the second.
-    if text.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '\\' | '?' | '#')) {
+    if text.contains(|c: char| {
+        c.is_whitespace() || c.is_control() || matches!(c, '/' | '\\' | '?' | '#')
+    }) {
         return Err(AuthorityError::Character);
     }
     if text.contains('%') {
@@ -39,7 +41,11 @@ pub(crate) fn split_host_port(text: &str) -> Result<(&str, Option<&str>), Author
     if host.is_empty() {
         return Err(AuthorityError::Empty);
     }
-    if host.trim_start_matches('[').trim_end_matches(']').contains(['[', ']']) {
+    if host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .contains(['[', ']'])
+    {
         return Err(AuthorityError::Bracket);
     }
     if port.is_some_and(|port| !port.bytes().all(|byte| byte.is_ascii_digit())) {
@@ -52,7 +58,10 @@ pub(crate) fn split_host_port(text: &str) -> Result<(&str, Option<&str>), Author
 /// no meaning, and `host:` has the default port, `None`.
 pub(crate) fn parse_host_port(text: &str) -> Result<(NormalizedHost, Option<u16>), AuthorityError> {
     let (host, port) = split_host_port(text)?;
-    let port = port.filter(|port| !port.is_empty()).map(parse_port).transpose()?;
+    let port = port
+        .filter(|port| !port.is_empty())
+        .map(parse_port)
+        .transpose()?;
     Ok((NormalizedHost::parse(host)?, port))
 }
 

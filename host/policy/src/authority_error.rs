@@ -40,9 +40,15 @@ impl fmt::Display for AuthorityError {
             Self::Empty => "has no host",
             Self::Length => "has more than 255 bytes",
             Self::Character => "contains a space, a control character, a slash, `\\`, `?` or `#`",
-            Self::Percent => "contains `%`; write a host without percent-encoding and without an IPv6 zone",
-            Self::Userinfo => "contains user information (what stands before `@`), which is not allowed",
-            Self::Bracket => "has brackets that do not surround an IPv6 address, as in [2001:db8::1]",
+            Self::Percent => {
+                "contains `%`; write a host without percent-encoding and without an IPv6 zone"
+            }
+            Self::Userinfo => {
+                "contains user information (what stands before `@`), which is not allowed"
+            }
+            Self::Bracket => {
+                "has brackets that do not surround an IPv6 address, as in [2001:db8::1]"
+            }
             Self::Port => "has a port that is not a number from 1 to 65535",
             Self::Dot => "contains a character that only looks like a dot; write `.`",
             Self::EmptyLabel => "has an empty label: a dot at the beginning, or two dots in a row",

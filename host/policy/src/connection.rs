@@ -70,8 +70,13 @@ pub fn check_lookup(name: &str, rules: &[TcpRule]) -> Result<NormalizedHost, Den
         return Ok(NormalizedHost::Ip(address.into()));
     }
     let host = NormalizedHost::parse(name).map_err(DenialReason::Authority)?;
-    let is_covered = matches!(host, NormalizedHost::Ip(_)) || rules.iter().any(|rule| rule.host().covers(&host));
-    if is_covered { Ok(host) } else { Err(DenialReason::Lookup(host)) }
+    let is_covered =
+        matches!(host, NormalizedHost::Ip(_)) || rules.iter().any(|rule| rule.host().covers(&host));
+    if is_covered {
+        Ok(host)
+    } else {
+        Err(DenialReason::Lookup(host))
+    }
 }
 
 #[cfg(test)]
@@ -80,8 +85,9 @@ mod tests {
 
     #[test]
     fn only_names_in_rules_are_resolved() {
-        let rules: Vec<TcpRule> =
-            ["db.internal:5432", "*.example.org:443"].map(|entry| TcpRule::parse(entry).unwrap()).into();
+        let rules: Vec<TcpRule> = ["db.internal:5432", "*.example.org:443"]
+            .map(|entry| TcpRule::parse(entry).unwrap())
+            .into();
         for (name, expected) in [
             ("db.internal", "db.internal"),
             ("DB.internal.", "db.internal"),
@@ -101,15 +107,23 @@ mod tests {
             assert_eq!(verdict, expected, "{name}");
         }
         let denied = check_lookup("evil.example", &rules).unwrap_err();
-        assert_eq!(denied.to_string(), "evil.example is not among the hosts that this tool may connect to.");
+        assert_eq!(
+            denied.to_string(),
+            "evil.example is not among the hosts that this tool may connect to."
+        );
         assert_eq!(denied.remedy().unwrap(), "tcp = [\"evil.example:PORT\"]");
     }
 
     #[test]
     fn connections() {
-        let rules: Vec<TcpRule> = ["db.internal:5432", "*.example.org:443", "10.0.0.7:6379", "[2001:db8::7]:6379"]
-            .map(|entry| TcpRule::parse(entry).unwrap())
-            .into();
+        let rules: Vec<TcpRule> = [
+            "db.internal:5432",
+            "*.example.org:443",
+            "10.0.0.7:6379",
+            "[2001:db8::7]:6379",
+        ]
+        .map(|entry| TcpRule::parse(entry).unwrap())
+        .into();
         for (host, port, expected) in [
             ("db.internal", 5432, "db.internal by 0"),
             ("DB.Internal.", 5432, "db.internal by 0"),

@@ -66,7 +66,11 @@ impl DenialReason {
     /// Returns the reason for rejecting `text` as the authority of a request. For authorities that
     /// were rejected before any rule was checked.
     pub fn for_authority(text: &str) -> Self {
-        Self::Authority(authority::parse_host_port(text).err().unwrap_or(AuthorityError::Name))
+        Self::Authority(
+            authority::parse_host_port(text)
+                .err()
+                .unwrap_or(AuthorityError::Name),
+        )
     }
 
     /// Returns the TOML under `[permissions]` with which an operator can allow the request. Returns
@@ -92,7 +96,10 @@ impl DenialReason {
             | Self::ConnectionPortZero
             | Self::Method(_, None)
             | Self::Path(_, None) => return None,
-            Self::Host(origin) | Self::IpLiteral(origin) | Self::OtherScheme(origin) | Self::OtherPort(origin) => {
+            Self::Host(origin)
+            | Self::IpLiteral(origin)
+            | Self::OtherScheme(origin)
+            | Self::OtherPort(origin) => {
                 let rule = HttpRule::new(OriginPattern::exact(origin.clone()));
                 (format!("http = [{rule}]"), origin.host.clone())
             }

@@ -51,12 +51,19 @@ impl FileDenial {
     pub fn remedy(&self) -> Option<String> {
         let (path, changes) = match self {
             Self::Unmounted { path, changes } => (path, *changes),
-            Self::Outside { target, changes, .. } => (target.as_ref()?, *changes),
+            Self::Outside {
+                target, changes, ..
+            } => (target.as_ref()?, *changes),
             Self::ReadOnly { mount, .. } => return read_write_line(mount),
         };
-        let folder = Path::new(path).parent().filter(|folder| folder.parent().is_some())?;
+        let folder = Path::new(path)
+            .parent()
+            .filter(|folder| folder.parent().is_some())?;
         let access = if changes { "read-write" } else { "read" };
-        Some(format!("mounts = [{{ host = \"FOLDER\", guest = {}, access = \"{access}\" }}]", toml_string(folder)?))
+        Some(format!(
+            "mounts = [{{ host = \"FOLDER\", guest = {}, access = \"{access}\" }}]",
+            toml_string(folder)?
+        ))
     }
 }
 
@@ -84,20 +91,30 @@ fn read_write_line(mount: &MountPermission) -> Option<String> {
     };
     let unguarded = if *unguarded { ", unsafe = true" } else { "" };
     let [host, guest] = [toml_string(written)?, toml_string(Path::new(guest))?];
-    Some(format!("mounts = [{{ host = {host}, guest = {guest}, access = \"read-write\"{scope}{unguarded} }}]"))
+    Some(format!(
+        "mounts = [{{ host = {host}, guest = {guest}, access = \"read-write\"{scope}{unguarded} }}]"
+    ))
 }
 
 /// Returns a path as a TOML string; `None` if it is too long or contains control characters.
 fn toml_string(path: &Path) -> Option<String> {
-    let text = path.to_str().filter(|text| text.len() <= MAX_TOML_PATH_BYTES && !text.chars().any(char::is_control))?;
-    Some(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
+    let text = path
+        .to_str()
+        .filter(|text| text.len() <= MAX_TOML_PATH_BYTES && !text.chars().any(char::is_control))?;
+    Some(format!(
+        "\"{}\"",
+        text.replace('\\', "\\\\").replace('"', "\\\"")
+    ))
 }
 
 /// Returns the absolute path to which `path` leads from the folder `from`. This is purely lexical:
 /// it does not access the file system.
 pub fn absolute_path(from: &str, path: &str) -> String {
     let mut whole = PathBuf::from("/");
-    for component in Path::new(from).components().chain(Path::new(path).components()) {
+    for component in Path::new(from)
+        .components()
+        .chain(Path::new(path).components())
+    {
         match component {
             Component::Normal(name) => whole.push(name),
             Component::ParentDir => drop(whole.pop()),
@@ -112,7 +129,9 @@ pub fn absolute_path(from: &str, path: &str) -> String {
 impl fmt::Display for FileDenial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unmounted { path, .. } => write!(f, "No folder that this tool may use contains {path}."),
+            Self::Unmounted { path, .. } => {
+                write!(f, "No folder that this tool may use contains {path}.")
+            }
             Self::ReadOnly { mount, path } => {
                 write!(
                     f,
@@ -142,7 +161,10 @@ mod tests {
     use crate::permissions::Permissions;
 
     fn unmounted(path: &str, changes: bool) -> FileDenial {
-        FileDenial::Unmounted { path: path.into(), changes }
+        FileDenial::Unmounted {
+            path: path.into(),
+            changes,
+        }
     }
 
     #[test]
@@ -165,7 +187,13 @@ mod tests {
             assert_eq!(permissions.mounts.len(), 1, "{line}");
         }
         // The whole file system, lines that would be truncated, and control characters.
-        for path in ["/", "/file", &format!("/{}/x", "a".repeat(300)), "/a\u{1b}[2J/x", "/a\nb/x"] {
+        for path in [
+            "/",
+            "/file",
+            &format!("/{}/x", "a".repeat(300)),
+            "/a\u{1b}[2J/x",
+            "/a\nb/x",
+        ] {
             assert_eq!(unmounted(path, false).remedy(), None, "{path}");
         }
     }
@@ -173,21 +201,50 @@ mod tests {
     #[test]
     fn a_mount_for_reading_becomes_one_for_writing_and_stays_the_same_otherwise() {
         let mount = |more: &str| {
-            let text = format!("mounts = [{{ host = \"/srv/a\", guest = \"/a\", access = \"read\"{more} }}]");
-            let mut mount = toml::from_str::<Permissions>(&text).unwrap().mounts.remove(0);
+            let text = format!(
+                "mounts = [{{ host = \"/srv/a\", guest = \"/a\", access = \"read\"{more} }}]"
+            );
+            let mut mount = toml::from_str::<Permissions>(&text)
+                .unwrap()
+                .mounts
+                .remove(0);
             mount.host_as_written = mount.host.clone();
             Arc::new(mount)
         };
-        let remedy = |more: &str| FileDenial::ReadOnly { mount: mount(more), path: "x".into() }.remedy();
+        let remedy = |more: &str| {
+            FileDenial::ReadOnly {
+                mount: mount(more),
+                path: "x".into(),
+            }
+            .remedy()
+        };
         for more in ["", ", scope = \"caller\"", ", unsafe = true"] {
-            let expected = format!("mounts = [{{ host = \"/srv/a\", guest = \"/a\", access = \"read-write\"{more} }}]");
+            let expected = format!(
+                "mounts = [{{ host = \"/srv/a\", guest = \"/a\", access = \"read-write\"{more} }}]"
+            );
             assert_eq!(remedy(more), Some(expected));
         }
         // One line cannot express all settings of such a mount.
-        let limited = Arc::new(MountPermission { entries: Some(1), ..MountPermission::clone(&mount("")) });
-        assert_eq!(FileDenial::ReadOnly { mount: limited, path: "x".into() }.remedy(), None);
-        let denied = FileDenial::ReadOnly { mount: mount(""), path: "b/../c".into() };
-        assert_eq!(denied.to_string(), "This tool may only read in /a, and not change /a/c.");
+        let limited = Arc::new(MountPermission {
+            entries: Some(1),
+            ..MountPermission::clone(&mount(""))
+        });
+        assert_eq!(
+            FileDenial::ReadOnly {
+                mount: limited,
+                path: "x".into()
+            }
+            .remedy(),
+            None
+        );
+        let denied = FileDenial::ReadOnly {
+            mount: mount(""),
+            path: "b/../c".into(),
+        };
+        assert_eq!(
+            denied.to_string(),
+            "This tool may only read in /a, and not change /a/c."
+        );
     }
 
     #[test]
@@ -205,7 +262,10 @@ mod tests {
             etc.to_string(),
             "The path /data/../etc/passwd leads out of /data, the folder that this tool may use."
         );
-        assert_eq!(etc.remedy().unwrap(), r#"mounts = [{ host = "FOLDER", guest = "/etc", access = "read" }]"#);
+        assert_eq!(
+            etc.remedy().unwrap(),
+            r#"mounts = [{ host = "FOLDER", guest = "/etc", access = "read" }]"#
+        );
         assert_eq!(denied("link/x", None).remedy(), None);
     }
 }

@@ -19,21 +19,31 @@ pub(crate) fn entries<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usiz
 pub(crate) fn guest_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let guest = String::deserialize(deserializer)?;
     let path = Path::new(&guest);
-    let plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    let plain = path
+        .components()
+        .all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     if path.is_absolute() && plain && !guest.contains('\0') {
         return Ok(guest);
     }
-    Err(D::Error::custom(format_args!("{guest:?} must be an absolute path without `..`, such as \"/data\"")))
+    Err(D::Error::custom(format_args!(
+        "{guest:?} must be an absolute path without `..`, such as \"/data\""
+    )))
 }
 
 /// Serializes a size as a number of bytes, for programs.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde wants"
+)]
 pub(crate) fn bytes<S: Serializer>(size: &ByteSize, serializer: S) -> Result<S::Ok, S::Error> {
     size.as_u64().serialize(serializer)
 }
 
 /// Like [`bytes`], for an optional size.
 #[expect(clippy::ref_option, reason = "the signature that serde wants")]
-pub(crate) fn optional_bytes<S: Serializer>(size: &Option<ByteSize>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn optional_bytes<S: Serializer>(
+    size: &Option<ByteSize>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     size.map(|size| size.as_u64()).serialize(serializer)
 }

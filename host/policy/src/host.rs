@@ -82,7 +82,10 @@ fn normalize_name(written: &str, mut ascii: String) -> Result<NormalizedHost, Au
         }
         // The URL standard allows `*`, `!`, `"` and others. They cause problems in DNS resolvers
         // and logs.
-        if !label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte)) {
+        if !label
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte))
+        {
             return Err(AuthorityError::Name);
         }
     }

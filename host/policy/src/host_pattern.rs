@@ -26,9 +26,15 @@ impl HostPattern {
     /// entry.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text == "*" {
-            return Err("would allow every host; list the hosts, such as api.example.com or *.example.com".to_owned());
+            return Err(
+                "would allow every host; list the hosts, such as api.example.com or *.example.com"
+                    .to_owned(),
+            );
         }
-        let Some(below) = text.strip_prefix("*.").or_else(|| text.contains('*').then_some(text)) else {
+        let Some(below) = text
+            .strip_prefix("*.")
+            .or_else(|| text.contains('*').then_some(text))
+        else {
             return parse_exact_host(text).map(Self::Exact);
         };
         if below.contains('*') {
@@ -37,9 +43,9 @@ impl HostPattern {
             );
         }
         match parse_exact_host(below)? {
-            NormalizedHost::Ip(address) => {
-                Err(format!("has `*` before an IP address; list each address, such as {address}"))
-            }
+            NormalizedHost::Ip(address) => Err(format!(
+                "has `*` before an IP address; list each address, such as {address}"
+            )),
             NormalizedHost::Name(name) if !name.contains('.') => Err(format!(
                 "would allow every host below {name}; name at least two labels after `*.`, as in *.example.{name}"
             )),
@@ -51,9 +57,9 @@ impl HostPattern {
     pub fn covers(&self, host: &NormalizedHost) -> bool {
         match (self, host) {
             (Self::Exact(one), host) => one == host,
-            (Self::Subdomains(parent), NormalizedHost::Name(name)) => {
-                name.strip_suffix(parent.as_str()).is_some_and(|labels| labels.len() > 1 && labels.ends_with('.'))
-            }
+            (Self::Subdomains(parent), NormalizedHost::Name(name)) => name
+                .strip_suffix(parent.as_str())
+                .is_some_and(|labels| labels.len() > 1 && labels.ends_with('.')),
             (Self::Subdomains(_), NormalizedHost::Ip(_)) => false,
         }
     }
@@ -62,9 +68,9 @@ impl HostPattern {
 /// Parses a host without `*`.
 fn parse_exact_host(text: &str) -> Result<NormalizedHost, String> {
     match NormalizedHost::parse(text).map_err(|wrong| wrong.to_string())? {
-        NormalizedHost::Ip(IpAddr::V4(address)) if address.to_string() != text => {
-            Err(format!("has another spelling of the address {address}; write {address}"))
-        }
+        NormalizedHost::Ip(IpAddr::V4(address)) if address.to_string() != text => Err(format!(
+            "has another spelling of the address {address}; write {address}"
+        )),
         host => Ok(host),
     }
 }

@@ -27,22 +27,46 @@ pub struct HttpRule {
 struct HttpRuleTable {
     origin: OriginPattern,
     /// `None` allows every method that [`HttpMethod`] can be.
-    #[serde(default, deserialize_with = "methods", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "methods",
+        skip_serializing_if = "Option::is_none"
+    )]
     methods: Option<Vec<HttpMethod>>,
     /// `None` allows every path.
-    #[serde(default, deserialize_with = "paths", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "paths",
+        skip_serializing_if = "Option::is_none"
+    )]
     paths: Option<Vec<PathPrefix>>,
 }
 
 impl HttpRule {
     /// Creates a rule that allows every request to these origins.
     pub fn new(origin: OriginPattern) -> Self {
-        Self { table: HttpRuleTable { origin, methods: None, paths: None } }
+        Self {
+            table: HttpRuleTable {
+                origin,
+                methods: None,
+                paths: None,
+            },
+        }
     }
 
     /// Creates a rule that allows one method at the paths that begin with `path`.
-    pub(crate) fn for_method_and_path(origin: OriginPattern, method: HttpMethod, path: PathPrefix) -> Self {
-        Self { table: HttpRuleTable { origin, methods: Some(vec![method]), paths: Some(vec![path]) } }
+    pub(crate) fn for_method_and_path(
+        origin: OriginPattern,
+        method: HttpMethod,
+        path: PathPrefix,
+    ) -> Self {
+        Self {
+            table: HttpRuleTable {
+                origin,
+                methods: Some(vec![method]),
+                paths: Some(vec![path]),
+            },
+        }
     }
 
     /// Returns the origins that the rule covers.
@@ -81,7 +105,11 @@ impl HttpRule {
 /// [`OriginPattern`], [`HttpMethod`] and [`PathPrefix`] accept.
 impl fmt::Display for HttpRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let HttpRuleTable { origin, methods, paths } = &self.table;
+        let HttpRuleTable {
+            origin,
+            methods,
+            paths,
+        } = &self.table;
         if methods.is_none() && paths.is_none() {
             return write!(f, "\"{origin}\"");
         }
@@ -110,11 +138,15 @@ impl<'de> Deserialize<'de> for HttpRule {
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<HttpRule, E> {
-                OriginPattern::parse(text).map(HttpRule::new).map_err(E::custom)
+                OriginPattern::parse(text)
+                    .map(HttpRule::new)
+                    .map_err(E::custom)
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<HttpRule, A::Error> {
-                Ok(HttpRule { table: HttpRuleTable::deserialize(MapAccessDeserializer::new(map))? })
+                Ok(HttpRule {
+                    table: HttpRuleTable::deserialize(MapAccessDeserializer::new(map))?,
+                })
             }
         }
 
@@ -132,10 +164,14 @@ impl Serialize for HttpRule {
     }
 }
 
-fn methods<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<HttpMethod>>, D::Error> {
+fn methods<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<HttpMethod>>, D::Error> {
     let methods = deduplicate(Vec::<HttpMethod>::deserialize(deserializer)?);
     if methods.is_empty() {
-        return Err(D::Error::custom("expected at least one method; to allow every method, leave out `methods`"));
+        return Err(D::Error::custom(
+            "expected at least one method; to allow every method, leave out `methods`",
+        ));
     }
     Ok(Some(methods))
 }
@@ -143,7 +179,9 @@ fn methods<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Http
 fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<PathPrefix>>, D::Error> {
     let paths = deduplicate(Vec::<PathPrefix>::deserialize(deserializer)?);
     if paths.is_empty() {
-        return Err(D::Error::custom("expected at least one path; to allow every path, leave out `paths`"));
+        return Err(D::Error::custom(
+            "expected at least one path; to allow every path, leave out `paths`",
+        ));
     }
     Ok(Some(paths))
 }

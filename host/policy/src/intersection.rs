@@ -31,7 +31,10 @@ impl Permissions {
             tcp: common_entries(&self.tcp, &in_force.tcp),
             private_networks: common_entries(&self.private_networks, &in_force.private_networks),
             deterministic: in_force.deterministic,
-            state: self.state.zip(in_force.state).and_then(|(one, two)| common_state(one, two)),
+            state: self
+                .state
+                .zip(in_force.state)
+                .and_then(|(one, two)| common_state(one, two)),
             ui: in_force.ui.restrict(&self.ui).0,
         }
     }
@@ -39,14 +42,26 @@ impl Permissions {
 
 /// Returns the entries that are in both lists.
 fn common_entries<T: Clone + PartialEq>(one: &[T], two: &[T]) -> Vec<T> {
-    one.iter().filter(|entry| two.contains(entry)).cloned().collect()
+    one.iter()
+        .filter(|entry| two.contains(entry))
+        .cloned()
+        .collect()
 }
 
 /// Returns the rules of each list that the other list covers.
 fn common_http_rules(one: &[HttpRule], two: &[HttpRule]) -> Vec<HttpRule> {
-    let covered = |rule: &&HttpRule, by: &[HttpRule]| by.iter().any(|other| other.covers_all_of(rule));
-    let mut both: Vec<HttpRule> = one.iter().filter(|rule| covered(rule, two)).cloned().collect();
-    let more: Vec<HttpRule> = two.iter().filter(|rule| covered(rule, one) && !covered(rule, &both)).cloned().collect();
+    let covered =
+        |rule: &&HttpRule, by: &[HttpRule]| by.iter().any(|other| other.covers_all_of(rule));
+    let mut both: Vec<HttpRule> = one
+        .iter()
+        .filter(|rule| covered(rule, two))
+        .cloned()
+        .collect();
+    let more: Vec<HttpRule> = two
+        .iter()
+        .filter(|rule| covered(rule, one) && !covered(rule, &both))
+        .cloned()
+        .collect();
     both.extend(more);
     both
 }
@@ -57,14 +72,20 @@ fn common_mount(mount: &MountPermission, in_force: &MountPermission) -> Option<M
     if mount.scope != in_force.scope {
         return None;
     }
-    let mut both = MountPermission { unguarded: mount.unguarded && in_force.unguarded, ..mount.clone() };
+    let mut both = MountPermission {
+        unguarded: mount.unguarded && in_force.unguarded,
+        ..mount.clone()
+    };
     if mount.access == MountAccess::Read || in_force.access == MountAccess::Read {
         both.access = MountAccess::Read;
         (both.quota, both.entries) = (None, None);
         return Some(both);
     }
     both.quota = [mount.quota, in_force.quota].into_iter().flatten().min();
-    let entries = [mount.max_entries(), in_force.max_entries()].into_iter().flatten().min();
+    let entries = [mount.max_entries(), in_force.max_entries()]
+        .into_iter()
+        .flatten()
+        .min();
     if both.max_entries() != entries {
         both.entries = entries;
     }
@@ -107,8 +128,16 @@ mod tests {
     fn only_what_both_versions_allow_is_left() {
         let rule = |more: &str| format!("http = [{{ origin = \"https://*.a.example\"{more} }}]");
         let cases = [
-            ("environment = [\"A\", \"B\"]", "environment = [\"B\", \"C\"]", "environment = [\"B\"]"),
-            ("tcp = [\"a:1\", \"b:1\"]", "tcp = [\"a:1\", \"a:2\"]", "tcp = [\"a:1\"]"),
+            (
+                "environment = [\"A\", \"B\"]",
+                "environment = [\"B\", \"C\"]",
+                "environment = [\"B\"]",
+            ),
+            (
+                "tcp = [\"a:1\", \"b:1\"]",
+                "tcp = [\"a:1\", \"a:2\"]",
+                "tcp = [\"a:1\"]",
+            ),
             ("private_networks = [\"10.0.0.0/8\"]", "", ""),
             ("", "state = {}", ""),
             (
@@ -131,28 +160,71 @@ mod tests {
                 "ui.connect = [\"https://a.b.example\"]",
             ),
             ("ui.permissions = [\"camera\"]", "", ""),
-            (&rule(""), "http = [\"https://x.a.example\"]", "http = [\"https://x.a.example\"]"),
-            (&rule(""), &rule(", methods = [\"GET\"]"), &rule(", methods = [\"GET\"]")),
-            (&rule(", methods = [\"GET\"]"), &rule(", methods = [\"GET\", \"PUT\"]"), &rule(", methods = [\"GET\"]")),
-            (&rule(", methods = [\"GET\"]"), &rule(", methods = [\"PUT\"]"), ""),
-            (&rule(", paths = [\"/v1/\"]"), &rule(""), &rule(", paths = [\"/v1/\"]")),
-            (&rule(", paths = [\"/v1/\"]"), &rule(", paths = [\"/v2/\"]"), ""),
-            (&mount("\"read-write\""), &mount("\"read\""), &mount("\"read\"")),
+            (
+                &rule(""),
+                "http = [\"https://x.a.example\"]",
+                "http = [\"https://x.a.example\"]",
+            ),
+            (
+                &rule(""),
+                &rule(", methods = [\"GET\"]"),
+                &rule(", methods = [\"GET\"]"),
+            ),
+            (
+                &rule(", methods = [\"GET\"]"),
+                &rule(", methods = [\"GET\", \"PUT\"]"),
+                &rule(", methods = [\"GET\"]"),
+            ),
+            (
+                &rule(", methods = [\"GET\"]"),
+                &rule(", methods = [\"PUT\"]"),
+                "",
+            ),
+            (
+                &rule(", paths = [\"/v1/\"]"),
+                &rule(""),
+                &rule(", paths = [\"/v1/\"]"),
+            ),
+            (
+                &rule(", paths = [\"/v1/\"]"),
+                &rule(", paths = [\"/v2/\"]"),
+                "",
+            ),
+            (
+                &mount("\"read-write\""),
+                &mount("\"read\""),
+                &mount("\"read\""),
+            ),
             (
                 &mount("\"read-write\"\nquota = \"2KiB\""),
                 &mount("\"read-write\"\nquota = \"1KiB\"\nentries = 3"),
                 &mount("\"read-write\"\nquota = \"1KiB\"\nentries = 3"),
             ),
-            (&mount("\"read-write\"\nquota = \"2KiB\""), &mount("\"read\""), &mount("\"read\"")),
-            (&mount("\"read-write\""), &mount("\"read-write\"\nscope = \"caller\""), ""),
-            (&mount("\"read\"\nunsafe = true"), &mount("\"read\""), &mount("\"read\"")),
+            (
+                &mount("\"read-write\"\nquota = \"2KiB\""),
+                &mount("\"read\""),
+                &mount("\"read\""),
+            ),
+            (
+                &mount("\"read-write\""),
+                &mount("\"read-write\"\nscope = \"caller\""),
+                "",
+            ),
+            (
+                &mount("\"read\"\nunsafe = true"),
+                &mount("\"read\""),
+                &mount("\"read\""),
+            ),
             (&mount("\"read\""), "", ""),
         ];
         for (one, two, both) in cases {
             let (one, two, both) = (permissions(one), permissions(two), permissions(both));
             assert_eq!(one.intersection(&two), both, "{one:?} and {two:?}");
             // The permissions in force determine `deterministic`.
-            let turned = Permissions { deterministic: both.deterministic, ..two.intersection(&one) };
+            let turned = Permissions {
+                deterministic: both.deterministic,
+                ..two.intersection(&one)
+            };
             assert_eq!(turned.intersection(&both), turned, "{two:?} and {one:?}");
             assert_eq!((one.intersection(&one), two.intersection(&two)), (one, two));
         }

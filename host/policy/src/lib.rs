@@ -7,9 +7,9 @@
 //!    The host and port of the result, such as an [`AllowedRequest`], are normalised. The sandbox
 //!    connects to those, never to the host that the guest wrote.
 //! 2. The sandbox resolves the name.
-//! 3. [`filter_addresses`] removes every address that is not globally reachable, unless `private_networks`
-//!    opens it. An allowed name whose records point into the operator's network stays blocked, and
-//!    so does an allowed IP literal.
+//! 3. [`filter_addresses`] removes every address that is not globally reachable, unless
+//!    `private_networks` opens it. An allowed name whose records point into the operator's network
+//!    stays blocked, and so does an allowed IP literal.
 //!
 //! Each redirect, each new name and each resolution is checked again. A request that no rule allows
 //! is denied. This crate does not resolve names or open sockets, and does not depend on wasmtime.
@@ -60,7 +60,9 @@ pub use self::scheme::UrlScheme;
 pub use self::scratch::ScratchPermission;
 pub use self::state_grant::{StateGrant, StateScope};
 pub use self::tcp_rule::TcpRule;
-pub use self::ui_access::{UiAccess, UiDenial, UiPermission, parse_resource_origin, parse_view_domain};
+pub use self::ui_access::{
+    UiAccess, UiDenial, UiPermission, parse_resource_origin, parse_view_domain,
+};
 pub use self::web_origin::WebOrigin;
 
 #[cfg(test)]

@@ -33,7 +33,10 @@ impl HttpMethod {
         if text.is_empty() || !text.bytes().all(token) {
             return Err(MethodError::Malformed);
         }
-        match FORBIDDEN_METHODS.into_iter().find(|forbidden| text.eq_ignore_ascii_case(forbidden)) {
+        match FORBIDDEN_METHODS
+            .into_iter()
+            .find(|forbidden| text.eq_ignore_ascii_case(forbidden))
+        {
             Some(forbidden) => Err(MethodError::Forbidden(forbidden)),
             None => Ok(Self(text.to_owned())),
         }
@@ -50,16 +53,23 @@ impl HttpMethod {
                 format!("{text:?} is not a method; to allow every method, leave out `methods`")
             }
             MethodError::Malformed => format!("{text:?} is not a method, such as \"GET\""),
-            MethodError::Forbidden(method) => format!("{text:?} cannot be allowed: no tool may use {method}"),
+            MethodError::Forbidden(method) => {
+                format!("{text:?} cannot be allowed: no tool may use {method}")
+            }
         })?;
         // `*` is a valid token, but an operator who writes it means a pattern.
         if text.contains('*') {
-            return Err(format!("{text:?} is not a method; to allow every method, leave out `methods`"));
+            return Err(format!(
+                "{text:?} is not a method; to allow every method, leave out `methods`"
+            ));
         }
-        match STANDARD_METHODS.into_iter().find(|standard| text.eq_ignore_ascii_case(standard)) {
-            Some(standard) if standard != text => {
-                Err(format!("{text:?} is not {standard:?}: methods are case-sensitive; write {standard:?}"))
-            }
+        match STANDARD_METHODS
+            .into_iter()
+            .find(|standard| text.eq_ignore_ascii_case(standard))
+        {
+            Some(standard) if standard != text => Err(format!(
+                "{text:?} is not {standard:?}: methods are case-sensitive; write {standard:?}"
+            )),
             _ => Ok(method),
         }
     }

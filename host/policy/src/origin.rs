@@ -20,6 +20,10 @@ pub struct UrlOrigin {
 impl fmt::Display for UrlOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme, self.host)?;
-        if self.port == self.scheme.default_port() { Ok(()) } else { write!(f, ":{}", self.port) }
+        if self.port == self.scheme.default_port() {
+            Ok(())
+        } else {
+            write!(f, ":{}", self.port)
+        }
     }
 }

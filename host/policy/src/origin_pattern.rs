@@ -49,13 +49,19 @@ impl OriginPattern {
             return Err(wrong(&suffix_message(&origin, rest)));
         }
         if rest.parse::<Ipv6Addr>().is_ok() {
-            return Err(wrong(&format_args!("must have its IPv6 address in brackets; write \"{scheme}://[{rest}]\"")));
+            return Err(wrong(&format_args!(
+                "must have its IPv6 address in brackets; write \"{scheme}://[{rest}]\""
+            )));
         }
-        let (host, port) =
-            authority::split_host_port(rest).map_err(|malformed| malformed_entry_message(text, malformed))?;
+        let (host, port) = authority::split_host_port(rest)
+            .map_err(|malformed| malformed_entry_message(text, malformed))?;
         let port = match port {
             None => scheme.default_port(),
-            Some("") => return Err(wrong(&"has no port after its last colon; add the port, or leave out the colon")),
+            Some("") => {
+                return Err(wrong(
+                    &"has no port after its last colon; add the port, or leave out the colon",
+                ));
+            }
             Some(digits) => parse_port(digits).map_err(|why| wrong(&why))?,
         };
         let host = HostPattern::parse(host).map_err(|why| wrong(&why))?;
@@ -64,7 +70,11 @@ impl OriginPattern {
 
     /// Creates a pattern that covers only this origin.
     pub(crate) fn exact(origin: UrlOrigin) -> Self {
-        Self { scheme: origin.scheme, host: HostPattern::Exact(origin.host), port: origin.port }
+        Self {
+            scheme: origin.scheme,
+            host: HostPattern::Exact(origin.host),
+            port: origin.port,
+        }
     }
 
     /// Returns whether the pattern covers the origin.
@@ -78,7 +88,10 @@ impl OriginPattern {
             (hosts, HostPattern::Exact(host)) => hosts.covers(host),
             (HostPattern::Exact(_), HostPattern::Subdomains(_)) => false,
             (HostPattern::Subdomains(parent), HostPattern::Subdomains(child)) => {
-                parent == child || child.strip_suffix(parent.as_str()).is_some_and(|labels| labels.ends_with('.'))
+                parent == child
+                    || child
+                        .strip_suffix(parent.as_str())
+                        .is_some_and(|labels| labels.ends_with('.'))
             }
         };
         self.scheme == other.scheme && self.port == other.port && hosts
@@ -105,7 +118,10 @@ impl OriginPattern {
 pub(crate) fn malformed_entry_message(entry: &str, malformed: AuthorityError) -> String {
     match entry.rsplit_once('@') {
         Some((before, host)) => {
-            let scheme = before.split_once("://").map(|(scheme, _)| format!("{scheme}://")).unwrap_or_default();
+            let scheme = before
+                .split_once("://")
+                .map(|(scheme, _)| format!("{scheme}://"))
+                .unwrap_or_default();
             format!("{:?} {malformed}", format!("{scheme}…@{host}"))
         }
         None => format!("{entry:?} {malformed}"),
@@ -124,10 +140,14 @@ pub(crate) fn parse_port(digits: &str) -> Result<u16, String> {
 /// Returns the message for the text `rest` after an origin.
 fn suffix_message(origin: &str, rest: &str) -> String {
     match rest.chars().next() {
-        Some('/') if rest == "/" => format!("ends with a slash, which an origin does not have; write {origin:?}"),
+        Some('/') if rest == "/" => {
+            format!("ends with a slash, which an origin does not have; write {origin:?}")
+        }
         Some('/') => {
             let path = rest.split(['?', '#']).next().unwrap_or(rest);
-            format!("has a path; put the path into `paths`, as in {{ origin = {origin:?}, paths = [{path:?}] }}")
+            format!(
+                "has a path; put the path into `paths`, as in {{ origin = {origin:?}, paths = [{path:?}] }}"
+            )
         }
         Some('?') => format!("has a query, which a rule cannot restrict; write {origin:?}"),
         Some('#') => format!("has a fragment, which no request has; write {origin:?}"),
@@ -140,7 +160,11 @@ fn suffix_message(origin: &str, rest: &str) -> String {
 impl fmt::Display for OriginPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme, self.host)?;
-        if self.port == self.scheme.default_port() { Ok(()) } else { write!(f, ":{}", self.port) }
+        if self.port == self.scheme.default_port() {
+            Ok(())
+        } else {
+            write!(f, ":{}", self.port)
+        }
     }
 }
 
@@ -177,7 +201,11 @@ mod tests {
             ("https://a.example.org", "http://a.example.org", false),
             ("https://a.example.org", "https://a.example.org:8443", false),
         ] {
-            assert_eq!(pattern(wide).covers_all_of(&pattern(narrow)), expected, "{wide} {narrow}");
+            assert_eq!(
+                pattern(wide).covers_all_of(&pattern(narrow)),
+                expected,
+                "{wide} {narrow}"
+            );
         }
     }
 }

@@ -34,10 +34,13 @@ impl PathPrefix {
             ));
         }
         if text.contains(['?', '#']) {
-            return Err(format!("{text:?} must be a path without query and fragment; a rule cannot restrict those"));
+            return Err(format!(
+                "{text:?} must be a path without query and fragment; a rule cannot restrict those"
+            ));
         }
         // The characters of a path in RFC 3986, section 3.3.
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()+,;=:@%/".contains(&byte);
+        let plain =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()+,;=:@%/".contains(&byte);
         if !text.bytes().all(plain) {
             return Err(format!(
                 "{text:?} has characters that do not stand in the path of a request; write them percent-encoded, \
@@ -46,7 +49,9 @@ impl PathPrefix {
         }
         match normalize_path(text) {
             Ok(resolved) if resolved.eq_ignore_ascii_case(text) => Ok(Self(resolved)),
-            Ok(resolved) => Err(format!("{text:?} has `.` or `..` as a segment; write {resolved:?}")),
+            Ok(resolved) => Err(format!(
+                "{text:?} has `.` or `..` as a segment; write {resolved:?}"
+            )),
             Err(AmbiguousPath) => Err(format!(
                 "{text:?} never matches: paths with an encoded dot, slash, backslash or control character, an invalid \
                  percent-encoding, or a segment such as `..;` are denied"
@@ -91,7 +96,9 @@ pub(crate) struct AmbiguousPath;
 /// interpret as a slash or a dot segment is an error: it could leave the prefix that the operator
 /// allowed.
 pub(crate) fn normalize_path(path: &str) -> Result<String, AmbiguousPath> {
-    let graphic = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    let graphic = path
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     if !path.starts_with('/') || !graphic || has_hidden_separators(path) {
         return Err(AmbiguousPath);
     }
@@ -141,7 +148,11 @@ fn has_hidden_separators(path: &str) -> bool {
 
 /// Returns the bytes that are percent-encoded in `text`.
 fn encoded_bytes(text: &[u8]) -> impl Iterator<Item = u8> + '_ {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let digit = |byte: u8| {
+        char::from(byte)
+            .to_digit(16)
+            .and_then(|digit| u8::try_from(digit).ok())
+    };
     text.windows(3).filter_map(move |window| match window {
         [b'%', high, low] => Some(digit(*high)? * 16 + digit(*low)?),
         _ => None,
@@ -278,7 +289,9 @@ mod tests {
             ("/v1/", "/v2/", false),
             ("/%c3%bc", "/%C3%BC/x", true),
         ] {
-            let covers = PathPrefix::parse(prefix).unwrap().covers(&normalize_path(path).unwrap());
+            let covers = PathPrefix::parse(prefix)
+                .unwrap()
+                .covers(&normalize_path(path).unwrap());
             assert_eq!(covers, covered, "{prefix} {path}");
         }
     }

@@ -62,8 +62,14 @@ impl Permissions {
     ///
     /// Two keys contradict each other. The message begins with one of them.
     pub fn check(&self) -> Result<(), String> {
-        let Some(ScratchPermission { guest, .. }) = &self.scratch else { return Ok(()) };
-        match self.mounts.iter().position(|mount| Path::new(&mount.guest) == Path::new(guest)) {
+        let Some(ScratchPermission { guest, .. }) = &self.scratch else {
+            return Ok(());
+        };
+        match self
+            .mounts
+            .iter()
+            .position(|mount| Path::new(&mount.guest) == Path::new(guest))
+        {
             None => Ok(()),
             Some(index) => Err(format!(
                 "permissions.scratch.guest: permissions.mounts[{index}] has the guest path {guest:?} as well; each \
@@ -97,7 +103,11 @@ pub struct MountPermission {
     pub quota: Option<ByteSize>,
     /// Maximum number of files, folders and links in the folder, at all depths, 1 to 1,000,000.
     /// `None` means 10,000 with a [`MountPermission::quota`], and no limit otherwise.
-    #[serde(default, deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub entries: Option<usize>,
     /// If set, the folder may contain files that control the server or plugins (`unsafe`). Default:
     /// false.
@@ -117,7 +127,8 @@ pub struct MountPermission {
 impl MountPermission {
     /// Returns the maximum number of files, folders and links in the folder; `None` for no limit.
     pub fn max_entries(&self) -> Option<usize> {
-        self.entries.or_else(|| self.quota.map(|_| DEFAULT_MAX_ENTRIES))
+        self.entries
+            .or_else(|| self.quota.map(|_| DEFAULT_MAX_ENTRIES))
     }
 }
 
@@ -139,7 +150,10 @@ pub enum MountAccess {
     ReadWrite,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde wants"
+)]
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -153,7 +167,9 @@ fn variables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, 
         Some(name) if name.contains(['*', '?']) => Err(D::Error::custom(format_args!(
             "{name:?} is not the name of an environment variable; patterns are not supported, so list each variable"
         ))),
-        Some(name) => Err(D::Error::custom(format_args!("{name:?} is not the name of an environment variable"))),
+        Some(name) => Err(D::Error::custom(format_args!(
+            "{name:?} is not the name of an environment variable"
+        ))),
     }
 }
 
@@ -163,8 +179,10 @@ fn mounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MountPermiss
     let mounts = Vec::<MountPermission>::deserialize(deserializer)?;
     for (index, mount) in mounts.iter().enumerate() {
         // Paths are compared by components, so that a trailing slash makes no difference.
-        if let Some(first) =
-            mounts.iter().take(index).position(|other| Path::new(&other.guest) == Path::new(&mount.guest))
+        if let Some(first) = mounts
+            .iter()
+            .take(index)
+            .position(|other| Path::new(&other.guest) == Path::new(&mount.guest))
         {
             return Err(D::Error::custom(format_args!(
                 "mounts[{first}] and mounts[{index}] have the same guest path {:?}; each mount needs its own",
@@ -173,7 +191,10 @@ fn mounts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MountPermiss
         }
     }
     for (index, mount) in mounts.iter().enumerate() {
-        let bound = mount.quota.map(|_| "quota").or_else(|| mount.entries.map(|_| "entries"));
+        let bound = mount
+            .quota
+            .map(|_| "quota")
+            .or_else(|| mount.entries.map(|_| "entries"));
         if let (Some(key), MountAccess::Read) = (bound, mount.access) {
             return Err(D::Error::custom(format_args!(
                 "mounts[{index}] has {key}, which needs access = \"read-write\"; remove {key}"

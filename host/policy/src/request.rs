@@ -62,7 +62,12 @@ impl HttpRequest<'_> {
         };
         for (index, rule) in rules.iter().enumerate() {
             match asked.check_rule(rule) {
-                Ok(()) => return Ok(AllowedRequest { origin: asked.origin, rule: index }),
+                Ok(()) => {
+                    return Ok(AllowedRequest {
+                        origin: asked.origin,
+                        rule: index,
+                    });
+                }
                 Err(denied) if closeness(&denied) > closeness(&closest) => closest = denied,
                 Err(_) => {}
             }
@@ -72,7 +77,8 @@ impl HttpRequest<'_> {
 
     fn parse(&self) -> Result<NormalizedRequest, DenialReason> {
         let scheme = UrlScheme::parse(self.scheme).ok_or(DenialReason::Scheme)?;
-        let (host, port) = authority::parse_host_port(self.authority).map_err(DenialReason::Authority)?;
+        let (host, port) =
+            authority::parse_host_port(self.authority).map_err(DenialReason::Authority)?;
         let method = HttpMethod::parse_request_method(self.method).map_err(|bad| match bad {
             MethodError::Malformed => DenialReason::MalformedMethod,
             MethodError::Forbidden(method) => DenialReason::ForbiddenMethod(method),
@@ -81,12 +87,21 @@ impl HttpRequest<'_> {
         let path = if path.is_empty() { "/" } else { path };
         // These characters could end the request line.
         let breaks = |c: char| c == ' ' || c == '#' || c.is_control();
-        let begins = path.starts_with('/') || (self.path_with_query == "*" && self.method == "OPTIONS");
+        let begins =
+            path.starts_with('/') || (self.path_with_query == "*" && self.method == "OPTIONS");
         if !begins || self.path_with_query.contains(breaks) {
             return Err(DenialReason::MalformedPath);
         }
-        let origin = UrlOrigin { scheme, host, port: port.unwrap_or(scheme.default_port()) };
-        Ok(NormalizedRequest { origin, method, path: path::normalize_path(path) })
+        let origin = UrlOrigin {
+            scheme,
+            host,
+            port: port.unwrap_or(scheme.default_port()),
+        };
+        Ok(NormalizedRequest {
+            origin,
+            method,
+            path: path::normalize_path(path),
+        })
     }
 }
 
@@ -107,7 +122,10 @@ impl NormalizedRequest {
         if pattern.port() != self.origin.port {
             return Err(DenialReason::OtherPort(origin()));
         }
-        if rule.methods().is_some_and(|methods| !methods.contains(&self.method)) {
+        if rule
+            .methods()
+            .is_some_and(|methods| !methods.contains(&self.method))
+        {
             return Err(DenialReason::Method(origin(), self.narrowest_rule()));
         }
         match (rule.paths(), &self.path) {
@@ -123,9 +141,17 @@ impl NormalizedRequest {
     /// paths and methods. `None` if the method or the path cannot be an entry of a grant.
     fn narrowest_rule(&self) -> Option<Box<HttpRule>> {
         let method = HttpMethod::parse(self.method.as_str()).ok()?;
-        let path = self.path.as_ref().ok().filter(|path| path.len() <= MAX_SUGGESTED_PATH_BYTES)?;
+        let path = self
+            .path
+            .as_ref()
+            .ok()
+            .filter(|path| path.len() <= MAX_SUGGESTED_PATH_BYTES)?;
         let path = PathPrefix::parse(path).ok()?;
-        Some(Box::new(HttpRule::for_method_and_path(OriginPattern::exact(self.origin.clone()), method, path)))
+        Some(Box::new(HttpRule::for_method_and_path(
+            OriginPattern::exact(self.origin.clone()),
+            method,
+            path,
+        )))
     }
 }
 

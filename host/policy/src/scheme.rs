@@ -14,7 +14,9 @@ pub enum UrlScheme {
 impl UrlScheme {
     /// Parses the name of a scheme, in upper or lower case. Returns `None` for any other scheme.
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Http, Self::Https].into_iter().find(|scheme| name.eq_ignore_ascii_case(scheme.as_str()))
+        [Self::Http, Self::Https]
+            .into_iter()
+            .find(|scheme| name.eq_ignore_ascii_case(scheme.as_str()))
     }
 
     /// Returns the name in lower case.

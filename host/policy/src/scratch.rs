@@ -25,6 +25,10 @@ pub struct ScratchPermission {
 
 impl Default for ScratchPermission {
     fn default() -> Self {
-        Self { guest: "/tmp".to_owned(), size: ByteSize::mib(64), entries: 1000 }
+        Self {
+            guest: "/tmp".to_owned(),
+            size: ByteSize::mib(64),
+            entries: 1000,
+        }
     }
 }

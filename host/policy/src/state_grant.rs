@@ -32,7 +32,11 @@ pub enum StateScope {
 
 impl Default for StateGrant {
     fn default() -> Self {
-        Self { size: ByteSize::mib(10), keys: 10_000, scope: StateScope::Plugin }
+        Self {
+            size: ByteSize::mib(10),
+            keys: 10_000,
+            scope: StateScope::Plugin,
+        }
     }
 }
 
@@ -42,7 +46,10 @@ impl StateGrant {
 }
 
 /// Serializes a size as a number of bytes, for programs.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde wants")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde wants"
+)]
 fn bytes<S: Serializer>(size: &ByteSize, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(size.as_u64())
 }
@@ -64,9 +71,17 @@ mod tests {
         assert_eq!(state("[state]"), Ok(Some(StateGrant::default())));
         assert_eq!(
             state("[state]\nsize = \"1KiB\"\nkeys = 3\nscope = \"caller\""),
-            Ok(Some(StateGrant { size: ByteSize::kib(1), keys: 3, scope: StateScope::Caller }))
+            Ok(Some(StateGrant {
+                size: ByteSize::kib(1),
+                keys: 3,
+                scope: StateScope::Caller
+            }))
         );
-        assert_eq!(state(StateGrant::REMEDY), Ok(Some(StateGrant::default())), "what a denial suggests");
+        assert_eq!(
+            state(StateGrant::REMEDY),
+            Ok(Some(StateGrant::default())),
+            "what a denial suggests"
+        );
     }
 
     #[test]
@@ -83,7 +98,10 @@ mod tests {
             "[state]\nkeys = -1",
             "state = true",
         ];
-        let said: Vec<String> = mistakes.iter().map(|text| state(text).unwrap_err()).collect();
+        let said: Vec<String> = mistakes
+            .iter()
+            .map(|text| state(text).unwrap_err())
+            .collect();
         insta::assert_snapshot!(said.join("\n"), @r#"
         a.toml:1:1: unknown key `stat`; did you mean `state`?
         a.toml:2:1: unknown key `sise`; did you mean `size`?

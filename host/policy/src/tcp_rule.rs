@@ -29,8 +29,14 @@ impl TcpRule {
         let wrong = |why: &dyn fmt::Display| format!("{text:?} {why}");
         if let Some((_, rest)) = text.split_once("://") {
             return Err(match OriginPattern::parse(text) {
-                Ok(origin) => wrong(&format_args!("has a scheme; write \"{}:{}\"", origin.host(), origin.port())),
-                Err(_) => wrong(&format_args!("has a scheme; write host and port alone, such as {rest:?}")),
+                Ok(origin) => wrong(&format_args!(
+                    "has a scheme; write \"{}:{}\"",
+                    origin.host(),
+                    origin.port()
+                )),
+                Err(_) => wrong(&format_args!(
+                    "has a scheme; write host and port alone, such as {rest:?}"
+                )),
             });
         }
         if let Ok(address) = text.parse::<Ipv6Addr>() {
@@ -39,12 +45,17 @@ impl TcpRule {
                 SocketAddrV6::new(address, 443, 0, 0)
             )));
         }
-        let (host, port) =
-            authority::split_host_port(text).map_err(|malformed| malformed_entry_message(text, malformed))?;
+        let (host, port) = authority::split_host_port(text)
+            .map_err(|malformed| malformed_entry_message(text, malformed))?;
         let host = HostPattern::parse(host).map_err(|why| wrong(&why))?;
         match port {
-            None | Some("") => Err(wrong(&format_args!("has no port; write host and port, as in \"{host}:443\""))),
-            Some(digits) => Ok(Self { host, port: parse_port(digits).map_err(|why| wrong(&why))? }),
+            None | Some("") => Err(wrong(&format_args!(
+                "has no port; write host and port, as in \"{host}:443\""
+            ))),
+            Some(digits) => Ok(Self {
+                host,
+                port: parse_port(digits).map_err(|why| wrong(&why))?,
+            }),
         }
     }
 
@@ -133,7 +144,10 @@ mod tests {
             "[::1]",
             "[::1%25lo]:80",
         ];
-        let said: Vec<String> = entries.into_iter().map(|entry| TcpRule::parse(entry).unwrap_err()).collect();
+        let said: Vec<String> = entries
+            .into_iter()
+            .map(|entry| TcpRule::parse(entry).unwrap_err())
+            .collect();
         insta::assert_snapshot!(said.join("\n"), @r#"
         "" has no host
         "db.internal" has no port; write host and port, as in "db.internal:443"

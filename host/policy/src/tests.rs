@@ -9,8 +9,8 @@ use proptest::sample::select;
 use proptest::test_runner::TestRunner;
 
 use crate::{
-    AddressRange, HttpMethod, HttpRequest, HttpRule, NormalizedHost, OriginPattern, PathPrefix, TcpRequest, TcpRule,
-    UrlScheme, filter_addresses, refusal_reason,
+    AddressRange, HttpMethod, HttpRequest, HttpRule, NormalizedHost, OriginPattern, PathPrefix,
+    TcpRequest, TcpRule, UrlScheme, filter_addresses, refusal_reason,
 };
 
 /// Hosts as an attacker would write them: labels, dots and decorations that are significant to some
@@ -46,7 +46,9 @@ fn host() -> impl Strategy<Value = String> {
         "\u{200b}",
         "％41",
     ]);
-    let dot = select(vec![".", ".", ".", ".", ".", ".", "。", "．", "｡", "..", "%2e"]);
+    let dot = select(vec![
+        ".", ".", ".", ".", ".", ".", "。", "．", "｡", "..", "%2e",
+    ]);
     let ordinary = select(vec![
         "api.example.com",
         "API.example.com.",
@@ -65,7 +67,10 @@ fn host() -> impl Strategy<Value = String> {
     ])
     .prop_map(str::to_owned);
     let composed = prop::collection::vec((label, dot), 1..5).prop_map(|parts| {
-        let mut host: String = parts.into_iter().flat_map(|(label, dot)| [label, dot]).collect();
+        let mut host: String = parts
+            .into_iter()
+            .flat_map(|(label, dot)| [label, dot])
+            .collect();
         host.pop();
         host
     });
@@ -75,7 +80,15 @@ fn host() -> impl Strategy<Value = String> {
 
 fn authority() -> impl Strategy<Value = String> {
     let port = select(vec!["", "", "", ":443", ":0443", ":8443", ":80", ":"]);
-    let before = select(vec!["", "", "user@", "api.example.com@", " ", "//", "api.example.com\\@"]);
+    let before = select(vec![
+        "",
+        "",
+        "user@",
+        "api.example.com@",
+        " ",
+        "//",
+        "api.example.com\\@",
+    ]);
     let after = select(vec![
         "",
         "",
@@ -93,25 +106,37 @@ fn authority() -> impl Strategy<Value = String> {
         "\n",
     ]);
     let ordinary = (host(), port).prop_map(|(host, port)| format!("{host}{port}"));
-    let decorated = (before, host(), after).prop_map(|(before, host, after)| format!("{before}{host}{after}"));
+    let decorated =
+        (before, host(), after).prop_map(|(before, host, after)| format!("{before}{host}{after}"));
     prop_oneof![3 => ordinary, 1 => decorated]
 }
 
 fn path() -> impl Strategy<Value = String> {
     let segment = select(vec![
-        "", "v1", "v10", "V1", ".", "..", "%2e%2e", "..;", "%2F", "x", "a%20b", "%c3%bc", "%", "%25", "..%5c", "\\",
-        "ü", "*", "'",
+        "", "v1", "v10", "V1", ".", "..", "%2e%2e", "..;", "%2F", "x", "a%20b", "%c3%bc", "%",
+        "%25", "..%5c", "\\", "ü", "*", "'",
     ]);
     let after = select(vec!["", "", "", "?", "?a=/../b", "#x", " "]);
-    let segments = prop::collection::vec(segment, 0..5).prop_map(|segments| format!("/{}", segments.join("/")));
-    let ordinary =
-        select(vec!["", "/", "/v1", "/v1/", "/v1/x", "/v1/../v2/x", "/v10", "/%c3%bc"]).prop_map(str::to_owned);
+    let segments = prop::collection::vec(segment, 0..5)
+        .prop_map(|segments| format!("/{}", segments.join("/")));
+    let ordinary = select(vec![
+        "",
+        "/",
+        "/v1",
+        "/v1/",
+        "/v1/x",
+        "/v1/../v2/x",
+        "/v10",
+        "/%c3%bc",
+    ])
+    .prop_map(str::to_owned);
     let decorated = (segments, after).prop_map(|(path, after)| format!("{path}{after}"));
     prop_oneof![4 => ordinary, 4 => decorated, 1 => any::<String>()]
 }
 
 fn scheme() -> impl Strategy<Value = String> {
-    let known = select(vec!["https", "https", "https", "HTTPS", "http", "ftp"]).prop_map(str::to_owned);
+    let known =
+        select(vec!["https", "https", "https", "HTTPS", "http", "ftp"]).prop_map(str::to_owned);
     prop_oneof![8 => known, 1 => any::<String>()]
 }
 
@@ -136,7 +161,10 @@ struct Entry {
 impl Entry {
     fn rule(&self) -> HttpRule {
         let mut table = toml::Table::new();
-        table.insert("origin".to_owned(), format!("{}://{}:{}", self.scheme, self.host, self.port).into());
+        table.insert(
+            "origin".to_owned(),
+            format!("{}://{}:{}", self.scheme, self.host, self.port).into(),
+        );
         if let Some(method) = self.method {
             table.insert("methods".to_owned(), vec![method].into());
         }
@@ -151,7 +179,9 @@ impl Entry {
         let host = url.host_str().unwrap_or_default();
         let host = host.strip_suffix('.').unwrap_or(host);
         let host_allowed = match self.host.strip_prefix('*') {
-            Some(parent) => host.ends_with(parent) && host.len() > parent.len() && url.domain().is_some(),
+            Some(parent) => {
+                host.ends_with(parent) && host.len() > parent.len() && url.domain().is_some()
+            }
             None => host == self.host,
         };
         url.scheme() == self.scheme
@@ -185,29 +215,70 @@ fn entry() -> impl Strategy<Value = Entry> {
         "a_b.example.com",
     ]);
     let method = select(vec![None, None, Some("GET"), Some("PURGE")]);
-    let path = select(vec![None, None, Some("/"), Some("/v1"), Some("/v1/"), Some("/v1/x"), Some("/%C3%BC")]);
-    (select(vec!["https", "https", "http"]), host, select(vec![443, 443, 443, 80, 8443]), method, path)
-        .prop_map(|(scheme, host, port, method, path)| Entry { scheme, host, port, method, path })
+    let path = select(vec![
+        None,
+        None,
+        Some("/"),
+        Some("/v1"),
+        Some("/v1/"),
+        Some("/v1/x"),
+        Some("/%C3%BC"),
+    ]);
+    (
+        select(vec!["https", "https", "http"]),
+        host,
+        select(vec![443, 443, 443, 80, 8443]),
+        method,
+        path,
+    )
+        .prop_map(|(scheme, host, port, method, path)| Entry {
+            scheme,
+            host,
+            port,
+            method,
+            path,
+        })
 }
 
 /// An address that is likely to be special, or to embed an IPv4 address.
 fn address() -> impl Strategy<Value = IpAddr> {
-    let v6 = (select(PREFIXES.to_vec()), any::<u128>(), any::<u32>(), any::<bool>()).prop_map(
-        |(prefix, rest, v4, embed)| {
+    let v6 = (
+        select(PREFIXES.to_vec()),
+        any::<u128>(),
+        any::<u32>(),
+        any::<bool>(),
+    )
+        .prop_map(|(prefix, rest, v4, embed)| {
             let prefix: Ipv6Net = prefix.parse().unwrap();
-            let rest = if embed { u128::from(v4) } else { rest & prefix.hostmask().to_bits() };
+            let rest = if embed {
+                u128::from(v4)
+            } else {
+                rest & prefix.hostmask().to_bits()
+            };
             Ipv6Addr::from_bits(prefix.network().to_bits() | rest)
-        },
-    );
+        });
     let any_v6 = any::<Ipv6Addr>().prop_map(IpAddr::V6);
     prop_oneof![4 => v4().prop_map(IpAddr::V4), 4 => v6.prop_map(IpAddr::V6), 1 => any_v6]
 }
 
 fn v4() -> impl Strategy<Value = Ipv4Addr> {
-    let near =
-        select(vec!["10.0.0.0", "127.0.0.1", "169.254.169.254", "172.16.0.0", "192.168.0.0", "224.0.0.0", "0.0.0.0"]);
+    let near = select(vec![
+        "10.0.0.0",
+        "127.0.0.1",
+        "169.254.169.254",
+        "172.16.0.0",
+        "192.168.0.0",
+        "224.0.0.0",
+        "0.0.0.0",
+    ]);
     let near = (near, 0..300_u32).prop_map(|(base, offset)| {
-        Ipv4Addr::from_bits(base.parse::<Ipv4Addr>().unwrap().to_bits().wrapping_add(offset).wrapping_sub(20))
+        Ipv4Addr::from_bits(
+            base.parse::<Ipv4Addr>()
+                .unwrap()
+                .to_bits()
+                .wrapping_add(offset)
+                .wrapping_sub(20),
+        )
     });
     prop_oneof![near, any::<Ipv4Addr>()]
 }
@@ -247,7 +318,10 @@ fn embeddings(v4: Ipv4Addr, rest: u64) -> Vec<Ipv6Addr> {
 }
 
 fn networks(entries: &[&str]) -> Vec<AddressRange> {
-    entries.iter().map(|entry| AddressRange::parse(entry).unwrap()).collect()
+    entries
+        .iter()
+        .map(|entry| AddressRange::parse(entry).unwrap())
+        .collect()
 }
 
 #[test]
@@ -268,54 +342,88 @@ fn what_is_allowed_is_covered_by_a_rule_as_a_url_parser_and_a_naive_reader_see_i
     ]);
     let listed = (any::<prop::sample::Index>(), spelling).prop_map(Ok);
     let request = (prop_oneof![1 => anywhere, 3 => listed], method(), path());
-    let config = ProptestConfig { cases: 6_000, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig {
+        cases: 6_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
     TestRunner::new(config)
-        .run(&(prop::collection::vec(entry(), 1..8), request), |(entries, (place, method, path))| {
-            let (scheme, authority) = match place {
-                Err(anywhere) => anywhere,
-                Ok((index, (before, after))) => {
-                    let Entry { scheme, host, port, .. } = index.get(&entries);
-                    ((*scheme).to_owned(), format!("{before}{}{after}:{port}", host.trim_start_matches("*.")))
-                }
-            };
-            let rules: Vec<HttpRule> = entries.iter().map(Entry::rule).collect();
-            let request =
-                HttpRequest { scheme: &scheme, authority: &authority, method: &method, path_with_query: &path };
-            match request.check(&rules) {
-                Ok(ok) => {
-                    allowed.set(allowed.get() + 1);
-                    let url = url::Url::parse(&format!("{scheme}://{authority}{path}")).unwrap();
-                    prop_assert!(entries[ok.rule].allows(&url, &method), "{url} by {:?}", entries[ok.rule]);
-                    prop_assert!(url.username().is_empty() && url.password().is_none());
-                    let again = ok.origin.to_string();
-                    let (_, authority) = again.split_once("://").unwrap();
-                    let same = HttpRequest { scheme: ok.origin.scheme.as_str(), authority, ..request }.check(&rules);
-                    prop_assert_eq!(same, Ok(ok));
-                }
-                Err(why) => {
-                    denied.set(denied.get() + 1);
-                    prop_assert!(why.to_string().ends_with('.'));
-                    if let Some(remedy) = why.remedy() {
-                        #[derive(serde::Deserialize)]
-                        #[serde(deny_unknown_fields)]
-                        struct Permissions {
-                            http: Vec<HttpRule>,
-                            #[serde(default)]
-                            private_networks: Vec<AddressRange>,
+        .run(
+            &(prop::collection::vec(entry(), 1..8), request),
+            |(entries, (place, method, path))| {
+                let (scheme, authority) = match place {
+                    Err(anywhere) => anywhere,
+                    Ok((index, (before, after))) => {
+                        let Entry {
+                            scheme, host, port, ..
+                        } = index.get(&entries);
+                        (
+                            (*scheme).to_owned(),
+                            format!("{before}{}{after}:{port}", host.trim_start_matches("*.")),
+                        )
+                    }
+                };
+                let rules: Vec<HttpRule> = entries.iter().map(Entry::rule).collect();
+                let request = HttpRequest {
+                    scheme: &scheme,
+                    authority: &authority,
+                    method: &method,
+                    path_with_query: &path,
+                };
+                match request.check(&rules) {
+                    Ok(ok) => {
+                        allowed.set(allowed.get() + 1);
+                        let url =
+                            url::Url::parse(&format!("{scheme}://{authority}{path}")).unwrap();
+                        prop_assert!(
+                            entries[ok.rule].allows(&url, &method),
+                            "{url} by {:?}",
+                            entries[ok.rule]
+                        );
+                        prop_assert!(url.username().is_empty() && url.password().is_none());
+                        let again = ok.origin.to_string();
+                        let (_, authority) = again.split_once("://").unwrap();
+                        let same = HttpRequest {
+                            scheme: ok.origin.scheme.as_str(),
+                            authority,
+                            ..request
                         }
-                        let permissions: Permissions = toml::from_str(&remedy).unwrap();
-                        let ok = request.check(&permissions.http).unwrap();
-                        if let NormalizedHost::Ip(address) = ok.origin.host {
-                            prop_assert_eq!(refusal_reason(address, &permissions.private_networks), None);
+                        .check(&rules);
+                        prop_assert_eq!(same, Ok(ok));
+                    }
+                    Err(why) => {
+                        denied.set(denied.get() + 1);
+                        prop_assert!(why.to_string().ends_with('.'));
+                        if let Some(remedy) = why.remedy() {
+                            #[derive(serde::Deserialize)]
+                            #[serde(deny_unknown_fields)]
+                            struct Permissions {
+                                http: Vec<HttpRule>,
+                                #[serde(default)]
+                                private_networks: Vec<AddressRange>,
+                            }
+                            let permissions: Permissions = toml::from_str(&remedy).unwrap();
+                            let ok = request.check(&permissions.http).unwrap();
+                            if let NormalizedHost::Ip(address) = ok.origin.host {
+                                prop_assert_eq!(
+                                    refusal_reason(address, &permissions.private_networks),
+                                    None
+                                );
+                            }
                         }
                     }
                 }
-            }
-            Ok(())
-        })
+                Ok(())
+            },
+        )
         .unwrap();
     // Without enough cases of both kinds, this would test little.
-    assert!(allowed.get() > 100 && denied.get() > 100, "{} allowed, {} denied", allowed.get(), denied.get());
+    assert!(
+        allowed.get() > 100 && denied.get() > 100,
+        "{} allowed, {} denied",
+        allowed.get(),
+        denied.get()
+    );
 }
 
 proptest! {

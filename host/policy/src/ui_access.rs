@@ -53,7 +53,12 @@ pub enum UiPermission {
 
 impl UiPermission {
     /// All permissions.
-    pub const ALL: [Self; 4] = [Self::Camera, Self::Microphone, Self::Geolocation, Self::ClipboardWrite];
+    pub const ALL: [Self; 4] = [
+        Self::Camera,
+        Self::Microphone,
+        Self::Geolocation,
+        Self::ClipboardWrite,
+    ];
 
     /// Returns the name in a grant.
     pub const fn as_str(self) -> &'static str {
@@ -86,7 +91,11 @@ impl UiDenial {
     pub fn remedy(&self) -> String {
         // No entry needs escaping.
         let Self { key, entry } = self;
-        if *key == "domain" { format!("ui.{key} = \"{entry}\"") } else { format!("ui.{key} = [\"{entry}\"]") }
+        if *key == "domain" {
+            format!("ui.{key} = \"{entry}\"")
+        } else {
+            format!("ui.{key} = [\"{entry}\"]")
+        }
     }
 }
 
@@ -123,8 +132,14 @@ impl UiAccess {
                 if granted.iter().any(|one| one.covers_all_of(origin)) {
                     add(&mut left, origin);
                 } else {
-                    denied.push(UiDenial { key, entry: origin.to_string() });
-                    granted.iter().filter(|one| origin.covers_all_of(one)).for_each(|one| add(&mut left, one));
+                    denied.push(UiDenial {
+                        key,
+                        entry: origin.to_string(),
+                    });
+                    granted
+                        .iter()
+                        .filter(|one| origin.covers_all_of(one))
+                        .for_each(|one| add(&mut left, one));
                 }
             }
             left
@@ -138,19 +153,45 @@ impl UiAccess {
             if self.permissions.contains(permission) {
                 add(&mut permissions, permission);
             } else {
-                denied.push(UiDenial { key: "permissions", entry: permission.to_string() });
+                denied.push(UiDenial {
+                    key: "permissions",
+                    entry: permission.to_string(),
+                });
             }
         }
-        let domain = wanted.domain.clone().filter(|domain| self.domain.as_ref() == Some(domain));
+        let domain = wanted
+            .domain
+            .clone()
+            .filter(|domain| self.domain.as_ref() == Some(domain));
         if let (None, Some(entry)) = (&domain, &wanted.domain) {
-            denied.push(UiDenial { key: "domain", entry: entry.clone() });
+            denied.push(UiDenial {
+                key: "domain",
+                entry: entry.clone(),
+            });
         }
-        (Self { connect, resources, frames, base, permissions, domain }, denied)
+        (
+            Self {
+                connect,
+                resources,
+                frames,
+                base,
+                permissions,
+                domain,
+            },
+            denied,
+        )
     }
 
     /// Adds the entries of `other`. Its domain is added only if this access has no domain.
     pub fn merge(&mut self, other: &Self) {
-        let Self { connect, resources, frames, base, permissions, domain } = other;
+        let Self {
+            connect,
+            resources,
+            frames,
+            base,
+            permissions,
+            domain,
+        } = other;
         extend_unique(&mut self.connect, connect);
         extend_unique(&mut self.resources, resources);
         extend_unique(&mut self.frames, frames);
@@ -161,26 +202,54 @@ impl UiAccess {
 
     /// Returns the lines of TOML that grant this access under `[permissions]`.
     pub fn remedies(&self) -> Vec<String> {
-        let Self { connect, resources, frames, base, permissions, domain } = self;
-        let quoted =
-            |entries: Vec<String>| entries.iter().map(|entry| format!("{entry:?}")).collect::<Vec<_>>().join(", ");
+        let Self {
+            connect,
+            resources,
+            frames,
+            base,
+            permissions,
+            domain,
+        } = self;
+        let quoted = |entries: Vec<String>| {
+            entries
+                .iter()
+                .map(|entry| format!("{entry:?}"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         let texts = |origins: &[WebOrigin]| origins.iter().map(ToString::to_string).collect();
         let lists: [(&str, Vec<String>); 5] = [
             ("connect", texts(connect)),
             ("resources", texts(resources)),
             ("frames", texts(frames)),
             ("base", texts(base)),
-            ("permissions", permissions.iter().map(ToString::to_string).collect()),
+            (
+                "permissions",
+                permissions.iter().map(ToString::to_string).collect(),
+            ),
         ];
         let lists = lists.into_iter().filter(|(_, entries)| !entries.is_empty());
-        let mut lines: Vec<String> = lists.map(|(key, entries)| format!("ui.{key} = [{}]", quoted(entries))).collect();
-        lines.extend(domain.iter().map(|domain| format!("ui.domain = {domain:?}")));
+        let mut lines: Vec<String> = lists
+            .map(|(key, entries)| format!("ui.{key} = [{}]", quoted(entries)))
+            .collect();
+        lines.extend(
+            domain
+                .iter()
+                .map(|domain| format!("ui.domain = {domain:?}")),
+        );
         lines
     }
 
     /// Describes each key that has entries, in one line each, for the operator.
     pub fn summary_lines(&self) -> Vec<String> {
-        let Self { connect, resources, frames, base, permissions, domain } = self;
+        let Self {
+            connect,
+            resources,
+            frames,
+            base,
+            permissions,
+            domain,
+        } = self;
         let origins = [
             ("connections of views", connect),
             ("images, scripts, styles and fonts of views", resources),
@@ -193,15 +262,26 @@ impl UiAccess {
             .map(|(what, origins)| format!("{what}: {}", comma_separated(origins)))
             .collect();
         if !permissions.is_empty() {
-            lines.push(format!("devices of views: {}", comma_separated(permissions)));
+            lines.push(format!(
+                "devices of views: {}",
+                comma_separated(permissions)
+            ));
         }
-        lines.extend(domain.iter().map(|domain| format!("domain of views: {domain}")));
+        lines.extend(
+            domain
+                .iter()
+                .map(|domain| format!("domain of views: {domain}")),
+        );
         lines
     }
 }
 
 fn comma_separated(items: &[impl ToString]) -> String {
-    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    items
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Adds an entry unless the list contains it.
@@ -226,7 +306,9 @@ fn extend_unique<T: Clone + PartialEq>(entries: &mut Vec<T>, more: &[T]) {
 pub fn parse_view_domain(text: &str) -> Result<String, String> {
     match NormalizedHost::parse(text) {
         Ok(NormalizedHost::Name(name)) if name.contains('.') => Ok(name),
-        Ok(_) => Err(format!("{text:?} is not a name with a dot, such as \"views.example.com\"")),
+        Ok(_) => Err(format!(
+            "{text:?} is not a name with a dot, such as \"views.example.com\""
+        )),
         Err(malformed) => Err(format!("{text:?} {malformed}")),
     }
 }
@@ -239,16 +321,19 @@ pub fn parse_view_domain(text: &str) -> Result<String, String> {
 /// Returns a message with the origin in quotes, the mistake, and a correct form.
 pub fn parse_resource_origin(text: &str) -> Result<WebOrigin, String> {
     match WebOrigin::parse(text)? {
-        origin if origin.is_websocket() => {
-            Err(format!("{text:?} is of WebSockets, which only `connect` has; begin it with \"https://\""))
-        }
+        origin if origin.is_websocket() => Err(format!(
+            "{text:?} is of WebSockets, which only `connect` has; begin it with \"https://\""
+        )),
         origin => Ok(origin),
     }
 }
 
 fn loaded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<WebOrigin>, D::Error> {
     let texts = Vec::<String>::deserialize(deserializer)?;
-    texts.iter().map(|text| parse_resource_origin(text).map_err(D::Error::custom)).collect()
+    texts
+        .iter()
+        .map(|text| parse_resource_origin(text).map_err(D::Error::custom))
+        .collect()
 }
 
 fn domain<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
@@ -319,10 +404,16 @@ mod tests {
         );
         let (left, denied) = granted.restrict(&wanted);
         assert_eq!(left, granted);
-        let said: Vec<String> = denied.iter().map(|denied| format!("{denied}: {}", denied.remedy())).collect();
+        let said: Vec<String> = denied
+            .iter()
+            .map(|denied| format!("{denied}: {}", denied.remedy()))
+            .collect();
         insta::assert_snapshot!(said.join("\n"));
         assert_eq!(UiAccess::default().restrict(&wanted).0, UiAccess::default());
-        assert_eq!(granted.restrict(&UiAccess::default()), (UiAccess::default(), Vec::new()));
+        assert_eq!(
+            granted.restrict(&UiAccess::default()),
+            (UiAccess::default(), Vec::new())
+        );
         for denied in denied {
             let more: Permissions = toml_file::parse("a.toml", &denied.remedy()).unwrap();
             assert!(!more.ui.is_empty(), "{denied:?}");
@@ -331,8 +422,10 @@ mod tests {
 
     /// Texts as an attacker would write them.
     fn origin() -> impl Strategy<Value = String> {
-        let scheme =
-            select(vec!["https://", "http://", "wss://", "ws://", "HTTPS://", "data:", "blob:", "//", "", "'", "*"]);
+        let scheme = select(vec![
+            "https://", "http://", "wss://", "ws://", "HTTPS://", "data:", "blob:", "//", "", "'",
+            "*",
+        ]);
         let host = select(vec![
             "a.example",
             "*.a.example",
@@ -372,26 +465,45 @@ mod tests {
             "\u{0}",
             "@b.example",
         ]);
-        prop_oneof![(scheme, host, end).prop_map(|(scheme, host, end)| format!("{scheme}{host}{end}")), ".{0,40}"]
+        prop_oneof![
+            (scheme, host, end).prop_map(|(scheme, host, end)| format!("{scheme}{host}{end}")),
+            ".{0,40}"
+        ]
     }
 
     fn accesses() -> impl Strategy<Value = UiAccess> {
         let origins = || {
-            prop::collection::vec(origin(), 0..6)
-                .prop_map(|texts| texts.iter().filter_map(|text| WebOrigin::parse(text).ok()).collect::<Vec<_>>())
+            prop::collection::vec(origin(), 0..6).prop_map(|texts| {
+                texts
+                    .iter()
+                    .filter_map(|text| WebOrigin::parse(text).ok())
+                    .collect::<Vec<_>>()
+            })
         };
         let permissions = prop::collection::vec(select(UiPermission::ALL.to_vec()), 0..4);
-        let domain = select(vec![None, Some("a.example".to_owned()), Some("b.example".to_owned())]);
-        (origins(), origins(), origins(), origins(), permissions, domain).prop_map(
-            |(connect, resources, frames, base, permissions, domain)| UiAccess {
-                connect,
-                resources,
-                frames,
-                base,
-                permissions,
-                domain,
-            },
+        let domain = select(vec![
+            None,
+            Some("a.example".to_owned()),
+            Some("b.example".to_owned()),
+        ]);
+        (
+            origins(),
+            origins(),
+            origins(),
+            origins(),
+            permissions,
+            domain,
         )
+            .prop_map(
+                |(connect, resources, frames, base, permissions, domain)| UiAccess {
+                    connect,
+                    resources,
+                    frames,
+                    base,
+                    permissions,
+                    domain,
+                },
+            )
     }
 
     proptest! {

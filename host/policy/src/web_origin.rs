@@ -40,27 +40,44 @@ impl WebOrigin {
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.len() > MAX_ORIGIN_BYTES {
             let start: String = text.chars().take(20).collect();
-            return Err(format!("{:?} has more than {MAX_ORIGIN_BYTES} bytes", format!("{start}…")));
+            return Err(format!(
+                "{:?} has more than {MAX_ORIGIN_BYTES} bytes",
+                format!("{start}…")
+            ));
         }
-        let socket = WEBSOCKET_SCHEMES.into_iter().find(|(scheme, _)| starts_with_ignore_case(text, scheme));
+        let socket = WEBSOCKET_SCHEMES
+            .into_iter()
+            .find(|(scheme, _)| starts_with_ignore_case(text, scheme));
         let origin = match socket {
             None => OriginPattern::parse(text).map_err(|why| {
                 let of_http = "must begin with \"https://\" or \"http://\"";
-                why.replace(of_http, "must begin with \"https://\", \"http://\", \"wss://\" or \"ws://\"")
+                why.replace(
+                    of_http,
+                    "must begin with \"https://\", \"http://\", \"wss://\" or \"ws://\"",
+                )
             }),
             Some((socket, http)) => {
                 let rest = text.get(socket.len()..).unwrap_or_default();
-                OriginPattern::parse(&format!("{http}{rest}")).map_err(|why| why.replace(http, socket))
+                OriginPattern::parse(&format!("{http}{rest}"))
+                    .map_err(|why| why.replace(http, socket))
             }
         };
         let origin = origin.map_err(|why| match why.split_once("; put the path into") {
             Some((start, _)) => format!("{start}, and a view gets whole origins; leave it out"),
             None => why,
         })?;
-        if matches!(origin.host(), HostPattern::Exact(NormalizedHost::Ip(IpAddr::V6(_)))) {
-            return Err(format!("{text:?} is an IPv6 address, which no Content Security Policy can name; use a name"));
+        if matches!(
+            origin.host(),
+            HostPattern::Exact(NormalizedHost::Ip(IpAddr::V6(_)))
+        ) {
+            return Err(format!(
+                "{text:?} is an IPv6 address, which no Content Security Policy can name; use a name"
+            ));
         }
-        Ok(Self { socket: socket.is_some(), origin })
+        Ok(Self {
+            socket: socket.is_some(),
+            origin,
+        })
     }
 
     /// Returns whether the scheme is `wss` or `ws`.
@@ -76,15 +93,21 @@ impl WebOrigin {
 
 /// Returns whether the text starts with `beginning`, ignoring ASCII case.
 fn starts_with_ignore_case(text: &str, beginning: &str) -> bool {
-    text.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning))
+    text.get(..beginning.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(beginning))
 }
 
 /// Formats the canonical form, which [`WebOrigin::parse`] accepts.
 impl fmt::Display for WebOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.origin.to_string();
-        match WEBSOCKET_SCHEMES.into_iter().find(|(_, http)| self.socket && text.starts_with(http)) {
-            Some((socket, http)) => write!(f, "{socket}{}", text.get(http.len()..).unwrap_or_default()),
+        match WEBSOCKET_SCHEMES
+            .into_iter()
+            .find(|(_, http)| self.socket && text.starts_with(http))
+        {
+            Some((socket, http)) => {
+                write!(f, "{socket}{}", text.get(http.len()..).unwrap_or_default())
+            }
             None => f.write_str(&text),
         }
     }
@@ -153,7 +176,10 @@ mod tests {
             "",
             &long,
         ];
-        let said: Vec<String> = texts.iter().map(|text| WebOrigin::parse(text).unwrap_err()).collect();
+        let said: Vec<String> = texts
+            .iter()
+            .map(|text| WebOrigin::parse(text).unwrap_err())
+            .collect();
         insta::assert_snapshot!(said.join("\n"));
     }
 }

@@ -34,13 +34,16 @@ impl PrivateFolder {
                 );
                 self.create_key(name, true)?;
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.create_key(name, false)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.create_key(name, false)?
+            }
             Err(error) => return Err(error),
         }
         self.read_new_key(name)
     }
 
-    /// Replaces the key in the file `name` by a new one. Data signed with the old key becomes invalid.
+    /// Replaces the key in the file `name` by a new one. Data signed with the old key becomes
+    /// invalid.
     ///
     /// # Errors
     ///
@@ -51,7 +54,8 @@ impl PrivateFolder {
     }
 
     fn read_new_key(&self, name: &str) -> io::Result<[u8; KEY_BYTES]> {
-        self.read_key(name)?.ok_or_else(|| io::Error::other("the key changes while it is being read"))
+        self.read_key(name)?
+            .ok_or_else(|| io::Error::other("the key changes while it is being read"))
     }
 
     /// Reads the key; `None` if it must not be used.
@@ -64,36 +68,61 @@ impl PrivateFolder {
         };
         let mut bytes = Vec::new();
         file.take(KEY_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-        Ok(bytes.try_into().ok().filter(|_| found.st_mode & OTHERS_ACCESS_BITS == 0))
+        Ok(bytes
+            .try_into()
+            .ok()
+            .filter(|_| found.st_mode & OTHERS_ACCESS_BITS == 0))
     }
 
     /// Writes a new key to a temporary file first, so that no partial key can be read. If
     /// `replaces` is false, a key that another server created in the meantime is kept.
     fn create_key(&self, name: &str, replaces: bool) -> io::Result<()> {
         let mut random = [0; KEY_BYTES + 8];
-        getrandom::fill(&mut random).map_err(|_| io::Error::other("the system provides no random bytes"))?;
+        getrandom::fill(&mut random)
+            .map_err(|_| io::Error::other("the system provides no random bytes"))?;
         let (key, number) = random.split_at(KEY_BYTES);
-        let number = number.iter().fold(0, |all: u64, byte| all << 8 | u64::from(*byte));
+        let number = number
+            .iter()
+            .fold(0, |all: u64, byte| all << 8 | u64::from(*byte));
         let temporary = format!("{TEMPORARY_PREFIX}key-{number:x}");
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(openat(&self.handle, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
-        let written = file.write_all(key).and_then(|()| file.sync_all()).and_then(|()| {
-            let put = || renameat(&self.handle, &temporary, &self.handle, name);
-            if replaces {
-                return Ok(put()?);
-            }
-            match renameat_with(&self.handle, &temporary, &self.handle, name, RenameFlags::NOREPLACE) {
-                // Not every file system supports this flag. If two servers create a key at the same
-                // time, the later one wins.
-                Err(Errno::INVAL | Errno::NOSYS) => Ok(put()?),
-                done => Ok(done?),
-            }
-        });
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(openat(
+            &self.handle,
+            &temporary,
+            flags,
+            Mode::RUSR | Mode::WUSR,
+        )?);
+        let written = file
+            .write_all(key)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| {
+                let put = || renameat(&self.handle, &temporary, &self.handle, name);
+                if replaces {
+                    return Ok(put()?);
+                }
+                match renameat_with(
+                    &self.handle,
+                    &temporary,
+                    &self.handle,
+                    name,
+                    RenameFlags::NOREPLACE,
+                ) {
+                    // Not every file system supports this flag. If two servers create a key at the
+                    // same time, the later one wins.
+                    Err(Errno::INVAL | Errno::NOSYS) => Ok(put()?),
+                    done => Ok(done?),
+                }
+            });
         match written {
             Ok(()) => Ok(()),
             Err(error) => {
                 unlinkat(&self.handle, &temporary, AtFlags::empty()).ok();
-                if error.kind() == io::ErrorKind::AlreadyExists { Ok(()) } else { Err(error) }
+                if error.kind() == io::ErrorKind::AlreadyExists {
+                    Ok(())
+                } else {
+                    Err(error)
+                }
             }
         }
     }
@@ -108,7 +137,10 @@ mod tests {
     use super::*;
 
     fn key_in(folder: &Path) -> [u8; KEY_BYTES] {
-        PrivateFolder::open(folder, "tests").unwrap().load_or_create_key("key", "nothing else").unwrap()
+        PrivateFolder::open(folder, "tests")
+            .unwrap()
+            .load_or_create_key("key", "nothing else")
+            .unwrap()
     }
 
     #[test]
@@ -118,9 +150,16 @@ mod tests {
         let metadata = fs::metadata(dir.path().join("key")).unwrap();
         assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
         assert_eq!(key_in(dir.path()), first);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "nothing temporary is left"
+        );
         assert_ne!(
-            PrivateFolder::open(dir.path(), "tests").unwrap().load_or_create_key("other", "nothing else").unwrap(),
+            PrivateFolder::open(dir.path(), "tests")
+                .unwrap()
+                .load_or_create_key("other", "nothing else")
+                .unwrap(),
             first
         );
     }
@@ -143,7 +182,10 @@ mod tests {
             let first = key_in(dir.path());
             change(&dir.path().join("key"));
             assert_ne!(key_in(dir.path()), first);
-            assert_eq!(fs::symlink_metadata(dir.path().join("key")).unwrap().mode(), 0o100_600);
+            assert_eq!(
+                fs::symlink_metadata(dir.path().join("key")).unwrap().mode(),
+                0o100_600
+            );
         }
     }
 
@@ -151,10 +193,17 @@ mod tests {
     fn a_key_is_replaced_on_request() {
         let dir = tempfile::tempdir().unwrap();
         let first = key_in(dir.path());
-        let second = PrivateFolder::open(dir.path(), "tests").unwrap().replace_key("key").unwrap();
+        let second = PrivateFolder::open(dir.path(), "tests")
+            .unwrap()
+            .replace_key("key")
+            .unwrap();
         assert_ne!(second, first);
         assert_eq!(key_in(dir.path()), second);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "nothing temporary is left"
+        );
     }
 
     #[test]
@@ -162,7 +211,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let keys: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| key_in(dir.path()))).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
         });
         assert!(keys.windows(2).all(|pair| pair[0] == pair[1]));
     }

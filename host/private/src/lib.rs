@@ -22,7 +22,10 @@ pub const TEMPORARY_PREFIX: &str = ".tmp-";
 
 /// Flags for opening each directory on the path: only for traversal, and without following symbolic
 /// links.
-const TRAVERSAL_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const TRAVERSAL_FLAGS: OFlags = OFlags::PATH
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
 
 /// Mode bits that let other users write.
 const OTHERS_WRITE_BITS: u32 = 0o022;
@@ -50,21 +53,33 @@ impl PrivateFolder {
     pub fn open(folder: &Path, what: &str) -> Result<Self, String> {
         let cannot = |error: io::Error| format!("cannot use {}: {error}", folder.display());
         if !folder.exists() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(cannot)?;
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)
+                .map_err(cannot)?;
             tracing::info!("created the folder {} for {what}", folder.display());
         }
         // Symbolic links on the path are resolved here, once. The resulting path must contain none,
         // and each directory is checked by the handle through which the next one is opened.
         let path = fs::canonicalize(folder).map_err(cannot)?;
-        let root = openat(CWD, "/", TRAVERSAL_FLAGS, Mode::empty()).map_err(|error| cannot(error.into()))?;
+        let root = openat(CWD, "/", TRAVERSAL_FLAGS, Mode::empty())
+            .map_err(|error| cannot(error.into()))?;
         // The owner of the root can replace everything. In a container, the owner may be an unknown
         // user.
-        let trusted = [rustix::process::geteuid().as_raw(), 0, stat(&root).map_err(cannot)?.st_uid];
+        let trusted = [
+            rustix::process::geteuid().as_raw(),
+            0,
+            stat(&root).map_err(cannot)?.st_uid,
+        ];
         let (mut handle, mut reached) = (root, PathBuf::from("/"));
         for component in path.components() {
-            let Component::Normal(name) = component else { continue };
+            let Component::Normal(name) = component else {
+                continue;
+            };
             check_ancestor(&stat(&handle).map_err(cannot)?, &reached, &trusted)?;
-            handle = openat(&handle, name, TRAVERSAL_FLAGS, Mode::empty()).map_err(|error| cannot(error.into()))?;
+            handle = openat(&handle, name, TRAVERSAL_FLAGS, Mode::empty())
+                .map_err(|error| cannot(error.into()))?;
             reached.push(name);
         }
         check_ownership(&stat(&handle).map_err(cannot)?, &path)?;
@@ -97,7 +112,9 @@ impl PrivateFolder {
     ///
     /// See [`PrivateFolder::open_file`].
     pub fn open_to_append(&self, name: &str) -> io::Result<fs::File> {
-        Ok(self.open_checked(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?.0)
+        Ok(self
+            .open_checked(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?
+            .0)
     }
 
     /// Like [`Self::open_file`], for reading and writing. Creates a file that does not exist, with
@@ -116,8 +133,14 @@ impl PrivateFolder {
     ///
     /// Returns an error if the directory cannot be read.
     pub fn file_names(&self) -> io::Result<Vec<String>> {
-        let folder = openat(&self.handle, ".", OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        let entries = Dir::new(folder)?.map(|entry| Ok(entry?.file_name().to_str().unwrap_or_default().to_owned()));
+        let folder = openat(
+            &self.handle,
+            ".",
+            OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        let entries = Dir::new(folder)?
+            .map(|entry| Ok(entry?.file_name().to_str().unwrap_or_default().to_owned()));
         entries.collect()
     }
 
@@ -135,7 +158,10 @@ impl PrivateFolder {
         let file = openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?;
         let found = fstat(&file)?;
         let regular = rustix::fs::FileType::from_raw_mode(found.st_mode).is_file();
-        if !regular || found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & OTHERS_WRITE_BITS != 0 {
+        if !regular
+            || found.st_uid != rustix::process::geteuid().as_raw()
+            || found.st_mode & OTHERS_WRITE_BITS != 0
+        {
             let why = "it is not a regular file that only this user can write";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
@@ -175,7 +201,10 @@ fn other_owner_message(path: &Path) -> String {
 
 fn writable_message(found: &Stat, path: &Path) -> String {
     let mode = found.st_mode & 0o777;
-    format!("{} is writable by other users (mode {mode:o}; to fix it, run chmod go-w)", path.display())
+    format!(
+        "{} is writable by other users (mode {mode:o}; to fix it, run chmod go-w)",
+        path.display()
+    )
 }
 
 #[cfg(test)]
@@ -219,7 +248,11 @@ mod tests {
             fs::canonicalize(root.path().join("open/store")).unwrap()
         );
         set_mode(&root.path().join("open"), 0o777);
-        assert!(PrivateFolder::open(&store, "tests").unwrap_err().contains("open is writable by other users"));
+        assert!(
+            PrivateFolder::open(&store, "tests")
+                .unwrap_err()
+                .contains("open is writable by other users")
+        );
     }
 
     #[test]
@@ -250,10 +283,24 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let private = PrivateFolder::open(root.path(), "tests").unwrap();
         for text in ["long", "new"] {
-            private.open_or_create("file").unwrap().write_all(text.as_bytes()).unwrap();
+            private
+                .open_or_create("file")
+                .unwrap()
+                .write_all(text.as_bytes())
+                .unwrap();
         }
-        assert_eq!(fs::read_to_string(root.path().join("file")).unwrap(), "newg");
-        assert_eq!(fs::metadata(root.path().join("file")).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::read_to_string(root.path().join("file")).unwrap(),
+            "newg"
+        );
+        assert_eq!(
+            fs::metadata(root.path().join("file"))
+                .unwrap()
+                .permissions()
+                .mode()
+                & 0o777,
+            0o600
+        );
     }
 
     #[test]
@@ -261,12 +308,29 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let private = PrivateFolder::open(root.path(), "tests").unwrap();
         for text in ["one ", "two"] {
-            private.open_to_append("log").unwrap().write_all(text.as_bytes()).unwrap();
+            private
+                .open_to_append("log")
+                .unwrap()
+                .write_all(text.as_bytes())
+                .unwrap();
         }
-        assert_eq!(fs::read_to_string(root.path().join("log")).unwrap(), "one two");
-        assert_eq!(fs::metadata(root.path().join("log")).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::read_to_string(root.path().join("log")).unwrap(),
+            "one two"
+        );
+        assert_eq!(
+            fs::metadata(root.path().join("log"))
+                .unwrap()
+                .permissions()
+                .mode()
+                & 0o777,
+            0o600
+        );
         assert!(private.file_names().unwrap().contains(&"log".to_owned()));
         private.remove("log").unwrap();
-        assert!(private.remove("log").is_err() && !private.file_names().unwrap().contains(&"log".to_owned()));
+        assert!(
+            private.remove("log").is_err()
+                && !private.file_names().unwrap().contains(&"log".to_owned())
+        );
     }
 }

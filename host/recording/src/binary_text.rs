@@ -29,10 +29,16 @@ impl Serialize for BinaryText {
         }
         // Arrays of small numbers are often valid UTF-8, but not readable. Write text with control
         // characters as base64.
-        let is_shown = |text: &&str| !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
+        let is_shown = |text: &&str| {
+            !text
+                .chars()
+                .any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+        };
         match std::str::from_utf8(&self.0).ok().filter(is_shown) {
             Some(text) => BlobText::Text(text.into()),
-            None => BlobText::Bytes(EncodedBlob { base64: BASE64.encode(&self.0) }),
+            None => BlobText::Bytes(EncodedBlob {
+                base64: BASE64.encode(&self.0),
+            }),
         }
         .serialize(serializer)
     }
@@ -45,9 +51,10 @@ impl<'de> Deserialize<'de> for BinaryText {
         }
         match BlobText::deserialize(deserializer)? {
             BlobText::Text(text) => Ok(Self(text.into_owned().into_bytes())),
-            BlobText::Bytes(EncodedBlob { base64 }) => {
-                BASE64.decode(base64).map(Self).map_err(serde::de::Error::custom)
-            }
+            BlobText::Bytes(EncodedBlob { base64 }) => BASE64
+                .decode(base64)
+                .map(Self)
+                .map_err(serde::de::Error::custom),
         }
     }
 }
@@ -65,7 +72,13 @@ mod tests {
             let packed = postcard::to_allocvec(&blob).unwrap();
             assert_eq!(postcard::from_bytes::<BinaryText>(&packed).unwrap(), blob);
         }
-        assert_eq!(serde_json::to_string(&BinaryText(b"a".to_vec())).unwrap(), r#""a""#);
-        assert_eq!(serde_json::to_string(&BinaryText(vec![0])).unwrap(), r#"{"base64":"AA=="}"#);
+        assert_eq!(
+            serde_json::to_string(&BinaryText(b"a".to_vec())).unwrap(),
+            r#""a""#
+        );
+        assert_eq!(
+            serde_json::to_string(&BinaryText(vec![0])).unwrap(),
+            r#"{"base64":"AA=="}"#
+        );
     }
 }

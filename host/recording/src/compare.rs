@@ -81,11 +81,30 @@ pub struct FigurePair {
 pub fn compare(recorded: &RecordedCall, replayed: &ReplayedCall) -> ReplayComparison {
     let mut changes = Vec::new();
     if !recorded.result.matches(&replayed.result) {
-        changes.push(ReplayChange::Result(describe_difference(&recorded.result, &replayed.result)));
+        changes.push(ReplayChange::Result(describe_difference(
+            &recorded.result,
+            &replayed.result,
+        )));
     }
-    changes.extend(replayed.unrecorded.iter().cloned().map(ReplayChange::Unrecorded));
-    changes.extend(replayed.not_repeated.iter().cloned().map(ReplayChange::NotRepeated));
-    let verdict = if changes.is_empty() { ReplayVerdict::Equal } else { ReplayVerdict::Differs(changes) };
+    changes.extend(
+        replayed
+            .unrecorded
+            .iter()
+            .cloned()
+            .map(ReplayChange::Unrecorded),
+    );
+    changes.extend(
+        replayed
+            .not_repeated
+            .iter()
+            .cloned()
+            .map(ReplayChange::NotRepeated),
+    );
+    let verdict = if changes.is_empty() {
+        ReplayVerdict::Equal
+    } else {
+        ReplayVerdict::Differs(changes)
+    };
     let figure = |part: fn(&RecordedUsage) -> u64| FigurePair {
         recorded: part(&recorded.usage),
         replayed: part(&replayed.usage),
@@ -108,7 +127,11 @@ fn describe_difference(recorded: &RecordedOutcome, replayed: &Value) -> String {
         }
     };
     if old.len() + new.len() > MAX_COMPARED_BYTES {
-        return format!("- a result of {} bytes\n+ another one of {} bytes\n", old.len(), new.len());
+        return format!(
+            "- a result of {} bytes\n+ another one of {} bytes\n",
+            old.len(),
+            new.len()
+        );
     }
     let (mut out, mut count) = (String::new(), 0_usize);
     let compared = TextDiff::from_lines(&old, &new);
@@ -116,7 +139,10 @@ fn describe_difference(recorded: &RecordedOutcome, replayed: &Value) -> String {
         if index > 0 {
             out.push_str("  …\n");
         }
-        for change in group.iter().flat_map(|operation| compared.iter_changes(operation)) {
+        for change in group
+            .iter()
+            .flat_map(|operation| compared.iter_changes(operation))
+        {
             count += 1;
             if count > MAX_LINES {
                 continue;
@@ -126,7 +152,11 @@ fn describe_difference(recorded: &RecordedOutcome, replayed: &Value) -> String {
                 ChangeTag::Insert => '+',
                 ChangeTag::Equal => ' ',
             };
-            let _ = writeln!(out, "{sign} {}", clean_line(change.value().trim_end_matches('\n'), MAX_LINE_BYTES));
+            let _ = writeln!(
+                out,
+                "{sign} {}",
+                clean_line(change.value().trim_end_matches('\n'), MAX_LINE_BYTES)
+            );
         }
     }
     if count > MAX_LINES {
@@ -138,15 +168,23 @@ fn describe_difference(recorded: &RecordedOutcome, replayed: &Value) -> String {
 /// Renders a result as lines: text as it is, everything else as JSON.
 fn render_result(result: &Value) -> String {
     let mut out = String::new();
-    let Some(members) = result.as_object() else { return format!("{result}\n") };
+    let Some(members) = result.as_object() else {
+        return format!("{result}\n");
+    };
     for (name, value) in members {
         match (name.as_str(), value) {
-            ("content", Value::Array(blocks)) => blocks.iter().for_each(|block| out += &render_block(block)),
+            ("content", Value::Array(blocks)) => {
+                blocks.iter().for_each(|block| out += &render_block(block))
+            }
             (name, Value::String(text)) => {
                 let _ = writeln!(out, "{name}: {text}");
             }
             (name, value) => {
-                let _ = writeln!(out, "{name}: {}", serde_json::to_string_pretty(value).unwrap_or_default());
+                let _ = writeln!(
+                    out,
+                    "{name}: {}",
+                    serde_json::to_string_pretty(value).unwrap_or_default()
+                );
             }
         }
     }
@@ -155,7 +193,9 @@ fn render_result(result: &Value) -> String {
 
 fn render_block(block: &Value) -> String {
     match (block.get("type").and_then(Value::as_str), block.get("text")) {
-        (Some("text"), Some(Value::String(text))) if block.as_object().is_some_and(|members| members.len() == 2) => {
+        (Some("text"), Some(Value::String(text)))
+            if block.as_object().is_some_and(|members| members.len() == 2) =>
+        {
             format!("{text}\n")
         }
         _ => format!("{block}\n"),
@@ -174,48 +214,109 @@ mod tests {
     }
 
     fn compared(old: Value, new: Value) -> ReplayVerdict {
-        let recorded = RecordedCall { result: RecordedOutcome::Value(old), ..call(1) };
-        compare(&recorded, &ReplayedCall { result: new, ..ReplayedCall::default() }).verdict
+        let recorded = RecordedCall {
+            result: RecordedOutcome::Value(old),
+            ..call(1)
+        };
+        compare(
+            &recorded,
+            &ReplayedCall {
+                result: new,
+                ..ReplayedCall::default()
+            },
+        )
+        .verdict
     }
 
     #[test]
     fn what_is_the_same_is_equal_whatever_it_used() {
         let recorded = call(1);
-        let RecordedOutcome::Value(result) = recorded.result.clone() else { panic!() };
-        let usage = RecordedUsage { fuel: 11, memory: 0, wall_ns: 0 };
-        let comparison = compare(&recorded, &ReplayedCall { result, usage, ..ReplayedCall::default() });
+        let RecordedOutcome::Value(result) = recorded.result.clone() else {
+            panic!()
+        };
+        let usage = RecordedUsage {
+            fuel: 11,
+            memory: 0,
+            wall_ns: 0,
+        };
+        let comparison = compare(
+            &recorded,
+            &ReplayedCall {
+                result,
+                usage,
+                ..ReplayedCall::default()
+            },
+        );
         assert_eq!(comparison.verdict, ReplayVerdict::Equal);
-        assert_eq!(comparison.fuel, FigurePair { recorded: 10, replayed: 11 });
+        assert_eq!(
+            comparison.fuel,
+            FigurePair {
+                recorded: 10,
+                replayed: 11
+            }
+        );
     }
 
     #[test]
     fn a_difference_shows_the_lines_that_differ() {
-        let ReplayVerdict::Differs(changes) = compared(text("a\nb\nc\nd\ne"), text("a\nb\nc\nD\ne")) else { panic!() };
-        assert_eq!(changes, [ReplayChange::Result("  b\n  c\n- d\n+ D\n  e\n  structured: {\n".to_owned())]);
+        let ReplayVerdict::Differs(changes) =
+            compared(text("a\nb\nc\nd\ne"), text("a\nb\nc\nD\ne"))
+        else {
+            panic!()
+        };
+        assert_eq!(
+            changes,
+            [ReplayChange::Result(
+                "  b\n  c\n- d\n+ D\n  e\n  structured: {\n".to_owned()
+            )]
+        );
     }
 
     #[test]
     fn what_it_did_is_compared_too() {
-        let mut replayed = ReplayedCall { unrecorded: vec!["GET /a".to_owned()], ..ReplayedCall::default() };
+        let mut replayed = ReplayedCall {
+            unrecorded: vec!["GET /a".to_owned()],
+            ..ReplayedCall::default()
+        };
         replayed.not_repeated.push("POST /b".to_owned());
-        let recorded = RecordedCall { result: RecordedOutcome::Value(Value::Null), ..call(1) };
-        let ReplayVerdict::Differs(changes) = compare(&recorded, &replayed).verdict else { panic!() };
+        let recorded = RecordedCall {
+            result: RecordedOutcome::Value(Value::Null),
+            ..call(1)
+        };
+        let ReplayVerdict::Differs(changes) = compare(&recorded, &replayed).verdict else {
+            panic!()
+        };
         assert_eq!(
             changes,
-            [ReplayChange::Unrecorded("GET /a".to_owned()), ReplayChange::NotRepeated("POST /b".to_owned())]
+            [
+                ReplayChange::Unrecorded("GET /a".to_owned()),
+                ReplayChange::NotRepeated("POST /b".to_owned())
+            ]
         );
     }
 
     #[test]
     fn large_differences_are_short() {
-        let many = |word: &str| (0..1_000).map(|n| format!("{word}{n}\n")).collect::<Vec<_>>().concat();
-        for (old, new) in
-            [(many("a"), many("b")), ("x".repeat(1 << 20), "y".repeat(1 << 20)), ("x".repeat(9_000), many("c"))]
-        {
-            let ReplayVerdict::Differs(changes) = compared(text(&old), text(&new)) else { panic!() };
-            let [ReplayChange::Result(difference)] = &changes[..] else { panic!() };
+        let many = |word: &str| {
+            (0..1_000)
+                .map(|n| format!("{word}{n}\n"))
+                .collect::<Vec<_>>()
+                .concat()
+        };
+        for (old, new) in [
+            (many("a"), many("b")),
+            ("x".repeat(1 << 20), "y".repeat(1 << 20)),
+            ("x".repeat(9_000), many("c")),
+        ] {
+            let ReplayVerdict::Differs(changes) = compared(text(&old), text(&new)) else {
+                panic!()
+            };
+            let [ReplayChange::Result(difference)] = &changes[..] else {
+                panic!()
+            };
             assert!(
-                difference.lines().count() <= MAX_LINES + 2 && difference.len() < MAX_LINES * (MAX_LINE_BYTES + 4),
+                difference.lines().count() <= MAX_LINES + 2
+                    && difference.len() < MAX_LINES * (MAX_LINE_BYTES + 4),
                 "{difference}"
             );
         }

@@ -31,7 +31,11 @@ impl RecordingFile {
     /// or is in use by another server.
     pub fn open(path: &Path) -> Result<Self, RecordingError> {
         let (file, length) = open_for_append(path)?;
-        Ok(Self { file, path: path.to_owned(), length })
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            length,
+        })
     }
 }
 
@@ -44,13 +48,19 @@ impl RecordingFile {
 /// another server.
 fn open_for_append(path: &Path) -> Result<(File, u64), RecordingError> {
     let name = path.display();
-    let failed = |error: &dyn std::fmt::Display| RecordingError(format!("cannot record to {name}: {error}"));
+    let failed =
+        |error: &dyn std::fmt::Display| RecordingError(format!("cannot record to {name}: {error}"));
     // A recording contains the arguments and results of tools. Do not follow symbolic links, and do
     // not allow other users to read it.
     if let Some(why) = invalid_format(path) {
         return Err(failed(&why));
     }
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let flags = OFlags::RDWR
+        | OFlags::CREATE
+        | OFlags::APPEND
+        | OFlags::NOFOLLOW
+        | OFlags::CLOEXEC
+        | OFlags::NONBLOCK;
     let opened = open(path, flags, Mode::RUSR | Mode::WUSR).map_err(|error| match error {
         Errno::LOOP => failed(&"it is a link; give the path of the file itself"),
         error => failed(&std::io::Error::from(error)),
@@ -61,7 +71,9 @@ fn open_for_append(path: &Path) -> Result<(File, u64), RecordingError> {
         return Err(failed(&"it is not a file"));
     }
     if found.permissions().mode() & 0o077 != 0 {
-        return Err(failed(&format!("others can use it (run `chmod 600 {name}`, or give another file)")));
+        return Err(failed(&format!(
+            "others can use it (run `chmod 600 {name}`, or give another file)"
+        )));
     }
     if found.uid() != rustix::process::geteuid().as_raw() {
         return Err(failed(&"it belongs to another user"));
@@ -73,7 +85,9 @@ fn open_for_append(path: &Path) -> Result<(File, u64), RecordingError> {
         RecordingReader::new(BufReader::new(&file)).map_err(|error| failed(&error))?;
         // A killed server may have left a partial line.
         let mut last = [0];
-        file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last)).map_err(|error| failed(&error))?;
+        file.seek(SeekFrom::End(-1))
+            .and_then(|_| file.read_exact(&mut last))
+            .map_err(|error| failed(&error))?;
         if last != *b"\n" {
             file.write_all(b"\n").map_err(|error| failed(&error))?;
             length += 1;
@@ -111,7 +125,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("calls.jsonl");
         let (file, length) = open_for_append(&path).unwrap();
-        assert_eq!((file.metadata().unwrap().permissions().mode() & 0o777, length), (0o600, 0));
+        assert_eq!(
+            (
+                file.metadata().unwrap().permissions().mode() & 0o777,
+                length
+            ),
+            (0o600, 0)
+        );
         assert!(refused(&path).contains("another server records to it"));
         drop(file);
         open_for_append(&path).unwrap();
@@ -123,9 +143,17 @@ mod tests {
         let path = dir.path().join("calls.jsonl");
         fs::write(&path, "precious\n").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(refused(&path).contains("is not a recording"), "{}", refused(&path));
+        assert!(
+            refused(&path).contains("is not a recording"),
+            "{}",
+            refused(&path)
+        );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-        assert!(refused(&path).contains("is not a recording"), "{}", refused(&path));
+        assert!(
+            refused(&path).contains("is not a recording"),
+            "{}",
+            refused(&path)
+        );
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious\n");
         let open = dir.path().join("open");
         fs::write(&open, "").unwrap();

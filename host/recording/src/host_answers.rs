@@ -40,7 +40,8 @@ pub struct HostAnswers {
     /// true; `None` if none returned true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<u64>,
-    /// SHA-256 digests of the environment variables, by name (see [`variable`](crate::variable_digest)).
+    /// SHA-256 digests of the environment variables, by name (see
+    /// [`variable`](crate::variable_digest)).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
     /// Environment variables whose values contain secrets, with the secrets redacted.
@@ -102,18 +103,24 @@ impl<'de> Deserialize<'de> for RandomSeed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let mut seed = [0; 32];
-        hex::decode_to_slice(&text, &mut seed).map_err(|_| D::Error::custom("expected 64 hexadecimal digits"))?;
+        hex::decode_to_slice(&text, &mut seed)
+            .map_err(|_| D::Error::custom("expected 64 hexadecimal digits"))?;
         Ok(Self(seed))
     }
 }
 
 /// Serializes numbers compactly, as postcard in base64.
-fn serialize_packed<T: Serialize, S: Serializer>(values: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_packed<T: Serialize, S: Serializer>(
+    values: &[T],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     let packed = postcard::to_allocvec(values).map_err(serde::ser::Error::custom)?;
     serializer.serialize_str(&BASE64.encode(packed))
 }
 
-fn deserialize_packed<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+fn deserialize_packed<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let wrong = || D::Error::custom("expected numbers, packed and in base64");
     let packed = BASE64.decode(text).map_err(|_| wrong())?;
@@ -129,7 +136,10 @@ mod tests {
 
     #[test]
     fn answers_are_the_same_after_they_were_written() {
-        let operation = |what: &str, answer| HostOperation { what: what.to_owned(), answer };
+        let operation = |what: &str, answer| HostOperation {
+            what: what.to_owned(),
+            answer,
+        };
         let response = HttpAnswer::Response {
             status: 200,
             fields: vec![("a".to_owned(), BinaryText(b"\xff".to_vec()))],

@@ -28,7 +28,10 @@ pub enum HttpAnswer {
 /// Request errors that guests can receive, with the names of `wasi:http`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "the names are those of wasi:http, which explains them")]
+#[expect(
+    missing_docs,
+    reason = "the names are those of wasi:http, which explains them"
+)]
 pub enum HttpError {
     HttpRequestDenied,
     HttpRequestHeaderSectionSize,
@@ -58,8 +61,16 @@ impl HttpAnswer {
     /// Returns the approximate memory use, in bytes.
     pub fn approximate_bytes(&self) -> usize {
         match self {
-            Self::Response { fields, body, pieces, .. } => {
-                let fields: usize = fields.iter().map(|(name, value)| name.len() + value.0.len()).sum();
+            Self::Response {
+                fields,
+                body,
+                pieces,
+                ..
+            } => {
+                let fields: usize = fields
+                    .iter()
+                    .map(|(name, value)| name.len() + value.0.len())
+                    .sum();
                 fields + body.0.len() + pieces.len() * size_of::<u32>()
             }
             Self::Nothing(HttpError::InternalError(why)) => why.len(),

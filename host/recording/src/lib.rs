@@ -23,7 +23,9 @@ mod reservation;
 mod writer;
 
 pub use self::binary_text::BinaryText;
-pub use self::compare::{FigurePair, ReplayChange, ReplayComparison, ReplayVerdict, ReplayedCall, compare};
+pub use self::compare::{
+    FigurePair, ReplayChange, ReplayComparison, ReplayVerdict, ReplayedCall, compare,
+};
 pub use self::error::RecordingError;
 pub use self::file::RecordingFile;
 pub use self::header::RecordingHeader;

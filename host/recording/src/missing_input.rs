@@ -30,11 +30,19 @@ impl fmt::Display for MissingInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Files => "it used files of a mounted folder, which a recording does not contain",
-            Self::Connections => "it used the network directly (TCP or names), which a recording does not contain",
-            Self::Trailers => "it got trailers of an HTTP response, which a recording does not contain",
+            Self::Connections => {
+                "it used the network directly (TCP or names), which a recording does not contain"
+            }
+            Self::Trailers => {
+                "it got trailers of an HTTP response, which a recording does not contain"
+            }
             Self::TooLarge => "what it got was too large to be recorded (record.call_size)",
-            Self::Secret => "what it got contains a secret that cannot be redacted, and was not recorded",
-            Self::Unfinished => "it ended during an operation on its state, whose result is not known",
+            Self::Secret => {
+                "what it got contains a secret that cannot be redacted, and was not recorded"
+            }
+            Self::Unfinished => {
+                "it ended during an operation on its state, whose result is not known"
+            }
             Self::Deadline => "it ran until its deadline, which depends on the machine",
             Self::Internal => "it ended with an error of the server",
         })

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
-use toolbay_model::{CallError, CallReply, ContentBlock, ContentBody, EmbeddedResource, MediaContent, ResourceContent};
+use toolbay_model::{
+    CallError, CallReply, ContentBlock, ContentBody, EmbeddedResource, MediaContent,
+    ResourceContent,
+};
 
 /// Outcome of a call.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -45,7 +48,10 @@ pub fn reply_result(reply: &CallReply) -> Value {
     match reply {
         CallReply::Tool(output) => {
             let mut result = Map::new();
-            result.insert("content".to_owned(), output.content.iter().map(block_json).collect());
+            result.insert(
+                "content".to_owned(),
+                output.content.iter().map(block_json).collect(),
+            );
             if let Some(structured) = &output.structured {
                 result.insert("structured".to_owned(), structured.clone());
             }
@@ -67,7 +73,12 @@ pub fn reply_result(reply: &CallReply) -> Value {
 }
 
 fn block_json(content: &ContentBlock) -> Value {
-    let ContentBlock { body, audience, priority, last_modified } = content;
+    let ContentBlock {
+        body,
+        audience,
+        priority,
+        last_modified,
+    } = content;
     let mut block = match body {
         ContentBody::Text(text) => json!({"type": "text", "text": text}),
         ContentBody::Image(media) => self::media_json("image", media),
@@ -85,7 +96,10 @@ fn block_json(content: &ContentBlock) -> Value {
             ("last_modified", last_modified.clone().map(Value::from)),
         ];
         members.retain(|_, value| !value.is_null());
-        members.extend(more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        members.extend(
+            more.into_iter()
+                .filter_map(|(name, value)| Some((name.to_owned(), value?))),
+        );
     }
     block
 }
@@ -95,9 +109,15 @@ fn media_json(kind: &str, media: &MediaContent) -> Value {
 }
 
 fn resource_json(resource: &EmbeddedResource) -> Value {
-    let EmbeddedResource { uri, mime_type, content } = resource;
+    let EmbeddedResource {
+        uri,
+        mime_type,
+        content,
+    } = resource;
     match content {
-        ResourceContent::Text(text) => json!({"type": "resource", "uri": uri, "mime_type": mime_type, "text": text}),
+        ResourceContent::Text(text) => {
+            json!({"type": "resource", "uri": uri, "mime_type": mime_type, "text": text})
+        }
         ResourceContent::Blob(bytes) => json!({
             "type": "resource", "uri": uri, "mime_type": mime_type, "bytes": bytes.len(), "sha256": hash(bytes),
         }),
@@ -116,10 +136,21 @@ mod tests {
 
     #[test]
     fn a_result_is_what_the_tool_returned_and_bytes_are_a_digest() {
-        let content = |body| ContentBlock { body, audience: vec!["user"], priority: None, last_modified: None };
-        let image = MediaContent { data: vec![1, 2, 3].into(), mime_type: "image/png".to_owned() };
+        let content = |body| ContentBlock {
+            body,
+            audience: vec!["user"],
+            priority: None,
+            last_modified: None,
+        };
+        let image = MediaContent {
+            data: vec![1, 2, 3].into(),
+            mime_type: "image/png".to_owned(),
+        };
         let output = ToolOutput {
-            content: vec![content(ContentBody::Text("a".to_owned())), content(ContentBody::Image(image))],
+            content: vec![
+                content(ContentBody::Text("a".to_owned())),
+                content(ContentBody::Image(image)),
+            ],
             structured: Some(json!({"sum": 3})),
             meta: Map::new(),
         };

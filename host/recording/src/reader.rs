@@ -46,7 +46,9 @@ impl RecordingReader<BufReader<File>> {
     ///
     /// Returns an error if the file cannot be read or is not a recording.
     pub fn open(path: &Path) -> Result<Self, RecordingError> {
-        let failed = |why: &dyn std::fmt::Display| RecordingError(format!("cannot read {}: {why}", path.display()));
+        let failed = |why: &dyn std::fmt::Display| {
+            RecordingError(format!("cannot read {}: {why}", path.display()))
+        };
         let file = File::open(path).map_err(|error| failed(&error))?;
         if file.metadata().map_err(|error| failed(&error))?.is_dir() {
             return Err(failed(&"it is a folder"));
@@ -62,12 +64,20 @@ impl<R: BufRead> RecordingReader<R> {
     ///
     /// Returns an error if the first line is not a header or has a newer version.
     pub fn new(lines: R) -> Result<Self, RecordingError> {
-        let mut reader = Self { lines, line_number: 0, lookahead: None };
+        let mut reader = Self {
+            lines,
+            line_number: 0,
+            lookahead: None,
+        };
         let other = || RecordingError("it is not a recording of calls".to_owned());
-        let first = reader.read_raw()?.ok_or_else(|| RecordingError("it is empty".to_owned()))?;
+        let first = reader
+            .read_raw()?
+            .ok_or_else(|| RecordingError("it is empty".to_owned()))?;
         match RecordingLine::parse(&first.text) {
             Ok(line) if line.is_header() => reader.lookahead = Some((1, line)),
-            Err(LineError::UnsupportedVersion(version)) => return Err(unsupported_version(1, version)),
+            Err(LineError::UnsupportedVersion(version)) => {
+                return Err(unsupported_version(1, version));
+            }
             Ok(_) | Err(LineError::Malformed(_)) => return Err(other()),
         }
         Ok(reader)
@@ -78,16 +88,23 @@ impl<R: BufRead> RecordingReader<R> {
     /// # Errors
     ///
     /// Returns the number of the invalid line, and the reason.
-    #[expect(clippy::should_implement_trait, reason = "an error ends it, which no iterator says")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an error ends it, which no iterator says"
+    )]
     pub fn next(&mut self) -> Result<Option<RecordingItem>, RecordingError> {
         if let Some((number, line)) = self.lookahead.take() {
             return Ok(Some(to_item(number, line)));
         }
-        let Some(raw) = self.read_raw()? else { return Ok(None) };
+        let Some(raw) = self.read_raw()? else {
+            return Ok(None);
+        };
         let number = self.line_number;
         let why = match RecordingLine::parse(&raw.text) {
             Ok(line) => return Ok(Some(to_item(number, line))),
-            Err(LineError::UnsupportedVersion(version)) => return Err(unsupported_version(number, version)),
+            Err(LineError::UnsupportedVersion(version)) => {
+                return Err(unsupported_version(number, version));
+            }
             Err(LineError::Malformed(why)) => why,
         };
         // A partial line is the last line of a server.
@@ -107,17 +124,25 @@ impl<R: BufRead> RecordingReader<R> {
     fn read_raw(&mut self) -> Result<Option<RawLine>, RecordingError> {
         let mut text = Vec::new();
         let number = self.line_number + 1;
-        let read = (&mut self.lines).take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut text);
+        let read = (&mut self.lines)
+            .take(MAX_LINE_BYTES as u64 + 1)
+            .read_until(b'\n', &mut text);
         read.map_err(|error| RecordingError(format!("line {number}: {error}")))?;
         if text.is_empty() {
             return Ok(None);
         }
         let ended = text.pop_if(|last| *last == b'\n').is_some();
         if !ended && text.len() > MAX_LINE_BYTES {
-            return Err(RecordingError(format!("line {number}: it is longer than {} MiB", MAX_LINE_BYTES >> 20)));
+            return Err(RecordingError(format!(
+                "line {number}: it is longer than {} MiB",
+                MAX_LINE_BYTES >> 20
+            )));
         }
         self.line_number = number;
-        Ok(Some(RawLine { text, has_line_end: ended }))
+        Ok(Some(RawLine {
+            text,
+            has_line_end: ended,
+        }))
     }
 }
 
@@ -145,8 +170,7 @@ mod tests {
     use super::*;
     use crate::recorded_call::tests::call;
 
-    const HEADER: &str =
-        r#"{"recording":{"version":1,"toolbay":"0.2.0","started":"2026-01-02T03:04:05Z","salt":"ab"}}"#;
+    const HEADER: &str = r#"{"recording":{"version":1,"toolbay":"0.2.0","started":"2026-01-02T03:04:05Z","salt":"ab"}}"#;
 
     /// Returns a word for each item of the text, and the error that ends it.
     fn read(text: impl AsRef<[u8]>) -> (Vec<String>, Option<String>) {
@@ -159,7 +183,9 @@ mod tests {
             match reader.next() {
                 Ok(None) => return (items, None),
                 Ok(Some(RecordingItem::Header(_))) => items.push("header".to_owned()),
-                Ok(Some(RecordingItem::Call(line, call))) => items.push(format!("call {} at {line}", call.number)),
+                Ok(Some(RecordingItem::Call(line, call))) => {
+                    items.push(format!("call {} at {line}", call.number))
+                }
                 Ok(Some(RecordingItem::Lost(calls))) => items.push(format!("lost {calls}")),
                 Ok(Some(RecordingItem::Partial(line))) => items.push(format!("half {line}")),
                 Err(error) => return (items, Some(error.to_string())),
@@ -168,7 +194,12 @@ mod tests {
     }
 
     fn line(number: u64) -> String {
-        String::from_utf8(RecordingLine::Call(Box::new(call(number))).to_bytes().unwrap()).unwrap()
+        String::from_utf8(
+            RecordingLine::Call(Box::new(call(number)))
+                .to_bytes()
+                .unwrap(),
+        )
+        .unwrap()
     }
 
     /// Returns a call as JSON, modified by `change`.
@@ -180,10 +211,19 @@ mod tests {
 
     #[test]
     fn calls_are_read_as_they_were_written() {
-        let text = format!("{HEADER}\n{}{{\"lost\":{{\"calls\":2}}}}\n{HEADER}\n{}", line(1), line(7));
+        let text = format!(
+            "{HEADER}\n{}{{\"lost\":{{\"calls\":2}}}}\n{HEADER}\n{}",
+            line(1),
+            line(7)
+        );
         assert_eq!(
             read(text),
-            (["header", "call 1 at 2", "lost 2", "header", "call 7 at 5"].map(str::to_owned).into(), None)
+            (
+                ["header", "call 1 at 2", "lost 2", "header", "call 7 at 5"]
+                    .map(str::to_owned)
+                    .into(),
+                None
+            )
         );
     }
 
@@ -193,13 +233,24 @@ mod tests {
         for length in [1, 2, whole.len() / 2, whole.len() - 2] {
             let half = &whole[..length];
             let (items, error) = read(format!("{HEADER}\n{}{half}", line(3)));
-            assert_eq!((items[2..].concat(), error), ("half 3".to_owned(), None), "{length}");
+            assert_eq!(
+                (items[2..].concat(), error),
+                ("half 3".to_owned(), None),
+                "{length}"
+            );
             // The next server ends the line and continues.
             let (items, error) = read(format!("{HEADER}\n{half}\n{HEADER}\n{}", line(4)));
-            assert_eq!((items[1..].join(", "), error), ("half 2, header, call 4 at 4".to_owned(), None), "{length}");
+            assert_eq!(
+                (items[1..].join(", "), error),
+                ("half 2, header, call 4 at 4".to_owned(), None),
+                "{length}"
+            );
         }
         // A line that lacks only its line end is complete.
-        assert_eq!(read(format!("{HEADER}\n{}", whole.trim_end())).0[1], "call 1 at 2");
+        assert_eq!(
+            read(format!("{HEADER}\n{}", whole.trim_end())).0[1],
+            "call 1 at 2"
+        );
         assert_eq!(read(HEADER).0, ["header"]);
     }
 
@@ -213,17 +264,53 @@ mod tests {
             let _ = write!(wide, "[[]],");
         }
         let wrong = [
-            ("a call without anything", "{\"call\":{}}".to_owned(), "missing field"),
+            (
+                "a call without anything",
+                "{\"call\":{}}".to_owned(),
+                "missing field",
+            ),
             ("no JSON", "calls".to_owned(), "expected value"),
             ("an empty line", String::new(), "EOF"),
-            ("an unknown line", "{\"cull\":{}}".to_owned(), "unknown variant `cull`"),
-            ("a number of the wrong type", changed(|call| call["number"] = json!("1")), "invalid type"),
-            ("a negative number", changed(|call| call["number"] = json!(-1)), "invalid value"),
-            ("a number that is too large", changed(|call| call["usage"]["fuel"] = json!(1e300)), "invalid type"),
-            ("an unknown key", changed(|call| call["extra"] = json!(1)), "unknown field `extra`"),
-            ("an unknown reason", changed(|call| call["missing"] = json!(["mood"])), "unknown variant `mood`"),
-            ("a seed that is none", changed(|call| call["answers"]["seed"] = json!("ab")), "64 hexadecimal digits"),
-            ("a clock that is none", changed(|call| call["answers"]["clock"] = json!("!")), "packed and in base64"),
+            (
+                "an unknown line",
+                "{\"cull\":{}}".to_owned(),
+                "unknown variant `cull`",
+            ),
+            (
+                "a number of the wrong type",
+                changed(|call| call["number"] = json!("1")),
+                "invalid type",
+            ),
+            (
+                "a negative number",
+                changed(|call| call["number"] = json!(-1)),
+                "invalid value",
+            ),
+            (
+                "a number that is too large",
+                changed(|call| call["usage"]["fuel"] = json!(1e300)),
+                "invalid type",
+            ),
+            (
+                "an unknown key",
+                changed(|call| call["extra"] = json!(1)),
+                "unknown field `extra`",
+            ),
+            (
+                "an unknown reason",
+                changed(|call| call["missing"] = json!(["mood"])),
+                "unknown variant `mood`",
+            ),
+            (
+                "a seed that is none",
+                changed(|call| call["answers"]["seed"] = json!("ab")),
+                "64 hexadecimal digits",
+            ),
+            (
+                "a clock that is none",
+                changed(|call| call["answers"]["clock"] = json!("!")),
+                "packed and in base64",
+            ),
             (
                 "a clock that claims to be endless",
                 changed(|call| call["answers"]["clock"] = json!("//////////8B")),
@@ -232,37 +319,70 @@ mod tests {
             (
                 "bytes that are none",
                 changed(|call| {
-                    call["answers"]["operations"] = json!([{"what": "x", "answer": {"state": {"base64": "!"}}}]);
+                    call["answers"]["operations"] =
+                        json!([{"what": "x", "answer": {"state": {"base64": "!"}}}]);
                 }),
                 "Invalid symbol",
             ),
             ("deep nesting", deep, "expected value"),
             ("deep nesting in a call", nested, "recursion limit"),
             ("too many values", wide, "too many values"),
-            ("a header without a version", "{\"recording\":{}}".to_owned(), "missing field"),
-            ("a header of version 0", HEADER.replace(":1", ":0"), "version 0"),
-            ("a newer header", "{\"recording\":{\"version\":2,\"new\":[]}}".to_owned(), "version 2 of the format"),
+            (
+                "a header without a version",
+                "{\"recording\":{}}".to_owned(),
+                "missing field",
+            ),
+            (
+                "a header of version 0",
+                HEADER.replace(":1", ":0"),
+                "version 0",
+            ),
+            (
+                "a newer header",
+                "{\"recording\":{\"version\":2,\"new\":[]}}".to_owned(),
+                "version 2 of the format",
+            ),
         ];
         for (what, text, expected) in wrong {
             let (items, error) = read(after(&text));
             let error = error.unwrap_or_else(|| panic!("{what}: {items:?}"));
-            assert!(error.starts_with("line 3: ") && error.contains(expected), "{what}: {error}");
+            assert!(
+                error.starts_with("line 3: ") && error.contains(expected),
+                "{what}: {error}"
+            );
             assert_eq!(items, ["header", "call 1 at 2"], "{what}");
         }
         let invalid = [HEADER.as_bytes(), b"\n\xff\xff\n", line(2).as_bytes()].concat();
         assert!(read(invalid).1.unwrap().contains("line 2: it is not UTF-8"));
         let long = [HEADER.as_bytes(), b"\n", &vec![b'x'; MAX_LINE_BYTES + 2]].concat();
-        assert!(read(long).1.unwrap().contains("line 2: it is longer than 64 MiB"));
+        assert!(
+            read(long)
+                .1
+                .unwrap()
+                .contains("line 2: it is longer than 64 MiB")
+        );
     }
 
     #[test]
     fn what_does_not_begin_with_a_header_is_no_recording() {
-        for text in ["", "\n", "{}", "precious\n", &line(1), "{\"lost\":{\"calls\":1}}\n"] {
+        for text in [
+            "",
+            "\n",
+            "{}",
+            "precious\n",
+            &line(1),
+            "{\"lost\":{\"calls\":1}}\n",
+        ] {
             let (items, error) = read(text);
             assert!(items.is_empty() && error.is_some(), "{text}");
         }
         let newer = "{\"recording\":{\"version\":99}}\n";
-        assert!(read(newer).1.unwrap().contains("version 99 of the format, which is newer"));
+        assert!(
+            read(newer)
+                .1
+                .unwrap()
+                .contains("version 99 of the format, which is newer")
+        );
     }
 
     proptest! {

@@ -105,7 +105,11 @@ pub struct RecordedUsage {
 impl From<CallUsage> for RecordedUsage {
     fn from(usage: CallUsage) -> Self {
         let wall_ns = u64::try_from(usage.wall.as_nanos()).unwrap_or(u64::MAX);
-        Self { fuel: usage.fuel, memory: usage.memory, wall_ns }
+        Self {
+            fuel: usage.fuel,
+            memory: usage.memory,
+            wall_ns,
+        }
     }
 }
 
@@ -137,7 +141,11 @@ impl RecordedCall {
     #[must_use]
     pub fn without_content(mut self, missing: MissingInput) -> Self {
         let HostAnswers { began, seed, .. } = self.answers;
-        self.answers = HostAnswers { began, seed, ..HostAnswers::default() };
+        self.answers = HostAnswers {
+            began,
+            seed,
+            ..HostAnswers::default()
+        };
         self.arguments = None;
         self.config.clear();
         self.asked.answers.clear();
@@ -187,8 +195,14 @@ pub(crate) mod tests {
             secrets: Vec::new(),
             asked: RecordedQuestions::default(),
             answers: HostAnswers::default(),
-            result: RecordedOutcome::Value(serde_json::json!({"content": [{"type": "text", "text": "2"}]})),
-            usage: RecordedUsage { fuel: 10, memory: 20, wall_ns: 30 },
+            result: RecordedOutcome::Value(
+                serde_json::json!({"content": [{"type": "text", "text": "2"}]}),
+            ),
+            usage: RecordedUsage {
+                fuel: 10,
+                memory: 20,
+                wall_ns: 30,
+            },
         }
     }
 
@@ -200,7 +214,12 @@ pub(crate) mod tests {
         other.limits.insert("fuel".to_owned(), u64::MAX);
         let (limits, lowered) = other.limits(&Limits::CEILING).unwrap();
         assert_eq!((limits.fuel, lowered), (Limits::CEILING.fuel, true));
-        for (key, value) in [("petrol", 1), ("fuel", 0), ("timeout", 1), ("timeout_ms", u64::MAX)] {
+        for (key, value) in [
+            ("petrol", 1),
+            ("fuel", 0),
+            ("timeout", 1),
+            ("timeout_ms", u64::MAX),
+        ] {
             let mut wrong = call(1);
             wrong.limits.insert(key.to_owned(), value);
             assert!(wrong.limits(&Limits::CEILING).is_err(), "{key} = {value}");

@@ -63,24 +63,46 @@ impl CallRecorder {
     ///
     /// Returns an error if the file cannot be written, or if the system provides no thread or no
     /// random bytes.
-    pub fn start(opened: RecordingFile, settings: &RecordingSettings, toolbay: &str) -> Result<Self, RecordingError> {
+    pub fn start(
+        opened: RecordingFile,
+        settings: &RecordingSettings,
+        toolbay: &str,
+    ) -> Result<Self, RecordingError> {
         let RecordingFile { file, path, length } = opened;
         let name = path.display().to_string();
-        let failed =
-            |error: &dyn std::fmt::Display| RecordingError(format!("cannot record to {}: {error}", path.display()));
+        let failed = |error: &dyn std::fmt::Display| {
+            RecordingError(format!("cannot record to {}: {error}", path.display()))
+        };
         let mut salt = [0; 16];
         getrandom::fill(&mut salt).map_err(|error| failed(&error))?;
         let salt = hex::encode(salt);
         let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let header =
-            RecordingHeader { version: FORMAT_VERSION, toolbay: toolbay.to_owned(), started, salt: salt.clone() };
+        let header = RecordingHeader {
+            version: FORMAT_VERSION,
+            toolbay: toolbay.to_owned(),
+            started,
+            salt: salt.clone(),
+        };
         let shared = Arc::<WriterProgress>::default();
         let (queue, receiver) = channel();
-        let writer = RecordingWriter::start(file, name, length, settings.size, header, receiver, Arc::clone(&shared));
+        let writer = RecordingWriter::start(
+            file,
+            name,
+            length,
+            settings.size,
+            header,
+            receiver,
+            Arc::clone(&shared),
+        );
         let writer = writer.map_err(|error| failed(&error))?;
         let thread = thread::Builder::new().name("toolbay-record".to_owned());
-        thread.spawn(move || writer.run()).map_err(|error| failed(&error))?;
-        let (free, calls) = (Arc::new(AtomicUsize::new(MAX_PENDING_BYTES)), AtomicU64::new(0));
+        thread
+            .spawn(move || writer.run())
+            .map_err(|error| failed(&error))?;
+        let (free, calls) = (
+            Arc::new(AtomicUsize::new(MAX_PENDING_BYTES)),
+            AtomicU64::new(0),
+        );
         let call_size = settings.call_size;
         let inner = RecordingQueue {
             queue,
@@ -91,7 +113,9 @@ impl CallRecorder {
             salt,
             ended: OnceLock::new(),
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
     }
 
     /// Returns an empty reservation for one call; `None` if recording has stopped.
@@ -112,9 +136,17 @@ impl CallRecorder {
 
     /// Records a call. The writer thread runs `make`, because redacting takes time. `room` is the
     /// memory reserved until the call is written. Does not block.
-    pub fn record(&self, room: RecordingReservation, make: impl FnOnce() -> RecordedCall + Send + 'static) {
+    pub fn record(
+        &self,
+        room: RecordingReservation,
+        make: impl FnOnce() -> RecordedCall + Send + 'static,
+    ) {
         // Fails only after the recording has ended.
-        drop(self.inner.queue.send(RecordingMessage::Record(Box::new(make), room)));
+        drop(
+            self.inner
+                .queue
+                .send(RecordingMessage::Record(Box::new(make), room)),
+        );
     }
 
     /// Counts a call that was not recorded because no memory was available. The count is written to
@@ -130,8 +162,16 @@ impl CallRecorder {
             return;
         }
         let (ended, wait) = sync_channel(1);
-        if self.inner.queue.send(RecordingMessage::Finish(ended)).is_ok() && wait.recv_timeout(patience).is_err() {
-            tracing::error!("the recording could not be ended in time; its last calls may be missing");
+        if self
+            .inner
+            .queue
+            .send(RecordingMessage::Finish(ended))
+            .is_ok()
+            && wait.recv_timeout(patience).is_err()
+        {
+            tracing::error!(
+                "the recording could not be ended in time; its last calls may be missing"
+            );
         }
     }
 }
@@ -148,18 +188,30 @@ mod tests {
     const LONG: Duration = Duration::from_mins(1);
 
     fn settings(dir: &std::path::Path, size: u64) -> RecordingSettings {
-        RecordingSettings { file: dir.join("calls.jsonl"), size, call_size: 1 << 20 }
+        RecordingSettings {
+            file: dir.join("calls.jsonl"),
+            size,
+            call_size: 1 << 20,
+        }
     }
 
     fn items(settings: &RecordingSettings) -> Vec<RecordingItem> {
         let mut reader = RecordingReader::open(&settings.file).unwrap();
-        std::iter::from_fn(|| reader.next().transpose()).collect::<Result<_, _>>().unwrap()
+        std::iter::from_fn(|| reader.next().transpose())
+            .collect::<Result<_, _>>()
+            .unwrap()
     }
 
     fn numbers(items: &[RecordingItem]) -> Vec<u64> {
         items
             .iter()
-            .filter_map(|item| if let RecordingItem::Call(_, call) = item { Some(call.number) } else { None })
+            .filter_map(|item| {
+                if let RecordingItem::Call(_, call) = item {
+                    Some(call.number)
+                } else {
+                    None
+                }
+            })
             .collect()
     }
 
@@ -174,7 +226,8 @@ mod tests {
                     scope.spawn(|| {
                         for _ in 0..100 {
                             let number = recorder.next_number();
-                            recorder.record(recorder.new_reservation().unwrap(), move || call(number));
+                            recorder
+                                .record(recorder.new_reservation().unwrap(), move || call(number));
                         }
                     });
                 }
@@ -184,7 +237,10 @@ mod tests {
             recorder.record(recorder.new_reservation().unwrap(), || call(0));
             assert_eq!(numbers(&items(&settings)).len(), expected);
         }
-        let headers = items(&settings).into_iter().filter(|item| matches!(item, RecordingItem::Header(_))).count();
+        let headers = items(&settings)
+            .into_iter()
+            .filter(|item| matches!(item, RecordingItem::Header(_)))
+            .count();
         assert_eq!(headers, 2);
     }
 
@@ -194,7 +250,9 @@ mod tests {
         let settings = settings(dir.path(), 4_000);
         let recorder = CallRecorder::open(&settings, "0").unwrap();
         for number in 0..100 {
-            recorder.record(RecordingReservation::new(&Arc::default(), 0), move || call(number));
+            recorder.record(RecordingReservation::new(&Arc::default(), 0), move || {
+                call(number)
+            });
         }
         recorder.finish(LONG);
         assert!(recorder.new_reservation().is_none());
@@ -212,8 +270,16 @@ mod tests {
         recorder.count_lost();
         recorder.record(recorder.new_reservation().unwrap(), || call(1));
         recorder.finish(LONG);
-        let lost: u64 =
-            items(&settings).iter().map(|item| if let RecordingItem::Lost(n) = item { *n } else { 0 }).sum();
+        let lost: u64 = items(&settings)
+            .iter()
+            .map(|item| {
+                if let RecordingItem::Lost(n) = item {
+                    *n
+                } else {
+                    0
+                }
+            })
+            .sum();
         assert_eq!(lost, 2);
     }
 
@@ -222,7 +288,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let settings = settings(dir.path(), 1 << 30);
         let recorder = CallRecorder::open(&settings, "0").unwrap();
-        recorder.record(recorder.new_reservation().unwrap(), || panic!("as it must not"));
+        recorder.record(recorder.new_reservation().unwrap(), || {
+            panic!("as it must not")
+        });
         recorder.record(recorder.new_reservation().unwrap(), || call(1));
         recorder.finish(LONG);
         assert_eq!(numbers(&items(&settings)), [1]);

@@ -58,16 +58,18 @@ impl RecordingLine {
         }
         serde_json::from_str(text)
             .map_err(|error| match serde_json::from_str::<AnyHeader>(text) {
-                Ok(AnyHeader { recording: AnyVersion { version } }) if version > FORMAT_VERSION => {
-                    LineError::UnsupportedVersion(version)
-                }
+                Ok(AnyHeader {
+                    recording: AnyVersion { version },
+                }) if version > FORMAT_VERSION => LineError::UnsupportedVersion(version),
                 _ => malformed(&error),
             })
             .and_then(|line| match line {
                 Self::Recording(RecordingHeader { version, .. }) if version > FORMAT_VERSION => {
                     Err(LineError::UnsupportedVersion(version))
                 }
-                Self::Recording(RecordingHeader { version: 0, .. }) => Err(malformed(&"there is no version 0")),
+                Self::Recording(RecordingHeader { version: 0, .. }) => {
+                    Err(malformed(&"there is no version 0"))
+                }
                 line => Ok(line),
             })
     }

@@ -14,10 +14,14 @@ pub struct RecordingReservation {
 }
 
 impl RecordingReservation {
-    /// Creates an empty reservation for a call. It can grow to `max_bytes` bytes, from those that are
-    /// `available` for all calls.
+    /// Creates an empty reservation for a call. It can grow to `max_bytes` bytes, from those that
+    /// are `available` for all calls.
     pub fn new(free: &Arc<AtomicUsize>, most: usize) -> Self {
-        Self { available: Arc::clone(free), reserved: 0, max_bytes: most }
+        Self {
+            available: Arc::clone(free),
+            reserved: 0,
+            max_bytes: most,
+        }
     }
 
     /// Reserves more bytes. Returns whether they were available.
@@ -26,7 +30,10 @@ impl RecordingReservation {
             return false;
         }
         let fits = |free: usize| free.checked_sub(bytes);
-        let taken = self.available.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok();
+        let taken = self
+            .available
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
+            .is_ok();
         if taken {
             self.reserved += bytes;
         }
@@ -52,8 +59,13 @@ mod tests {
     #[test]
     fn a_call_takes_no_more_than_its_own_part_and_than_there_is() {
         let free = Arc::new(AtomicUsize::new(10));
-        let (mut one, mut other) = (RecordingReservation::new(&free, 6), RecordingReservation::new(&free, 6));
-        assert!(one.try_reserve(4) && !one.try_reserve(3) && one.try_reserve(2) && !one.try_reserve(1));
+        let (mut one, mut other) = (
+            RecordingReservation::new(&free, 6),
+            RecordingReservation::new(&free, 6),
+        );
+        assert!(
+            one.try_reserve(4) && !one.try_reserve(3) && one.try_reserve(2) && !one.try_reserve(1)
+        );
         assert_eq!((one.remaining_bytes(), other.remaining_bytes()), (0, 6));
         assert!(!other.try_reserve(5) && other.try_reserve(4));
         drop(one);

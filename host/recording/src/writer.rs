@@ -33,7 +33,10 @@ pub(crate) struct WriterProgress {
 /// Message to the writer thread.
 pub(crate) enum RecordingMessage {
     /// Constructor of a call, and the memory reserved until it is written.
-    Record(Box<dyn FnOnce() -> RecordedCall + Send>, RecordingReservation),
+    Record(
+        Box<dyn FnOnce() -> RecordedCall + Send>,
+        RecordingReservation,
+    ),
     /// End of the recording. The thread confirms it on the channel.
     Finish(SyncSender<()>),
 }
@@ -62,7 +65,14 @@ impl RecordingWriter {
         queue: Receiver<RecordingMessage>,
         shared: Arc<WriterProgress>,
     ) -> io::Result<Self> {
-        let mut writer = Self { file: BufWriter::new(file), name, length, most, queue, shared };
+        let mut writer = Self {
+            file: BufWriter::new(file),
+            name,
+            length,
+            most,
+            queue,
+            shared,
+        };
         writer.write_line(&RecordingLine::Recording(header))?;
         writer.file.flush()?;
         Ok(writer)
@@ -111,7 +121,9 @@ impl RecordingWriter {
 
     fn write_call(&mut self, call: RecordedCall) {
         let mut line = RecordingLine::Call(Box::new(call));
-        let is_long = line.to_bytes().map_or(true, |text| text.len() > MAX_LINE_BYTES);
+        let is_long = line
+            .to_bytes()
+            .map_or(true, |text| text.len() > MAX_LINE_BYTES);
         if is_long && let RecordingLine::Call(call) = line {
             line = RecordingLine::Call(Box::new(call.without_content(MissingInput::TooLarge)));
         }
@@ -122,7 +134,10 @@ impl RecordingWriter {
     fn write_lost(&mut self) {
         let calls = self.shared.lost.swap(0, Ordering::Relaxed);
         if calls > 0 && !self.is_full() {
-            tracing::warn!(calls, "calls were not recorded: there was no memory left for them");
+            tracing::warn!(
+                calls,
+                "calls were not recorded: there was no memory left for them"
+            );
             let added = self.write_line(&RecordingLine::Lost { calls });
             self.close_on_error(added);
         }
@@ -133,7 +148,10 @@ impl RecordingWriter {
         let length = self.length.saturating_add(text.len() as u64);
         if length > self.most {
             let most = ByteSize::b(self.most).display().iec();
-            self.close(&format!("{} would be larger than {most} (record.size)", self.name));
+            self.close(&format!(
+                "{} would be larger than {most} (record.size)",
+                self.name
+            ));
             return Ok(());
         }
         self.file.write_all(&text)?;

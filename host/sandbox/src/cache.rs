@@ -14,9 +14,9 @@
 //! Files are written under a temporary name, synced, renamed, and never changed. Several servers
 //! can share the directory. A server that is killed at any moment leaves it usable.
 //!
-//! The reason why a component could not be loaded is stored as well, with the conditions under which
-//! it holds: a refused plugin costs a compilation once, and not at every start. These files have a
-//! message authentication code, too. Their number and their age are bounded.
+//! The reason why a component could not be loaded is stored as well, with the conditions under
+//! which it holds: a refused plugin costs a compilation once, and not at every start. These files
+//! have a message authentication code, too. Their number and their age are bounded.
 
 mod code;
 mod key;
@@ -83,7 +83,9 @@ fn build_id(engine: &Engine, derivation: u32) -> u64 {
     let mut hasher = DefaultHasher::new();
     ENTRY_VERSION.hash(&mut hasher);
     engine.precompile_compatibility_hash().hash(&mut hasher);
-    SERVED_VERSIONS.map(|(version, _)| version).hash(&mut hasher);
+    SERVED_VERSIONS
+        .map(|(version, _)| version)
+        .hash(&mut hasher);
     derivation.hash(&mut hasher);
     hasher.finish()
 }
@@ -127,7 +129,8 @@ struct CacheRecord {
 pub(crate) struct ComponentNotes {
     /// The facts that are available without the code.
     pub(crate) facts: ComponentSummary,
-    /// The settings of the engines in which the code was opened: see [`engine::pool_fingerprint`](crate::compile::engine::pool_fingerprint).
+    /// The settings of the engines in which the code was opened: see
+    /// [`engine::pool_fingerprint`](crate::compile::engine::pool_fingerprint).
     pub(crate) room: u64,
     /// The items that the component offers.
     pub(crate) description: ComponentDescription,
@@ -174,8 +177,7 @@ pub(crate) enum UnusableEntry {
 }
 
 /// Error message for an entry whose authentication code is wrong.
-const FORGED_MESSAGE: &str =
-    "its code is corrupt, or was not compiled for this plugin by this user (wrong authentication code)";
+const FORGED_MESSAGE: &str = "its code is corrupt, or was not compiled for this plugin by this user (wrong authentication code)";
 
 impl CompileCache {
     /// Opens the cache. Creates the directory if necessary. Nothing is removed before
@@ -189,10 +191,22 @@ impl CompileCache {
         let cannot = |error: io::Error| off(format!("cannot use {}: {error}", folder.display()));
         let private = PrivateFolder::open(folder, "compiled components").map_err(off)?;
         // The cache must be writable. Detect a problem now instead of at the first plugin.
-        tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(&private.path).map_err(cannot)?;
+        tempfile::Builder::new()
+            .prefix(TEMPORARY_PREFIX)
+            .tempfile_in(&private.path)
+            .map_err(cannot)?;
         let key = CacheMacKey::load_or_create(&private).map_err(cannot)?;
-        let level = Mutex::new(CacheLevel { bytes: 0, listed: None });
-        Ok(Self { folder: private, key, maker: build_id(engine, DERIVATION_VERSION), size: size.as_u64(), level })
+        let level = Mutex::new(CacheLevel {
+            bytes: 0,
+            listed: None,
+        });
+        Ok(Self {
+            folder: private,
+            key,
+            maker: build_id(engine, DERIVATION_VERSION),
+            size: size.as_u64(),
+            level,
+        })
     }
 
     /// Removes files of killed servers, and entries over the size limit. The duration grows with
@@ -210,10 +224,22 @@ impl CompileCache {
     /// A file could not be removed. The others were.
     pub(crate) fn clear(&self) -> io::Result<(usize, u64)> {
         let maker = format!("-{:016x}", self.maker);
-        let of_maker = |file: &CacheFile| file.name.get(DIGEST_DIGITS..).is_some_and(|rest| rest.starts_with(&maker));
-        let is_record = |file: &CacheFile| Path::new(&file.name).extension().is_some_and(|kind| kind == "json");
+        let of_maker = |file: &CacheFile| {
+            file.name
+                .get(DIGEST_DIGITS..)
+                .is_some_and(|rest| rest.starts_with(&maker))
+        };
+        let is_record = |file: &CacheFile| {
+            Path::new(&file.name)
+                .extension()
+                .is_some_and(|kind| kind == "json")
+        };
         let (mut components, mut bytes, mut failed) = (0, 0, None);
-        let (records, code): (Vec<_>, Vec<_>) = self.list_files().into_iter().filter(of_maker).partition(is_record);
+        let (records, code): (Vec<_>, Vec<_>) = self
+            .list_files()
+            .into_iter()
+            .filter(of_maker)
+            .partition(is_record);
         // Remove the record first, as in eviction: code without a record only wastes space.
         for file in records.iter().chain(&code) {
             match fs::remove_file(self.folder.path.join(&file.name)) {
@@ -235,8 +261,10 @@ impl CompileCache {
     pub(crate) fn find(&self, digest: Digest) -> Option<CachedComponent> {
         let path = self.record_path(digest);
         let mut text = Vec::new();
-        let read =
-            self.folder.open_file(&self.record_name(digest)).and_then(|(mut file, _)| file.read_to_end(&mut text));
+        let read = self
+            .folder
+            .open_file(&self.record_name(digest))
+            .and_then(|(mut file, _)| file.read_to_end(&mut text));
         let found = match read {
             Ok(_) => self.read_record(digest, &text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
@@ -261,13 +289,25 @@ impl CompileCache {
 
     fn read_record(&self, digest: Digest, text: &[u8]) -> Result<CachedComponent, String> {
         let corrupt = || "its record is corrupt".to_owned();
-        let record: CacheRecord =
-            serde_json::from_slice(text).map_err(|error| format!("its record is corrupt: {error}"))?;
-        let name = Path::new(&record.code).file_name().and_then(|name| name.to_str()).ok_or_else(corrupt)?;
+        let record: CacheRecord = serde_json::from_slice(text)
+            .map_err(|error| format!("its record is corrupt: {error}"))?;
+        let name = Path::new(&record.code)
+            .file_name()
+            .and_then(|name| name.to_str())
+            .ok_or_else(corrupt)?;
         let mac = hex::decode(&record.mac).map_err(|_| corrupt())?;
         let code_mac = hex::decode(&record.code_mac).map_err(|_| corrupt())?;
-        let claim = EntryClaim { maker: self.maker, digest, notes: record.notes.get().as_bytes(), code: &code_mac };
-        let code = StoredCode { digest, name: name.to_owned(), mac: code_mac.clone() };
+        let claim = EntryClaim {
+            maker: self.maker,
+            digest,
+            notes: record.notes.get().as_bytes(),
+            code: &code_mac,
+        };
+        let code = StoredCode {
+            digest,
+            name: name.to_owned(),
+            mac: code_mac.clone(),
+        };
         if !self.key.verify_entry(&mac, claim) {
             self.remove_code(&code);
             return Err(FORGED_MESSAGE.to_owned());
@@ -283,7 +323,11 @@ impl CompileCache {
     ///
     /// The code cannot be used in this server. The component must be compiled again, to replace the
     /// code or to find the reason.
-    pub(crate) fn open_code(&self, engine: &Engine, code: &StoredCode) -> Result<Component, UnusableEntry> {
+    pub(crate) fn open_code(
+        &self,
+        engine: &Engine,
+        code: &StoredCode,
+    ) -> Result<Component, UnusableEntry> {
         self.verify_and_open(engine, code).inspect_err(|unusable| {
             if let UnusableEntry::Damaged(why) = unusable {
                 self.drop_entry(code.digest, why);
@@ -291,8 +335,13 @@ impl CompileCache {
         })
     }
 
-    fn verify_and_open(&self, engine: &Engine, code: &StoredCode) -> Result<Component, UnusableEntry> {
-        let unread = |error: io::Error| UnusableEntry::Damaged(format!("cannot read its code: {error}"));
+    fn verify_and_open(
+        &self,
+        engine: &Engine,
+        code: &StoredCode,
+    ) -> Result<Component, UnusableEntry> {
+        let unread =
+            |error: io::Error| UnusableEntry::Damaged(format!("cannot read its code: {error}"));
         let (file, _) = self.folder.open_file(&code.name).map_err(unread)?;
         if !self.key.verify_code(&code.mac, &file).map_err(unread)? {
             self.remove_code(code);
@@ -300,7 +349,11 @@ impl CompileCache {
         }
         open_file(engine, &file).map_err(|error| {
             let root = error.root_cause().to_string();
-            if describe_too_large(&root).is_some() { UnusableEntry::Unfit } else { UnusableEntry::Damaged(root) }
+            if describe_too_large(&root).is_some() {
+                UnusableEntry::Unfit
+            } else {
+                UnusableEntry::Damaged(root)
+            }
         })
     }
 
@@ -317,21 +370,27 @@ impl CompileCache {
         self.record_path(digest).exists()
     }
 
-    /// Returns the notes about the files in a plugin folder that [`CompileCache::write_folder_notes`]
-    /// wrote last.
+    /// Returns the notes about the files in a plugin folder that
+    /// [`CompileCache::write_folder_notes`] wrote last.
     pub(crate) fn folder_notes(&self, folder: &Path) -> Option<String> {
         let name = self.folder_name(folder);
         let mut text = Vec::new();
         let (file, _) = self.folder.open_file(&name).ok()?;
-        file.take(MAX_FOLDER_NOTES_BYTES).read_to_end(&mut text).ok()?;
+        file.take(MAX_FOLDER_NOTES_BYTES)
+            .read_to_end(&mut text)
+            .ok()?;
         let record: Option<SignedNotes> = serde_json::from_slice(&text).ok();
         let notes = record.and_then(|SignedNotes { mac, notes }| {
             let (mac, path) = (hex::decode(mac).ok()?, folder.as_os_str().as_bytes());
-            let is_ours = self.key.verify_folder(&mac, self.maker, path, notes.get().as_bytes());
+            let is_ours = self
+                .key
+                .verify_folder(&mac, self.maker, path, notes.get().as_bytes());
             is_ours.then(|| notes.get().to_owned())
         });
         if notes.is_none() {
-            tracing::warn!("compile cache: what was known of the plugin folder is corrupt; each file is read again");
+            tracing::warn!(
+                "compile cache: what was known of the plugin folder is corrupt; each file is read again"
+            );
             drop(fs::remove_file(self.folder.path.join(&name)));
         }
         Self::mark_used(&self.folder.path.join(name));
@@ -342,8 +401,15 @@ impl CompileCache {
     /// the notes, the next start is slower.
     pub(crate) fn write_folder_notes(&self, folder: &Path, notes: Box<RawValue>) {
         let write = || -> io::Result<()> {
-            let mac = self.key.sign_folder(self.maker, folder.as_os_str().as_bytes(), notes.get().as_bytes());
-            let record = serde_json::to_vec(&SignedNotes { mac: hex::encode(mac), notes })?;
+            let mac = self.key.sign_folder(
+                self.maker,
+                folder.as_os_str().as_bytes(),
+                notes.get().as_bytes(),
+            );
+            let record = serde_json::to_vec(&SignedNotes {
+                mac: hex::encode(mac),
+                notes,
+            })?;
             if record.len() as u64 > MAX_FOLDER_NOTES_BYTES {
                 return Err(io::ErrorKind::FileTooLarge.into());
             }
@@ -354,18 +420,24 @@ impl CompileCache {
             Ok(())
         };
         if let Err(error) = write() {
-            tracing::debug!("compile cache: notes about the plugin folder could not be written: {error}");
+            tracing::debug!(
+                "compile cache: notes about the plugin folder could not be written: {error}"
+            );
         }
     }
 
     fn folder_name(&self, folder: &Path) -> String {
         let digest: [u8; 32] = Sha256::digest(folder.as_os_str().as_bytes()).into();
-        format!("{}-{:016x}.{FOLDER_NOTES_EXTENSION}", Digest::new(digest), self.maker)
+        format!(
+            "{}-{:016x}.{FOLDER_NOTES_EXTENSION}",
+            Digest::new(digest),
+            self.maker
+        )
     }
 
-    /// Returns why the component with this digest could not be loaded under these conditions. Returns
-    /// `None` if that is not known, or was found out more than [`REFUSAL_RETENTION`] ago. Removes and
-    /// logs a record that is damaged or not signed by this user.
+    /// Returns why the component with this digest could not be loaded under these conditions.
+    /// Returns `None` if that is not known, or was found out more than [`REFUSAL_RETENTION`] ago.
+    /// Removes and logs a record that is damaged or not signed by this user.
     pub(crate) fn find_refusal(&self, digest: Digest, conditions: &str) -> Option<StoredRefusal> {
         let name = self.refusal_name(digest);
         let (file, _) = self.folder.open_file(&name).ok()?;
@@ -379,10 +451,20 @@ impl CompileCache {
         let record: Option<SignedNotes> = serde_json::from_slice(&text).ok();
         let found = record.and_then(|SignedNotes { mac, notes }| {
             let mac = hex::decode(mac).ok()?;
-            let is_ours = self.key.verify_refusal(&mac, self.maker, digest, notes.get().as_bytes());
-            if is_ours { serde_json::from_str::<RefusalNotes>(notes.get()).ok() } else { None }
+            let is_ours = self
+                .key
+                .verify_refusal(&mac, self.maker, digest, notes.get().as_bytes());
+            if is_ours {
+                serde_json::from_str::<RefusalNotes>(notes.get()).ok()
+            } else {
+                None
+            }
         });
-        let Some(RefusalNotes { conditions: stored, refusal }) = found else {
+        let Some(RefusalNotes {
+            conditions: stored,
+            refusal,
+        }) = found
+        else {
             tracing::warn!(%digest, "compile cache: a corrupt refusal was dropped; its component is compiled again");
             drop(fs::remove_file(self.folder.path.join(name)));
             return None;
@@ -390,14 +472,22 @@ impl CompileCache {
         (stored == conditions).then_some(refusal)
     }
 
-    /// Stores why the component with this digest cannot be loaded under these conditions. Errors are
-    /// only logged: without the record, the component is tried again at the next start.
+    /// Stores why the component with this digest cannot be loaded under these conditions. Errors
+    /// are only logged: without the record, the component is tried again at the next start.
     pub(crate) fn insert_refusal(&self, digest: Digest, conditions: &str, refusal: &StoredRefusal) {
         let write = || -> io::Result<()> {
-            let notes = RefusalNotes { conditions: conditions.to_owned(), refusal: refusal.clone() };
+            let notes = RefusalNotes {
+                conditions: conditions.to_owned(),
+                refusal: refusal.clone(),
+            };
             let notes = serde_json::value::to_raw_value(&notes)?;
-            let mac = self.key.sign_refusal(self.maker, digest, notes.get().as_bytes());
-            let record = serde_json::to_vec(&SignedNotes { mac: hex::encode(mac), notes })?;
+            let mac = self
+                .key
+                .sign_refusal(self.maker, digest, notes.get().as_bytes());
+            let record = serde_json::to_vec(&SignedNotes {
+                mac: hex::encode(mac),
+                notes,
+            })?;
             if record.len() as u64 > MAX_REFUSAL_BYTES {
                 return Err(io::ErrorKind::FileTooLarge.into());
             }
@@ -423,9 +513,12 @@ impl CompileCache {
         self.folder.path.join(self.refusal_name(digest))
     }
 
-    /// Creates a file for the compiler's output, which [`CompileCache::insert`] can add to the cache.
+    /// Creates a file for the compiler's output, which [`CompileCache::insert`] can add to the
+    /// cache.
     pub(crate) fn create_temporary(&self) -> io::Result<NamedTempFile> {
-        tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(&self.folder.path)
+        tempfile::Builder::new()
+            .prefix(TEMPORARY_PREFIX)
+            .tempfile_in(&self.folder.path)
     }
 
     /// Adds compiled code and its notes, in the place of a refusal. Errors are only logged: without
@@ -438,7 +531,12 @@ impl CompileCache {
         }
     }
 
-    fn try_insert(&self, digest: Digest, code: NamedTempFile, notes: &ComponentNotes) -> io::Result<()> {
+    fn try_insert(
+        &self,
+        digest: Digest,
+        code: NamedTempFile,
+        notes: &ComponentNotes,
+    ) -> io::Result<()> {
         // Another server added it first. Two compilations produce different bytes, and a second
         // file would be superfluous.
         if self.record_path(digest).exists() {
@@ -446,18 +544,38 @@ impl CompileCache {
         }
         let notes = serde_json::value::to_raw_value(notes)?;
         let code_mac = self.key.sign_code(code.as_file())?;
-        let claim = EntryClaim { maker: self.maker, digest, notes: notes.get().as_bytes(), code: &code_mac };
-        let (mac, code_mac) = (hex::encode(self.key.sign_entry(claim)), hex::encode(code_mac));
+        let claim = EntryClaim {
+            maker: self.maker,
+            digest,
+            notes: notes.get().as_bytes(),
+            code: &code_mac,
+        };
+        let (mac, code_mac) = (
+            hex::encode(self.key.sign_entry(claim)),
+            hex::encode(code_mac),
+        );
         // The name contains the start of the authentication code, so that the files of two servers
         // that compile the same component do not collide.
-        let name = format!("{}-{}.cwasm", self.file_stem(digest), mac.get(..HASH_DIGITS).unwrap_or_default());
+        let name = format!(
+            "{}-{}.cwasm",
+            self.file_stem(digest),
+            mac.get(..HASH_DIGITS).unwrap_or_default()
+        );
         code.as_file().sync_all()?;
         let path = self.folder.path.join(&name);
         let length = code.as_file().metadata()?.len();
         code.persist(&path)?;
-        let record = CacheRecord { code: name, code_mac, mac, notes };
+        let record = CacheRecord {
+            code: name,
+            code_mac,
+            mac,
+            notes,
+        };
         // Code without a record would waste space on a full disk permanently.
-        let length = length + self.write_record(digest, &record).inspect_err(|_| drop(fs::remove_file(path)))?;
+        let length = length
+            + self
+                .write_record(digest, &record)
+                .inspect_err(|_| drop(fs::remove_file(path)))?;
         if self.record_growth(length) {
             self.evict();
         }
@@ -468,7 +586,10 @@ impl CompileCache {
     fn record_growth(&self, length: u64) -> bool {
         let mut level = self.level.lock().unwrap_or_else(PoisonError::into_inner);
         level.bytes = level.bytes.saturating_add(length);
-        level.bytes > self.size || level.listed.is_none_or(|(at, took)| at.elapsed() >= took * RELIST_FACTOR)
+        level.bytes > self.size
+            || level
+                .listed
+                .is_none_or(|(at, took)| at.elapsed() >= took * RELIST_FACTOR)
     }
 
     /// Writes the record. Returns its length in bytes.
@@ -495,9 +616,17 @@ impl CompileCache {
     }
 
     fn mark_used(record: &Path) {
-        let age = fs::metadata(record).and_then(|metadata| metadata.modified()).ok().and_then(|at| at.elapsed().ok());
+        let age = fs::metadata(record)
+            .and_then(|metadata| metadata.modified())
+            .ok()
+            .and_then(|at| at.elapsed().ok());
         if age.is_some_and(|age| age > TOUCH_INTERVAL) {
-            drop(File::options().append(true).open(record).and_then(|file| file.set_modified(SystemTime::now())));
+            drop(
+                File::options()
+                    .append(true)
+                    .open(record)
+                    .and_then(|file| file.set_modified(SystemTime::now())),
+            );
         }
     }
 
@@ -514,14 +643,18 @@ impl CompileCache {
         }
     }
 
-    /// Removes the oldest refusals beyond [`MAX_REFUSALS`]. Then removes orphans, and then the least
-    /// recently used components and refusals, until the rest is within the size limit. Entries of
-    /// other builds are no longer used and are therefore removed early.
+    /// Removes the oldest refusals beyond [`MAX_REFUSALS`]. Then removes orphans, and then the
+    /// least recently used components and refusals, until the rest is within the size limit.
+    /// Entries of other builds are no longer used and are therefore removed early.
     fn evict(&self) {
         let began = Instant::now();
         let mut files = self.list_files();
         files.sort_by_key(|file| file.used);
-        let mut surplus = files.iter().filter(|file| file.is_refusal()).count().saturating_sub(MAX_REFUSALS);
+        let mut surplus = files
+            .iter()
+            .filter(|file| file.is_refusal())
+            .count()
+            .saturating_sub(MAX_REFUSALS);
         files.retain(|file| {
             let is_surplus = surplus > 0 && file.is_refusal();
             surplus -= usize::from(is_surplus);
@@ -529,7 +662,10 @@ impl CompileCache {
         });
         let mut total: u64 = files.iter().map(|file| file.length).sum();
         let listed = |bytes| {
-            let level = CacheLevel { bytes, listed: Some((Instant::now(), began.elapsed())) };
+            let level = CacheLevel {
+                bytes,
+                listed: Some((Instant::now(), began.elapsed())),
+            };
             *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
         };
         listed(total);
@@ -538,9 +674,12 @@ impl CompileCache {
         }
         files.retain(|file| !file.name.starts_with(TEMPORARY_PREFIX));
         let orphans = find_orphans(&files);
-        let (alone, whole): (Vec<_>, Vec<_>) = files.iter().partition(|file| orphans.contains(&file.name));
+        let (alone, whole): (Vec<_>, Vec<_>) =
+            files.iter().partition(|file| orphans.contains(&file.name));
         // Remove the record first: code without a record only wastes space.
-        let entries = whole.iter().filter(|file| file.has_extension("json") || file.is_refusal());
+        let entries = whole
+            .iter()
+            .filter(|file| file.has_extension("json") || file.is_refusal());
         let entries = entries.filter_map(|file| Path::new(&file.name).file_stem()?.to_str());
         let entries = entries.flat_map(|key| {
             let of_entry = whole.iter().filter(move |file| file.name.starts_with(key));
@@ -560,7 +699,10 @@ impl CompileCache {
     }
 
     fn list_files(&self) -> Vec<CacheFile> {
-        let entries = fs::read_dir(&self.folder.path).into_iter().flatten().flatten();
+        let entries = fs::read_dir(&self.folder.path)
+            .into_iter()
+            .flatten()
+            .flatten();
         entries
             .filter(|entry| entry.file_name().to_str().is_some_and(is_cache_file))
             .filter_map(|entry| {
@@ -579,25 +721,41 @@ impl CompileCache {
 /// are excluded: another server might be about to write the rest.
 fn find_orphans(files: &[CacheFile]) -> BTreeSet<String> {
     // `<digest>-<maker>`, which both names have.
-    let stem = |name: &str| name.get(..DIGEST_DIGITS + 1 + HASH_DIGITS).unwrap_or_default().to_owned();
+    let stem = |name: &str| {
+        name.get(..DIGEST_DIGITS + 1 + HASH_DIGITS)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let stems = |extension: &str| -> BTreeSet<String> {
-        files.iter().filter(|file| file.name.ends_with(extension)).map(|file| stem(&file.name)).collect()
+        files
+            .iter()
+            .filter(|file| file.name.ends_with(extension))
+            .map(|file| stem(&file.name))
+            .collect()
     };
     let (records, codes) = (stems(".json"), stems(".cwasm"));
-    let alone = |name: &str| match Path::new(name).extension().and_then(|extension| extension.to_str()) {
+    let alone = |name: &str| match Path::new(name)
+        .extension()
+        .and_then(|extension| extension.to_str())
+    {
         Some("json") => !codes.contains(&stem(name)),
         Some("cwasm") => !records.contains(&stem(name)),
         _ => false,
     };
-    let found = files.iter().filter(|file| file.is_abandoned() && alone(&file.name));
+    let found = files
+        .iter()
+        .filter(|file| file.is_abandoned() && alone(&file.name));
     found.map(|file| file.name.clone()).collect()
 }
 
 /// Returns whether a file with this name belongs to the cache. Other files in the directory are not
 /// touched.
 fn is_cache_file(name: &str) -> bool {
-    let digest = name.get(..DIGEST_DIGITS).is_some_and(|digest| digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    name.starts_with(TEMPORARY_PREFIX) || (digest && name.get(DIGEST_DIGITS..=DIGEST_DIGITS) == Some("-"))
+    let digest = name
+        .get(..DIGEST_DIGITS)
+        .is_some_and(|digest| digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    name.starts_with(TEMPORARY_PREFIX)
+        || (digest && name.get(DIGEST_DIGITS..=DIGEST_DIGITS) == Some("-"))
 }
 
 /// The file extension of notes about a plugin folder.
@@ -631,7 +789,11 @@ struct CacheFile {
 
 impl CacheFile {
     fn is_expired_folder_notes(&self) -> bool {
-        self.has_extension(FOLDER_NOTES_EXTENSION) && self.used.elapsed().is_ok_and(|age| age > FOLDER_NOTES_RETENTION)
+        self.has_extension(FOLDER_NOTES_EXTENSION)
+            && self
+                .used
+                .elapsed()
+                .is_ok_and(|age| age > FOLDER_NOTES_RETENTION)
     }
 
     fn is_refusal(&self) -> bool {
@@ -639,7 +801,9 @@ impl CacheFile {
     }
 
     fn has_extension(&self, extension: &str) -> bool {
-        Path::new(&self.name).extension().is_some_and(|found| found == extension)
+        Path::new(&self.name)
+            .extension()
+            .is_some_and(|found| found == extension)
     }
 
     fn is_expired_refusal(&self) -> bool {
@@ -664,7 +828,9 @@ mod tests {
     const COMPONENT: &str = "(component (core module (func (export \"f\"))))";
 
     fn engine() -> Engine {
-        engine::build(16, ByteSize::kib(512), &Limits::CEILING).unwrap().0
+        engine::build(16, ByteSize::kib(512), &Limits::CEILING)
+            .unwrap()
+            .0
     }
 
     /// Returns the notes of a component that offers this.
@@ -687,7 +853,11 @@ mod tests {
     }
 
     fn digest_of(text: &str) -> Digest {
-        CompileSource { file: text.into(), wit: String::new() }.digest()
+        CompileSource {
+            file: text.into(),
+            wit: String::new(),
+        }
+        .digest()
     }
 
     fn digest() -> Digest {
@@ -695,8 +865,14 @@ mod tests {
     }
 
     fn tools() -> ComponentDescription {
-        let tool = ToolDefinition { name: "t".into(), ..ToolDefinition::default() };
-        ComponentDescription { tools: vec![tool], ..ComponentDescription::default() }
+        let tool = ToolDefinition {
+            name: "t".into(),
+            ..ToolDefinition::default()
+        };
+        ComponentDescription {
+            tools: vec![tool],
+            ..ComponentDescription::default()
+        }
     }
 
     /// A cache with one component.
@@ -704,15 +880,25 @@ mod tests {
         let store = CompileCache::open(folder, &engine(), ByteSize::mib(10)).unwrap();
         let mut code = store.create_temporary().unwrap();
         let wasm = wat::parse_str(COMPONENT).unwrap();
-        let compiled = engine::build_compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
+        let compiled = engine::build_compiler(ByteSize::kib(512))
+            .unwrap()
+            .precompile_component(&wasm)
+            .unwrap();
         code.write_all(&compiled).unwrap();
         store.insert(digest(), code, &notes(tools(), None));
         store
     }
 
     fn code_file(folder: &Path) -> PathBuf {
-        let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        files.find(|path| path.extension().is_some_and(|extension| extension == "cwasm")).unwrap()
+        let mut files = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        files
+            .find(|path| {
+                path.extension()
+                    .is_some_and(|extension| extension == "cwasm")
+            })
+            .unwrap()
     }
 
     #[test]
@@ -731,7 +917,13 @@ mod tests {
         let keep = |tasked| {
             let mut code = store.create_temporary().unwrap();
             let wasm = wat::parse_str("(component (core func (canon waitable-set.new)))").unwrap();
-            code.write_all(&engine::build_async_compiler(stack).unwrap().precompile_component(&wasm).unwrap()).unwrap();
+            code.write_all(
+                &engine::build_async_compiler(stack)
+                    .unwrap()
+                    .precompile_component(&wasm)
+                    .unwrap(),
+            )
+            .unwrap();
             store.insert(digest(), code, &notes(tools(), tasked));
         };
         keep(Some(2));
@@ -748,7 +940,10 @@ mod tests {
     #[test]
     fn entries_of_an_older_toolbay_are_ignored() {
         let dir = tempfile::tempdir().unwrap();
-        let older = CompileCache { maker: build_id(&engine(), DERIVATION_VERSION - 1), ..filled(dir.path()) };
+        let older = CompileCache {
+            maker: build_id(&engine(), DERIVATION_VERSION - 1),
+            ..filled(dir.path())
+        };
         assert!(found(&older, digest()).is_none());
         assert!(found(&filled(dir.path()), digest()).is_some());
     }
@@ -757,7 +952,14 @@ mod tests {
     fn damaged_files_are_a_miss_and_are_removed() {
         let damages: [fn(&Path); 4] = [
             |code| fs::write(code, b"nonsense").unwrap(),
-            |code| File::options().write(true).open(code).unwrap().set_len(100).unwrap(),
+            |code| {
+                File::options()
+                    .write(true)
+                    .open(code)
+                    .unwrap()
+                    .set_len(100)
+                    .unwrap()
+            },
             |code| fs::remove_file(code).unwrap(),
             |code| {
                 let mut bytes = fs::read(code).unwrap();
@@ -772,7 +974,10 @@ mod tests {
             damage(&code_file(dir.path()));
             assert!(found(&store, digest()).is_none());
             assert!(!store.record_path(digest()).exists());
-            assert!(found(&filled(dir.path()), digest()).is_some(), "compiled anew, it is whole again");
+            assert!(
+                found(&filled(dir.path()), digest()).is_some(),
+                "compiled anew, it is whole again"
+            );
         }
     }
 
@@ -788,9 +993,14 @@ mod tests {
     fn a_record_cannot_lead_out_of_the_folder() {
         let dir = tempfile::tempdir().unwrap();
         let store = filled(dir.path());
-        let mut record: CacheRecord = serde_json::from_slice(&fs::read(store.record_path(digest())).unwrap()).unwrap();
+        let mut record: CacheRecord =
+            serde_json::from_slice(&fs::read(store.record_path(digest())).unwrap()).unwrap();
         record.code = "/etc/passwd".into();
-        fs::write(store.record_path(digest()), serde_json::to_vec(&record).unwrap()).unwrap();
+        fs::write(
+            store.record_path(digest()),
+            serde_json::to_vec(&record).unwrap(),
+        )
+        .unwrap();
         assert!(found(&store, digest()).is_none());
     }
 
@@ -798,7 +1008,10 @@ mod tests {
     fn another(store: &CompileCache) -> Digest {
         let mut code = store.create_temporary().unwrap();
         let wasm = wat::parse_str("(component (core module (func (export \"g\") (nop))))").unwrap();
-        let compiled = engine::build_compiler(ByteSize::kib(512)).unwrap().precompile_component(&wasm).unwrap();
+        let compiled = engine::build_compiler(ByteSize::kib(512))
+            .unwrap()
+            .precompile_component(&wasm)
+            .unwrap();
         code.write_all(&compiled).unwrap();
         let digest = digest_of("another");
         store.insert(digest, code, &notes(ComponentDescription::default(), None));
@@ -820,7 +1033,8 @@ mod tests {
             |store, digests| {
                 let [one, two] = digests.map(|digest| {
                     let record: CacheRecord =
-                        serde_json::from_slice(&fs::read(store.record_path(digest)).unwrap()).unwrap();
+                        serde_json::from_slice(&fs::read(store.record_path(digest)).unwrap())
+                            .unwrap();
                     store.folder.path.join(record.code)
                 });
                 let codes = [fs::read(&one).unwrap(), fs::read(&two).unwrap()];
@@ -834,8 +1048,16 @@ mod tests {
                 };
                 let (a, b) = (read(one), read(two));
                 let (first, second) = (
-                    CacheRecord { notes: a.notes.clone(), ..b },
-                    CacheRecord { notes: read(two).notes, code: a.code, code_mac: a.code_mac, mac: a.mac },
+                    CacheRecord {
+                        notes: a.notes.clone(),
+                        ..b
+                    },
+                    CacheRecord {
+                        notes: read(two).notes,
+                        code: a.code,
+                        code_mac: a.code_mac,
+                        mac: a.mac,
+                    },
                 );
                 fs::write(store.record_path(one), serde_json::to_vec(&first).unwrap()).unwrap();
                 fs::write(store.record_path(two), serde_json::to_vec(&second).unwrap()).unwrap();
@@ -845,10 +1067,22 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let store = filled(dir.path());
             let digests = [digest(), another(&store)];
-            assert!(digests.iter().all(|digest| found(&store, *digest).is_some()));
+            assert!(
+                digests
+                    .iter()
+                    .all(|digest| found(&store, *digest).is_some())
+            );
             exchange(&store, digests);
-            assert!(digests.iter().all(|digest| found(&store, *digest).is_none()));
-            assert!(digests.iter().all(|digest| !store.record_path(digest).exists()));
+            assert!(
+                digests
+                    .iter()
+                    .all(|digest| found(&store, *digest).is_none())
+            );
+            assert!(
+                digests
+                    .iter()
+                    .all(|digest| !store.record_path(digest).exists())
+            );
         }
     }
 
@@ -859,7 +1093,10 @@ mod tests {
         fs::remove_file(dir.path().join(key::KEY_FILE_NAME)).unwrap();
         let store = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
         assert!(found(&store, digest()).is_none());
-        assert!(found(&filled(dir.path()), digest()).is_some(), "compiled anew, it is used");
+        assert!(
+            found(&filled(dir.path()), digest()).is_some(),
+            "compiled anew, it is used"
+        );
     }
 
     #[test]
@@ -881,13 +1118,16 @@ mod tests {
     fn orphans_go_first_when_the_cache_is_full_and_old_ones_at_the_start() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = filled(dir.path());
-        let name = |digest: &str, maker: &str, rest: &str| format!("{}-{}{rest}", digest.repeat(64), maker.repeat(16));
+        let name = |digest: &str, maker: &str, rest: &str| {
+            format!("{}-{}{rest}", digest.repeat(64), maker.repeat(16))
+        };
         let put = |name: &str, old: bool| {
             let path = dir.path().join(name);
             fs::write(&path, vec![b'x'; 5000]).unwrap();
             if old {
                 let file = File::options().append(true).open(&path).unwrap();
-                file.set_modified(SystemTime::now() - 2 * ABANDONED_AGE).unwrap();
+                file.set_modified(SystemTime::now() - 2 * ABANDONED_AGE)
+                    .unwrap();
             }
             path
         };
@@ -895,23 +1135,42 @@ mod tests {
         let code = || put(&name("a", "1", "-2222222222222222.cwasm"), true);
         let record = || put(&name("b", "1", ".json"), true);
         let new = put(&name("c", "1", "-2222222222222222.cwasm"), false);
-        let (code_of_other, record_of_other) =
-            (put(&name("d", "3", "-4444444444444444.cwasm"), true), put(&name("d", "3", ".json"), true));
+        let (code_of_other, record_of_other) = (
+            put(&name("d", "3", "-4444444444444444.cwasm"), true),
+            put(&name("d", "3", ".json"), true),
+        );
         store.size = 100 << 20;
         for path in [code(), record()] {
             store.evict();
             assert!(path.exists(), "there is room");
-            store.size = store.list_files().iter().map(|file| file.length).sum::<u64>() - 1;
+            store.size = store
+                .list_files()
+                .iter()
+                .map(|file| file.length)
+                .sum::<u64>()
+                - 1;
             store.evict();
-            assert!(!path.exists() && record_of_other.exists() && code_of_other.exists(), "{}", path.display());
+            assert!(
+                !path.exists() && record_of_other.exists() && code_of_other.exists(),
+                "{}",
+                path.display()
+            );
             store.size = 100 << 20;
         }
         let (code, record) = (code(), record());
         store.sweep();
-        assert!(!code.exists() && !record.exists(), "nobody will ever use them");
+        assert!(
+            !code.exists() && !record.exists(),
+            "nobody will ever use them"
+        );
         assert!(new.exists() && record_of_other.exists() && code_of_other.exists());
         // The entry of the other engine goes before one that is used.
-        store.size = store.list_files().iter().map(|file| file.length).sum::<u64>() - 1;
+        store.size = store
+            .list_files()
+            .iter()
+            .map(|file| file.length)
+            .sum::<u64>()
+            - 1;
         store.evict();
         store.evict();
         assert!(!record_of_other.exists());
@@ -935,7 +1194,10 @@ mod tests {
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o770)).unwrap();
         for folder in [dir.path().to_owned(), dir.path().join("below")] {
             let error = CompileCache::open(&folder, &engine(), ByteSize::mib(1)).unwrap_err();
-            assert!(error.ends_with("is writable by other users (mode 770; to fix it, run chmod go-w)"), "{error}");
+            assert!(
+                error.ends_with("is writable by other users (mode 770; to fix it, run chmod go-w)"),
+                "{error}"
+            );
         }
         // The directory can be in one that every user can write to but where users cannot move each
         // other's files.
@@ -949,33 +1211,51 @@ mod tests {
         let mut store = filled(dir.path());
         let record = store.record_path(digest());
         let long_ago = SystemTime::now() - 2 * TOUCH_INTERVAL;
-        File::options().append(true).open(&record).unwrap().set_modified(long_ago).unwrap();
+        File::options()
+            .append(true)
+            .open(&record)
+            .unwrap()
+            .set_modified(long_ago)
+            .unwrap();
         store.size = fs::metadata(code_file(dir.path())).unwrap().len() + 2000;
         let mut code = store.create_temporary().unwrap();
-        code.write_all(&fs::read(code_file(dir.path())).unwrap()).unwrap();
+        code.write_all(&fs::read(code_file(dir.path())).unwrap())
+            .unwrap();
         fs::write(dir.path().join("notes.json"), vec![b'x'; 5000]).unwrap();
         store.insert(digest_of("newer"), code, &notes(tools(), None));
         assert!(!record.exists());
-        assert!(dir.path().join("notes.json").exists(), "what is not ours stays");
+        assert!(
+            dir.path().join("notes.json").exists(),
+            "what is not ours stays"
+        );
         assert!(store.record_path(digest_of("newer")).exists());
     }
 
     fn refusal(reason: &str) -> StoredRefusal {
-        StoredRefusal { reason: reason.to_owned(), is_final: true }
+        StoredRefusal {
+            reason: reason.to_owned(),
+            is_final: true,
+        }
     }
 
     #[test]
     fn a_refusal_is_found_for_the_same_component_under_the_same_conditions() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = CompileCache::open(dir.path(), &engine(), ByteSize::mib(10)).unwrap();
-        let passing = StoredRefusal { is_final: false, ..refusal("it took too long") };
+        let passing = StoredRefusal {
+            is_final: false,
+            ..refusal("it took too long")
+        };
         for stored in [refusal("no tools"), passing] {
             store.insert_refusal(digest(), "one", &stored);
             assert_eq!(store.find_refusal(digest(), "one"), Some(stored));
         }
         assert_eq!(store.find_refusal(digest(), "another"), None);
         assert_eq!(store.find_refusal(digest_of("another"), "one"), None);
-        assert!(store.refusal_path(digest()).exists(), "a server with other settings can still use it");
+        assert!(
+            store.refusal_path(digest()).exists(),
+            "a server with other settings can still use it"
+        );
         store.maker ^= 1;
         assert_eq!(store.find_refusal(digest(), "one"), None);
         store.maker ^= 1;
@@ -1004,14 +1284,26 @@ mod tests {
             },
             |store| {
                 store.insert_refusal(digest_of("another"), "one", &refusal("no tools"));
-                fs::rename(store.refusal_path(digest_of("another")), store.refusal_path(digest())).unwrap();
+                fs::rename(
+                    store.refusal_path(digest_of("another")),
+                    store.refusal_path(digest()),
+                )
+                .unwrap();
             },
             // Notes about a plugin folder are signed with the same key.
             |store| {
                 let path = store.refusal_path(digest());
-                let record: SignedNotes = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+                let record: SignedNotes =
+                    serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
                 store.write_folder_notes(Path::new("/plugins"), record.notes);
-                fs::rename(store.folder.path.join(store.folder_name(Path::new("/plugins"))), path).unwrap();
+                fs::rename(
+                    store
+                        .folder
+                        .path
+                        .join(store.folder_name(Path::new("/plugins"))),
+                    path,
+                )
+                .unwrap();
             },
         ];
         for damage in damages {
@@ -1037,13 +1329,17 @@ mod tests {
         let old = store.refusal_path(digest_of("old"));
         store.insert_refusal(digest_of("old"), "one", &refusal("no tools"));
         age(&old, Duration::from_hours(1));
-        let others = (0..MAX_REFUSALS).map(|n| format!("{n:064x}-{:016x}.{REFUSAL_EXTENSION}", store.maker));
+        let others =
+            (0..MAX_REFUSALS).map(|n| format!("{n:064x}-{:016x}.{REFUSAL_EXTENSION}", store.maker));
         let others: Vec<PathBuf> = others.map(|name| dir.path().join(name)).collect();
         for other in &others {
             fs::write(other, "").unwrap();
         }
         store.evict();
-        assert!(!old.exists() && others.iter().all(|other| other.exists()), "the oldest goes first");
+        assert!(
+            !old.exists() && others.iter().all(|other| other.exists()),
+            "the oldest goes first"
+        );
         assert!(found(&store, digest()).is_some());
         for other in others {
             fs::remove_file(other).unwrap();
@@ -1056,7 +1352,12 @@ mod tests {
         // A full cache loses what is used least, whatever it is.
         store.insert_refusal(digest_of("old"), "one", &refusal("no tools"));
         age(&old, Duration::from_hours(1));
-        store.size = store.list_files().iter().map(|file| file.length).sum::<u64>() - 1;
+        store.size = store
+            .list_files()
+            .iter()
+            .map(|file| file.length)
+            .sum::<u64>()
+            - 1;
         store.evict();
         assert!(!old.exists() && found(&store, digest()).is_some());
     }
@@ -1067,8 +1368,21 @@ mod tests {
         let store = filled(dir.path());
         let record = store.record_path(digest());
         let long_ago = SystemTime::now() - 2 * TOUCH_INTERVAL;
-        File::options().append(true).open(&record).unwrap().set_modified(long_ago).unwrap();
+        File::options()
+            .append(true)
+            .open(&record)
+            .unwrap()
+            .set_modified(long_ago)
+            .unwrap();
         found(&store, digest()).unwrap();
-        assert!(fs::metadata(&record).unwrap().modified().unwrap().elapsed().unwrap() < TOUCH_INTERVAL);
+        assert!(
+            fs::metadata(&record)
+                .unwrap()
+                .modified()
+                .unwrap()
+                .elapsed()
+                .unwrap()
+                < TOUCH_INTERVAL
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The capabilities of a call: the state and the budgets behind the host functions, independent of the WASI version.
+//! The capabilities of a call: the state and the budgets behind the host functions, independent of
+//! the WASI version.
 
 pub(crate) mod determinism;
 pub(crate) mod effects;

@@ -1,4 +1,5 @@
-//! Component files before they are compiled: what they contain, import and export, and the conversion of core modules.
+//! Component files before they are compiled: what they contain, import and export, and the
+//! conversion of core modules.
 
 pub(crate) mod adapter;
 pub(crate) mod concurrency;

@@ -1,4 +1,5 @@
-//! The inputs of a call: the request, the limits, and the resources that all calls of a plugin share.
+//! The inputs of a call: the request, the limits, and the resources that all calls of a plugin
+//! share.
 
 pub(crate) mod call_context;
 pub(crate) mod compute_permit;

@@ -1,4 +1,5 @@
-//! The kinds of components: those of Toolbay's contract, plain functions, commands, HTTP handlers, MCP servers, and ACT components.
+//! The kinds of components: those of Toolbay's contract, plain functions, commands, HTTP handlers,
+//! MCP servers, and ACT components.
 
 pub(crate) mod act;
 pub(crate) mod command;

@@ -1,11 +1,11 @@
 //! Runs guests: compiles and links components, and gives each call a new store within its limits.
 //!
-//! This is the only crate that depends on wasmtime. Data flows in one direction. A [`CompileSource`]
-//! becomes [`CompiledFile`] code and a [`PreparedComponent`] component once. A call takes the component, an
-//! [`PluginContext`] and the request ([`PluginRequest`]), and ends as a [`FinishedCall`], whose output is
-//! [`UncheckedReply`]. No guest state outlives its call. This crate does not depend on the plugin
-//! folder, the catalog or the protocol: its caller supplies bytes and permissions, and receives the
-//! results.
+//! This is the only crate that depends on wasmtime. Data flows in one direction. A
+//! [`CompileSource`] becomes [`CompiledFile`] code and a [`PreparedComponent`] component once. A
+//! call takes the component, an [`PluginContext`] and the request ([`PluginRequest`]), and ends as
+//! a [`FinishedCall`], whose output is [`UncheckedReply`]. No guest state outlives its call. This
+//! crate does not depend on the plugin folder, the catalog or the protocol: its caller supplies
+//! bytes and permissions, and receives the results.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -49,7 +49,9 @@ pub use self::reply::reply_check::UncheckedReply;
 pub use self::run::call::FinishedCall;
 pub use self::run::callable::{LazyComponent, Recompile, RecompileFuture};
 pub use self::run::cores::cores;
-pub use self::run::optimize::{InitAllowance, OptimizeError, OptimizeJob, OptimizedComponent, WarmUp};
+pub use self::run::optimize::{
+    InitAllowance, OptimizeError, OptimizeJob, OptimizedComponent, WarmUp,
+};
 pub use self::run::sandbox::{Sandbox, SandboxSettings};
 pub use toolbay_outgoing::ConnectorOptions as NetworkOptions;
 

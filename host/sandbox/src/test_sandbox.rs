@@ -7,19 +7,22 @@ use bytesize::ByteSize;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use toolbay_model::{
-    CallError, CallObserver, CallReply, ComponentDescription, Interrupt, Limits, NoopObserver, QuestionKindSet,
-    ToolDefinition, ToolOutput,
+    CallError, CallObserver, CallReply, ComponentDescription, Interrupt, Limits, NoopObserver,
+    QuestionKindSet, ToolDefinition, ToolOutput,
 };
 
 use crate::{
-    CallContext, CompileLimits, CompileSource, FinishedCall, LazyComponent, PluginContext, PluginRequest, PrepareError,
-    Sandbox, SandboxSettings,
+    CallContext, CompileLimits, CompileSource, FinishedCall, LazyComponent, PluginContext,
+    PluginRequest, PrepareError, Sandbox, SandboxSettings,
 };
 
 /// Returns a sandbox that compiles in this process.
 pub(crate) fn sandbox() -> Sandbox {
-    let compile =
-        CompileLimits { memory: ByteSize::gib(2), cpu: Duration::from_mins(1), timeout: Duration::from_mins(1) };
+    let compile = CompileLimits {
+        memory: ByteSize::gib(2),
+        cpu: Duration::from_mins(1),
+        timeout: Duration::from_mins(1),
+    };
     let settings = SandboxSettings {
         max_calls: 16,
         max_waiting_calls: 0,
@@ -60,7 +63,12 @@ impl TrialComponent {
         limits: &Limits,
     ) -> Result<Result<Self, CallError>, PrepareError> {
         runtime().block_on(async {
-            let mut compiled = sandbox.compile(CompileSource { file, wit: String::new() }).await?;
+            let mut compiled = sandbox
+                .compile(CompileSource {
+                    file,
+                    wit: String::new(),
+                })
+                .await?;
             let listed = match sandbox.describe(&compiled, limits).await.result {
                 Ok(listed) => listed,
                 Err(error) => return Ok(Err(error)),
@@ -68,7 +76,12 @@ impl TrialComponent {
             let description = compiled.description(listed);
             let (prepared, ..) = compiled.into_parts();
             let form = prepared.form();
-            Ok(Ok(Self { sandbox: sandbox.clone(), form, callable: prepared.into(), description }))
+            Ok(Ok(Self {
+                sandbox: sandbox.clone(),
+                form,
+                callable: prepared.into(),
+                description,
+            }))
         })
     }
 
@@ -79,13 +92,20 @@ impl TrialComponent {
 
     /// Returns the tool with this name.
     pub(crate) fn tool(&self, name: &str) -> &ToolDefinition {
-        self.description.tools.iter().find(|tool| tool.name == name).unwrap()
+        self.description
+            .tools
+            .iter()
+            .find(|tool| tool.name == name)
+            .unwrap()
     }
 
     /// Calls a tool.
     pub(crate) fn call(&self, name: &str, arguments: &Value) -> Result<ToolOutput, CallError> {
         let arguments = arguments.to_string();
-        match self.ask(PluginRequest::Tool { name, arguments: &arguments })? {
+        match self.ask(PluginRequest::Tool {
+            name,
+            arguments: &arguments,
+        })? {
             Some(CallReply::Tool(output)) => Ok(output),
             other => panic!("{other:?}"),
         }
@@ -93,7 +113,8 @@ impl TrialComponent {
 
     /// Sends a request.
     pub(crate) fn ask(&self, asked: PluginRequest<'_>) -> Result<Option<CallReply>, CallError> {
-        self.enter(&PluginContext::default(), Arc::new(NoopObserver), asked).result
+        self.enter(&PluginContext::default(), Arc::new(NoopObserver), asked)
+            .result
     }
 
     /// Sends a request in this environment.
@@ -107,10 +128,24 @@ impl TrialComponent {
         let (answerable, journal) = (QuestionKindSet::default(), Arc::default());
         let tape = crate::ReplayTape::default();
         let (caller, trace, place) = (None, None, None);
-        let entry = CallContext { environment, caller, trace, observer, answerable, journal, deadline, tape, place };
+        let entry = CallContext {
+            environment,
+            caller,
+            trace,
+            observer,
+            answerable,
+            journal,
+            deadline,
+            tape,
+            place,
+        };
         let finished = runtime().block_on(self.sandbox.call(&self.callable, entry, asked));
         let check = |returned: crate::UncheckedReply| {
-            returned.check(&environment.limits, None, &Interrupt::with_deadline(deadline))
+            returned.check(
+                &environment.limits,
+                None,
+                &Interrupt::with_deadline(deadline),
+            )
         };
         finished.and_then(check)
     }

@@ -55,7 +55,10 @@ pub(super) struct AutomatonMatcher {
 impl AutomatonMatcher {
     /// Compiles a pattern; `None` if it is too large.
     pub(super) fn compile(pattern: &Hir, patterns: &PatternBudget) -> Option<Self> {
-        let (first, last) = (pattern.properties().look_set_prefix(), pattern.properties().look_set_suffix());
+        let (first, last) = (
+            pattern.properties().look_set_prefix(),
+            pattern.properties().look_set_suffix(),
+        );
         let backwards = last.contains(Look::End) && !first.contains(Look::Start);
         let config = thompson::Config::new()
             .utf8(true)
@@ -63,8 +66,13 @@ impl AutomatonMatcher {
             .nfa_size_limit(Some(patterns.max_pattern_bytes()))
             .which_captures(WhichCaptures::None);
         let words = pattern.properties().look_set().contains_word_unicode();
-        let nfa = thompson::Compiler::new().configure(config).build_from_hir(&with_ascii_words(pattern)).ok()?;
-        let config = DFA::config().cache_capacity(STATE_CACHE_CAPACITY).skip_cache_capacity_check(true);
+        let nfa = thompson::Compiler::new()
+            .configure(config)
+            .build_from_hir(&with_ascii_words(pattern))
+            .ok()?;
+        let config = DFA::config()
+            .cache_capacity(STATE_CACHE_CAPACITY)
+            .skip_cache_capacity_check(true);
         let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
         Some(Self {
             dfa,
@@ -87,10 +95,17 @@ impl AutomatonMatcher {
             return None;
         }
         let config = dense::Config::new()
-            .start_kind(if self.is_reverse { StartKind::Anchored } else { StartKind::Unanchored })
+            .start_kind(if self.is_reverse {
+                StartKind::Anchored
+            } else {
+                StartKind::Unanchored
+            })
             .dfa_size_limit(Some(MAX_DENSE_DFA_BYTES))
             .determinize_size_limit(Some(MAX_DENSE_DFA_BYTES));
-        let whole = dense::Builder::new().configure(config).build_from_nfa(self.nfa()).ok()?;
+        let whole = dense::Builder::new()
+            .configure(config)
+            .build_from_nfa(self.nfa())
+            .ok()?;
         Some(whole.memory_usage())
     }
 
@@ -107,7 +122,11 @@ impl AutomatonMatcher {
     }
 
     fn search(&self, cache: &mut Cache, text: &str) -> bool {
-        let input = Input::new(text).anchored(if self.is_reverse { Anchored::Yes } else { Anchored::No });
+        let input = Input::new(text).anchored(if self.is_reverse {
+            Anchored::Yes
+        } else {
+            Anchored::No
+        });
         let at_once = (MAX_UNCHARGED_WORK / self.state_count().max(1)).max(1);
         let mut paid = (cache.clear_count(), cache.memory_usage());
         let start = if self.is_reverse {
@@ -115,12 +134,20 @@ impl AutomatonMatcher {
         } else {
             self.dfa.start_state_forward(cache, &input)
         };
-        let Ok(mut state) = start else { budget::abort_check() };
+        let Ok(mut state) = start else {
+            budget::abort_check()
+        };
         for at in (0..text.len()).step_by(at_once) {
             let end = (at + at_once).min(text.len());
             for at in at..end {
-                let at = if self.is_reverse { text.len() - 1 - at } else { at };
-                let Some(byte) = text.as_bytes().get(at) else { break };
+                let at = if self.is_reverse {
+                    text.len() - 1 - at
+                } else {
+                    at
+                };
+                let Some(byte) = text.as_bytes().get(at) else {
+                    break;
+                };
                 state = self.next_state(cache, state, *byte);
                 if state.is_tagged() {
                     if state.is_match() {
@@ -133,18 +160,27 @@ impl AutomatonMatcher {
             }
             paid = self.charge(cache, paid, end - at);
         }
-        let Ok(state) = self.dfa.next_eoi_state(cache, state) else { budget::abort_check() };
+        let Ok(state) = self.dfa.next_eoi_state(cache, state) else {
+            budget::abort_check()
+        };
         state.is_match()
     }
 
     fn next_state(&self, cache: &mut Cache, state: LazyStateID, byte: u8) -> LazyStateID {
         // The cache is configured never to give up.
-        let Ok(next) = self.dfa.next_state(cache, state, byte) else { budget::abort_check() };
+        let Ok(next) = self.dfa.next_state(cache, state, byte) else {
+            budget::abort_check()
+        };
         next
     }
 
     /// Charges `bytes` of text, and the states that were created since the last charge.
-    fn charge(&self, cache: &Cache, (clears, usage): (usize, usize), bytes: usize) -> (usize, usize) {
+    fn charge(
+        &self,
+        cache: &Cache,
+        (clears, usage): (usize, usize),
+        bytes: usize,
+    ) -> (usize, usize) {
         let now = (cache.clear_count(), cache.memory_usage());
         let mut cost = bytes.div_ceil(TEXT_BYTES_PER_STEP);
         if now.0 != clears {
@@ -152,15 +188,23 @@ impl AutomatonMatcher {
         } else if now.1 > usage {
             let grown = now.1 - usage;
             let least = self.dfa.byte_classes().alphabet_len() * size_of::<LazyStateID>();
-            cost += (bytes.min(grown.div_ceil(least)) * self.state_count() + grown).div_ceil(NEW_STATE_WORK_PER_STEP);
+            cost += (bytes.min(grown.div_ceil(least)) * self.state_count() + grown)
+                .div_ceil(NEW_STATE_WORK_PER_STEP);
         }
         budget::take(cost as u64);
         now
     }
 
     fn take_cache(&self) -> Cache {
-        if let Some(cache) = self.spare_cache.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            self.patterns.cached_bytes().fetch_sub(cache.memory_usage(), Ordering::Relaxed);
+        if let Some(cache) = self
+            .spare_cache
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
+            self.patterns
+                .cached_bytes()
+                .fetch_sub(cache.memory_usage(), Ordering::Relaxed);
             return cache;
         }
         budget::take((self.state_count() / NEW_STATE_WORK_PER_STEP) as u64);
@@ -170,11 +214,17 @@ impl AutomatonMatcher {
     fn return_cache(&self, cache: Cache) {
         let size = cache.memory_usage();
         let kept = self.patterns.cached_bytes();
-        if kept.fetch_add(size, Ordering::Relaxed).saturating_add(size) > PatternBudget::MAX_CACHED_BYTES {
+        if kept.fetch_add(size, Ordering::Relaxed).saturating_add(size)
+            > PatternBudget::MAX_CACHED_BYTES
+        {
             kept.fetch_sub(size, Ordering::Relaxed);
             return;
         }
-        let replaced = self.spare_cache.lock().unwrap_or_else(PoisonError::into_inner).replace(cache);
+        let replaced = self
+            .spare_cache
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .replace(cache);
         if let Some(replaced) = replaced {
             kept.fetch_sub(replaced.memory_usage(), Ordering::Relaxed);
         }
@@ -183,15 +233,24 @@ impl AutomatonMatcher {
 
 impl Drop for AutomatonMatcher {
     fn drop(&mut self) {
-        if let Some(cache) = self.spare_cache.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            self.patterns.cached_bytes().fetch_sub(cache.memory_usage(), Ordering::Relaxed);
+        if let Some(cache) = self
+            .spare_cache
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+        {
+            self.patterns
+                .cached_bytes()
+                .fetch_sub(cache.memory_usage(), Ordering::Relaxed);
         }
     }
 }
 
 impl fmt::Debug for AutomatonMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AutomatonMatcher").field("states", &self.state_count()).finish_non_exhaustive()
+        f.debug_struct("AutomatonMatcher")
+            .field("states", &self.state_count())
+            .finish_non_exhaustive()
     }
 }
 
@@ -211,13 +270,17 @@ fn with_ascii_words(pattern: &Hir) -> Hir {
             Look::WordEndHalfUnicode => Look::WordEndHalfAscii,
             look => *look,
         }),
-        HirKind::Repetition(repetition) => {
-            Hir::repetition(Repetition { sub: Box::new(with_ascii_words(&repetition.sub)), ..repetition.clone() })
-        }
-        HirKind::Capture(capture) => {
-            Hir::capture(Capture { sub: Box::new(with_ascii_words(&capture.sub)), ..capture.clone() })
-        }
+        HirKind::Repetition(repetition) => Hir::repetition(Repetition {
+            sub: Box::new(with_ascii_words(&repetition.sub)),
+            ..repetition.clone()
+        }),
+        HirKind::Capture(capture) => Hir::capture(Capture {
+            sub: Box::new(with_ascii_words(&capture.sub)),
+            ..capture.clone()
+        }),
         HirKind::Concat(parts) => Hir::concat(parts.iter().map(with_ascii_words).collect()),
-        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(with_ascii_words).collect()),
+        HirKind::Alternation(parts) => {
+            Hir::alternation(parts.iter().map(with_ascii_words).collect())
+        }
     }
 }

@@ -76,7 +76,11 @@ impl BacktrackingMatcher {
             match build_regex(source, part) {
                 Ok(regex) => {
                     let compiled = Mutex::new((Some(Arc::new(regex)), 0));
-                    return Ok(Self { source: source.to_owned(), part_size: part, compiled });
+                    return Ok(Self {
+                        source: source.to_owned(),
+                        part_size: part,
+                        compiled,
+                    });
                 }
                 Err(error) => fault = BacktrackingError::of(&error),
             }
@@ -92,7 +96,9 @@ impl BacktrackingMatcher {
             budget::abort_check();
         }
         budget::require_steps((text.len() * self.part_size / SCAN_WORK_PER_STEP) as u64);
-        let Some(regex) = self.regex() else { budget::abort_check() };
+        let Some(regex) = self.regex() else {
+            budget::abort_check()
+        };
         let before = budget::steps_left();
         let matched = catch_unwind(AssertUnwindSafe(|| regex.is_match(&CountedText(text))));
         self.record_steps(before.saturating_sub(budget::steps_left()));
@@ -108,7 +114,10 @@ impl BacktrackingMatcher {
     fn regex(&self) -> Option<Arc<Regex>> {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         if compiled.0.is_none() {
-            *compiled = (build_regex(&self.source, self.part_size).ok().map(Arc::new), 0);
+            *compiled = (
+                build_regex(&self.source, self.part_size).ok().map(Arc::new),
+                0,
+            );
         }
         compiled.0.clone()
     }
@@ -132,7 +141,9 @@ fn build_regex(source: &str, part: usize) -> Result<Regex, Error> {
 
 impl fmt::Debug for BacktrackingMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("BacktrackingMatcher").field(&self.source).finish()
+        f.debug_tuple("BacktrackingMatcher")
+            .field(&self.source)
+            .finish()
     }
 }
 

@@ -11,7 +11,10 @@ use jsonschema::error::ValidationErrorKind;
 const MAX_BRANCH_DEPTH: usize = 16;
 
 /// Reports the error itself, or the errors of the one branch that the value was intended for.
-pub(crate) fn report_intended<'a>(error: &'a ValidationError<'a>, tell: &mut dyn FnMut(&'a ValidationError<'a>)) {
+pub(crate) fn report_intended<'a>(
+    error: &'a ValidationError<'a>,
+    tell: &mut dyn FnMut(&'a ValidationError<'a>),
+) {
     report_intended_within(error, MAX_BRANCH_DEPTH, tell);
 }
 
@@ -20,7 +23,9 @@ fn report_intended_within<'a>(
     depth: usize,
     tell: &mut dyn FnMut(&'a ValidationError<'a>),
 ) {
-    let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) = error.kind() else {
+    let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
+        error.kind()
+    else {
         return tell(error);
     };
     match intended_branch(context, error.instance_path().as_str()) {
@@ -41,7 +46,10 @@ fn intended_branch<'a>(
 ) -> Option<&'a [ValidationError<'static>]> {
     let of = |is_other: fn(&ValidationError<'static>) -> bool| {
         let fits = |errors: &&Vec<ValidationError<'static>>| {
-            !errors.is_empty() && !errors.iter().any(|error| error.instance_path().as_str() == place && is_other(error))
+            !errors.is_empty()
+                && !errors
+                    .iter()
+                    .any(|error| error.instance_path().as_str() == place && is_other(error))
         };
         let mut left = branches.iter().filter(fits);
         match (left.next(), left.next()) {
@@ -51,7 +59,9 @@ fn intended_branch<'a>(
     };
     // An object with the wrong members can still be intended for a branch, if that is the only one
     // for objects. The same applies to a string that is not in an enumeration.
-    of(is_member_mismatch).or_else(|| of(is_kind_mismatch)).or_else(|| of(is_type_mismatch))
+    of(is_member_mismatch)
+        .or_else(|| of(is_kind_mismatch))
+        .or_else(|| of(is_type_mismatch))
 }
 
 fn is_type_mismatch(error: &ValidationError<'static>) -> bool {
@@ -60,12 +70,20 @@ fn is_type_mismatch(error: &ValidationError<'static>) -> bool {
 
 fn is_kind_mismatch(error: &ValidationError<'static>) -> bool {
     is_type_mismatch(error)
-        || matches!(error.kind(), ValidationErrorKind::Enum { .. } | ValidationErrorKind::Constant { .. })
+        || matches!(
+            error.kind(),
+            ValidationErrorKind::Enum { .. } | ValidationErrorKind::Constant { .. }
+        )
 }
 
 fn is_member_mismatch(error: &ValidationError<'static>) -> bool {
     // The library reports `additionalProperties` without `properties` as a schema `false`.
-    let takes_none = || error.schema_path().as_str().ends_with("/additionalProperties");
+    let takes_none = || {
+        error
+            .schema_path()
+            .as_str()
+            .ends_with("/additionalProperties")
+    };
     is_kind_mismatch(error)
         || match error.kind() {
             ValidationErrorKind::Required { .. }
@@ -84,7 +102,11 @@ mod tests {
 
     fn said(schema: &Value, value: &Value) -> Vec<String> {
         let schema = JsonSchema::compile(&schema.to_string()).unwrap();
-        schema.violations(value).iter().map(ToString::to_string).collect()
+        schema
+            .violations(value)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     /// Like the schemas of plain functions: an optional integer, a wide one, and a variant with a
@@ -114,14 +136,35 @@ mod tests {
     #[test]
     fn the_mistake_is_told_within_the_branch_that_was_meant() {
         let cases = [
-            (json!({"n": 300}), "/n: 300 is greater than the maximum of 255"),
-            (json!({"wide": -1}), "/wide: -1 is less than the minimum of 0"),
-            (json!({"wide": "12x"}), "/wide: \"12x\" does not match \"^[0-9]{1,20}$\""),
-            (json!({"p": {"x": 1, "y": 300}}), "/p/y: 300 is greater than the maximum of 255"),
+            (
+                json!({"n": 300}),
+                "/n: 300 is greater than the maximum of 255",
+            ),
+            (
+                json!({"wide": -1}),
+                "/wide: -1 is less than the minimum of 0",
+            ),
+            (
+                json!({"wide": "12x"}),
+                "/wide: \"12x\" does not match \"^[0-9]{1,20}$\"",
+            ),
+            (
+                json!({"p": {"x": 1, "y": 300}}),
+                "/p/y: 300 is greater than the maximum of 255",
+            ),
             (json!({"p": {"x": 1}}), "/p: \"y\" is a required property"),
-            (json!({"shape": {"circle": 300}}), "/shape/circle: 300 is greater than the maximum of 255"),
-            (json!({"shape": {"at": {"x": 0, "y": -1}}}), "/shape/at/y: -1 is less than the minimum of 0"),
-            (json!({"shape": "square"}), "/shape: \"square\" is not one of \"none\""),
+            (
+                json!({"shape": {"circle": 300}}),
+                "/shape/circle: 300 is greater than the maximum of 255",
+            ),
+            (
+                json!({"shape": {"at": {"x": 0, "y": -1}}}),
+                "/shape/at/y: -1 is less than the minimum of 0",
+            ),
+            (
+                json!({"shape": "square"}),
+                "/shape: \"square\" is not one of \"none\"",
+            ),
         ];
         for (value, expected) in cases {
             assert_eq!(said(&schema(), &value), [expected]);
@@ -130,19 +173,30 @@ mod tests {
 
     #[test]
     fn where_no_branch_or_several_could_be_meant_all_are_named() {
-        for value in [json!({"n": "x"}), json!({"shape": 7}), json!({"shape": {"square": 1}})] {
+        for value in [
+            json!({"n": "x"}),
+            json!({"shape": 7}),
+            json!({"shape": {"square": 1}}),
+        ] {
             let said = said(&schema(), &value);
             assert_eq!(said.len(), 1);
-            assert!(said[0].contains("is not valid under any of the schemas"), "{said:?}");
+            assert!(
+                said[0].contains("is not valid under any of the schemas"),
+                "{said:?}"
+            );
         }
     }
 
     #[test]
     fn a_branch_without_members_is_not_meant_by_an_object_with_some() {
         let empty = json!({"type": "object", "additionalProperties": false});
-        let point = json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]});
+        let point =
+            json!({"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]});
         let schema = json!({"anyOf": [empty, point]});
-        assert_eq!(said(&schema, &json!({"x": "1"})), ["/x: \"1\" is not of type \"integer\""]);
+        assert_eq!(
+            said(&schema, &json!({"x": "1"})),
+            ["/x: \"1\" is not of type \"integer\""]
+        );
     }
 
     #[test]

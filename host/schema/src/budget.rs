@@ -34,16 +34,25 @@ pub struct CheckBudget {
 impl CheckBudget {
     /// Budget for deciding whether a value matches: about half a second. Enough for a hundred
     /// accesses to each value in a result of one megabyte, or for three million references.
-    pub const CHECK: Self = Self { steps: 50_000_000, cpu_time: Duration::from_secs(2) };
+    pub const CHECK: Self = Self {
+        steps: 50_000_000,
+        cpu_time: Duration::from_secs(2),
+    };
 
     /// Budget for listing the violations. It is much smaller, because the violations of every
     /// failed alternative stay in memory until the end.
-    pub const LIST: Self = Self { steps: 40_000, cpu_time: Duration::from_secs(1) };
+    pub const LIST: Self = Self {
+        steps: 40_000,
+        cpu_time: Duration::from_secs(1),
+    };
 
     /// Budget for a quick check on a thread that has other work to do: about 2 ms, which a guest
     /// may also compute before it yields. Enough for any value of a few hundred bytes and an honest
     /// schema.
-    pub const QUICK: Self = Self { steps: 40_000, cpu_time: Duration::from_millis(10) };
+    pub const QUICK: Self = Self {
+        steps: 40_000,
+        cpu_time: Duration::from_millis(10),
+    };
 }
 
 /// The cost of matching the name of a member with patterns.
@@ -63,8 +72,14 @@ const CLOCK_INTERVAL_STEPS: u64 = 64;
 const MAX_STACK_BYTES: usize = 1 << 20;
 
 /// Keywords whose values are maps from names to schemas.
-const SCHEMA_MAP_KEYWORDS: [&str; 6] =
-    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+const SCHEMA_MAP_KEYWORDS: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+    "dependencies",
+];
 
 /// Keywords whose values are data. A `$ref` in them is not a reference.
 const DATA_KEYWORDS: [&str; 4] = ["const", "enum", "default", "examples"];
@@ -200,18 +215,30 @@ pub(super) fn is_budget_panic(panic: &(dyn std::any::Any + Send)) -> bool {
 impl CheckMeter {
     fn charge(&self, cost: u64) {
         let before = self.steps_left.get();
-        let Some(left) = before.checked_sub(cost) else { abort_check() };
+        let Some(left) = before.checked_sub(cost) else {
+            abort_check()
+        };
         self.steps_left.set(left);
         if before / CLOCK_INTERVAL_STEPS != left / CLOCK_INTERVAL_STEPS {
             self.check_clock();
         }
-        if self.stack_start.get().is_some_and(|start| start.abs_diff(stack_position()) > MAX_STACK_BYTES) {
+        if self
+            .stack_start
+            .get()
+            .is_some_and(|start| start.abs_diff(stack_position()) > MAX_STACK_BYTES)
+        {
             abort_check();
         }
     }
 
     fn check_clock(&self) {
-        if self.is_out_of_time() || self.interrupt.borrow().as_ref().is_some_and(Interrupt::is_due) {
+        if self.is_out_of_time()
+            || self
+                .interrupt
+                .borrow()
+                .as_ref()
+                .is_some_and(Interrupt::is_due)
+        {
             abort_check();
         }
     }
@@ -221,16 +248,24 @@ impl CheckMeter {
         let (now, allowed) = (Instant::now(), self.cpu_time.get());
         let Some(clock) = self.clock.get() else {
             let next = now.checked_add(allowed);
-            self.clock.set(next.map(|next| CheckClock { start_cpu_time: thread_cpu_time(), next_reading: next }));
+            self.clock.set(next.map(|next| CheckClock {
+                start_cpu_time: thread_cpu_time(),
+                next_reading: next,
+            }));
             return false;
         };
         if now < clock.next_reading {
             return false;
         }
-        let Some(left) = allowed.checked_sub(thread_cpu_time().saturating_sub(clock.start_cpu_time)) else {
+        let Some(left) =
+            allowed.checked_sub(thread_cpu_time().saturating_sub(clock.start_cpu_time))
+        else {
             return true;
         };
-        self.clock.set(now.checked_add(left).map(|next| CheckClock { next_reading: next, ..clock }));
+        self.clock.set(now.checked_add(left).map(|next| CheckClock {
+            next_reading: next,
+            ..clock
+        }));
         left.is_zero()
     }
 }
@@ -249,16 +284,25 @@ fn stack_position() -> usize {
 
 fn insert_steps(schema: &mut Value, siblings_count: bool) {
     match schema {
-        Value::Array(schemas) => schemas.iter_mut().for_each(|schema| insert_steps(schema, siblings_count)),
+        Value::Array(schemas) => schemas
+            .iter_mut()
+            .for_each(|schema| insert_steps(schema, siblings_count)),
         Value::Object(members) => {
             for (key, value) in members.iter_mut() {
-                if let (true, Value::Object(schemas)) = (SCHEMA_MAP_KEYWORDS.contains(&key.as_str()), &mut *value) {
-                    schemas.values_mut().for_each(|schema| insert_steps(schema, siblings_count));
+                if let (true, Value::Object(schemas)) =
+                    (SCHEMA_MAP_KEYWORDS.contains(&key.as_str()), &mut *value)
+                {
+                    schemas
+                        .values_mut()
+                        .for_each(|schema| insert_steps(schema, siblings_count));
                 } else if !DATA_KEYWORDS.contains(&key.as_str()) {
                     insert_steps(value, siblings_count);
                 }
             }
-            if REFERENCE_KEYWORDS.iter().any(|key| members.get(*key).is_some_and(Value::is_string)) {
+            if REFERENCE_KEYWORDS
+                .iter()
+                .any(|key| members.get(*key).is_some_and(Value::is_string))
+            {
                 move_behind_step(members, siblings_count);
             }
         }
@@ -277,7 +321,9 @@ fn move_behind_step(members: &mut Map<String, Value>, siblings_count: bool) {
     }
     if !siblings_count {
         // Drafts up to 7 ignore the siblings of a reference, except for definitions.
-        members.retain(|key, _| ["$schema", "$id", "id", "definitions", "$defs"].contains(&key.as_str()));
+        members.retain(|key, _| {
+            ["$schema", "$id", "id", "definitions", "$defs"].contains(&key.as_str())
+        });
     }
     let behind = json!({"allOf": [{STEP_KEYWORD: true}, references]});
     match members.get_mut("allOf").and_then(Value::as_array_mut) {
@@ -300,7 +346,10 @@ mod tests {
         fn take(&self, _name: &str) {}
     }
 
-    const BUDGET: CheckBudget = CheckBudget { steps: u64::MAX, cpu_time: Duration::from_millis(20) };
+    const BUDGET: CheckBudget = CheckBudget {
+        steps: u64::MAX,
+        cpu_time: Duration::from_millis(20),
+    };
 
     fn check<T>(check: impl FnOnce() -> T) -> Option<T> {
         let names: Arc<dyn NameCost> = Arc::new(Free);

@@ -16,8 +16,14 @@ use super::keywords::{for_each_subschema_mut, is_schema_map};
 const DRAFT_4_SUCCESSOR: &str = "http://json-schema.org/draft-07/schema#";
 
 /// Keywords of no dialect that validators of clients apply, or refuse.
-const EXTENSION_KEYWORDS: [&str; 6] =
-    ["nullable", "$async", "formatMinimum", "formatMaximum", "formatExclusiveMinimum", "formatExclusiveMaximum"];
+const EXTENSION_KEYWORDS: [&str; 6] = [
+    "nullable",
+    "$async",
+    "formatMinimum",
+    "formatMaximum",
+    "formatExclusiveMinimum",
+    "formatExclusiveMaximum",
+];
 
 /// The drafts that apply a keyword: the first one and the last one.
 const DRAFTS_OF_KEYWORDS: [(&str, Draft, Draft); 15] = [
@@ -32,7 +38,11 @@ const DRAFTS_OF_KEYWORDS: [(&str, Draft, Draft); 15] = [
     ("minContains", Draft::Draft201909, Draft::Draft202012),
     ("maxContains", Draft::Draft201909, Draft::Draft202012),
     ("unevaluatedItems", Draft::Draft201909, Draft::Draft202012),
-    ("unevaluatedProperties", Draft::Draft201909, Draft::Draft202012),
+    (
+        "unevaluatedProperties",
+        Draft::Draft201909,
+        Draft::Draft202012,
+    ),
     ("contentSchema", Draft::Draft201909, Draft::Draft202012),
     ("prefixItems", Draft::Draft202012, Draft::Draft202012),
     ("additionalItems", Draft::Draft4, Draft::Draft201909),
@@ -96,7 +106,10 @@ const ANCHOR_KEYWORDS: [&str; 3] = ["$anchor", "$dynamicAnchor", "$recursiveAnch
 /// A validator that clients keep for a whole list finds the first schema with an `$id` wherever
 /// another one has the same `$id`, and refuses the keyword `id`.
 pub(super) fn rewrite_identifiers(schema: &mut Value, draft: Draft) {
-    let mut identifiers = IdentifierKeywords { draft, are_needed: false };
+    let mut identifiers = IdentifierKeywords {
+        draft,
+        are_needed: false,
+    };
     identifiers.are_needed = identifiers.has_dependent(schema, true, false);
     identifiers.rewrite(schema);
     if let Some(members) = schema.as_object_mut()
@@ -116,7 +129,11 @@ struct IdentifierKeywords {
 
 impl IdentifierKeywords {
     fn keyword(&self) -> &'static str {
-        if self.draft == Draft::Draft4 { "id" } else { "$id" }
+        if self.draft == Draft::Draft4 {
+            "id"
+        } else {
+            "$id"
+        }
     }
 
     /// Returns whether an identifier is an anchor, as drafts up to 7 write it.
@@ -129,23 +146,36 @@ impl IdentifierKeywords {
     /// within such a part.
     fn has_dependent(&self, value: &Value, is_root: bool, is_in_part: bool) -> bool {
         match value {
-            Value::Array(items) => items.iter().any(|item| self.has_dependent(item, false, is_in_part)),
+            Value::Array(items) => items
+                .iter()
+                .any(|item| self.has_dependent(item, false, is_in_part)),
             Value::Object(members) => {
                 let own = members.get(self.keyword()).and_then(Value::as_str);
-                let is_in_part = is_in_part || (!is_root && own.is_some_and(|own| !self.is_anchor(own)));
-                let mut references = REFERENCE_KEYWORDS.iter().filter_map(|key| members.get(*key)?.as_str());
+                let is_in_part =
+                    is_in_part || (!is_root && own.is_some_and(|own| !self.is_anchor(own)));
+                let mut references = REFERENCE_KEYWORDS
+                    .iter()
+                    .filter_map(|key| members.get(*key)?.as_str());
                 references.any(|target| is_in_part || !target.starts_with('#'))
-                    || members.values().any(|member| self.has_dependent(member, false, is_in_part))
+                    || members
+                        .values()
+                        .any(|member| self.has_dependent(member, false, is_in_part))
             }
             _ => false,
         }
     }
 
     fn rewrite(&self, schema: &mut Value) {
-        let Some(members) = schema.as_object_mut() else { return };
+        let Some(members) = schema.as_object_mut() else {
+            return;
+        };
         members.retain(|keyword, _| !is_of_other_draft(&DRAFTS_OF_REFERENCES, keyword, self.draft));
         let [old, new] = ["id", "$id"].map(|keyword| members.remove(keyword));
-        let own = if self.draft == Draft::Draft4 { old } else { new };
+        let own = if self.draft == Draft::Draft4 {
+            old
+        } else {
+            new
+        };
         if let Some(Value::String(own)) = own {
             if self.are_needed {
                 members.insert("$id".into(), own.into());
@@ -169,7 +199,11 @@ pub(super) struct ClientKeywords {
 impl ClientKeywords {
     /// Creates the rewriter for a document whose dialect was `draft`.
     pub(super) fn new(schema: &Value, draft: Draft) -> Self {
-        let mut keywords = Self { draft, target_keywords: BTreeSet::new(), has_anchor_references: false };
+        let mut keywords = Self {
+            draft,
+            target_keywords: BTreeSet::new(),
+            has_anchor_references: false,
+        };
         keywords.collect_targets(schema);
         keywords
     }
@@ -183,7 +217,10 @@ impl ClientKeywords {
         match value {
             Value::Array(items) => items.iter().for_each(|item| self.collect_targets(item)),
             Value::Object(members) => {
-                for target in REFERENCE_KEYWORDS.iter().filter_map(|key| members.get(*key)?.as_str()) {
+                for target in REFERENCE_KEYWORDS
+                    .iter()
+                    .filter_map(|key| members.get(*key)?.as_str())
+                {
                     self.has_anchor_references |= target != "#" && !target.starts_with("#/");
                     let mut segments = target.split('/').skip(1);
                     while let Some(keyword) = segments.next() {
@@ -195,7 +232,9 @@ impl ClientKeywords {
                 }
                 self.has_anchor_references |= members.contains_key("$dynamicRef");
                 self.has_anchor_references |= members.contains_key("$recursiveRef");
-                members.values().for_each(|member| self.collect_targets(member));
+                members
+                    .values()
+                    .for_each(|member| self.collect_targets(member));
             }
             _ => {}
         }
@@ -207,7 +246,8 @@ impl ClientKeywords {
     /// - An exclusive bound of draft 4 becomes a number.
     /// - An empty `enum` becomes `"not": {}`.
     pub(super) fn rewrite(&self, members: &mut Map<String, Value>, is_root: bool) {
-        let has_ignored_siblings = self.draft <= Draft::Draft7 && members.get("$ref").is_some_and(Value::is_string);
+        let has_ignored_siblings =
+            self.draft <= Draft::Draft7 && members.get("$ref").is_some_and(Value::is_string);
         members.retain(|keyword, value| {
             let keyword = keyword.as_str();
             // Every client requires the type at the root.
@@ -215,14 +255,20 @@ impl ClientKeywords {
                 || is_of_other_draft(&DRAFTS_OF_KEYWORDS, keyword, self.draft)
                 || (ANCHOR_KEYWORDS.contains(&keyword) && !self.has_anchor_references)
                 || (keyword == "discriminator" && !value.is_object())
-                || (has_ignored_siblings && LIMITING_KEYWORDS.contains(&keyword) && !(is_root && keyword == "type"));
+                || (has_ignored_siblings
+                    && LIMITING_KEYWORDS.contains(&keyword)
+                    && !(is_root && keyword == "type"));
             !is_ignored || self.target_keywords.contains(keyword)
         });
         if self.draft == Draft::Draft4 {
             rewrite_exclusive_bound(members, "minimum", "exclusiveMinimum");
             rewrite_exclusive_bound(members, "maximum", "exclusiveMaximum");
         }
-        if members.get("enum").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        if members
+            .get("enum")
+            .and_then(Value::as_array)
+            .is_some_and(Vec::is_empty)
+        {
             members.remove("enum");
             // This allows no value, whatever another `not` would forbid.
             members.insert("not".into(), json!({}));
@@ -233,12 +279,16 @@ impl ClientKeywords {
 /// Returns whether a table has the keyword only for other drafts than this one.
 fn is_of_other_draft(table: &[(&str, Draft, Draft)], keyword: &str, draft: Draft) -> bool {
     let draft = draft.min(Draft::Draft202012);
-    table.iter().any(|(known, first, last)| *known == keyword && !(*first..=*last).contains(&draft))
+    table
+        .iter()
+        .any(|(known, first, last)| *known == keyword && !(*first..=*last).contains(&draft))
 }
 
 /// Rewrites the boolean `exclusive`, which draft 4 has next to a bound.
 fn rewrite_exclusive_bound(members: &mut Map<String, Value>, bound: &str, exclusive: &str) {
-    let Some(is_exclusive) = members.get(exclusive).and_then(Value::as_bool) else { return };
+    let Some(is_exclusive) = members.get(exclusive).and_then(Value::as_bool) else {
+        return;
+    };
     members.remove(exclusive);
     if is_exclusive && let Some(limit) = members.remove(bound) {
         members.insert(exclusive.into(), limit);
@@ -259,10 +309,17 @@ mod tests {
         let rewritten = client_schema(schema);
         assert_eq!(&rewritten, expected, "{schema}");
         let accepts = |schema: &Value, value: &Value| {
-            JsonSchema::compile(&schema.to_string()).unwrap().violations(value).is_empty()
+            JsonSchema::compile(&schema.to_string())
+                .unwrap()
+                .violations(value)
+                .is_empty()
         };
         for value in values {
-            assert_eq!(accepts(schema, value), accepts(&rewritten, value), "{schema} {value}");
+            assert_eq!(
+                accepts(schema, value),
+                accepts(&rewritten, value),
+                "{schema} {value}"
+            );
         }
     }
 
@@ -275,17 +332,32 @@ mod tests {
         let expected = json!({"$schema": DRAFT_7, "properties": {
             "id": {"type": "number", "exclusiveMinimum": 1, "maximum": 5}, "b": {},
         }});
-        let values = [json!({"id": 1}), json!({"id": 2}), json!({"id": 5}), json!({"id": 6}), json!({"b": 1})];
+        let values = [
+            json!({"id": 1}),
+            json!({"id": 2}),
+            json!({"id": 5}),
+            json!({"id": 6}),
+            json!({"b": 1}),
+        ];
         check(&schema, &expected, &values);
     }
 
     #[test]
     fn an_empty_enumeration_allows_nothing() {
-        let schema = json!({"properties": {"a": {"enum": []}, "b": {"enum": [], "not": {"type": "null"}}}});
+        let schema =
+            json!({"properties": {"a": {"enum": []}, "b": {"enum": [], "not": {"type": "null"}}}});
         let expected = json!({"properties": {"a": {"not": {}}, "b": {"not": {}}}});
-        check(&schema, &expected, &[json!({}), json!({"a": 1}), json!({"b": 1})]);
+        check(
+            &schema,
+            &expected,
+            &[json!({}), json!({"a": 1}), json!({"b": 1})],
+        );
         let choice = json!({"anyOf": [{"enum": []}, {"enum": []}]});
-        check(&choice, &json!({"anyOf": [{"not": {}}, {"not": {}}]}), &[json!(1)]);
+        check(
+            &choice,
+            &json!({"anyOf": [{"not": {}}, {"not": {}}]}),
+            &[json!(1)],
+        );
     }
 
     #[test]
@@ -303,7 +375,16 @@ mod tests {
             "nullable": {"discriminator": {"propertyName": "kind"}, "default": {"id": 1, "nullable": 2}},
             "id": {"$ref": "#/$defs/b"},
         }, "$defs": {"b": text}});
-        check(&schema, &expected, &[json!({"a": null}), json!({"b": null}), json!({"c": [1]}), json!({"id": 1})]);
+        check(
+            &schema,
+            &expected,
+            &[
+                json!({"a": null}),
+                json!({"b": null}),
+                json!({"c": [1]}),
+                json!({"id": 1}),
+            ],
+        );
     }
 
     #[test]
@@ -315,7 +396,8 @@ mod tests {
             "x": {"$ref": "#/$defs/a", "title": "X"},
         }, "$defs": {"a": {"type": "string"}}});
         check(&schema, &expected, &[json!({"x": "long"}), json!({"x": 1})]);
-        let newer = json!({"properties": {"x": {"$ref": "#/$defs/a", "maxLength": 1}}, "$defs": {"a": {}}});
+        let newer =
+            json!({"properties": {"x": {"$ref": "#/$defs/a", "maxLength": 1}}, "$defs": {"a": {}}});
         check(&newer, &newer, &[json!({"x": "long"})]);
     }
 
@@ -331,11 +413,15 @@ mod tests {
             "properties": {"c": {"$ref": "#b"}}});
         let expected = json!({"$schema": DRAFT_7, "$defs": {"b": number}, "properties": {"c": {"$ref": "#/$defs/b"}}});
         check(&old, &expected, &[json!({"c": "x"}), json!({"c": 1})]);
-        let needed = json!({"properties": {"a": {"$id": "a", "type": "string"}, "c": {"$ref": "a"}}});
+        let needed =
+            json!({"properties": {"a": {"$id": "a", "type": "string"}, "c": {"$ref": "a"}}});
         check(&needed, &needed, &[json!({"c": "x"}), json!({"c": 1})]);
         let old = json!({"$schema": DRAFT_4, "properties": {"a": {"id": "http://x/a", "type": "string"}, "c": {
             "$ref": "http://x/a"}}});
         let rewritten = client_schema(&old);
-        assert_eq!(rewritten["properties"]["a"], json!({"$id": "http://x/a", "type": "string"}));
+        assert_eq!(
+            rewritten["properties"]["a"],
+            json!({"$id": "http://x/a", "type": "string"})
+        );
     }
 }

@@ -35,15 +35,23 @@ pub fn client_schema(schema: &Value) -> Value {
 }
 
 fn rewrite_for_clients(schema: &mut Value, keywords: &ClientKeywords, is_root: bool) {
-    let Some(members) = schema.as_object_mut() else { return };
+    let Some(members) = schema.as_object_mut() else {
+        return;
+    };
     keywords.rewrite(members, is_root);
     if members.get("items") == Some(&Value::Bool(false)) {
         members.remove("items");
-        let prefix = members.get("prefixItems").filter(|_| keywords.has_prefix_items());
+        let prefix = members
+            .get("prefixItems")
+            .filter(|_| keywords.has_prefix_items());
         let prefix = prefix.and_then(Value::as_array).map_or(0, Vec::len);
         let least = f64::from(u32::try_from(prefix).unwrap_or(u32::MAX));
         let is_less = |most: f64| most < least;
-        if !members.get("maxItems").and_then(Value::as_f64).is_some_and(is_less) {
+        if !members
+            .get("maxItems")
+            .and_then(Value::as_f64)
+            .is_some_and(is_less)
+        {
             members.insert("maxItems".into(), prefix.into());
         }
     }
@@ -58,13 +66,18 @@ fn rewrite_for_clients(schema: &mut Value, keywords: &ClientKeywords, is_root: b
 /// Adds the type of constants, and the values of a choice between constants.
 fn add_type_and_values(members: &mut Map<String, Value>) {
     let own = members.get("const").map(std::slice::from_ref);
-    if let Some(name) = own.or_else(|| members.get("enum")?.as_array().map(Vec::as_slice)).and_then(common_type) {
+    if let Some(name) = own
+        .or_else(|| members.get("enum")?.as_array().map(Vec::as_slice))
+        .and_then(common_type)
+    {
         members.entry("type").or_insert_with(|| name.into());
     }
     if members.contains_key("enum") {
         return;
     }
-    let choices = ["oneOf", "anyOf"].into_iter().find_map(|key| members.get(key).and_then(choice_values));
+    let choices = ["oneOf", "anyOf"]
+        .into_iter()
+        .find_map(|key| members.get(key).and_then(choice_values));
     let Some(values) = choices else { return };
     if let Some(name) = common_type(&values) {
         members.entry("type").or_insert_with(|| name.into());
@@ -75,13 +88,19 @@ fn add_type_and_values(members: &mut Map<String, Value>) {
 /// Returns the type that all of these values have.
 fn common_type(values: &[Value]) -> Option<&'static str> {
     let first = type_name(values.first()?);
-    values.iter().all(|value| type_name(value) == first).then_some(first)
+    values
+        .iter()
+        .all(|value| type_name(value) == first)
+        .then_some(first)
 }
 
 /// Returns the values of a choice, if each branch lists its own.
 pub(super) fn choice_values(branches: &Value) -> Option<Vec<Value>> {
     let mut values = Vec::new();
-    for branch in branches.as_array().filter(|branches| !branches.is_empty())? {
+    for branch in branches
+        .as_array()
+        .filter(|branches| !branches.is_empty())?
+    {
         match (branch.get("const"), branch.get("enum")) {
             (Some(value), _) => values.push(value.clone()),
             (None, Some(Value::Array(own))) => values.extend_from_slice(own),
@@ -97,7 +116,11 @@ pub(super) fn choice_values(branches: &Value) -> Option<Vec<Value>> {
     // The values of `enum` should be unique.
     let mut unique: Vec<Value> = Vec::with_capacity(values.len());
     let mut seen = std::collections::HashSet::new();
-    unique.extend(values.into_iter().filter(|value| seen.insert(value.to_string())));
+    unique.extend(
+        values
+            .into_iter()
+            .filter(|value| seen.insert(value.to_string())),
+    );
     Some(unique)
 }
 
@@ -121,13 +144,20 @@ mod tests {
 
     #[test]
     fn a_tuple_has_no_items_that_are_false() {
-        let pair = json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false});
-        assert_eq!(client_schema(&json!({"properties": {"a": pair}}))["properties"]["a"]["maxItems"], 2);
+        let pair =
+            json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false});
+        assert_eq!(
+            client_schema(&json!({"properties": {"a": pair}}))["properties"]["a"]["maxItems"],
+            2
+        );
         assert_eq!(
             client_schema(&pair),
             json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "maxItems": 2})
         );
-        assert_eq!(client_schema(&json!({"items": false, "maxItems": 7})), json!({"maxItems": 0}));
+        assert_eq!(
+            client_schema(&json!({"items": false, "maxItems": 7})),
+            json!({"maxItems": 0})
+        );
         let short = json!({"prefixItems": [{}, {}], "items": false, "maxItems": 1});
         assert_eq!(client_schema(&short)["maxItems"], 1);
         // Draft 7 does not support `prefixItems`, so no item is allowed.
@@ -163,18 +193,34 @@ mod tests {
         assert_eq!(said["properties"]["size"]["enum"], json!(["s", "m", "l"]));
         assert_eq!(said["properties"]["size"]["type"], "string");
         let small = json!({"const": "s", "description": "Small", "type": "string"});
-        assert_eq!(said["properties"]["size"]["oneOf"], json!([small, {"type": "string", "enum": ["m", "l"]}]));
+        assert_eq!(
+            said["properties"]["size"]["oneOf"],
+            json!([small, {"type": "string", "enum": ["m", "l"]}])
+        );
         let mixed = client_schema(&json!({"anyOf": [{"const": 1}, {"const": "a"}]}));
-        assert_eq!((&mixed["enum"], mixed.get("type")), (&json!([1, "a"]), None));
+        assert_eq!(
+            (&mixed["enum"], mixed.get("type")),
+            (&json!([1, "a"]), None)
+        );
         let other = json!({"oneOf": [{"const": "s", "type": "string"}, {"type": "integer"}]});
         assert_eq!(client_schema(&other), other);
     }
 
     #[test]
     fn constants_have_their_type_if_it_is_one() {
-        assert_eq!(client_schema(&json!({"const": "x"})), json!({"const": "x", "type": "string"}));
-        assert_eq!(client_schema(&json!({"enum": [1, 2]})), json!({"enum": [1, 2], "type": "integer"}));
-        for kept in [json!({"enum": [1, "a"]}), json!({"enum": [1, 2.5]}), json!({"const": 1, "type": "number"})] {
+        assert_eq!(
+            client_schema(&json!({"const": "x"})),
+            json!({"const": "x", "type": "string"})
+        );
+        assert_eq!(
+            client_schema(&json!({"enum": [1, 2]})),
+            json!({"enum": [1, 2], "type": "integer"})
+        );
+        for kept in [
+            json!({"enum": [1, "a"]}),
+            json!({"enum": [1, 2.5]}),
+            json!({"const": 1, "type": "number"}),
+        ] {
             assert_eq!(client_schema(&kept), kept);
         }
     }
@@ -192,22 +238,49 @@ mod tests {
             "$defs": {"top": {"$anchor": "here", "type": "integer"}, "tree": {"type": "null"}},
         });
         let said = client_schema(&tree);
-        let of = |name: &str| said["properties"][name]["$ref"].as_str().unwrap().to_owned();
-        assert_eq!(said["properties"]["tree"]["properties"]["child"]["$ref"], "#/$defs/tree_2");
-        assert_eq!(said["$defs"]["tree_2"]["properties"]["child"]["$ref"], "#/$defs/tree_2");
-        assert_eq!((of("again").as_str(), of("old").as_str()), ("#/$defs/root", "#/$defs/a_b"));
-        assert_eq!((of("named").as_str(), of("top").as_str()), ("#/$defs/here", "#/$defs/top"));
+        let of = |name: &str| {
+            said["properties"][name]["$ref"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        assert_eq!(
+            said["properties"]["tree"]["properties"]["child"]["$ref"],
+            "#/$defs/tree_2"
+        );
+        assert_eq!(
+            said["$defs"]["tree_2"]["properties"]["child"]["$ref"],
+            "#/$defs/tree_2"
+        );
+        assert_eq!(
+            (of("again").as_str(), of("old").as_str()),
+            ("#/$defs/root", "#/$defs/a_b")
+        );
+        assert_eq!(
+            (of("named").as_str(), of("top").as_str()),
+            ("#/$defs/here", "#/$defs/top")
+        );
         assert!(said.get("definitions").is_none());
         let fits = |schema: &Value, value: &Value| {
-            JsonSchema::compile(&schema.to_string()).unwrap().violations(value).is_empty()
+            JsonSchema::compile(&schema.to_string())
+                .unwrap()
+                .violations(value)
+                .is_empty()
         };
         for (value, expected) in [
-            (json!({"tree": {"child": {"child": {}}}, "again": {"named": 5}, "old": "x"}), true),
+            (
+                json!({"tree": {"child": {"child": {}}}, "again": {"named": 5}, "old": "x"}),
+                true,
+            ),
             (json!({"tree": {"child": {"child": 1}}}), false),
             (json!({"again": {"again": {"named": "5"}}}), false),
             (json!({"old": 5}), false),
         ] {
-            assert_eq!((fits(&tree, &value), fits(&said, &value)), (expected, expected), "{value}");
+            assert_eq!(
+                (fits(&tree, &value), fits(&said, &value)),
+                (expected, expected),
+                "{value}"
+            );
         }
     }
 
@@ -226,7 +299,9 @@ mod tests {
         let mut deep = json!({"type": "object"});
         let mut places = vec![String::from("#/properties/deep")];
         for _ in 0..20 {
-            let wide: Map<String, Value> = (0..100).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
+            let wide: Map<String, Value> = (0..100)
+                .map(|n| (format!("p{n}"), json!({"type": "string"})))
+                .collect();
             deep = json!({"properties": {"a": deep, "wide": {"properties": wide}}});
             places.push(format!("{}/properties/a", places.last().unwrap()));
         }

@@ -33,18 +33,29 @@ const JAVASCRIPT_MEMBERS: [&str; 12] = [
 /// which clients use to check results.
 pub fn compatibility_notes(schema: &Value, output: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    let (mut open, mut patterns, mut formats, mut words) = (vec![schema], Vec::new(), Vec::new(), Vec::new());
+    let (mut open, mut patterns, mut formats, mut words) =
+        (vec![schema], Vec::new(), Vec::new(), Vec::new());
     let (mut steps, mut javascript): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
     while let Some(schema) = open.pop() {
-        let Some(members) = schema.as_object() else { continue };
+        let Some(members) = schema.as_object() else {
+            continue;
+        };
         let own = members.get("pattern").and_then(Value::as_str);
         let names = members.get("patternProperties").and_then(Value::as_object);
-        patterns.extend(own.into_iter().chain(names.into_iter().flat_map(|names| names.keys().map(String::as_str))));
+        patterns.extend(
+            own.into_iter().chain(
+                names
+                    .into_iter()
+                    .flat_map(|names| names.keys().map(String::as_str)),
+            ),
+        );
         formats.extend(members.get("format").and_then(Value::as_str));
         let step = members.get("multipleOf").and_then(Value::as_number);
         steps.extend(step.filter(|step| is_inexact(step)).map(Number::to_string));
         let properties = members.get("properties").and_then(Value::as_object);
-        let names = properties.into_iter().flat_map(|own| own.keys().map(String::as_str));
+        let names = properties
+            .into_iter()
+            .flat_map(|own| own.keys().map(String::as_str));
         if output {
             javascript.extend(names.filter(|name| JAVASCRIPT_MEMBERS.contains(name)));
         } else {
@@ -102,7 +113,9 @@ pub fn compatibility_notes(schema: &Value, output: bool) -> Vec<String> {
 /// Returns whether binary floating point has no exact form of a step: the step is a fraction, and
 /// not one of a small power of two.
 fn is_inexact(step: &Number) -> bool {
-    !step.as_f64().is_some_and(|step| (step * 1024.0).fract() == 0.0)
+    !step
+        .as_f64()
+        .is_some_and(|step| (step * 1024.0).fract() == 0.0)
 }
 
 /// Returns whether a schema, or a part of it, has an `$id`.
@@ -122,7 +135,9 @@ fn has_identifiers(schema: &Value) -> bool {
 fn is_portable_name(name: &str) -> bool {
     name.len() <= 64
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 /// A pattern feature that some engines do not support.
@@ -153,7 +168,10 @@ pub(super) fn uncommon_feature(pattern: &str) -> Option<UncommonFeature> {
             ']' => in_class = false,
             '(' if !in_class => {
                 let group = pattern.get(at..).unwrap_or_default();
-                if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|look| group.starts_with(look)) {
+                if ["(?=", "(?!", "(?<=", "(?<!"]
+                    .iter()
+                    .any(|look| group.starts_with(look))
+                {
                     return Some(UncommonFeature::Lookaround);
                 }
             }
@@ -171,13 +189,31 @@ mod tests {
 
     #[test]
     fn what_not_every_engine_has_is_found() {
-        for look in ["(?!a)b", "a(?=b)", "(?<=a)b", "(?<!a)b", r"(a)\1", r"(?<n>a)\k<n>", r"[(](?!a)"] {
-            assert_eq!(uncommon_feature(look), Some(UncommonFeature::Lookaround), "{look}");
+        for look in [
+            "(?!a)b",
+            "a(?=b)",
+            "(?<=a)b",
+            "(?<!a)b",
+            r"(a)\1",
+            r"(?<n>a)\k<n>",
+            r"[(](?!a)",
+        ] {
+            assert_eq!(
+                uncommon_feature(look),
+                Some(UncommonFeature::Lookaround),
+                "{look}"
+            );
         }
         for property in [r"\p{Lu}", r"[\P{L}]"] {
-            assert_eq!(uncommon_feature(property), Some(UncommonFeature::Property), "{property}");
+            assert_eq!(
+                uncommon_feature(property),
+                Some(UncommonFeature::Property),
+                "{property}"
+            );
         }
-        for common in ["(?<n>a)", "(?:a)", r"\(?!a", r"[(?=]", r"\\1", r"[\1]", r"\d\0", "a{1,2}"] {
+        for common in [
+            "(?<n>a)", "(?:a)", r"\(?!a", r"[(?=]", r"\\1", r"[\1]", r"\d\0", "a{1,2}",
+        ] {
             assert_eq!(uncommon_feature(common), None, "{common}");
         }
     }
@@ -193,12 +229,33 @@ mod tests {
         assert_eq!(compatibility_notes(&schema, false).len(), 2);
         assert_eq!(compatibility_notes(&schema, true).len(), 3);
         let odd = json!({"properties": {"_a": {}, "$b": {}, "a b": {}, "é": {}, "c_D-1": {"properties": {"1": {}}}}});
-        assert_eq!((compatibility_notes(&odd, false).len(), compatibility_notes(&odd, true).len()), (5, 0));
-        let proto: Value = serde_json::from_str(r#"{"properties":{"__proto__":{},"toString":{},"x":{}}}"#).unwrap();
-        assert_eq!((compatibility_notes(&proto, true).len(), compatibility_notes(&proto, false).len()), (2, 1));
-        let steps = json!({"a": {"multipleOf": 0.01}, "b": {"multipleOf": 0.5}, "c": {"multipleOf": 10}});
+        assert_eq!(
+            (
+                compatibility_notes(&odd, false).len(),
+                compatibility_notes(&odd, true).len()
+            ),
+            (5, 0)
+        );
+        let proto: Value =
+            serde_json::from_str(r#"{"properties":{"__proto__":{},"toString":{},"x":{}}}"#)
+                .unwrap();
+        assert_eq!(
+            (
+                compatibility_notes(&proto, true).len(),
+                compatibility_notes(&proto, false).len()
+            ),
+            (2, 1)
+        );
+        let steps =
+            json!({"a": {"multipleOf": 0.01}, "b": {"multipleOf": 0.5}, "c": {"multipleOf": 10}});
         let price = json!({"properties": steps});
-        assert_eq!((compatibility_notes(&price, true).len(), compatibility_notes(&price, false).len()), (1, 1));
+        assert_eq!(
+            (
+                compatibility_notes(&price, true).len(),
+                compatibility_notes(&price, false).len()
+            ),
+            (1, 1)
+        );
         let named = json!({"$id": "https://x/", "properties": {"a": {"$ref": "#/properties/b"}, "b": {"$id": "b"}}});
         assert_eq!(compatibility_notes(&named, true).len(), 0);
         let named = json!({"properties": {"a": {"$ref": "b"}, "b": {"$id": "b"}}});

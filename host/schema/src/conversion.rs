@@ -89,7 +89,11 @@ impl ConversionKind {
 
 impl fmt::Display for ValueConversion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pointer = if self.pointer.is_empty() { "(root)" } else { &self.pointer };
+        let pointer = if self.pointer.is_empty() {
+            "(root)"
+        } else {
+            &self.pointer
+        };
         write!(f, "{pointer}: {}", self.kind.as_str())
     }
 }
@@ -117,7 +121,10 @@ struct JsonTextBudget {
 
 impl Default for JsonTextBudget {
     fn default() -> Self {
-        Self { values: Cell::new(MAX_EMBEDDED_VALUES), text: Cell::new(MAX_EMBEDDED_BYTES) }
+        Self {
+            values: Cell::new(MAX_EMBEDDED_VALUES),
+            text: Cell::new(MAX_EMBEDDED_BYTES),
+        }
     }
 }
 
@@ -125,7 +132,10 @@ impl JsonTextBudget {
     /// Charges the cost of parsing a text; `None` if the budget is insufficient.
     fn try_charge(&self, text: &str) -> Option<()> {
         let left = self.text.get().checked_sub(text.len())?;
-        let values = self.values.get().checked_sub(JsonSize::measure(text).values)?;
+        let values = self
+            .values
+            .get()
+            .checked_sub(JsonSize::measure(text).values)?;
         self.text.set(left);
         self.values.set(values);
         Some(())
@@ -144,14 +154,25 @@ impl<'a> ValueConverter<'a> {
     fn record(&mut self, pointer: &str, kind: ConversionKind) {
         self.failed |= self.conversions.len() >= MAX_CONVERSIONS;
         if !self.failed {
-            self.conversions.push(ValueConversion { pointer: clean_line(pointer, MAX_POINTER_BYTES), kind });
+            self.conversions.push(ValueConversion {
+                pointer: clean_line(pointer, MAX_POINTER_BYTES),
+                kind,
+            });
         }
     }
 
     /// Converts a value and its parts.
-    fn convert_value(&mut self, schema: &'a Value, value: &mut Value, pointer: &mut String, depth: usize) {
+    fn convert_value(
+        &mut self,
+        schema: &'a Value,
+        value: &mut Value,
+        pointer: &mut String,
+        depth: usize,
+    ) {
         self.failed |= self.nesting >= MAX_NESTING || !self.parts.try_visit();
-        let Some(members) = self.parts.resolve(schema).filter(|_| !self.failed) else { return };
+        let Some(members) = self.parts.resolve(schema).filter(|_| !self.failed) else {
+            return;
+        };
         let allowed = self.parts.types(schema);
         if !allowed.is_superset(TypeSet::of_value(value)) {
             self.convert_mismatch(schema, allowed, value, pointer);
@@ -183,13 +204,24 @@ impl<'a> ValueConverter<'a> {
                 self.convert_value(meant, value, pointer, depth - 1);
             }
         }
-        for part in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+        for part in members
+            .get("allOf")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             self.convert_value(part, value, pointer, depth - 1);
         }
     }
 
     /// Converts a value whose type is not allowed.
-    fn convert_mismatch(&mut self, schema: &'a Value, allowed: TypeSet, value: &mut Value, pointer: &str) {
+    fn convert_mismatch(
+        &mut self,
+        schema: &'a Value,
+        allowed: TypeSet,
+        value: &mut Value,
+        pointer: &str,
+    ) {
         if let Value::String(text) = value
             && let Some((read, kind)) = parse_string(text, allowed, &self.text_budget)
         {
@@ -201,12 +233,16 @@ impl<'a> ValueConverter<'a> {
         let is_item = |schema: &'a Value| {
             let items = item_schema(self.parts.resolve(schema)?, 0)?;
             let allowed = self.parts.types(items);
-            let readable = value.as_str().is_some_and(|text| parse_string(text, allowed, &self.text_budget).is_some());
+            let readable = value
+                .as_str()
+                .is_some_and(|text| parse_string(text, allowed, &self.text_budget).is_some());
             (allowed.is_superset(TypeSet::of_value(value)) || readable).then_some(())
         };
         if allowed.contains("array")
             && !value.is_null()
-            && self.with_alternatives(schema).any(|schema| is_item(schema).is_some())
+            && self
+                .with_alternatives(schema)
+                .any(|schema| is_item(schema).is_some())
         {
             *value = Value::Array(vec![value.take()]);
             self.record(pointer, ConversionKind::List);
@@ -216,7 +252,11 @@ impl<'a> ValueConverter<'a> {
     /// Returns a schema and its alternatives.
     fn with_alternatives(&self, schema: &'a Value) -> impl Iterator<Item = &'a Value> + use<'a> {
         let members = self.parts.resolve(schema);
-        let of = move |keyword| members.and_then(|members| members.get(keyword)).and_then(Value::as_array);
+        let of = move |keyword| {
+            members
+                .and_then(|members| members.get(keyword))
+                .and_then(Value::as_array)
+        };
         let branches = of("anyOf").into_iter().chain(of("oneOf")).flatten();
         std::iter::once(schema).chain(branches)
     }
@@ -224,7 +264,10 @@ impl<'a> ValueConverter<'a> {
     /// Returns the only alternative that the value can be intended for.
     fn intended_alternative(&self, branches: &'a [Value], value: &Value) -> Option<&'a Value> {
         let fits = |branch: &&'a Value| {
-            self.parts.types(branch).is_superset(TypeSet::of_value(value)) && self.matches_constants(branch, value)
+            self.parts
+                .types(branch)
+                .is_superset(TypeSet::of_value(value))
+                && self.matches_constants(branch, value)
         };
         let mut left = branches.iter().filter(fits);
         match (left.next(), left.next()) {
@@ -236,19 +279,35 @@ impl<'a> ValueConverter<'a> {
     /// Returns whether an object has the required members of an alternative, and its constants,
     /// such as its kind.
     fn matches_constants(&self, branch: &'a Value, value: &Value) -> bool {
-        let (Some(members), Some(own)) = (self.parts.resolve(branch), value.as_object()) else { return true };
-        let Some(properties) = members.get("properties").and_then(Value::as_object) else { return true };
-        properties.iter().all(|(name, schema)| match (schema.get("const"), own.get(name)) {
-            (Some(constant), Some(value)) => constant == value,
-            (Some(_), None) => !is_required(members, name),
-            (None, _) => true,
-        }) && members
+        let (Some(members), Some(own)) = (self.parts.resolve(branch), value.as_object()) else {
+            return true;
+        };
+        let Some(properties) = members.get("properties").and_then(Value::as_object) else {
+            return true;
+        };
+        properties.iter().all(
+            |(name, schema)| match (schema.get("const"), own.get(name)) {
+                (Some(constant), Some(value)) => constant == value,
+                (Some(_), None) => !is_required(members, name),
+                (None, _) => true,
+            },
+        ) && members
             .get("required")
             .and_then(Value::as_array)
-            .is_none_or(|required| required.iter().filter_map(Value::as_str).all(|name| own.contains_key(name)))
+            .is_none_or(|required| {
+                required
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .all(|name| own.contains_key(name))
+            })
     }
 
-    fn convert_members(&mut self, schema: &'a Map<String, Value>, own: &mut Map<String, Value>, pointer: &mut String) {
+    fn convert_members(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        own: &mut Map<String, Value>,
+        pointer: &mut String,
+    ) {
         let properties = schema.get("properties").and_then(Value::as_object);
         let rest = schema.get("additionalProperties");
         let has_patterns = schema.contains_key("patternProperties");
@@ -280,7 +339,8 @@ impl<'a> ValueConverter<'a> {
                     let mut known = properties.into_iter().flat_map(Map::keys);
                     let is_meant = |known: &String| {
                         // If no visits are left for a comparison, the name counts as similar.
-                        !own.contains_key(known) && self.are_similar(&letters, known).unwrap_or(true)
+                        !own.contains_key(known)
+                            && self.are_similar(&letters, known).unwrap_or(true)
                     };
                     if known.any(is_meant) {
                         self.failed = true;
@@ -314,9 +374,16 @@ impl<'a> ValueConverter<'a> {
             .then(|| is_near && strsim::levenshtein(letters, &other) <= most)
     }
 
-    fn convert_items(&mut self, schema: &'a Map<String, Value>, items: &mut [Value], pointer: &mut String) {
+    fn convert_items(
+        &mut self,
+        schema: &'a Map<String, Value>,
+        items: &mut [Value],
+        pointer: &mut String,
+    ) {
         for (number, value) in items.iter_mut().enumerate() {
-            let Some(item) = item_schema(schema, number) else { return };
+            let Some(item) = item_schema(schema, number) else {
+                return;
+            };
             let length = pointer.len();
             let _ = write!(pointer, "/{number}");
             self.convert_value(item, value, pointer, MAX_ALTERNATIVE_DEPTH);
@@ -329,7 +396,11 @@ impl<'a> ValueConverter<'a> {
 }
 
 /// Returns the value that a string contains, where a string is not allowed.
-fn parse_string(text: &str, allowed: TypeSet, room: &JsonTextBudget) -> Option<(Value, ConversionKind)> {
+fn parse_string(
+    text: &str,
+    allowed: TypeSet,
+    room: &JsonTextBudget,
+) -> Option<(Value, ConversionKind)> {
     if allowed.contains("string") {
         return None;
     }
@@ -337,7 +408,10 @@ fn parse_string(text: &str, allowed: TypeSet, room: &JsonTextBudget) -> Option<(
     if let "true" | "True" | "false" | "False" = text
         && allowed.contains("boolean")
     {
-        return Some((Value::Bool(text.eq_ignore_ascii_case("true")), ConversionKind::Boolean));
+        return Some((
+            Value::Bool(text.eq_ignore_ascii_case("true")),
+            ConversionKind::Boolean,
+        ));
     }
     if text == "null" && allowed.contains("null") {
         return Some((Value::Null, ConversionKind::Json));
@@ -346,7 +420,9 @@ fn parse_string(text: &str, allowed: TypeSet, room: &JsonTextBudget) -> Option<(
     let kind = match () {
         () if begins(&['{']) && allowed.contains("object") => ConversionKind::Json,
         () if begins(&['[']) && allowed.contains("array") => ConversionKind::Json,
-        () if begins(&['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) && allowed.contains("number") => {
+        () if begins(&['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
+            && allowed.contains("number") =>
+        {
             ConversionKind::Number
         }
         () => return None,
@@ -361,7 +437,11 @@ fn parse_string(text: &str, allowed: TypeSet, room: &JsonTextBudget) -> Option<(
 /// Returns the letters of a name that are significant in a comparison: in lower case and without
 /// word separators.
 fn significant_letters(name: &str) -> String {
-    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(MAX_COMPARED_LETTERS).collect()
+    name.chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .take(MAX_COMPARED_LETTERS)
+        .collect()
 }
 
 #[cfg(test)]
@@ -412,14 +492,46 @@ mod tests {
                 json!({"n": 1, "x": 2.5, "yes": true}),
                 vec!["/x: number", "/yes: boolean"],
             ),
-            (json!({"n": 1, "yes": "False"}), json!({"n": 1, "yes": false}), vec!["/yes: boolean"]),
-            (json!({"n": 1, "list": "[1,2]"}), json!({"n": 1, "list": [1, 2]}), vec!["/list: json"]),
-            (json!({"n": 1, "list": ["1", 2]}), json!({"n": 1, "list": [1, 2]}), vec!["/list/0: number"]),
-            (json!({"n": 1, "list": 3}), json!({"n": 1, "list": [3]}), vec!["/list: list"]),
-            (json!({"n": 1, "list": "3"}), json!({"n": 1, "list": [3]}), vec!["/list: list", "/list/0: number"]),
-            (json!({"n": 1, "names": "a"}), json!({"n": 1, "names": ["a"]}), vec!["/names: list"]),
-            (json!({"n": 1, "names": "null"}), json!({"n": 1}), vec!["/names: absent"]),
-            (json!({"n": 1, "x": "null", "yes": null}), json!({"n": 1}), vec!["/x: absent", "/yes: absent"]),
+            (
+                json!({"n": 1, "yes": "False"}),
+                json!({"n": 1, "yes": false}),
+                vec!["/yes: boolean"],
+            ),
+            (
+                json!({"n": 1, "list": "[1,2]"}),
+                json!({"n": 1, "list": [1, 2]}),
+                vec!["/list: json"],
+            ),
+            (
+                json!({"n": 1, "list": ["1", 2]}),
+                json!({"n": 1, "list": [1, 2]}),
+                vec!["/list/0: number"],
+            ),
+            (
+                json!({"n": 1, "list": 3}),
+                json!({"n": 1, "list": [3]}),
+                vec!["/list: list"],
+            ),
+            (
+                json!({"n": 1, "list": "3"}),
+                json!({"n": 1, "list": [3]}),
+                vec!["/list: list", "/list/0: number"],
+            ),
+            (
+                json!({"n": 1, "names": "a"}),
+                json!({"n": 1, "names": ["a"]}),
+                vec!["/names: list"],
+            ),
+            (
+                json!({"n": 1, "names": "null"}),
+                json!({"n": 1}),
+                vec!["/names: absent"],
+            ),
+            (
+                json!({"n": 1, "x": "null", "yes": null}),
+                json!({"n": 1}),
+                vec!["/x: absent", "/yes: absent"],
+            ),
             (
                 json!({"n": 1, "place": "{\"lat\": \"1\"}"}),
                 json!({"n": 1, "place": {"lat": 1}}),
@@ -470,7 +582,11 @@ mod tests {
             json!({"n": 1, "lists": [1]}),
             json!({"n": 1, "list": vec!["1"; 101]}),
         ] {
-            assert!(converted(value.clone()).is_err(), "{value} {:?}", converted(value.clone()));
+            assert!(
+                converted(value.clone()).is_err(),
+                "{value} {:?}",
+                converted(value.clone())
+            );
         }
     }
 
@@ -480,9 +596,23 @@ mod tests {
             "a": {"type": "array"}, "b": {"type": "array"}}, "additionalProperties": false});
         let lists = JsonSchema::compile(&lists.to_string()).unwrap();
         let text = |values: usize| format!("[{}0]", "0,".repeat(values));
-        assert_eq!(lists.convert(&mut json!({"a": text(4_000), "b": text(4_000)})).map(|done| done.len()), Some(2));
-        assert_eq!(lists.convert(&mut json!({"a": text(6_000), "b": text(6_000)})).map(|done| done.len()), Some(1));
-        assert!(lists.convert(&mut json!({"a": format!("[\"{}\"]", "x".repeat(MAX_EMBEDDED_BYTES))})).is_none());
+        assert_eq!(
+            lists
+                .convert(&mut json!({"a": text(4_000), "b": text(4_000)}))
+                .map(|done| done.len()),
+            Some(2)
+        );
+        assert_eq!(
+            lists
+                .convert(&mut json!({"a": text(6_000), "b": text(6_000)}))
+                .map(|done| done.len()),
+            Some(1)
+        );
+        assert!(
+            lists
+                .convert(&mut json!({"a": format!("[\"{}\"]", "x".repeat(MAX_EMBEDDED_BYTES))}))
+                .is_none()
+        );
     }
 
     #[test]
@@ -490,13 +620,22 @@ mod tests {
         let mut definitions = Map::new();
         for n in 0..40 {
             let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
-            definitions.insert(format!("d{n}"), json!({"anyOf": [next, next], "allOf": [next, next]}));
+            definitions.insert(
+                format!("d{n}"),
+                json!({"anyOf": [next, next], "allOf": [next, next]}),
+            );
         }
         definitions.insert("d40".into(), json!({"type": "integer"}));
         let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
         let schema = JsonSchema::compile(&schema.to_string()).unwrap();
         assert!(schema.convert(&mut json!({"x": "5"})).is_none());
-        let schema = JsonSchema::compile(r##"{"properties":{"x":{"$ref":"#"}},"allOf":[{"$ref":"#"}]}"##).unwrap();
-        assert!(schema.convert(&mut json!({"x": {"x": {"x": "5"}}})).is_none());
+        let schema =
+            JsonSchema::compile(r##"{"properties":{"x":{"$ref":"#"}},"allOf":[{"$ref":"#"}]}"##)
+                .unwrap();
+        assert!(
+            schema
+                .convert(&mut json!({"x": {"x": {"x": "5"}}}))
+                .is_none()
+        );
     }
 }

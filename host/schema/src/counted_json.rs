@@ -36,7 +36,11 @@ impl Json for CountedJson {
         key.to_owned()
     }
 
-    fn with_string_node<T>(buffer: &mut Value, string: &str, f: impl FnOnce(CountedValue<'_>) -> T) -> T {
+    fn with_string_node<T>(
+        buffer: &mut Value,
+        string: &str,
+        f: impl FnOnce(CountedValue<'_>) -> T,
+    ) -> T {
         *buffer = Value::String(string.to_owned());
         f(CountedValue(buffer))
     }
@@ -154,7 +158,11 @@ fn value_size(value: &Value) -> u64 {
         Value::String(text) => 1 + text.len() as u64 / 8,
         Value::Array(items) => items.iter().map(value_size).sum::<u64>() + 1,
         Value::Object(members) => {
-            members.iter().map(|(name, member)| 1 + name.len() as u64 / 8 + value_size(member)).sum::<u64>() + 1
+            members
+                .iter()
+                .map(|(name, member)| 1 + name.len() as u64 / 8 + value_size(member))
+                .sum::<u64>()
+                + 1
         }
         _ => 1,
     }

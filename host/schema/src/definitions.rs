@@ -35,7 +35,11 @@ fn with_hoisted_definitions(schema: &Value) -> Option<Value> {
     if found.is_position_dependent {
         return None;
     }
-    let mut top = root.get(DEFINITIONS_KEYWORD).and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut top = root
+        .get(DEFINITIONS_KEYWORD)
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
     let mut names = BTreeMap::new();
     let mut left = MAX_GROWTH_FACTOR * count_values(schema) + GROWTH_ALLOWANCE;
     for target in found.targets {
@@ -43,7 +47,9 @@ fn with_hoisted_definitions(schema: &Value) -> Option<Value> {
         if names.contains_key(target) || is_at_top(place) {
             continue;
         }
-        let Some((name, definition)) = copy_definition(schema, place, &found.anchors) else { continue };
+        let Some((name, definition)) = copy_definition(schema, place, &found.anchors) else {
+            continue;
+        };
         left = left.checked_sub(count_values(&definition))?;
         let name = unused_name(&name, &top);
         names.insert(target.to_owned(), format!("#/{DEFINITIONS_KEYWORD}/{name}"));
@@ -71,7 +77,10 @@ struct ReferenceTargets<'a> {
 
 impl<'a> ReferenceTargets<'a> {
     fn collect(&mut self, members: &'a Map<String, Value>, is_root: bool) {
-        let id = members.get("$id").or_else(|| members.get("id")).and_then(Value::as_str);
+        let id = members
+            .get("$id")
+            .or_else(|| members.get("id"))
+            .and_then(Value::as_str);
         self.is_position_dependent |= members.contains_key("$dynamicRef")
             || members.contains_key("$recursiveRef")
             || id.is_some_and(|_| !is_root);
@@ -98,19 +107,35 @@ fn is_at_top(place: &str) -> bool {
 }
 
 /// Returns a name for the schema at `place`, and a copy of the schema.
-fn copy_definition(root: &Value, place: &str, anchors: &BTreeMap<&str, &Value>) -> Option<(String, Value)> {
+fn copy_definition(
+    root: &Value,
+    place: &str,
+    anchors: &BTreeMap<&str, &Value>,
+) -> Option<(String, Value)> {
     if place.is_empty() {
         let mut copy = root.clone();
-        copy.as_object_mut()?.retain(|key, _| !DOCUMENT_KEYWORDS.contains(&key.as_str()));
+        copy.as_object_mut()?
+            .retain(|key, _| !DOCUMENT_KEYWORDS.contains(&key.as_str()));
         let title = root.get("title").and_then(Value::as_str).unwrap_or("root");
         return Some((title.to_owned(), without_anchors(copy)));
     }
-    let place = percent_encoding::percent_decode_str(place).decode_utf8().ok()?;
-    let found = if place.starts_with('/') { root.pointer(&place) } else { anchors.get(&*place).copied() }?;
+    let place = percent_encoding::percent_decode_str(place)
+        .decode_utf8()
+        .ok()?;
+    let found = if place.starts_with('/') {
+        root.pointer(&place)
+    } else {
+        anchors.get(&*place).copied()
+    }?;
     if !found.is_object() && !found.is_boolean() {
         return None;
     }
-    let name = place.rsplit('/').next().unwrap_or_default().replace("~1", "_").replace("~0", "_");
+    let name = place
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .replace("~1", "_")
+        .replace("~0", "_");
     Some((name, without_anchors(found.clone())))
 }
 
@@ -118,22 +143,39 @@ fn copy_definition(root: &Value, place: &str, anchors: &BTreeMap<&str, &Value>) 
 fn without_anchors(mut schema: Value) -> Value {
     if let Some(members) = schema.as_object_mut() {
         members.remove("$anchor");
-        for_each_subschema_mut(members, &mut |_, schema| *schema = without_anchors(schema.take()));
+        for_each_subschema_mut(members, &mut |_, schema| {
+            *schema = without_anchors(schema.take())
+        });
     }
     schema
 }
 
 /// Returns a name that is not taken, with characters that need no escape in a reference.
 fn unused_name(wanted: &str, taken: &Map<String, Value>) -> String {
-    let allowed = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
+    let allowed = |c: char| {
+        if c.is_ascii_alphanumeric() || "_-.".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
     let wanted: String = wanted.chars().take(64).map(allowed).collect();
-    let wanted = if wanted.is_empty() { "definition".to_owned() } else { wanted };
+    let wanted = if wanted.is_empty() {
+        "definition".to_owned()
+    } else {
+        wanted
+    };
     let numbered = (2..).map(|number| format!("{wanted}_{number}"));
-    std::iter::once(wanted.clone()).chain(numbered).find(|name| !taken.contains_key(name)).unwrap_or(wanted)
+    std::iter::once(wanted.clone())
+        .chain(numbered)
+        .find(|name| !taken.contains_key(name))
+        .unwrap_or(wanted)
 }
 
 fn rewrite_references(schema: &mut Value, names: &BTreeMap<String, String>) {
-    let Some(members) = schema.as_object_mut() else { return };
+    let Some(members) = schema.as_object_mut() else {
+        return;
+    };
     if let Some(Value::String(target)) = members.get_mut("$ref")
         && let Some(name) = names.get(target)
     {

@@ -37,20 +37,32 @@ const UNICODE_PROPERTIES: &str = " Any ASCII ASCII_Hex_Digit AHex Alphabetic Alp
 ///
 /// Returns the position of the mistake, and the text to write instead.
 pub(super) fn check_pattern(source: &str) -> Result<EcmaPattern, String> {
-    let mut reader = PatternParser { chars: source.chars().collect(), ..PatternParser::default() };
+    let mut reader = PatternParser {
+        chars: source.chars().collect(),
+        ..PatternParser::default()
+    };
     reader.parse().map_err(|fault| {
         let place = quote_place(&reader.chars, fault.at, fault.length);
         let pattern = quote_pattern(source);
-        format!("the pattern {pattern} is not a \"regex\" of ECMA-262: {place}: {}", fault.replacement)
+        format!(
+            "the pattern {pattern} is not a \"regex\" of ECMA-262: {place}: {}",
+            fault.replacement
+        )
     })?;
-    let largest_count = reader.largest_count.map(|(_, at, length)| quote_place(&reader.chars, at, length));
-    Ok(EcmaPattern { engine_source: reader.engine_source(), largest_count })
+    let largest_count = reader
+        .largest_count
+        .map(|(_, at, length)| quote_place(&reader.chars, at, length));
+    Ok(EcmaPattern {
+        engine_source: reader.engine_source(),
+        largest_count,
+    })
 }
 
 /// A pattern that conforms to ECMA-262.
 #[derive(Debug)]
 pub(super) struct EcmaPattern {
-    /// The pattern with what engines for Rust write in another way; `None` if there is no such part.
+    /// The pattern with what engines for Rust write in another way; `None` if there is no such
+    /// part.
     pub(super) engine_source: Option<String>,
     /// The place of the largest count of repetitions, such as `at character 2, "{1,1000}"`.
     pub(super) largest_count: Option<String>,
@@ -59,13 +71,25 @@ pub(super) struct EcmaPattern {
 /// Quotes the beginning of a pattern.
 pub(super) fn quote_pattern(source: &str) -> String {
     let pattern: String = source.chars().take(2 * MAX_QUOTED_CHARS).collect();
-    let cut = if pattern.len() < source.len() { "…" } else { "" };
+    let cut = if pattern.len() < source.len() {
+        "…"
+    } else {
+        ""
+    };
     format!("{pattern:?}{cut}")
 }
 
 fn quote_place(chars: &[char], at: usize, length: usize) -> String {
-    let found: String = chars.iter().skip(at).take(length.min(MAX_QUOTED_CHARS)).collect();
-    if found.is_empty() { "at its end".to_owned() } else { format!("at character {}, {found:?}", at + 1) }
+    let found: String = chars
+        .iter()
+        .skip(at)
+        .take(length.min(MAX_QUOTED_CHARS))
+        .collect();
+    if found.is_empty() {
+        "at its end".to_owned()
+    } else {
+        format!("at character {}, {found:?}", at + 1)
+    }
 }
 
 /// An error in a pattern.
@@ -76,7 +100,11 @@ struct PatternError {
 }
 
 fn pattern_error(at: usize, length: usize, instead: &str) -> PatternError {
-    PatternError { at, length, replacement: instead.to_owned() }
+    PatternError {
+        at,
+        length,
+        replacement: instead.to_owned(),
+    }
 }
 
 /// The preceding element of the pattern, as the target of a quantifier.
@@ -122,10 +150,21 @@ impl PatternParser {
                 '(' => self.parse_group()?,
                 ')' => match self.open_groups.pop() {
                     Some(looks) => {
-                        self.advance(1, if looks { QuantifierTarget::Nothing } else { QuantifierTarget::Atom });
+                        self.advance(
+                            1,
+                            if looks {
+                                QuantifierTarget::Nothing
+                            } else {
+                                QuantifierTarget::Atom
+                            },
+                        );
                     }
                     None => {
-                        return Err(pattern_error(start, 1, "it closes no group; write \"\\\\)\" for the character"));
+                        return Err(pattern_error(
+                            start,
+                            1,
+                            "it closes no group; write \"\\\\)\" for the character",
+                        ));
                     }
                 },
                 '*' | '+' | '?' => {
@@ -137,7 +176,11 @@ impl PatternParser {
                     self.parse_quantifier(start)?;
                 }
                 '}' | ']' => {
-                    return Err(pattern_error(start, 1, &format!("write \"\\\\{c}\" for the character")));
+                    return Err(pattern_error(
+                        start,
+                        1,
+                        &format!("write \"\\\\{c}\" for the character"),
+                    ));
                 }
                 '[' => self.parse_class()?,
                 '\\' => self.parse_escape()?,
@@ -151,7 +194,11 @@ impl PatternParser {
                 "a group is not closed; add \")\", or write \"\\\\(\" for the character",
             ));
         }
-        if let Some((_, at, length)) = self.numbered_references.iter().find(|(number, ..)| *number > self.group_count) {
+        if let Some((_, at, length)) = self
+            .numbered_references
+            .iter()
+            .find(|(number, ..)| *number > self.group_count)
+        {
             return Err(pattern_error(
                 *at,
                 *length,
@@ -159,8 +206,16 @@ impl PatternParser {
             ));
         }
         let is_unknown = |name: &String| !self.group_names.contains_key(name);
-        if let Some((_, at, length)) = self.named_references.iter().find(|(name, ..)| is_unknown(name)) {
-            return Err(pattern_error(*at, *length, "there is no group with this name"));
+        if let Some((_, at, length)) = self
+            .named_references
+            .iter()
+            .find(|(name, ..)| is_unknown(name))
+        {
+            return Err(pattern_error(
+                *at,
+                *length,
+                "there is no group with this name",
+            ));
         }
         Ok(())
     }
@@ -170,7 +225,11 @@ impl PatternParser {
         let mut rewrites = self.rewrites.clone();
         // The engines know names only for groups to which nothing refers by number.
         if !self.named_references.is_empty() || !self.numbered_references.is_empty() {
-            rewrites.extend(self.named_groups.iter().map(|(at, length)| (*at, *length, "(".to_owned())));
+            rewrites.extend(
+                self.named_groups
+                    .iter()
+                    .map(|(at, length)| (*at, *length, "(".to_owned())),
+            );
             rewrites.extend(self.named_references.iter().map(|(name, at, length)| {
                 let number = self.group_names.get(name).copied().unwrap_or_default();
                 // A digit can follow the reference.
@@ -201,7 +260,9 @@ impl PatternParser {
     }
 
     fn rest_starts_with(&self, with: &str) -> bool {
-        with.chars().enumerate().all(|(n, c)| self.peek(n) == Some(c))
+        with.chars()
+            .enumerate()
+            .all(|(n, c)| self.peek(n) == Some(c))
     }
 
     /// Returns the characters before `end`, starting `ahead` characters after the current position;
@@ -215,10 +276,23 @@ impl PatternParser {
     fn parse_group(&mut self) -> Result<(), PatternError> {
         let start = self.at;
         if self.open_groups.len() >= MAX_GROUP_DEPTH {
-            return Err(pattern_error(start, 1, &format!("groups can be nested {MAX_GROUP_DEPTH} levels deep")));
+            return Err(pattern_error(
+                start,
+                1,
+                &format!("groups can be nested {MAX_GROUP_DEPTH} levels deep"),
+            ));
         }
-        let heads = [("(?:", false), ("(?=", true), ("(?!", true), ("(?<=", true), ("(?<!", true)];
-        if let Some((head, looks)) = heads.into_iter().find(|(head, _)| self.rest_starts_with(head)) {
+        let heads = [
+            ("(?:", false),
+            ("(?=", true),
+            ("(?!", true),
+            ("(?<=", true),
+            ("(?<!", true),
+        ];
+        if let Some((head, looks)) = heads
+            .into_iter()
+            .find(|(head, _)| self.rest_starts_with(head))
+        {
             self.open_groups.push(looks);
             self.advance(head.len(), QuantifierTarget::Nothing);
             return Ok(());
@@ -227,11 +301,19 @@ impl PatternParser {
             let name = self.text_until(3, '>').unwrap_or_default();
             let length = 4 + name.chars().count();
             if !is_name(&name) {
-                return Err(pattern_error(start, length, "a group's name has letters, digits and \"_\""));
+                return Err(pattern_error(
+                    start,
+                    length,
+                    "a group's name has letters, digits and \"_\"",
+                ));
             }
             self.group_count += 1;
             if self.group_names.insert(name, self.group_count).is_some() {
-                return Err(pattern_error(start, length, "two groups have this name; give each its own"));
+                return Err(pattern_error(
+                    start,
+                    length,
+                    "two groups have this name; give each its own",
+                ));
             }
             self.named_groups.push((start, length));
             self.open_groups.push(false);
@@ -251,9 +333,14 @@ impl PatternParser {
     /// Returns the length of a group in the syntax of another language, and the text to write
     /// instead.
     fn suggest_group(&self) -> (usize, String) {
-        let name = |ahead: usize, end: char| self.text_until(ahead, end).filter(|name| is_name(name));
-        let flags: String =
-            self.chars.iter().skip(self.at + 2).take_while(|c| c.is_ascii_alphabetic() || **c == '-').collect();
+        let name =
+            |ahead: usize, end: char| self.text_until(ahead, end).filter(|name| is_name(name));
+        let flags: String = self
+            .chars
+            .iter()
+            .skip(self.at + 2)
+            .take_while(|c| c.is_ascii_alphabetic() || **c == '-')
+            .collect();
         match (self.peek(2), self.peek(3)) {
             (Some('P'), Some('<')) => match name(4, '>') {
                 Some(name) => (5 + name.chars().count(), format!("write \"(?<{name}>\"")),
@@ -280,7 +367,10 @@ impl PatternParser {
                 };
                 (length, instead.to_owned())
             }
-            _ => (3, "there is no such group; write \"(?:\", or \"\\\\(\" for the character".to_owned()),
+            _ => (
+                3,
+                "there is no such group; write \"(?:\", or \"\\\\(\" for the character".to_owned(),
+            ),
         }
     }
 
@@ -289,7 +379,11 @@ impl PatternParser {
         match self.preceding {
             QuantifierTarget::Atom => {}
             QuantifierTarget::Quantifier if self.chars.get(start) == Some(&'+') => {
-                return Err(pattern_error(start, 1, "there are no possessive quantifiers; leave this \"+\" out"));
+                return Err(pattern_error(
+                    start,
+                    1,
+                    "there are no possessive quantifiers; leave this \"+\" out",
+                ));
             }
             QuantifierTarget::Quantifier | QuantifierTarget::Nothing => {
                 let length = self.at - start;
@@ -312,20 +406,32 @@ impl PatternParser {
         let start = self.at;
         let inner = self.text_until(1, '}').unwrap_or_default();
         let (least, most) = inner.split_once(',').unwrap_or((&inner, &inner));
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let length = 2 + inner.chars().count();
         if least.is_empty() && is_number(most) {
-            return Err(pattern_error(start, length, &format!("write \"{{0,{most}}}\"")));
+            return Err(pattern_error(
+                start,
+                length,
+                &format!("write \"{{0,{most}}}\""),
+            ));
         }
         if !is_number(least) || !(most.is_empty() || is_number(most)) {
             return Err(pattern_error(start, 1, "write \"\\\\{\" for the character"));
         }
         let number = |text: &str| text.parse::<u64>().unwrap_or(u64::MAX);
         if is_number(most) && number(most) < number(least) {
-            return Err(pattern_error(start, length, &format!("write \"{{{most},{least}}}\"")));
+            return Err(pattern_error(
+                start,
+                length,
+                &format!("write \"{{{most},{least}}}\""),
+            ));
         }
         let count = number(if is_number(most) { most } else { least });
-        if self.largest_count.is_none_or(|(largest, ..)| largest < count) {
+        if self
+            .largest_count
+            .is_none_or(|(largest, ..)| largest < count)
+        {
             self.largest_count = Some((count, start, length));
         }
         self.at += length;
@@ -338,18 +444,35 @@ impl PatternParser {
             Some('b' | 'B') => self.advance(2, QuantifierTarget::Nothing),
             Some('d' | 'D' | 's' | 'S' | 'w' | 'W') => self.advance(2, QuantifierTarget::Atom),
             Some('k') => {
-                let name = if self.peek(2) == Some('<') { self.text_until(3, '>') } else { None };
+                let name = if self.peek(2) == Some('<') {
+                    self.text_until(3, '>')
+                } else {
+                    None
+                };
                 let Some(name) = name.filter(|name| is_name(name)) else {
-                    return Err(pattern_error(start, 2, "write \"\\\\k<name>\" for what a group has matched"));
+                    return Err(pattern_error(
+                        start,
+                        2,
+                        "write \"\\\\k<name>\" for what a group has matched",
+                    ));
                 };
                 let length = 4 + name.chars().count();
                 self.named_references.push((name, start, length));
                 self.advance(length, QuantifierTarget::Atom);
             }
             Some('1'..='9') => {
-                let digits: String = self.chars.iter().skip(start + 1).take_while(|c| c.is_ascii_digit()).collect();
+                let digits: String = self
+                    .chars
+                    .iter()
+                    .skip(start + 1)
+                    .take_while(|c| c.is_ascii_digit())
+                    .collect();
                 let length = 1 + digits.len();
-                self.numbered_references.push((digits.parse().unwrap_or(usize::MAX), start, length));
+                self.numbered_references.push((
+                    digits.parse().unwrap_or(usize::MAX),
+                    start,
+                    length,
+                ));
                 self.advance(length, QuantifierTarget::Atom);
             }
             _ => {
@@ -370,7 +493,11 @@ impl PatternParser {
             u32::from_str_radix(&text, 16).ok().filter(|_| is_hex)
         };
         let Some(c) = self.peek(1) else {
-            return Err(pattern_error(start, 1, "write \"\\\\\\\\\" for the character"));
+            return Err(pattern_error(
+                start,
+                1,
+                "write \"\\\\\\\\\" for the character",
+            ));
         };
         let (length, code) = match c {
             'f' => (2, Some(0xc)),
@@ -388,15 +515,26 @@ impl PatternParser {
             'x' if hex(start + 2, 2).is_some() => (4, hex(start + 2, 2)),
             'u' if self.peek(2) == Some('{') => {
                 let inner = self.text_until(3, '}').unwrap_or_default();
-                let code = u32::from_str_radix(&inner, 16).ok().filter(|code| *code <= 0x10_ffff);
-                let Some(code) = code.filter(|_| inner.bytes().all(|byte| byte.is_ascii_hexdigit())) else {
-                    return Err(pattern_error(start, 3, "write the code of a character, such as \"\\\\u{1f600}\""));
+                let code = u32::from_str_radix(&inner, 16)
+                    .ok()
+                    .filter(|code| *code <= 0x10_ffff);
+                let Some(code) =
+                    code.filter(|_| inner.bytes().all(|byte| byte.is_ascii_hexdigit()))
+                else {
+                    return Err(pattern_error(
+                        start,
+                        3,
+                        "write the code of a character, such as \"\\\\u{1f600}\"",
+                    ));
                 };
                 (4 + inner.len(), Some(code))
             }
             'u' if hex(start + 2, 4).is_some() => {
-                let low =
-                    if self.peek(6) == Some('\\') && self.peek(7) == Some('u') { hex(start + 8, 4) } else { None };
+                let low = if self.peek(6) == Some('\\') && self.peek(7) == Some('u') {
+                    hex(start + 8, 4)
+                } else {
+                    None
+                };
                 match (hex(start + 2, 4), low) {
                     (Some(high @ 0xd800..=0xdbff), Some(low @ 0xdc00..=0xdfff)) => {
                         let code = 0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00);
@@ -414,9 +552,8 @@ impl PatternParser {
                 }
                 (length, None)
             }
-            '^' | '$' | '\\' | '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|' | '/' => {
-                (2, Some(u32::from(c)))
-            }
+            '^' | '$' | '\\' | '.' | '*' | '+' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '|'
+            | '/' => (2, Some(u32::from(c))),
             _ => {
                 let (length, instead) = self.suggest_escape(c);
                 return Err(pattern_error(start, length, &instead));
@@ -441,18 +578,33 @@ impl PatternParser {
             'e' => write("\\x1b"),
             'x' if self.peek(2) == Some('{') => {
                 let inner = self.text_until(3, '}').unwrap_or_default();
-                (4 + inner.chars().count(), format!("write \"\\\\u{{{inner}}}\""))
+                (
+                    4 + inner.chars().count(),
+                    format!("write \"\\\\u{{{inner}}}\""),
+                )
             }
             'x' => write("\\x0a"),
             'u' => write("\\u000a"),
             'c' => write("\\cA"),
             'p' | 'P' => match self.peek(2).filter(char::is_ascii_alphabetic) {
                 Some(category) => (3, format!("write \"\\\\{c}{{{category}}}\"")),
-                None => (2, format!("write \"\\\\{c}{{L}}\", with the name of a property")),
+                None => (
+                    2,
+                    format!("write \"\\\\{c}{{L}}\", with the name of a property"),
+                ),
             },
-            '0' => (3, "write \"\\\\x00\" for a character by its code".to_owned()),
-            c if c.is_ascii_alphanumeric() => (2, "there is no such escape; leave the \"\\\\\" out".to_owned()),
-            c => (2, format!("the character needs no escape; write {:?}", c.to_string())),
+            '0' => (
+                3,
+                "write \"\\\\x00\" for a character by its code".to_owned(),
+            ),
+            c if c.is_ascii_alphanumeric() => (
+                2,
+                "there is no such escape; leave the \"\\\\\" out".to_owned(),
+            ),
+            c => (
+                2,
+                format!("the character needs no escape; write {:?}", c.to_string()),
+            ),
         }
     }
 
@@ -484,10 +636,15 @@ impl PatternParser {
             match (first, last) {
                 (Some(first), Some(last)) if first <= last => {}
                 (Some(_), Some(_)) => {
-                    return Err(pattern_error(first_at, length, "the range is empty; exchange its ends"));
+                    return Err(pattern_error(
+                        first_at,
+                        length,
+                        "the range is empty; exchange its ends",
+                    ));
                 }
                 _ => {
-                    let instead = "a class has no range to another class; write \"\\\\-\" for the character";
+                    let instead =
+                        "a class has no range to another class; write \"\\\\-\" for the character";
                     return Err(pattern_error(first_at, length, instead));
                 }
             }
@@ -495,7 +652,11 @@ impl PatternParser {
         if self.at == content {
             // A class without characters matches nothing, and its negation matches everything.
             let negation = if content - start == 1 { "^" } else { "" };
-            self.rewrites.push((start, content + 1 - start, format!("[{negation}\\x00-\\u{{10ffff}}]")));
+            self.rewrites.push((
+                start,
+                content + 1 - start,
+                format!("[{negation}\\x00-\\u{{10ffff}}]"),
+            ));
         }
         self.advance(1, QuantifierTarget::Atom);
         Ok(())
@@ -517,16 +678,23 @@ impl PatternParser {
                 self.at += 2;
                 Ok(Some(u32::from('-')))
             }
-            (Some('\\'), Some('B' | 'k' | '1'..='9')) => {
-                Err(pattern_error(self.at, 2, "a class has no such escape; leave the \"\\\\\" out"))
-            }
+            (Some('\\'), Some('B' | 'k' | '1'..='9')) => Err(pattern_error(
+                self.at,
+                2,
+                "a class has no such escape; leave the \"\\\\\" out",
+            )),
             (Some('\\'), _) => self.parse_character_escape(),
             (Some('['), Some(':')) => {
                 // Stop at the first character that cannot belong to a name. A class can contain
                 // such a beginning at each of its characters, so searching for the end would be
                 // quadratic.
                 let is_of_name = |c: &&char| c.is_ascii_alphabetic() || **c == '^';
-                let name: String = self.chars.iter().skip(self.at + 2).take_while(is_of_name).collect();
+                let name: String = self
+                    .chars
+                    .iter()
+                    .skip(self.at + 2)
+                    .take_while(is_of_name)
+                    .collect();
                 let end = 2 + name.len();
                 if (self.peek(end), self.peek(end + 1)) != (Some(':'), Some(']')) {
                     self.at += 1;
@@ -554,19 +722,34 @@ fn is_name(name: &str) -> bool {
 
 /// Returns the text to write instead of the content of `\p{…}`; `None` if it is a valid property.
 fn suggest_property(inner: &str) -> Option<String> {
-    let is_word =
-        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_word = |text: &str| {
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
     match inner.split_once('=') {
         Some((name, value)) => {
-            let names = ["General_Category", "gc", "Script", "sc", "Script_Extensions", "scx"];
-            (!names.contains(&name) || !is_word(value))
-                .then(|| "write the name of a general category or script, such as \"Script=Greek\"".to_owned())
+            let names = [
+                "General_Category",
+                "gc",
+                "Script",
+                "sc",
+                "Script_Extensions",
+                "scx",
+            ];
+            (!names.contains(&name) || !is_word(value)).then(|| {
+                "write the name of a general category or script, such as \"Script=Greek\""
+                    .to_owned()
+            })
         }
         None if is_word(inner) && UNICODE_PROPERTIES.contains(&format!(" {inner} ")) => None,
-        None if inner.starts_with('^') => Some("write \"\\\\P\" for characters without the property".to_owned()),
-        None if is_word(inner) => {
-            Some(format!("there is no such property by itself; a script is \"\\\\p{{Script={inner}}}\""))
+        None if inner.starts_with('^') => {
+            Some("write \"\\\\P\" for characters without the property".to_owned())
         }
+        None if is_word(inner) => Some(format!(
+            "there is no such property by itself; a script is \"\\\\p{{Script={inner}}}\""
+        )),
         None => Some("write the name of a property, such as \"L\"".to_owned()),
     }
 }
@@ -679,7 +862,10 @@ mod tests {
             "(?1)",
             "\\a\\e",
         ];
-        let said: Vec<String> = patterns.iter().map(|pattern| check_pattern(pattern).unwrap_err()).collect();
+        let said: Vec<String> = patterns
+            .iter()
+            .map(|pattern| check_pattern(pattern).unwrap_err())
+            .collect();
         insta::assert_snapshot!(said.join("\n"));
     }
 
@@ -692,7 +878,11 @@ mod tests {
             ("[]|[^]", r"[^\x00-\u{10ffff}]|[\x00-\u{10ffff}]"),
             (r"\0[\b]\ud83d\ude00", r"\x00[\x08]\u{1f600}"),
         ] {
-            assert_eq!(check_pattern(pattern).unwrap().engine_source.as_deref(), Some(written), "{pattern}");
+            assert_eq!(
+                check_pattern(pattern).unwrap().engine_source.as_deref(),
+                Some(written),
+                "{pattern}"
+            );
         }
         assert_eq!(check_pattern(r"(?<a>x)\b").unwrap().engine_source, None);
         let largest = check_pattern("a{2,}b{1,1000}c{7}").unwrap().largest_count;

@@ -13,7 +13,8 @@ use serde_json::{Number, Value};
 use super::budget;
 
 /// The range of the integers that a JSON number can represent exactly: those of `i64` and of `u64`.
-const INTEGER_RANGE: std::ops::Range<f64> = -9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0;
+const INTEGER_RANGE: std::ops::Range<f64> =
+    -9_223_372_036_854_775_808.0..18_446_744_073_709_551_616.0;
 
 /// Returns whether two values are equal. Costs one step for each pair of values that is compared.
 pub(super) fn are_equal(left: &Value, right: &Value) -> bool {
@@ -26,7 +27,11 @@ pub(super) fn are_equal(left: &Value, right: &Value) -> bool {
             }
         }
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| are_equal(left, right))
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right)
+                    .all(|(left, right)| are_equal(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
@@ -99,7 +104,10 @@ fn canonical_number(number: &Number) -> CanonicalNumber {
     }
     let float = number.as_f64().unwrap_or_default();
     if float.fract() == 0.0 && INTEGER_RANGE.contains(&float) {
-        #[expect(clippy::cast_possible_truncation, reason = "an integer within the range of 64 bits")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "an integer within the range of 64 bits"
+        )]
         return CanonicalNumber::Integer(float as i128);
     }
     CanonicalNumber::Other(float.to_bits())
@@ -151,9 +159,13 @@ mod tests {
     fn other_words(value: &Value) -> Value {
         match value {
             Value::Array(items) => items.iter().map(other_words).collect(),
-            Value::Object(members) => {
-                Value::Object(members.iter().rev().map(|(name, member)| (name.clone(), other_words(member))).collect())
-            }
+            Value::Object(members) => Value::Object(
+                members
+                    .iter()
+                    .rev()
+                    .map(|(name, member)| (name.clone(), other_words(member)))
+                    .collect(),
+            ),
             Value::Number(number) => match number.as_i64() {
                 Some(small) if small.unsigned_abs() < 1 << 53 => json!(number.as_f64()),
                 _ => value.clone(),
@@ -185,10 +197,21 @@ mod tests {
     #[test]
     fn trees_of_empty_arrays_are_told_apart() {
         let hashes = RandomState::new();
-        let trees = [json!([]), json!([[]]), json!([[], []]), json!([[[]]]), json!([[[]], []]), json!([[], [[]]])];
+        let trees = [
+            json!([]),
+            json!([[]]),
+            json!([[], []]),
+            json!([[[]]]),
+            json!([[[]], []]),
+            json!([[], [[]]]),
+        ];
         for (at, left) in trees.iter().enumerate() {
             for (other, right) in trees.iter().enumerate() {
-                assert_eq!(hash_value(left, &hashes) == hash_value(right, &hashes), at == other, "{left} {right}");
+                assert_eq!(
+                    hash_value(left, &hashes) == hash_value(right, &hashes),
+                    at == other,
+                    "{left} {right}"
+                );
             }
         }
     }

@@ -33,13 +33,21 @@ fn generate_value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) 
         return Some(constant.clone());
     }
     if let Some(Value::Array(values)) = members.get("enum") {
-        return values.iter().min_by_key(|value| value.to_string().len()).cloned();
+        return values
+            .iter()
+            .min_by_key(|value| value.to_string().len())
+            .cloned();
     }
     // The author's own example is better than a generated one, but it may be large. It is used only
     // for a string with a pattern or format.
-    let is_made = ["pattern", "format"].iter().any(|keyword| members.contains_key(*keyword));
+    let is_made = ["pattern", "format"]
+        .iter()
+        .any(|keyword| members.contains_key(*keyword));
     if is_made {
-        let own = members.get("examples").and_then(|own| own.get(0)).or_else(|| members.get("default"));
+        let own = members
+            .get("examples")
+            .and_then(|own| own.get(0))
+            .or_else(|| members.get("default"));
         if let Some(own) = own.filter(|own| own.is_string()) {
             return Some(own.clone());
         }
@@ -61,7 +69,11 @@ fn generate_value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) 
             Some(branches) => smallest_alternative(parts, branches, depth)?,
             None => json!({}),
         };
-        let all = members.get("allOf").and_then(Value::as_array).into_iter().flatten();
+        let all = members
+            .get("allOf")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let mut more = vec![alternative];
         for part in all {
             more.push(generate_value(parts, part, depth - 1)?);
@@ -77,26 +89,54 @@ fn generate_value<'a>(parts: &SchemaParts<'a>, schema: &'a Value, depth: usize) 
 
 /// Returns the alternatives of a schema, if it has any.
 fn alternatives(members: &Map<String, Value>) -> Option<&Vec<Value>> {
-    ["anyOf", "oneOf"].into_iter().find_map(|keyword| members.get(keyword)?.as_array())
+    ["anyOf", "oneOf"]
+        .into_iter()
+        .find_map(|keyword| members.get(keyword)?.as_array())
 }
 
 /// Generates the smallest value of these alternatives.
-fn smallest_alternative<'a>(parts: &SchemaParts<'a>, branches: &'a [Value], depth: usize) -> Option<Value> {
+fn smallest_alternative<'a>(
+    parts: &SchemaParts<'a>,
+    branches: &'a [Value],
+    depth: usize,
+) -> Option<Value> {
     // `null` is the least helpful example.
-    let made = branches.iter().filter_map(|branch| generate_value(parts, branch, depth - 1));
-    made.min_by_key(|value| if value.is_null() { usize::MAX } else { value.to_string().len() })
+    let made = branches
+        .iter()
+        .filter_map(|branch| generate_value(parts, branch, depth - 1));
+    made.min_by_key(|value| {
+        if value.is_null() {
+            usize::MAX
+        } else {
+            value.to_string().len()
+        }
+    })
 }
 
-fn generate_object<'a>(parts: &SchemaParts<'a>, members: &'a Map<String, Value>, depth: usize) -> Option<Value> {
+fn generate_object<'a>(
+    parts: &SchemaParts<'a>,
+    members: &'a Map<String, Value>,
+    depth: usize,
+) -> Option<Value> {
     let properties = members.get("properties").and_then(Value::as_object);
     let mut own = Map::new();
-    for (name, schema) in properties.into_iter().flatten().filter(|(name, _)| is_required(members, name)) {
+    for (name, schema) in properties
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| is_required(members, name))
+    {
         own.insert(name.clone(), generate_value(parts, schema, depth - 1)?);
     }
-    let required = members.get("required").and_then(Value::as_array).into_iter().flatten();
+    let required = members
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     for name in required.filter_map(Value::as_str) {
         if !own.contains_key(name) {
-            let other = members.get("additionalProperties").unwrap_or(&Value::Bool(true));
+            let other = members
+                .get("additionalProperties")
+                .unwrap_or(&Value::Bool(true));
             own.insert(name.to_owned(), generate_value(parts, other, depth - 1)?);
         }
     }
@@ -111,12 +151,17 @@ fn generate_by_type<'a>(
 ) -> Option<Value> {
     let count = |keyword: &str| members.get(keyword).and_then(Value::as_u64);
     Some(match () {
-        () if types.contains("string") => generate_text(members, count("minLength"), count("maxLength")).into(),
-        () if types.contains("number") => generate_number(members, !types.is_superset(TypeSet::from_name("number")))?,
+        () if types.contains("string") => {
+            generate_text(members, count("minLength"), count("maxLength")).into()
+        }
+        () if types.contains("number") => {
+            generate_number(members, !types.is_superset(TypeSet::from_name("number")))?
+        }
         () if types.contains("boolean") => true.into(),
         () if types.contains("array") => {
             let items = (0..count("minItems").unwrap_or(0).min(MAX_EXAMPLE_ITEMS)).map(|number| {
-                let schema = item_schema(members, usize::try_from(number).ok()?).unwrap_or(&Value::Bool(true));
+                let schema = item_schema(members, usize::try_from(number).ok()?)
+                    .unwrap_or(&Value::Bool(true));
                 generate_value(parts, schema, depth - 1)
             });
             items.collect::<Option<Vec<Value>>>()?.into()
@@ -153,15 +198,35 @@ fn generate_text(members: &Map<String, Value>, least: Option<u64>, most: Option<
 fn generate_number(members: &Map<String, Value>, whole: bool) -> Option<Value> {
     let bound = |keyword: &str| members.get(keyword).and_then(Value::as_f64);
     let step = bound("multipleOf").filter(|step| *step > 0.0);
-    let above =
-        bound("exclusiveMinimum").map(|least| if whole { least.floor() + 1.0 } else { least + step.unwrap_or(0.5) });
-    let least = bound("minimum").into_iter().chain(above).fold(f64::NEG_INFINITY, f64::max);
-    let below =
-        bound("exclusiveMaximum").map(|most| if whole { most.ceil() - 1.0 } else { most - step.unwrap_or(0.5) });
-    let most = bound("maximum").into_iter().chain(below).fold(f64::INFINITY, f64::min);
+    let above = bound("exclusiveMinimum").map(|least| {
+        if whole {
+            least.floor() + 1.0
+        } else {
+            least + step.unwrap_or(0.5)
+        }
+    });
+    let least = bound("minimum")
+        .into_iter()
+        .chain(above)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let below = bound("exclusiveMaximum").map(|most| {
+        if whole {
+            most.ceil() - 1.0
+        } else {
+            most - step.unwrap_or(0.5)
+        }
+    });
+    let most = bound("maximum")
+        .into_iter()
+        .chain(below)
+        .fold(f64::INFINITY, f64::min);
     let mut number = 1.0_f64.max(least).min(most);
     if whole {
-        number = if number < least.ceil() { least.ceil() } else { number.floor().max(least.ceil()) };
+        number = if number < least.ceil() {
+            least.ceil()
+        } else {
+            number.floor().max(least.ceil())
+        };
     }
     if let Some(step) = step {
         number = (number / step).ceil() * step;
@@ -179,7 +244,10 @@ mod tests {
     use crate::JsonSchema;
 
     fn example(schema: &str) -> Option<String> {
-        JsonSchema::compile(schema).unwrap().example().map(str::to_owned)
+        JsonSchema::compile(schema)
+            .unwrap()
+            .example()
+            .map(str::to_owned)
     }
 
     #[test]
@@ -196,8 +264,10 @@ mod tests {
             r#"{"type":"object","allOf":[{"required":["x"],"properties":{"x":{"type":"integer","maximum":-2}}},{"required":["y"],"properties":{"y":{"minLength":6,"type":"string"}}}]}"#,
             r#"{"type":"object"}"#,
         ];
-        let said: Vec<String> =
-            schemas.iter().map(|schema| example(schema).unwrap_or_else(|| "none".to_owned())).collect();
+        let said: Vec<String> = schemas
+            .iter()
+            .map(|schema| example(schema).unwrap_or_else(|| "none".to_owned()))
+            .collect();
         insta::assert_snapshot!(said.join("\n"));
     }
 

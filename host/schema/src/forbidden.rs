@@ -32,17 +32,33 @@ pub(super) fn describe_forbidden(
     let is_false = match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             let owner = parent_schema(schema, path)?;
-            let names: Vec<&str> = unexpected.iter().map(String::as_str).take(MAX_NAMES).collect();
-            return Some(violation(pointer, &unexpected_members(&names, unexpected.len(), owner)));
+            let names: Vec<&str> = unexpected
+                .iter()
+                .map(String::as_str)
+                .take(MAX_NAMES)
+                .collect();
+            return Some(violation(
+                pointer,
+                &unexpected_members(&names, unexpected.len(), owner),
+            ));
         }
         ValidationErrorKind::AdditionalItems { limit } => {
-            return Some(violation(pointer, &too_many_items(instance.pointer(pointer)?, *limit)));
+            return Some(violation(
+                pointer,
+                &too_many_items(instance.pointer(pointer)?, *limit),
+            ));
         }
         ValidationErrorKind::FalseSchema => true,
-        ValidationErrorKind::Not { schema } if schema.as_object().is_some_and(Map::is_empty) => false,
+        ValidationErrorKind::Not { schema } if schema.as_object().is_some_and(Map::is_empty) => {
+            false
+        }
         _ => return None,
     };
-    let path = if is_false { path } else { path.strip_suffix("/not")? };
+    let path = if is_false {
+        path
+    } else {
+        path.strip_suffix("/not")?
+    };
     let (keyword, name) = last_keyword(path);
     let (owner_pointer, last) = pointer.rsplit_once('/').unwrap_or(("", pointer));
     Some(match (keyword, &name) {
@@ -50,11 +66,17 @@ pub(super) fn describe_forbidden(
         ("additionalProperties" | "propertyNames", _) if is_false => {
             let members = instance.pointer(pointer)?.as_object()?;
             let names: Vec<&str> = members.keys().map(String::as_str).take(MAX_NAMES).collect();
-            violation(pointer, &unexpected_members(&names, members.len(), &Map::new()))
+            violation(
+                pointer,
+                &unexpected_members(&names, members.len(), &Map::new()),
+            )
         }
         ("additionalProperties", _) => {
             let owner = parent_schema(schema, path)?;
-            violation(owner_pointer, &unexpected_members(&[unescape(last).as_str()], 1, owner))
+            violation(
+                owner_pointer,
+                &unexpected_members(&[unescape(last).as_str()], 1, owner),
+            )
         }
         ("items" | "prefixItems" | "additionalItems", name) => {
             let index: usize = last.parse().ok()?;
@@ -62,22 +84,32 @@ pub(super) fn describe_forbidden(
                 Some(_) => index,
                 None => prefix_length(parent_schema(schema, path)?).min(index),
             };
-            violation(owner_pointer, &too_many_items(instance.pointer(owner_pointer)?, limit))
+            violation(
+                owner_pointer,
+                &too_many_items(instance.pointer(owner_pointer)?, limit),
+            )
         }
         ("properties", _) => violation(pointer, "this member is not allowed; leave it out"),
         ("patternProperties", Some(pattern)) => {
             let pattern = clean_line(pattern, MAX_NAME_BYTES);
-            violation(pointer, &format!("no member may have a name that matches \"{pattern}\"; leave it out"))
+            violation(
+                pointer,
+                &format!("no member may have a name that matches \"{pattern}\"; leave it out"),
+            )
         }
-        ("dependentSchemas" | "dependencies", Some(name)) => {
-            violation(pointer, &format!("{} is not allowed; leave it out", quoted(name)))
-        }
+        ("dependentSchemas" | "dependencies", Some(name)) => violation(
+            pointer,
+            &format!("{} is not allowed; leave it out", quoted(name)),
+        ),
         _ => violation(pointer, "no value is allowed here"),
     })
 }
 
 fn violation(pointer: &str, message: &str) -> SchemaViolation {
-    SchemaViolation { pointer: clean_line(pointer, MAX_MESSAGE_BYTES), message: clean_line(message, MAX_MESSAGE_BYTES) }
+    SchemaViolation {
+        pointer: clean_line(pointer, MAX_MESSAGE_BYTES),
+        message: clean_line(message, MAX_MESSAGE_BYTES),
+    }
 }
 
 /// Describes members that an object does not take. `names` are the first of `count`, and `owner` is
@@ -86,11 +118,21 @@ fn unexpected_members(names: &[&str], count: usize, owner: &Map<String, Value>) 
     let mut message = listed(names.iter().copied(), count);
     let verb = if count == 1 { "is" } else { "are" };
     let _ = write!(message, " {verb} not allowed: this object takes ");
-    let known = owner.get("properties").and_then(Value::as_object).filter(|known| !known.is_empty());
-    let patterns = owner.get("patternProperties").and_then(Value::as_object).filter(|patterns| !patterns.is_empty());
+    let known = owner
+        .get("properties")
+        .and_then(Value::as_object)
+        .filter(|known| !known.is_empty());
+    let patterns = owner
+        .get("patternProperties")
+        .and_then(Value::as_object)
+        .filter(|patterns| !patterns.is_empty());
     match known {
         Some(known) => {
-            let _ = write!(message, "only {}", listed(known.keys().map(String::as_str), known.len()));
+            let _ = write!(
+                message,
+                "only {}",
+                listed(known.keys().map(String::as_str), known.len())
+            );
         }
         None if patterns.is_some() => message.push_str("only"),
         None => message.push_str("no members"),
@@ -107,12 +149,20 @@ fn unexpected_members(names: &[&str], count: usize, owner: &Map<String, Value>) 
 fn too_many_items(array: &Value, limit: usize) -> String {
     let found = array.as_array().map_or(0, Vec::len);
     let items = |count: usize| if count == 1 { "item" } else { "items" };
-    format!("has {found} {}, but at most {limit} {} allowed", items(found), if limit == 1 { "is" } else { "are" })
+    format!(
+        "has {found} {}, but at most {limit} {} allowed",
+        items(found),
+        if limit == 1 { "is" } else { "are" }
+    )
 }
 
 /// Lists the first of `count` names.
 fn listed<'a>(names: impl Iterator<Item = &'a str>, count: usize) -> String {
-    let mut list = names.take(MAX_NAMES).map(quoted).collect::<Vec<_>>().join(", ");
+    let mut list = names
+        .take(MAX_NAMES)
+        .map(quoted)
+        .collect::<Vec<_>>()
+        .join(", ");
     if count > MAX_NAMES {
         let _ = write!(list, " and {} more", count - MAX_NAMES);
     }
@@ -140,7 +190,11 @@ fn last_keyword(path: &str) -> (&str, Option<String>) {
     let mut last = ("", None);
     while let Some(keyword) = segments.next() {
         let is_number = |segment: &&str| segment.bytes().all(|byte| byte.is_ascii_digit());
-        let name = if is_schema_map(keyword) { segments.next() } else { segments.next_if(is_number) };
+        let name = if is_schema_map(keyword) {
+            segments.next()
+        } else {
+            segments.next_if(is_number)
+        };
         last = (keyword, name.map(unescape));
     }
     last
@@ -160,15 +214,25 @@ mod tests {
 
     fn said(schema: &Value, value: &Value) -> Vec<String> {
         let schema = JsonSchema::compile(&schema.to_string()).unwrap();
-        schema.violations(value).iter().map(ToString::to_string).collect()
+        schema
+            .violations(value)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
     fn a_member_that_is_not_taken_is_named_and_so_is_what_is_taken() {
         let none = "(root): \"x\" is not allowed: this object takes no members";
         let cases = [
-            (json!({"type": "object", "additionalProperties": false}), none),
-            (json!({"type": "object", "additionalProperties": false, "properties": {}}), none),
+            (
+                json!({"type": "object", "additionalProperties": false}),
+                none,
+            ),
+            (
+                json!({"type": "object", "additionalProperties": false, "properties": {}}),
+                none,
+            ),
             (json!({"additionalProperties": {"not": {}}}), none),
             (json!({"propertyNames": false}), none),
             (
@@ -183,22 +247,40 @@ mod tests {
                 json!({"additionalProperties": false, "properties": {"a": {}}, "patternProperties": {"^n-": {}}}),
                 "(root): \"x\" is not allowed: this object takes only \"a\" and names that match \"^n-\"",
             ),
-            (json!({"$ref": "#/$defs/none", "$defs": {"none": {"additionalProperties": false}}}), none),
-            (json!({"properties": {"x": false}}), "/x: this member is not allowed; leave it out"),
-            (json!({"properties": {"x": {"not": {}}}}), "/x: this member is not allowed; leave it out"),
+            (
+                json!({"$ref": "#/$defs/none", "$defs": {"none": {"additionalProperties": false}}}),
+                none,
+            ),
+            (
+                json!({"properties": {"x": false}}),
+                "/x: this member is not allowed; leave it out",
+            ),
+            (
+                json!({"properties": {"x": {"not": {}}}}),
+                "/x: this member is not allowed; leave it out",
+            ),
             (
                 json!({"patternProperties": {"^x": false}}),
                 "/x: no member may have a name that matches \"^x\"; leave it out",
             ),
-            (json!({"dependentSchemas": {"x": false}}), "(root): \"x\" is not allowed; leave it out"),
-            (json!({"if": {}, "then": false}), "(root): no value is allowed here"),
+            (
+                json!({"dependentSchemas": {"x": false}}),
+                "(root): \"x\" is not allowed; leave it out",
+            ),
+            (
+                json!({"if": {}, "then": false}),
+                "(root): no value is allowed here",
+            ),
         ];
         for (schema, expected) in cases {
             assert_eq!(said(&schema, &json!({"x": "y"})), [expected], "{schema}");
         }
         let many: Map<String, Value> = (0..20).map(|n| (format!("m{n:02}"), json!(1))).collect();
         let message = &said(&json!({"additionalProperties": false}), &json!(many))[0];
-        assert!(message.contains("\"m07\" and 12 more are not allowed"), "{message}");
+        assert!(
+            message.contains("\"m07\" and 12 more are not allowed"),
+            "{message}"
+        );
     }
 
     #[test]
@@ -224,7 +306,11 @@ mod tests {
             }
             let verb = if limit == 1 { "is" } else { "are" };
             let expected = format!("/t: has 4 items, but at most {limit} {verb} allowed");
-            assert_eq!(said(&schema, &json!({"t": ["a", 1, 2, 3]})), [expected], "{schema}");
+            assert_eq!(
+                said(&schema, &json!({"t": ["a", 1, 2, 3]})),
+                [expected],
+                "{schema}"
+            );
         }
     }
 }

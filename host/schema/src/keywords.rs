@@ -3,8 +3,14 @@
 use serde_json::{Map, Value};
 
 /// Keywords whose values are maps from names to schemas.
-const SCHEMA_MAP_KEYWORDS: [&str; 6] =
-    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+const SCHEMA_MAP_KEYWORDS: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+    "dependencies",
+];
 
 /// Keywords whose values are lists of schemas. `items` can be a list up to draft 2019-09.
 const SCHEMA_LIST_KEYWORDS: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
@@ -26,8 +32,12 @@ const SCHEMA_KEYWORDS: [&str; 12] = [
 ];
 
 /// Keywords whose values every validator also accepts as a boolean.
-const BOOLEAN_KEYWORDS: [&str; 4] =
-    ["additionalItems", "additionalProperties", "unevaluatedItems", "unevaluatedProperties"];
+const BOOLEAN_KEYWORDS: [&str; 4] = [
+    "additionalItems",
+    "additionalProperties",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
 
 /// Returns whether the value of this keyword is a map from names to schemas.
 pub(super) fn is_schema_map(keyword: &str) -> bool {
@@ -43,15 +53,22 @@ pub(super) fn can_be_boolean(keyword: &str) -> bool {
 /// if the keyword has no schemas.
 pub fn subschemas<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
     match value {
-        Value::Object(schemas) if SCHEMA_MAP_KEYWORDS.contains(&keyword) => schemas.values().collect(),
-        Value::Array(schemas) if SCHEMA_LIST_KEYWORDS.contains(&keyword) => schemas.iter().collect(),
+        Value::Object(schemas) if SCHEMA_MAP_KEYWORDS.contains(&keyword) => {
+            schemas.values().collect()
+        }
+        Value::Array(schemas) if SCHEMA_LIST_KEYWORDS.contains(&keyword) => {
+            schemas.iter().collect()
+        }
         Value::Object(_) | Value::Bool(_) if SCHEMA_KEYWORDS.contains(&keyword) => vec![value],
         _ => Vec::new(),
     }
 }
 
 /// Calls `f` with every direct subschema and its keyword.
-pub(super) fn for_each_subschema<'a>(members: &'a Map<String, Value>, f: &mut dyn FnMut(&str, &'a Value)) {
+pub(super) fn for_each_subschema<'a>(
+    members: &'a Map<String, Value>,
+    f: &mut dyn FnMut(&str, &'a Value),
+) {
     for (key, value) in members {
         for schema in subschemas(key, value) {
             f(key, schema);
@@ -60,7 +77,10 @@ pub(super) fn for_each_subschema<'a>(members: &'a Map<String, Value>, f: &mut dy
 }
 
 /// Like [`for_each_subschema`], with mutable subschemas.
-pub(super) fn for_each_subschema_mut(members: &mut Map<String, Value>, f: &mut dyn FnMut(&str, &mut Value)) {
+pub(super) fn for_each_subschema_mut(
+    members: &mut Map<String, Value>,
+    f: &mut dyn FnMut(&str, &mut Value),
+) {
     for (key, value) in members.iter_mut() {
         match value {
             Value::Object(schemas) if SCHEMA_MAP_KEYWORDS.contains(&key.as_str()) => {
@@ -71,7 +91,9 @@ pub(super) fn for_each_subschema_mut(members: &mut Map<String, Value>, f: &mut d
                     f(key, schema);
                 }
             }
-            Value::Object(_) | Value::Bool(_) if SCHEMA_KEYWORDS.contains(&key.as_str()) => f(key, value),
+            Value::Object(_) | Value::Bool(_) if SCHEMA_KEYWORDS.contains(&key.as_str()) => {
+                f(key, value)
+            }
             _ => {}
         }
     }

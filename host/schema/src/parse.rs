@@ -15,7 +15,10 @@ const MAX_SCHEMA_VALUES: u64 = 10_000;
 /// their text.
 pub(super) fn parse_schema(text: &str) -> Result<Value, String> {
     if JsonSize::measure(text).values > MAX_SCHEMA_VALUES {
-        return Err(format!("contains more than {} values", format_thousands(MAX_SCHEMA_VALUES)));
+        return Err(format!(
+            "contains more than {} values",
+            format_thousands(MAX_SCHEMA_VALUES)
+        ));
     }
     serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))
 }
@@ -28,7 +31,10 @@ mod tests {
     fn what_has_too_many_values_is_not_parsed() {
         // The syntax error comes after the values, so a parser does not reach it.
         let text = format!("[{}!", "0,".repeat(10_000));
-        assert_eq!(parse_schema(&text).unwrap_err(), "contains more than 10,000 values");
+        assert_eq!(
+            parse_schema(&text).unwrap_err(),
+            "contains more than 10,000 values"
+        );
         assert!(parse_schema("[0,!").unwrap_err().starts_with("not JSON: "));
         assert!(parse_schema(&format!("[{}0]", "0,".repeat(9_998))).is_ok());
     }

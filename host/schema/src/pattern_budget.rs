@@ -113,10 +113,14 @@ fn pattern_sources(schema: &Value) -> Vec<&str> {
 /// Rejects patterns whose text is too costly to compile.
 pub(super) fn check_pattern_sources(schema: &Value) -> Result<(), String> {
     let long = |source: &&&str| {
-        source.len() > MAX_SOURCE_BYTES || source.matches("\\c").count() * source.len() > MAX_CONTROL_SCAN_BYTES
+        source.len() > MAX_SOURCE_BYTES
+            || source.matches("\\c").count() * source.len() > MAX_CONTROL_SCAN_BYTES
     };
     match pattern_sources(schema).iter().find(long) {
-        Some(source) => Err(format!("contains a pattern of {} bytes, which is too long", source.len())),
+        Some(source) => Err(format!(
+            "contains a pattern of {} bytes, which is too long",
+            source.len()
+        )),
         None => Ok(()),
     }
 }

@@ -37,7 +37,8 @@ impl PatternEngine {
     pub(super) fn compile(source: &str, patterns: &PatternBudget) -> Result<Self, String> {
         let pattern = ecma::check_pattern(source)?;
         let written = pattern.engine_source.as_deref().unwrap_or(source);
-        let translated = to_rust_regex(written).map_err(|()| unsupported(source, &syntax_error(written)))?;
+        let translated =
+            to_rust_regex(written).map_err(|()| unsupported(source, &syntax_error(written)))?;
         match regex_syntax::Parser::new().parse(&translated) {
             Ok(parsed) => AutomatonMatcher::compile(&parsed, patterns)
                 .map(|automaton| Self::Automaton(Box::new(automaton)))
@@ -47,7 +48,9 @@ impl PatternEngine {
                 .map_err(|fault| match fault {
                     BacktrackingError::TooLarge => too_large(source, &pattern, patterns),
                     // The engine that has no look-around knows better what is wrong with the rest.
-                    BacktrackingError::Unsupported(why) => unsupported(source, &described(&error).unwrap_or(why)),
+                    BacktrackingError::Unsupported(why) => {
+                        unsupported(source, &described(&error).unwrap_or(why))
+                    }
                 }),
         }
     }
@@ -77,13 +80,19 @@ fn too_large(source: &str, pattern: &EcmaPattern, patterns: &PatternBudget) -> S
 /// Returns the message for a pattern that the engines cannot compile for another reason.
 fn unsupported(source: &str, why: &str) -> String {
     let pattern = ecma::quote_pattern(source);
-    format!("the pattern {pattern} is one of ECMA-262, but Toolbay cannot compile it: {why}; write it in another way")
+    format!(
+        "the pattern {pattern} is one of ECMA-262, but Toolbay cannot compile it: {why}; write it in another way"
+    )
 }
 
 /// Returns the reason for which a pattern cannot be translated.
 fn syntax_error(written: &str) -> String {
     match regex_syntax::ast::parse::Parser::new().parse(written) {
-        Err(error) => describe_syntax(written, error.span().start.offset, &error.kind().to_string()),
+        Err(error) => describe_syntax(
+            written,
+            error.span().start.offset,
+            &error.kind().to_string(),
+        ),
         Ok(_) => "it has a part that no engine has".to_owned(),
     }
 }
@@ -98,12 +107,18 @@ fn described(error: &regex_syntax::Error) -> Option<String> {
                 regex_syntax::ast::ErrorKind::UnsupportedLookAround
                     | regex_syntax::ast::ErrorKind::UnsupportedBackreference
             );
-            let why = describe_syntax(error.pattern(), error.span().start.offset, &error.kind().to_string());
+            let why = describe_syntax(
+                error.pattern(),
+                error.span().start.offset,
+                &error.kind().to_string(),
+            );
             (!is_expected).then_some(why)
         }
-        regex_syntax::Error::Translate(error) => {
-            Some(describe_syntax(error.pattern(), error.span().start.offset, &error.kind().to_string()))
-        }
+        regex_syntax::Error::Translate(error) => Some(describe_syntax(
+            error.pattern(),
+            error.span().start.offset,
+            &error.kind().to_string(),
+        )),
         _ => None,
     }
 }
@@ -111,7 +126,11 @@ fn described(error: &regex_syntax::Error) -> Option<String> {
 /// Describes an error at a byte of a pattern.
 fn describe_syntax(pattern: &str, offset: usize, why: &str) -> String {
     let before = pattern.get(..offset).unwrap_or_default().chars().count();
-    let found: String = pattern.chars().skip(before).take(MAX_QUOTED_PLACE_CHARS).collect();
+    let found: String = pattern
+        .chars()
+        .skip(before)
+        .take(MAX_QUOTED_PLACE_CHARS)
+        .collect();
     format!("at character {}, {found:?}: {why}", before + 1)
 }
 
@@ -127,10 +146,16 @@ impl PatternKeyword {
     /// # Errors
     ///
     /// The value is not a valid pattern, or the pattern is too large.
-    pub(super) fn compile(value: &Value, patterns: &PatternBudget) -> Result<Self, ValidationError<'static>> {
+    pub(super) fn compile(
+        value: &Value,
+        patterns: &PatternBudget,
+    ) -> Result<Self, ValidationError<'static>> {
         let source = value.as_str().unwrap_or_default();
         let engine = PatternEngine::compile(source, patterns).map_err(ValidationError::custom)?;
-        Ok(Self { source: source.to_owned(), engine })
+        Ok(Self {
+            source: source.to_owned(),
+            engine,
+        })
     }
 }
 
@@ -142,12 +167,22 @@ impl<'i> Keyword<'i, CountedJson> for PatternKeyword {
         let text = value.0.as_str().unwrap_or_default();
         // The library copies the value for its violation.
         budget::take((text.len() / COPIED_BYTES_PER_STEP) as u64);
-        let subject = if text.len() <= MAX_QUOTED_BYTES { value.0.to_string() } else { "value".to_owned() };
-        Err(ValidationError::custom(format!("{subject} does not match \"{}\"", self.source)))
+        let subject = if text.len() <= MAX_QUOTED_BYTES {
+            value.0.to_string()
+        } else {
+            "value".to_owned()
+        };
+        Err(ValidationError::custom(format!(
+            "{subject} does not match \"{}\"",
+            self.source
+        )))
     }
 
     fn is_valid(&self, value: CountedValue<'i>) -> bool {
         budget::charge_access();
-        value.0.as_str().is_none_or(|text| self.engine.is_match(text))
+        value
+            .0
+            .as_str()
+            .is_none_or(|text| self.engine.is_match(text))
     }
 }

@@ -50,11 +50,20 @@ pub fn portable_schema(schema: &Value) -> Value {
         // The arguments of a tool are always an object, and no model API reads alternatives of it.
         members.insert("type".into(), "object".into());
         let alternatives = members.remove("anyOf");
-        if let Value::Object(properties) = members.entry("properties").or_insert_with(|| json!({})) {
-            let alternatives = alternatives.as_ref().and_then(Value::as_array).into_iter().flatten();
-            for own in alternatives.filter_map(|alternative| alternative.get("properties")?.as_object()) {
+        if let Value::Object(properties) = members.entry("properties").or_insert_with(|| json!({}))
+        {
+            let alternatives = alternatives
+                .as_ref()
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
+            for own in
+                alternatives.filter_map(|alternative| alternative.get("properties")?.as_object())
+            {
                 for (name, schema) in own {
-                    properties.entry(name.clone()).or_insert_with(|| schema.clone());
+                    properties
+                        .entry(name.clone())
+                        .or_insert_with(|| schema.clone());
                 }
             }
         }
@@ -72,8 +81,14 @@ struct PortableWriter<'a> {
 
 impl<'a> PortableWriter<'a> {
     fn write(&mut self, schema: &'a Value, depth: usize) -> Value {
-        let Some(members) = schema.as_object() else { return any_value_schema() };
-        let Some(room) = self.values_left.checked_sub(1 + members.len()).filter(|_| depth > 0) else {
+        let Some(members) = schema.as_object() else {
+            return any_value_schema();
+        };
+        let Some(room) = self
+            .values_left
+            .checked_sub(1 + members.len())
+            .filter(|_| depth > 0)
+        else {
             return truncated_schema();
         };
         self.values_left = room;
@@ -100,7 +115,12 @@ impl<'a> PortableWriter<'a> {
 
     fn write_keywords(&mut self, members: &'a Map<String, Value>, depth: usize) -> Value {
         let mut words = DescriptionText(
-            members.get("description").and_then(Value::as_str).map(str::to_owned).into_iter().collect(),
+            members
+                .get("description")
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+                .into_iter()
+                .collect(),
         );
         let mut own = Map::new();
         for key in COPIED_KEYWORDS {
@@ -110,7 +130,9 @@ impl<'a> PortableWriter<'a> {
         }
         match members.get("pattern").and_then(Value::as_str) {
             // A client whose engine cannot compile the pattern would lose the whole list of tools.
-            Some(pattern) if uncommon_feature(pattern).is_some() => words.add(&format!("Pattern: {pattern}")),
+            Some(pattern) if uncommon_feature(pattern).is_some() => {
+                words.add(&format!("Pattern: {pattern}"))
+            }
             Some(pattern) => drop(own.insert("pattern".into(), pattern.into())),
             None => {}
         }
@@ -128,17 +150,23 @@ impl<'a> PortableWriter<'a> {
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
             _ => Vec::new(),
         };
-        let choices = ["oneOf", "anyOf"].into_iter().find_map(|key| Some((key, members.get(key)?.as_array()?)));
+        let choices = ["oneOf", "anyOf"]
+            .into_iter()
+            .find_map(|key| Some((key, members.get(key)?.as_array()?)));
         let listed = members.get("const").map(|value| vec![value.clone()]);
         let listed = listed.or_else(|| members.get("enum").and_then(Value::as_array).cloned());
-        let listed = listed.or_else(|| choices.and_then(|(key, _)| choice_values(members.get(key)?)));
+        let listed =
+            listed.or_else(|| choices.and_then(|(key, _)| choice_values(members.get(key)?)));
         if let Some(listed) = listed {
             types = write_enumeration(&mut own, &mut words, &listed);
             if let Some((_, branches)) = choices {
                 describe_choices(&mut words, branches);
             }
         } else if let Some((_, branches)) = choices {
-            alternatives = branches.iter().map(|branch| self.write(branch, depth - 1)).collect();
+            alternatives = branches
+                .iter()
+                .map(|branch| self.write(branch, depth - 1))
+                .collect();
         }
         write_exclusive_bounds(members, &types, &mut own, &mut words);
         if types.is_empty() && alternatives.is_empty() {
@@ -150,7 +178,12 @@ impl<'a> PortableWriter<'a> {
         if types.contains(&"array") {
             self.write_items(members, depth, &mut own, &mut words);
         }
-        for part in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+        for part in members
+            .get("allOf")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             let part = self.write(part, depth - 1);
             merge_part(&mut own, &mut types, &mut words, part);
         }
@@ -165,15 +198,30 @@ impl<'a> PortableWriter<'a> {
         words: &mut DescriptionText,
     ) {
         let mut properties = Map::new();
-        for (name, schema) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            let is_impossible = schema == &Value::Bool(false) || schema.get("not") == Some(&json!({}));
+        for (name, schema) in members
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
+            let is_impossible =
+                schema == &Value::Bool(false) || schema.get("not") == Some(&json!({}));
             if !is_impossible {
                 properties.insert(name.clone(), self.write(schema, depth - 1));
             }
         }
-        let required = members.get("required").and_then(Value::as_array).into_iter().flatten();
-        let required: Vec<Value> =
-            required.filter(|name| name.as_str().is_some_and(|name| properties.contains_key(name))).cloned().collect();
+        let required = members
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let required: Vec<Value> = required
+            .filter(|name| {
+                name.as_str()
+                    .is_some_and(|name| properties.contains_key(name))
+            })
+            .cloned()
+            .collect();
         if let Some(rest @ Value::Object(_)) = members.get("additionalProperties") {
             words.add(&format!("Members of any name have the schema {rest}."));
         }
@@ -200,7 +248,12 @@ impl<'a> PortableWriter<'a> {
                 let mut order = Vec::new();
                 for item in prefix {
                     let item = self.write(item, depth - 1);
-                    order.push(item.get("type").and_then(Value::as_str).unwrap_or("value").to_owned());
+                    order.push(
+                        item.get("type")
+                            .and_then(Value::as_str)
+                            .unwrap_or("value")
+                            .to_owned(),
+                    );
                     if !kinds.contains(&item) {
                         kinds.push(item);
                     }
@@ -229,11 +282,15 @@ fn write_exclusive_bounds(
     words: &mut DescriptionText,
 ) {
     let is_integer = types == ["integer"];
-    for (keyword, bound, step, word) in
-        [("exclusiveMinimum", "minimum", 1, "Greater than"), ("exclusiveMaximum", "maximum", -1, "Less than")]
-    {
+    for (keyword, bound, step, word) in [
+        ("exclusiveMinimum", "minimum", 1, "Greater than"),
+        ("exclusiveMaximum", "maximum", -1, "Less than"),
+    ] {
         match members.get(keyword) {
-            Some(Value::Number(number)) => match number.as_i64().filter(|_| is_integer && !own.contains_key(bound)) {
+            Some(Value::Number(number)) => match number
+                .as_i64()
+                .filter(|_| is_integer && !own.contains_key(bound))
+            {
                 Some(whole) => {
                     own.insert(bound.into(), whole.saturating_add(step).into());
                 }
@@ -267,7 +324,11 @@ impl DescriptionText {
 /// Returns a schema for an unrestricted value.
 fn any_value_schema() -> Value {
     let of = |name: &&str| {
-        if *name == "array" { json!({"type": name, "items": {"type": "string"}}) } else { json!({"type": name}) }
+        if *name == "array" {
+            json!({"type": name, "items": {"type": "string"}})
+        } else {
+            json!({"type": name})
+        }
     };
     json!({"anyOf": ALL_TYPES.iter().map(of).collect::<Vec<_>>()})
 }
@@ -280,7 +341,10 @@ fn truncated_schema() -> Value {
 /// Returns a schema in place of a reference to a definition that contains it.
 fn recursive_schema(target: &str, definition: &Value) -> Value {
     let name = target.rsplit('/').next().unwrap_or_default();
-    let kind = definition.get("type").and_then(Value::as_str).unwrap_or("object");
+    let kind = definition
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or("object");
     let mut written = json!({"type": kind, "description": format!("The same again ({name}).")});
     if let (Some(members), "array") = (written.as_object_mut(), kind) {
         members.insert("items".into(), any_value_schema());
@@ -290,25 +354,46 @@ fn recursive_schema(target: &str, definition: &Value) -> Value {
 
 /// Returns the types of a schema that does not specify them.
 fn implied_types(members: &Map<String, Value>) -> Vec<&'static str> {
-    let has = |keywords: &[&str]| keywords.iter().any(|keyword| members.contains_key(*keyword));
+    let has = |keywords: &[&str]| {
+        keywords
+            .iter()
+            .any(|keyword| members.contains_key(*keyword))
+    };
     match () {
         () if has(&["properties", "required", "additionalProperties"]) => vec!["object"],
         () if has(&["items", "prefixItems", "minItems", "maxItems"]) => vec!["array"],
         () if has(&["pattern", "format", "minLength", "maxLength"]) => vec!["string"],
-        () if has(&["minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"]) => vec!["number"],
+        () if has(&[
+            "minimum",
+            "maximum",
+            "multipleOf",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+        ]) =>
+        {
+            vec!["number"]
+        }
         () => Vec::new(),
     }
 }
 
 /// Writes the values of an enumeration and returns their types. Only strings can be in an `enum`.
-fn write_enumeration(own: &mut Map<String, Value>, words: &mut DescriptionText, listed: &[Value]) -> Vec<&'static str> {
+fn write_enumeration(
+    own: &mut Map<String, Value>,
+    words: &mut DescriptionText,
+    listed: &[Value],
+) -> Vec<&'static str> {
     let mut types: Vec<&'static str> = Vec::new();
     for name in listed.iter().map(type_name) {
         if !types.contains(&name) {
             types.push(name);
         }
     }
-    let texts: Vec<Value> = listed.iter().filter(|value| value.is_string()).cloned().collect();
+    let texts: Vec<Value> = listed
+        .iter()
+        .filter(|value| value.is_string())
+        .cloned()
+        .collect();
     if texts.is_empty() || types.iter().any(|name| !["string", "null"].contains(name)) {
         let told: Vec<String> = listed.iter().map(ToString::to_string).collect();
         words.add(&format!("One of: {}.", told.join(", ")));
@@ -321,15 +406,25 @@ fn write_enumeration(own: &mut Map<String, Value>, words: &mut DescriptionText, 
 /// Adds the descriptions of the values to choose from.
 fn describe_choices(words: &mut DescriptionText, branches: &[Value]) {
     for branch in branches {
-        if let (Some(value), Some(text)) = (branch.get("const"), branch.get("description").and_then(Value::as_str)) {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if let (Some(value), Some(text)) = (
+            branch.get("const"),
+            branch.get("description").and_then(Value::as_str),
+        ) {
+            let value = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
             words.add(&format!("{value}: {text}"));
         }
     }
 }
 
 /// Merges a part of `allOf` into the schema of the same value.
-fn merge_part(own: &mut Map<String, Value>, types: &mut Vec<&str>, words: &mut DescriptionText, part: Value) {
+fn merge_part(
+    own: &mut Map<String, Value>,
+    types: &mut Vec<&str>,
+    words: &mut DescriptionText,
+    part: Value,
+) {
     let Value::Object(part) = part else { return };
     if types.is_empty() {
         types.extend(match part.get("type").and_then(Value::as_str) {
@@ -404,7 +499,10 @@ fn assemble_schema(
                 own.insert("type".into(), (*name).into());
                 Value::Object(own)
             };
-            Map::from_iter([("anyOf".to_owned(), several.iter().map(of_type).collect::<Vec<_>>().into())])
+            Map::from_iter([(
+                "anyOf".to_owned(),
+                several.iter().map(of_type).collect::<Vec<_>>().into(),
+            )])
         }
     };
     if let Some(text) = description {
@@ -467,8 +565,14 @@ mod tests {
             "name": {"type": "string", "pattern": "^\\p{Lu}"},
         }));
         assert_eq!(said["code"]["pattern"], "^[A-Z]{3}$");
-        assert_eq!(said["look"], json!({"type": "string", "description": "A code. Pattern: ^(?!A)[A-Z]$"}));
-        assert_eq!(said["name"], json!({"type": "string", "description": "Pattern: ^\\p{Lu}"}));
+        assert_eq!(
+            said["look"],
+            json!({"type": "string", "description": "A code. Pattern: ^(?!A)[A-Z]$"})
+        );
+        assert_eq!(
+            said["name"],
+            json!({"type": "string", "description": "Pattern: ^\\p{Lu}"})
+        );
     }
 
     #[test]
@@ -484,12 +588,18 @@ mod tests {
         let mut definitions = Map::new();
         for n in 0..40 {
             let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
-            definitions.insert(format!("d{n}"), json!({"type": "object", "properties": {"a": next, "b": next}}));
+            definitions.insert(
+                format!("d{n}"),
+                json!({"type": "object", "properties": {"a": next, "b": next}}),
+            );
         }
         definitions.insert("d40".into(), json!({"type": "integer"}));
         let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
         let grown = count_values(&portable_schema(&schema));
-        assert!(grown < 20 * (count_values(&schema) + GROWTH_ALLOWANCE), "{grown}");
+        assert!(
+            grown < 20 * (count_values(&schema) + GROWTH_ALLOWANCE),
+            "{grown}"
+        );
     }
 
     #[test]
@@ -505,7 +615,8 @@ mod tests {
             "$defs": {"r": {"type": "object", "properties": {"r": {"$ref": "#/$defs/r"}}}},
         });
         let ours = JsonSchema::compile(&own.to_string()).unwrap();
-        let theirs = JsonSchema::compile(&portable_schema(&client_schema(&own)).to_string()).unwrap();
+        let theirs =
+            JsonSchema::compile(&portable_schema(&client_schema(&own)).to_string()).unwrap();
         for value in [
             json!({"t": ["a", 1], "e": "s", "n": 1, "m": {"x": 1.5}, "any": [true], "f": 1, "r": {"r": {"r": {}}}}),
             json!({"t": [], "n": null, "any": {"x": 1}, "f": "a"}),
@@ -513,7 +624,10 @@ mod tests {
         ] {
             assert_eq!(ours.violations(&value), [], "{value}");
             let said = theirs.violations(&value);
-            assert!(said.is_empty() || value["any"].is_array(), "{value} {said:?}");
+            assert!(
+                said.is_empty() || value["any"].is_array(),
+                "{value} {said:?}"
+            );
         }
     }
 }

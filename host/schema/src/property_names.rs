@@ -49,7 +49,12 @@ impl PropertyNames {
     }
 
     /// Collects the patterns in a part of a schema, whose place is `pointer`.
-    fn collect(&mut self, value: &Value, pointer: &mut String, patterns: &PatternBudget) -> Result<(), String> {
+    fn collect(
+        &mut self,
+        value: &Value,
+        pointer: &mut String,
+        patterns: &PatternBudget,
+    ) -> Result<(), String> {
         let length = pointer.len();
         match value {
             Value::Array(items) => {
@@ -65,8 +70,9 @@ impl PropertyNames {
                     pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
                     if let (Value::Object(own), "patternProperties") = (member, name.as_str()) {
                         for source in own.keys() {
-                            self.add(source, patterns)
-                                .map_err(|why| format!("{}: {why}", clean_line(pointer, MAX_POINTER_BYTES)))?;
+                            self.add(source, patterns).map_err(|why| {
+                                format!("{}: {why}", clean_line(pointer, MAX_POINTER_BYTES))
+                            })?;
                         }
                     }
                     self.collect(member, pointer, patterns)?;
@@ -82,10 +88,12 @@ impl PropertyNames {
         let engine = PatternEngine::compile(source, patterns)?;
         self.fixed_steps += (source.len() / SOURCE_BYTES_PER_STEP) as u64;
         let size = match engine {
-            PatternEngine::Automaton(automaton) => automaton.dense_dfa_size().unwrap_or_else(|| {
-                self.state_count += automaton.state_count() as u64;
-                PatternBudget::LARGE_NAME_BYTES
-            }),
+            PatternEngine::Automaton(automaton) => {
+                automaton.dense_dfa_size().unwrap_or_else(|| {
+                    self.state_count += automaton.state_count() as u64;
+                    PatternBudget::LARGE_NAME_BYTES
+                })
+            }
             PatternEngine::Backtracking(backtracking) => {
                 self.backtracking.push(*backtracking);
                 PatternBudget::LARGE_NAME_BYTES
@@ -125,11 +133,16 @@ impl PropertyNames {
 
 /// Rewrites the patterns for names that the library's engine does not compile as they are.
 pub(super) fn rewrite_name_patterns(schema: &mut Value) {
-    let Some(members) = schema.as_object_mut() else { return };
+    let Some(members) = schema.as_object_mut() else {
+        return;
+    };
     if let Some(Value::Object(patterns)) = members.get_mut("patternProperties") {
         let sources: Vec<String> = patterns.keys().cloned().collect();
         for source in sources {
-            let Some(mut written) = ecma::check_pattern(&source).ok().and_then(|pattern| pattern.engine_source) else {
+            let Some(mut written) = ecma::check_pattern(&source)
+                .ok()
+                .and_then(|pattern| pattern.engine_source)
+            else {
                 continue;
             };
             while patterns.contains_key(&written) {
@@ -146,7 +159,10 @@ pub(super) fn rewrite_name_patterns(schema: &mut Value) {
 impl NameCost for PropertyNames {
     fn take(&self, name: &str) {
         if self.fixed_steps > 0 || self.state_count > 0 {
-            budget::take(self.fixed_steps + self.state_count.saturating_mul(name.len() as u64) / STATES_PER_STEP);
+            budget::take(
+                self.fixed_steps
+                    + self.state_count.saturating_mul(name.len() as u64) / STATES_PER_STEP,
+            );
         }
         for pattern in &self.backtracking {
             pattern.is_match(name);

@@ -71,8 +71,8 @@ pub struct CheckInterrupted;
 impl JsonSchema {
     /// Compiles the schema in `text`.
     ///
-    /// The default dialect is 2020-12. `$schema` can select 2019-09 or drafts 4, 6 and 7. Nothing is
-    /// fetched: a `$ref` to another document is an error.
+    /// The default dialect is 2020-12. `$schema` can select 2019-09 or drafts 4, 6 and 7. Nothing
+    /// is fetched: a `$ref` to another document is an error.
     ///
     /// # Errors
     ///
@@ -91,7 +91,12 @@ impl JsonSchema {
         check_depth(&value)?;
         pattern_budget::check_pattern_sources(&value)?;
         let checks = CompiledSchema::compile(&value, patterns)?;
-        Ok(Self { value, patterns: patterns.clone(), compiled: OnceLock::from(Ok(checks)), example: OnceLock::new() })
+        Ok(Self {
+            value,
+            patterns: patterns.clone(),
+            compiled: OnceLock::from(Ok(checks)),
+            example: OnceLock::new(),
+        })
     }
 
     /// Creates the schema in `text`, which [`JsonSchema::compile_with`] accepted before, possibly
@@ -105,7 +110,12 @@ impl JsonSchema {
         if !is_cheap_to_compile(&value) {
             return Self::compile_with(text, patterns);
         }
-        Ok(Self { value, patterns: patterns.clone(), compiled: OnceLock::new(), example: OnceLock::new() })
+        Ok(Self {
+            value,
+            patterns: patterns.clone(),
+            compiled: OnceLock::new(),
+            example: OnceLock::new(),
+        })
     }
 
     /// Compiles the meta-schema, which takes a few milliseconds, so that the first schema does not
@@ -134,11 +144,17 @@ impl JsonSchema {
     }
 
     fn require_object(self) -> Result<Self, String> {
-        if self.is_object() { Ok(self) } else { Err("its root must have \"type\": \"object\"".into()) }
+        if self.is_object() {
+            Ok(self)
+        } else {
+            Err("its root must have \"type\": \"object\"".into())
+        }
     }
 
     fn compiled(&self) -> Result<&CompiledSchema, &String> {
-        self.compiled.get_or_init(|| CompiledSchema::compile(&self.value, &self.patterns)).as_ref()
+        self.compiled
+            .get_or_init(|| CompiledSchema::compile(&self.value, &self.patterns))
+            .as_ref()
     }
 
     /// Returns the schema as the plugin wrote it.
@@ -169,8 +185,11 @@ impl JsonSchema {
     pub fn example(&self) -> Option<&str> {
         let make = || {
             let example = example::generate(&self.value)?;
-            let fits = self.matches_within(&example, CheckBudget::QUICK).is_some_and(|(fits, _)| fits);
-            Some(example.to_string()).filter(|text| fits && text.len() <= MAX_EXAMPLE_BYTES && text != "{}")
+            let fits = self
+                .matches_within(&example, CheckBudget::QUICK)
+                .is_some_and(|(fits, _)| fits);
+            Some(example.to_string())
+                .filter(|text| fits && text.len() <= MAX_EXAMPLE_BYTES && text != "{}")
         };
         self.example.get_or_init(make).as_deref()
     }
@@ -186,7 +205,12 @@ impl JsonSchema {
         if fits {
             return Some(Vec::new());
         }
-        Some(checks.list_violations(&self.value, instance, CheckBudget::LIST, &Interrupt::default()))
+        Some(checks.list_violations(
+            &self.value,
+            instance,
+            CheckBudget::LIST,
+            &Interrupt::default(),
+        ))
     }
 
     /// Like [`JsonSchema::violations`], until `interrupt` is due. May take seconds.
@@ -201,13 +225,20 @@ impl JsonSchema {
     ) -> Result<Vec<SchemaViolation>, CheckInterrupted> {
         let violations = self.check(instance, CheckBudget::CHECK, CheckBudget::LIST, interrupt);
         // A check that exceeded its budget may have been interrupted.
-        if !violations.is_empty() && interrupt.is_due() { Err(CheckInterrupted) } else { Ok(violations) }
+        if !violations.is_empty() && interrupt.is_due() {
+            Err(CheckInterrupted)
+        } else {
+            Ok(violations)
+        }
     }
 
     /// Returns whether `instance` matches, and the number of steps that the check took; `None` if
     /// `budget` was not enough.
     pub fn matches_within(&self, instance: &Value, budget: CheckBudget) -> Option<(bool, u64)> {
-        let fits = self.compiled().ok()?.matches(instance, budget, &Interrupt::default())?;
+        let fits = self
+            .compiled()
+            .ok()?
+            .matches(instance, budget, &Interrupt::default())?;
         Some((fits, budget.steps.saturating_sub(budget::steps_left())))
     }
 
@@ -249,8 +280,10 @@ impl CompiledSchema {
             let names = Arc::new(names);
             let own = Arc::clone(&names);
             let cost: Arc<dyn NameCost> = names;
-            budget::run_within(CheckBudget::CHECK, &Interrupt::default(), &cost, || own.charge_own_names(value))
-                .ok_or("its patternProperties take too long for its own properties")?;
+            budget::run_within(CheckBudget::CHECK, &Interrupt::default(), &cost, || {
+                own.charge_own_names(value)
+            })
+            .ok_or("its patternProperties take too long for its own properties")?;
             cost
         };
         let for_names = PatternOptions::fancy_regex()
@@ -261,24 +294,44 @@ impl CompiledSchema {
         let options = jsonschema::options_for::<CountedJson>()
             .offline()
             .with_pattern_options(for_names)
-            .with_keyword("pattern", move |_, value, _| Ok(Box::new(PatternKeyword::compile(value, &of_plugin)?)))
+            .with_keyword("pattern", move |_, value, _| {
+                Ok(Box::new(PatternKeyword::compile(value, &of_plugin)?))
+            })
             .with_keyword(budget::STEP_KEYWORD, |_, _, _| Ok(Box::new(StepKeyword)));
-        let siblings_count = !matches!(Draft::default().detect(value), Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
+        let siblings_count = !matches!(
+            Draft::default().detect(value),
+            Draft::Draft4 | Draft::Draft6 | Draft::Draft7
+        );
         let mut plain = value.clone();
         rewrite_name_patterns(&mut plain);
         let stepped = budget::with_steps(&plain, siblings_count);
         let validator = options.build(&stepped).map_err(|error| {
             // Report the error for the schema without steps, as the plugin wrote it.
-            let error = if stepped == plain { error } else { options.build(&plain).err().unwrap_or(error) };
+            let error = if stepped == plain {
+                error
+            } else {
+                options.build(&plain).err().unwrap_or(error)
+            };
             let place = violation_pointer(&error);
-            if place.is_empty() { describe(&error) } else { format!("{place}: {}", describe(&error)) }
+            if place.is_empty() {
+                describe(&error)
+            } else {
+                format!("{place}: {}", describe(&error))
+            }
         })?;
         Ok(Self { validator, names })
     }
 
     /// Returns whether `instance` matches; `None` if `budget` was not enough.
-    fn matches(&self, instance: &Value, budget: CheckBudget, interrupt: &Interrupt) -> Option<bool> {
-        self.run_within(budget, interrupt, || self.validator.is_valid(CountedValue(instance)))
+    fn matches(
+        &self,
+        instance: &Value,
+        budget: CheckBudget,
+        interrupt: &Interrupt,
+    ) -> Option<bool> {
+        self.run_within(budget, interrupt, || {
+            self.validator.is_valid(CountedValue(instance))
+        })
     }
 
     /// Lists the violations of `instance`, which does not match `schema`.
@@ -291,12 +344,19 @@ impl CompiledSchema {
     ) -> Vec<SchemaViolation> {
         let listed = || {
             let mut violations: Vec<SchemaViolation> = Vec::new();
-            for error in self.validator.iter_errors(CountedValue(instance)).take(MAX_VIOLATIONS) {
+            for error in self
+                .validator
+                .iter_errors(CountedValue(instance))
+                .take(MAX_VIOLATIONS)
+            {
                 branch_errors::report_intended(&error, &mut |error| {
-                    let violation = describe_forbidden(schema, instance, error).unwrap_or_else(|| SchemaViolation {
-                        pointer: violation_pointer(error),
-                        message: describe(error),
-                    });
+                    let violation =
+                        describe_forbidden(schema, instance, error).unwrap_or_else(|| {
+                            SchemaViolation {
+                                pointer: violation_pointer(error),
+                                message: describe(error),
+                            }
+                        });
                     // Each item beyond the end of a tuple is an error of the whole array.
                     if !violations.contains(&violation) {
                         violations.push(violation);
@@ -306,12 +366,20 @@ impl CompiledSchema {
             violations.truncate(MAX_VIOLATIONS);
             violations
         };
-        self.run_within(budget, interrupt, listed).unwrap_or_else(|| {
-            whole_value_violation("does not match the schema (finding the exact location takes too long)")
-        })
+        self.run_within(budget, interrupt, listed)
+            .unwrap_or_else(|| {
+                whole_value_violation(
+                    "does not match the schema (finding the exact location takes too long)",
+                )
+            })
     }
 
-    fn run_within<T>(&self, budget: CheckBudget, interrupt: &Interrupt, check: impl FnOnce() -> T) -> Option<T> {
+    fn run_within<T>(
+        &self,
+        budget: CheckBudget,
+        interrupt: &Interrupt,
+        check: impl FnOnce() -> T,
+    ) -> Option<T> {
         budget::run_within(budget, interrupt, &self.names, check)
     }
 }
@@ -324,13 +392,20 @@ impl fmt::Debug for JsonSchema {
 
 /// Returns a violation of the whole value.
 fn whole_value_violation(message: &str) -> Vec<SchemaViolation> {
-    vec![SchemaViolation { pointer: String::new(), message: message.to_owned() }]
+    vec![SchemaViolation {
+        pointer: String::new(),
+        message: message.to_owned(),
+    }]
 }
 
 /// Parses the JSON object in `text`.
 fn parse_object(text: &str) -> Result<Value, String> {
     let value = parse_schema(text)?;
-    if value.is_object() { Ok(value) } else { Err("must be a JSON object".into()) }
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err("must be a JSON object".into())
+    }
 }
 
 /// Returns whether compiling a valid schema takes negligible time: it is small and has no pattern.
@@ -341,7 +416,9 @@ fn is_cheap_to_compile(schema: &Value) -> bool {
         seen += 1;
         match value {
             Value::Array(items) => open.extend(items),
-            Value::Object(members) if members.keys().any(|key| key.starts_with("pattern")) => return false,
+            Value::Object(members) if members.keys().any(|key| key.starts_with("pattern")) => {
+                return false;
+            }
             Value::Object(members) => open.extend(members.values()),
             _ => {}
         }
@@ -357,11 +434,15 @@ fn check_depth(schema: &Value) -> Result<(), String> {
     let mut open = vec![(schema, 1)];
     while let Some((value, depth)) = open.pop() {
         if depth > MAX_SCHEMA_DEPTH {
-            return Err(format!("is nested more than {MAX_SCHEMA_DEPTH} levels deep"));
+            return Err(format!(
+                "is nested more than {MAX_SCHEMA_DEPTH} levels deep"
+            ));
         }
         match value {
             Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
-            Value::Object(members) => open.extend(members.values().map(|member| (member, depth + 1))),
+            Value::Object(members) => {
+                open.extend(members.values().map(|member| (member, depth + 1)))
+            }
             _ => {}
         }
     }
@@ -375,7 +456,11 @@ fn describe(error: &ValidationError<'_>) -> String {
     }
     let (message, whole) = truncated_message(error);
     // A long value is not quoted.
-    let message = if whole { message } else { truncated_message(&error.masked()).0 };
+    let message = if whole {
+        message
+    } else {
+        truncated_message(&error.masked()).0
+    };
     if message.contains(budget::STEP_KEYWORD) {
         // The message quotes the schema, which contains the step keyword.
         return format!("does not match `{}`", error.kind().keyword());
@@ -392,10 +477,16 @@ fn describe_reference(error: &ReferencingError) -> String {
             shown(uri.strip_prefix(BASE_URI).unwrap_or(uri))
         ),
         ReferencingError::PointerToNowhere { pointer } => {
-            format!("refers to {:?}, which does not exist", shown(&format!("#{pointer}")))
+            format!(
+                "refers to {:?}, which does not exist",
+                shown(&format!("#{pointer}"))
+            )
         }
         ReferencingError::NoSuchAnchor { anchor } => {
-            format!("refers to {:?}, which does not exist", shown(&format!("#{anchor}")))
+            format!(
+                "refers to {:?}, which does not exist",
+                shown(&format!("#{anchor}"))
+            )
         }
         ReferencingError::UnknownSpecification { specification } => format!(
             "has the unknown dialect {:?} in $schema; leave $schema out, or use {DEFAULT_DIALECT:?}",
@@ -421,7 +512,11 @@ impl fmt::Write for MessageBuffer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = text.floor_char_boundary((MAX_MESSAGE_BYTES + 8).saturating_sub(self.0.len()));
         self.0.push_str(text.get(..room).unwrap_or_default());
-        if self.0.len() > MAX_MESSAGE_BYTES { Err(fmt::Error) } else { Ok(()) }
+        if self.0.len() > MAX_MESSAGE_BYTES {
+            Err(fmt::Error)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -451,7 +546,8 @@ mod tests {
 
     #[test]
     fn every_violation_has_its_pointer() {
-        let violations = schema().violations(&json!({"unit": "K", "days": 0, "at": {"lat": "north"}}));
+        let violations =
+            schema().violations(&json!({"unit": "K", "days": 0, "at": {"lat": "north"}}));
         let mut said: Vec<String> = violations.iter().map(ToString::to_string).collect();
         said.sort();
         assert_eq!(
@@ -471,7 +567,12 @@ mod tests {
         let long = "x".repeat(100_000);
         let violations = list.violations(&json!(vec![long; 50]));
         assert_eq!(violations.len(), MAX_VIOLATIONS);
-        assert!(violations.iter().all(|v| v.message.len() <= MAX_MESSAGE_BYTES), "{violations:?}");
+        assert!(
+            violations
+                .iter()
+                .all(|v| v.message.len() <= MAX_MESSAGE_BYTES),
+            "{violations:?}"
+        );
     }
 
     #[test]
@@ -480,7 +581,10 @@ mod tests {
             ("{", "not JSON"),
             ("[]", "must be a JSON object"),
             (r#"{"type":"strin"}"#, "strin"),
-            (r#"{"type":"string"}"#, "its root must have \"type\": \"object\""),
+            (
+                r#"{"type":"string"}"#,
+                "its root must have \"type\": \"object\"",
+            ),
             (
                 r#"{"type":"object","$ref":"https://example.com/x.json"}"#,
                 "refers to \"https://example.com/x.json\", but a schema cannot",
@@ -489,13 +593,22 @@ mod tests {
                 r#"{"type":"object","properties":{"a":{"$ref":"other.json#/a"}}}"#,
                 "refers to \"other.json#/a\", but a schema cannot",
             ),
-            (r##"{"type":"object","$ref":"#/nowhere"}"##, "refers to \"#/nowhere\", which does not exist"),
-            (r##"{"type":"object","$ref":"#nowhere"}"##, "refers to \"#nowhere\", which does not exist"),
+            (
+                r##"{"type":"object","$ref":"#/nowhere"}"##,
+                "refers to \"#/nowhere\", which does not exist",
+            ),
+            (
+                r##"{"type":"object","$ref":"#nowhere"}"##,
+                "refers to \"#nowhere\", which does not exist",
+            ),
             (
                 r#"{"type":"object","$schema":"https://example.com/meta"}"#,
                 "has the unknown dialect \"https://example.com/meta\" in $schema",
             ),
-            (r#"{"type":"object","properties":{"a":{"pattern":"("}}}"#, "("),
+            (
+                r#"{"type":"object","properties":{"a":{"pattern":"("}}}"#,
+                "(",
+            ),
         ];
         for (text, expected) in cases {
             let error = compile_input(text).unwrap_err();
@@ -505,11 +618,20 @@ mod tests {
 
     #[test]
     fn names_in_messages_have_no_control_characters() {
-        let error = JsonSchema::compile(r#"{"properties":{"a\u001b[2J\nb":{"type":"strin"}}}"#).unwrap_err();
-        assert!(error.starts_with("/properties/a\\nb/type: \"strin\""), "{error}");
-        let schema = JsonSchema::compile(r#"{"properties":{"a":true},"additionalProperties":false}"#).unwrap();
+        let error = JsonSchema::compile(r#"{"properties":{"a\u001b[2J\nb":{"type":"strin"}}}"#)
+            .unwrap_err();
+        assert!(
+            error.starts_with("/properties/a\\nb/type: \"strin\""),
+            "{error}"
+        );
+        let schema =
+            JsonSchema::compile(r#"{"properties":{"a":true},"additionalProperties":false}"#)
+                .unwrap();
         let violations = schema.violations(&json!({"a": 1, "\u{202e}a\nb\u{7}": 1}));
-        assert_eq!(violations[0].to_string(), "(root): \"a\\nb\" is not allowed: this object takes only \"a\"");
+        assert_eq!(
+            violations[0].to_string(),
+            "(root): \"a\\nb\" is not allowed: this object takes only \"a\""
+        );
         let schema = JsonSchema::compile(r#"{"additionalProperties":{"type":"string"}}"#).unwrap();
         let violations = schema.violations(&json!({"k".repeat(100_000): 1}));
         assert_eq!(violations[0].pointer.len(), MAX_MESSAGE_BYTES);
@@ -518,9 +640,19 @@ mod tests {
     #[test]
     fn huge_and_deep_schemas_are_refused() {
         let wide = json!({"enum": vec![0; 10_001]}).to_string();
-        assert_eq!(JsonSchema::compile(&wide).unwrap_err(), "contains more than 10,000 values");
-        let deep = format!("{}{{}}{}", r#"{"not":"#.repeat(MAX_SCHEMA_DEPTH), "}".repeat(MAX_SCHEMA_DEPTH));
-        assert_eq!(JsonSchema::compile(&deep).unwrap_err(), "is nested more than 64 levels deep");
+        assert_eq!(
+            JsonSchema::compile(&wide).unwrap_err(),
+            "contains more than 10,000 values"
+        );
+        let deep = format!(
+            "{}{{}}{}",
+            r#"{"not":"#.repeat(MAX_SCHEMA_DEPTH),
+            "}".repeat(MAX_SCHEMA_DEPTH)
+        );
+        assert_eq!(
+            JsonSchema::compile(&deep).unwrap_err(),
+            "is nested more than 64 levels deep"
+        );
     }
 
     /// Forty levels, each of which refers to the next one twice.
@@ -539,14 +671,21 @@ mod tests {
     fn a_check_that_would_take_years_stops_early() {
         for keyword in ["anyOf", "oneOf"] {
             let violations = doubling(keyword).violations(&json!(7));
-            assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long", "{keyword}");
+            assert_eq!(
+                violations[0].to_string(),
+                "(root): validation against the schema takes too long",
+                "{keyword}"
+            );
         }
         assert_eq!(doubling("allOf").violations(&json!("text")).len(), 1);
     }
 
     #[test]
     fn counting_steps_does_not_change_which_values_match() {
-        let drafts = ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"];
+        let drafts = [
+            "https://json-schema.org/draft/2020-12/schema",
+            "http://json-schema.org/draft-07/schema#",
+        ];
         let cases = [
             // A tree, a property with the name of a keyword, and data that looks like a reference.
             (
@@ -554,8 +693,15 @@ mod tests {
                 "left": {"$ref": "#/definitions/tree"}, "$ref": {"type": "integer"},
                 "default": {"$ref": "#/definitions/tree"}, "is": {"const": {"$ref": "#/definitions/tree"}}}}},
                 "$ref": "#/definitions/tree"}),
-                vec![json!({"left": {"$ref": 1}}), json!({"is": {"$ref": "#/definitions/tree"}})],
-                vec![json!({"left": {"$ref": "x"}}), json!({"default": {"no": 1}}), json!({"is": {}})],
+                vec![
+                    json!({"left": {"$ref": 1}}),
+                    json!({"is": {"$ref": "#/definitions/tree"}}),
+                ],
+                vec![
+                    json!({"left": {"$ref": "x"}}),
+                    json!({"default": {"no": 1}}),
+                    json!({"is": {}}),
+                ],
             ),
             // A pointer into an `allOf` next to a reference.
             (
@@ -585,7 +731,10 @@ mod tests {
         let beside = |draft: &str| {
             let schema = json!({"$schema": draft, "definitions": {"a": {"type": "string"}},
                 "properties": {"x": {"$ref": "#/definitions/a", "maxLength": 1}}});
-            JsonSchema::compile(&schema.to_string()).unwrap().violations(&json!({"x": "long"})).len()
+            JsonSchema::compile(&schema.to_string())
+                .unwrap()
+                .violations(&json!({"x": "long"}))
+                .len()
         };
         assert_eq!(beside("https://json-schema.org/draft/2020-12/schema"), 1);
         assert_eq!(beside("http://json-schema.org/draft-07/schema#"), 0);
@@ -601,8 +750,16 @@ mod tests {
     /// Lists in lists; each level passes through `length` references.
     fn round(length: usize) -> JsonSchema {
         let levels: serde_json::Map<String, Value> = (0..length)
-            .map(|n| (format!("l{n}"), json!({"$ref": format!("#/$defs/l{}", n + 1)})))
-            .chain([(format!("l{length}"), json!({"items": {"$ref": "#/$defs/l0"}}))])
+            .map(|n| {
+                (
+                    format!("l{n}"),
+                    json!({"$ref": format!("#/$defs/l{}", n + 1)}),
+                )
+            })
+            .chain([(
+                format!("l{length}"),
+                json!({"items": {"$ref": "#/$defs/l0"}}),
+            )])
             .collect();
         JsonSchema::compile(&json!({"$defs": levels, "$ref": "#/$defs/l0"}).to_string()).unwrap()
     }
@@ -615,16 +772,23 @@ mod tests {
         }
         assert_eq!(round(3).violations(&value), []);
         let violations = round(1000).violations(&value);
-        assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
+        assert_eq!(
+            violations[0].to_string(),
+            "(root): validation against the schema takes too long"
+        );
     }
 
     #[test]
     fn thousands_of_alternatives_for_thousands_of_values_stop_early() {
         let alternatives: Vec<Value> = (0..4000).map(|n| json!({"const": n})).collect();
-        let schema = JsonSchema::compile(&json!({"items": {"anyOf": alternatives}}).to_string()).unwrap();
+        let schema =
+            JsonSchema::compile(&json!({"items": {"anyOf": alternatives}}).to_string()).unwrap();
         assert_eq!(schema.violations(&json!([3999, 3998])), []);
         let violations = schema.violations(&json!(vec![3999; 100_000]));
-        assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
+        assert_eq!(
+            violations[0].to_string(),
+            "(root): validation against the schema takes too long"
+        );
     }
 
     #[test]
@@ -633,14 +797,24 @@ mod tests {
         let text = |n: usize| "a".repeat(30) + &format!("!{n}");
         let patterns: Vec<Value> = (0..300).map(|n| json!({"pattern": pattern(n)})).collect();
         let texts: Vec<String> = (0..300).map(text).collect();
-        let values = JsonSchema::compile(&json!({"items": {"not": {"anyOf": patterns}}}).to_string()).unwrap();
+        let values =
+            JsonSchema::compile(&json!({"items": {"not": {"anyOf": patterns}}}).to_string())
+                .unwrap();
         let violations = values.violations(&json!(texts));
-        assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
-        let patterns: serde_json::Map<String, Value> = (0..15).map(|n| (pattern(n), json!(true))).collect();
+        assert_eq!(
+            violations[0].to_string(),
+            "(root): validation against the schema takes too long"
+        );
+        let patterns: serde_json::Map<String, Value> =
+            (0..15).map(|n| (pattern(n), json!(true))).collect();
         let texts: serde_json::Map<String, Value> = (0..300).map(|n| (text(n), json!(1))).collect();
-        let names = JsonSchema::compile(&json!({"patternProperties": patterns}).to_string()).unwrap();
+        let names =
+            JsonSchema::compile(&json!({"patternProperties": patterns}).to_string()).unwrap();
         let violations = names.violations(&json!(texts));
-        assert_eq!(violations[0].to_string(), "(root): validation against the schema takes too long");
+        assert_eq!(
+            violations[0].to_string(),
+            "(root): validation against the schema takes too long"
+        );
     }
 
     const TOO_LONG: &str = "(root): validation against the schema takes too long";
@@ -653,9 +827,17 @@ mod tests {
             let mut own = Vec::new();
             for first in 0..size {
                 // The first child has `first` arrays below it, and the others have the rest.
-                for child in if first == 0 { vec![json!([])] } else { trees[first].clone() } {
+                for child in if first == 0 {
+                    vec![json!([])]
+                } else {
+                    trees[first].clone()
+                } {
                     let rest = size - first - 1;
-                    let others = if rest == 0 { vec![json!([])] } else { trees[rest].clone() };
+                    let others = if rest == 0 {
+                        vec![json!([])]
+                    } else {
+                        trees[rest].clone()
+                    };
                     for other in others {
                         let mut items = vec![child.clone()];
                         items.extend(other.as_array().unwrap().iter().cloned());
@@ -667,7 +849,10 @@ mod tests {
         }
         let trees: Vec<Value> = trees.into_iter().flatten().collect();
         let unique = JsonSchema::compile(r#"{"uniqueItems":true}"#).unwrap();
-        let many: Value = (0..6).map(|n| json!([n])).chain(trees.iter().cloned()).collect();
+        let many: Value = (0..6)
+            .map(|n| json!([n]))
+            .chain(trees.iter().cloned())
+            .collect();
         let (fits, steps) = unique.matches_within(&many, CheckBudget::CHECK).unwrap();
         assert!(fits && steps < 300_000, "{steps} for {} trees", trees.len());
         let twice: Value = trees.iter().chain([&json!([[[]]])]).cloned().collect();
@@ -682,18 +867,30 @@ mod tests {
         let long: Vec<u32> = (0..9000).collect();
         let schema = JsonSchema::compile(&json!({"items": {"const": long}}).to_string()).unwrap();
         assert_eq!(schema.violations(&json!([long, long])), []);
-        let (_, steps) = schema.matches_within(&json!([long, long]), CheckBudget::CHECK).unwrap();
+        let (_, steps) = schema
+            .matches_within(&json!([long, long]), CheckBudget::CHECK)
+            .unwrap();
         assert!(steps > 18_000, "{steps}");
     }
 
     #[test]
     fn a_pattern_is_paid_for_by_what_its_automaton_takes() {
         let schema = JsonSchema::compile(r#"{"pattern":"[ab]*a[ab]{20000}[^ab]"}"#).unwrap();
-        let letter = |n: u32| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' };
+        let letter = |n: u32| {
+            if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 {
+                'a'
+            } else {
+                'b'
+            }
+        };
         let text: String = (0..1_u32 << 20).map(letter).collect();
         let begun = std::time::Instant::now();
         assert_eq!(schema.violations(&json!(text))[0].to_string(), TOO_LONG);
-        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() < std::time::Duration::from_secs(20),
+            "{:?}",
+            begun.elapsed()
+        );
         // Matched from the end, the pattern needs few states.
         let schema = JsonSchema::compile(r#"{"pattern":"[ab]*a[ab]{20000}$"}"#).unwrap();
         assert_eq!(schema.violations(&json!("a".repeat(1 << 20))), []);
@@ -709,8 +906,14 @@ mod tests {
         assert_eq!(said, "(root): value does not match \"^[a-z]*$\"");
         let letters = json!({"items": {"pattern": r"^[\p{L} .'-]{1,80}$"}});
         let letters = JsonSchema::compile(&letters.to_string()).unwrap();
-        let names: Vec<String> =
-            (0..2000).map(|n| format!("Zoë Ångström-Ødegård der {}. Große", ["Erste", "Zweite"][n % 2])).collect();
+        let names: Vec<String> = (0..2000)
+            .map(|n| {
+                format!(
+                    "Zoë Ångström-Ødegård der {}. Große",
+                    ["Erste", "Zweite"][n % 2]
+                )
+            })
+            .collect();
         let violations = letters.violations(&json!(names));
         assert_eq!(violations, []);
     }
@@ -750,23 +953,43 @@ mod tests {
         ];
         for (pattern, text, fits) in cases {
             let ours = JsonSchema::compile(&json!({"pattern": pattern}).to_string()).unwrap();
-            assert_eq!(ours.violations(&json!(text)).is_empty(), fits, "{pattern} {text}");
-            let theirs = jsonschema::options().build(&json!({"pattern": pattern})).unwrap();
+            assert_eq!(
+                ours.violations(&json!(text)).is_empty(),
+                fits,
+                "{pattern} {text}"
+            );
+            let theirs = jsonschema::options()
+                .build(&json!({"pattern": pattern}))
+                .unwrap();
             assert_eq!(theirs.is_valid(&json!(text)), fits, "{pattern} {text}");
             // Names are matched by another engine.
             let names = json!({"patternProperties": {pattern: false}});
             let names = JsonSchema::compile(&names.to_string()).unwrap();
-            assert_eq!(!names.violations(&json!({text: 1})).is_empty(), fits, "{pattern} {text}");
-            let names = JsonSchema::compile(&json!({"propertyNames": {"pattern": pattern}}).to_string()).unwrap();
-            assert_eq!(names.violations(&json!({text: 1})).is_empty(), fits, "{pattern} {text}");
+            assert_eq!(
+                !names.violations(&json!({text: 1})).is_empty(),
+                fits,
+                "{pattern} {text}"
+            );
+            let names =
+                JsonSchema::compile(&json!({"propertyNames": {"pattern": pattern}}).to_string())
+                    .unwrap();
+            assert_eq!(
+                names.violations(&json!({text: 1})).is_empty(),
+                fits,
+                "{pattern} {text}"
+            );
         }
-        let schema = JsonSchema::compile(r#"{"properties":{"a":{"pattern":"^[a-z]{1,3}$"}}}"#).unwrap();
+        let schema =
+            JsonSchema::compile(r#"{"properties":{"a":{"pattern":"^[a-z]{1,3}$"}}}"#).unwrap();
         assert_eq!(
             schema.violations(&json!({"a": "\"A"}))[0].to_string(),
             r#"/a: "\"A" does not match "^[a-z]{1,3}$""#
         );
         let long = schema.violations(&json!({"a": "A".repeat(100_000)}));
-        assert_eq!(long[0].to_string(), r#"/a: value does not match "^[a-z]{1,3}$""#);
+        assert_eq!(
+            long[0].to_string(),
+            r#"/a: value does not match "^[a-z]{1,3}$""#
+        );
     }
 
     #[test]
@@ -783,16 +1006,30 @@ mod tests {
         ];
         for (pattern, text, fits) in cases {
             let values = JsonSchema::compile(&json!({"pattern": pattern}).to_string()).unwrap();
-            assert_eq!(values.violations(&json!(text)).is_empty(), fits, "{pattern} {text:?}");
+            assert_eq!(
+                values.violations(&json!(text)).is_empty(),
+                fits,
+                "{pattern} {text:?}"
+            );
             let names = json!({"patternProperties": {pattern: false}});
             let names = JsonSchema::compile(&names.to_string()).unwrap();
-            assert_eq!(!names.violations(&json!({text: 1})).is_empty(), fits, "{pattern} {text:?}");
+            assert_eq!(
+                !names.violations(&json!({text: 1})).is_empty(),
+                fits,
+                "{pattern} {text:?}"
+            );
         }
         // Two patterns that are rewritten to the same one both count.
         let own = json!({r"^(?<a>x)\k<a>": {"type": "string"}, r"^(?<b>x)\k<b>": {"maxLength": 1}});
         let twice = json!({"patternProperties": own});
         let twice = JsonSchema::compile(&twice.to_string()).unwrap();
-        assert_eq!((twice.violations(&json!({"xx": 1})).len(), twice.violations(&json!({"xx": "ab"})).len()), (1, 1));
+        assert_eq!(
+            (
+                twice.violations(&json!({"xx": 1})).len(),
+                twice.violations(&json!({"xx": "ab"})).len()
+            ),
+            (1, 1)
+        );
     }
 
     #[test]
@@ -800,14 +1037,27 @@ mod tests {
         let count = "the pattern \"a{1,100000}\" is too large: at character 2, \"{1,100000}\": write a smaller count, or \
             \"+\" or \"*\" with maxLength (compiled, it may have 4,096 KiB here; the patterns of a plugin share 16 MiB)";
         let cases = [
-            (json!({"properties": {"a": {"pattern": "a{1,100000}"}}}), "/properties/a/pattern"),
-            (json!({"items": {"patternProperties": {"a{1,100000}": {}}}}), "/items/patternProperties"),
+            (
+                json!({"properties": {"a": {"pattern": "a{1,100000}"}}}),
+                "/properties/a/pattern",
+            ),
+            (
+                json!({"items": {"patternProperties": {"a{1,100000}": {}}}}),
+                "/items/patternProperties",
+            ),
         ];
         for (schema, place) in cases {
-            assert_eq!(JsonSchema::compile(&schema.to_string()).unwrap_err(), format!("{place}: {count}"));
+            assert_eq!(
+                JsonSchema::compile(&schema.to_string()).unwrap_err(),
+                format!("{place}: {count}")
+            );
         }
-        let error = JsonSchema::compile(r#"{"items":{"patternProperties":{"(?i)x":{}}}}"#).unwrap_err();
-        assert!(error.starts_with("/items/patternProperties: the pattern \"(?i)x\" is not a"), "{error}");
+        let error =
+            JsonSchema::compile(r#"{"items":{"patternProperties":{"(?i)x":{}}}}"#).unwrap_err();
+        assert!(
+            error.starts_with("/items/patternProperties: the pattern \"(?i)x\" is not a"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -820,7 +1070,11 @@ mod tests {
             r"(?=a)(?:[ab]*a[ab]{900}c|.)*d".to_owned(),
         ];
         for pattern in patterns {
-            let Ok(schema) = JsonSchema::compile(&json!({"items": {"pattern": pattern}}).to_string()) else { continue };
+            let Ok(schema) =
+                JsonSchema::compile(&json!({"items": {"pattern": pattern}}).to_string())
+            else {
+                continue;
+            };
             for length in [100, 1_000, 10_000, 60_000, 1 << 20] {
                 let begun = std::time::Instant::now();
                 schema.violations(&json!(["ab".repeat(length / 2), "a".repeat(length)]));
@@ -837,18 +1091,40 @@ mod tests {
     fn names_pay_for_patterns_too() {
         let text = "ab".repeat(1 << 19);
         for pattern in ["[ab]*a[ab]{20000}[^ab]", "^(?=a)(a+|b)+c"] {
-            let schema = JsonSchema::compile(&json!({"patternProperties": {pattern: false}}).to_string()).unwrap();
-            assert_eq!(schema.violations(&json!({&text: 1}))[0].to_string(), TOO_LONG, "{pattern}");
-            let schema = json!({"patternProperties": {pattern: false}, "additionalProperties": false});
+            let schema =
+                JsonSchema::compile(&json!({"patternProperties": {pattern: false}}).to_string())
+                    .unwrap();
+            assert_eq!(
+                schema.violations(&json!({&text: 1}))[0].to_string(),
+                TOO_LONG,
+                "{pattern}"
+            );
+            let schema =
+                json!({"patternProperties": {pattern: false}, "additionalProperties": false});
             let schema = JsonSchema::compile(&schema.to_string()).unwrap();
-            assert_eq!(schema.violations(&json!({&text: 1}))[0].to_string(), TOO_LONG, "{pattern}");
+            assert_eq!(
+                schema.violations(&json!({&text: 1}))[0].to_string(),
+                TOO_LONG,
+                "{pattern}"
+            );
             let own = json!({"properties": {&text: true}, "patternProperties": {pattern: false}, "additionalProperties": false});
             let error = JsonSchema::compile(&own.to_string()).unwrap_err();
-            assert_eq!(error, "its patternProperties take too long for its own properties", "{pattern}");
+            assert_eq!(
+                error, "its patternProperties take too long for its own properties",
+                "{pattern}"
+            );
         }
-        let plain = json!({"patternProperties": {"^x-[a-z0-9-]{1,64}$": {"type": "integer"}, "^_": true}});
-        let names: serde_json::Map<String, Value> = (0..50_000).map(|n| (format!("x-name-{n}"), json!(n))).collect();
-        assert_eq!(JsonSchema::compile(&plain.to_string()).unwrap().violations(&json!(names)), []);
+        let plain =
+            json!({"patternProperties": {"^x-[a-z0-9-]{1,64}$": {"type": "integer"}, "^_": true}});
+        let names: serde_json::Map<String, Value> = (0..50_000)
+            .map(|n| (format!("x-name-{n}"), json!(n)))
+            .collect();
+        assert_eq!(
+            JsonSchema::compile(&plain.to_string())
+                .unwrap()
+                .violations(&json!(names)),
+            []
+        );
     }
 
     #[test]
@@ -863,18 +1139,36 @@ mod tests {
 
     #[test]
     fn automata_share_what_they_keep() {
-        let patterns: Vec<Value> =
-            (0..100).map(|n| json!({"not": {"pattern": format!("[ab]*a[ab]{{{}}}c", 300 + n)}})).collect();
+        let patterns: Vec<Value> = (0..100)
+            .map(|n| json!({"not": {"pattern": format!("[ab]*a[ab]{{{}}}c", 300 + n)}}))
+            .collect();
         let text = json!({"allOf": patterns}).to_string();
         let shared = PatternBudget::for_schemas([text.as_str()]);
         let schema = JsonSchema::compile_with(&text, &shared).unwrap();
-        let random: String =
-            (0..400_u32).map(|n| if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 { 'a' } else { 'b' }).collect();
+        let random: String = (0..400_u32)
+            .map(|n| {
+                if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 {
+                    'a'
+                } else {
+                    'b'
+                }
+            })
+            .collect();
         schema.violations(&json!(random));
-        let kept = shared.cached_bytes().load(std::sync::atomic::Ordering::Relaxed);
-        assert!((1..=PatternBudget::MAX_CACHED_BYTES).contains(&kept), "{kept}");
+        let kept = shared
+            .cached_bytes()
+            .load(std::sync::atomic::Ordering::Relaxed);
+        assert!(
+            (1..=PatternBudget::MAX_CACHED_BYTES).contains(&kept),
+            "{kept}"
+        );
         drop(schema);
-        assert_eq!(shared.cached_bytes().load(std::sync::atomic::Ordering::Relaxed), 0);
+        assert_eq!(
+            shared
+                .cached_bytes()
+                .load(std::sync::atomic::Ordering::Relaxed),
+            0
+        );
     }
 
     #[test]
@@ -901,14 +1195,18 @@ mod tests {
             "uuid",
         ];
         let parts = [
-            "a", "a.", "a@", "1", ":", "/~0", "(", "(?<a>b)", "[", "\\cA", "{a}", "xn--", "é", "-", "P1Y", "%61", "?a",
-            "\"", "\\",
+            "a", "a.", "a@", "1", ":", "/~0", "(", "(?<a>b)", "[", "\\cA", "{a}", "xn--", "é", "-",
+            "P1Y", "%61", "?a", "\"", "\\",
         ];
         for format in formats {
-            let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "format": format});
+            let schema =
+                json!({"$schema": "http://json-schema.org/draft-07/schema#", "format": format});
             let schema = JsonSchema::compile(&schema.to_string()).unwrap();
             for part in parts {
-                for text in [part.repeat(1_000_000 / part.len()), format!("a@{}", part.repeat(500_000 / part.len()))] {
+                for text in [
+                    part.repeat(1_000_000 / part.len()),
+                    format!("a@{}", part.repeat(500_000 / part.len())),
+                ] {
                     let begun = std::time::Instant::now();
                     schema.violations(&json!(text));
                     assert!(
@@ -925,7 +1223,10 @@ mod tests {
     fn an_interrupt_ends_a_check() {
         let schema = doubling("anyOf");
         let due = Interrupt::with_deadline(std::time::Instant::now());
-        assert_eq!(schema.violations_until(&json!(7), &due), Err(CheckInterrupted));
+        assert_eq!(
+            schema.violations_until(&json!(7), &due),
+            Err(CheckInterrupted)
+        );
         assert_eq!(schema.quick_violations(&json!(7)), None);
         let raised = Interrupt::default();
         let seen = raised.clone();
@@ -933,7 +1234,10 @@ mod tests {
         raised.raise();
         assert_eq!(check.join().unwrap(), Err(CheckInterrupted));
         let small = JsonSchema::compile(r#"{"type":"integer"}"#).unwrap();
-        assert_eq!(small.violations_until(&json!(7), &Interrupt::default()), Ok(vec![]));
+        assert_eq!(
+            small.violations_until(&json!(7), &Interrupt::default()),
+            Ok(vec![])
+        );
         assert_eq!(small.quick_violations(&json!("x")).unwrap().len(), 1);
     }
 
@@ -942,22 +1246,41 @@ mod tests {
         let alternatives: Vec<Value> = (0..1000)
             .map(|n| json!({"items": {"type": "array", "minItems": n + 3}, "unevaluatedItems": false}))
             .collect();
-        let schema =
-            JsonSchema::compile(&json!({"anyOf": alternatives, "unevaluatedItems": false}).to_string()).unwrap();
+        let schema = JsonSchema::compile(
+            &json!({"anyOf": alternatives, "unevaluatedItems": false}).to_string(),
+        )
+        .unwrap();
         let violations = schema.violations(&json!(vec!["x".repeat(1000); 1000]));
-        assert!(violations.iter().all(|violation| violation.message.len() <= MAX_MESSAGE_BYTES));
+        assert!(
+            violations
+                .iter()
+                .all(|violation| violation.message.len() <= MAX_MESSAGE_BYTES)
+        );
     }
 
     #[test]
     fn all_patterns_of_a_plugin_share_one_limit() {
         let letters = |count: usize| json!({"pattern": format!("^\\p{{L}}{{{count}}}$")});
-        let compile = |patterns: Vec<Value>| JsonSchema::compile(&json!({"anyOf": patterns}).to_string());
-        assert_eq!(compile(vec![letters(80)]).unwrap().violations(&json!("é".repeat(80))), []);
+        let compile =
+            |patterns: Vec<Value>| JsonSchema::compile(&json!({"anyOf": patterns}).to_string());
+        assert_eq!(
+            compile(vec![letters(80)])
+                .unwrap()
+                .violations(&json!("é".repeat(80))),
+            []
+        );
         let error = compile((0..1000).map(|n| letters(20 + n % 60)).collect()).unwrap_err();
         let expected = "/anyOf/0/pattern: the pattern \"^\\\\p{L}{20}$\" is too large: at character 7, \"{20}\": write a \
             smaller count, or \"+\" or \"*\" with maxLength (compiled, it may have ";
-        assert!(error.starts_with(expected) && error.ends_with("share 16 MiB)"), "{error}");
-        let plain = (0..1000).map(|n| json!({"pattern": format!("^[a-z][a-z0-9-]{{0,{}}}$", 20 + n % 40)}));
-        assert_eq!(compile(plain.collect()).unwrap().violations(&json!("a-b")), []);
+        assert!(
+            error.starts_with(expected) && error.ends_with("share 16 MiB)"),
+            "{error}"
+        );
+        let plain =
+            (0..1000).map(|n| json!({"pattern": format!("^[a-z][a-z0-9-]{{0,{}}}$", 20 + n % 40)}));
+        assert_eq!(
+            compile(plain.collect()).unwrap().violations(&json!("a-b")),
+            []
+        );
     }
 }

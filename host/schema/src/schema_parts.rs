@@ -18,7 +18,9 @@ const MAX_REFERENCE_HOPS: usize = 16;
 pub(super) struct TypeSet(u8);
 
 /// The names of the types, in the order of their bits.
-const TYPE_NAMES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
+const TYPE_NAMES: [&str; 7] = [
+    "null", "boolean", "integer", "number", "string", "array", "object",
+];
 
 impl TypeSet {
     pub(super) const ALL: Self = Self(0x7f);
@@ -28,7 +30,10 @@ impl TypeSet {
     pub(super) fn from_name(name: &str) -> Self {
         match name {
             "number" => Self(0b1100),
-            name => TYPE_NAMES.iter().position(|known| *known == name).map_or(Self::NONE, |at| Self(1 << at)),
+            name => TYPE_NAMES
+                .iter()
+                .position(|known| *known == name)
+                .map_or(Self::NONE, |at| Self(1 << at)),
         }
     }
 
@@ -69,7 +74,9 @@ impl TypeSet {
 
 /// Returns whether a number is an integer in JSON Schema.
 fn is_integer(number: &serde_json::Number) -> bool {
-    number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|number| number.fract() == 0.0)
+    number.is_i64()
+        || number.is_u64()
+        || number.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
 /// A schema whose parts are inspected, with a limit on the number of visits.
@@ -80,7 +87,10 @@ pub(super) struct SchemaParts<'a> {
 
 impl<'a> SchemaParts<'a> {
     pub(super) fn new(root: &'a Value, looks: usize) -> Self {
-        Self { root, visits_left: Cell::new(looks) }
+        Self {
+            root,
+            visits_left: Cell::new(looks),
+        }
     }
 
     /// Charges one visit; `false` if none is left.
@@ -111,31 +121,44 @@ impl<'a> SchemaParts<'a> {
             return TypeSet::ALL;
         }
         let Some(members) = self.resolve(schema) else {
-            return if schema == &Value::Bool(false) { TypeSet::NONE } else { TypeSet::ALL };
+            return if schema == &Value::Bool(false) {
+                TypeSet::NONE
+            } else {
+                TypeSet::ALL
+            };
         };
         let mut types = match members.get("type") {
             Some(Value::String(name)) => TypeSet::from_name(name),
             Some(Value::Array(names)) => names
                 .iter()
                 .filter_map(Value::as_str)
-                .fold(TypeSet::NONE, |all, name| all.union(TypeSet::from_name(name))),
+                .fold(TypeSet::NONE, |all, name| {
+                    all.union(TypeSet::from_name(name))
+                }),
             _ => TypeSet::ALL,
         };
         if let Some(value) = members.get("const") {
             types = types.intersection(TypeSet::of_value(value));
         }
         if let Some(Value::Array(values)) = members.get("enum") {
-            types =
-                types.intersection(values.iter().fold(TypeSet::NONE, |all, value| all.union(TypeSet::of_value(value))));
+            types = types.intersection(values.iter().fold(TypeSet::NONE, |all, value| {
+                all.union(TypeSet::of_value(value))
+            }));
         }
         if depth > 0 {
             for keyword in ["anyOf", "oneOf"] {
                 if let Some(branches) = members.get(keyword).and_then(Value::as_array) {
-                    let any = |all: TypeSet, branch| all.union(self.types_within(branch, depth - 1));
+                    let any =
+                        |all: TypeSet, branch| all.union(self.types_within(branch, depth - 1));
                     types = types.intersection(branches.iter().fold(TypeSet::NONE, any));
                 }
             }
-            for part in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            for part in members
+                .get("allOf")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
                 types = types.intersection(self.types_within(part, depth - 1));
             }
         }
@@ -149,7 +172,9 @@ fn resolved<'a>(root: &'a Value, schema: &'a Value) -> Option<&'a Map<String, Va
         let members = schema.as_object()?;
         match members.get("$ref").and_then(Value::as_str) {
             Some(target) => {
-                let place = percent_encoding::percent_decode_str(target.strip_prefix('#')?).decode_utf8().ok()?;
+                let place = percent_encoding::percent_decode_str(target.strip_prefix('#')?)
+                    .decode_utf8()
+                    .ok()?;
                 schema = root.pointer(&place)?;
             }
             None => return Some(members),

@@ -33,13 +33,18 @@ impl CallSecrets {
         request: &mut Request<B>,
         origin: &UrlOrigin,
     ) -> Result<Zeroizing<Vec<u8>>, WithheldCredential> {
-        let covers =
-            |(origins, _): &&(Vec<OriginPattern>, WithheldCredential)| origins.iter().any(|one| one.covers(origin));
+        let covers = |(origins, _): &&(Vec<OriginPattern>, WithheldCredential)| {
+            origins.iter().any(|one| one.covers(origin))
+        };
         if let Some((_, why)) = self.withheld.iter().find(covers) {
             return Err(why.clone());
         }
         let mut key = Zeroizing::default();
-        for credential in self.credentials.iter().filter(|credential| credential.is_for(origin)) {
+        for credential in self
+            .credentials
+            .iter()
+            .filter(|credential| credential.is_for(origin))
+        {
             credential.add_to(request)?;
             credential.append_pool_key(&mut key);
         }

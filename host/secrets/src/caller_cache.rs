@@ -30,11 +30,18 @@ pub(crate) struct CallerSecrets {
 impl CallerSecrets {
     /// Creates secrets in these files, which have not been read yet.
     pub(crate) fn new(files: Vec<WatchedFile>) -> Self {
-        Self { files, finder: None, call_secrets: None, last_used: 0 }
+        Self {
+            files,
+            finder: None,
+            call_secrets: None,
+            last_used: 0,
+        }
     }
 
     fn memory_bytes(&self) -> usize {
-        self.finder.as_ref().map_or(0, |finder| finder.memory_bytes())
+        self.finder
+            .as_ref()
+            .map_or(0, |finder| finder.memory_bytes())
     }
 }
 
@@ -57,8 +64,14 @@ impl CallerCache {
         self.clock += 1;
         own.last_used = self.clock;
         self.entries.insert(caller, own);
-        while self.entries.len() > MAX_CALLERS || (self.entries.len() > 1 && self.memory_bytes() > MAX_MEMORY_BYTES) {
-            let oldest = self.entries.iter().min_by_key(|(_, own)| own.last_used).map(|(caller, _)| caller.clone());
+        while self.entries.len() > MAX_CALLERS
+            || (self.entries.len() > 1 && self.memory_bytes() > MAX_MEMORY_BYTES)
+        {
+            let oldest = self
+                .entries
+                .iter()
+                .min_by_key(|(_, own)| own.last_used)
+                .map(|(caller, _)| caller.clone());
             oldest.and_then(|caller| self.entries.remove(&caller));
         }
     }
@@ -105,6 +118,10 @@ mod tests {
             callers.insert(caller(index), own);
             assert!(callers.memory_bytes() <= MAX_MEMORY_BYTES || callers.count() == 1);
         }
-        assert!(callers.count() < 64 && callers.remove(&caller(63)).is_some(), "{}", callers.count());
+        assert!(
+            callers.count() < 64 && callers.remove(&caller(63)).is_some(),
+            "{}",
+            callers.count()
+        );
     }
 }

@@ -14,7 +14,11 @@ use crate::value::SecretValue;
 use crate::withheld_credential::WithheldCredential;
 
 /// Characters that are not encoded in a query parameter (RFC 3986, section 2.3).
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
 
 /// Maximum length of a URL, in bytes: the limit of HTTP libraries.
 const MAX_URL_BYTES: usize = (u16::MAX - 1) as usize;
@@ -55,21 +59,40 @@ impl CredentialRule {
     /// # Errors
     ///
     /// Returns an error if the name or value of the header is invalid.
-    pub fn in_header(origins: Vec<OriginPattern>, header: &str, format: &str) -> Result<Self, String> {
-        let name: HeaderName = header.parse().map_err(|_| format!("{header:?} is not the name of a header"))?;
+    pub fn in_header(
+        origins: Vec<OriginPattern>,
+        header: &str,
+        format: &str,
+    ) -> Result<Self, String> {
+        let name: HeaderName = header
+            .parse()
+            .map_err(|_| format!("{header:?} is not the name of a header"))?;
         if RESERVED_HEADERS.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
-            return Err(format!("the header {header:?} is about the connection; a secret cannot be in it"));
+            return Err(format!(
+                "the header {header:?} is about the connection; a secret cannot be in it"
+            ));
         }
         let (before, after) = format.split_once("{}").unwrap_or((format, ""));
-        if HeaderValue::from_str(before).and(HeaderValue::from_str(after)).is_err() {
-            return Err("format has line ends or control characters, which no header can have".to_owned());
+        if HeaderValue::from_str(before)
+            .and(HeaderValue::from_str(after))
+            .is_err()
+        {
+            return Err(
+                "format has line ends or control characters, which no header can have".to_owned(),
+            );
         }
-        Ok(Self { origins, place: CredentialPlace::Header(name, before.to_owned(), after.to_owned()) })
+        Ok(Self {
+            origins,
+            place: CredentialPlace::Header(name, before.to_owned(), after.to_owned()),
+        })
     }
 
     /// Creates a rule by which requests to `origins` carry the secret in this query parameter.
     pub fn in_query(origins: Vec<OriginPattern>, parameter: &str) -> Self {
-        Self { origins, place: CredentialPlace::Query(percent_encode(parameter).to_string()) }
+        Self {
+            origins,
+            place: CredentialPlace::Query(percent_encode(parameter).to_string()),
+        }
     }
 
     /// Returns the origins.
@@ -112,13 +135,26 @@ pub struct RequestCredential {
 }
 
 impl RequestCredential {
-    pub(crate) fn new(name: &str, carried: CredentialRule, caller: Option<CallerIdentity>, value: SecretValue) -> Self {
-        Self { name: name.to_owned(), rule: carried, caller, value }
+    pub(crate) fn new(
+        name: &str,
+        carried: CredentialRule,
+        caller: Option<CallerIdentity>,
+        value: SecretValue,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            rule: carried,
+            caller,
+            value,
+        }
     }
 
     /// Returns whether requests to this origin carry the secret.
     pub(crate) fn is_for(&self, origin: &UrlOrigin) -> bool {
-        self.rule.origins.iter().any(|pattern| pattern.covers(origin))
+        self.rule
+            .origins
+            .iter()
+            .any(|pattern| pattern.covers(origin))
     }
 
     /// Adds the secret to a request, and replaces a value that the guest set.
@@ -130,14 +166,16 @@ impl RequestCredential {
         let text = self.value.as_str();
         match &self.rule.place {
             CredentialPlace::Header(name, before, after) => {
-                let mut whole = Zeroizing::new(String::with_capacity(before.len() + text.len() + after.len()));
+                let mut whole = Zeroizing::new(String::with_capacity(
+                    before.len() + text.len() + after.len(),
+                ));
                 for part in [before, text, after] {
                     whole.push_str(part);
                 }
                 // The HTTP library owns the value that is sent, and does not overwrite it in
                 // memory.
-                let mut value =
-                    HeaderValue::from_str(&whole).map_err(|_| WithheldCredential::Unusable(self.name.clone()))?;
+                let mut value = HeaderValue::from_str(&whole)
+                    .map_err(|_| WithheldCredential::Unusable(self.name.clone()))?;
                 value.set_sensitive(true);
                 request.headers_mut().insert(name, value);
             }
@@ -155,9 +193,16 @@ impl RequestCredential {
     /// from all others. It is equal for equal values of the same caller in the same place.
     pub(crate) fn append_pool_key(&self, key: &mut Zeroizing<Vec<u8>>) {
         let caller = self.caller.as_ref().map_or("", CallerIdentity::as_str);
-        let parts = [self.name.as_bytes(), caller.as_bytes(), self.value.as_str().as_bytes()];
+        let parts = [
+            self.name.as_bytes(),
+            caller.as_bytes(),
+            self.value.as_str().as_bytes(),
+        ];
         // Preallocate the space, because growing would leave a copy of the secret in memory.
-        let space = parts.iter().map(|part| part.len() + size_of::<usize>()).sum::<usize>();
+        let space = parts
+            .iter()
+            .map(|part| part.len() + size_of::<usize>())
+            .sum::<usize>();
         let mut grown = Zeroizing::new(Vec::with_capacity(key.len() + space));
         grown.extend_from_slice(key);
         for part in parts {
@@ -178,11 +223,15 @@ fn percent_encode(text: &str) -> percent_encoding::PercentEncode<'_> {
 fn with_query_parameter(uri: &Uri, name: &str, value: &str) -> Option<Uri> {
     let is_other = |pair: &&str| {
         let own = pair.split('=').next().unwrap_or_default().replace('+', " ");
-        let decoded = percent_encoding::percent_decode_str(&own).decode_utf8_lossy().into_owned();
+        let decoded = percent_encoding::percent_decode_str(&own)
+            .decode_utf8_lossy()
+            .into_owned();
         !pair.is_empty() && percent_encode(&decoded).to_string() != name
     };
     let (path, query) = (uri.path(), uri.query().unwrap_or_default());
-    let origin = uri.scheme_str().map_or(0, str::len) + 3 + uri.authority().map_or(0, |text| text.as_str().len());
+    let origin = uri.scheme_str().map_or(0, str::len)
+        + 3
+        + uri.authority().map_or(0, |text| text.as_str().len());
     let room = path.len() + query.len() + name.len() + value.len() + 3;
     if origin + room > MAX_URL_BYTES {
         return None;
@@ -238,40 +287,80 @@ mod tests {
     }
 
     fn request(uri: &str) -> Request<()> {
-        Request::builder().uri(uri).header("x-key", "the guest's").header("x-key", "twice").body(()).unwrap()
+        Request::builder()
+            .uri(uri)
+            .header("x-key", "the guest's")
+            .header("x-key", "twice")
+            .body(())
+            .unwrap()
     }
 
     #[test]
     fn a_header_replaces_what_the_guest_put_there() {
-        let (credential, mut request) = (header("Bearer {}.", "s3cret-value"), request("https://api.example.com/"));
+        let (credential, mut request) = (
+            header("Bearer {}.", "s3cret-value"),
+            request("https://api.example.com/"),
+        );
         credential.add_to(&mut request).unwrap();
         let values: Vec<_> = request.headers().get_all("x-key").iter().collect();
         assert_eq!(values, ["Bearer s3cret-value."]);
         assert!(!format!("{request:?} {credential:?} {credential}").contains("s3cret"));
-        assert_eq!(credential.to_string(), "token as the header x-key, at https://api.example.com");
+        assert_eq!(
+            credential.to_string(),
+            "token as the header x-key, at https://api.example.com"
+        );
     }
 
     #[test]
     fn a_header_that_cannot_carry_a_secret_is_refused() {
-        let refused = |header: &str, format: &str| CredentialRule::in_header(origins(), header, format).unwrap_err();
+        let refused = |header: &str, format: &str| {
+            CredentialRule::in_header(origins(), header, format).unwrap_err()
+        };
         assert_eq!(refused("a b", "{}"), "\"a b\" is not the name of a header");
-        for name in ["Connection", "Host", "Proxy-Authorization", "TE", "Content-Length"] {
-            assert!(refused(name, "{}").ends_with("is about the connection; a secret cannot be in it"), "{name}");
+        for name in [
+            "Connection",
+            "Host",
+            "Proxy-Authorization",
+            "TE",
+            "Content-Length",
+        ] {
+            assert!(
+                refused(name, "{}").ends_with("is about the connection; a secret cannot be in it"),
+                "{name}"
+            );
         }
         assert!(refused("a", "x\r\ny: {}").starts_with("format has line ends"));
-        let lines = CredentialRule::in_header(origins(), "a", "{}").unwrap().check_value(&value("s3cret\r\nx: y-z"));
-        assert_eq!(lines.unwrap_err(), "cannot be a header: it has line ends or control characters");
-        assert_eq!(CredentialRule::in_query(origins(), "a").check_value(&value("s3cret\r\nx: y-z")), Ok(()));
+        let lines = CredentialRule::in_header(origins(), "a", "{}")
+            .unwrap()
+            .check_value(&value("s3cret\r\nx: y-z"));
+        assert_eq!(
+            lines.unwrap_err(),
+            "cannot be a header: it has line ends or control characters"
+        );
+        assert_eq!(
+            CredentialRule::in_query(origins(), "a").check_value(&value("s3cret\r\nx: y-z")),
+            Ok(())
+        );
     }
 
     #[test]
     fn a_parameter_replaces_what_the_guest_put_there() {
-        let credential =
-            RequestCredential::new("token", CredentialRule::in_query(origins(), "api key"), None, value("a&b=c d!"));
+        let credential = RequestCredential::new(
+            "token",
+            CredentialRule::in_query(origins(), "api key"),
+            None,
+            value("a&b=c d!"),
+        );
         for (uri, expected) in [
             ("https://api.example.com", "/?api%20key=a%26b%3Dc%20d%21"),
-            ("https://api.example.com/v1?", "/v1?api%20key=a%26b%3Dc%20d%21"),
-            ("https://api.example.com/v1?q=1&api+key=x&%61pi%20key=y&r", "/v1?q=1&r&api%20key=a%26b%3Dc%20d%21"),
+            (
+                "https://api.example.com/v1?",
+                "/v1?api%20key=a%26b%3Dc%20d%21",
+            ),
+            (
+                "https://api.example.com/v1?q=1&api+key=x&%61pi%20key=y&r",
+                "/v1?q=1&r&api%20key=a%26b%3Dc%20d%21",
+            ),
         ] {
             let mut request = request(uri);
             credential.add_to(&mut request).unwrap();
@@ -281,11 +370,18 @@ mod tests {
 
     #[test]
     fn a_request_without_room_for_a_parameter_is_not_changed() {
-        let credential =
-            RequestCredential::new("token", CredentialRule::in_query(origins(), "key"), None, value("s3cret-value"));
+        let credential = RequestCredential::new(
+            "token",
+            CredentialRule::in_query(origins(), "key"),
+            None,
+            value("s3cret-value"),
+        );
         let uri = format!("https://api.example.com/?q={}", "x".repeat(65_500));
         let mut request = request(&uri);
-        assert_eq!(credential.add_to(&mut request), Err(WithheldCredential::TooLong("token".to_owned())));
+        assert_eq!(
+            credential.add_to(&mut request),
+            Err(WithheldCredential::TooLong("token".to_owned()))
+        );
         assert_eq!(request.uri(), uri.as_str());
     }
 
@@ -305,7 +401,10 @@ mod tests {
             key(Some("token:bob"), "s3cret-one"),
             key(Some("token:bobs"), "3cret-one"),
         ];
-        assert_eq!(keys.iter().collect::<std::collections::BTreeSet<_>>().len(), keys.len());
+        assert_eq!(
+            keys.iter().collect::<std::collections::BTreeSet<_>>().len(),
+            keys.len()
+        );
         assert_eq!(key(Some("token:ada"), "s3cret-one"), keys[2]);
     }
 }

@@ -14,10 +14,16 @@ use rustix::process::geteuid;
 use zeroize::Zeroizing;
 
 /// Flags for opening each directory on the path.
-const DIRECTORY_FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+const DIRECTORY_FLAGS: OFlags = OFlags::PATH
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NOFOLLOW);
 
 /// Flags for opening the file. Without `NONBLOCK`, a FIFO without a writer would block the thread.
-const FILE_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+const FILE_FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC);
 
 /// Period in which a file can change twice without a change of its timestamps. Some file systems
 /// store timestamps in seconds.
@@ -38,13 +44,21 @@ pub(crate) struct SecretFileStamp {
 impl SecretFileStamp {
     fn from_stat(stat: &Stat) -> Self {
         let changed = u64::try_from(stat.st_ctime).unwrap_or_default();
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         Self {
             place: (stat.st_dev, stat.st_ino),
             size: u64::try_from(stat.st_size).unwrap_or_default(),
             times: [
-                (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or_default()),
-                (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or_default()),
+                (
+                    stat.st_mtime,
+                    i64::try_from(stat.st_mtime_nsec).unwrap_or_default(),
+                ),
+                (
+                    stat.st_ctime,
+                    i64::try_from(stat.st_ctime_nsec).unwrap_or_default(),
+                ),
             ],
             owner: (stat.st_uid, stat.st_mode),
             is_old: Duration::from_secs(changed) + TIMESTAMP_GRANULARITY < now,
@@ -53,7 +67,11 @@ impl SecretFileStamp {
 
     /// Returns whether the file is unchanged, given its current stamp.
     fn is_unchanged(&self, now: &Self) -> bool {
-        self.is_old && Self { is_old: true, ..now.clone() } == *self
+        self.is_old
+            && Self {
+                is_old: true,
+                ..now.clone()
+            } == *self
     }
 }
 
@@ -108,7 +126,12 @@ const MAX_FILE_BYTES: usize = 64 << 10;
 ///
 /// Returns the end of a sentence about the file.
 pub fn read_secret_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, String> {
-    match read_if_changed(path.parent().unwrap_or(Path::new("")), path, MAX_FILE_BYTES, None)? {
+    match read_if_changed(
+        path.parent().unwrap_or(Path::new("")),
+        path,
+        MAX_FILE_BYTES,
+        None,
+    )? {
         FileChange::Content(_, content) => Ok(content),
         // Cannot occur without a previous stamp.
         FileChange::Unchanged => Err("cannot be read".to_owned()),
@@ -125,7 +148,9 @@ fn check_stat(stat: &Stat, most: usize) -> Result<(), String> {
     }
     let mode = stat.st_mode & 0o7777;
     if mode & 0o077 != 0 {
-        return Err(format!("is open to other users (mode {mode:04o}); make it 0600"));
+        return Err(format!(
+            "is open to other users (mode {mode:04o}); make it 0600"
+        ));
     }
     if u64::try_from(stat.st_size).is_ok_and(|size| size > most as u64) {
         return Err(too_large_message(most));
@@ -144,8 +169,13 @@ fn open_without_links(base: &Path, path: &Path) -> Result<OwnedFd, String> {
         Ok(rest) if !base.as_os_str().is_empty() => (base, rest),
         _ => (Path::new("/"), path),
     };
-    let mut folder =
-        openat(CWD, start, DIRECTORY_FLAGS.difference(OFlags::NOFOLLOW), Mode::empty()).map_err(errno_message)?;
+    let mut folder = openat(
+        CWD,
+        start,
+        DIRECTORY_FLAGS.difference(OFlags::NOFOLLOW),
+        Mode::empty(),
+    )
+    .map_err(errno_message)?;
     let mut names: Vec<&OsStr> = Vec::new();
     for component in rest.components() {
         match component {
@@ -154,12 +184,15 @@ fn open_without_links(base: &Path, path: &Path) -> Result<OwnedFd, String> {
             Component::Normal(name) => names.push(name),
         }
     }
-    let Some((last, folders)) = names.split_last() else { return Err("is not a regular file".to_owned()) };
+    let Some((last, folders)) = names.split_last() else {
+        return Err("is not a regular file".to_owned());
+    };
     for name in folders {
-        folder =
-            openat(&folder, *name, DIRECTORY_FLAGS, Mode::empty()).map_err(|error| open_error(&folder, name, error))?;
+        folder = openat(&folder, *name, DIRECTORY_FLAGS, Mode::empty())
+            .map_err(|error| open_error(&folder, name, error))?;
     }
-    openat(&folder, *last, FILE_FLAGS, Mode::empty()).map_err(|error| open_error(&folder, last, error))
+    openat(&folder, *last, FILE_FLAGS, Mode::empty())
+        .map_err(|error| open_error(&folder, last, error))
 }
 
 /// Returns the reason that `name` was not opened.
@@ -169,7 +202,8 @@ fn open_error(folder: &OwnedFd, name: &OsStr, error: Errno) -> String {
         found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode).is_symlink())
     };
     if matches!(error, Errno::NOTDIR | Errno::LOOP) && is_link() {
-        return "is reached through a symbolic link; write the path that the link leads to".to_owned();
+        return "is reached through a symbolic link; write the path that the link leads to"
+            .to_owned();
     }
     errno_message(error)
 }
@@ -213,10 +247,19 @@ mod tests {
         put(&base.join("read-only"), "value", 0o400);
         put(&base.join("folder/good"), "value", 0o600);
         put(&root.path().join("outside"), "value", 0o600);
-        for path in ["good", "read-only", "folder/good", "./folder/../good", "../outside"] {
+        for path in [
+            "good",
+            "read-only",
+            "folder/good",
+            "./folder/../good",
+            "../outside",
+        ] {
             assert_eq!(content(&base, path).unwrap(), "value", "{path}");
         }
-        assert_eq!(content(&base, root.path().join("outside").to_str().unwrap()).unwrap(), "value");
+        assert_eq!(
+            content(&base, root.path().join("outside").to_str().unwrap()).unwrap(),
+            "value"
+        );
         put(&base.join("group"), "value", 0o640);
         put(&base.join("world"), "value", 0o602);
         put(&base.join("large"), &"x".repeat((1 << 10) + 1), 0o600);
@@ -246,11 +289,22 @@ mod tests {
             assert_eq!(content(&base, path).unwrap_err(), why, "{path:?}");
         }
         assert_eq!(content(&base, "largest").unwrap().len(), 1 << 10);
-        assert!(content(&base, &"x".repeat(300)).unwrap_err().starts_with("cannot be opened"));
-        assert!(content(&base, "a\0b").unwrap_err().starts_with("cannot be opened"));
+        assert!(
+            content(&base, &"x".repeat(300))
+                .unwrap_err()
+                .starts_with("cannot be opened")
+        );
+        assert!(
+            content(&base, "a\0b")
+                .unwrap_err()
+                .starts_with("cannot be opened")
+        );
         // The operator chose the path of the plugin folder, so links are allowed in it.
         symlink(&base, root.path().join("linked")).unwrap();
-        assert_eq!(content(&root.path().join("linked"), "good").unwrap(), "value");
+        assert_eq!(
+            content(&root.path().join("linked"), "good").unwrap(),
+            "value"
+        );
     }
 
     #[test]
@@ -260,7 +314,10 @@ mod tests {
         let mut stat = fstat(File::open(root.path().join("file")).unwrap()).unwrap();
         assert_eq!(check_stat(&stat, 10), Ok(()));
         stat.st_uid += 1;
-        assert_eq!(check_stat(&stat, 10).unwrap_err(), "belongs to another user than the server's; change its owner");
+        assert_eq!(
+            check_stat(&stat, 10).unwrap_err(),
+            "belongs to another user than the server's; change its owner"
+        );
     }
 
     #[test]
@@ -268,8 +325,12 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("file");
         put(&path, "value", 0o600);
-        let look = |known: Option<&SecretFileStamp>| read_if_changed(root.path(), &path, 100, known).unwrap();
-        let FileChange::Content(mut stamp, _) = look(None) else { panic!("nothing was known") };
+        let look = |known: Option<&SecretFileStamp>| {
+            read_if_changed(root.path(), &path, 100, known).unwrap()
+        };
+        let FileChange::Content(mut stamp, _) = look(None) else {
+            panic!("nothing was known")
+        };
         // The file was just written, and may be written again within the same timestamp.
         assert!(!stamp.is_old && matches!(look(Some(&stamp)), FileChange::Content(..)));
         stamp.is_old = true;

@@ -34,8 +34,8 @@ impl NoValue {
 
 impl FixedSecrets {
     /// Reads the environment and runs all programs concurrently, in the plugin folder `base` and
-    /// through `program_runner`. `variable` reads an environment variable; `place` is the file name of
-    /// the grant. Must run on a Tokio runtime.
+    /// through `program_runner`. `variable` reads an environment variable; `place` is the file name
+    /// of the grant. Must run on a Tokio runtime.
     pub async fn fetch(
         secrets: &[SecretSpec],
         (place, base): (&str, &Path),
@@ -56,9 +56,12 @@ impl FixedSecrets {
             values.push(None);
             let (base, source, place) = (base.to_owned(), secret.source.clone(), place.to_owned());
             let programs = programs.clone();
-            running.spawn(
-                async move { (index, parse_program_output(programs.run(&place, &words, &base).await, &source)) },
-            );
+            running.spawn(async move {
+                (
+                    index,
+                    parse_program_output(programs.run(&place, &words, &base).await, &source),
+                )
+            });
         }
         while let Some(Ok((index, value))) = running.join_next().await {
             if let Some(place) = values.get_mut(index) {
@@ -70,13 +73,26 @@ impl FixedSecrets {
 
     /// Returns whether fetching the values runs programs, which may take seconds.
     pub fn needs_programs(secrets: &[SecretSpec]) -> bool {
-        secrets.iter().any(|secret| matches!(secret.source, SecretSource::Keyring { .. } | SecretSource::Command(_)))
+        secrets.iter().any(|secret| {
+            matches!(
+                secret.source,
+                SecretSource::Keyring { .. } | SecretSource::Command(_)
+            )
+        })
     }
 
     /// Creates test values: each secret that is not in a file has the value that `value` returns
     /// for its name.
-    pub fn with_test_values(secrets: &[SecretSpec], value: impl Fn(&str) -> Option<String>) -> Self {
-        let of = |secret: &SecretSpec| secret.source.is_fixed().then(|| parse_variable(value(&secret.name)));
+    pub fn with_test_values(
+        secrets: &[SecretSpec],
+        value: impl Fn(&str) -> Option<String>,
+    ) -> Self {
+        let of = |secret: &SecretSpec| {
+            secret
+                .source
+                .is_fixed()
+                .then(|| parse_variable(value(&secret.name)))
+        };
         Self(secrets.iter().map(of).collect())
     }
 }
@@ -85,7 +101,9 @@ impl FixedSecrets {
 /// a sentence about the variable.
 fn parse_variable(value: Option<String>) -> Result<SecretValue, NoValue> {
     match value.map(Zeroizing::new) {
-        Some(value) if !value.trim().is_empty() => SecretValue::parse(value.as_bytes()).map_err(NoValue::Invalid),
+        Some(value) if !value.trim().is_empty() => {
+            SecretValue::parse(value.as_bytes()).map_err(NoValue::Invalid)
+        }
         _ => Err(NoValue::Absent("is not set".to_owned())),
     }
 }
@@ -99,12 +117,15 @@ fn parse_program_output(
     let absent = match output {
         Ok(output) if is_keyring => return SecretValue::parse(&output).map_err(NoValue::Invalid),
         Ok(output) => {
-            return SecretValue::parse(&output).map_err(|why| NoValue::Invalid(format!("wrote a value that {why}")));
+            return SecretValue::parse(&output)
+                .map_err(|why| NoValue::Invalid(format!("wrote a value that {why}")));
         }
         Err(ProgramFailure::NotFound) if is_keyring => {
             format!("cannot be read: the program {KEYRING_PROGRAM} was not found")
         }
-        Err(ProgramFailure::Status(1)) if is_keyring => "does not exist, or the keyring is locked".to_owned(),
+        Err(ProgramFailure::Status(1)) if is_keyring => {
+            "does not exist, or the keyring is locked".to_owned()
+        }
         Err(failure) if is_keyring => format!("cannot be read: {KEYRING_PROGRAM} {failure}"),
         Err(failure) => failure.to_string(),
     };

@@ -58,11 +58,14 @@ impl fmt::Display for ProgramFailure {
             Self::NotFound => f.write_str("was not found"),
             Self::Start(why) => write!(f, "cannot be started: {why}"),
             Self::NotAllowed => f.write_str("is not what the grant names now"),
-            Self::WorkerGone => {
-                f.write_str("cannot be started: the process that starts programs has ended; restart the server")
-            }
+            Self::WorkerGone => f.write_str(
+                "cannot be started: the process that starts programs has ended; restart the server",
+            ),
             Self::Status(code) => {
-                write!(f, "exited with code {code}; run it yourself, as the user of the server, to see why")
+                write!(
+                    f,
+                    "exited with code {code}; run it yourself, as the user of the server, to see why"
+                )
             }
             Self::Killed => f.write_str("was ended by a signal"),
             Self::Timeout => write!(f, "did not end within {} s", PROGRAM_TIMEOUT.as_secs()),
@@ -74,7 +77,10 @@ impl fmt::Display for ProgramFailure {
 /// Runs a program, the first of `words`, with the other words as arguments, and returns its
 /// standard output. It runs in `folder`, without a shell and without input. Dropping the future
 /// kills the program and its child processes.
-pub(crate) async fn run(words: &[String], folder: &Path) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
+pub(crate) async fn run(
+    words: &[String],
+    folder: &Path,
+) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
     run_with_timeout(words, folder, PROGRAM_TIMEOUT).await
 }
 
@@ -83,20 +89,36 @@ async fn run_with_timeout(
     folder: &Path,
     time: Duration,
 ) -> Result<Zeroizing<Vec<u8>>, ProgramFailure> {
-    let Some((program, arguments)) = words.split_first() else { return Err(ProgramFailure::NotFound) };
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(ProgramFailure::NotFound);
+    };
     let mut command = Command::new(resolve_program(program, folder));
-    let kept = PASSED_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-    command.args(arguments).current_dir(folder).env_clear().envs(kept);
+    let kept = PASSED_VARIABLES
+        .iter()
+        .filter_map(|name| Some((name, std::env::var_os(name)?)));
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .envs(kept);
     // Discard standard error: its content and size are not bounded.
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     command.process_group(0).kill_on_drop(true);
     let child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => ProgramFailure::NotFound,
         kind => ProgramFailure::Start(kind.to_string()),
     })?;
     let mut group = ProcessGroup::from_child(&child);
-    let output = timeout(time, read_output(child)).await.unwrap_or(Err(ProgramFailure::Timeout));
-    if !matches!(output, Err(ProgramFailure::Timeout | ProgramFailure::OutputTooLarge)) {
+    let output = timeout(time, read_output(child))
+        .await
+        .unwrap_or(Err(ProgramFailure::Timeout));
+    if !matches!(
+        output,
+        Err(ProgramFailure::Timeout | ProgramFailure::OutputTooLarge)
+    ) {
         // Keep an agent that the program started for later use.
         group.0 = None;
     }
@@ -118,14 +140,20 @@ async fn read_output(mut child: Child) -> Result<Zeroizing<Vec<u8>>, ProgramFail
     let mut output = Zeroizing::new(Vec::with_capacity(MAX_OUTPUT_BYTES + 1));
     if let Some(stdout) = &mut child.stdout {
         let mut bounded = stdout.take(MAX_OUTPUT_BYTES as u64 + 1);
-        while bounded.read_buf(&mut *output).await.map_err(|error| ProgramFailure::Start(error.kind().to_string()))? > 0
-        {
-        }
+        while bounded
+            .read_buf(&mut *output)
+            .await
+            .map_err(|error| ProgramFailure::Start(error.kind().to_string()))?
+            > 0
+        {}
     }
     if output.len() > MAX_OUTPUT_BYTES {
         return Err(ProgramFailure::OutputTooLarge);
     }
-    let status = child.wait().await.map_err(|error| ProgramFailure::Start(error.kind().to_string()))?;
+    let status = child
+        .wait()
+        .await
+        .map_err(|error| ProgramFailure::Start(error.kind().to_string()))?;
     match status.code() {
         Some(0) => Ok(output),
         Some(code) => Err(ProgramFailure::Status(code)),
@@ -138,7 +166,11 @@ struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
     fn from_child(child: &Child) -> Self {
-        Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
+        Self(
+            child
+                .id()
+                .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)),
+        )
     }
 }
 
@@ -165,25 +197,53 @@ mod tests {
 
     #[tokio::test]
     async fn a_program_has_no_input_and_few_variables() {
-        assert_eq!(shell("cat; pwd; echo noise >&2", LONG).await.unwrap(), "/\n");
+        assert_eq!(
+            shell("cat; pwd; echo noise >&2", LONG).await.unwrap(),
+            "/\n"
+        );
         let names = shell("env | cut -d= -f1", LONG).await.unwrap();
-        let allowed = |name: &str| PASSED_VARIABLES.contains(&name) || ["PWD", "SHLVL", "_", "OLDPWD"].contains(&name);
-        assert!(names.lines().all(allowed) && names.contains("PATH"), "{names}");
+        let allowed = |name: &str| {
+            PASSED_VARIABLES.contains(&name) || ["PWD", "SHLVL", "_", "OLDPWD"].contains(&name)
+        };
+        assert!(
+            names.lines().all(allowed) && names.contains("PATH"),
+            "{names}"
+        );
     }
 
     #[tokio::test]
     async fn what_a_program_does_wrong_is_told_without_its_output() {
         assert_eq!(
-            shell("echo hunter2-hunter2; echo hunter2-hunter2 >&2; exit 3", LONG).await,
+            shell(
+                "echo hunter2-hunter2; echo hunter2-hunter2 >&2; exit 3",
+                LONG
+            )
+            .await,
             Err(ProgramFailure::Status(3))
         );
         assert_eq!(shell("kill -9 $$", LONG).await, Err(ProgramFailure::Killed));
-        assert_eq!(shell("yes", LONG).await, Err(ProgramFailure::OutputTooLarge));
-        assert_eq!(shell("head -c 65536 /dev/zero | tr '\\0' x", LONG).await.unwrap().len(), MAX_OUTPUT_BYTES);
+        assert_eq!(
+            shell("yes", LONG).await,
+            Err(ProgramFailure::OutputTooLarge)
+        );
+        assert_eq!(
+            shell("head -c 65536 /dev/zero | tr '\\0' x", LONG)
+                .await
+                .unwrap()
+                .len(),
+            MAX_OUTPUT_BYTES
+        );
         let none = run(&["no-such-program-of-toolbay".to_owned()], Path::new("/")).await;
         assert_eq!(none, Err(ProgramFailure::NotFound));
-        assert!(matches!(run(&["/dev/null".to_owned()], Path::new("/")).await, Err(ProgramFailure::Start(_))));
-        assert!(ProgramFailure::Status(3).to_string().starts_with("exited with code 3; run it yourself"));
+        assert!(matches!(
+            run(&["/dev/null".to_owned()], Path::new("/")).await,
+            Err(ProgramFailure::Start(_))
+        ));
+        assert!(
+            ProgramFailure::Status(3)
+                .to_string()
+                .starts_with("exited with code 3; run it yourself")
+        );
     }
 
     #[tokio::test]
@@ -201,7 +261,11 @@ mod tests {
         let read = tokio::task::spawn_blocking(move || {
             // With its own writer, opening does not block. Dropping the writer leaves only those of
             // the program, if any.
-            let both = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+            let both = std::fs::File::options()
+                .read(true)
+                .write(true)
+                .open(&path)
+                .unwrap();
             let mut reader = std::fs::File::open(&path).unwrap();
             drop(both);
             io::Read::read_to_end(&mut reader, &mut Vec::new())
@@ -211,8 +275,17 @@ mod tests {
 
     #[test]
     fn a_path_is_relative_to_the_plugin_folder_and_a_name_is_not() {
-        assert_eq!(resolve_program("pass", Path::new("/plugins")), Path::new("pass"));
-        assert_eq!(resolve_program("./token.sh", Path::new("/plugins")), Path::new("/plugins/token.sh"));
-        assert_eq!(resolve_program("/bin/cat", Path::new("/plugins")), Path::new("/bin/cat"));
+        assert_eq!(
+            resolve_program("pass", Path::new("/plugins")),
+            Path::new("pass")
+        );
+        assert_eq!(
+            resolve_program("./token.sh", Path::new("/plugins")),
+            Path::new("/plugins/token.sh")
+        );
+        assert_eq!(
+            resolve_program("/bin/cat", Path::new("/plugins")),
+            Path::new("/bin/cat")
+        );
     }
 }

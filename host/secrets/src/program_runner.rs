@@ -64,38 +64,64 @@ impl ProgramRunner {
         use std::process::Stdio;
         // Detach the worker from terminal signals: the server receives them and may take time to
         // shut down.
-        let mut child =
-            worker.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0).spawn()?;
+        let mut child = worker
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
-        Ok(Self(Some(Arc::new(ProgramWorker { pipes: Mutex::new(pipes), sender: OnceLock::new(), _child: child }))))
+        Ok(Self(Some(Arc::new(ProgramWorker {
+            pipes: Mutex::new(pipes),
+            sender: OnceLock::new(),
+            _child: child,
+        }))))
     }
 
     /// Runs a program, the first of `words`, in the plugin folder `folder`, and returns its output.
     /// The grant with the file name `grant` names the program. Dropping the future kills a program
     /// that this process started.
     pub(crate) async fn run(&self, grant: &str, words: &[String], folder: &Path) -> ProgramOutput {
-        let Some(worker) = &self.0 else { return program::run(words, folder).await };
-        let asking = worker.request_sender().map_err(|error| ProgramFailure::Start(error.kind().to_string()))?;
+        let Some(worker) = &self.0 else {
+            return program::run(words, folder).await;
+        };
+        let asking = worker
+            .request_sender()
+            .map_err(|error| ProgramFailure::Start(error.kind().to_string()))?;
         let (answer, answered) = oneshot::channel();
-        let request = ProgramRequest { grant: grant.to_owned(), words: words.to_owned() };
-        asking.send((request, answer)).await.map_err(|_| ProgramFailure::WorkerGone)?;
+        let request = ProgramRequest {
+            grant: grant.to_owned(),
+            words: words.to_owned(),
+        };
+        asking
+            .send((request, answer))
+            .await
+            .map_err(|_| ProgramFailure::WorkerGone)?;
         answered.await.unwrap_or(Err(ProgramFailure::WorkerGone))
     }
 }
 
 impl fmt::Debug for ProgramRunner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Programs(elsewhere)" } else { "Programs(here)" })
+        f.write_str(if self.0.is_some() {
+            "Programs(elsewhere)"
+        } else {
+            "Programs(here)"
+        })
     }
 }
 
 impl ProgramWorker {
     /// Returns the sender of requests. Must be called on a Tokio runtime.
-    fn request_sender(&self) -> io::Result<&mpsc::Sender<(ProgramRequest, oneshot::Sender<ProgramOutput>)>> {
+    fn request_sender(
+        &self,
+    ) -> io::Result<&mpsc::Sender<(ProgramRequest, oneshot::Sender<ProgramOutput>)>> {
         let pipes = lock(&self.pipes).take();
         if let Some((input, output)) = pipes {
-            let (input, output) =
-                (tokio::process::ChildStdin::from_std(input)?, tokio::process::ChildStdout::from_std(output)?);
+            let (input, output) = (
+                tokio::process::ChildStdin::from_std(input)?,
+                tokio::process::ChildStdout::from_std(output)?,
+            );
             let (sender, receiver) = mpsc::channel(MAX_QUEUED_REQUESTS);
             let pending = PendingPrograms::default();
             tokio::spawn(receive_responses(output, pending.clone()));
@@ -103,7 +129,9 @@ impl ProgramWorker {
             // Cannot be set already, because the pipes are taken only once.
             drop(self.sender.set(sender));
         }
-        self.sender.get().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
+        self.sender
+            .get()
+            .ok_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
 }
 
@@ -133,7 +161,9 @@ async fn send_requests(
         let text = serde_json::json!({"grant": request.grant, "words": request.words}).to_string();
         let sent = async {
             worker.write_u64_le(id).await?;
-            worker.write_u32_le(u32::try_from(text.len()).unwrap_or(u32::MAX)).await?;
+            worker
+                .write_u32_le(u32::try_from(text.len()).unwrap_or(u32::MAX))
+                .await?;
             worker.write_all(text.as_bytes()).await?;
             worker.flush().await
         };
@@ -147,7 +177,9 @@ async fn send_requests(
 /// Receives responses until the worker ends. Requests that still wait then fail.
 async fn receive_responses(mut worker: impl AsyncRead + Unpin, pending: PendingPrograms) {
     while let Ok((id, output)) = read_response(&mut worker).await {
-        let waiting = lock(&pending.0).as_mut().and_then(|waiting| waiting.remove(&id));
+        let waiting = lock(&pending.0)
+            .as_mut()
+            .and_then(|waiting| waiting.remove(&id));
         // Fails if the caller no longer waits.
         waiting.map(|answer| answer.send(output));
     }
@@ -176,9 +208,14 @@ pub async fn serve(
             }
         }
     });
-    let (places, allowed) = (Arc::new(Semaphore::new(MAX_RUNNING_PROGRAMS)), Arc::new(allowed));
+    let (places, allowed) = (
+        Arc::new(Semaphore::new(MAX_RUNNING_PROGRAMS)),
+        Arc::new(allowed),
+    );
     loop {
-        let Ok(id) = input.read_u64_le().await else { return Ok(()) };
+        let Ok(id) = input.read_u64_le().await else {
+            return Ok(());
+        };
         let length = usize::try_from(input.read_u32_le().await?).unwrap_or(usize::MAX);
         if length > MAX_REQUEST_BYTES {
             return Err(io::ErrorKind::InvalidData.into());
@@ -186,17 +223,34 @@ pub async fn serve(
         let mut text = vec![0; length];
         input.read_exact(&mut text).await?;
         let request: serde_json::Value = serde_json::from_slice(&text)?;
-        let grant = request.get("grant").and_then(|grant| grant.as_str()).unwrap_or_default().to_owned();
-        let words = request.get("words").and_then(|words| words.as_array()).into_iter().flatten();
-        let words: Vec<String> = words.filter_map(|word| word.as_str()).map(str::to_owned).collect();
+        let grant = request
+            .get("grant")
+            .and_then(|grant| grant.as_str())
+            .unwrap_or_default()
+            .to_owned();
+        let words = request
+            .get("words")
+            .and_then(|words| words.as_array())
+            .into_iter()
+            .flatten();
+        let words: Vec<String> = words
+            .filter_map(|word| word.as_str())
+            .map(str::to_owned)
+            .collect();
         // The semaphore is never closed.
         let place = Arc::clone(&places).acquire_owned().await;
         let (answers, allowed, folder) = (answers.clone(), Arc::clone(&allowed), folder.to_owned());
         running.spawn(async move {
             let _place = place;
             let asked = words.clone();
-            let fine = tokio::task::spawn_blocking(move || allowed(&grant, &asked)).await.unwrap_or(false);
-            let output = if fine { program::run(&words, &folder).await } else { Err(ProgramFailure::NotAllowed) };
+            let fine = tokio::task::spawn_blocking(move || allowed(&grant, &asked))
+                .await
+                .unwrap_or(false);
+            let output = if fine {
+                program::run(&words, &folder).await
+            } else {
+                Err(ProgramFailure::NotAllowed)
+            };
             drop(answers.send((id, output)).await);
         });
         // Remove finished tasks.
@@ -206,7 +260,11 @@ pub async fn serve(
 
 /// Writes a response: the id, the kind of outcome, the exit code, and the length and bytes of the
 /// output or of an error message.
-async fn write_response(to: &mut (impl AsyncWrite + Unpin), id: u64, output: ProgramOutput) -> io::Result<()> {
+async fn write_response(
+    to: &mut (impl AsyncWrite + Unpin),
+    id: u64,
+    output: ProgramOutput,
+) -> io::Result<()> {
     let (kind, code, bytes) = match output {
         Ok(output) => (0, 0, output),
         Err(ProgramFailure::NotFound) => (1, 0, Zeroizing::default()),
@@ -215,18 +273,25 @@ async fn write_response(to: &mut (impl AsyncWrite + Unpin), id: u64, output: Pro
         Err(ProgramFailure::Killed) => (4, 0, Zeroizing::default()),
         Err(ProgramFailure::Timeout) => (5, 0, Zeroizing::default()),
         Err(ProgramFailure::OutputTooLarge) => (6, 0, Zeroizing::default()),
-        Err(ProgramFailure::NotAllowed | ProgramFailure::WorkerGone) => (7, 0, Zeroizing::default()),
+        Err(ProgramFailure::NotAllowed | ProgramFailure::WorkerGone) => {
+            (7, 0, Zeroizing::default())
+        }
     };
     to.write_u64_le(id).await?;
     to.write_u8(kind).await?;
     to.write_i32_le(code).await?;
-    to.write_u32_le(u32::try_from(bytes.len()).unwrap_or(u32::MAX)).await?;
+    to.write_u32_le(u32::try_from(bytes.len()).unwrap_or(u32::MAX))
+        .await?;
     to.write_all(&bytes).await?;
     to.flush().await
 }
 
 async fn read_response(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(u64, ProgramOutput)> {
-    let (id, kind, code) = (from.read_u64_le().await?, from.read_u8().await?, from.read_i32_le().await?);
+    let (id, kind, code) = (
+        from.read_u64_le().await?,
+        from.read_u8().await?,
+        from.read_i32_le().await?,
+    );
     let length = usize::try_from(from.read_u32_le().await?).unwrap_or(usize::MAX);
     if length > MAX_OUTPUT_BYTES {
         return Err(io::ErrorKind::InvalidData.into());
@@ -237,7 +302,9 @@ async fn read_response(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(u64, 
     let output = match kind {
         0 => Ok(bytes),
         1 => Err(ProgramFailure::NotFound),
-        2 => Err(ProgramFailure::Start(String::from_utf8_lossy(&bytes).into_owned())),
+        2 => Err(ProgramFailure::Start(
+            String::from_utf8_lossy(&bytes).into_owned(),
+        )),
         3 => Err(ProgramFailure::Status(code)),
         4 => Err(ProgramFailure::Killed),
         5 => Err(ProgramFailure::Timeout),
@@ -270,14 +337,23 @@ mod tests {
         let pending = PendingPrograms::default();
         tokio::spawn(receive_responses(heard, pending.clone()));
         tokio::spawn(send_requests(ours, receiver, pending));
-        (sender, tokio::spawn(async move { serve(theirs, out, Path::new("/"), allowed).await }))
+        (
+            sender,
+            tokio::spawn(async move { serve(theirs, out, Path::new("/"), allowed).await }),
+        )
     }
 
     async fn run(asking: &Asking, grant: &str, script: &str) -> ProgramOutput {
         let (answer, answered) = oneshot::channel();
         let words = ["sh", "-c", script].map(str::to_owned).to_vec();
         asking
-            .send((ProgramRequest { grant: grant.to_owned(), words }, answer))
+            .send((
+                ProgramRequest {
+                    grant: grant.to_owned(),
+                    words,
+                },
+                answer,
+            ))
             .await
             .map_err(|_| ProgramFailure::WorkerGone)?;
         answered.await.unwrap_or(Err(ProgramFailure::WorkerGone))
@@ -288,19 +364,43 @@ mod tests {
         let (asking, worker) = connected(|grant, words| grant == "a.toml" && words.len() == 3);
         let said = run(&asking, "a.toml", "pwd; printf s3cret").await.unwrap();
         assert_eq!(said.as_slice(), b"/\ns3cret");
-        let large = run(&asking, "a.toml", "head -c 65536 /dev/zero").await.unwrap();
+        let large = run(&asking, "a.toml", "head -c 65536 /dev/zero")
+            .await
+            .unwrap();
         assert_eq!(large.len(), MAX_OUTPUT_BYTES);
-        assert_eq!(run(&asking, "b.toml", "echo no").await, Err(ProgramFailure::NotAllowed));
-        assert_eq!(run(&asking, "a.toml", "exit 3").await, Err(ProgramFailure::Status(3)));
-        assert_eq!(run(&asking, "a.toml", "exit -1").await, Err(ProgramFailure::Status(2)));
-        assert_eq!(run(&asking, "a.toml", "kill -9 $$").await, Err(ProgramFailure::Killed));
-        assert_eq!(run(&asking, "a.toml", "yes").await, Err(ProgramFailure::OutputTooLarge));
+        assert_eq!(
+            run(&asking, "b.toml", "echo no").await,
+            Err(ProgramFailure::NotAllowed)
+        );
+        assert_eq!(
+            run(&asking, "a.toml", "exit 3").await,
+            Err(ProgramFailure::Status(3))
+        );
+        assert_eq!(
+            run(&asking, "a.toml", "exit -1").await,
+            Err(ProgramFailure::Status(2))
+        );
+        assert_eq!(
+            run(&asking, "a.toml", "kill -9 $$").await,
+            Err(ProgramFailure::Killed)
+        );
+        assert_eq!(
+            run(&asking, "a.toml", "yes").await,
+            Err(ProgramFailure::OutputTooLarge)
+        );
         // Concurrent programs, which end in another order.
         let (slow, quick) = tokio::join!(
-            run(&asking, "a.toml", "read x < /dev/null; sleep 0.1; echo slow"),
+            run(
+                &asking,
+                "a.toml",
+                "read x < /dev/null; sleep 0.1; echo slow"
+            ),
             run(&asking, "a.toml", "echo quick")
         );
-        assert_eq!((slow.unwrap().as_slice(), quick.unwrap().as_slice()), (&b"slow\n"[..], &b"quick\n"[..]));
+        assert_eq!(
+            (slow.unwrap().as_slice(), quick.unwrap().as_slice()),
+            (&b"slow\n"[..], &b"quick\n"[..])
+        );
         drop(asking);
         worker.await.unwrap().unwrap();
     }
@@ -315,14 +415,22 @@ mod tests {
         };
         let (output, ()) = tokio::join!(waiting, ending);
         assert_eq!(output, Err(ProgramFailure::WorkerGone));
-        assert_eq!(run(&asking, "a.toml", "echo").await, Err(ProgramFailure::WorkerGone));
+        assert_eq!(
+            run(&asking, "a.toml", "echo").await,
+            Err(ProgramFailure::WorkerGone)
+        );
     }
 
     #[tokio::test]
     async fn a_request_that_is_too_long_or_no_request_ends_the_worker() {
-        for sent in [[[7; 8].to_vec(), [0xff; 4].to_vec()].concat(), [&[7; 8][..], &[2, 0, 0, 0], b"no"].concat()] {
+        for sent in [
+            [[7; 8].to_vec(), [0xff; 4].to_vec()].concat(),
+            [&[7; 8][..], &[2, 0, 0, 0], b"no"].concat(),
+        ] {
             let (_out, heard) = duplex(64);
-            let error = serve(sent.as_slice(), heard, Path::new("/"), |_, _| true).await.unwrap_err();
+            let error = serve(sent.as_slice(), heard, Path::new("/"), |_, _| true)
+                .await
+                .unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         }
     }

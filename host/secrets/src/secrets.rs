@@ -28,17 +28,28 @@ const MAX_PERCENT_LEVELS: u32 = 2;
 const MIN_LINE_BYTES: usize = 16;
 
 /// Characters that percent-encoding leaves unchanged (RFC 3986, section 2.3).
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
 
 /// Characters that JavaScript's `encodeURIComponent` leaves unchanged.
-const COMPONENT_UNRESERVED: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
+const COMPONENT_UNRESERVED: &AsciiSet = &UNRESERVED
+    .remove(b'!')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
 
 /// Maximum total size of patterns for which the search uses a DFA, in bytes. A DFA takes about 512
 /// bytes for each pattern byte. The contiguous NFA is half as fast and takes about 12.
 const MAX_DFA_PATTERN_BYTES: usize = 4 << 10;
 
 /// Filter without secrets.
-static NO_SECRETS: SecretFilter = SecretFilter { finders: Vec::new() };
+static NO_SECRETS: SecretFilter = SecretFilter {
+    finders: Vec::new(),
+};
 
 /// Named secrets, and a search for all of them at once.
 ///
@@ -79,13 +90,17 @@ impl SecretFilter {
     /// # Errors
     ///
     /// Returns an error if the values are too long.
-    pub fn new<'a>(values: impl IntoIterator<Item = (&'a str, &'a SecretValue)>) -> Result<Self, String> {
+    pub fn new<'a>(
+        values: impl IntoIterator<Item = (&'a str, &'a SecretValue)>,
+    ) -> Result<Self, String> {
         Ok(Self::from_finders(SecretFinder::new(values)?.map(Arc::new)))
     }
 
     /// Creates a filter from these finders.
     pub(crate) fn from_finders(finders: impl IntoIterator<Item = Arc<SecretFinder>>) -> Self {
-        Self { finders: finders.into_iter().collect() }
+        Self {
+            finders: finders.into_iter().collect(),
+        }
     }
 
     /// Prepares a guest's text for display: removes control characters first and secrets second,
@@ -140,7 +155,10 @@ impl SecretFilter {
                 for one in finder.automaton.find_overlapping_iter(text) {
                     push_merged(
                         &mut found,
-                        SecretMatch { range: one.range(), pattern: (index, one.pattern().as_usize()) },
+                        SecretMatch {
+                            range: one.range(),
+                            pattern: (index, one.pattern().as_usize()),
+                        },
                     );
                 }
                 all.append(&mut found);
@@ -160,15 +178,26 @@ impl SecretFilter {
         let text = text.get(..whole.unwrap_or_default()).unwrap_or(text);
         let search = |text: &[u8]| {
             let patterns = self.finders.iter().enumerate().flat_map(|(index, finder)| {
-                finder.patterns.iter().enumerate().map(move |(pattern, bytes)| ((index, pattern), bytes))
+                finder
+                    .patterns
+                    .iter()
+                    .enumerate()
+                    .map(move |(pattern, bytes)| ((index, pattern), bytes))
             });
             let starts = patterns.filter_map(|(pattern, bytes)| {
                 let longest = (1..=bytes.len().min(text.len())).rev();
-                let length =
-                    longest.into_iter().find(|length| bytes.get(..*length).is_some_and(|b| text.ends_with(b)))?;
-                Some(SecretMatch { range: text.len() - length..text.len(), pattern })
+                let length = longest
+                    .into_iter()
+                    .find(|length| bytes.get(..*length).is_some_and(|b| text.ends_with(b)))?;
+                Some(SecretMatch {
+                    range: text.len() - length..text.len(),
+                    pattern,
+                })
             });
-            starts.min_by_key(|found| found.range.start).into_iter().collect()
+            starts
+                .min_by_key(|found| found.range.start)
+                .into_iter()
+                .collect()
         };
         // All ranges end at the end of the text, so they are merged into one.
         find_in_readings(text, MAX_ESCAPE_LEVELS, MAX_PERCENT_LEVELS, &search)
@@ -183,11 +212,17 @@ impl SecretFilter {
             // Extend the range to whole characters.
             let start = text.floor_char_boundary(range.start);
             out.push_str(text.get(shown..start).unwrap_or_default());
-            let mark = self.finders.get(pattern.0).and_then(|finder| finder.marks.get(pattern.1));
+            let mark = self
+                .finders
+                .get(pattern.0)
+                .and_then(|finder| finder.marks.get(pattern.1));
             out.push_str(mark.map_or("[secret]", String::as_str));
             shown = text.ceil_char_boundary(range.end);
         }
-        out.push_str(text.get(shown..text.floor_char_boundary(end)).unwrap_or_default());
+        out.push_str(
+            text.get(shown..text.floor_char_boundary(end))
+                .unwrap_or_default(),
+        );
         out
     }
 }
@@ -267,41 +302,61 @@ impl SecretFinder {
         let kind = (size > MAX_DFA_PATTERN_BYTES).then_some(AhoCorasickKind::ContiguousNFA);
         let search = AhoCorasick::builder().kind(kind).build(&patterns);
         let search = search.map_err(|_| "the secrets are too long to redact".to_owned())?;
-        Ok(Some(Self { automaton: search, patterns, marks }))
+        Ok(Some(Self {
+            automaton: search,
+            patterns,
+            marks,
+        }))
     }
 
     /// Returns the memory use, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.automaton.memory_usage() + self.patterns.iter().map(|pattern| pattern.capacity()).sum::<usize>()
+        self.automaton.memory_usage()
+            + self
+                .patterns
+                .iter()
+                .map(|pattern| pattern.capacity())
+                .sum::<usize>()
     }
 }
 
 /// Writes only the replacement texts.
 impl fmt::Debug for SecretFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let marks: BTreeSet<&String> = self.finders.iter().flat_map(|finder| &finder.marks).collect();
+        let marks: BTreeSet<&String> = self
+            .finders
+            .iter()
+            .flat_map(|finder| &finder.marks)
+            .collect();
         f.debug_set().entries(marks).finish()
     }
 }
 
 /// Returns the patterns for a value. Each is overwritten when it is dropped.
 fn search_patterns(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
-    let lines = value.lines().map(str::trim).filter(|line| line.len() >= MIN_LINE_BYTES);
+    let lines = value
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.len() >= MIN_LINE_BYTES);
     let mut forms: Vec<Zeroizing<Vec<u8>>> = Vec::new();
     for text in lines.chain([value]) {
         let bytes = text.as_bytes();
         // The escaped form also matches where a preceding backslash or percent sign changes how its
         // escapes are decoded.
         let json = Zeroizing::new(serde_json::to_string(text).unwrap_or_default());
-        let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(text);
+        let json = json
+            .strip_prefix('"')
+            .and_then(|json| json.strip_suffix('"'))
+            .unwrap_or(text);
         let hexadecimal = Zeroizing::new(hex::encode(bytes));
         // HTML forms write a space as a plus sign, even if other characters are percent-encoded.
         let form = Zeroizing::new(text.replace(' ', "+"));
         let upper = Zeroizing::new(hexadecimal.to_ascii_uppercase());
-        let percent =
-            [UNRESERVED, COMPONENT_UNRESERVED].map(|kept| Zeroizing::new(utf8_percent_encode(text, kept).to_string()));
-        let plain =
-            [text, json, &hexadecimal, &upper, &form].into_iter().chain(percent.iter().map(|text| text.as_str()));
+        let percent = [UNRESERVED, COMPONENT_UNRESERVED]
+            .map(|kept| Zeroizing::new(utf8_percent_encode(text, kept).to_string()));
+        let plain = [text, json, &hexadecimal, &upper, &form]
+            .into_iter()
+            .chain(percent.iter().map(|text| text.as_str()));
         forms.extend(plain.map(|text| Zeroizing::new(text.as_bytes().to_vec())));
         for pad in [&[][..], &[0], &[0, 0]] {
             let (before, padded) = (pad.len(), Zeroizing::new([pad, bytes].concat()));
@@ -330,14 +385,22 @@ mod tests {
     const VALUE: &str = "s3cr\"t/value+ü~x!";
 
     fn secrets(values: &[(&'static str, &str)]) -> Result<SecretFilter, String> {
-        let value = |(name, value): &(&'static str, &str)| Ok((*name, SecretValue::parse(value.as_bytes())?));
-        let values = values.iter().map(value).collect::<Result<Vec<_>, String>>()?;
+        let value = |(name, value): &(&'static str, &str)| {
+            Ok((*name, SecretValue::parse(value.as_bytes())?))
+        };
+        let values = values
+            .iter()
+            .map(value)
+            .collect::<Result<Vec<_>, String>>()?;
         SecretFilter::new(values.iter().map(|(name, value)| (*name, value)))
     }
 
     #[test]
     fn without_secrets_text_is_unchanged() {
-        assert!(matches!(SecretFilter::empty().redact("any text"), Cow::Borrowed("any text")));
+        assert!(matches!(
+            SecretFilter::empty().redact("any text"),
+            Cow::Borrowed("any text")
+        ));
         assert!(!SecretFilter::empty().contains_secret(b"any text"));
     }
 
@@ -354,12 +417,20 @@ mod tests {
             utf8_percent_encode(VALUE, COMPONENT_UNRESERVED).to_string(),
         ];
         for form in forms {
-            assert!(secrets.redact(&format!("a {form} b")).contains("[secret:token]"), "{form}");
+            assert!(
+                secrets
+                    .redact(&format!("a {form} b"))
+                    .contains("[secret:token]"),
+                "{form}"
+            );
         }
         for before in ["", "a", "ab", "abc", "Bearer "] {
             let text = format!("{before}{VALUE}, and so on");
             for base64 in [STANDARD_NO_PAD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
-                assert!(secrets.redact(&base64).contains("[secret:token]"), "{base64}");
+                assert!(
+                    secrets.redact(&base64).contains("[secret:token]"),
+                    "{base64}"
+                );
                 assert!(secrets.contains_secret(base64.as_bytes()));
             }
         }
@@ -394,14 +465,28 @@ mod tests {
             for text in written {
                 let redacted = secrets.redact(&text).into_owned();
                 let left = redacted.replace("[secret:token]", "");
-                assert!(left.chars().all(|c| matches!(c, '"' | '\\')), "{text} became {redacted}");
+                assert!(
+                    left.chars().all(|c| matches!(c, '"' | '\\')),
+                    "{text} became {redacted}"
+                );
                 assert!(secrets.contains_secret(text.as_bytes()), "{text}");
             }
         }
         let base64 = STANDARD_NO_PAD.encode("a&b<c>/d'e\"f+ g=ü\u{1f600}");
-        let wrapped = base64.as_bytes().chunks(10).map(|line| String::from_utf8_lossy(line)).collect::<Vec<_>>();
-        for text in [wrapped.join("\r\n"), base64.replace('/', "\\/"), base64.replace('/', "%2f")] {
-            assert!(secrets.redact(&text).starts_with("[secret:token]"), "{text}");
+        let wrapped = base64
+            .as_bytes()
+            .chunks(10)
+            .map(|line| String::from_utf8_lossy(line))
+            .collect::<Vec<_>>();
+        for text in [
+            wrapped.join("\r\n"),
+            base64.replace('/', "\\/"),
+            base64.replace('/', "%2f"),
+        ] {
+            assert!(
+                secrets.redact(&text).starts_with("[secret:token]"),
+                "{text}"
+            );
         }
     }
 
@@ -410,15 +495,28 @@ mod tests {
         let secrets = secrets(&[("a", "12345678"), ("b", "56789abcd"), ("c", "34567890")]).unwrap();
         assert_eq!(secrets.redact("x123456789abcdx"), "x[secret:b]x");
         assert_eq!(secrets.redact("123456781234567"), "[secret:a]1234567");
-        assert_eq!(secrets.redact(r"1234567\u0038 9\n12345678"), r"[secret:a] 9\n[secret:a]");
+        assert_eq!(
+            secrets.redact(r"1234567\u0038 9\n12345678"),
+            r"[secret:a] 9\n[secret:a]"
+        );
         assert_eq!(secrets.redact("1234567890"), "[secret:a]");
     }
 
     #[test]
     fn control_characters_between_do_not_hide_it() {
         let secrets = secrets(&[("token", VALUE)]).unwrap();
-        for between in ["\0", "\u{1b}[0m", "\u{202e}", "\u{9b}2J", "\r\n", "\u{e0041}"] {
-            let text: String = VALUE.chars().flat_map(|c| [c.to_string(), between.to_owned()]).collect();
+        for between in [
+            "\0",
+            "\u{1b}[0m",
+            "\u{202e}",
+            "\u{9b}2J",
+            "\r\n",
+            "\u{e0041}",
+        ] {
+            let text: String = VALUE
+                .chars()
+                .flat_map(|c| [c.to_string(), between.to_owned()])
+                .collect();
             let scrubbed = secrets.scrub(&text).into_owned();
             assert_eq!(scrubbed.trim_end(), "[secret:token]", "{between:?}");
         }
@@ -433,24 +531,46 @@ mod tests {
         for cut in whole.char_indices().map(|(at, _)| at).skip("before ".len()) {
             assert_eq!(secrets.scrub_truncated(&whole[..cut]), "before ", "{cut}");
         }
-        assert_eq!(secrets.scrub_truncated("123456780 123456781234"), "[secret:number]0 [secret:number]");
-        assert_eq!(secrets.scrub_truncated(r"before s3cr\u0022t\/value\u002"), "before ");
+        assert_eq!(
+            secrets.scrub_truncated("123456780 123456781234"),
+            "[secret:number]0 [secret:number]"
+        );
+        assert_eq!(
+            secrets.scrub_truncated(r"before s3cr\u0022t\/value\u002"),
+            "before "
+        );
         assert_eq!(secrets.scrub_truncated("before s3cr%22t%2"), "before ");
-        assert_eq!(secrets.scrub_truncated(&format!("before {}", &hex::encode(VALUE)[..9])), "before ");
-        assert_eq!(SecretFilter::empty().scrub_truncated("before s3cr\0"), "before s3cr");
+        assert_eq!(
+            secrets.scrub_truncated(&format!("before {}", &hex::encode(VALUE)[..9])),
+            "before "
+        );
+        assert_eq!(
+            SecretFilter::empty().scrub_truncated("before s3cr\0"),
+            "before s3cr"
+        );
     }
 
     #[test]
     fn the_text_around_it_stays() {
         let secrets = secrets(&[("a", "12345678"), ("b", "abcdefgh\n")]).unwrap();
-        assert_eq!(secrets.redact("ü12345678-abcdefgh12345678ü"), "ü[secret:a]-[secret:b][secret:a]ü");
+        assert_eq!(
+            secrets.redact("ü12345678-abcdefgh12345678ü"),
+            "ü[secret:a]-[secret:b][secret:a]ü"
+        );
         assert_eq!(secrets.redact("1234567 8"), "1234567 8");
     }
 
     #[test]
     fn each_long_line_of_a_multi_line_secret_is_redacted() {
-        let secrets = secrets(&[("key", "-----BEGIN-----\nMIIEvQIBADANBgkqhkiG\n-----END-----\n")]).unwrap();
-        assert_eq!(secrets.redact("see MIIEvQIBADANBgkqhkiG and -----END-----"), "see [secret:key] and -----END-----");
+        let secrets = secrets(&[(
+            "key",
+            "-----BEGIN-----\nMIIEvQIBADANBgkqhkiG\n-----END-----\n",
+        )])
+        .unwrap();
+        assert_eq!(
+            secrets.redact("see MIIEvQIBADANBgkqhkiG and -----END-----"),
+            "see [secret:key] and -----END-----"
+        );
     }
 
     #[test]
@@ -459,25 +579,41 @@ mod tests {
             let value = SecretValue::parse(text.as_bytes()).unwrap();
             Arc::new(SecretFinder::new([(name, &value)]).unwrap().unwrap())
         };
-        let both = SecretFilter::from_finders([finder("shared", "12345678"), finder("own", "56789abcd")]);
+        let both =
+            SecretFilter::from_finders([finder("shared", "12345678"), finder("own", "56789abcd")]);
         assert_eq!(both.redact("x123456789abcdx"), "x[secret:own]x");
-        assert_eq!(both.redact("12345678 56789abcd"), "[secret:shared] [secret:own]");
+        assert_eq!(
+            both.redact("12345678 56789abcd"),
+            "[secret:shared] [secret:own]"
+        );
         assert_eq!(both.scrub_truncated("12345678 56789a"), "[secret:shared] ");
-        assert_eq!(format!("{both:?}"), r#"{"[secret:own]", "[secret:shared]"}"#);
+        assert_eq!(
+            format!("{both:?}"),
+            r#"{"[secret:own]", "[secret:shared]"}"#
+        );
     }
 
     #[test]
     fn a_long_secret_takes_memory_in_proportion() {
-        let text: String = (0..8_192_u32).map(|i| char::from(b'!' + u8::try_from(i * i % 89).unwrap())).collect();
+        let text: String = (0..8_192_u32)
+            .map(|i| char::from(b'!' + u8::try_from(i * i % 89).unwrap()))
+            .collect();
         let value = SecretValue::parse(text.as_bytes()).unwrap();
         let finder = SecretFinder::new([("key", &value)]).unwrap().unwrap();
-        assert!(finder.memory_bytes() < 1_000 * text.len(), "{}", finder.memory_bytes());
+        assert!(
+            finder.memory_bytes() < 1_000 * text.len(),
+            "{}",
+            finder.memory_bytes()
+        );
         let secrets = SecretFilter::from_finders([Arc::new(finder)]);
         assert_eq!(secrets.redact(&format!("a {text} b")), "a [secret:key] b");
     }
 
     #[test]
     fn debug_output_does_not_show_values() {
-        assert_eq!(format!("{:?}", secrets(&[("token", VALUE)]).unwrap()), r#"{"[secret:token]"}"#);
+        assert_eq!(
+            format!("{:?}", secrets(&[("token", VALUE)]).unwrap()),
+            r#"{"[secret:token]"}"#
+        );
     }
 }

@@ -36,7 +36,10 @@ impl SecretSource {
         match self {
             Self::File(path) | Self::CallerFolder(path) => Some(path),
             // A name without a slash is looked up in `PATH`.
-            Self::Command(words) => words.first().filter(|program| program.contains('/')).map(Path::new),
+            Self::Command(words) => words
+                .first()
+                .filter(|program| program.contains('/'))
+                .map(Path::new),
             Self::Environment(_) | Self::Keyring { .. } => None,
         }
     }
@@ -46,9 +49,18 @@ impl SecretSource {
     pub fn command_line(&self) -> Option<Vec<String>> {
         match self {
             Self::Command(words) => Some(words.clone()),
-            Self::Keyring { service, user } => {
-                Some([KEYRING_PROGRAM, "lookup", "service", service, "username", user].map(str::to_owned).into())
-            }
+            Self::Keyring { service, user } => Some(
+                [
+                    KEYRING_PROGRAM,
+                    "lookup",
+                    "service",
+                    service,
+                    "username",
+                    user,
+                ]
+                .map(str::to_owned)
+                .into(),
+            ),
             Self::Environment(_) | Self::File(_) | Self::CallerFolder(_) => None,
         }
     }
@@ -59,18 +71,37 @@ impl SecretSource {
     /// that precede it in the lookup. Blocks.
     pub fn program_files(&self, folder: &Path) -> Vec<PathBuf> {
         let words = self.command_line().unwrap_or_default();
-        let Some((program, arguments)) = words.split_first() else { return Vec::new() };
-        let mut files = if program.contains('/') { vec![folder.join(program)] } else { lookup_paths(program, folder) };
+        let Some((program, arguments)) = words.split_first() else {
+            return Vec::new();
+        };
+        let mut files = if program.contains('/') {
+            vec![folder.join(program)]
+        } else {
+            lookup_paths(program, folder)
+        };
         // Both `script.sh` and `--file=script.sh`.
-        let values = arguments.iter().filter_map(|argument| Some(argument.split_once('=')?.1));
-        let named = arguments.iter().map(String::as_str).chain(values).filter(|argument| !argument.is_empty());
-        files.extend(named.map(|argument| folder.join(argument)).filter(|path| path.is_file()));
+        let values = arguments
+            .iter()
+            .filter_map(|argument| Some(argument.split_once('=')?.1));
+        let named = arguments
+            .iter()
+            .map(String::as_str)
+            .chain(values)
+            .filter(|argument| !argument.is_empty());
+        files.extend(
+            named
+                .map(|argument| folder.join(argument))
+                .filter(|path| path.is_file()),
+        );
         files
     }
 
     /// Returns whether the value is read once, when the plugin is loaded.
     pub(crate) fn is_fixed(&self) -> bool {
-        matches!(self, Self::Environment(_) | Self::Keyring { .. } | Self::Command(_))
+        matches!(
+            self,
+            Self::Environment(_) | Self::Keyring { .. } | Self::Command(_)
+        )
     }
 }
 
@@ -95,8 +126,14 @@ impl fmt::Display for SecretSource {
         match self {
             Self::Environment(variable) => write!(f, "the environment variable {variable}"),
             Self::File(path) => write!(f, "the file {}", path.display()),
-            Self::Keyring { service, user } => write!(f, "the keyring entry of {user:?} for {service:?}"),
-            Self::Command(words) => write!(f, "the command {}", words.first().map_or("", String::as_str)),
+            Self::Keyring { service, user } => {
+                write!(f, "the keyring entry of {user:?} for {service:?}")
+            }
+            Self::Command(words) => write!(
+                f,
+                "the command {}",
+                words.first().map_or("", String::as_str)
+            ),
             Self::CallerFolder(path) => write!(f, "each caller's file in {}", path.display()),
         }
     }
@@ -116,13 +153,39 @@ mod tests {
         }
         let script = dir.path().join("t.sh");
         let files = |words: &[&str]| {
-            SecretSource::Command(words.iter().map(|word| (*word).to_owned()).collect()).program_files(dir.path())
+            SecretSource::Command(words.iter().map(|word| (*word).to_owned()).collect())
+                .program_files(dir.path())
         };
-        let found = files(&["sh", "-e", script.to_str().unwrap(), "--with=lib.sh", "missing.sh", "."]);
-        assert!(found.contains(&script) && found.contains(&dir.path().join("lib.sh")), "{found:?}");
-        assert!(found.iter().any(|path| path.ends_with("sh") && path.is_file()), "{found:?}");
-        assert!(found.iter().all(|path| !path.ends_with("missing.sh") && path != dir.path()), "{found:?}");
+        let found = files(&[
+            "sh",
+            "-e",
+            script.to_str().unwrap(),
+            "--with=lib.sh",
+            "missing.sh",
+            ".",
+        ]);
+        assert!(
+            found.contains(&script) && found.contains(&dir.path().join("lib.sh")),
+            "{found:?}"
+        );
+        assert!(
+            found
+                .iter()
+                .any(|path| path.ends_with("sh") && path.is_file()),
+            "{found:?}"
+        );
+        assert!(
+            found
+                .iter()
+                .all(|path| !path.ends_with("missing.sh") && path != dir.path()),
+            "{found:?}"
+        );
         assert_eq!(files(&["./get", "x"]), [dir.path().join("./get")]);
-        assert!(files(&[]).is_empty() && SecretSource::File("t.sh".into()).program_files(dir.path()).is_empty());
+        assert!(
+            files(&[]).is_empty()
+                && SecretSource::File("t.sh".into())
+                    .program_files(dir.path())
+                    .is_empty()
+        );
     }
 }

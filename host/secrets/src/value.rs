@@ -19,12 +19,14 @@ impl SecretValue {
     /// Returns the reason that the value is invalid, as the end of a sentence about it. It contains
     /// no part of the value.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let text = std::str::from_utf8(bytes).map_err(|_| "is not valid UTF-8".to_owned())?.trim();
+        let text = std::str::from_utf8(bytes)
+            .map_err(|_| "is not valid UTF-8".to_owned())?
+            .trim();
         match text.len() {
             0 => Err("is empty".to_owned()),
-            length if length < MIN_VALUE_BYTES => {
-                Err(format!("has fewer than {MIN_VALUE_BYTES} bytes, too few to redact reliably"))
-            }
+            length if length < MIN_VALUE_BYTES => Err(format!(
+                "has fewer than {MIN_VALUE_BYTES} bytes, too few to redact reliably"
+            )),
             _ => Ok(Self(Zeroizing::new(text.to_owned()))),
         }
     }
@@ -48,7 +50,12 @@ mod tests {
 
     #[test]
     fn white_space_around_a_value_is_not_a_part_of_it() {
-        assert_eq!(SecretValue::parse(b"\n hunter2-hunter2\r\n").unwrap().as_str(), "hunter2-hunter2");
+        assert_eq!(
+            SecretValue::parse(b"\n hunter2-hunter2\r\n")
+                .unwrap()
+                .as_str(),
+            "hunter2-hunter2"
+        );
     }
 
     #[test]
@@ -56,11 +63,17 @@ mod tests {
         for (bytes, why) in [
             (&b""[..], "is empty"),
             (b" \n\t", "is empty"),
-            (b"1234567\n", "has fewer than 8 bytes, too few to redact reliably"),
+            (
+                b"1234567\n",
+                "has fewer than 8 bytes, too few to redact reliably",
+            ),
             (b"hunter2-hunter2\xff", "is not valid UTF-8"),
         ] {
             assert_eq!(SecretValue::parse(bytes).unwrap_err(), why);
         }
-        assert_eq!(format!("{:?}", SecretValue::parse(b"hunter2-hunter2").unwrap()), "Value(..)");
+        assert_eq!(
+            format!("{:?}", SecretValue::parse(b"hunter2-hunter2").unwrap()),
+            "Value(..)"
+        );
     }
 }

@@ -60,15 +60,20 @@ struct VaultCache {
 }
 
 impl SecretVault {
-    /// Creates a vault for the secrets of the grant with the file name `grant_name`. `fixed_secrets` contains
-    /// the values that are read once. Relative paths are relative to the plugin folder `plugin_folder`.
-    /// Reads no files yet.
+    /// Creates a vault for the secrets of the grant with the file name `grant_name`.
+    /// `fixed_secrets` contains the values that are read once. Relative paths are relative to the
+    /// plugin folder `plugin_folder`. Reads no files yet.
     ///
     /// # Errors
     ///
     /// Returns an error if a fixed value cannot be redacted or carried. The message does not
     /// contain the value.
-    pub fn new(place: &str, base: &Path, secrets: Vec<SecretSpec>, fixed: FixedSecrets) -> Result<Self, String> {
+    pub fn new(
+        place: &str,
+        base: &Path,
+        secrets: Vec<SecretSpec>,
+        fixed: FixedSecrets,
+    ) -> Result<Self, String> {
         if secrets.is_empty() {
             return Ok(Self(None));
         }
@@ -95,7 +100,11 @@ impl SecretVault {
         };
         let in_file = |secret: &SecretSpec| !secret.source.is_fixed();
         let is_fixed = !secrets.iter().any(in_file);
-        let (place, base, turn) = (place.to_owned(), base.to_owned(), Arc::new(Semaphore::new(1)));
+        let (place, base, turn) = (
+            place.to_owned(),
+            base.to_owned(),
+            Arc::new(Semaphore::new(1)),
+        );
         let (state, names) = (Mutex::new(state), Mutex::default());
         let inner = VaultState {
             grant_name: place,
@@ -120,28 +129,40 @@ impl SecretVault {
     /// Returns an error if `filter` are other secrets, or if the values are too long.
     pub fn with_rules(&self, secrets: Vec<SecretSpec>) -> Result<Self, String> {
         let own = self.secrets();
-        let same = |(one, two): (&SecretSpec, &SecretSpec)| one.name == two.name && one.source == two.source;
+        let same = |(one, two): (&SecretSpec, &SecretSpec)| {
+            one.name == two.name && one.source == two.source
+        };
         if own.len() != secrets.len() || !own.iter().zip(&secrets).all(same) {
             return Err("the secrets are not those of the version in service".to_owned());
         }
         match &self.0 {
-            Some(inner) if inner.secrets != secrets => {
-                Self::new(&inner.grant_name, &inner.plugin_folder, secrets, inner.fixed.clone())
-            }
+            Some(inner) if inner.secrets != secrets => Self::new(
+                &inner.grant_name,
+                &inner.plugin_folder,
+                secrets,
+                inner.fixed.clone(),
+            ),
             _ => Ok(self.clone()),
         }
     }
 
     /// Returns a warning for each secret that currently has no value. Reads files and blocks.
     pub fn missing_value_warnings(&self) -> Vec<String> {
-        let Some(inner) = &self.0 else { return Vec::new() };
+        let Some(inner) = &self.0 else {
+            return Vec::new();
+        };
         let mut state = inner.lock_cache();
         inner.reload_files(&mut state, false);
         inner.update_names(&state);
         let shared = inner.secrets.iter().zip(inner.shared_values(&state));
         let problem = |(secret, value): (&SecretSpec, Option<Result<&SecretValue, &str>>)| {
             let why = value?.err()?;
-            Some(format!("secrets.{}: {} {why}, {}", secret.name, secret.source, secret.missing_value_effect()))
+            Some(format!(
+                "secrets.{}: {} {why}, {}",
+                secret.name,
+                secret.source,
+                secret.missing_value_effect()
+            ))
         };
         shared.filter_map(problem).collect()
     }
@@ -151,10 +172,17 @@ impl SecretVault {
         self.0.as_ref().map_or(&[], |inner| &inner.secrets)
     }
 
-    /// Returns the names of the secrets that had a value when [`missing_value_warnings`](Self::missing_value_warnings) last
-    /// checked, or that have one for each caller. Does not read files.
+    /// Returns the names of the secrets that had a value when
+    /// [`missing_value_warnings`](Self::missing_value_warnings) last checked, or that have one for
+    /// each caller. Does not read files.
     pub fn available_names(&self) -> Vec<String> {
-        let names = self.0.as_ref().map(|inner| inner.names.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let names = self.0.as_ref().map(|inner| {
+            inner
+                .names
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone()
+        });
         names.unwrap_or_default()
     }
 
@@ -165,7 +193,9 @@ impl SecretVault {
     ///
     /// Returns an error if the check was aborted because the server shuts down.
     pub async fn open(&self, caller: Option<&CallerIdentity>) -> Result<Arc<CallSecrets>, String> {
-        let Some(inner) = &self.0 else { return Ok(Arc::default()) };
+        let Some(inner) = &self.0 else {
+            return Ok(Arc::default());
+        };
         if inner.is_fixed {
             return Ok(Arc::clone(&inner.lock_cache().anonymous));
         }
@@ -176,7 +206,9 @@ impl SecretVault {
             let _turn = turn;
             inner.open(caller.as_ref())
         });
-        looked.await.map_err(|error| format!("reading its secrets failed: {error}"))
+        looked
+            .await
+            .map_err(|error| format!("reading its secrets failed: {error}"))
     }
 }
 
@@ -191,23 +223,35 @@ impl VaultState {
         &'a self,
         state: &'a VaultCache,
     ) -> impl Iterator<Item = Option<Result<&'a SecretValue, &'a str>>> {
-        self.secrets.iter().enumerate().map(|(index, secret)| match &secret.source {
-            SecretSource::CallerFolder(_) => None,
-            SecretSource::File(_) => {
-                let file = state.files.get(index).and_then(Option::as_ref);
-                file.map(|file| file.value.as_ref().map_err(String::as_str))
-            }
-            SecretSource::Environment(_) | SecretSource::Keyring { .. } | SecretSource::Command(_) => {
-                let value = self.fixed.0.get(index).and_then(Option::as_ref);
-                Some(value.map_or(Err("has not been read"), |value| value.as_ref().map_err(NoValue::reason)))
-            }
-        })
+        self.secrets
+            .iter()
+            .enumerate()
+            .map(|(index, secret)| match &secret.source {
+                SecretSource::CallerFolder(_) => None,
+                SecretSource::File(_) => {
+                    let file = state.files.get(index).and_then(Option::as_ref);
+                    file.map(|file| file.value.as_ref().map_err(String::as_str))
+                }
+                SecretSource::Environment(_)
+                | SecretSource::Keyring { .. }
+                | SecretSource::Command(_) => {
+                    let value = self.fixed.0.get(index).and_then(Option::as_ref);
+                    Some(value.map_or(Err("has not been read"), |value| {
+                        value.as_ref().map_err(NoValue::reason)
+                    }))
+                }
+            })
     }
 
     /// Stores the names of the secrets that have a value.
     fn update_names(&self, state: &VaultCache) {
-        let has = |value: &Option<Result<&SecretValue, &str>>| value.is_none_or(|value| value.is_ok());
-        let known = self.secrets.iter().zip(self.shared_values(state)).filter(|(_, value)| has(value));
+        let has =
+            |value: &Option<Result<&SecretValue, &str>>| value.is_none_or(|value| value.is_ok());
+        let known = self
+            .secrets
+            .iter()
+            .zip(self.shared_values(state))
+            .filter(|(_, value)| has(value));
         let names = known.map(|(secret, _)| secret.name.clone()).collect();
         *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
@@ -226,8 +270,15 @@ impl VaultState {
         }
         if changed && let Err(why) = self.rebuild(state) {
             // Do not use a value that cannot be redacted.
-            tracing::warn!("{}: {why}, so the secrets in files have no value", self.grant_name);
-            state.files.iter_mut().flatten().for_each(|file| file.value = Err("cannot be redacted".to_owned()));
+            tracing::warn!(
+                "{}: {why}, so the secrets in files have no value",
+                self.grant_name
+            );
+            state
+                .files
+                .iter_mut()
+                .flatten()
+                .for_each(|file| file.value = Err("cannot be redacted".to_owned()));
             // Rebuild with only the fixed values. This succeeded in `new`.
             let _made = self.rebuild(state);
         }
@@ -252,20 +303,37 @@ impl VaultState {
         finder: Option<&Arc<SecretFinder>>,
     ) -> CallSecrets {
         let secrets = SecretFilter::from_finders(state.finder.iter().chain(finder).cloned());
-        let mut opened = CallSecrets { filter: Arc::new(secrets), ..CallSecrets::default() };
+        let mut opened = CallSecrets {
+            filter: Arc::new(secrets),
+            ..CallSecrets::default()
+        };
         let mut own = own.iter();
         for (secret, value) in self.secrets.iter().zip(self.shared_values(state)) {
             let (value, caller, without) = match value {
-                Some(value) => (value.ok(), None, WithheldCredential::NoValue(secret.name.clone())),
+                Some(value) => (
+                    value.ok(),
+                    None,
+                    WithheldCredential::NoValue(secret.name.clone()),
+                ),
                 None => match caller {
                     Some(caller) => {
                         let value = own.next().and_then(|file| file.value.as_ref().ok());
-                        (value, Some(caller.clone()), WithheldCredential::NotForCaller(secret.name.clone()))
+                        (
+                            value,
+                            Some(caller.clone()),
+                            WithheldCredential::NotForCaller(secret.name.clone()),
+                        )
                     }
-                    None => (None, None, WithheldCredential::NoCaller(secret.name.clone())),
+                    None => (
+                        None,
+                        None,
+                        WithheldCredential::NoCaller(secret.name.clone()),
+                    ),
                 },
             };
-            let Some(carried) = &secret.credential_rule else { continue };
+            let Some(carried) = &secret.credential_rule else {
+                continue;
+            };
             match value {
                 Some(value) => {
                     opened.credentials.push(RequestCredential::new(
@@ -286,7 +354,9 @@ impl VaultState {
         let mut guard = self.lock_cache();
         let state = &mut *guard;
         self.reload_files(state, true);
-        let Some(caller) = caller else { return Arc::clone(&state.anonymous) };
+        let Some(caller) = caller else {
+            return Arc::clone(&state.anonymous);
+        };
         let mut own = match state.callers.remove(caller) {
             Some(own) => own,
             None => match self.caller_files(caller) {
@@ -305,13 +375,16 @@ impl VaultState {
         }
         if changed {
             let values = self.caller_secrets().zip(&own.files);
-            let known =
-                values.filter_map(|((secret, _), file)| Some((secret.name.as_str(), file.value.as_ref().ok()?)));
+            let known = values.filter_map(|((secret, _), file)| {
+                Some((secret.name.as_str(), file.value.as_ref().ok()?))
+            });
             match SecretFinder::new(known) {
                 Ok(finder) => own.finder = finder.map(Arc::new),
                 Err(why) => {
                     tracing::warn!("{}: {why}", self.grant_name);
-                    own.files.iter_mut().for_each(|file| file.value = Err("cannot be redacted".to_owned()));
+                    own.files
+                        .iter_mut()
+                        .for_each(|file| file.value = Err("cannot be redacted".to_owned()));
                     own.finder = None;
                 }
             }
@@ -319,7 +392,12 @@ impl VaultState {
         let opened = match &own.call_secrets {
             Some((version, opened)) if !changed && *version == state.version => Arc::clone(opened),
             _ => {
-                let opened = Arc::new(self.build_call_secrets(state, Some(caller), &own.files, own.finder.as_ref()));
+                let opened = Arc::new(self.build_call_secrets(
+                    state,
+                    Some(caller),
+                    &own.files,
+                    own.finder.as_ref(),
+                ));
                 own.call_secrets = Some((state.version, Arc::clone(&opened)));
                 opened
             }
@@ -330,18 +408,28 @@ impl VaultState {
 
     /// Returns the secrets that have a value for each caller, and their directories.
     fn caller_secrets(&self) -> impl Iterator<Item = (&SecretSpec, &PathBuf)> {
-        self.secrets.iter().filter_map(|secret| match &secret.source {
-            SecretSource::CallerFolder(folder) => Some((secret, folder)),
-            _ => None,
-        })
+        self.secrets
+            .iter()
+            .filter_map(|secret| match &secret.source {
+                SecretSource::CallerFolder(folder) => Some((secret, folder)),
+                _ => None,
+            })
     }
 
     /// Returns the files of a caller; `None` if the caller's name cannot be a file name.
     fn caller_files(&self, caller: &CallerIdentity) -> Option<CallerSecrets> {
         let path = caller.path()?;
-        let file =
-            |folder: &PathBuf| WatchedFile::new(self.plugin_folder.join(folder).join(&path), MAX_CALLER_FILE_BYTES);
-        Some(CallerSecrets::new(self.caller_secrets().map(|(_, folder)| file(folder)).collect()))
+        let file = |folder: &PathBuf| {
+            WatchedFile::new(
+                self.plugin_folder.join(folder).join(&path),
+                MAX_CALLER_FILE_BYTES,
+            )
+        };
+        Some(CallerSecrets::new(
+            self.caller_secrets()
+                .map(|(_, folder)| file(folder))
+                .collect(),
+        ))
     }
 
     /// Logs the result of reading a file, without its value.
@@ -349,14 +437,20 @@ impl VaultState {
         let (place, name) = (&self.grant_name, &secret.name);
         match &file.value {
             Ok(_) => tracing::info!("{place}: secrets.{name}: {source} was read"),
-            Err(why) => tracing::warn!("{place}: secrets.{name}: {source} {why}, {}", secret.missing_value_effect()),
+            Err(why) => tracing::warn!(
+                "{place}: secrets.{name}: {source} {why}, {}",
+                secret.missing_value_effect()
+            ),
         }
     }
 }
 
 /// Checks that requests can carry the value.
 fn check_value(secret: &SecretSpec, value: &SecretValue) -> Result<(), String> {
-    secret.credential_rule.as_ref().map_or(Ok(()), |carried| carried.check_value(value))
+    secret
+        .credential_rule
+        .as_ref()
+        .map_or(Ok(()), |carried| carried.check_value(value))
 }
 
 /// Vaults are equal if the same secrets have the same values. Values in files are not compared,
@@ -366,7 +460,9 @@ impl PartialEq for SecretVault {
         match (&self.0, &other.0) {
             (None, None) => true,
             (Some(one), Some(two)) => {
-                one.secrets == two.secrets && one.fixed.0 == two.fixed.0 && one.plugin_folder == two.plugin_folder
+                one.secrets == two.secrets
+                    && one.fixed.0 == two.fixed.0
+                    && one.plugin_folder == two.plugin_folder
             }
             _ => false,
         }

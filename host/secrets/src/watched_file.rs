@@ -19,12 +19,21 @@ pub(crate) struct WatchedFile {
 impl WatchedFile {
     /// Creates an entry for the file `path`, which has not been read yet.
     pub(crate) fn new(path: PathBuf, most: usize) -> Self {
-        Self { path, max_bytes: most, stamp: None, value: Err("has not been read".to_owned()) }
+        Self {
+            path,
+            max_bytes: most,
+            stamp: None,
+            value: Err("has not been read".to_owned()),
+        }
     }
 
     /// Reads the file again if it may have changed. `check` returns the reason that a value cannot
     /// be used. Returns whether the value has changed. Blocks.
-    pub(crate) fn reload(&mut self, base: &Path, check: impl Fn(&SecretValue) -> Result<(), String>) -> bool {
+    pub(crate) fn reload(
+        &mut self,
+        base: &Path,
+        check: impl Fn(&SecretValue) -> Result<(), String>,
+    ) -> bool {
         let value = match read_if_changed(base, &self.path, self.max_bytes, self.stamp.as_ref()) {
             Ok(FileChange::Unchanged) => return false,
             Ok(FileChange::Content(stamp, content)) => {
@@ -57,7 +66,14 @@ mod tests {
         let mut watched = WatchedFile::new(path.clone(), 100);
         let mut look = || {
             let changed = watched.reload(root.path(), |_| Ok(()));
-            (changed, watched.value.as_ref().map(|value| value.as_str().to_owned()).map_err(Clone::clone))
+            (
+                changed,
+                watched
+                    .value
+                    .as_ref()
+                    .map(|value| value.as_str().to_owned())
+                    .map_err(Clone::clone),
+            )
         };
         let private = || fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         assert_eq!(look(), (true, Err("does not exist".to_owned())));
@@ -74,7 +90,13 @@ mod tests {
         private();
         assert_eq!(look(), (true, Ok("value-three".to_owned())));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(look(), (true, Err("is open to other users (mode 0644); make it 0600".to_owned())));
+        assert_eq!(
+            look(),
+            (
+                true,
+                Err("is open to other users (mode 0644); make it 0600".to_owned())
+            )
+        );
         fs::remove_file(&path).unwrap();
         assert_eq!(look(), (true, Err("does not exist".to_owned())));
     }

@@ -22,15 +22,30 @@ pub enum WithheldCredential {
 impl fmt::Display for WithheldCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoValue(name) => write!(f, "must carry the secret {name:?}, which has no value on this server"),
+            Self::NoValue(name) => write!(
+                f,
+                "must carry the secret {name:?}, which has no value on this server"
+            ),
             Self::NoCaller(name) => {
-                write!(f, "must carry the caller's own secret {name:?}, and the caller is not authenticated")
+                write!(
+                    f,
+                    "must carry the caller's own secret {name:?}, and the caller is not authenticated"
+                )
             }
             Self::NotForCaller(name) => {
-                write!(f, "must carry the caller's own secret {name:?}, and this caller has none on this server")
+                write!(
+                    f,
+                    "must carry the caller's own secret {name:?}, and this caller has none on this server"
+                )
             }
-            Self::Unusable(name) => write!(f, "must carry the secret {name:?}, whose value cannot be in a header"),
-            Self::TooLong(name) => write!(f, "must carry the secret {name:?}, for which its URL has no room"),
+            Self::Unusable(name) => write!(
+                f,
+                "must carry the secret {name:?}, whose value cannot be in a header"
+            ),
+            Self::TooLong(name) => write!(
+                f,
+                "must carry the secret {name:?}, for which its URL has no room"
+            ),
         }
     }
 }

@@ -75,7 +75,10 @@ impl ProjectFile {
         let path = folder.join(FILE_NAME);
         let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                format!("{} has no {FILE_NAME}; `toolbay new` creates a project", folder.display())
+                format!(
+                    "{} has no {FILE_NAME}; `toolbay new` creates a project",
+                    folder.display()
+                )
             }
             kind => format!("cannot read {}: {kind}", path.display()),
         })?;
@@ -85,7 +88,10 @@ impl ProjectFile {
     /// Returns the build requirements that this machine does not meet, each with the command that
     /// installs the program.
     pub fn missing_requirements(&self) -> Vec<String> {
-        self.requires.iter().filter_map(|requirement| requirement.check().err()).collect()
+        self.requires
+            .iter()
+            .filter_map(|requirement| requirement.check().err())
+            .collect()
     }
 
     /// Parses the text of a `plugin.toml`.
@@ -106,14 +112,27 @@ impl BuildRequirement {
     /// Returns the missing program and the command that installs it.
     pub fn check(&self) -> Result<(), String> {
         let program = self.command.split_whitespace().next().unwrap_or_default();
-        let output = std::process::Command::new("sh").arg("-c").arg(&self.command).output();
+        let output = std::process::Command::new("sh")
+            .arg("-c")
+            .arg(&self.command)
+            .output();
         let said = match output {
             Ok(output) if output.status.success() => {
-                format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+                format!(
+                    "{}{}",
+                    String::from_utf8_lossy(&output.stdout),
+                    String::from_utf8_lossy(&output.stderr)
+                )
             }
-            _ => return Err(format!("{program} is missing (`{}` failed): {}", self.command, self.install)),
+            _ => {
+                return Err(format!(
+                    "{program} is missing (`{}` failed): {}",
+                    self.command, self.install
+                ));
+            }
         };
-        self.check_version(&said).map_err(|why| format!("{program} {why}: {}", self.install))
+        self.check_version(&said)
+            .map_err(|why| format!("{program} {why}: {}", self.install))
     }
 
     /// Checks the version in a program's output `said`. Accepts output without a version.
@@ -122,11 +141,15 @@ impl BuildRequirement {
     ///
     /// Returns the version that was found, and the required one.
     pub fn check_version(&self, said: &str) -> Result<(), String> {
-        let (Some(least), Some(found)) = (&self.version, version::find_version(said)) else { return Ok(()) };
+        let (Some(least), Some(found)) = (&self.version, version::find_version(said)) else {
+            return Ok(());
+        };
         match version::is_at_least(&found, least) {
             Ok(true) => Ok(()),
             Ok(false) => Err(format!("is {found}, but {least} or newer is needed")),
-            Err(error) => Err(format!("cannot be compared with {least:?}, which is not a version ({error})")),
+            Err(error) => Err(format!(
+                "cannot be compared with {least:?}, which is not a version ({error})"
+            )),
         }
     }
 }
@@ -144,11 +167,15 @@ mod tests {
         };
         assert_eq!(requirement("echo it 1.2", Some("1.2")).check(), Ok(()));
         assert_eq!(
-            requirement("echo it 1.2", Some("1.10")).check().unwrap_err(),
+            requirement("echo it 1.2", Some("1.10"))
+                .check()
+                .unwrap_err(),
             "echo is 1.2.0, but 1.10 or newer is needed: apt-get install it"
         );
         assert_eq!(
-            requirement("no-such-program --version", None).check().unwrap_err(),
+            requirement("no-such-program --version", None)
+                .check()
+                .unwrap_err(),
             "no-such-program is missing (`no-such-program --version` failed): apt-get install it"
         );
     }

@@ -43,10 +43,17 @@ pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, String> {
 /// Returns the first mistake in the text.
 pub fn parse_document<T: DeserializeOwned>(text: &str) -> Result<T, TomlMistake> {
     let mistake = |error: &toml::de::Error, key: Option<String>| {
-        let (line, column) = error.span().map_or((1, 1), |span| position(text, span.start));
+        let (line, column) = error
+            .span()
+            .map_or((1, 1), |span| position(text, span.start));
         let words = explain(error.message());
         // The message already contains an unknown key.
-        TomlMistake { line, column, key: key.filter(|_| !words.starts_with("unknown key")), message: words }
+        TomlMistake {
+            line,
+            column,
+            key: key.filter(|_| !words.starts_with("unknown key")),
+            message: words,
+        }
     };
     let document = toml::Deserializer::parse(text).map_err(|error| mistake(&error, None))?;
     serde_path_to_error::deserialize(document).map_err(|error| {
@@ -59,7 +66,13 @@ pub fn parse_document<T: DeserializeOwned>(text: &str) -> Result<T, TomlMistake>
 pub fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
     (line, column)
 }
 
@@ -74,12 +87,22 @@ fn explain(message: &str) -> String {
     if let Some(rest) = message.strip_prefix("unknown variant ")
         && let Some((found, expected)) = rest.split_once(", expected ")
     {
-        return format!("expected {}, not {}", expected.replace('`', "\""), found.replace('`', "\""));
+        return format!(
+            "expected {}, not {}",
+            expected.replace('`', "\""),
+            found.replace('`', "\"")
+        );
     }
-    if let Some(rest) = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))
+    if let Some(rest) = message
+        .strip_prefix("invalid type: ")
+        .or_else(|| message.strip_prefix("invalid value: "))
         && let Some((found, expected)) = rest.rsplit_once(", expected ")
     {
-        return format!("expected {}, not {}", describe_expected(expected), describe_found(found));
+        return format!(
+            "expected {}, not {}",
+            describe_expected(expected),
+            describe_found(found)
+        );
     }
     message.replace('\n', "; ")
 }
@@ -117,7 +140,10 @@ fn unknown_key(rest: &str) -> String {
     match nearest(unknown, &known) {
         Some(key) => format!("unknown key `{unknown}`; did you mean `{key}`?"),
         None if known.is_empty() => format!("unknown key `{unknown}`; this table has no keys"),
-        None => format!("unknown key `{unknown}`; valid keys are {}", known.join(", ")),
+        None => format!(
+            "unknown key `{unknown}`; valid keys are {}",
+            known.join(", ")
+        ),
     }
 }
 
@@ -141,12 +167,20 @@ mod tests {
     #[test]
     fn an_unknown_key_is_reported_with_its_place_and_the_most_similar_key() {
         let error = parse::<LimitsPatch>("spin.toml", "fuel = 1\ntimeuot = \"1s\"").unwrap_err();
-        assert_eq!(error, "spin.toml:2:1: unknown key `timeuot`; did you mean `timeout`?");
+        assert_eq!(
+            error,
+            "spin.toml:2:1: unknown key `timeuot`; did you mean `timeout`?"
+        );
     }
 
     #[test]
     fn a_key_that_resembles_no_other_lists_all_keys() {
         let error = parse::<LimitsPatch>("spin.toml", "zzz = 1").unwrap_err();
-        assert!(error.starts_with("spin.toml:1:1: unknown key `zzz`; valid keys are fuel, timeout, memory"), "{error}");
+        assert!(
+            error.starts_with(
+                "spin.toml:1:1: unknown key `zzz`; valid keys are fuel, timeout, memory"
+            ),
+            "{error}"
+        );
     }
 }

@@ -5,7 +5,9 @@ use semver::{Comparator, Op, Version, VersionReq};
 /// Returns the first version in a program's output: numbers separated by dots. Missing parts count
 /// as zero.
 pub fn find_version(said: &str) -> Option<Version> {
-    let words = said.split(|c: char| !(c.is_ascii_digit() || c == '.')).map(|word| word.trim_matches('.'));
+    let words = said
+        .split(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .map(|word| word.trim_matches('.'));
     words.filter(|word| word.contains('.')).find_map(|word| {
         let mut parts = word.split('.').map(|part| part.parse().ok());
         let mut next = || parts.next().unwrap_or(Some(0));
@@ -21,7 +23,10 @@ pub fn find_version(said: &str) -> Option<Version> {
 pub fn is_at_least(version: &Version, least: &str) -> Result<bool, semver::Error> {
     let mut least = Comparator::parse(least)?;
     least.op = Op::GreaterEq;
-    Ok(VersionReq { comparators: vec![least] }.matches(version))
+    Ok(VersionReq {
+        comparators: vec![least],
+    }
+    .matches(version))
 }
 
 #[cfg(test)]
@@ -44,8 +49,12 @@ mod tests {
 
     #[test]
     fn versions_are_compared_as_numbers() {
-        let at_least = |version: &str, least: &str| is_at_least(&find_version(version).unwrap(), least).unwrap();
-        assert!(at_least("3.10.2", "3.10") && at_least("20.0.0", "20") && at_least("1.27.3", "1.9.10"));
+        let at_least = |version: &str, least: &str| {
+            is_at_least(&find_version(version).unwrap(), least).unwrap()
+        };
+        assert!(
+            at_least("3.10.2", "3.10") && at_least("20.0.0", "20") && at_least("1.27.3", "1.9.10")
+        );
         assert!(!at_least("3.9.18", "3.10") && !at_least("1.9.1", "1.24"));
         assert!(is_at_least(&find_version("1.0").unwrap(), "many").is_err());
     }

@@ -21,20 +21,42 @@ struct Keys {
 
 #[test]
 fn valid_values_are_read() {
-    for text in ["", "size = 1", "size = \"1KiB\"", "time = \"1ms\"", "may_be_none = 0", "may_be_none = \"0\""] {
+    for text in [
+        "",
+        "size = 1",
+        "size = \"1KiB\"",
+        "time = \"1ms\"",
+        "may_be_none = 0",
+        "may_be_none = \"0\"",
+    ] {
         parse::<Keys>("a.toml", &format!("count = 1\n{text}")).unwrap();
     }
 }
 
 #[test]
 fn invalid_values_are_reported() {
-    let values = ["0", "-1", "5_000_000_000", "1.5", "\"a lot\"", "true", "[1]", "{ a = 1 }"];
+    let values = [
+        "0",
+        "-1",
+        "5_000_000_000",
+        "1.5",
+        "\"a lot\"",
+        "true",
+        "[1]",
+        "{ a = 1 }",
+    ];
     let mut said = String::new();
     for value in values {
         said += &parse::<Keys>("a.toml", &format!("count = {value}")).unwrap_err();
         said.push('\n');
     }
-    for (key, value) in [("size", "0"), ("size", "-1"), ("size", "\"0B\""), ("size", "\"lots\""), ("size", "true")] {
+    for (key, value) in [
+        ("size", "0"),
+        ("size", "-1"),
+        ("size", "\"0B\""),
+        ("size", "\"lots\""),
+        ("size", "true"),
+    ] {
         said += &parse::<Keys>("a.toml", &format!("count = 1\n{key} = {value}")).unwrap_err();
         said.push('\n');
     }

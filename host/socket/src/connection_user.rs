@@ -10,7 +10,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
+};
 
 /// Type of a request for a socket, and of a message about one (`SOCK_DIAG_BY_FAMILY`).
 const SOCKET_MESSAGE: u16 = 20;
@@ -69,8 +71,18 @@ fn kernel() -> io::Result<&'static Mutex<KernelSocket>> {
         return Ok(kernel);
     }
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(netlink::SOCK_DIAG))?;
-    Ok(KERNEL.get_or_init(|| Mutex::new(KernelSocket { socket, sequence: 0 })))
+    let socket = socket_with(
+        AddressFamily::NETLINK,
+        SocketType::DGRAM,
+        flags,
+        Some(netlink::SOCK_DIAG),
+    )?;
+    Ok(KERNEL.get_or_init(|| {
+        Mutex::new(KernelSocket {
+            socket,
+            sequence: 0,
+        })
+    }))
 }
 
 /// Returns the user that opened the connection from `peer` to `own`. `None` if `peer` is not an
@@ -83,7 +95,9 @@ pub fn connection_user(peer: SocketAddr, own: SocketAddr) -> io::Result<Option<u
     let (peer, own) = (canonical(peer), canonical(own));
     let found = find_socket(peer, own)?;
     // Of a socket without an inode, kernels report the superuser as the user.
-    Ok(found.filter(|found| found.local == peer && found.remote == own && found.inode != 0).map(|found| found.user))
+    Ok(found
+        .filter(|found| found.local == peer && found.remote == own && found.inode != 0)
+        .map(|found| found.user))
 }
 
 /// Returns whether users of connections to this address can be looked up. A socket must listen on
@@ -108,7 +122,11 @@ fn find_socket(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<Found
     // Held for two system calls that do not block.
     let mut kernel = kernel()?.lock().unwrap_or_else(PoisonError::into_inner);
     kernel.sequence = kernel.sequence.wrapping_add(1);
-    send(&kernel.socket, &request(local, remote, kernel.sequence), SendFlags::empty())?;
+    send(
+        &kernel.socket,
+        &request(local, remote, kernel.sequence),
+        SendFlags::empty(),
+    )?;
     let mut buffer = [0_u8; REPLY_BYTES];
     let reply = loop {
         let (length, _) = recv(&kernel.socket, &mut buffer, RecvFlags::DONTWAIT)?;
@@ -121,10 +139,18 @@ fn find_socket(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<Found
     match u16::from_ne_bytes(field(reply, 4)?) {
         SOCKET_MESSAGE => parse_socket(reply).map(Some),
         ERROR_MESSAGE => {
-            let error = io::Error::from_raw_os_error(i32::from_ne_bytes(field(reply, 16)?).saturating_neg());
-            if error.kind() == ErrorKind::NotFound { Ok(None) } else { Err(error) }
+            let error = io::Error::from_raw_os_error(
+                i32::from_ne_bytes(field(reply, 16)?).saturating_neg(),
+            );
+            if error.kind() == ErrorKind::NotFound {
+                Ok(None)
+            } else {
+                Err(error)
+            }
         }
-        other => Err(io::Error::other(format!("the kernel sent a message of the unknown type {other}"))),
+        other => Err(io::Error::other(format!(
+            "the kernel sent a message of the unknown type {other}"
+        ))),
     }
 }
 
@@ -164,7 +190,10 @@ fn parse_socket(reply: &[u8]) -> io::Result<FoundSocket> {
             // Sockets for IPv6 can also have IPv4 connections, between mapped addresses.
             IpAddr::from(field::<16>(reply, address)?)
         };
-        Ok(canonical(SocketAddr::new(ip, u16::from_be_bytes(field(reply, port)?))))
+        Ok(canonical(SocketAddr::new(
+            ip,
+            u16::from_be_bytes(field(reply, port)?),
+        )))
     };
     Ok(FoundSocket {
         local: end(20, 24)?,
@@ -177,7 +206,12 @@ fn parse_socket(reply: &[u8]) -> io::Result<FoundSocket> {
 /// Returns the `N` bytes at this position of a message.
 fn field<const N: usize>(message: &[u8], at: usize) -> io::Result<[u8; N]> {
     let bytes = message.get(at..).and_then(|rest| rest.first_chunk::<N>());
-    bytes.copied().ok_or_else(|| io::Error::new(ErrorKind::UnexpectedEof, "the kernel's message is too short"))
+    bytes.copied().ok_or_else(|| {
+        io::Error::new(
+            ErrorKind::UnexpectedEof,
+            "the kernel's message is too short",
+        )
+    })
 }
 
 fn canonical(address: SocketAddr) -> SocketAddr {
@@ -201,8 +235,16 @@ mod tests {
             let stream = TcpStream::connect((host.parse::<IpAddr>().unwrap(), own.port())).unwrap();
             let (accepted, peer) = listener.accept().unwrap();
             assert_eq!(connection_user(peer, own).unwrap(), user, "{host}");
-            assert_eq!(connection_user(stream.local_addr().unwrap(), own).unwrap(), user, "{host}");
-            assert_eq!(connection_user(own, peer).unwrap(), user, "the other direction");
+            assert_eq!(
+                connection_user(stream.local_addr().unwrap(), own).unwrap(),
+                user,
+                "{host}"
+            );
+            assert_eq!(
+                connection_user(own, peer).unwrap(),
+                user,
+                "the other direction"
+            );
             // Nobody has its end any more.
             drop(stream);
             assert_eq!(connection_user(peer, own).unwrap(), None, "{host}");
@@ -218,17 +260,35 @@ mod tests {
         assert_eq!(connection_user(other, own).unwrap(), None);
         // A listening socket is no end of a connection.
         assert_eq!(connection_user(own, other).unwrap(), None);
-        assert_eq!(connection_user("[::1]:1".parse().unwrap(), own).unwrap(), None);
+        assert_eq!(
+            connection_user("[::1]:1".parse().unwrap(), own).unwrap(),
+            None
+        );
         assert!(!can_find_users(other), "nobody listens there");
     }
 
     #[test]
     fn a_short_message_is_an_error() {
         for length in 0..88 {
-            assert_eq!(parse_socket(&vec![0; length]).unwrap_err().kind(), ErrorKind::UnexpectedEof, "{length}");
+            assert_eq!(
+                parse_socket(&vec![0; length]).unwrap_err().kind(),
+                ErrorKind::UnexpectedEof,
+                "{length}"
+            );
         }
         assert!(parse_socket(&[0; 88]).is_ok());
-        assert_eq!(request("127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap(), 1).len(), 72);
-        assert_eq!(request("[::1]:1".parse().unwrap(), "[::1]:2".parse().unwrap(), 1).len(), 72);
+        assert_eq!(
+            request(
+                "127.0.0.1:1".parse().unwrap(),
+                "127.0.0.1:2".parse().unwrap(),
+                1
+            )
+            .len(),
+            72
+        );
+        assert_eq!(
+            request("[::1]:1".parse().unwrap(), "[::1]:2".parse().unwrap(), 1).len(),
+            72
+        );
     }
 }

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, fchmod, flock, fstat, open};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
 
 /// Maximum length of a socket's path, in bytes: the kernel's limit without the terminating zero.
 pub const MAX_PATH_BYTES: usize = 107;
@@ -43,13 +45,24 @@ impl SocketFile {
     /// of another kind, which is left unchanged. The text is the end of a sentence about the path.
     pub fn bind(path: &Path, mode: u32) -> io::Result<(UnixListener, Self)> {
         let address = socket_address(path)?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let folder = File::open(folder).and_then(|opened| opened.metadata().map(|found| (opened, found)));
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let folder =
+            File::open(folder).and_then(|opened| opened.metadata().map(|found| (opened, found)));
         let folder = match folder {
             Ok((opened, found)) if found.is_dir() => opened,
             Ok(_) => return Err(invalid_path("what should be its folder is a file")),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(invalid_path("its folder does not exist")),
-            Err(error) => return Err(io::Error::new(error.kind(), format!("its folder cannot be opened: {error}"))),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(invalid_path("its folder does not exist"));
+            }
+            Err(error) => {
+                return Err(io::Error::new(
+                    error.kind(),
+                    format!("its folder cannot be opened: {error}"),
+                ));
+            }
         };
         // If two programs find an abandoned socket, the lock makes the second one find the first
         // one's socket. Closing the directory releases the lock.
@@ -60,9 +73,16 @@ impl SocketFile {
         // The file inherits the socket's mode, so that it never has another one.
         fchmod(&socket, Mode::from_raw_mode(mode))?;
         bind(&socket, &address).map_err(io::Error::from)?;
-        let held = open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let held = open(
+            path,
+            OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
         let found = fstat(&held)?;
-        let file = Self { path: path.to_owned(), handle: held };
+        let file = Self {
+            path: path.to_owned(),
+            handle: held,
+        };
         // Restore the mode bits that the umask removed. Clients cannot connect yet.
         if found.st_mode & 0o777 != mode {
             fs::set_permissions(path, Permissions::from_mode(mode))?;
@@ -79,7 +99,9 @@ impl SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        let (Ok(own), Ok(found)) = (fstat(&self.handle), self.path.symlink_metadata()) else { return };
+        let (Ok(own), Ok(found)) = (fstat(&self.handle), self.path.symlink_metadata()) else {
+            return;
+        };
         if (own.st_dev, own.st_ino) == (found.dev(), found.ino()) {
             // If removal fails, the next program replaces the file.
             drop(fs::remove_file(&self.path));
@@ -89,14 +111,23 @@ impl Drop for SocketFile {
 
 /// Returns whether there is a socket at `path` on which no process listens. Blocks briefly.
 pub fn is_abandoned(path: &Path) -> bool {
-    let is_socket = path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket());
-    let refused = |address| new_socket().is_ok_and(|socket| connect(socket, &address) == Err(Errno::CONNREFUSED));
+    let is_socket = path
+        .symlink_metadata()
+        .is_ok_and(|found| found.file_type().is_socket());
+    let refused = |address| {
+        new_socket().is_ok_and(|socket| connect(socket, &address) == Err(Errno::CONNREFUSED))
+    };
     is_socket && socket_address(path).is_ok_and(refused)
 }
 
 fn new_socket() -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
+    Ok(socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        flags,
+        None,
+    )?)
 }
 
 fn socket_address(path: &Path) -> io::Result<SocketAddrUnix> {
@@ -127,8 +158,12 @@ fn lock_directory(folder: File) -> io::Result<File> {
         drop(sender.send(folder));
     });
     let folder = locked.recv_timeout(LOCK_TIMEOUT);
-    let folder =
-        folder.map_err(|_| io::Error::new(ErrorKind::WouldBlock, "another program holds a lock on its folder"))?;
+    let folder = folder.map_err(|_| {
+        io::Error::new(
+            ErrorKind::WouldBlock,
+            "another program holds a lock on its folder",
+        )
+    })?;
     drop(waiting.join());
     Ok(folder)
 }
@@ -148,20 +183,30 @@ fn remove_abandoned(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
         } else {
             "a file that is not a socket"
         };
-        return Err(io::Error::new(ErrorKind::AlreadyExists, format!("there is {kind} already, which stays as it is")));
+        return Err(io::Error::new(
+            ErrorKind::AlreadyExists,
+            format!("there is {kind} already, which stays as it is"),
+        ));
     }
     match connect(new_socket()?, address) {
         Err(Errno::CONNREFUSED) => fs::remove_file(path),
         // Removed in the meantime.
         Err(Errno::NOENT) => Ok(()),
         // A full queue means that another program listens.
-        Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => {
-            Err(io::Error::new(ErrorKind::AddrInUse, "another program listens there"))
-        }
-        Err(Errno::PROTOTYPE) => Err(io::Error::new(ErrorKind::AddrInUse, "another program has a socket there")),
+        Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => Err(io::Error::new(
+            ErrorKind::AddrInUse,
+            "another program listens there",
+        )),
+        Err(Errno::PROTOTYPE) => Err(io::Error::new(
+            ErrorKind::AddrInUse,
+            "another program has a socket there",
+        )),
         Err(error) => {
             let error = io::Error::from(error);
-            Err(io::Error::new(error.kind(), format!("there is a socket already, which cannot be tried: {error}")))
+            Err(io::Error::new(
+                error.kind(),
+                format!("there is a socket already, which cannot be tried: {error}"),
+            ))
         }
     }
 }
@@ -199,7 +244,11 @@ mod tests {
         drop(UnixListener::bind(&path).unwrap());
         assert!(is_abandoned(&path));
         let (listener, file) = SocketFile::bind(&path, 0o600).unwrap();
-        assert!(!is_abandoned(&path) && !is_abandoned(&dir.path().join("missing")) && !is_abandoned(dir.path()));
+        assert!(
+            !is_abandoned(&path)
+                && !is_abandoned(&dir.path().join("missing"))
+                && !is_abandoned(dir.path())
+        );
         for _ in 0..2 {
             let error = SocketFile::bind(&path, 0o600).unwrap_err();
             assert_eq!(
@@ -210,7 +259,10 @@ mod tests {
         // A socket with a full queue is not abandoned either.
         let queue: Vec<_> = (0..2000).map_while(|_| connected(&path)).collect();
         assert!(queue.len() > 1000);
-        assert_eq!(SocketFile::bind(&path, 0o600).unwrap_err().kind(), ErrorKind::AddrInUse);
+        assert_eq!(
+            SocketFile::bind(&path, 0o600).unwrap_err().kind(),
+            ErrorKind::AddrInUse
+        );
         // Dropping a listener keeps the file of its successor.
         drop(listener);
         let (_listener, next) = SocketFile::bind(&path, 0o600).unwrap();
@@ -219,13 +271,18 @@ mod tests {
         drop(next);
         assert!(!path.exists());
         let _datagrams = UnixDatagram::bind(&path).unwrap();
-        assert_eq!(SocketFile::bind(&path, 0o600).unwrap_err().kind(), ErrorKind::AddrInUse);
+        assert_eq!(
+            SocketFile::bind(&path, 0o600).unwrap_err().kind(),
+            ErrorKind::AddrInUse
+        );
     }
 
     /// Connects, if the queue is not full.
     fn connected(path: &Path) -> Option<OwnedFd> {
         let socket = new_socket().unwrap();
-        connect(&socket, &socket_address(path).unwrap()).ok().map(|()| socket)
+        connect(&socket, &socket_address(path).unwrap())
+            .ok()
+            .map(|()| socket)
     }
 
     #[test]
@@ -238,16 +295,30 @@ mod tests {
         symlink(at("socket"), at("link")).unwrap();
         symlink(at("nowhere"), at("dangling")).unwrap();
         let said = |path: &Path| SocketFile::bind(path, 0o600).unwrap_err().to_string();
-        assert_eq!(said(&at("file")), "there is a file that is not a socket already, which stays as it is");
-        assert_eq!(said(&at("folder")), "there is a folder already, which stays as it is");
+        assert_eq!(
+            said(&at("file")),
+            "there is a file that is not a socket already, which stays as it is"
+        );
+        assert_eq!(
+            said(&at("folder")),
+            "there is a folder already, which stays as it is"
+        );
         for link in ["link", "dangling"] {
-            assert_eq!(said(&at(link)), "there is a symbolic link already, which stays as it is");
+            assert_eq!(
+                said(&at(link)),
+                "there is a symbolic link already, which stays as it is"
+            );
         }
         assert_eq!(said(&at("missing/s")), "its folder does not exist");
         assert_eq!(said(&at("file/s")), "what should be its folder is a file");
         assert!(said(&at(&"x".repeat(108))).contains("at most 107"));
         assert_eq!(fs::read_to_string(at("file")).unwrap(), "kept");
-        assert!(at("folder").is_dir() && at("socket").exists() && at("link").is_symlink() && !at("nowhere").exists());
+        assert!(
+            at("folder").is_dir()
+                && at("socket").exists()
+                && at("link").is_symlink()
+                && !at("nowhere").exists()
+        );
     }
 
     #[test]
@@ -256,14 +327,24 @@ mod tests {
         let path = dir.path().join("s");
         drop(UnixListener::bind(&path).unwrap());
         let bound: Vec<_> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| SocketFile::bind(&path, 0o600).ok())).collect();
-            threads.into_iter().filter_map(|one| one.join().unwrap()).collect()
+            let threads: Vec<_> = (0..16)
+                .map(|_| scope.spawn(|| SocketFile::bind(&path, 0o600).ok()))
+                .collect();
+            threads
+                .into_iter()
+                .filter_map(|one| one.join().unwrap())
+                .collect()
         });
         assert_eq!(bound.len(), 1);
         UnixStream::connect(&path).unwrap();
         // A lock that another program holds does not block forever.
         let folder = File::open(dir.path()).unwrap();
         flock(&folder, FlockOperation::LockExclusive).unwrap();
-        assert_eq!(SocketFile::bind(&dir.path().join("t"), 0o600).unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert_eq!(
+            SocketFile::bind(&dir.path().join("t"), 0o600)
+                .unwrap_err()
+                .kind(),
+            ErrorKind::WouldBlock
+        );
     }
 }

@@ -27,7 +27,10 @@ impl StateBucket {
         if name.len() > MAX_BUCKET_NAME_BYTES || name.chars().any(char::is_control) {
             return Err(StateError::Bucket);
         }
-        Ok(Self { owner, name: if name.is_empty() { DEFAULT_NAME } else { name }.into() })
+        Ok(Self {
+            owner,
+            name: if name.is_empty() { DEFAULT_NAME } else { name }.into(),
+        })
     }
 
     /// Returns the owner of the bucket.

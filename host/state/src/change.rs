@@ -50,7 +50,10 @@ impl BucketChange {
     /// Returns the total size of the keys and values, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
-            Self::Set(entries) => entries.iter().map(|(key, value)| key.len() + value.len()).sum(),
+            Self::Set(entries) => entries
+                .iter()
+                .map(|(key, value)| key.len() + value.len())
+                .sum(),
             Self::Delete(keys) => keys.iter().map(String::len).sum(),
             Self::Increment { key, .. } => key.len(),
             Self::Swap { key, value, .. } => key.len() + value.len(),
@@ -66,7 +69,9 @@ impl BucketChange {
         match self {
             Self::Set(entries) => {
                 check_key_count(entries.len())?;
-                entries.iter().try_for_each(|(key, value)| check_key(key).and_then(|()| check_value(value)))?;
+                entries.iter().try_for_each(|(key, value)| {
+                    check_key(key).and_then(|()| check_value(value))
+                })?;
             }
             Self::Delete(keys) => {
                 check_key_count(keys.len())?;
@@ -75,7 +80,11 @@ impl BucketChange {
             Self::Increment { key, .. } => check_key(key)?,
             Self::Swap { key, value, .. } => check_key(key).and_then(|()| check_value(value))?,
         }
-        if self.bytes() > MAX_OPERATION_BYTES { Err(StateError::Batch) } else { Ok(()) }
+        if self.bytes() > MAX_OPERATION_BYTES {
+            Err(StateError::Batch)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -85,7 +94,11 @@ impl BucketChange {
 ///
 /// Returns an error if the key is too long.
 pub(crate) fn check_key(key: &str) -> Result<(), StateError> {
-    if key.len() > MAX_KEY_BYTES { Err(StateError::Key(key.len())) } else { Ok(()) }
+    if key.len() > MAX_KEY_BYTES {
+        Err(StateError::Key(key.len()))
+    } else {
+        Ok(())
+    }
 }
 
 /// Checks the number of keys of an operation.
@@ -94,9 +107,17 @@ pub(crate) fn check_key(key: &str) -> Result<(), StateError> {
 ///
 /// Returns an error if there are too many keys.
 pub(crate) fn check_key_count(keys: usize) -> Result<(), StateError> {
-    if keys > MAX_OPERATION_KEYS { Err(StateError::Batch) } else { Ok(()) }
+    if keys > MAX_OPERATION_KEYS {
+        Err(StateError::Batch)
+    } else {
+        Ok(())
+    }
 }
 
 fn check_value(value: &[u8]) -> Result<(), StateError> {
-    if value.len() > MAX_VALUE_BYTES { Err(StateError::Value(value.len())) } else { Ok(()) }
+    if value.len() > MAX_VALUE_BYTES {
+        Err(StateError::Value(value.len()))
+    } else {
+        Ok(())
+    }
 }

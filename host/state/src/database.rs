@@ -88,7 +88,11 @@ impl StateDatabase {
     ///
     /// Returns [`StateError::Unavailable`] if the database cannot be used.
     pub async fn usage_by_owner(&self) -> Result<Vec<OwnerUsage>, StateError> {
-        self.clone().read(Arc::new(UnmeteredPayer), |transaction, _| usage::usage_by_owner(transaction)).await
+        self.clone()
+            .read(Arc::new(UnmeteredPayer), |transaction, _| {
+                usage::usage_by_owner(transaction)
+            })
+            .await
     }
 
     /// Deletes state of a plugin: of all callers unless `caller` is given (empty for the state that
@@ -111,7 +115,10 @@ impl StateDatabase {
         };
         let opened = self.get_or_open(&UnmeteredPayer).await?;
         run_blocking(move || {
-            let transaction = opened.database.begin_write().map_err(OperationFailure::from)?;
+            let transaction = opened
+                .database
+                .begin_write()
+                .map_err(OperationFailure::from)?;
             let cleared = usage::delete_entries(&transaction, &which)?;
             transaction.commit()?;
             Ok(cleared)
@@ -123,14 +130,20 @@ impl StateDatabase {
     async fn read<T: Send + 'static>(
         self,
         payer: Arc<dyn WorkPayer>,
-        work: impl FnOnce(&ReadTransaction, &dyn WorkPayer) -> Result<T, OperationFailure> + Send + 'static,
+        work: impl FnOnce(&ReadTransaction, &dyn WorkPayer) -> Result<T, OperationFailure>
+        + Send
+        + 'static,
     ) -> Result<T, StateError> {
         let permit = Arc::clone(&self.0.read_permits).acquire_owned().await;
         let opened = self.get_or_open(&*payer).await?;
         run_blocking(move || {
             let _permit = permit;
             let read = || work(&opened.database.begin_read()?, &*payer);
-            let result = if payer.is_due() { Err(StateError::Stopped.into()) } else { run_charged(&*payer, read) };
+            let result = if payer.is_due() {
+                Err(StateError::Stopped.into())
+            } else {
+                run_charged(&*payer, read)
+            };
             if matches!(result, Err(OperationFailure::Database(_))) {
                 opened.failed.store(true, Ordering::Relaxed);
             }
@@ -149,13 +162,24 @@ impl StateDatabase {
         change.check()?;
         let bytes = u32::try_from(change.bytes().max(MIN_CHANGE_BYTES)).unwrap_or(u32::MAX);
         // The semaphore is never closed.
-        let Ok(waiting) = Arc::clone(&self.0.queue_permits).acquire_many_owned(bytes).await else {
+        let Ok(waiting) = Arc::clone(&self.0.queue_permits)
+            .acquire_many_owned(bytes)
+            .await
+        else {
             return Err(StateError::Stopped);
         };
         let opened = self.get_or_open(&*payer).await?;
         let (reply, answer) = oneshot::channel();
-        let job = WriteJob { bucket, quota, change, payer, reply, _waiting: waiting };
-        let gone = || StateError::Unavailable("the state was closed because a change failed".to_owned());
+        let job = WriteJob {
+            bucket,
+            quota,
+            change,
+            payer,
+            reply,
+            _waiting: waiting,
+        };
+        let gone =
+            || StateError::Unavailable("the state was closed because a change failed".to_owned());
         opened.jobs.send(job).map_err(|_| gone())?;
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
@@ -190,7 +214,10 @@ impl StateDatabase {
                 Ok(Err(OpenError::Unusable(why))) => return Err(StateError::Unavailable(why)),
                 Err(_panicked) => {
                     let file = self.0.folder.join(FILE_NAME);
-                    let why = format!("cannot open {}: the database is damaged; move it away", file.display());
+                    let why = format!(
+                        "cannot open {}: the database is damaged; move it away",
+                        file.display()
+                    );
                     return Err(StateError::Unavailable(why));
                 }
             }
@@ -205,7 +232,9 @@ impl DatabaseState {
 
     /// Returns the database if it is open and has not failed.
     fn working_database(&self) -> Option<Arc<OpenDatabase>> {
-        self.lock_current().clone().filter(|opened| !opened.failed.load(Ordering::Relaxed))
+        self.lock_current()
+            .clone()
+            .filter(|opened| !opened.failed.load(Ordering::Relaxed))
     }
 
     /// Opens the database if it is not open. Blocks.
@@ -221,11 +250,23 @@ impl DatabaseState {
         let (total, inner) = (self.total, Arc::downgrade(self));
         let work = {
             let (database, failed) = (Arc::clone(&database), Arc::clone(&failed));
-            move || writer::run(&database, &queue, total, &failed, || release_if_idle(&inner, &failed))
+            move || {
+                writer::run(&database, &queue, total, &failed, || {
+                    release_if_idle(&inner, &failed)
+                })
+            }
         };
-        let thread = thread::Builder::new().name("toolbay-state".to_owned()).spawn(work);
-        thread.map_err(|error| OpenError::Unusable(format!("cannot start a thread for the state: {error}")))?;
-        let opened = Arc::new(OpenDatabase { database, jobs, failed });
+        let thread = thread::Builder::new()
+            .name("toolbay-state".to_owned())
+            .spawn(work);
+        thread.map_err(|error| {
+            OpenError::Unusable(format!("cannot start a thread for the state: {error}"))
+        })?;
+        let opened = Arc::new(OpenDatabase {
+            database,
+            jobs,
+            failed,
+        });
         *self.lock_current() = Some(Arc::clone(&opened));
         Ok(opened)
     }
@@ -234,7 +275,9 @@ impl DatabaseState {
 /// Releases the database if it is not in use, and returns whether the writer thread can end. The
 /// end of the thread closes the database.
 fn release_if_idle(inner: &Weak<DatabaseState>, failed: &Arc<AtomicBool>) -> bool {
-    let Some(inner) = inner.upgrade() else { return true };
+    let Some(inner) = inner.upgrade() else {
+        return true;
+    };
     let mut slot = inner.lock_current();
     match &*slot {
         // Only the slot holds a reference: there are no reads and no queued changes.
@@ -254,10 +297,12 @@ async fn run_blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(OperationFailure::Rejected(error))) => Err(error),
-        Ok(Err(OperationFailure::Database(error))) => {
-            Err(StateError::Unavailable(format!("the state cannot be read: {error}")))
-        }
-        Err(_panicked) => Err(StateError::Unavailable("the state cannot be read: the database is damaged".to_owned())),
+        Ok(Err(OperationFailure::Database(error))) => Err(StateError::Unavailable(format!(
+            "the state cannot be read: {error}"
+        ))),
+        Err(_panicked) => Err(StateError::Unavailable(
+            "the state cannot be read: the database is damaged".to_owned(),
+        )),
     }
 }
 
@@ -277,26 +322,44 @@ impl StateStore for StateDatabase {
         Box::pin(async move {
             check_key_count(keys.len())?;
             database
-                .read(payer, move |transaction, payer| queries::get_values(transaction, &bucket, &keys, payer))
+                .read(payer, move |transaction, payer| {
+                    queries::get_values(transaction, &bucket, &keys, payer)
+                })
                 .await
         })
     }
 
-    fn exists(&self, bucket: &StateBucket, key: String, payer: Arc<dyn WorkPayer>) -> StateFuture<bool> {
+    fn exists(
+        &self,
+        bucket: &StateBucket,
+        key: String,
+        payer: Arc<dyn WorkPayer>,
+    ) -> StateFuture<bool> {
         let (database, bucket) = (self.clone(), bucket.clone());
         Box::pin(async move {
-            database.read(payer, move |transaction, _| queries::key_exists(transaction, &bucket, &key)).await
+            database
+                .read(payer, move |transaction, _| {
+                    queries::key_exists(transaction, &bucket, &key)
+                })
+                .await
         })
     }
 
-    fn keys(&self, bucket: &StateBucket, start: PageStart, payer: Arc<dyn WorkPayer>) -> StateFuture<KeyPage> {
+    fn keys(
+        &self,
+        bucket: &StateBucket,
+        start: PageStart,
+        payer: Arc<dyn WorkPayer>,
+    ) -> StateFuture<KeyPage> {
         let (database, bucket) = (self.clone(), bucket.clone());
         Box::pin(async move {
             if let PageStart::After(key) = &start {
                 check_key(key)?;
             }
             database
-                .read(payer, move |transaction, payer| queries::list_keys(transaction, &bucket, &start, payer))
+                .read(payer, move |transaction, payer| {
+                    queries::list_keys(transaction, &bucket, &start, payer)
+                })
                 .await
         })
     }

@@ -23,25 +23,34 @@ pub(crate) enum OpenError {
 
 /// Opens the database in the directory. Creates both if necessary. Blocks.
 pub(crate) fn open(folder: &Path) -> Result<redb::Database, OpenError> {
-    let unusable = |why: &dyn std::fmt::Display| OpenError::Unusable(format!("cannot use {}: {why}", folder.display()));
-    let private = PrivateFolder::open(folder, "the state of plugins").map_err(OpenError::Unusable)?;
+    let unusable = |why: &dyn std::fmt::Display| {
+        OpenError::Unusable(format!("cannot use {}: {why}", folder.display()))
+    };
+    let private =
+        PrivateFolder::open(folder, "the state of plugins").map_err(OpenError::Unusable)?;
     let file = match private.open_to_write(FILE_NAME) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             create(&private).map_err(|error| unusable(&error))?;
-            private.open_to_write(FILE_NAME).map_err(|error| unusable(&error))?
+            private
+                .open_to_write(FILE_NAME)
+                .map_err(|error| unusable(&error))?
         }
         Err(error) => return Err(unusable(&format!("{FILE_NAME}: {error}"))),
     };
     let opened = FileBackend::new(file).and_then(|file| builder().create_with_backend(file));
     let database = match opened {
         Ok(database) => database,
-        Err(DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch) => return Err(OpenError::InUse),
+        Err(DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch) => {
+            return Err(OpenError::InUse);
+        }
         Err(error) => return Err(unusable(&format!("{FILE_NAME}: {error}"))),
     };
     match read_format_version(&database) {
         Ok(FORMAT_VERSION) => Ok(database),
-        Ok(_) => Err(unusable(&format!("{FILE_NAME} was written by another version of Toolbay"))),
+        Ok(_) => Err(unusable(&format!(
+            "{FILE_NAME} was written by another version of Toolbay"
+        ))),
         Err(error) => Err(unusable(&format!("{FILE_NAME}: {error}"))),
     }
 }
@@ -49,15 +58,20 @@ pub(crate) fn open(folder: &Path) -> Result<redb::Database, OpenError> {
 /// Creates an empty database under a temporary name and renames it, so that other processes never
 /// observe a partial file.
 fn create(private: &PrivateFolder) -> io::Result<()> {
-    let file = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(&private.path)?;
-    let made = FileBackend::new(file.reopen()?).and_then(|file| builder().create_with_backend(file));
+    let file = tempfile::Builder::new()
+        .prefix(TEMPORARY_PREFIX)
+        .tempfile_in(&private.path)?;
+    let made =
+        FileBackend::new(file.reopen()?).and_then(|file| builder().create_with_backend(file));
     drop(made.map_err(io::Error::other)?);
     match file.persist_noclobber(private.path.join(FILE_NAME)) {
         // Another process created the file first.
         Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => Err(error.error),
         _ => Ok(rustix::fs::fsync(&rustix::fs::open(
             &private.path,
-            rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC,
+            rustix::fs::OFlags::RDONLY
+                | rustix::fs::OFlags::DIRECTORY
+                | rustix::fs::OFlags::CLOEXEC,
             rustix::fs::Mode::empty(),
         )?)?),
     }
@@ -67,7 +81,10 @@ fn builder() -> redb::Builder {
     let mut builder = redb::Builder::new();
     builder.set_cache_size(CACHE_BYTES);
     builder.set_repair_callback(|session| {
-        tracing::debug!("checking the state after it was not closed: {:.0} %", session.progress() * 100.0);
+        tracing::debug!(
+            "checking the state after it was not closed: {:.0} %",
+            session.progress() * 100.0
+        );
     });
     builder
 }
@@ -77,7 +94,10 @@ fn read_format_version(database: &redb::Database) -> Result<u64, redb::Error> {
     let transaction = database.begin_write()?;
     let (form, is_new) = {
         let mut tables = StateTables::open(&transaction)?;
-        let form = tables.numbers.get(FORMAT_VERSION_KEY)?.map(|form| form.value());
+        let form = tables
+            .numbers
+            .get(FORMAT_VERSION_KEY)?
+            .map(|form| form.value());
         if form.is_none() {
             tables.numbers.insert(FORMAT_VERSION_KEY, FORMAT_VERSION)?;
         }

@@ -3,7 +3,9 @@
 use bytesize::ByteSize;
 use toolbay_model::text::format_thousands;
 
-use crate::bounds::{MAX_BUCKET_NAME_BYTES, MAX_KEY_BYTES, MAX_OPERATION_BYTES, MAX_OPERATION_KEYS, MAX_VALUE_BYTES};
+use crate::bounds::{
+    MAX_BUCKET_NAME_BYTES, MAX_KEY_BYTES, MAX_OPERATION_BYTES, MAX_OPERATION_KEYS, MAX_VALUE_BYTES,
+};
 
 /// Error of an operation, as reported to a guest. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +20,9 @@ pub enum StateError {
     #[error("the server keeps no more than {} for all plugins together (state.size)", iec(*.0))]
     Total(ByteSize),
     /// The name of a bucket is too long or has control characters.
-    #[error("the name of a bucket has at most {MAX_BUCKET_NAME_BYTES} bytes and no control characters")]
+    #[error(
+        "the name of a bucket has at most {MAX_BUCKET_NAME_BYTES} bytes and no control characters"
+    )]
     Bucket,
     /// The key is too long. Contains its length in bytes.
     #[error("the key has {} bytes; the longest has {}", format_thousands(*.0 as u64), format_thousands(MAX_KEY_BYTES as u64))]

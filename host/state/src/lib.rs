@@ -29,7 +29,8 @@ mod value_version;
 mod writer;
 
 pub use self::bounds::{
-    MAX_KEY_BYTES, MAX_OPERATION_BYTES, MAX_OPERATION_KEYS, MAX_PAGE_KEYS, MAX_VALUE_BYTES, TARGET_PAGE_BYTES,
+    MAX_KEY_BYTES, MAX_OPERATION_BYTES, MAX_OPERATION_KEYS, MAX_PAGE_KEYS, MAX_VALUE_BYTES,
+    TARGET_PAGE_BYTES,
 };
 pub use self::bucket::StateBucket;
 pub use self::change::{BucketChange, ChangeOutcome};

@@ -17,6 +17,9 @@ impl StateOwner {
     /// Returns the key of the owner's row. The name of a caller is never empty, so empty stands for
     /// shared state.
     pub(crate) fn row(&self) -> (&str, &str) {
-        (&self.plugin, self.caller.as_ref().map_or("", CallerIdentity::as_str))
+        (
+            &self.plugin,
+            self.caller.as_ref().map_or("", CallerIdentity::as_str),
+        )
     }
 }

@@ -59,10 +59,18 @@ macro_rules! database_errors {
         })*
     };
 }
-database_errors!(StorageError, redb::TableError, redb::TransactionError, redb::CommitError);
+database_errors!(
+    StorageError,
+    redb::TableError,
+    redb::TransactionError,
+    redb::CommitError
+);
 
 /// Returns the number of the bucket's owner; `None` if the owner has no state.
-fn owner_number(transaction: &ReadTransaction, bucket: &StateBucket) -> Result<Option<u64>, OperationFailure> {
+fn owner_number(
+    transaction: &ReadTransaction,
+    bucket: &StateBucket,
+) -> Result<Option<u64>, OperationFailure> {
     let owners = transaction.open_table(OWNERS)?;
     Ok(owners.get(bucket.owner().row())?.map(|row| row.value().0))
 }
@@ -73,7 +81,9 @@ pub(crate) fn get_values(
     keys: &[String],
     payer: &dyn WorkPayer,
 ) -> Result<Vec<Option<Vec<u8>>>, OperationFailure> {
-    let Some(owner) = owner_number(transaction, bucket)? else { return Ok(vec![None; keys.len()]) };
+    let Some(owner) = owner_number(transaction, bucket)? else {
+        return Ok(vec![None; keys.len()]);
+    };
     let entries = transaction.open_table(ENTRIES)?;
     let mut values = Vec::with_capacity(keys.len());
     for key in keys {
@@ -95,8 +105,13 @@ pub(crate) fn key_exists(
     bucket: &StateBucket,
     key: &str,
 ) -> Result<bool, OperationFailure> {
-    let Some(owner) = owner_number(transaction, bucket)? else { return Ok(false) };
-    Ok(transaction.open_table(ENTRIES)?.get((owner, bucket.name(), key))?.is_some())
+    let Some(owner) = owner_number(transaction, bucket)? else {
+        return Ok(false);
+    };
+    Ok(transaction
+        .open_table(ENTRIES)?
+        .get((owner, bucket.name(), key))?
+        .is_some())
 }
 
 pub(crate) fn list_keys(
@@ -105,10 +120,20 @@ pub(crate) fn list_keys(
     start: &PageStart,
     payer: &dyn WorkPayer,
 ) -> Result<KeyPage, OperationFailure> {
-    let Some(owner) = owner_number(transaction, bucket)? else { return Ok(KeyPage::default()) };
+    let Some(owner) = owner_number(transaction, bucket)? else {
+        return Ok(KeyPage::default());
+    };
     let entries = transaction.open_table(ENTRIES)?;
-    let after = if let PageStart::After(key) = start { key.as_str() } else { "" };
-    let mut skip = if let PageStart::Skip(count) = start { *count } else { 0 };
+    let after = if let PageStart::After(key) = start {
+        key.as_str()
+    } else {
+        ""
+    };
+    let mut skip = if let PageStart::Skip(count) = start {
+        *count
+    } else {
+        0
+    };
     let (mut page, mut bytes) = (KeyPage::default(), 0);
     if !payer.hold(PAGE_OVERHEAD_BYTES) {
         return Err(StateError::Stopped.into());

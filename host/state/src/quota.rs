@@ -29,12 +29,18 @@ pub struct QuotaUsage {
 impl QuotaUsage {
     /// Returns the usage with an additional entry of this size.
     pub(crate) fn with_entry(self, bytes: usize) -> Self {
-        Self { bytes: self.bytes.saturating_add(bytes as u64), keys: self.keys.saturating_add(1) }
+        Self {
+            bytes: self.bytes.saturating_add(bytes as u64),
+            keys: self.keys.saturating_add(1),
+        }
     }
 
     /// Returns the usage without an entry of this size.
     pub(crate) fn without_entry(self, bytes: usize) -> Self {
-        Self { bytes: self.bytes.saturating_sub(bytes as u64), keys: self.keys.saturating_sub(1) }
+        Self {
+            bytes: self.bytes.saturating_sub(bytes as u64),
+            keys: self.keys.saturating_sub(1),
+        }
     }
 
     /// Returns the approximate size in the file, in bytes. The limit of the whole database counts
@@ -56,7 +62,10 @@ mod tests {
     fn an_entry_weighs_more_than_its_bytes_and_nothing_weighs_nothing() {
         let one = QuotaUsage::default().with_entry(10);
         assert_eq!(one, QuotaUsage { bytes: 10, keys: 1 });
-        assert_eq!(one.file_bytes(), 10 + ENTRY_OVERHEAD_BYTES + OWNER_OVERHEAD_BYTES);
+        assert_eq!(
+            one.file_bytes(),
+            10 + ENTRY_OVERHEAD_BYTES + OWNER_OVERHEAD_BYTES
+        );
         assert_eq!(one.without_entry(10).file_bytes(), 0);
     }
 }

@@ -34,10 +34,20 @@ pub trait StateStore: Debug + Send + Sync {
     ) -> StateFuture<Vec<Option<Vec<u8>>>>;
 
     /// Returns whether a key exists.
-    fn exists(&self, bucket: &StateBucket, key: String, payer: Arc<dyn WorkPayer>) -> StateFuture<bool>;
+    fn exists(
+        &self,
+        bucket: &StateBucket,
+        key: String,
+        payer: Arc<dyn WorkPayer>,
+    ) -> StateFuture<bool>;
 
     /// Returns a page of the bucket's keys, in byte order.
-    fn keys(&self, bucket: &StateBucket, start: PageStart, payer: Arc<dyn WorkPayer>) -> StateFuture<KeyPage>;
+    fn keys(
+        &self,
+        bucket: &StateBucket,
+        start: PageStart,
+        payer: Arc<dyn WorkPayer>,
+    ) -> StateFuture<KeyPage>;
 
     /// Changes the bucket, within the quota of its owner. Changes that reduce the owner's state are
     /// always allowed.

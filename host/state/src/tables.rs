@@ -4,10 +4,12 @@ use redb::{TableDefinition, TableError, WriteTransaction};
 
 /// Owners by plugin and caller: their number and usage (bytes, keys). The caller is empty for
 /// shared state.
-pub(crate) const OWNERS: TableDefinition<'_, (&str, &str), (u64, u64, u64)> = TableDefinition::new("owners");
+pub(crate) const OWNERS: TableDefinition<'_, (&str, &str), (u64, u64, u64)> =
+    TableDefinition::new("owners");
 
 /// Values by owner number, bucket and key.
-pub(crate) const ENTRIES: TableDefinition<'_, (u64, &str, &str), &[u8]> = TableDefinition::new("entries");
+pub(crate) const ENTRIES: TableDefinition<'_, (u64, &str, &str), &[u8]> =
+    TableDefinition::new("entries");
 
 /// Numbers by name.
 pub(crate) const NUMBERS: TableDefinition<'_, &str, u64> = TableDefinition::new("numbers");

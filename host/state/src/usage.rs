@@ -22,8 +22,13 @@ pub struct OwnerUsage {
 }
 
 /// Returns the usage of all owners, by plugin and caller.
-pub(crate) fn usage_by_owner(transaction: &ReadTransaction) -> Result<Vec<OwnerUsage>, OperationFailure> {
-    let (owners, entries) = (transaction.open_table(OWNERS)?, transaction.open_table(ENTRIES)?);
+pub(crate) fn usage_by_owner(
+    transaction: &ReadTransaction,
+) -> Result<Vec<OwnerUsage>, OperationFailure> {
+    let (owners, entries) = (
+        transaction.open_table(OWNERS)?,
+        transaction.open_table(ENTRIES)?,
+    );
     let mut found = Vec::new();
     for row in owners.iter()? {
         let (name, row) = row?;
@@ -35,11 +40,18 @@ pub(crate) fn usage_by_owner(transaction: &ReadTransaction) -> Result<Vec<OwnerU
             let size = key.len() + value.value().len();
             match buckets.get_mut(bucket) {
                 Some(used) => *used = used.with_entry(size),
-                None => drop(buckets.insert(bucket.to_owned(), QuotaUsage::default().with_entry(size))),
+                None => {
+                    drop(buckets.insert(bucket.to_owned(), QuotaUsage::default().with_entry(size)))
+                }
             }
         }
         let caller = Some(caller.to_owned()).filter(|caller| !caller.is_empty());
-        found.push(OwnerUsage { plugin: plugin.to_owned(), caller, used: QuotaUsage { bytes, keys }, buckets });
+        found.push(OwnerUsage {
+            plugin: plugin.to_owned(),
+            caller,
+            used: QuotaUsage { bytes, keys },
+            buckets,
+        });
     }
     Ok(found)
 }
@@ -67,7 +79,11 @@ pub(crate) fn delete_entries(
         if plugin != which.plugin {
             break;
         }
-        if which.caller.as_deref().is_none_or(|wanted| wanted == caller) {
+        if which
+            .caller
+            .as_deref()
+            .is_none_or(|wanted| wanted == caller)
+        {
             rows.push((caller.to_owned(), row.value()));
         }
     }
@@ -75,20 +91,30 @@ pub(crate) fn delete_entries(
     for (caller, (number, bytes, keys)) in rows {
         let before = QuotaUsage { bytes, keys };
         let mut after = before;
-        let wanted = |bucket: &str| which.bucket.as_deref().is_none_or(|wanted| wanted == bucket);
-        tables.entries.retain_in((number, "", "")..(number.saturating_add(1), "", ""), |(_, bucket, key), value| {
-            if wanted(bucket) {
-                after = after.without_entry(key.len() + value.len());
-            }
-            !wanted(bucket)
-        })?;
+        let wanted = |bucket: &str| {
+            which
+                .bucket
+                .as_deref()
+                .is_none_or(|wanted| wanted == bucket)
+        };
+        tables.entries.retain_in(
+            (number, "", "")..(number.saturating_add(1), "", ""),
+            |(_, bucket, key), value| {
+                if wanted(bucket) {
+                    after = after.without_entry(key.len() + value.len());
+                }
+                !wanted(bucket)
+            },
+        )?;
         let weight = crate::writer::total_file_bytes(&tables, before, after)?;
         tables.numbers.insert(TOTAL_FILE_BYTES_KEY, weight)?;
         let row = (which.plugin.as_str(), caller.as_str());
         if after.keys == 0 {
             tables.owners.remove(row)?;
         } else {
-            tables.owners.insert(row, (number, after.bytes, after.keys))?;
+            tables
+                .owners
+                .insert(row, (number, after.bytes, after.keys))?;
         }
         cleared.bytes += before.bytes - after.bytes;
         cleared.keys += before.keys - after.keys;

@@ -58,7 +58,10 @@ pub(crate) fn run(
                 };
                 failed.store(true, Ordering::Relaxed);
                 tracing::error!("{why}");
-                group.iter().map(|_| Err(StateError::Unavailable(why.clone()))).collect()
+                group
+                    .iter()
+                    .map(|_| Err(StateError::Unavailable(why.clone())))
+                    .collect()
             }
         };
         for (job, answer) in group.into_iter().zip(answers) {
@@ -123,35 +126,61 @@ fn apply_change(
     job: &WriteJob,
     total: ByteSize,
 ) -> Result<ChangeOutcome, OperationFailure> {
-    let row = tables.owners.get(job.bucket.owner().row())?.map(|row| row.value());
+    let row = tables
+        .owners
+        .get(job.bucket.owner().row())?
+        .map(|row| row.value());
     let mut owner = OwnerAccount {
         number: row.map(|(number, ..)| number),
-        usage: row.map_or(QuotaUsage::default(), |(_, bytes, keys)| QuotaUsage { bytes, keys }),
+        usage: row.map_or(QuotaUsage::default(), |(_, bytes, keys)| QuotaUsage {
+            bytes,
+            keys,
+        }),
         job,
         max_total: total,
     };
     match &job.change {
         BucketChange::Set(entries) => {
-            let entries: Vec<_> = entries.iter().map(|(key, value)| (key.as_str(), value.as_slice())).collect();
-            owner.set_entries(tables, &entries).map(|()| ChangeOutcome::Done)
+            let entries: Vec<_> = entries
+                .iter()
+                .map(|(key, value)| (key.as_str(), value.as_slice()))
+                .collect();
+            owner
+                .set_entries(tables, &entries)
+                .map(|()| ChangeOutcome::Done)
         }
-        BucketChange::Delete(keys) => owner.delete_keys(tables, keys).map(|()| ChangeOutcome::Done),
+        BucketChange::Delete(keys) => owner
+            .delete_keys(tables, keys)
+            .map(|()| ChangeOutcome::Done),
         BucketChange::Increment { key, delta, range } => {
             let number = match owner.get_value(tables, key)? {
                 None => 0,
                 Some(value) => parse_number(value.value()).ok_or(StateError::NotANumber)?,
             };
-            let sum = number.checked_add(*delta).filter(|sum| range.contains(sum)).ok_or(StateError::OutOfRange)?;
-            owner.set_entries(tables, &[(key, sum.to_string().as_bytes())]).map(|()| ChangeOutcome::Number(sum))
+            let sum = number
+                .checked_add(*delta)
+                .filter(|sum| range.contains(sum))
+                .ok_or(StateError::OutOfRange)?;
+            owner
+                .set_entries(tables, &[(key, sum.to_string().as_bytes())])
+                .map(|()| ChangeOutcome::Number(sum))
         }
-        BucketChange::Swap { key, expected, value } => {
+        BucketChange::Swap {
+            key,
+            expected,
+            value,
+        } => {
             let found = owner
                 .get_value(tables, key)?
-                .map_or(ValueVersion::from_value(None), |value| ValueVersion::from_value(Some(value.value())));
+                .map_or(ValueVersion::from_value(None), |value| {
+                    ValueVersion::from_value(Some(value.value()))
+                });
             if found != *expected {
                 return Ok(ChangeOutcome::Conflict(found));
             }
-            owner.set_entries(tables, &[(key, value)]).map(|()| ChangeOutcome::Done)
+            owner
+                .set_entries(tables, &[(key, value)])
+                .map(|()| ChangeOutcome::Done)
         }
     }
 }
@@ -178,16 +207,28 @@ impl OwnerAccount<'_> {
         tables: &'t StateTables<'_>,
         key: &str,
     ) -> Result<Option<StoredValue<'t>>, OperationFailure> {
-        let Some(number) = self.number else { return Ok(None) };
+        let Some(number) = self.number else {
+            return Ok(None);
+        };
         Ok(tables.entries.get((number, self.job.bucket.name(), key))?)
     }
 
     /// Returns the size of the key and its value, in bytes; `None` if the key does not exist.
-    fn entry_size(&self, tables: &StateTables<'_>, key: &str) -> Result<Option<usize>, OperationFailure> {
-        Ok(self.get_value(tables, key)?.map(|value| key.len() + value.value().len()))
+    fn entry_size(
+        &self,
+        tables: &StateTables<'_>,
+        key: &str,
+    ) -> Result<Option<usize>, OperationFailure> {
+        Ok(self
+            .get_value(tables, key)?
+            .map(|value| key.len() + value.value().len()))
     }
 
-    fn set_entries(&mut self, tables: &mut StateTables<'_>, entries: &[(&str, &[u8])]) -> Result<(), OperationFailure> {
+    fn set_entries(
+        &mut self,
+        tables: &mut StateTables<'_>,
+        entries: &[(&str, &[u8])],
+    ) -> Result<(), OperationFailure> {
         // For a repeated key, use the last value.
         let entries: std::collections::BTreeMap<&str, &[u8]> = entries.iter().copied().collect();
         let mut after = self.usage;
@@ -204,22 +245,35 @@ impl OwnerAccount<'_> {
         let number = if let Some(number) = self.number {
             number
         } else {
-            let next = tables.numbers.get(NEXT_OWNER_KEY)?.map_or(0, |next| next.value());
+            let next = tables
+                .numbers
+                .get(NEXT_OWNER_KEY)?
+                .map_or(0, |next| next.value());
             tables.numbers.insert(NEXT_OWNER_KEY, next + 1)?;
             next
         };
         for (key, value) in entries {
-            tables.entries.insert((number, self.job.bucket.name(), key), value)?;
+            tables
+                .entries
+                .insert((number, self.job.bucket.name(), key), value)?;
         }
         self.number = Some(number);
         self.write_usage(tables, after, total)
     }
 
-    fn delete_keys(&mut self, tables: &mut StateTables<'_>, keys: &[String]) -> Result<(), OperationFailure> {
-        let Some(number) = self.number else { return Ok(()) };
+    fn delete_keys(
+        &mut self,
+        tables: &mut StateTables<'_>,
+        keys: &[String],
+    ) -> Result<(), OperationFailure> {
+        let Some(number) = self.number else {
+            return Ok(());
+        };
         let mut after = self.usage;
         for key in keys {
-            let removed = tables.entries.remove((number, self.job.bucket.name(), key.as_str()))?;
+            let removed = tables
+                .entries
+                .remove((number, self.job.bucket.name(), key.as_str()))?;
             if let Some(value) = removed {
                 after = after.without_entry(key.len() + value.value().len());
             }
@@ -230,7 +284,11 @@ impl OwnerAccount<'_> {
 
     /// Checks whether the owner may have the usage `after`. Returns the resulting total file size
     /// of all owners.
-    fn check_quota(&self, tables: &StateTables<'_>, after: QuotaUsage) -> Result<u64, OperationFailure> {
+    fn check_quota(
+        &self,
+        tables: &StateTables<'_>,
+        after: QuotaUsage,
+    ) -> Result<u64, OperationFailure> {
         let (before, quota) = (self.usage, self.job.quota);
         if after.keys > quota.keys && after.keys > before.keys {
             return Err(StateError::Keys(quota.keys).into());
@@ -252,11 +310,15 @@ impl OwnerAccount<'_> {
         after: QuotaUsage,
         total: u64,
     ) -> Result<(), OperationFailure> {
-        let (row, Some(number)) = (self.job.bucket.owner().row(), self.number) else { return Ok(()) };
+        let (row, Some(number)) = (self.job.bucket.owner().row(), self.number) else {
+            return Ok(());
+        };
         if after.keys == 0 {
             tables.owners.remove(row)?;
         } else {
-            tables.owners.insert(row, (number, after.bytes, after.keys))?;
+            tables
+                .owners
+                .insert(row, (number, after.bytes, after.keys))?;
         }
         tables.numbers.insert(TOTAL_FILE_BYTES_KEY, total)?;
         Ok(())
@@ -270,6 +332,11 @@ pub(crate) fn total_file_bytes(
     before: QuotaUsage,
     after: QuotaUsage,
 ) -> Result<u64, OperationFailure> {
-    let now = tables.numbers.get(TOTAL_FILE_BYTES_KEY)?.map_or(0, |weight| weight.value());
-    Ok(now.saturating_sub(before.file_bytes()).saturating_add(after.file_bytes()))
+    let now = tables
+        .numbers
+        .get(TOTAL_FILE_BYTES_KEY)?
+        .map_or(0, |weight| weight.value());
+    Ok(now
+        .saturating_sub(before.file_bytes())
+        .saturating_add(after.file_bytes()))
 }

@@ -73,18 +73,32 @@ pub struct WorkspaceBuilder<'a> {
 impl<'a> WorkspaceBuilder<'a> {
     /// Creates a builder that leaves the display of progress to cargo.
     pub fn new(workspace: &'a CargoWorkspace) -> Self {
-        Self { workspace, on_progress: None, quiet: false }
+        Self {
+            workspace,
+            on_progress: None,
+            quiet: false,
+        }
     }
 
     /// Creates a builder that reports progress to `watch` whenever it changes.
-    pub fn with_progress(workspace: &'a CargoWorkspace, watch: &'a mut dyn FnMut(BuildProgress)) -> Self {
-        Self { workspace, on_progress: Some(watch), quiet: false }
+    pub fn with_progress(
+        workspace: &'a CargoWorkspace,
+        watch: &'a mut dyn FnMut(BuildProgress),
+    ) -> Self {
+        Self {
+            workspace,
+            on_progress: Some(watch),
+            quiet: false,
+        }
     }
 
     /// Suppresses everything except warnings and errors.
     #[must_use]
     pub fn quiet(self) -> Self {
-        Self { quiet: true, ..self }
+        Self {
+            quiet: true,
+            ..self
+        }
     }
 
     /// Builds the server, every sample plugin and every guest.
@@ -98,13 +112,22 @@ impl<'a> WorkspaceBuilder<'a> {
         })
     }
 
-    /// Like [`build_all`](Self::build_all), but uses `build_server` instead of building one if it is
-    /// given.
-    pub fn build_all_with_server(&mut self, server: Option<&Path>, profile: BuildProfile) -> Result<BuildOutput> {
+    /// Like [`build_all`](Self::build_all), but uses `build_server` instead of building one if it
+    /// is given.
+    pub fn build_all_with_server(
+        &mut self,
+        server: Option<&Path>,
+        profile: BuildProfile,
+    ) -> Result<BuildOutput> {
         match server {
             Some(server) => {
-                let server = fs::canonicalize(server).with_context(|| format!("no server {}", server.display()))?;
-                Ok(BuildOutput { server, plugins: self.build_samples()?, guests: self.build_guests()? })
+                let server = fs::canonicalize(server)
+                    .with_context(|| format!("no server {}", server.display()))?;
+                Ok(BuildOutput {
+                    server,
+                    plugins: self.build_samples()?,
+                    guests: self.build_guests()?,
+                })
             }
             None => self.build_all(profile),
         }
@@ -118,8 +141,13 @@ impl<'a> WorkspaceBuilder<'a> {
             cargo.arg("--release");
         }
         let artifacts = self.build_artifacts(&mut cargo)?;
-        let mut executables = artifacts.iter().filter_map(|artifact| artifact.get("executable")?.as_str());
-        executables.next_back().map(PathBuf::from).context("cargo built no server")
+        let mut executables = artifacts
+            .iter()
+            .filter_map(|artifact| artifact.get("executable")?.as_str());
+        executables
+            .next_back()
+            .map(PathBuf::from)
+            .context("cargo built no server")
     }
 
     /// Builds the sample plugins into `build_plugins` in the target folder.
@@ -143,8 +171,10 @@ impl<'a> WorkspaceBuilder<'a> {
     /// Builds one guest into `build_guests` in the target folder.
     pub fn build_guest(&mut self, id: &str) -> Result<PathBuf> {
         let workspace = self.workspace;
-        let guest =
-            workspace.guests().find(|guest| guest.plugin_id() == id).with_context(|| format!("no guest {id}"))?;
+        let guest = workspace
+            .guests()
+            .find(|guest| guest.plugin_id() == id)
+            .with_context(|| format!("no guest {id}"))?;
         self.build_plugins(&[guest], "guests")
     }
 
@@ -157,7 +187,9 @@ impl<'a> WorkspaceBuilder<'a> {
         }
         let mut cargo = command::cargo(&self.workspace.root);
         cargo.args(["build", "--profile", "plugin", "--target", WASM_TARGET]);
-        cargo.arg("--config").arg(remap_path_config(&self.workspace.root)?);
+        cargo
+            .arg("--config")
+            .arg(remap_path_config(&self.workspace.root)?);
         for package in packages {
             cargo.args(["--package", &package.name]);
         }
@@ -165,7 +197,10 @@ impl<'a> WorkspaceBuilder<'a> {
         for package in packages {
             let manifest = self.workspace.root.join(&package.folder).join("Cargo.toml");
             let Some(from) = files.remove(&manifest) else {
-                bail!("{} gave no .wasm file; its [lib] needs crate-type = [\"cdylib\"]", package.name);
+                bail!(
+                    "{} gave no .wasm file; its [lib] needs crate-type = [\"cdylib\"]",
+                    package.name
+                );
             };
             copy_if_changed(&from, &to.join(package.plugin_id()).with_extension("wasm"))?;
         }
@@ -177,7 +212,10 @@ impl<'a> WorkspaceBuilder<'a> {
         let mut artifacts = Vec::new();
         let mut read = |line: &str| {
             let message = serde_json::from_str::<Value>(line).unwrap_or_default();
-            if message.get("reason").is_some_and(|reason| reason == "compiler-artifact") {
+            if message
+                .get("reason")
+                .is_some_and(|reason| reason == "compiler-artifact")
+            {
                 artifacts.push(message);
             }
         };
@@ -189,7 +227,11 @@ impl<'a> WorkspaceBuilder<'a> {
             Some(watch) => progress::run_with_progress(cargo, *watch, read)?,
             None => command::stream(cargo, &mut read)?,
         };
-        if done { Ok(artifacts) } else { bail!("the build failed: see above") }
+        if done {
+            Ok(artifacts)
+        } else {
+            bail!("the build failed: see above")
+        }
     }
 }
 
@@ -199,12 +241,19 @@ impl<'a> WorkspaceBuilder<'a> {
 fn remap_path_config(root: &Path) -> Result<String> {
     let home = match std::env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),
-        None => std::env::home_dir().context("this machine tells no home folder; set CARGO_HOME")?.join(".cargo"),
+        None => std::env::home_dir()
+            .context("this machine tells no home folder; set CARGO_HOME")?
+            .join(".cargo"),
     };
-    let root = fs::canonicalize(root).with_context(|| format!("failed to find {}", root.display()))?;
-    let flags = [(root, ""), (home, "cargo")].map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
+    let root =
+        fs::canonicalize(root).with_context(|| format!("failed to find {}", root.display()))?;
+    let flags = [(root, ""), (home, "cargo")]
+        .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
     // JSON and TOML have the same syntax for a list of strings.
-    Ok(format!("target.{WASM_TARGET}.rustflags = {}", Value::from(flags.to_vec())))
+    Ok(format!(
+        "target.{WASM_TARGET}.rustflags = {}",
+        Value::from(flags.to_vec())
+    ))
 }
 
 /// Formats a size in KiB, rounded up.
@@ -214,7 +263,8 @@ pub fn format_kib(bytes: u64) -> String {
 
 /// Returns the .wasm files in a folder, sorted by name.
 pub fn wasm_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))?;
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))?;
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.retain(|file| is_wasm(file));
     files.sort();
@@ -226,8 +276,15 @@ fn wasm_artifacts(artifacts: &[Value]) -> BTreeMap<PathBuf, PathBuf> {
     let mut files = BTreeMap::new();
     for artifact in artifacts {
         let manifest = artifact.get("manifest_path").and_then(Value::as_str);
-        let names = artifact.get("filenames").and_then(Value::as_array).into_iter().flatten();
-        let wasm = names.filter_map(Value::as_str).map(PathBuf::from).find(|file| is_wasm(file));
+        let names = artifact
+            .get("filenames")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let wasm = names
+            .filter_map(Value::as_str)
+            .map(PathBuf::from)
+            .find(|file| is_wasm(file));
         if let (Some(manifest), Some(wasm)) = (manifest, wasm) {
             files.insert(PathBuf::from(manifest), wasm);
         }
@@ -250,7 +307,8 @@ fn copy_if_changed(from: &Path, to: &Path) -> Result<()> {
 }
 
 fn is_wasm(file: &Path) -> bool {
-    file.extension().is_some_and(|extension| extension == "wasm")
+    file.extension()
+        .is_some_and(|extension| extension == "wasm")
 }
 
 #[cfg(test)]
@@ -265,7 +323,10 @@ mod tests {
         ];
         let files = wasm_artifacts(&artifacts);
         assert_eq!(files.len(), 1);
-        assert_eq!(files[Path::new("/w/plugins/a-b/Cargo.toml")], Path::new("/t/a_b.wasm"));
+        assert_eq!(
+            files[Path::new("/w/plugins/a-b/Cargo.toml")],
+            Path::new("/t/a_b.wasm")
+        );
     }
 
     #[test]

@@ -43,8 +43,18 @@ impl StdioClient {
     pub fn run(command: ToolbayCommand) -> Result<Self> {
         let (command, folder) = command.into_parts();
         let (log, (sender, arriving)) = (ProgramLog::default(), channel());
-        let connection = SharedConnection::start(command, UnclaimedPolicy::Forward(sender), log.line_handler())?;
-        Ok(Self { connection, inbox: MessageInbox::new(arriving), requests: 0, log, _folder: folder })
+        let connection = SharedConnection::start(
+            command,
+            UnclaimedPolicy::Forward(sender),
+            log.line_handler(),
+        )?;
+        Ok(Self {
+            connection,
+            inbox: MessageInbox::new(arriving),
+            requests: 0,
+            log,
+            _folder: folder,
+        })
     }
 
     /// Returns the time at which the server was started.
@@ -65,8 +75,14 @@ impl StdioClient {
     /// Returns the revisions with sessions that the server supports, oldest first.
     pub fn session_revisions(&mut self) -> Result<Vec<String>> {
         let id = self.next_id();
-        self.send(&message::stateless_request(revision::FIRST_STATELESS_REVISION, id, "server/discover", json!({})))?;
-        let discovered = message::parse_response(self.wait_for_response(id)?.message)?.context("server/discover")?;
+        self.send(&message::stateless_request(
+            revision::FIRST_STATELESS_REVISION,
+            id,
+            "server/discover",
+            json!({}),
+        ))?;
+        let discovered = message::parse_response(self.wait_for_response(id)?.message)?
+            .context("server/discover")?;
         revision::session_revisions(&discovered)
     }
 
@@ -79,9 +95,14 @@ impl StdioClient {
 
     /// Sends `initialize` and returns the result. Does not send `notifications/initialized`.
     pub fn send_initialize(&mut self, revision: &str) -> Result<TimedMessage<Value>> {
-        let TimedMessage { message: what, received_at: at } =
-            self.request_and_wait("initialize", &message::initialize_params(revision))?;
-        Ok(TimedMessage { message: message::parse_response(what)?.context("initialize")?, received_at: at })
+        let TimedMessage {
+            message: what,
+            received_at: at,
+        } = self.request_and_wait("initialize", &message::initialize_params(revision))?;
+        Ok(TimedMessage {
+            message: message::parse_response(what)?.context("initialize")?,
+            received_at: at,
+        })
     }
 
     /// Sends a message.
@@ -109,7 +130,10 @@ impl StdioClient {
     /// Sends a tool call whose progress token is its request id, and returns the id.
     pub fn start_call_with_progress(&mut self, tool: &str, arguments: &Value) -> Result<u64> {
         let token = self.requests + 1;
-        self.request("tools/call", &message::call_params(tool, arguments, Some(token)))
+        self.request(
+            "tools/call",
+            &message::call_params(tool, arguments, Some(token)),
+        )
     }
 
     /// Waits for the response to a request and returns the whole message.
@@ -118,19 +142,29 @@ impl StdioClient {
     }
 
     /// Sends a request, waits for the response and returns the whole message.
-    pub fn request_and_wait(&mut self, method: &str, params: &Value) -> Result<TimedMessage<Value>> {
+    pub fn request_and_wait(
+        &mut self,
+        method: &str,
+        params: &Value,
+    ) -> Result<TimedMessage<Value>> {
         let id = self.request(method, params)?;
         self.wait_for_response(id)
     }
 
     /// Waits for the result of a call.
     pub fn finish_call(&mut self, id: u64) -> Result<TimedMessage<RequestResult>> {
-        let TimedMessage { message: what, received_at: at } = self.wait_for_response(id)?;
-        Ok(TimedMessage { message: message::parse_response(what)?, received_at: at })
+        let TimedMessage {
+            message: what,
+            received_at: at,
+        } = self.wait_for_response(id)?;
+        Ok(TimedMessage {
+            message: message::parse_response(what)?,
+            received_at: at,
+        })
     }
 
-    /// Like [`finish_call`](Self::finish_call), but sends pings until the result arrives, with a short pause
-    /// after each response. `ponged` receives the round-trip time of each ping.
+    /// Like [`finish_call`](Self::finish_call), but sends pings until the result arrives, with a
+    /// short pause after each response. `ponged` receives the round-trip time of each ping.
     pub fn finish_call_with_pings(
         &mut self,
         id: u64,
@@ -138,11 +172,22 @@ impl StdioClient {
     ) -> Result<TimedMessage<RequestResult>> {
         loop {
             let sent = Instant::now();
-            ponged(self.request_and_wait("ping", &json!({}))?.received_at.saturating_duration_since(sent));
-            if let Some(TimedMessage { message: what, received_at: at }) =
-                self.inbox.wait_until(Instant::now() + PING_INTERVAL, is_response_to(id))?
+            ponged(
+                self.request_and_wait("ping", &json!({}))?
+                    .received_at
+                    .saturating_duration_since(sent),
+            );
+            if let Some(TimedMessage {
+                message: what,
+                received_at: at,
+            }) = self
+                .inbox
+                .wait_until(Instant::now() + PING_INTERVAL, is_response_to(id))?
             {
-                return Ok(TimedMessage { message: message::parse_response(what)?, received_at: at });
+                return Ok(TimedMessage {
+                    message: message::parse_response(what)?,
+                    received_at: at,
+                });
             }
         }
     }
@@ -155,12 +200,15 @@ impl StdioClient {
 
     /// Waits for the next notification with this method and returns the whole message.
     pub fn notification(&mut self, method: &str) -> Result<TimedMessage<Value>> {
-        self.wait_for(method, |message| message.get("method").is_some_and(|name| name == method))
+        self.wait_for(method, |message| {
+            message.get("method").is_some_and(|name| name == method)
+        })
     }
 
     /// Removes the buffered notifications with this method and returns the whole messages.
     pub fn take_notifications(&mut self, method: &str) -> Vec<Value> {
-        self.inbox.take_buffered(|message| message.get("method").is_some_and(|name| name == method))
+        self.inbox
+            .take_buffered(|message| message.get("method").is_some_and(|name| name == method))
     }
 
     /// Returns the number of `list_changed` notifications that were read since the last call of
@@ -170,19 +218,28 @@ impl StdioClient {
     }
 
     /// Waits for a message that `wanted` accepts. Buffers all others.
-    pub fn wait_for(&mut self, what: &str, wanted: impl FnMut(&Value) -> bool) -> Result<TimedMessage<Value>> {
-        self.inbox.wait_for(wanted).with_context(|| format!("waited for {what}"))
+    pub fn wait_for(
+        &mut self,
+        what: &str,
+        wanted: impl FnMut(&Value) -> bool,
+    ) -> Result<TimedMessage<Value>> {
+        self.inbox
+            .wait_for(wanted)
+            .with_context(|| format!("waited for {what}"))
     }
 
     /// Waits for the next message from the server. Ignores buffered messages.
     pub fn receive(&mut self, what: &str) -> Result<TimedMessage<Value>> {
-        self.inbox.next().with_context(|| format!("waited for {what}"))
+        self.inbox
+            .next()
+            .with_context(|| format!("waited for {what}"))
     }
 
     /// Returns all tools, from all pages.
     pub fn tools(&mut self) -> Result<Vec<Value>> {
         message::list_all_tools(|params| {
-            message::parse_response(self.request_and_wait("tools/list", &params)?.message)?.context("tools/list")
+            message::parse_response(self.request_and_wait("tools/list", &params)?.message)?
+                .context("tools/list")
         })
     }
 
@@ -193,7 +250,8 @@ impl StdioClient {
 
     /// Waits until the server has exited. Returns the remaining messages and the exit status.
     pub fn wait_for_exit(&mut self) -> Result<(Vec<Value>, ExitStatus)> {
-        // `wait_for_exit` returns after the end of the output, so the inbox then contains every message.
+        // `wait_for_exit` returns after the end of the output, so the inbox then contains every
+        // message.
         let status = self.connection.process_mut().wait_for_exit(DEADLINE)?;
         Ok((self.inbox.drain_remaining()?, status))
     }
@@ -215,7 +273,11 @@ impl StdioClient {
     pub fn stop_within(&mut self, patience: Duration) -> Result<()> {
         self.process().close_input();
         let status = self.connection.process_mut().wait_for_exit(patience)?;
-        if status.success() { Ok(()) } else { bail!("the server ended with {status}:\n{}", self.log.tail(20)) }
+        if status.success() {
+            Ok(())
+        } else {
+            bail!("the server ended with {status}:\n{}", self.log.tail(20))
+        }
     }
 
     fn next_id(&mut self) -> u64 {
@@ -226,5 +288,7 @@ impl StdioClient {
 
 /// Returns a predicate that accepts the response to the request `id`.
 fn is_response_to(id: u64) -> impl Fn(&Value) -> bool {
-    move |message| message.get("id").is_some_and(|answered| *answered == id) && message.get("method").is_none()
+    move |message| {
+        message.get("id").is_some_and(|answered| *answered == id) && message.get("method").is_none()
+    }
 }

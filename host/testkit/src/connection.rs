@@ -58,17 +58,27 @@ impl SharedConnection {
         let hearing = Arc::clone(&shared);
         let hear = move |heard: StreamEvent<'_>| hearing.handle_output(heard, &unclaimed);
         let process = ProgramProcess::start(command.stdin(Stdio::piped()), hear, log)?;
-        Ok(Self { process, state: shared })
+        Ok(Self {
+            process,
+            state: shared,
+        })
     }
 
     /// Performs the handshake for a revision with sessions. Returns the result of `initialize`.
     pub fn initialize(&self, revision: &str) -> Result<TimedMessage<Value>> {
         let mailbox = self.open_mailbox();
-        let answer =
-            mailbox.wait_for_response(mailbox.request("initialize", &message::initialize_params(revision))?)?;
+        let answer = mailbox.wait_for_response(
+            mailbox.request("initialize", &message::initialize_params(revision))?,
+        )?;
         let result = answer.message.context("initialize was refused")?;
-        self.send(&message::notification("notifications/initialized", &json!({})))?;
-        Ok(TimedMessage { message: result, received_at: answer.received_at })
+        self.send(&message::notification(
+            "notifications/initialized",
+            &json!({}),
+        ))?;
+        Ok(TimedMessage {
+            message: result,
+            received_at: answer.received_at,
+        })
     }
 
     /// Creates the mailbox of a new caller.
@@ -132,7 +142,11 @@ impl SharedConnection {
 
     /// Waits until `wanted` accepts the list of tools. Returns the names of the tools. `patience`
     /// limits the time between two changes of the list.
-    pub fn wait_until_listed(&self, patience: Duration, wanted: impl Fn(&[String]) -> bool) -> Result<Vec<String>> {
+    pub fn wait_until_listed(
+        &self,
+        patience: Duration,
+        wanted: impl Fn(&[String]) -> bool,
+    ) -> Result<Vec<String>> {
         let mailbox = self.open_mailbox();
         loop {
             let seen = self.list_changes().read(|times| *times);
@@ -140,8 +154,15 @@ impl SharedConnection {
             if wanted(&tools) {
                 return Ok(tools);
             }
-            if !self.list_changes().wait_until(patience, |times| *times > seen) {
-                bail!("not everything was loaded within {} s; offered are {}", patience.as_secs(), tools.join(", "));
+            if !self
+                .list_changes()
+                .wait_until(patience, |times| *times > seen)
+            {
+                bail!(
+                    "not everything was loaded within {} s; offered are {}",
+                    patience.as_secs(),
+                    tools.join(", ")
+                );
             }
         }
     }
@@ -150,13 +171,20 @@ impl SharedConnection {
 impl SharedConnectionState {
     fn handle_output(&self, heard: StreamEvent<'_>, unclaimed: &UnclaimedPolicy) {
         let (read, at) = match heard {
-            StreamEvent::Line(line, at) => (message::parse_line(line).map_err(|error| format!("{error:#}")), at),
-            StreamEvent::ReadError(error) => {
-                (Err(format!("the server's output cannot be read: {error}")), Instant::now())
-            }
+            StreamEvent::Line(line, at) => (
+                message::parse_line(line).map_err(|error| format!("{error:#}")),
+                at,
+            ),
+            StreamEvent::ReadError(error) => (
+                Err(format!("the server's output cannot be read: {error}")),
+                Instant::now(),
+            ),
             StreamEvent::End => return self.ledger.notify_server_exit(),
         };
-        let method = read.as_ref().ok().and_then(|message| message.get("method")?.as_str());
+        let method = read
+            .as_ref()
+            .ok()
+            .and_then(|message| message.get("method")?.as_str());
         if method == Some(LIST_CHANGED) {
             self.list_changes.update(|times| *times += 1);
         }
@@ -177,7 +205,10 @@ impl SharedConnectionState {
             (UnclaimedPolicy::Check, Ok(message)) => self.ledger.check_unclaimed(&message),
             (UnclaimedPolicy::Check, Err(error)) => self.ledger.record_fault(&error),
             // If the receiver was dropped, the message is discarded.
-            (UnclaimedPolicy::Forward(to), what) => drop(to.send(TimedMessage { message: what, received_at: at })),
+            (UnclaimedPolicy::Forward(to), what) => drop(to.send(TimedMessage {
+                message: what,
+                received_at: at,
+            })),
         }
     }
 }

@@ -21,8 +21,8 @@ use crate::ServerProgram;
 const PLUGIN_FOLDER_NAME: &str = "plugins";
 
 /// A temporary folder that contains `plugins/` and is the working folder of a program's servers.
-/// Dropping the last clone deletes the folder. Every method except [`create`](Self::create) panics on
-/// an error, which fails the test.
+/// Dropping the last clone deletes the folder. Every method except [`create`](Self::create) panics
+/// on an error, which fails the test.
 #[derive(Clone, Debug)]
 pub struct TestFolder {
     root: Arc<TempDir>,
@@ -34,10 +34,18 @@ pub struct TestFolder {
 impl TestFolder {
     /// Creates a folder whose name begins with `prefix`.
     pub fn create(program: &ServerProgram, prefix: &str) -> Result<Self> {
-        let root = tempfile::Builder::new().prefix(prefix).tempdir().context("failed to make a folder")?;
+        let root = tempfile::Builder::new()
+            .prefix(prefix)
+            .tempdir()
+            .context("failed to make a folder")?;
         let plugins = root.path().join(PLUGIN_FOLDER_NAME);
-        fs::create_dir(&plugins).with_context(|| format!("failed to create {}", plugins.display()))?;
-        Ok(Self { root: Arc::new(root), program: program.clone(), rewrite: None })
+        fs::create_dir(&plugins)
+            .with_context(|| format!("failed to create {}", plugins.display()))?;
+        Ok(Self {
+            root: Arc::new(root),
+            program: program.clone(),
+            rewrite: None,
+        })
     }
 
     /// Creates a folder for a test.
@@ -55,7 +63,10 @@ impl TestFolder {
     /// Applies `rewrite` to each file before it is written to the plugin folder.
     #[must_use]
     pub fn with_rewrite(self, rewrite: fn(Vec<u8>) -> Vec<u8>) -> Self {
-        Self { rewrite: Some(rewrite), ..self }
+        Self {
+            rewrite: Some(rewrite),
+            ..self
+        }
     }
 
     /// Returns the program whose servers use this folder.
@@ -103,9 +114,13 @@ impl TestFolder {
             Some(rewrite) => fs::write(&staged, rewrite(content.as_ref().to_vec())).unwrap(),
             None => fs::write(&staged, content).unwrap(),
         }
-        if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
+        if Path::new(name)
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
             let file = fs::File::options().write(true).open(&staged).unwrap();
-            file.set_modified(SystemTime::now() - Duration::from_hours(1)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_hours(1))
+                .unwrap();
         }
         staged
     }
@@ -131,7 +146,8 @@ impl TestFolder {
     /// grant that mounts it.
     pub fn create_gate(&self) -> String {
         fs::create_dir_all(self.sibling_path("gate")).unwrap();
-        "[[permissions.mounts]]\nhost = \"../gate\"\nguest = \"/gate\"\naccess = \"read\"\n".to_owned()
+        "[[permissions.mounts]]\nhost = \"../gate\"\nguest = \"/gate\"\naccess = \"read\"\n"
+            .to_owned()
     }
 
     /// Creates the file that lets every `wait_for_gate` continue.

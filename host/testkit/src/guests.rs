@@ -29,12 +29,21 @@ struct PluginSet {
     output_folder: OnceLock<Result<PathBuf, String>>,
 }
 
-static GUESTS: PluginSet =
-    PluginSet { name: "guests", build: |builder| builder.build_guests(), output_folder: OnceLock::new() };
-static SAMPLES: PluginSet =
-    PluginSet { name: "plugins", build: |builder| builder.build_samples(), output_folder: OnceLock::new() };
-static EXAMPLES: PluginSet =
-    PluginSet { name: "examples", build: |builder| builder.build_examples(), output_folder: OnceLock::new() };
+static GUESTS: PluginSet = PluginSet {
+    name: "guests",
+    build: |builder| builder.build_guests(),
+    output_folder: OnceLock::new(),
+};
+static SAMPLES: PluginSet = PluginSet {
+    name: "plugins",
+    build: |builder| builder.build_samples(),
+    output_folder: OnceLock::new(),
+};
+static EXAMPLES: PluginSet = PluginSet {
+    name: "examples",
+    build: |builder| builder.build_examples(),
+    output_folder: OnceLock::new(),
+};
 
 /// Returns the component of a plugin in `tests/guests`, by the name of the plugin's folder.
 pub fn guest(id: &str) -> Result<Vec<u8>> {
@@ -53,7 +62,9 @@ pub fn example(id: &str) -> Result<Vec<u8>> {
 
 impl PluginSet {
     fn read_plugin(&self, id: &str) -> Result<Vec<u8>> {
-        let folder = self.output_folder.get_or_init(|| self.build_once().map_err(|error| format!("{error:#}")));
+        let folder = self
+            .output_folder
+            .get_or_init(|| self.build_once().map_err(|error| format!("{error:#}")));
         let folder = folder.as_ref().map_err(|error| anyhow!("{error}"))?;
         let file = folder.join(id).with_extension("wasm");
         fs::read(&file).with_context(|| format!("failed to read {}", file.display()))
@@ -66,7 +77,9 @@ impl PluginSet {
         let _alone = lock_file(&note)?;
         let run = std::env::var(NEXTEST_RUN_ID_VARIABLE).ok();
         if let (Some(run), Ok(noted)) = (&run, fs::read_to_string(&note))
-            && let Some(folder) = noted.strip_prefix(run).and_then(|rest| rest.strip_prefix('\n'))
+            && let Some(folder) = noted
+                .strip_prefix(run)
+                .and_then(|rest| rest.strip_prefix('\n'))
         {
             return Ok(PathBuf::from(folder));
         }
@@ -83,7 +96,10 @@ impl PluginSet {
 /// Returns the cargo target folder that contains this executable.
 fn target_folder() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
-    let marked = program.ancestors().skip(1).find(|folder| folder.join(TARGET_FOLDER_MARKER).is_file());
+    let marked = program
+        .ancestors()
+        .skip(1)
+        .find(|folder| folder.join(TARGET_FOLDER_MARKER).is_file());
     marked.map_or_else(|| workspace::root().join("target"), Path::to_owned)
 }
 

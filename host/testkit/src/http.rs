@@ -7,7 +7,10 @@
     clippy::missing_panics_doc,
     reason = "tests fail by panicking, as the types say; `Listener` is for everybody else"
 )]
-#![allow(clippy::needless_pass_by_value, reason = "`json!` makes values to give away")]
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "`json!` makes values to give away"
+)]
 
 mod request;
 mod response;
@@ -62,8 +65,14 @@ impl HttpServer {
     /// Runs `command`, which must listen on HTTP.
     pub fn run(command: ToolbayCommand) -> Self {
         let (command, folder) = command.into_parts();
-        let listener = HttpServerProcess::start(command).unwrap_or_else(|error| panic!("{error:#}"));
-        Self { address: listener.address, log: listener.log.clone(), listener, folder }
+        let listener =
+            HttpServerProcess::start(command).unwrap_or_else(|error| panic!("{error:#}"));
+        Self {
+            address: listener.address,
+            log: listener.log.clone(),
+            listener,
+            folder,
+        }
     }
 
     /// Waits until the plugins that existed at startup are loaded.
@@ -71,7 +80,11 @@ impl HttpServer {
     pub fn wait_until_ready(self) -> Self {
         let begun = std::time::Instant::now();
         while self.get("/readyz", &[]).status != 200 {
-            assert!(begun.elapsed() < DEADLINE, "it is not ready:\n{}", self.log.text());
+            assert!(
+                begun.elapsed() < DEADLINE,
+                "it is not ready:\n{}",
+                self.log.text()
+            );
             std::thread::yield_now();
         }
         self
@@ -83,9 +96,18 @@ impl HttpServer {
     }
 
     /// Sends a request with these headers. Adds `Host` if it is missing.
-    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> HttpResponse {
+    pub fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> HttpResponse {
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
-        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        if !headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("host"))
+        {
             let _ = write!(head, "Host: {}\r\n", self.address);
         }
         for (name, value) in headers.iter().filter(|(_, value)| *value != OMIT_HEADER) {
@@ -120,8 +142,15 @@ impl HttpServer {
     /// Sends a POST request to `/mcp` with `headers`. Adds the headers that every POST request must
     /// have.
     pub fn post(&self, headers: &[(&str, &str)], body: &[u8]) -> HttpResponse {
-        let usual = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
-        let own = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        let usual = [
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+        ];
+        let own = |name: &str| {
+            headers
+                .iter()
+                .any(|(own, _)| own.eq_ignore_ascii_case(name))
+        };
         let usual = usual.into_iter().filter(|(name, _)| !own(name));
         let all: Vec<(&str, &str)> = usual.chain(headers.iter().copied()).collect();
         self.request("POST", "/mcp", &all, body)
@@ -129,7 +158,12 @@ impl HttpServer {
 
     /// Sends a request of the first stateless revision with `headers`. Adds the headers that the
     /// revision requires.
-    pub fn post_stateless(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> HttpResponse {
+    pub fn post_stateless(
+        &self,
+        method: &str,
+        params: Value,
+        headers: &[(&str, &str)],
+    ) -> HttpResponse {
         self.post_stateless_in(revision::FIRST_STATELESS_REVISION, method, params, headers)
     }
 
@@ -142,13 +176,20 @@ impl HttpServer {
         headers: &[(&str, &str)],
     ) -> HttpResponse {
         // The name of a tool or prompt, or the URI of a resource.
-        let name = params["name"].as_str().or(params["uri"].as_str()).map(ToOwned::to_owned);
+        let name = params["name"]
+            .as_str()
+            .or(params["uri"].as_str())
+            .map(ToOwned::to_owned);
         let body = message::stateless_request(revision, 1, method, params);
         let mut all = vec![("MCP-Protocol-Version", revision), ("Mcp-Method", method)];
         if let Some(name) = &name {
             all.push(("Mcp-Name", name));
         }
-        all.retain(|(name, _)| !headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)));
+        all.retain(|(name, _)| {
+            !headers
+                .iter()
+                .any(|(own, _)| own.eq_ignore_ascii_case(name))
+        });
         all.extend(headers);
         self.post(&all, body.to_string().as_bytes())
     }
@@ -166,7 +207,9 @@ impl HttpServer {
     pub fn stop(&mut self) -> Option<i32> {
         self.listener.process.terminate().unwrap();
         let ended = self.listener.process.wait_for_exit(DEADLINE);
-        ended.unwrap_or_else(|error| panic!("{error:#}; the log:\n{}", self.log.text())).code()
+        ended
+            .unwrap_or_else(|error| panic!("{error:#}; the log:\n{}", self.log.text()))
+            .code()
     }
 
     /// Returns the server's working folder.
@@ -180,7 +223,12 @@ impl Drop for HttpServer {
         // If the test has failed, the process is killed.
         if !std::thread::panicking() && !self.listener.process.has_exited().unwrap() {
             let code = self.stop();
-            assert_eq!(code, Some(0), "the server did not end well; the log:\n{}", self.log.text());
+            assert_eq!(
+                code,
+                Some(0),
+                "the server did not end well; the log:\n{}",
+                self.log.text()
+            );
         }
     }
 }

@@ -15,7 +15,9 @@ pub struct LatencyHistogram(Histogram<u64>);
 impl LatencyHistogram {
     /// Creates an empty histogram.
     pub fn new() -> Result<Self> {
-        Histogram::new_with_max(microseconds(MAX_RECORDED_LATENCY), 3).map(Self).context("failed to make a histogram")
+        Histogram::new_with_max(microseconds(MAX_RECORDED_LATENCY), 3)
+            .map(Self)
+            .context("failed to make a histogram")
     }
 
     /// Adds a duration.
@@ -51,7 +53,9 @@ impl LatencyHistogram {
 
 impl Extend<Duration> for LatencyHistogram {
     fn extend<T: IntoIterator<Item = Duration>>(&mut self, durations: T) {
-        durations.into_iter().for_each(|duration| self.add(duration));
+        durations
+            .into_iter()
+            .for_each(|duration| self.add(duration));
     }
 }
 
@@ -67,7 +71,9 @@ mod tests {
     fn percentiles_are_those_of_the_added_durations() {
         let mut some = LatencyHistogram::new().unwrap();
         (1..=100).for_each(|ms| some.add(Duration::from_millis(ms)));
-        let about = |duration: Duration, ms: u128| assert!(duration.as_millis().abs_diff(ms) <= 1, "{duration:?}");
+        let about = |duration: Duration, ms: u128| {
+            assert!(duration.as_millis().abs_diff(ms) <= 1, "{duration:?}")
+        };
         about(some.median(), 50);
         about(some.percentile(99.0), 99);
         about(some.max(), 100);

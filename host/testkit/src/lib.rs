@@ -5,9 +5,9 @@
 //! The crate has three layers, each on top of the previous one:
 //!
 //! 1. [`ProgramProcess`] runs the program and reads its output line by line.
-//! 2. [`SharedConnection`] sends requests for any number of callers and matches each response to its
-//!    caller. [`StdioClient`] is a single caller that sends a request, waits for the response, and
-//!    buffers other messages. Both return [`anyhow::Result`].
+//! 2. [`SharedConnection`] sends requests for any number of callers and matches each response to
+//!    its caller. [`StdioClient`] is a single caller that sends a request, waits for the response,
+//!    and buffers other messages. Both return [`anyhow::Result`].
 //! 3. [`StdioServer`] and [`HttpServer`] are for tests. They have the same operations, but panic on
 //!    errors and print the server's log.
 //!
@@ -62,7 +62,9 @@ pub use self::log::ProgramLog;
 pub use self::message::{RequestResult, RpcError, TimedMessage};
 pub use self::observable_value::ObservableValue;
 #[cfg(feature = "otlp")]
-pub use self::otlp::{CollectorBehavior, OtlpCollector, ReceivedTelemetry, SpanMessage, attribute_map, attribute_text};
+pub use self::otlp::{
+    CollectorBehavior, OtlpCollector, ReceivedTelemetry, SpanMessage, attribute_map, attribute_text,
+};
 pub use self::process::{ProgramProcess, StreamEvent};
 pub use self::program::ServerProgram;
 pub use self::server::StdioServer;

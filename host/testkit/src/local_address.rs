@@ -22,7 +22,11 @@ pub fn other_local_address() -> Result<Ipv4Addr> {
     }
     // A container without a network: the superuser may give its loopback interface another address.
     // Another test may do so at the same time.
-    drop(Command::new("ip").args(["address", "add", "198.51.100.1/32", "dev", "lo"]).output());
+    drop(
+        Command::new("ip")
+            .args(["address", "add", "198.51.100.1/32", "dev", "lo"])
+            .output(),
+    );
     find_address(&read_table()?).context(
         "this machine has no IPv4 address besides the loopback addresses; to add one: \
          ip address add 198.51.100.1/32 dev lo",
@@ -36,7 +40,13 @@ fn read_table() -> Result<String> {
 fn find_address(table: &str) -> Option<Ipv4Addr> {
     let pairs = table.lines().zip(table.lines().skip(1));
     let local = pairs.filter(|(_, kind)| kind.trim() == "/32 host LOCAL");
-    let mut addresses = local.filter_map(|(address, _)| address.trim().strip_prefix("|-- ")?.parse::<Ipv4Addr>().ok());
+    let mut addresses = local.filter_map(|(address, _)| {
+        address
+            .trim()
+            .strip_prefix("|-- ")?
+            .parse::<Ipv4Addr>()
+            .ok()
+    });
     addresses.find(|address| !address.is_loopback())
 }
 
@@ -50,7 +60,10 @@ mod tests {
                      |-- 127.0.0.1\n        /32 host LOCAL\n     |-- 192.0.2.0\n        /24 link UNICAST\n     \
                      |-- 192.0.2.2\n        /32 host LOCAL\n     |-- 192.0.2.255\n        /32 link BROADCAST\n";
         assert_eq!(find_address(table), Some(Ipv4Addr::new(192, 0, 2, 2)));
-        assert_eq!(find_address(&table.replace("192.0.2.2\n", "127.0.0.2\n")), None);
+        assert_eq!(
+            find_address(&table.replace("192.0.2.2\n", "127.0.0.2\n")),
+            None
+        );
         assert_eq!(find_address(""), None);
     }
 }

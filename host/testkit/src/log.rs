@@ -1,6 +1,9 @@
 //! A program's log. Tests wait for lines in it, and print it after a failure.
 
-#![allow(clippy::panic, reason = "tests fail by panicking; `find` is for everybody else")]
+#![allow(
+    clippy::panic,
+    reason = "tests fail by panicking; `find` is for everybody else"
+)]
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -42,7 +45,9 @@ impl ProgramLog {
                     state.text.push_str(&String::from_utf8_lossy(line));
                     state.text.push('\n');
                 }
-                StreamEvent::ReadError(error) => drop(writeln!(state.text, "(the log cannot be read: {error})")),
+                StreamEvent::ReadError(error) => {
+                    drop(writeln!(state.text, "(the log cannot be read: {error})"))
+                }
                 StreamEvent::End => state.ended = true,
             });
         }
@@ -57,14 +62,26 @@ impl ProgramLog {
     pub fn tail(&self, lines: usize) -> String {
         self.state.read(|state| {
             let all: Vec<&str> = state.text.lines().collect();
-            all.get(all.len().saturating_sub(lines)..).unwrap_or_default().join("\n")
+            all.get(all.len().saturating_sub(lines)..)
+                .unwrap_or_default()
+                .join("\n")
         })
     }
 
     /// Waits for `count` lines that match and returns the last of these. Fails if `patience`
     /// elapses or the log ends first.
-    pub fn wait_for_matching(&self, count: usize, patience: Duration, fits: impl Fn(&str) -> bool) -> Result<String> {
-        let nth = |text: &str| text.lines().filter(|line| fits(line)).nth(count.saturating_sub(1)).map(str::to_owned);
+    pub fn wait_for_matching(
+        &self,
+        count: usize,
+        patience: Duration,
+        fits: impl Fn(&str) -> bool,
+    ) -> Result<String> {
+        let nth = |text: &str| {
+            text.lines()
+                .filter(|line| fits(line))
+                .nth(count.saturating_sub(1))
+                .map(str::to_owned)
+        };
         let mut found = None;
         self.state.wait_until(patience, |state| {
             found = nth(&state.text);
@@ -120,13 +137,17 @@ mod tests {
             let log = log.clone();
             move || log.wait_for_count("two", 2)
         });
-        writer.write_all(b"one\ntwo\nnot it\nand two more\nthree").unwrap();
+        writer
+            .write_all(b"one\ntwo\nnot it\nand two more\nthree")
+            .unwrap();
         assert_eq!(waiting.join().unwrap(), "and two more");
         assert_eq!(log.wait_for("one"), "one");
         drop(writer);
         log.wait_for_end();
         assert_eq!(log.tail(2), "and two more\nthree");
-        let error = log.wait_for_matching(1, DEADLINE, |line| line == "four").unwrap_err();
+        let error = log
+            .wait_for_matching(1, DEADLINE, |line| line == "four")
+            .unwrap_err();
         assert!(error.to_string().contains("not it"), "{error}");
     }
 }

@@ -33,8 +33,18 @@ pub fn code_blocks(page: &str) -> Vec<CodeBlock> {
             }
             None => {
                 open = CodeFence::parse_opening(line).map(|(fence, info)| {
-                    let labels = info.split([',', ' ', '\t']).filter(|label| !label.is_empty()).map(str::to_owned);
-                    (fence, CodeBlock { line: index + 1, labels: labels.collect(), text: String::new() })
+                    let labels = info
+                        .split([',', ' ', '\t'])
+                        .filter(|label| !label.is_empty())
+                        .map(str::to_owned);
+                    (
+                        fence,
+                        CodeBlock {
+                            line: index + 1,
+                            labels: labels.collect(),
+                            text: String::new(),
+                        },
+                    )
                 });
             }
         }
@@ -54,12 +64,20 @@ impl CodeFence {
     fn parse_opening(line: &str) -> Option<(Self, &str)> {
         let (indent, mark, length, info) = parse_fence(line)?;
         // Backticks in the rest of the line make it inline code.
-        (!(mark == '`' && info.contains('`'))).then_some((Self { mark, length, indent }, info))
+        (!(mark == '`' && info.contains('`'))).then_some((
+            Self {
+                mark,
+                length,
+                indent,
+            },
+            info,
+        ))
     }
 
     fn is_closed_by(&self, line: &str) -> bool {
-        parse_fence(line)
-            .is_some_and(|(_, mark, length, info)| mark == self.mark && length >= self.length && info.is_empty())
+        parse_fence(line).is_some_and(|(_, mark, length, info)| {
+            mark == self.mark && length >= self.length && info.is_empty()
+        })
     }
 
     fn strip_indent<'a>(&self, line: &'a str) -> &'a str {
@@ -72,7 +90,10 @@ impl CodeFence {
 /// the rest of the line.
 fn parse_fence(line: &str) -> Option<(usize, char, usize, &str)> {
     let bare = line.trim_start_matches(' ');
-    let mark = bare.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let mark = bare
+        .chars()
+        .next()
+        .filter(|mark| matches!(mark, '`' | '~'))?;
     let info = bare.trim_start_matches(mark);
     let length = bare.len() - info.len();
     (length >= 3).then_some((line.len() - bare.len(), mark, length, info.trim()))
@@ -83,21 +104,36 @@ mod tests {
     use super::*;
 
     fn found(page: &str) -> Vec<(usize, String, String)> {
-        code_blocks(page).into_iter().map(|block| (block.line, block.labels.join("+"), block.text)).collect()
+        code_blocks(page)
+            .into_iter()
+            .map(|block| (block.line, block.labels.join("+"), block.text))
+            .collect()
     }
 
     #[test]
     fn blocks_have_a_line_labels_and_text() {
         let page = "# A\n\n```toml\na = 1\n\nb = 2\n```\nText ```not a block``` here.\n\n~~~rust,ignore should_panic\nx\n~~~\n";
-        let expected = [(3, "toml", "a = 1\n\nb = 2\n"), (10, "rust+ignore+should_panic", "x\n")];
-        assert_eq!(found(page), expected.map(|(line, labels, text)| (line, labels.to_owned(), text.to_owned())));
+        let expected = [
+            (3, "toml", "a = 1\n\nb = 2\n"),
+            (10, "rust+ignore+should_panic", "x\n"),
+        ];
+        assert_eq!(
+            found(page),
+            expected.map(|(line, labels, text)| (line, labels.to_owned(), text.to_owned()))
+        );
         assert_eq!(code_blocks(page)[1].language(), "rust");
     }
 
     #[test]
     fn a_block_ends_with_a_fence_of_its_kind_or_the_page() {
-        assert_eq!(found("````md\n```\nx\n```\n````\n"), [(1, "md".to_owned(), "```\nx\n```\n".to_owned())]);
-        assert_eq!(found("```\n~~~\n```toml\n"), [(1, String::new(), "~~~\n```toml\n".to_owned())]);
+        assert_eq!(
+            found("````md\n```\nx\n```\n````\n"),
+            [(1, "md".to_owned(), "```\nx\n```\n".to_owned())]
+        );
+        assert_eq!(
+            found("```\n~~~\n```toml\n"),
+            [(1, String::new(), "~~~\n```toml\n".to_owned())]
+        );
         assert_eq!(found("```x`y`\n"), []);
     }
 

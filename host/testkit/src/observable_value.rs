@@ -13,7 +13,10 @@ pub struct ObservableValue<T> {
 impl<T> ObservableValue<T> {
     /// Creates an observable value.
     pub fn new(value: T) -> Self {
-        Self { value: Mutex::new(value), changed: Condvar::new() }
+        Self {
+            value: Mutex::new(value),
+            changed: Condvar::new(),
+        }
     }
 
     /// Calls `look` with the value.
@@ -30,7 +33,9 @@ impl<T> ObservableValue<T> {
 
     /// Waits until `fits` accepts the value. Returns false if `patience` elapses first.
     pub fn wait_until(&self, patience: Duration, mut fits: impl FnMut(&T) -> bool) -> bool {
-        let waited = self.changed.wait_timeout_while(self.lock(), patience, |value| !fits(value));
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), patience, |value| !fits(value));
         let (_value, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
         !outcome.timed_out()
     }

@@ -93,7 +93,10 @@ pub struct ReceivedTelemetry {
 impl OtlpCollector {
     /// Starts a collector on a free port that accepts every request.
     pub fn start() -> Self {
-        Self::with_listener(TcpListener::bind("127.0.0.1:0").unwrap(), CollectorBehavior::Accept)
+        Self::with_listener(
+            TcpListener::bind("127.0.0.1:0").unwrap(),
+            CollectorBehavior::Accept,
+        )
     }
 
     /// Starts a collector on a free port with this behavior.
@@ -103,8 +106,14 @@ impl OtlpCollector {
 
     /// Starts a collector on `listener` with this behavior.
     pub fn with_listener(listener: TcpListener, manner: CollectorBehavior) -> Self {
-        let state = CollectorState { behavior: manner, received: ReceivedTelemetry::default() };
-        let shared = Arc::new(SharedCollector { state: Mutex::new(state), changed: Condvar::new() });
+        let state = CollectorState {
+            behavior: manner,
+            received: ReceivedTelemetry::default(),
+        };
+        let shared = Arc::new(SharedCollector {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        });
         let (address, serving) = (listener.local_addr().unwrap(), Arc::clone(&shared));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -141,13 +150,22 @@ impl OtlpCollector {
     /// # Panics
     ///
     /// Panics if that takes longer than [`DEADLINE`], or if a request was invalid.
-    pub fn wait_until(&self, what: &str, wanted: impl Fn(&ReceivedTelemetry) -> bool) -> ReceivedTelemetry {
+    pub fn wait_until(
+        &self,
+        what: &str,
+        wanted: impl Fn(&ReceivedTelemetry) -> bool,
+    ) -> ReceivedTelemetry {
         let begun = Instant::now();
         let mut state = self.shared.state();
         while !wanted(&state.received) {
-            assert!(state.received.faults.is_empty(), "{:#?}", state.received.faults);
+            assert!(
+                state.received.faults.is_empty(),
+                "{:#?}",
+                state.received.faults
+            );
             let left = DEADLINE.checked_sub(begun.elapsed());
-            let left = left.unwrap_or_else(|| panic!("the collector waits for {what}: {:#?}", state.received));
+            let left = left
+                .unwrap_or_else(|| panic!("the collector waits for {what}: {:#?}", state.received));
             state = self.shared.changed.wait_timeout(state, left).unwrap().0;
         }
         drop(state);
@@ -169,7 +187,9 @@ impl SharedCollector {
                 let manner = state.behavior.clone();
                 if matches!(
                     manner,
-                    CollectorBehavior::Accept | CollectorBehavior::AcceptWithBody(_) | CollectorBehavior::EndlessBody
+                    CollectorBehavior::Accept
+                        | CollectorBehavior::AcceptWithBody(_)
+                        | CollectorBehavior::EndlessBody
                 ) {
                     state.received.decode_request(&head, &body);
                 }
@@ -178,13 +198,22 @@ impl SharedCollector {
             };
             self.changed.notify_all();
             match manner {
-                CollectorBehavior::Accept => stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?,
+                CollectorBehavior::Accept => {
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?
+                }
                 CollectorBehavior::AcceptWithBody(body) => {
-                    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len())?;
+                    write!(
+                        stream,
+                        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
+                        body.len()
+                    )?;
                     stream.write_all(&body)?;
                 }
                 CollectorBehavior::Reject(status, fields) => {
-                    write!(stream, "HTTP/1.1 {status} No\r\n{fields}Content-Length: 0\r\n\r\n")?;
+                    write!(
+                        stream,
+                        "HTTP/1.1 {status} No\r\n{fields}Content-Length: 0\r\n\r\n"
+                    )?;
                 }
                 // The connection ends when the peer closes it.
                 CollectorBehavior::Ignore => {}
@@ -206,8 +235,8 @@ impl SharedCollector {
 type MetricSample = (String, Vec<(String, String)>, String);
 
 impl ReceivedTelemetry {
-    /// Returns the counters and gauges of the newest export request, with the names that a collector
-    /// gives them for Prometheus.
+    /// Returns the counters and gauges of the newest export request, with the names that a
+    /// collector gives them for Prometheus.
     pub fn metric_samples(&self) -> Vec<MetricSample> {
         let name = |metric: &Metric| {
             let unit = match metric.unit.as_str() {
@@ -218,17 +247,32 @@ impl ReceivedTelemetry {
             metric.name.replace('.', "_") + unit
         };
         let points = self.metrics.iter().flat_map(|metric| match &metric.data {
-            Some(Data::Sum(sum)) => sum.data_points.iter().map(|point| (name(metric) + "_total", point)).collect(),
-            Some(Data::Gauge(gauge)) => gauge.data_points.iter().map(|point| (name(metric), point)).collect(),
+            Some(Data::Sum(sum)) => sum
+                .data_points
+                .iter()
+                .map(|point| (name(metric) + "_total", point))
+                .collect(),
+            Some(Data::Gauge(gauge)) => gauge
+                .data_points
+                .iter()
+                .map(|point| (name(metric), point))
+                .collect(),
             _ => Vec::new(),
         });
-        let labels = |pairs: &[KeyValue]| pairs.iter().map(|pair| (pair.key.clone(), attribute_text(pair))).collect();
+        let labels = |pairs: &[KeyValue]| {
+            pairs
+                .iter()
+                .map(|pair| (pair.key.clone(), attribute_text(pair)))
+                .collect()
+        };
         let value = |value: Option<Number>| match value {
             Some(Number::AsInt(whole)) => whole.to_string(),
             Some(Number::AsDouble(real)) => format!("{real:?}"),
             None => String::new(),
         };
-        points.map(|(name, point)| (name, labels(&point.attributes), value(point.value))).collect()
+        points
+            .map(|(name, point)| (name, labels(&point.attributes), value(point.value)))
+            .collect()
     }
 
     /// Decodes a request, validates it and stores its data.
@@ -238,11 +282,22 @@ impl ReceivedTelemetry {
         if !lower.contains("content-type: application/x-protobuf\r\n") {
             self.faults.push(format!("it has no type: {head}"));
         }
-        let path = first.strip_prefix("POST ").and_then(|rest| rest.strip_suffix(" HTTP/1.1")).unwrap_or_default();
+        let path = first
+            .strip_prefix("POST ")
+            .and_then(|rest| rest.strip_suffix(" HTTP/1.1"))
+            .unwrap_or_default();
         let resource = match path.rsplit('/').next() {
             Some("traces") => ExportTraceServiceRequest::decode(body).map(|request| {
-                let of_resource = request.resource_spans.into_iter().next().unwrap_or_default();
-                for span in of_resource.scope_spans.into_iter().flat_map(|scoped| scoped.spans) {
+                let of_resource = request
+                    .resource_spans
+                    .into_iter()
+                    .next()
+                    .unwrap_or_default();
+                for span in of_resource
+                    .scope_spans
+                    .into_iter()
+                    .flat_map(|scoped| scoped.spans)
+                {
                     self.faults.extend(check::check_span(&span));
                     self.spans.push(span);
                 }
@@ -250,21 +305,35 @@ impl ReceivedTelemetry {
             }),
             Some("logs") => ExportLogsServiceRequest::decode(body).map(|request| {
                 let of_resource = request.resource_logs.into_iter().next().unwrap_or_default();
-                for record in of_resource.scope_logs.into_iter().flat_map(|scoped| scoped.log_records) {
+                for record in of_resource
+                    .scope_logs
+                    .into_iter()
+                    .flat_map(|scoped| scoped.log_records)
+                {
                     self.faults.extend(check::check_log_record(&record));
                     self.logs.push(record);
                 }
                 of_resource.resource
             }),
             Some("metrics") => ExportMetricsServiceRequest::decode(body).map(|request| {
-                let of_resource = request.resource_metrics.into_iter().next().unwrap_or_default();
-                self.metrics = of_resource.scope_metrics.into_iter().flat_map(|scoped| scoped.metrics).collect();
+                let of_resource = request
+                    .resource_metrics
+                    .into_iter()
+                    .next()
+                    .unwrap_or_default();
+                self.metrics = of_resource
+                    .scope_metrics
+                    .into_iter()
+                    .flat_map(|scoped| scoped.metrics)
+                    .collect();
                 self.metric_reports += 1;
-                self.faults.extend(self.metrics.iter().flat_map(check::check_metric));
+                self.faults
+                    .extend(self.metrics.iter().flat_map(check::check_metric));
                 of_resource.resource
             }),
             _ => {
-                self.faults.push(format!("no signal has this path: {first}"));
+                self.faults
+                    .push(format!("no signal has this path: {first}"));
                 return;
             }
         };
@@ -277,7 +346,10 @@ impl ReceivedTelemetry {
 
 /// Returns the values of attributes as text, by their names.
 pub fn attribute_map(pairs: &[KeyValue]) -> BTreeMap<String, String> {
-    pairs.iter().map(|pair| (pair.key.clone(), attribute_text(pair))).collect()
+    pairs
+        .iter()
+        .map(|pair| (pair.key.clone(), attribute_text(pair)))
+        .collect()
 }
 
 /// Returns the value of an attribute as text.

@@ -45,8 +45,12 @@ impl ProgramProcess {
         errors: impl FnMut(StreamEvent<'_>) + Send + 'static,
     ) -> Result<Self> {
         let started = Instant::now();
-        let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let mut child = spawned.with_context(|| format!("failed to start {}", command.get_program().display()))?;
+        let spawned = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let mut child = spawned
+            .with_context(|| format!("failed to start {}", command.get_program().display()))?;
         let stdout = child.stdout.take().context("no standard output")?;
         let stderr = child.stderr.take().context("no standard error")?;
         let input = Mutex::new(child.stdin.take());
@@ -59,7 +63,13 @@ impl ProgramProcess {
             }
         };
         let readers = vec![read_lines(stdout, until_silent), read_lines(stderr, errors)];
-        Ok(Self { start_time: started, child, input, output_ended: silent, readers })
+        Ok(Self {
+            start_time: started,
+            child,
+            input,
+            output_ended: silent,
+            readers,
+        })
     }
 
     /// Returns the process id.
@@ -70,7 +80,11 @@ impl ProgramProcess {
     /// Writes bytes to the standard input.
     pub fn write(&self, bytes: &[u8]) -> Result<()> {
         let mut input = self.input();
-        input.as_mut().context("the program's input is closed")?.write_all(bytes).context("the program has ended")
+        input
+            .as_mut()
+            .context("the program's input is closed")?
+            .write_all(bytes)
+            .context("the program has ended")
     }
 
     /// Writes a line to the standard input.
@@ -100,7 +114,10 @@ impl ProgramProcess {
         if !ended {
             drop(self.child.kill());
         }
-        let status = self.child.wait().context("failed to wait for the program")?;
+        let status = self
+            .child
+            .wait()
+            .context("failed to wait for the program")?;
         if !ended {
             bail!("the program did not end within {} s", patience.as_secs());
         }
@@ -113,19 +130,32 @@ impl ProgramProcess {
 
     /// Sends SIGTERM to the program. Does not wait.
     pub fn terminate(&self) -> Result<()> {
-        let sent = Command::new("kill").arg(self.pid().to_string()).status().context("failed to start kill")?;
-        if sent.success() { Ok(()) } else { bail!("the program has ended already") }
+        let sent = Command::new("kill")
+            .arg(self.pid().to_string())
+            .status()
+            .context("failed to start kill")?;
+        if sent.success() {
+            Ok(())
+        } else {
+            bail!("the program has ended already")
+        }
     }
 
     /// Returns whether the program has exited. Does not wait.
     pub fn has_exited(&mut self) -> Result<bool> {
-        Ok(self.child.try_wait().context("failed to check whether the program has ended")?.is_some())
+        Ok(self
+            .child
+            .try_wait()
+            .context("failed to check whether the program has ended")?
+            .is_some())
     }
 
     /// Kills the program with SIGKILL and waits until it has exited.
     pub fn kill(&mut self) -> Result<()> {
         self.child.kill().context("failed to kill the program")?;
-        self.child.wait().context("failed to wait for the program")?;
+        self.child
+            .wait()
+            .context("failed to wait for the program")?;
         Ok(())
     }
 
@@ -156,7 +186,10 @@ pub(crate) fn read_lines(
                 Ok(0) => return hear(StreamEvent::End),
                 Ok(_) => {
                     let bare = line.strip_suffix(b"\n").unwrap_or(&line);
-                    hear(StreamEvent::Line(bare.strip_suffix(b"\r").unwrap_or(bare), Instant::now()));
+                    hear(StreamEvent::Line(
+                        bare.strip_suffix(b"\r").unwrap_or(bare),
+                        Instant::now(),
+                    ));
                 }
                 Err(error) => {
                     hear(StreamEvent::ReadError(&error));
@@ -180,19 +213,31 @@ mod tests {
         command.args(["-c", script]).stdin(Stdio::piped());
         let hear = move |heard: StreamEvent<'_>| {
             if let StreamEvent::Line(line, _) = heard {
-                sender.send(String::from_utf8_lossy(line).into_owned()).unwrap();
+                sender
+                    .send(String::from_utf8_lossy(line).into_owned())
+                    .unwrap();
             }
         };
-        (ProgramProcess::start(&mut command, hear, |_| ()).unwrap(), lines)
+        (
+            ProgramProcess::start(&mut command, hear, |_| ()).unwrap(),
+            lines,
+        )
     }
 
     #[test]
     fn input_is_read_and_answered_line_by_line() {
-        let (mut process, lines) = script("while read -r line; do echo \"got $line\"; done; printf last; exit 3");
+        let (mut process, lines) =
+            script("while read -r line; do echo \"got $line\"; done; printf last; exit 3");
         process.write(b"one\ntwo\n").unwrap();
-        assert_eq!((lines.recv().unwrap(), lines.recv().unwrap()), ("got one".to_owned(), "got two".to_owned()));
+        assert_eq!(
+            (lines.recv().unwrap(), lines.recv().unwrap()),
+            ("got one".to_owned(), "got two".to_owned())
+        );
         process.close_input();
-        assert_eq!(process.wait_for_exit(crate::DEADLINE).unwrap().code(), Some(3));
+        assert_eq!(
+            process.wait_for_exit(crate::DEADLINE).unwrap().code(),
+            Some(3)
+        );
         assert_eq!(lines.try_recv().unwrap(), "last");
         assert!(process.write_line("more").is_err());
     }
@@ -200,14 +245,24 @@ mod tests {
     #[test]
     fn a_program_that_does_not_end_in_time_is_killed() {
         let (mut process, _lines) = script("cat");
-        let error = process.wait_for_exit(Duration::from_millis(10)).unwrap_err();
+        let error = process
+            .wait_for_exit(Duration::from_millis(10))
+            .unwrap_err();
         assert_eq!(error.to_string(), "the program did not end within 0 s");
         assert!(process.has_exited().unwrap());
     }
 
     #[test]
     fn an_error_names_a_missing_program() {
-        let error = ProgramProcess::start(&mut Command::new("/nowhere/no-such-program"), |_| (), |_| ()).unwrap_err();
-        assert_eq!(error.to_string(), "failed to start /nowhere/no-such-program");
+        let error = ProgramProcess::start(
+            &mut Command::new("/nowhere/no-such-program"),
+            |_| (),
+            |_| (),
+        )
+        .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "failed to start /nowhere/no-such-program"
+        );
     }
 }

@@ -31,7 +31,8 @@ pub fn vitals(pid: u32) -> Result<ProcessUsage> {
 /// Resets the peak resident memory of a process. Fails if there is no `/proc` or the process
 /// belongs to another user.
 pub fn reset_peak_memory(pid: u32) -> Result<()> {
-    std::fs::write(format!("/proc/{pid}/clear_refs"), "5").context("failed to forget the peak of memory")
+    std::fs::write(format!("/proc/{pid}/clear_refs"), "5")
+        .context("failed to forget the peak of memory")
 }
 
 /// Returns the CPU time of all descendant processes that have exited and been waited for. Fails if
@@ -74,7 +75,9 @@ mod system {
     }
 
     pub(super) fn cpu_of_children() -> Result<Duration> {
-        let stat = Process::myself().and_then(|process| process.stat()).context("failed to read /proc/self/stat")?;
+        let stat = Process::myself()
+            .and_then(|process| process.stat())
+            .context("failed to read /proc/self/stat")?;
         let ticks_of_children = u64::try_from(stat.cutime + stat.cstime).unwrap_or_default();
         Ok(ticks(ticks_of_children))
     }
@@ -117,7 +120,9 @@ mod tests {
     fn the_resources_of_this_process_are_read() {
         let vitals = vitals(std::process::id()).unwrap();
         assert!(vitals.resident > 0 && vitals.resident >= vitals.anonymous);
-        assert!(vitals.peak >= vitals.resident - vitals.resident / 10 && vitals.resident > vitals.files);
+        assert!(
+            vitals.peak >= vitals.resident - vitals.resident / 10 && vitals.resident > vitals.files
+        );
         reset_peak_memory(std::process::id()).unwrap();
         assert!(vitals.threads > 0 && vitals.descriptors > 2);
         assert!(load_average().unwrap() >= 0.0);

@@ -10,16 +10,22 @@ pub struct ServerProgram {
 }
 
 impl ServerProgram {
-    /// Creates a program for the executable at `path`. Each [folder](crate::TestFolder) is the home of
-    /// its servers, so servers in different folders do not share a compile cache.
+    /// Creates a program for the executable at `path`. Each [folder](crate::TestFolder) is the home
+    /// of its servers, so servers in different folders do not share a compile cache.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), home: None }
+        Self {
+            path: path.into(),
+            home: None,
+        }
     }
 
     /// Sets one home folder for all servers, so that each component is compiled once.
     #[must_use]
     pub fn with_home(self, home: impl Into<PathBuf>) -> Self {
-        Self { home: Some(home.into()), ..self }
+        Self {
+            home: Some(home.into()),
+            ..self
+        }
     }
 
     /// Returns the path of the executable.

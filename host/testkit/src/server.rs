@@ -6,7 +6,10 @@
     clippy::missing_panics_doc,
     reason = "tests fail by panicking, as the type says; `Client` is for everybody else"
 )]
-#![allow(clippy::needless_pass_by_value, reason = "`json!` makes values to give away")]
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "`json!` makes values to give away"
+)]
 
 use std::process::ChildStdin;
 use std::time::{Duration, Instant};
@@ -44,7 +47,11 @@ impl StdioServer {
     pub fn run(command: ToolbayCommand) -> Self {
         let client = StdioClient::run(command).unwrap_or_else(|error| panic!("{error:#}"));
         let log = client.log().clone();
-        Self { client, log, is_killed: false }
+        Self {
+            client,
+            log,
+            is_killed: false,
+        }
     }
 
     /// Starts a server and performs the handshake in the newest revision with sessions.
@@ -63,7 +70,11 @@ impl StdioServer {
     }
 
     /// Like [`start_with_revision`](Self::start_with_revision), with a configuration file.
-    pub fn start_with_revision_and_config(revision: &str, folder: &TestFolder, config: &str) -> Self {
+    pub fn start_with_revision_and_config(
+        revision: &str,
+        folder: &TestFolder,
+        config: &str,
+    ) -> Self {
         folder.write_config(config);
         Self::start_with_revision(revision, folder)
     }
@@ -77,7 +88,8 @@ impl StdioServer {
 
     /// Sends `send_initialize` and returns the result.
     pub fn send_initialize(&mut self, revision: &str) -> Value {
-        self.run_or_panic(|client| client.send_initialize(revision)).message
+        self.run_or_panic(|client| client.send_initialize(revision))
+            .message
     }
 
     /// Returns the revisions with sessions that the server supports, oldest first.
@@ -97,7 +109,10 @@ impl StdioServer {
 
     /// Transfers the server's input to another writer.
     pub fn take_input(&mut self) -> ChildStdin {
-        self.client.process().take_input().unwrap_or_else(|| panic!("the input is closed"))
+        self.client
+            .process()
+            .take_input()
+            .unwrap_or_else(|| panic!("the input is closed"))
     }
 
     /// Returns the input to the server after [`take_input`](Self::take_input).
@@ -122,10 +137,19 @@ impl StdioServer {
     }
 
     /// Like [`wait_for_text`](Self::wait_for_text), with arguments.
-    pub fn wait_for_text_with_arguments(&mut self, tool: &str, arguments: Value, last: &str, before: &[&str]) {
+    pub fn wait_for_text_with_arguments(
+        &mut self,
+        tool: &str,
+        arguments: Value,
+        last: &str,
+        before: &[&str],
+    ) {
         self.wait_until(&format!("{tool} answers {last:?}"), |server| {
             let answer = server.text(tool, arguments.clone());
-            assert!(answer == last || before.contains(&answer.as_str()), "{tool} answered {answer:?}");
+            assert!(
+                answer == last || before.contains(&answer.as_str()),
+                "{tool} answered {answer:?}"
+            );
             answer == last
         });
     }
@@ -135,7 +159,11 @@ impl StdioServer {
     pub fn wait_until(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> bool) {
         let began = Instant::now();
         while !done(self) {
-            assert!(began.elapsed() < DEADLINE, "it did not come to this: {what}; the log:\n{}", self.log.text());
+            assert!(
+                began.elapsed() < DEADLINE,
+                "it did not come to this: {what}; the log:\n{}",
+                self.log.text()
+            );
         }
     }
 
@@ -172,7 +200,10 @@ impl StdioServer {
     /// Sends a request, which must fail, and returns the error.
     pub fn error(&mut self, method: &str, params: Value) -> Value {
         let mut answer = self.request_and_wait(method, params);
-        assert!(answer.get("error").is_some(), "{method} did not fail: {answer}");
+        assert!(
+            answer.get("error").is_some(),
+            "{method} did not fail: {answer}"
+        );
         answer["error"].take()
     }
 
@@ -205,7 +236,9 @@ impl StdioServer {
     /// Like [`finish_call`](Self::finish_call), but sends pings until the result arrives. See
     /// [`StdioClient::finish_call_with_pings`].
     pub fn finish_call_with_pings(&mut self, id: u64, ponged: impl FnMut(Duration)) -> Value {
-        let answer = self.run_or_panic(|client| client.finish_call_with_pings(id, ponged)).message;
+        let answer = self
+            .run_or_panic(|client| client.finish_call_with_pings(id, ponged))
+            .message;
         answer.unwrap_or_else(|refusal| panic!("call {id} failed: {refusal:?}"))
     }
 
@@ -217,12 +250,16 @@ impl StdioServer {
     /// Removes the buffered notifications with this method and returns their parameters.
     pub fn take_notifications(&mut self, method: &str) -> Vec<Value> {
         let taken = self.client.take_notifications(method);
-        taken.into_iter().map(|mut message| message["params"].take()).collect()
+        taken
+            .into_iter()
+            .map(|mut message| message["params"].take())
+            .collect()
     }
 
     /// Waits for a message that `wanted` accepts. Buffers all others.
     pub fn wait_for(&mut self, what: &str, wanted: impl FnMut(&Value) -> bool) -> Value {
-        self.run_or_panic(|client| client.wait_for(what, wanted)).message
+        self.run_or_panic(|client| client.wait_for(what, wanted))
+            .message
     }
 
     /// Waits for the next message from the server. Ignores buffered messages.
@@ -243,7 +280,9 @@ impl StdioServer {
     /// Waits until this tool is listed. Other tools may be listed too.
     pub fn wait_for_tool(&mut self, name: &str) {
         while !self.tool_names().iter().any(|listed| listed == name) {
-            self.wait_for(&format!("the tool {name:?}"), |message| message["method"] == LIST_CHANGED);
+            self.wait_for(&format!("the tool {name:?}"), |message| {
+                message["method"] == LIST_CHANGED
+            });
         }
     }
 
@@ -257,9 +296,10 @@ impl StdioServer {
                 self.client.take_notifications(LIST_CHANGED);
                 return self.client.take_list_changes();
             }
-            self.wait_for(&format!("a change of the list from {listed:?} to {names:?}"), |message| {
-                message["method"] == LIST_CHANGED
-            });
+            self.wait_for(
+                &format!("a change of the list from {listed:?} to {names:?}"),
+                |message| message["method"] == LIST_CHANGED,
+            );
         }
     }
 
@@ -308,7 +348,12 @@ impl Drop for StdioServer {
         // If the test has failed, the client kills the process.
         if !self.is_killed && !std::thread::panicking() {
             let (_, code) = self.stop();
-            assert_eq!(code, Some(0), "the server did not end well; the log:\n{}", self.log.text());
+            assert_eq!(
+                code,
+                Some(0),
+                "the server did not end well; the log:\n{}",
+                self.log.text()
+            );
         }
     }
 }

@@ -38,9 +38,17 @@ pub enum ConnectionEnd {
 impl ClientSocket {
     /// Connects to `server` from `address`, which must be an address of this machine. Each read and
     /// write waits for at most `patience`.
-    pub fn connect(server: SocketAddr, address: IpAddr, patience: Duration) -> Result<Self, ConnectionEnd> {
+    pub fn connect(
+        server: SocketAddr,
+        address: IpAddr,
+        patience: Duration,
+    ) -> Result<Self, ConnectionEnd> {
         let connect = || -> io::Result<TcpStream> {
-            let socket = Raw::new(Domain::for_address(server), Type::STREAM, Some(Protocol::TCP))?;
+            let socket = Raw::new(
+                Domain::for_address(server),
+                Type::STREAM,
+                Some(Protocol::TCP),
+            )?;
             socket.bind(&SockAddr::from(SocketAddr::new(address, 0)))?;
             socket.connect_timeout(&SockAddr::from(server), patience)?;
             socket.set_tcp_nodelay(true)?;
@@ -49,17 +57,24 @@ impl ClientSocket {
             stream.set_read_timeout(Some(patience))?;
             Ok(stream)
         };
-        Ok(Self { stream: connect().map_err(|error| ConnectionEnd::from_io(&error))?, buffer: Vec::new() })
+        Ok(Self {
+            stream: connect().map_err(|error| ConnectionEnd::from_io(&error))?,
+            buffer: Vec::new(),
+        })
     }
 
     /// Sets the timeout of each read.
     pub fn set_read_timeout(&self, patience: Duration) -> Result<(), ConnectionEnd> {
-        self.stream.set_read_timeout(Some(patience)).map_err(|error| ConnectionEnd::from_io(&error))
+        self.stream
+            .set_read_timeout(Some(patience))
+            .map_err(|error| ConnectionEnd::from_io(&error))
     }
 
     /// Sends bytes.
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), ConnectionEnd> {
-        self.stream.write_all(bytes).map_err(|error| ConnectionEnd::from_io(&error))
+        self.stream
+            .write_all(bytes)
+            .map_err(|error| ConnectionEnd::from_io(&error))
     }
 
     /// Reads some bytes. Returns the number of received bytes that have not been parsed as a reply.
@@ -69,7 +84,8 @@ impl ClientSocket {
             match self.stream.read(&mut piece) {
                 Ok(0) => return Err(ConnectionEnd::Closed),
                 Ok(count) => {
-                    self.buffer.extend_from_slice(piece.get(..count).unwrap_or_default());
+                    self.buffer
+                        .extend_from_slice(piece.get(..count).unwrap_or_default());
                     return Ok(self.buffer.len());
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -82,7 +98,8 @@ impl ClientSocket {
     /// `to_head` is true if the request method was HEAD.
     pub fn take_reply(&mut self, to_head: bool) -> Result<Option<HttpReply>, ConnectionEnd> {
         loop {
-            let Some((reply, length)) = HttpReply::parse(&self.buffer, to_head).map_err(ConnectionEnd::InvalidHttp)?
+            let Some((reply, length)) =
+                HttpReply::parse(&self.buffer, to_head).map_err(ConnectionEnd::InvalidHttp)?
             else {
                 return Ok(None);
             };
@@ -109,12 +126,16 @@ impl ClientSocket {
     /// Returns the received part of the next reply, such as a stream that has not ended or one that
     /// was cut off. Returns `None` if the head is not complete.
     pub fn partial_reply(&self) -> Result<Option<HttpReply>, ConnectionEnd> {
-        Ok(HttpReply::parse(&self.buffer, false).map_err(ConnectionEnd::InvalidHttp)?.map(|(reply, _)| reply))
+        Ok(HttpReply::parse(&self.buffer, false)
+            .map_err(ConnectionEnd::InvalidHttp)?
+            .map(|(reply, _)| reply))
     }
 
     /// Closes the sending side.
     pub fn shutdown_write(&self) -> Result<(), ConnectionEnd> {
-        self.stream.shutdown(Shutdown::Write).map_err(|error| ConnectionEnd::from_io(&error))
+        self.stream
+            .shutdown(Shutdown::Write)
+            .map_err(|error| ConnectionEnd::from_io(&error))
     }
 
     /// Ends the connection with a reset.
@@ -158,7 +179,8 @@ mod tests {
     fn pair() -> (ClientSocket, TcpStream, SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = listener.local_addr().unwrap();
-        let socket = ClientSocket::connect(server, Ipv4Addr::new(127, 0, 0, 2).into(), PATIENCE).unwrap();
+        let socket =
+            ClientSocket::connect(server, Ipv4Addr::new(127, 0, 0, 2).into(), PATIENCE).unwrap();
         let (stream, from) = listener.accept().unwrap();
         (socket, stream, from)
     }
@@ -171,32 +193,61 @@ mod tests {
         let mut heard = [0; 5];
         stream.read_exact(&mut heard).unwrap();
         assert_eq!(&heard, b"hello");
-        stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").unwrap();
+        stream
+            .write_all(
+                b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+            )
+            .unwrap();
         stream.write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\n\r\nfor ever").unwrap();
         let first = socket.wait_for_reply(false).unwrap();
-        assert_eq!((first.status, first.body.as_slice()), (200, b"hi".as_slice()));
+        assert_eq!(
+            (first.status, first.body.as_slice()),
+            (200, b"hi".as_slice())
+        );
         assert_eq!(socket.wait_for_reply(false).unwrap().status, 202);
         drop(stream);
-        assert_eq!(socket.wait_for_reply(false).unwrap_err(), ConnectionEnd::Closed);
+        assert_eq!(
+            socket.wait_for_reply(false).unwrap_err(),
+            ConnectionEnd::Closed
+        );
         let begun = socket.partial_reply().unwrap().unwrap();
-        assert_eq!((begun.is_complete, begun.body.as_slice()), (false, b"for ever".as_slice()));
+        assert_eq!(
+            (begun.is_complete, begun.body.as_slice()),
+            (false, b"for ever".as_slice())
+        );
     }
 
     #[test]
     fn every_end_is_told_apart() {
         let (mut socket, mut stream, _) = pair();
         socket.set_read_timeout(Duration::from_millis(10)).unwrap();
-        assert_eq!(socket.wait_for_reply(false).unwrap_err(), ConnectionEnd::TimedOut);
+        assert_eq!(
+            socket.wait_for_reply(false).unwrap_err(),
+            ConnectionEnd::TimedOut
+        );
         socket.set_read_timeout(PATIENCE).unwrap();
         socket.shutdown_write().unwrap();
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);
         stream.write_all(b"no HTTP\r\n\r\n").unwrap();
-        assert!(matches!(socket.wait_for_reply(false).unwrap_err(), ConnectionEnd::InvalidHttp(_)));
+        assert!(matches!(
+            socket.wait_for_reply(false).unwrap_err(),
+            ConnectionEnd::InvalidHttp(_)
+        ));
         let (socket, mut stream, server) = pair();
         socket.reset();
-        assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+        assert_eq!(
+            stream.read(&mut [0]).unwrap_err().kind(),
+            ErrorKind::ConnectionReset
+        );
         drop(stream);
-        let refused = ClientSocket::connect(SocketAddr::new(server.ip(), 1), Ipv4Addr::LOCALHOST.into(), PATIENCE);
-        assert!(matches!(refused.unwrap_err(), ConnectionEnd::ConnectionFailed(_)));
+        let refused = ClientSocket::connect(
+            SocketAddr::new(server.ip(), 1),
+            Ipv4Addr::LOCALHOST.into(),
+            PATIENCE,
+        );
+        assert!(matches!(
+            refused.unwrap_err(),
+            ConnectionEnd::ConnectionFailed(_)
+        ));
     }
 }

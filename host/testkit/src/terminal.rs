@@ -23,26 +23,41 @@ impl<T: Display> Display for StyledText<T> {
 
 /// Styles a heading.
 pub fn bold<T: Display>(text: T) -> StyledText<T> {
-    StyledText { style: Style::new().bold(), text }
+    StyledText {
+        style: Style::new().bold(),
+        text,
+    }
 }
 
 /// Styles less important text.
 pub fn dim<T: Display>(text: T) -> StyledText<T> {
-    StyledText { style: Style::new().dimmed(), text }
+    StyledText {
+        style: Style::new().dimmed(),
+        text,
+    }
 }
 
 /// Styles a success.
 pub fn green<T: Display>(text: T) -> StyledText<T> {
-    StyledText { style: AnsiColor::Green.on_default(), text }
+    StyledText {
+        style: AnsiColor::Green.on_default(),
+        text,
+    }
 }
 
 /// Styles a failure.
 pub fn red<T: Display>(text: T) -> StyledText<T> {
-    StyledText { style: AnsiColor::Red.on_default().bold(), text }
+    StyledText {
+        style: AnsiColor::Red.on_default().bold(),
+        text,
+    }
 }
 
 /// Converts the result of a command-line program to its exit code. Prints an error.
-#[allow(clippy::print_stderr, reason = "programs that talk to the person who runs them end like this")]
+#[allow(
+    clippy::print_stderr,
+    reason = "programs that talk to the person who runs them end like this"
+)]
 pub fn exit_code(done: Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -73,8 +73,9 @@ impl TinyComponent {
         self
     }
 
-    /// Sets the imports of the component, in the text format. [`with_core_items`](Self::with_core_items) can import the
-    /// core function that is named `$import` in `component_text`, as `"host" "import"`.
+    /// Sets the imports of the component, in the text format.
+    /// [`with_core_items`](Self::with_core_items) can import the core function that is named
+    /// `$import` in `component_text`, as `"host" "import"`.
     #[must_use]
     pub fn with_imports(mut self, text: &str) -> Self {
         text.clone_into(&mut self.imports);
@@ -136,7 +137,11 @@ impl TinyComponent {
     /// Returns the content of the memory and the addresses of the list of tools and of the result.
     fn lay_out_memory(&self) -> (MemoryLayout, usize, usize) {
         let mut data = MemoryLayout::default();
-        let tools: Vec<u8> = self.tools.iter().flat_map(|tool| data.encode_tool(tool)).collect();
+        let tools: Vec<u8> = self
+            .tools
+            .iter()
+            .flat_map(|tool| data.encode_tool(tool))
+            .collect();
         let list = data.write_bytes(&tools);
         let list = data.write_bytes(&encode_words(&[list, self.tools.len()]));
         let output = data.encode_output(&self.text, self.structured.as_deref());
@@ -231,12 +236,18 @@ mod tests {
 
     #[test]
     fn a_component_is_made_and_edited() {
-        let tiny = TinyComponent::with_tools(vec![TinyTool { meta: Some("{}".to_owned()), ..TinyTool::new("a") }])
-            .with_text("hi")
-            .with_structured("{}");
+        let tiny = TinyComponent::with_tools(vec![TinyTool {
+            meta: Some("{}".to_owned()),
+            ..TinyTool::new("a")
+        }])
+        .with_text("hi")
+        .with_structured("{}");
         assert!(tiny.build().starts_with(b"\0asm\x0d\0\x01\0"));
         assert!(tiny.build_core_module().starts_with(b"\0asm\x01\0\0\0"));
-        let edited = tiny.build_edited(&[("\"toolbay:plugin/tools@0.1.0\"", "\"toolbay:plugin/tools@9.9.9\"")]);
+        let edited = tiny.build_edited(&[(
+            "\"toolbay:plugin/tools@0.1.0\"",
+            "\"toolbay:plugin/tools@9.9.9\"",
+        )]);
         assert!(edited.windows(5).any(|window| window == b"9.9.9"));
         assert!(tiny.with_echo().build().starts_with(b"\0asm\x0d\0\x01\0"));
     }

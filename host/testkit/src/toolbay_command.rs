@@ -1,7 +1,10 @@
 //! Runs `toolbay` commands and normalizes the output, so that it is the same on every run and every
 //! machine.
 
-#![allow(clippy::panic, reason = "tests fail by panicking; `outcome` is for everybody else")]
+#![allow(
+    clippy::panic,
+    reason = "tests fail by panicking; `outcome` is for everybody else"
+)]
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -37,8 +40,14 @@ impl ToolbayCommand {
     /// do not affect the test.
     pub fn new(folder: &TestFolder) -> Self {
         let mut command = Command::new(folder.program().path());
-        command.env_clear().current_dir(folder.root()).env("HOME", folder.program().home_for(folder.root()));
-        Self { command, folder: folder.clone() }
+        command
+            .env_clear()
+            .current_dir(folder.root())
+            .env("HOME", folder.program().home_for(folder.root()));
+        Self {
+            command,
+            folder: folder.clone(),
+        }
     }
 
     /// Adds arguments.
@@ -63,15 +72,33 @@ impl ToolbayCommand {
     /// Runs the command with `input` on standard input.
     pub fn try_run_with(mut self, input: &str) -> Result<CommandOutput> {
         let program = self.folder.program().path().display();
-        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = self.command.spawn().with_context(|| format!("failed to start {program}"))?;
+        self.command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = self
+            .command
+            .spawn()
+            .with_context(|| format!("failed to start {program}"))?;
         // The command may end without reading its input.
-        drop(child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes())));
-        let output = child.wait_with_output().with_context(|| format!("failed to wait for {program}"))?;
+        drop(
+            child
+                .stdin
+                .take()
+                .map(|mut stdin| stdin.write_all(input.as_bytes())),
+        );
+        let output = child
+            .wait_with_output()
+            .with_context(|| format!("failed to wait for {program}"))?;
         let root = self.folder.root().display().to_string();
-        let text = |bytes: &[u8]| normalize_output(&String::from_utf8_lossy(bytes).replace(&root, "<root>"));
+        let text = |bytes: &[u8]| {
+            normalize_output(&String::from_utf8_lossy(bytes).replace(&root, "<root>"))
+        };
         Ok(CommandOutput {
-            code: output.status.code().with_context(|| format!("{program} was killed"))?,
+            code: output
+                .status
+                .code()
+                .with_context(|| format!("{program} was killed"))?,
             stdout: text(&output.stdout),
             stderr: text(&output.stderr),
             raw_stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -93,12 +120,18 @@ impl ToolbayCommand {
     ///
     /// Panics if the command cannot be run or is killed.
     pub fn run_with(self, input: &str) -> CommandOutput {
-        self.try_run_with(input).unwrap_or_else(|error| panic!("{error:#}"))
+        self.try_run_with(input)
+            .unwrap_or_else(|error| panic!("{error:#}"))
     }
 
     /// Runs the command without input and ignores its output. Returns whether it succeeds.
     pub fn succeeds(mut self) -> bool {
-        let status = self.command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let status = self
+            .command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
         status.is_ok_and(|status| status.success())
     }
 
@@ -112,17 +145,36 @@ impl ToolbayCommand {
     /// it can mount file systems. The script must end with `exec "$@"`.
     #[must_use]
     pub fn with_mount_namespace(self, script: &str) -> Self {
-        self.wrapped_by(&["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"])
+        self.wrapped_by(&[
+            "unshare",
+            "--user",
+            "--map-root-user",
+            "--mount",
+            "sh",
+            "-c",
+            script,
+            "sh",
+        ])
     }
 
     /// Appends the command to the arguments of another program.
     fn wrapped_by(self, words: &[&str]) -> Self {
         let mut command = Command::new("env");
-        command.env_clear().envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env_clear().envs(
+            self.command
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        command.args(words).arg(self.command.get_program()).args(self.command.get_args());
+        command
+            .args(words)
+            .arg(self.command.get_program())
+            .args(self.command.get_args());
         command.current_dir(self.folder.root());
-        Self { command, folder: self.folder }
+        Self {
+            command,
+            folder: self.folder,
+        }
     }
 }
 
@@ -133,15 +185,27 @@ const LOADING_MESSAGE: &str = " plugins are loaded; loading ";
 /// Omits the messages that the command prints while plugins compile.
 impl std::fmt::Display for CommandOutput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { code, stdout, stderr, .. } = self;
-        let stderr: String = stderr.split_inclusive('\n').filter(|line| !line.contains(LOADING_MESSAGE)).collect();
-        write!(f, "exit code {code}\n--- standard output\n{stdout}--- standard error\n{stderr}")
+        let Self {
+            code,
+            stdout,
+            stderr,
+            ..
+        } = self;
+        let stderr: String = stderr
+            .split_inclusive('\n')
+            .filter(|line| !line.contains(LOADING_MESSAGE))
+            .collect();
+        write!(
+            f,
+            "exit code {code}\n--- standard output\n{stdout}--- standard error\n{stderr}"
+        )
     }
 }
 
 /// Replaces digests and resource usage in `text` with placeholders.
 fn normalize_output(text: &str) -> String {
-    let hex = |word: &str| matches!(word.len(), 12 | 64) && word.bytes().all(|b| b.is_ascii_hexdigit());
+    let hex =
+        |word: &str| matches!(word.len(), 12 | 64) && word.bytes().all(|b| b.is_ascii_hexdigit());
     let mut out = String::new();
     for line in text.split_inclusive('\n') {
         if line.contains(" peak memory") {
@@ -167,7 +231,11 @@ mod tests {
     #[test]
     fn values_that_vary_become_placeholders() {
         let digest = "0123456789abcdef".repeat(4);
-        let text = format!("digest {digest}, short 0123456789ab, word abcdef\n1 ms, 2 MiB peak memory\n");
-        assert_eq!(normalize_output(&text), "digest <digest>, short <digest>, word abcdef\n<used>\n");
+        let text =
+            format!("digest {digest}, short 0123456789ab, word abcdef\n1 ms, 2 MiB peak memory\n");
+        assert_eq!(
+            normalize_output(&text),
+            "digest <digest>, short <digest>, word abcdef\n<used>\n"
+        );
     }
 }

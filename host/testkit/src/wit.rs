@@ -1,6 +1,10 @@
 //! Builds components from WIT and a few lines of core code, independent of Toolbay's contract.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a component that cannot be made fails the test that wants it")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a component that cannot be made fails the test that wants it"
+)]
 
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
@@ -26,21 +30,32 @@ pub fn build_component(wit: &str, exports: &str) -> Vec<u8> {
     build_component_with_memory(wit, exports, 2)
 }
 
-/// Like [`build_component`], with a memory of `pages` pages of 64 KiB. The allocator does not use the
-/// first half page, which is available to `exports`.
+/// Like [`build_component`], with a memory of `pages` pages of 64 KiB. The allocator does not use
+/// the first half page, which is available to `exports`.
 ///
 /// # Panics
 ///
 /// Panics if `wit` or `exports` is invalid or they do not match.
 pub fn build_component_with_memory(wit: &str, exports: &str, pages: u32) -> Vec<u8> {
-    let module = MODULE_TEMPLATE.replace("PAGES", &pages.to_string()).replace("EXPORTS", exports);
+    let module = MODULE_TEMPLATE
+        .replace("PAGES", &pages.to_string())
+        .replace("EXPORTS", exports);
     let mut module = wat::parse_str(module).unwrap();
     let mut resolve = Resolve::default();
-    let package = resolve.push_str("test.wit", wit).unwrap_or_else(|error| panic!("{error:#}\n{wit}"));
-    let world =
-        resolve.select_world(&[package], Some("plugin")).or_else(|_| resolve.select_world(&[package], None)).unwrap();
+    let package = resolve
+        .push_str("test.wit", wit)
+        .unwrap_or_else(|error| panic!("{error:#}\n{wit}"));
+    let world = resolve
+        .select_world(&[package], Some("plugin"))
+        .or_else(|_| resolve.select_world(&[package], None))
+        .unwrap();
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
-    ComponentEncoder::default().validate(true).module(&module).unwrap().encode().unwrap()
+    ComponentEncoder::default()
+        .validate(true)
+        .module(&module)
+        .unwrap()
+        .encode()
+        .unwrap()
 }
 
 #[cfg(test)]
@@ -48,7 +63,8 @@ mod tests {
     #[test]
     fn a_world_with_one_function_becomes_a_component() {
         let wit = "package a:b; world w { export f: func() -> u32; }";
-        let component = super::build_component(wit, "(func (export \"f\") (result i32) (i32.const 7))");
+        let component =
+            super::build_component(wit, "(func (export \"f\") (result i32) (i32.const 7))");
         assert!(component.starts_with(b"\0asm\x0d\0\x01\0"));
     }
 }

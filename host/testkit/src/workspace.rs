@@ -40,7 +40,12 @@ pub fn root() -> &'static Path {
 impl CargoWorkspace {
     /// Runs `cargo metadata`.
     pub fn load() -> Result<Self> {
-        let text = command::output(command::cargo(root()).args(["metadata", "--no-deps", "--format-version", "1"]))?;
+        let text = command::output(command::cargo(root()).args([
+            "metadata",
+            "--no-deps",
+            "--format-version",
+            "1",
+        ]))?;
         Self::parse(&text).context("failed to read what `cargo metadata` wrote")
     }
 
@@ -48,9 +53,15 @@ impl CargoWorkspace {
         let metadata: Value = serde_json::from_str(text)?;
         let root = path(&metadata, "workspace_root")?;
         let target = path(&metadata, "target_directory")?;
-        let packages = array(&metadata, "packages")?.iter().map(|package| WorkspacePackage::parse(package, &root));
+        let packages = array(&metadata, "packages")?
+            .iter()
+            .map(|package| WorkspacePackage::parse(package, &root));
         let packages = packages.collect::<Result<_>>()?;
-        Ok(Self { root, target, packages })
+        Ok(Self {
+            root,
+            target,
+            packages,
+        })
     }
 
     /// Returns the sample plugins.
@@ -70,11 +81,15 @@ impl CargoWorkspace {
 
     /// Returns the crates that are compiled for this machine: all except the guests.
     pub fn native_packages(&self) -> impl Iterator<Item = &WorkspacePackage> {
-        self.packages.iter().filter(|package| !self.guests().any(|guest| guest == *package))
+        self.packages
+            .iter()
+            .filter(|package| !self.guests().any(|guest| guest == *package))
     }
 
     fn packages_in(&self, folder: &'static str) -> impl Iterator<Item = &WorkspacePackage> {
-        self.packages.iter().filter(move |package| package.folder.parent() == Some(Path::new(folder)))
+        self.packages
+            .iter()
+            .filter(move |package| package.folder.parent() == Some(Path::new(folder)))
     }
 }
 
@@ -90,7 +105,11 @@ impl WorkspacePackage {
 
     /// Returns the id of the crate's plugin, which is the name of the crate's folder.
     pub fn plugin_id(&self) -> String {
-        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        self.folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
     }
 }
 
@@ -99,11 +118,18 @@ fn path(value: &Value, key: &str) -> Result<PathBuf> {
 }
 
 fn string<'a>(value: &'a Value, key: &str) -> Result<&'a str> {
-    value.get(key).and_then(Value::as_str).with_context(|| format!("no {key}"))
+    value
+        .get(key)
+        .and_then(Value::as_str)
+        .with_context(|| format!("no {key}"))
 }
 
 fn array<'a>(value: &'a Value, key: &str) -> Result<&'a [Value]> {
-    value.get(key).and_then(Value::as_array).map(Vec::as_slice).with_context(|| format!("no {key}"))
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .with_context(|| format!("no {key}"))
 }
 
 #[cfg(test)]
@@ -117,7 +143,11 @@ mod tests {
     #[test]
     fn crates_are_sorted_by_kind() {
         let package = |name: &str, folder: &str| serde_json::json!({"name": name, "manifest_path": format!("/w/{folder}/Cargo.toml")});
-        let packages = [package("toolbay", "host"), package("qr", "plugins/qr"), package("bad", "tests/guests/bad")];
+        let packages = [
+            package("toolbay", "host"),
+            package("qr", "plugins/qr"),
+            package("bad", "tests/guests/bad"),
+        ];
         let metadata = serde_json::json!({"workspace_root": "/w", "target_directory": "/t", "packages": packages});
         let workspace = CargoWorkspace::parse(&metadata.to_string()).unwrap();
         assert_eq!(workspace.target, Path::new("/t"));
@@ -130,7 +160,12 @@ mod tests {
     #[test]
     fn this_workspace_has_host_crates_and_plugins() {
         let workspace = CargoWorkspace::load().unwrap();
-        assert!(workspace.packages.iter().any(|package| package.name == HOST_PACKAGE));
+        assert!(
+            workspace
+                .packages
+                .iter()
+                .any(|package| package.name == HOST_PACKAGE)
+        );
         assert!(workspace.plugins().count() >= 5);
     }
 }

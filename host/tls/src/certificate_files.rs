@@ -12,7 +12,9 @@ use zeroize::Zeroizing;
 const MAX_FILE_BYTES: usize = 256 << 10;
 
 /// Flags for opening a file. Without `NONBLOCK`, a FIFO without a writer would block the thread.
-const OPEN_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+const OPEN_FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC);
 
 /// Paths of a certificate and its key, both in PEM format. Symbolic links are followed, because
 /// programs that renew certificates use them.
@@ -41,7 +43,10 @@ impl CertificateFiles {
     pub(crate) fn read(&self) -> Result<CertificateContents, String> {
         let certificate = read(&self.certificate, |_| Ok(()))?;
         let key = read(&self.key, check_key_access)?;
-        Ok(CertificateContents { certificate: certificate.to_vec(), key })
+        Ok(CertificateContents {
+            certificate: certificate.to_vec(),
+            key,
+        })
     }
 }
 
@@ -61,9 +66,15 @@ fn read(path: &Path, check: fn(&Stat) -> Result<(), String>) -> Result<Zeroizing
     check(&stat).map_err(wrong)?;
     // Preallocate the buffer, because growing it would leave a copy of a key in memory.
     let mut content = Zeroizing::new(Vec::with_capacity(MAX_FILE_BYTES + 1));
-    File::from(opened).take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut content).map_err(unreadable)?;
+    File::from(opened)
+        .take(MAX_FILE_BYTES as u64 + 1)
+        .read_to_end(&mut content)
+        .map_err(unreadable)?;
     if content.len() > MAX_FILE_BYTES {
-        return Err(wrong(format!("is larger than {} KiB", MAX_FILE_BYTES >> 10)));
+        return Err(wrong(format!(
+            "is larger than {} KiB",
+            MAX_FILE_BYTES >> 10
+        )));
     }
     Ok(content)
 }
@@ -78,9 +89,15 @@ fn check_owner_and_mode(owner: u32, mode: u32, user: u32) -> Result<(), String> 
         return Err("belongs to another user than the server's; change its owner".to_owned());
     }
     // Debian makes keys readable for a group of programs.
-    let fine = if owner == 0 && user != 0 { 0o740 } else { 0o700 };
+    let fine = if owner == 0 && user != 0 {
+        0o740
+    } else {
+        0o700
+    };
     if mode & !fine & 0o777 != 0 {
-        return Err(format!("is open to other users (mode {mode:04o}); make it 0600"));
+        return Err(format!(
+            "is open to other users (mode {mode:04o}); make it 0600"
+        ));
     }
     Ok(())
 }
@@ -91,15 +108,37 @@ mod tests {
 
     #[test]
     fn a_key_is_for_its_user_alone_or_a_group_of_root() {
-        for (owner, mode, user) in [(7, 0o600, 7), (7, 0o400, 7), (0, 0o600, 0), (0, 0o400, 7), (0, 0o640, 7)] {
-            assert_eq!(check_owner_and_mode(owner, mode, user), Ok(()), "{owner} {mode:o} {user}");
+        for (owner, mode, user) in [
+            (7, 0o600, 7),
+            (7, 0o400, 7),
+            (0, 0o600, 0),
+            (0, 0o400, 7),
+            (0, 0o640, 7),
+        ] {
+            assert_eq!(
+                check_owner_and_mode(owner, mode, user),
+                Ok(()),
+                "{owner} {mode:o} {user}"
+            );
         }
-        for (owner, mode, user) in
-            [(7, 0o640, 7), (7, 0o604, 7), (0, 0o644, 7), (0, 0o660, 7), (0, 0o640, 0), (7, 0o620, 7)]
-        {
+        for (owner, mode, user) in [
+            (7, 0o640, 7),
+            (7, 0o604, 7),
+            (0, 0o644, 7),
+            (0, 0o660, 7),
+            (0, 0o640, 0),
+            (7, 0o620, 7),
+        ] {
             let why = check_owner_and_mode(owner, mode, user).unwrap_err();
-            assert_eq!(why, format!("is open to other users (mode {mode:04o}); make it 0600"));
+            assert_eq!(
+                why,
+                format!("is open to other users (mode {mode:04o}); make it 0600")
+            );
         }
-        assert!(check_owner_and_mode(8, 0o600, 7).unwrap_err().starts_with("belongs to another user"));
+        assert!(
+            check_owner_and_mode(8, 0o600, 7)
+                .unwrap_err()
+                .starts_with("belongs to another user")
+        );
     }
 }

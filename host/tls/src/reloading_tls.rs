@@ -40,7 +40,14 @@ impl ReloadingTls {
     pub fn open(files: CertificateFiles) -> Result<Self, String> {
         let contents = files.read()?;
         let current = ArcSwap::new(server_config::build_config(&files, &contents)?);
-        Ok(Self { files, current, last_read: Mutex::new(FileVersions { contents, failure: None }) })
+        Ok(Self {
+            files,
+            current,
+            last_read: Mutex::new(FileVersions {
+                contents,
+                failure: None,
+            }),
+        })
     }
 
     /// Returns the paths of the certificate and the key.
@@ -50,12 +57,18 @@ impl ReloadingTls {
 
     /// Reads the files, and uses their content if it is a new pair. Blocks.
     pub fn reload(&self) {
-        let mut seen = self.last_read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self
+            .last_read
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let fresh = self.files.read().and_then(|contents| {
             if contents == seen.contents {
                 return Ok(None);
             }
-            Ok(Some((server_config::build_config(&self.files, &contents)?, contents)))
+            Ok(Some((
+                server_config::build_config(&self.files, &contents)?,
+                contents,
+            )))
         });
         match fresh {
             Ok(None) => {
@@ -65,8 +78,14 @@ impl ReloadingTls {
             }
             Ok(Some((config, contents))) => {
                 self.current.store(config);
-                *seen = FileVersions { contents, failure: None };
-                tracing::info!("new connections get the new certificate in {}", self.files.certificate.display());
+                *seen = FileVersions {
+                    contents,
+                    failure: None,
+                };
+                tracing::info!(
+                    "new connections get the new certificate in {}",
+                    self.files.certificate.display()
+                );
             }
             Err(why) => {
                 if seen.failure.as_ref() != Some(&why) {
@@ -95,14 +114,21 @@ impl ReloadingTls {
     ///
     /// Returns an error if the client does not use TLS or shares no supported parameters with the
     /// server.
-    pub async fn accept<S: AsyncRead + AsyncWrite + Unpin>(&self, stream: S) -> io::Result<TlsStream<S>> {
-        TlsAcceptor::from(self.current.load_full()).accept(stream).await
+    pub async fn accept<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: S,
+    ) -> io::Result<TlsStream<S>> {
+        TlsAcceptor::from(self.current.load_full())
+            .accept(stream)
+            .await
     }
 }
 
 impl fmt::Debug for ReloadingTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReloadingTls").field("files", &self.files).finish_non_exhaustive()
+        f.debug_struct("ReloadingTls")
+            .field("files", &self.files)
+            .finish_non_exhaustive()
     }
 }
 
@@ -135,12 +161,21 @@ mod tests {
     }
 
     fn pem(what: &str, der: &[u8]) -> String {
-        format!("-----BEGIN {what}-----\n{}\n-----END {what}-----\n", BASE64.encode(der))
+        format!(
+            "-----BEGIN {what}-----\n{}\n-----END {what}-----\n",
+            BASE64.encode(der)
+        )
     }
 
     fn write(path: &Path, text: &str) {
         let mut options = fs::File::options();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path).unwrap();
+        let mut file = options
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)
+            .unwrap();
         io::Write::write_all(&mut file, text.as_bytes()).unwrap();
     }
 
@@ -150,7 +185,10 @@ mod tests {
     }
 
     fn opened(dir: &Path) -> (CertificateFiles, CertifiedKey<KeyPair>, ReloadingTls) {
-        let files = CertificateFiles { certificate: dir.join("cert.pem"), key: dir.join("key.pem") };
+        let files = CertificateFiles {
+            certificate: dir.join("cert.pem"),
+            key: dir.join("key.pem"),
+        };
         let pair = made();
         put(&files, &pair);
         let tls = ReloadingTls::open(files.clone()).unwrap();
@@ -181,7 +219,9 @@ mod tests {
             stream.shutdown().await
         };
         let asking = async {
-            let mut stream = TlsConnector::from(Arc::new(client)).connect(name, theirs).await?;
+            let mut stream = TlsConnector::from(Arc::new(client))
+                .connect(name, theirs)
+                .await?;
             let mut said = Vec::new();
             stream.read_to_end(&mut said).await?;
             assert_eq!(said, b"hello");
@@ -199,7 +239,9 @@ mod tests {
             let protocol = trusted(&tls, &pair, &[version]).await.unwrap();
             assert_eq!(protocol.as_deref(), Some(&b"http/1.1"[..]));
         }
-        trusted(&tls, &made(), &[&version::TLS13]).await.unwrap_err();
+        trusted(&tls, &made(), &[&version::TLS13])
+            .await
+            .unwrap_err();
     }
 
     #[tokio::test]
@@ -207,8 +249,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (_, _, tls) = opened(dir.path());
         let (ours, mut theirs) = duplex(1 << 16);
-        theirs.write_all(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
-        assert_eq!(tls.accept(ours).await.unwrap_err().kind(), io::ErrorKind::InvalidData);
+        theirs
+            .write_all(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            .await
+            .unwrap();
+        assert_eq!(
+            tls.accept(ours).await.unwrap_err().kind(),
+            io::ErrorKind::InvalidData
+        );
     }
 
     #[tokio::test]
@@ -247,16 +295,30 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (files, pair, _) = opened(dir.path());
         let said = |files: &CertificateFiles| {
-            ReloadingTls::open(files.clone()).map(drop).unwrap_err().replace(&format!("{}/", dir.path().display()), "")
+            ReloadingTls::open(files.clone())
+                .map(drop)
+                .unwrap_err()
+                .replace(&format!("{}/", dir.path().display()), "")
         };
-        let missing = CertificateFiles { certificate: dir.path().join("nowhere.pem"), ..files.clone() };
+        let missing = CertificateFiles {
+            certificate: dir.path().join("nowhere.pem"),
+            ..files.clone()
+        };
         assert_eq!(said(&missing), "nowhere.pem: does not exist");
         assert_eq!(
-            said(&CertificateFiles { key: dir.path().to_owned(), ..files.clone() }).split(": ").nth(1),
+            said(&CertificateFiles {
+                key: dir.path().to_owned(),
+                ..files.clone()
+            })
+            .split(": ")
+            .nth(1),
             Some("is not a regular file")
         );
         write(&files.key, &key(&made()));
-        assert_eq!(said(&files), "key.pem: is not the key of the certificate in cert.pem");
+        assert_eq!(
+            said(&files),
+            "key.pem: is not the key of the certificate in cert.pem"
+        );
         write(&files.key, "hunter2");
         assert_eq!(
             said(&files),
@@ -265,7 +327,10 @@ mod tests {
         put(&files, &pair);
         write(&files.certificate, "nothing");
         assert!(said(&files).starts_with("cert.pem: contains no certificate"));
-        write(&files.certificate, &certificate(&pair).replace("MII", "AAA"));
+        write(
+            &files.certificate,
+            &certificate(&pair).replace("MII", "AAA"),
+        );
         assert!(said(&files).contains("cert.pem"), "{}", said(&files));
         write(&files.certificate, &"x".repeat(300 << 10));
         assert_eq!(said(&files), "cert.pem: is larger than 256 KiB");

@@ -24,7 +24,8 @@ pub(crate) fn build_config(
     let in_certificate = |why: String| format!("{}: {why}", files.certificate.display());
     let in_key = |why: String| format!("{}: {why}", files.key.display());
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&contents.certificate).collect();
-    let chain = chain.map_err(|error| in_certificate(format!("is not a valid PEM file: {error}")))?;
+    let chain =
+        chain.map_err(|error| in_certificate(format!("is not a valid PEM file: {error}")))?;
     if chain.is_empty() {
         let none = "contains no certificate; it must have one that begins with `-----BEGIN CERTIFICATE-----`";
         return Err(in_certificate(none.to_owned()));
@@ -39,9 +40,10 @@ pub(crate) fn build_config(
         .with_no_client_auth()
         .with_single_cert(chain, key);
     let mut config = built.map_err(|error| match error {
-        rustls::Error::InconsistentKeys(_) => {
-            in_key(format!("is not the key of the certificate in {}", files.certificate.display()))
-        }
+        rustls::Error::InconsistentKeys(_) => in_key(format!(
+            "is not the key of the certificate in {}",
+            files.certificate.display()
+        )),
         rustls::Error::InvalidCertificate(why) => in_certificate(format!("cannot be used: {why}")),
         error => in_key(format!("cannot be used: {error}")),
     })?;

@@ -46,7 +46,8 @@ use crate::process::stderr::FlushGuard;
 /// Exit code for an invalid configuration (`EX_USAGE` in sysexits.h).
 const EXIT_BAD_CONFIGURATION: u8 = 64;
 
-/// An MCP server whose tools are WebAssembly components: copy a .wasm file into a folder to add a tool
+/// An MCP server whose tools are WebAssembly components: copy a .wasm file into a folder to add a
+/// tool
 #[derive(Debug, Parser)]
 #[command(name = "toolbay", version, arg_required_else_help = true)]
 pub struct Cli {
@@ -63,22 +64,25 @@ enum Command {
         #[command(flatten)]
         listen: Listen,
     },
-    /// Make a folder to serve: a toolbay.toml that explains its keys, and sample plugins. Never overwrites a file
+    /// Make a folder to serve: a toolbay.toml that explains its keys, and sample plugins. Never
+    /// overwrites a file
     Init {
         /// The folder, which is created if it does not exist
         #[arg(value_name = "DIR", default_value = ".")]
         folder: PathBuf,
-        /// The samples to copy: names with commas between them, all, or none [default: asks on a terminal, otherwise all]
+        /// The samples to copy: names with commas between them, all, or none [default: asks on a
+        /// terminal, otherwise all]
         #[arg(long, value_name = "NAMES")]
         samples: Option<String>,
-        /// The folder that has the samples [default: the one in the package that this program was installed with]
+        /// The folder that has the samples [default: the one in the package that this program was
+        /// installed with]
         #[arg(long, value_name = "DIR")]
         from: Option<PathBuf>,
     },
     /// List plugins, what they offer and their grants, and say why a file is refused
     ///
-    /// The exit code is 0 even if files are refused; with --json, each of them has the status "refused". To get exit
-    /// code 1 if a file is refused, use `toolbay compile`.
+    /// The exit code is 0 even if files are refused; with --json, each of them has the status
+    /// "refused". To get exit code 1 if a file is refused, use `toolbay compile`.
     List {
         #[command(flatten)]
         common: Common,
@@ -103,18 +107,22 @@ enum Command {
         /// The programming language
         #[arg(long, value_name = "LANGUAGE")]
         language: new::Language,
-        /// Export plain WIT functions instead of using an SDK; only for rust, javascript, typescript and python
+        /// Export plain WIT functions instead of using an SDK; only for rust, javascript,
+        /// typescript and python
         #[arg(long)]
         plain: bool,
     },
-    /// Add the server to the configuration of an MCP client, such as Claude Code or VS Code; without a client, list them
+    /// Add the server to the configuration of an MCP client, such as Claude Code or VS Code;
+    /// without a client, list them
     ///
-    /// The entry has absolute paths of this program and of the plugin folder. Comments, order and formatting of the file
-    /// stay, a copy of it as it was is kept beside it, and an entry that is there already is not written twice.
+    /// The entry has absolute paths of this program and of the plugin folder. Comments, order and
+    /// formatting of the file stay, a copy of it as it was is kept beside it, and an entry that is
+    /// there already is not written twice.
     Install(install::Install),
     /// Take the server out of the configuration of an MCP client
     Uninstall(install::Uninstall),
-    /// Rebuild a plugin after each change, copy it into the plugin folder, and make the example call that plugin.toml defines
+    /// Rebuild a plugin after each change, copy it into the plugin folder, and make the example
+    /// call that plugin.toml defines
     Dev {
         /// The project folder, which contains plugin.toml
         #[arg(default_value = ".")]
@@ -131,24 +139,27 @@ enum Command {
     Compile(Common),
     /// Run a plugin's initialisation once, and write a plugin file that begins where it ended
     ///
-    /// Calls of the new file skip what the initialisation does: its function `wizer-initialize`, if it exports one, and
-    /// listing what it offers, which interpreters prepare themselves for. Each call is still a new instance. Nothing is
-    /// granted to the initialisation, and it ends with an error if it uses something whose answer would become part of the
-    /// file, such as the environment or a random number.
+    /// Calls of the new file skip what the initialisation does: its function `wizer-initialize`, if
+    /// it exports one, and listing what it offers, which interpreters prepare themselves for. Each
+    /// call is still a new instance. Nothing is granted to the initialisation, and it ends with an
+    /// error if it uses something whose answer would become part of the file, such as the
+    /// environment or a random number.
     Optimize {
         /// A plugin file, or a project folder with a plugin.toml
         file: PathBuf,
-        /// The file to write [default: the plugin's name with .optimized.wasm, in the current folder]
+        /// The file to write [default: the plugin's name with .optimized.wasm, in the current
+        /// folder]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
         /// Replace the file to write if it exists, also if it is the plugin file itself
         #[arg(long)]
         force: bool,
-        /// What the initialisation may use although the answer becomes part of the file; repeat it for several
+        /// What the initialisation may use although the answer becomes part of the file; repeat it
+        /// for several
         #[arg(long, value_name = "WHAT")]
         allow: Vec<optimize::Allow>,
-        /// A call to make before the state is kept, as TOOL or TOOL=ARGUMENTS with a JSON object; repeat it for several.
-        /// What the tool then has in memory becomes part of the file
+        /// A call to make before the state is kept, as TOOL or TOOL=ARGUMENTS with a JSON object;
+        /// repeat it for several. What the tool then has in memory becomes part of the file
         #[arg(long, value_name = "CALL")]
         call: Vec<String>,
         #[command(flatten)]
@@ -173,7 +184,8 @@ enum Command {
         #[arg(long, conflicts_with = "instrument")]
         snapshot: bool,
     },
-    /// Confine this process as a server would be, then try what standard input says (internal: for tests)
+    /// Confine this process as a server would be, then try what standard input says (internal: for
+    /// tests)
     #[command(hide = true)]
     Escape {
         #[command(flatten)]
@@ -194,23 +206,25 @@ enum Command {
     Audit(audit::Audit),
     /// Generate a bearer token for HTTP, and the lines to add to toolbay.toml
     ///
-    /// The token is printed once, on standard error. The lines go to standard output, so you can append them: toolbay token NAME >> toolbay.toml
+    /// The token is printed once, on standard error. The lines go to standard output, so you can
+    /// append them: toolbay token NAME >> toolbay.toml
     Token {
         /// The name of the token's owner, as shown in the log
         name: String,
     },
     /// Show or delete what plugins keep from one call to the next
     ///
-    /// Also works while a server is running. If the server is using the state continuously, the command waits up to five
-    /// seconds, then fails.
+    /// Also works while a server is running. If the server is using the state continuously, the
+    /// command waits up to five seconds, then fails.
     State {
         #[command(subcommand)]
         command: state::StateCommand,
     },
     /// Open the console of a server that a client has started, in a browser on this machine
     ///
-    /// Prints an address that opens the console once, and passes on what a browser sends there until Ctrl-C, or until the
-    /// server ends. If several servers are running, it lists them (exit code 64).
+    /// Prints an address that opens the console once, and passes on what a browser sends there
+    /// until Ctrl-C, or until the server ends. If several servers are running, it lists them (exit
+    /// code 64).
     Console {
         /// The process number of the server; needed if several are running
         #[arg(long, value_name = "N")]
@@ -231,14 +245,15 @@ enum Command {
     },
     /// Run recorded calls again, and show what differs
     ///
-    /// Each call runs in a sandbox of its own, with the limits, the clocks, the random numbers and the responses that were
-    /// recorded: no request is sent, no file is read and no state is changed. The exit code is 1 if a result differs, or
-    /// if no call could be run again.
+    /// Each call runs in a sandbox of its own, with the limits, the clocks, the random numbers and
+    /// the responses that were recorded: no request is sent, no file is read and no state is
+    /// changed. The exit code is 1 if a result differs, or if no call could be run again.
     Replay {
         /// The recording, as `toolbay serve --record` writes it
         file: PathBuf,
-        /// Run the calls of one plugin with this plugin file instead of the one in the plugin folder, and no others. The plugin
-        /// is the one with the name of the file, or the one named before it: ID=FILE
+        /// Run the calls of one plugin with this plugin file instead of the one in the plugin
+        /// folder, and no others. The plugin is the one with the name of the file, or the one named
+        /// before it: ID=FILE
         #[arg(long, value_name = "FILE")]
         plugin: Option<String>,
         /// Run only calls of the tools that fit this pattern, such as `weather.*`
@@ -265,10 +280,12 @@ enum Command {
         /// Print the call's usage next to its limits
         #[arg(long)]
         usage: bool,
-        /// Call as a client does that takes tasks: a call that takes long becomes one, and what it does is printed
+        /// Call as a client does that takes tasks: a call that takes long becomes one, and what it
+        /// does is printed
         #[arg(long, conflicts_with = "usage")]
         task: bool,
-        /// Allow the call, if the grant wants a person to do so; otherwise the command asks on the terminal
+        /// Allow the call, if the grant wants a person to do so; otherwise the command asks on the
+        /// terminal
         #[arg(long)]
         yes: bool,
         #[command(flatten)]
@@ -277,50 +294,127 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the command and returns the exit code of the process: 0, 1, or 64 for an invalid configuration.
+    /// Runs the command and returns the exit code of the process: 0, 1, or 64 for an invalid
+    /// configuration.
     pub fn run(self) -> ExitCode {
         let _flushed = FlushGuard;
         let result = match self.command {
             Command::Serve { common, listen } => serve::run(&common, &listen),
-            Command::Init { folder, samples, from } => init::run(&folder, samples.as_deref(), from),
+            Command::Init {
+                folder,
+                samples,
+                from,
+            } => init::run(&folder, samples.as_deref(), from),
             Command::Console { pid } => console::run(pid),
             Command::Completions { shell } => Ok(completions::run(Self::command(), shell)),
             Command::Manual { folder } => completions::write_manual(Self::command(), &folder),
             Command::Token { name } => token::run(&name),
             Command::State { command } => state::run(command),
             Command::Audit(audit) => audit::run(audit),
-            Command::Replay { file, plugin, tool, common, json } => {
-                replay::run(common, &file, &replay::ReplaySelection { plugin, tool }, json)
-            }
-            Command::Check { file, settings, json } => check::run(&settings, &file, json),
-            Command::New { name, language, plain } => new::run(&name, language, plain),
+            Command::Replay {
+                file,
+                plugin,
+                tool,
+                common,
+                json,
+            } => replay::run(
+                common,
+                &file,
+                &replay::ReplaySelection { plugin, tool },
+                json,
+            ),
+            Command::Check {
+                file,
+                settings,
+                json,
+            } => check::run(&settings, &file, json),
+            Command::New {
+                name,
+                language,
+                plain,
+            } => new::run(&name, language, plain),
             Command::Install(options) => install::install(&options),
             Command::Uninstall(options) => install::uninstall(&options),
-            Command::Dev { project, common, once } => dev::run(&common, &project, once),
+            Command::Dev {
+                project,
+                common,
+                once,
+            } => dev::run(&common, &project, once),
             Command::Compile(common) => compile::run(&common),
-            Command::Optimize { file, output, force, allow, call, settings } => {
-                optimize::run(&settings, &file, output, optimize::OptimizeOptions { force, allow, calls: call })
-            }
-            Command::CompileWorker { stack, memory, cpu, concurrent, instrument, snapshot } => {
+            Command::Optimize {
+                file,
+                output,
+                force,
+                allow,
+                call,
+                settings,
+            } => optimize::run(
+                &settings,
+                &file,
+                output,
+                optimize::OptimizeOptions {
+                    force,
+                    allow,
+                    calls: call,
+                },
+            ),
+            Command::CompileWorker {
+                stack,
+                memory,
+                cpu,
+                concurrent,
+                instrument,
+                snapshot,
+            } => {
                 let job = match (instrument, snapshot) {
                     (true, _) => WorkerJob::Instrument,
                     (false, true) => WorkerJob::Snapshot,
                     (false, false) => WorkerJob::Compile,
                 };
-                return toolbay_sandbox::compile_worker(ByteSize::b(stack), memory, cpu, concurrent, job);
+                return toolbay_sandbox::compile_worker(
+                    ByteSize::b(stack),
+                    memory,
+                    cpu,
+                    concurrent,
+                    job,
+                );
             }
             Command::Escape { common, listen } => escape::run(&common, &listen),
             Command::SecretWorker { folder, writable } => secret_worker::run(&folder, writable),
             Command::List { common, json } => list::run(&common, json),
-            Command::Call { tool, arguments, common, json, usage, task, yes, record } => {
-                call::run(&common, tool, &arguments, call::Show { json, usage, task }, yes, record)
-            }
+            Command::Call {
+                tool,
+                arguments,
+                common,
+                json,
+                usage,
+                task,
+                yes,
+                record,
+            } => call::run(
+                &common,
+                tool,
+                &arguments,
+                call::Show { json, usage, task },
+                yes,
+                record,
+            ),
         };
         // On a full disk, the output can be truncated.
-        let result = result.map(|code| if output::has_printed_all() { code } else { ExitCode::FAILURE });
+        let result = result.map(|code| {
+            if output::has_printed_all() {
+                code
+            } else {
+                ExitCode::FAILURE
+            }
+        });
         result.unwrap_or_else(|error| {
             complain(&format!("{error:#}"));
-            if error.is::<ConfigError>() { ExitCode::from(EXIT_BAD_CONFIGURATION) } else { ExitCode::FAILURE }
+            if error.is::<ConfigError>() {
+                ExitCode::from(EXIT_BAD_CONFIGURATION)
+            } else {
+                ExitCode::FAILURE
+            }
         })
     }
 }

@@ -33,7 +33,9 @@ use std::sync::Arc;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use toolbay_catalog::{ApprovalSetting, DescriptionLimits, GuardedPath, LoadPolicy, check_plugin_folder};
+use toolbay_catalog::{
+    ApprovalSetting, DescriptionLimits, GuardedPath, LoadPolicy, check_plugin_folder,
+};
 use toolbay_model::setting::positive;
 use toolbay_model::{ClampedLimit, Limits, LimitsPatch, RateLimit, ToolRateLimit};
 use toolbay_sandbox::{CompileLimits, SandboxSettings};
@@ -76,7 +78,8 @@ const DEFAULT_CALLER_CALLS: u32 = 600;
 /// Default rate limit over HTTP, in calls per minute, tool and caller.
 const DEFAULT_TOOL_CALLS: u32 = 120;
 
-/// The server's configuration, merged from `toolbay.toml`, `TOOLBAY_*` variables and flags. All values are valid.
+/// The server's configuration, merged from `toolbay.toml`, `TOOLBAY_*` variables and flags. All
+/// values are valid.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -187,7 +190,10 @@ impl Config {
     ///
     /// The configuration is invalid. The message is one line with the position of the first mistake
     /// and the expected value.
-    pub fn load(flags: &Flags, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, ConfigError> {
+    pub fn load(
+        flags: &Flags,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
         Self::load_with_keys(flags, variables).map(|(config, _)| config)
     }
 
@@ -197,14 +203,27 @@ impl Config {
         flags: &Flags,
         variables: impl IntoIterator<Item = (String, String)>,
     ) -> Result<(Self, ConfigKeys), ConfigError> {
-        let variables: Vec<_> = variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
+        let variables: Vec<_> = variables
+            .into_iter()
+            .filter(|(name, _)| name.starts_with(PREFIX))
+            .collect();
         let location = ConfigLocation::resolve(flags, &variables);
         let (text, folder) = location.read()?;
         let file_read = text.is_some();
-        let table = text.map(|(name, text)| parse_file(&name, &text)).transpose()?.unwrap_or_default();
+        let table = text
+            .map(|(name, text)| parse_file(&name, &text))
+            .transpose()?
+            .unwrap_or_default();
         let (config, keys) = Self::merge(table, &folder, &variables, flags)?;
         let file = location.absolute()?;
-        Ok((Self { file, file_read, ..config }, keys))
+        Ok((
+            Self {
+                file,
+                file_read,
+                ..config
+            },
+            keys,
+        ))
     }
 
     /// Merges variables and flags into the table of the file. Relative paths in the file are
@@ -222,12 +241,14 @@ impl Config {
             }
         }
         let keys = ConfigKeys::from_table(&table);
-        let mut config: Self = table
-            .try_into()
-            .map_err(|error: toml::de::Error| ConfigError(format!("invalid configuration: {}", error.message())))?;
+        let mut config: Self = table.try_into().map_err(|error: toml::de::Error| {
+            ConfigError(format!("invalid configuration: {}", error.message()))
+        })?;
         let from_variable = variables.iter().any(|(name, _)| name == PLUGINS_VARIABLE);
         if from_variable && config.plugins.as_os_str().is_empty() {
-            return Err(ConfigError(format!("{PLUGINS_VARIABLE}: expected the path of a folder, not an empty string")));
+            return Err(ConfigError(format!(
+                "{PLUGINS_VARIABLE}: expected the path of a folder, not an empty string"
+            )));
         }
         if !from_variable && !config.plugins.as_os_str().is_empty() {
             config.plugins = folder.join(&config.plugins);
@@ -243,12 +264,19 @@ impl Config {
             config.http.listen.clone_from(&flags.http);
         }
         if flags.sse && config.http.listen.is_none() {
-            return Err(ConfigError("--sse requires HTTP: set --http or http.listen".to_owned()));
+            return Err(ConfigError(
+                "--sse requires HTTP: set --http or http.listen".to_owned(),
+            ));
         }
         config.http.sse |= flags.sse;
         config.learn = flags.learn;
         // Requests from unknown clients must not become suggestions for the operator.
-        if let Some(address) = config.http.listen.as_ref().filter(|address| flags.learn && !address.is_local()) {
+        if let Some(address) = config
+            .http
+            .listen
+            .as_ref()
+            .filter(|address| flags.learn && !address.is_local())
+        {
             return Err(ConfigError(format!(
                 "--learn: expected standard input and output or a loopback address such as 127.0.0.1:8931, not {address}, \
                  which others can reach"
@@ -257,8 +285,12 @@ impl Config {
         if config.http.listen.is_some() {
             // MCP requires servers to limit the rate of calls. Over stdio, the only client is the
             // operator's own.
-            config.caller_rate_limit = config.caller_rate_limit.or(RateLimit::per_minute(DEFAULT_CALLER_CALLS));
-            config.rate_limit = config.rate_limit.or(RateLimit::per_minute(DEFAULT_TOOL_CALLS).map(Into::into));
+            config.caller_rate_limit = config
+                .caller_rate_limit
+                .or(RateLimit::per_minute(DEFAULT_CALLER_CALLS));
+            config.rate_limit = config
+                .rate_limit
+                .or(RateLimit::per_minute(DEFAULT_TOOL_CALLS).map(Into::into));
         }
         config.server.resolve(folder);
         config.http.resolve(folder);
@@ -279,8 +311,18 @@ impl Config {
     /// # Errors
     ///
     /// As [`Config::load`].
-    pub fn from_text(text: &str, variables: &[(String, String)], flags: &Flags) -> Result<Self, ConfigError> {
-        Self::merge(parse_file(CONFIG_FILE_NAME, text)?, Path::new(""), variables, flags).map(|(config, _)| config)
+    pub fn from_text(
+        text: &str,
+        variables: &[(String, String)],
+        flags: &Flags,
+    ) -> Result<Self, ConfigError> {
+        Self::merge(
+            parse_file(CONFIG_FILE_NAME, text)?,
+            Path::new(""),
+            variables,
+            flags,
+        )
+        .map(|(config, _)| config)
     }
 
     /// Returns the rules for loading plugins, with limits clamped to the ceilings.
@@ -308,26 +350,61 @@ impl Config {
 
     /// Returns the maximum size of a plugin's description.
     fn description_bounds(&self) -> DescriptionLimits {
-        let Describe { tools, prompts, resources, schemas, size, skills, fuel: _, timeout: _ } = self.describe;
-        DescriptionLimits { tools, prompts, resources, schemas, size, skills }
+        let Describe {
+            tools,
+            prompts,
+            resources,
+            schemas,
+            size,
+            skills,
+            fuel: _,
+            timeout: _,
+        } = self.describe;
+        DescriptionLimits {
+            tools,
+            prompts,
+            resources,
+            schemas,
+            size,
+            skills,
+        }
     }
 
     /// Returns the paths that mounts must not contain, except the plugin directory, which the
     /// loader adds.
     fn guarded_paths(&self) -> Vec<GuardedPath> {
-        let writable = |what, path| GuardedPath { label: what, path, is_secret: false };
+        let writable = |what, path| GuardedPath {
+            label: what,
+            path,
+            is_secret: false,
+        };
         let mut guarded = Vec::new();
         if !self.file.as_os_str().is_empty() {
             guarded.push(writable("the server's configuration", self.file.clone()));
         }
-        guarded.extend(self.http.key_files().map(|path| writable("the keys of http.oauth", path.clone())));
+        guarded.extend(
+            self.http
+                .key_files()
+                .map(|path| writable("the keys of http.oauth", path.clone())),
+        );
         if let Some(TlsConfig { certificate, key }) = &self.http.tls {
             guarded.push(writable("the certificate of http.tls", certificate.clone()));
-            guarded.push(GuardedPath { label: "the key of http.tls", path: key.clone(), is_secret: true });
+            guarded.push(GuardedPath {
+                label: "the key of http.tls",
+                path: key.clone(),
+                is_secret: true,
+            });
         }
         let trusted = self.http_client.extra_ca.iter();
-        guarded.extend(trusted.map(|path| writable("a certificate of http_client.extra_ca", path.clone())));
-        guarded.extend(self.otel.extra_ca.iter().map(|path| writable("a certificate of otel.extra_ca", path.clone())));
+        guarded.extend(
+            trusted.map(|path| writable("a certificate of http_client.extra_ca", path.clone())),
+        );
+        guarded.extend(
+            self.otel
+                .extra_ca
+                .iter()
+                .map(|path| writable("a certificate of otel.extra_ca", path.clone())),
+        );
         let secrets = self.otel.secret_files().cloned();
         guarded.extend(secrets.map(|path| GuardedPath {
             label: "the value of a header of otel",
@@ -335,10 +412,18 @@ impl Config {
             is_secret: true,
         }));
         // A plugin that reads its key can forge entries.
-        let cache = |(path, _)| GuardedPath { label: "the compile cache", path, is_secret: true };
+        let cache = |(path, _)| GuardedPath {
+            label: "the compile cache",
+            path,
+            is_secret: true,
+        };
         guarded.extend(self.compile.cache().map(cache));
         // It contains the state of other plugins.
-        let state = |path| GuardedPath { label: "the state of plugins", path, is_secret: true };
+        let state = |path| GuardedPath {
+            label: "the state of plugins",
+            path,
+            is_secret: true,
+        };
         guarded.extend(self.state.folder(&self.plugins).map(state));
         // A plugin that reads the key of the audit log can forge lines.
         let log = |audit: toolbay_audit::AuditSettings| GuardedPath {
@@ -356,12 +441,16 @@ impl Config {
         guarded.extend(self.record.settings().map(recording));
         // Their content belongs to the calls of one caller.
         let (what, path) = ("the temporary folders of calls", self.server.scratch());
-        guarded.push(GuardedPath { label: what, path, is_secret: true });
+        guarded.push(GuardedPath {
+            label: what,
+            path,
+            is_secret: true,
+        });
         guarded
     }
 
-    /// Returns this configuration with the live settings ([`ConfigKeys`]) of `next`. Live settings can
-    /// change while the server runs.
+    /// Returns this configuration with the live settings ([`ConfigKeys`]) of `next`. Live settings
+    /// can change while the server runs.
     ///
     /// # Errors
     ///
@@ -370,12 +459,33 @@ impl Config {
         let mut changed = self.clone();
         changed.log.clone_from(&next.log);
         changed.limits.clone_from(&next.limits);
-        (changed.caller_rate_limit, changed.rate_limit, changed.require_approval) =
-            (next.caller_rate_limit, next.rate_limit, next.require_approval);
-        changed.server.instructions.clone_from(&next.server.instructions);
-        changed.http.allowed_hosts.clone_from(&next.http.allowed_hosts);
-        changed.http.allowed_origins.clone_from(&next.http.allowed_origins);
-        changed.http.tokens = next.http.tokens.iter().map(|token| self.http.with_previous_tools(token)).collect();
+        (
+            changed.caller_rate_limit,
+            changed.rate_limit,
+            changed.require_approval,
+        ) = (
+            next.caller_rate_limit,
+            next.rate_limit,
+            next.require_approval,
+        );
+        changed
+            .server
+            .instructions
+            .clone_from(&next.server.instructions);
+        changed
+            .http
+            .allowed_hosts
+            .clone_from(&next.http.allowed_hosts);
+        changed
+            .http
+            .allowed_origins
+            .clone_from(&next.http.allowed_origins);
+        changed.http.tokens = next
+            .http
+            .tokens
+            .iter()
+            .map(|token| self.http.with_previous_tools(token))
+            .collect();
         // After callers had to authenticate once, they always have to.
         changed.http.closed = self.http.needs_token();
         changed.file_read |= next.file_read;
@@ -398,19 +508,31 @@ impl Config {
     /// Returns the directories that the server uses for itself, with their purposes.
     pub(crate) fn own_folders(&self) -> Vec<(&'static str, PathBuf)> {
         let kept = [
-            ("compiled components", self.compile.cache().map(|(path, _)| path)),
+            (
+                "compiled components",
+                self.compile.cache().map(|(path, _)| path),
+            ),
             ("the state of plugins", self.state.folder(&self.plugins)),
-            ("the audit log", self.audit.settings().map(|audit| audit.folder)),
+            (
+                "the audit log",
+                self.audit.settings().map(|audit| audit.folder),
+            ),
             ("temporary files of calls", Some(self.server.scratch())),
         ];
-        kept.into_iter().filter_map(|(what, folder)| Some((what, folder?))).collect()
+        kept.into_iter()
+            .filter_map(|(what, folder)| Some((what, folder?)))
+            .collect()
     }
 
     /// Returns the files that the server reads again while it runs, except those of the plugin
     /// directory.
     pub(crate) fn watched_files(&self) -> Vec<PathBuf> {
         let own = Some(self.file.clone()).filter(|file| !file.as_os_str().is_empty());
-        let tls = self.http.tls.iter().flat_map(|tls| [tls.certificate.clone(), tls.key.clone()]);
+        let tls = self
+            .http
+            .tls
+            .iter()
+            .flat_map(|tls| [tls.certificate.clone(), tls.key.clone()]);
         own.into_iter()
             .chain(tls)
             .chain(self.http.key_files().cloned())
@@ -443,10 +565,19 @@ impl Config {
     pub fn sandbox(&self) -> std::io::Result<SandboxSettings> {
         // On Linux, this path leads to the running executable even after it was replaced on disk.
         let running = PathBuf::from("/proc/self/exe");
-        let compiler = if running.exists() { running } else { std::env::current_exe()? };
+        let compiler = if running.exists() {
+            running
+        } else {
+            std::env::current_exe()?
+        };
         let calls = u32::try_from(self.server.max_entered_calls()).unwrap_or(u32::MAX);
         let (ceiling, _) = self.ceiling();
-        let CompileConfig { memory, cpu_time, timeout, .. } = self.compile;
+        let CompileConfig {
+            memory,
+            cpu_time,
+            timeout,
+            ..
+        } = self.compile;
         Ok(SandboxSettings {
             max_calls: calls,
             max_waiting_calls: u32::try_from(self.server.suspended_calls).unwrap_or(u32::MAX),
@@ -454,10 +585,16 @@ impl Config {
             max_limits: ceiling,
             allow_async: self.engine.concurrent,
             compiler: Some(compiler),
-            compile_limits: CompileLimits { memory, cpu: cpu_time, timeout },
+            compile_limits: CompileLimits {
+                memory,
+                cpu: cpu_time,
+                timeout,
+            },
             cache: self.compile.cache(),
             http_client: self.http_client.options(),
-            state: self.database().map(|database| Arc::new(database) as Arc<dyn StateStore>),
+            state: self
+                .database()
+                .map(|database| Arc::new(database) as Arc<dyn StateStore>),
             scratch: self.server.scratch(),
         })
     }
@@ -477,11 +614,21 @@ impl Config {
     pub fn clamp_messages(&self) -> Vec<String> {
         let (ceiling, above) = self.ceiling();
         let (_, clamps) = Limits::DEFAULT.with(&self.limits, &ceiling);
-        let lowered = |ClampedLimit { key, requested: asked, ceiling }: &ClampedLimit| {
+        let lowered = |ClampedLimit {
+                           key,
+                           requested: asked,
+                           ceiling,
+                       }: &ClampedLimit| {
             let (asked, ceiling) = (asked.to_config_string(), ceiling.to_config_string());
-            format!("ceilings.{key} = {asked} was lowered to {ceiling}, the most that this server can allow")
+            format!(
+                "ceilings.{key} = {asked} was lowered to {ceiling}, the most that this server can allow"
+            )
         };
-        above.iter().map(lowered).chain(clamps.iter().map(ToString::to_string)).collect()
+        above
+            .iter()
+            .map(lowered)
+            .chain(clamps.iter().map(ToString::to_string))
+            .collect()
     }
 
     /// Returns the default limits and the ceilings, both after clamping.
@@ -494,7 +641,10 @@ impl Config {
     /// Returns the ceilings after clamping, and one [`ClampedLimit`] for each lowered ceiling.
     fn ceiling(&self) -> (Limits, Vec<ClampedLimit>) {
         // A call that may hold more memory than all calls together would never be admitted.
-        let utmost = Limits { memory: Limits::UTMOST.memory.min(self.server.memory()), ..Limits::UTMOST };
+        let utmost = Limits {
+            memory: Limits::UTMOST.memory.min(self.server.memory()),
+            ..Limits::UTMOST
+        };
         Limits::CEILING.with(&self.ceilings, &utmost)
     }
 
@@ -502,13 +652,17 @@ impl Config {
         self.http.check().map_err(ConfigError)?;
         self.console.check(&self.http).map_err(ConfigError)?;
         if self.ceilings.oversize.is_some() {
-            return Err(ConfigError("ceilings.oversize: it has no ceiling; set limits.oversize".to_owned()));
+            return Err(ConfigError(
+                "ceilings.oversize: it has no ceiling; set limits.oversize".to_owned(),
+            ));
         }
         self.server.check().map_err(ConfigError)?;
         self.http_client.check().map_err(ConfigError)?;
         self.otel.check().map_err(ConfigError)?;
         if self.plugins.as_os_str().is_empty() {
-            return Err(ConfigError("plugins: expected the path of a folder, not an empty string".to_owned()));
+            return Err(ConfigError(
+                "plugins: expected the path of a folder, not an empty string".to_owned(),
+            ));
         }
         if self.plugins.is_file() {
             let plugins = self.plugins.display();
@@ -535,7 +689,10 @@ impl Config {
 /// merge.
 fn parse_file(name: &str, text: &str) -> Result<toml::Table, ConfigError> {
     let config: Config = toml_file::parse(name, text).map_err(ConfigError)?;
-    config.http_client.check_file().map_err(|why| ConfigError(format!("{name}: {why}")))?;
+    config
+        .http_client
+        .check_file()
+        .map_err(|why| ConfigError(format!("{name}: {why}")))?;
     toml_file::parse(name, text).map_err(ConfigError)
 }
 
@@ -559,44 +716,99 @@ mod tests {
         std::fs::create_dir(dir.path().join("plugins")).unwrap();
         let file = dir.path().join(CONFIG_FILE_NAME);
         std::fs::write(&file, text).unwrap();
-        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Config::load(&Flags { config: Some(file), ..flags }, variables)
-            .map_err(|error| error.to_string().replace(&format!("{}/", dir.path().display()), ""))
+        let variables = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Config::load(
+            &Flags {
+                config: Some(file),
+                ..flags
+            },
+            variables,
+        )
+        .map_err(|error| {
+            error
+                .to_string()
+                .replace(&format!("{}/", dir.path().display()), "")
+        })
     }
 
     #[test]
     fn each_layer_wins_over_the_one_below() {
         let text = "log = \"warn\"\npage_size = 7\n[limits]\nfuel = 1\ntimeout = \"1s\"";
-        let variables =
-            [("TOOLBAY_PAGE_SIZE", "8"), ("TOOLBAY_LIMITS_FUEL", "2"), ("TOOLBAY_LOG", "error"), ("PATH", "x")];
-        let flags = Flags { log: Some("debug".into()), ..Flags::default() };
+        let variables = [
+            ("TOOLBAY_PAGE_SIZE", "8"),
+            ("TOOLBAY_LIMITS_FUEL", "2"),
+            ("TOOLBAY_LOG", "error"),
+            ("PATH", "x"),
+        ];
+        let flags = Flags {
+            log: Some("debug".into()),
+            ..Flags::default()
+        };
         let config = load(text, &variables, flags).unwrap();
         assert_eq!((config.page_size, config.log.as_str()), (8, "debug"));
-        assert_eq!((config.limits.fuel, config.limits.timeout), (Some(2), Some(Duration::from_secs(1))));
+        assert_eq!(
+            (config.limits.fuel, config.limits.timeout),
+            (Some(2), Some(Duration::from_secs(1)))
+        );
     }
 
     #[test]
     fn a_proxy_is_set_by_the_file_or_by_a_variable_which_alone_may_have_a_password() {
         let proxy = |text: &str, variables: &[(&str, &str)]| {
-            Ok::<_, String>(load(text, variables, Flags::default())?.http_client.options().proxy.map(String::from))
+            Ok::<_, String>(
+                load(text, variables, Flags::default())?
+                    .http_client
+                    .options()
+                    .proxy
+                    .map(String::from),
+            )
         };
         let plain = "[http_client]\nproxy = \"http://proxy.example:3128\"";
         assert_eq!(proxy("", &[]).unwrap(), None);
-        assert_eq!(proxy(plain, &[]).unwrap().unwrap(), "http://proxy.example:3128/");
+        assert_eq!(
+            proxy(plain, &[]).unwrap().unwrap(),
+            "http://proxy.example:3128/"
+        );
         let with_password = "http://ada:s3cret-word@other.example:8080";
         let variable = [("TOOLBAY_HTTP_CLIENT_PROXY", with_password)];
-        assert_eq!(proxy(plain, &variable).unwrap().unwrap(), format!("{with_password}/"));
-        assert!(!format!("{:?}", load("", &variable, Flags::default()).unwrap()).contains("s3cret"));
+        assert_eq!(
+            proxy(plain, &variable).unwrap().unwrap(),
+            format!("{with_password}/")
+        );
+        assert!(
+            !format!("{:?}", load("", &variable, Flags::default()).unwrap()).contains("s3cret")
+        );
         let refused = [
             proxy(&format!("[http_client]\nproxy = {with_password:?}"), &[]).unwrap_err(),
-            proxy("[http_client]\nproxy = \"https://ada:s3cret-word@proxy.example\"", &[]).unwrap_err(),
-            proxy("[http_client]\nproxy = \"ada:s3cret-word@proxy.example\"", &[]).unwrap_err(),
+            proxy(
+                "[http_client]\nproxy = \"https://ada:s3cret-word@proxy.example\"",
+                &[],
+            )
+            .unwrap_err(),
+            proxy(
+                "[http_client]\nproxy = \"ada:s3cret-word@proxy.example\"",
+                &[],
+            )
+            .unwrap_err(),
             proxy("[http_client]\nproxy = \"http://ada:s3cret-word@/\"", &[]).unwrap_err(),
             proxy("[http_client]\nproxy = 3128", &[]).unwrap_err(),
             proxy("[http_client]\nprox = \"http://proxy.example:3128\"", &[]).unwrap_err(),
-            proxy("", &[("TOOLBAY_HTTP_CLIENT_PROXY", "socks5://ada:s3cret-word@proxy.example")]).unwrap_err(),
+            proxy(
+                "",
+                &[(
+                    "TOOLBAY_HTTP_CLIENT_PROXY",
+                    "socks5://ada:s3cret-word@proxy.example",
+                )],
+            )
+            .unwrap_err(),
             proxy("", &[("TOOLBAY_HTTP_CLIENT_PROXI", "http://proxy.example")]).unwrap_err(),
-            proxy("", &[("TOOLBAY_HTTP_CLIENTS_PROXY", "http://proxy.example")]).unwrap_err(),
+            proxy(
+                "",
+                &[("TOOLBAY_HTTP_CLIENTS_PROXY", "http://proxy.example")],
+            )
+            .unwrap_err(),
         ];
         insta::assert_snapshot!(refused.join("\n"));
     }
@@ -711,9 +923,13 @@ mod tests {
             ("audit", "checkpoint", "\"0s\""),
         ];
         for (table, key, zero) in refused {
-            let error = load(&format!("[{table}]\n{key} = {zero}"), &[], Flags::default()).unwrap_err();
+            let error =
+                load(&format!("[{table}]\n{key} = {zero}"), &[], Flags::default()).unwrap_err();
             assert!(
-                error.starts_with(&format!("toolbay.toml:2:{}: {table}.{key}: expected ", key.len() + 4)),
+                error.starts_with(&format!(
+                    "toolbay.toml:2:{}: {table}.{key}: expected ",
+                    key.len() + 4
+                )),
                 "{error}"
             );
             let variable = format!("TOOLBAY_{table}_{key}").to_uppercase();
@@ -732,9 +948,15 @@ mod tests {
         assert_eq!((stdio.caller_rate_limit, stdio.rate_limit), (None, None));
         let http = "[http]\nlisten = \"127.0.0.1:0\"\n";
         let config = load(http, &[], Flags::default()).unwrap();
-        assert_eq!((config.caller_rate_limit, config.rate_limit), (per_minute(600), per_minute(120).map(Into::into)));
+        assert_eq!(
+            (config.caller_rate_limit, config.rate_limit),
+            (per_minute(600), per_minute(120).map(Into::into))
+        );
         let own = format!("{http}[caller_rate_limit]\ncalls = 7\nper = \"1m\"");
-        assert_eq!(load(&own, &[], Flags::default()).unwrap().caller_rate_limit, per_minute(7));
+        assert_eq!(
+            load(&own, &[], Flags::default()).unwrap().caller_rate_limit,
+            per_minute(7)
+        );
     }
 
     #[test]
@@ -743,8 +965,13 @@ mod tests {
         let at = |name: &str| dir.path().join(name).display().to_string();
         std::fs::write(dir.path().join("latin"), b"log = \"\xe9\"").unwrap();
         let load = |flag: Option<String>, variable: String| {
-            let flags = Flags { config: flag.map(PathBuf::from), ..Flags::default() };
-            let error = Config::load(&flags, [(CONFIG_VARIABLE.to_owned(), variable)]).unwrap_err().to_string();
+            let flags = Flags {
+                config: flag.map(PathBuf::from),
+                ..Flags::default()
+            };
+            let error = Config::load(&flags, [(CONFIG_VARIABLE.to_owned(), variable)])
+                .unwrap_err()
+                .to_string();
             error.replace(&format!("{}/", dir.path().display()), "")
         };
         let said = [
@@ -763,30 +990,52 @@ mod tests {
 
     #[test]
     fn an_audit_log_is_kept_only_if_its_folder_is_set_and_no_plugin_may_read_it() {
-        for off in ["", "[audit]\nfile_size = \"2MiB\"", "[audit]\nfolder = \"\""] {
+        for off in [
+            "",
+            "[audit]\nfile_size = \"2MiB\"",
+            "[audit]\nfolder = \"\"",
+        ] {
             let config = load(off, &[], Flags::default()).unwrap();
             assert_eq!(config.audit.settings(), None, "{off}");
-            assert!(config.rules().guarded_paths.iter().all(|guarded| guarded.label != "the audit log"));
+            assert!(
+                config
+                    .rules()
+                    .guarded_paths
+                    .iter()
+                    .all(|guarded| guarded.label != "the audit log")
+            );
         }
-        let text =
-            "[audit]\nfolder = \"log\"\nfile_size = \"2MiB\"\nfiles = 3\narguments = \"full\"\ncheckpoint = \"5s\"";
+        let text = "[audit]\nfolder = \"log\"\nfile_size = \"2MiB\"\nfiles = 3\narguments = \"full\"\ncheckpoint = \"5s\"";
         let config = load(text, &[], Flags::default()).unwrap();
         let settings = config.audit.settings().unwrap();
-        assert!(settings.folder.is_absolute() && settings.folder.ends_with("log"), "relative to the file");
+        assert!(
+            settings.folder.is_absolute() && settings.folder.ends_with("log"),
+            "relative to the file"
+        );
         assert_eq!(
-            (settings.max_file_bytes, settings.files, settings.checkpoint_interval),
+            (
+                settings.max_file_bytes,
+                settings.files,
+                settings.checkpoint_interval
+            ),
             (2 << 20, 3, Duration::from_secs(5))
         );
         assert_eq!(config.audit.arguments, Arguments::Full);
         let guarded = config.rules().guarded_paths;
-        let log = guarded.iter().find(|guarded| guarded.label == "the audit log").unwrap();
+        let log = guarded
+            .iter()
+            .find(|guarded| guarded.label == "the audit log")
+            .unwrap();
         assert!(log.is_secret && log.path == settings.folder);
     }
 
     #[test]
     fn ceilings_can_be_raised_and_lowered() {
-        let config =
-            load("[ceilings]\nmemory = \"2GiB\"\nfuel = 5\n[limits]\nmemory = \"9GiB\"", &[], Flags::default());
+        let config = load(
+            "[ceilings]\nmemory = \"2GiB\"\nfuel = 5\n[limits]\nmemory = \"9GiB\"",
+            &[],
+            Flags::default(),
+        );
         let config = config.unwrap();
         let rules = config.rules();
         assert_eq!(
@@ -803,7 +1052,9 @@ mod tests {
         let most = Limits::UTMOST.handles;
         assert_eq!(
             config.clamp_messages(),
-            [format!("ceilings.handles = 99999999 was lowered to {most}, the most that this server can allow")]
+            [format!(
+                "ceilings.handles = 99999999 was lowered to {most}, the most that this server can allow"
+            )]
         );
     }
 }

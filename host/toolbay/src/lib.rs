@@ -1,9 +1,10 @@
 //! An MCP server whose tools are WebAssembly components.
 //!
-//! Combines the parts: [`Config`] is the operator's configuration, [`Server`] starts the sandbox, the catalog and the
-//! protocol and serves clients, and [`Cli`] is the command line of the `toolbay` program. Everything else is private. A
-//! call passes from the protocol (`toolbay-mcp`) through the service, which looks up the tool (`toolbay-catalog`),
-//! checks the arguments (`toolbay-schema`), waits for a slot and runs a guest (`toolbay-sandbox`).
+//! Combines the parts: [`Config`] is the operator's configuration, [`Server`] starts the sandbox,
+//! the catalog and the protocol and serves clients, and [`Cli`] is the command line of the
+//! `toolbay` program. Everything else is private. A call passes from the protocol (`toolbay-mcp`)
+//! through the service, which looks up the tool (`toolbay-catalog`), checks the arguments
+//! (`toolbay-schema`), waits for a slot and runs a guest (`toolbay-sandbox`).
 //!
 //! ```no_run
 //! use toolbay::{Config, Server};
@@ -31,9 +32,9 @@ mod serve;
 
 pub use self::cli::Cli;
 pub use self::config::{
-    Arguments, AuditConfig, CompileConfig, Config, ConfigError, Confine, ConsoleConfig, Describe, EngineConfig, Flags,
-    Http, HttpClient, Jwks, MetricsConfig, OAuth, OtelConfig, ProxyUrl, RecordConfig, ResultsConfig, ServerConfig,
-    StateConfig, TasksConfig, TlsConfig, Token,
+    Arguments, AuditConfig, CompileConfig, Config, ConfigError, Confine, ConsoleConfig, Describe,
+    EngineConfig, Flags, Http, HttpClient, Jwks, MetricsConfig, OAuth, OtelConfig, ProxyUrl,
+    RecordConfig, ResultsConfig, ServerConfig, StateConfig, TasksConfig, TlsConfig, Token,
 };
 pub use self::limits::breaker::BreakerRules;
 pub use self::serve::server::{Server, ServerBuilder};

@@ -1,4 +1,5 @@
-//! Mechanisms that limit calls: permits, rates, suspension and circuit breakers. They do not depend on the service.
+//! Mechanisms that limit calls: permits, rates, suspension and circuit breakers. They do not depend
+//! on the service.
 
 pub(crate) mod breaker;
 pub(crate) mod call_permit;

@@ -14,7 +14,10 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 /// threads (see `memory`) starts only once the server is confined. The allocator reads these
 /// settings before `main`.
 #[used]
-#[allow(unsafe_code, reason = "jemalloc looks for a symbol with this name and type (`const char *malloc_conf`)")]
+#[allow(
+    unsafe_code,
+    reason = "jemalloc looks for a symbol with this name and type (`const char *malloc_conf`)"
+)]
 #[unsafe(export_name = "_rjem_malloc_conf")]
 static MALLOC_CONF: &[u8; 85] =
     b"background_thread:false,max_background_threads:1,dirty_decay_ms:500,muzzy_decay_ms:0\0";

@@ -21,10 +21,15 @@ pub(crate) fn folder(kit: &Kit) -> String {
 
 pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     let path = kit.out.join(file(kit));
-    let out = File::create(&path).with_context(|| format!("failed to create {}", path.display()))?;
+    let out =
+        File::create(&path).with_context(|| format!("failed to create {}", path.display()))?;
     let mut tarred = Tarred::new(gzip(out), kit.release.time);
     for file in kit.content.all() {
-        tarred.copy(&format!("{}/{}", folder(kit), file.to), file.mode(), &file.from)?;
+        tarred.copy(
+            &format!("{}/{}", folder(kit), file.to),
+            file.mode(),
+            &file.from,
+        )?;
     }
     tarred.finish()?.finish()?;
     Ok(vec![path])

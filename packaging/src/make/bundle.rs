@@ -18,18 +18,31 @@ const MANIFEST_VERSION: &str = "0.3";
 
 /// Returns the name of the bundle.
 pub(crate) fn file(kit: &Kit) -> String {
-    format!("{NAME}-{}-linux-{}.mcpb", kit.release.version, kit.program.machine.npm)
+    format!(
+        "{NAME}-{}-linux-{}.mcpb",
+        kit.release.version, kit.program.machine.npm
+    )
 }
 
 pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     let work = kit.work("bundle")?;
     copy(kit.content.lean(), &work)?;
-    fs::write(work.join("manifest.json"), serde_json::to_string_pretty(&manifest(&kit.release.version))?)?;
+    fs::write(
+        work.join("manifest.json"),
+        serde_json::to_string_pretty(&manifest(&kit.release.version))?,
+    )?;
     let mcpb = kit.tools.mcpb()?;
-    command::output(Command::new(&mcpb).arg("validate").arg(work.join("manifest.json")))?;
+    command::output(
+        Command::new(&mcpb)
+            .arg("validate")
+            .arg(work.join("manifest.json")),
+    )?;
     let file = kit.out.join(file(kit));
     let mut pack = Command::new(&mcpb);
-    pack.arg("pack").arg(&work).arg(&file).stdout(std::process::Stdio::null());
+    pack.arg("pack")
+        .arg(&work)
+        .arg(&file)
+        .stdout(std::process::Stdio::null());
     Ok(vec![write(&mut pack, file)?])
 }
 

@@ -15,27 +15,63 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     let work = kit.work("deb")?;
     let files: Vec<File> = kit.content.all().map(moved).collect();
     content::copy(files.iter(), &work.join("usr"))?;
-    let mut copyright = String::from("Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\n");
-    let _ = writeln!(copyright, "Files: *\nCopyright: The Toolbay developers\nLicense: MIT or Apache-2.0");
-    let _ = writeln!(copyright, "Comment: LICENSE-MIT and LICENSE-APACHE beside this file have the texts.");
-    fs::write(work.join("usr/share/doc").join(NAME).join("copyright"), copyright)?;
-    let size: u64 = files.iter().map(|file| Ok(fs::metadata(&file.from)?.len())).sum::<Result<u64>>()?;
+    let mut copyright = String::from(
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\n",
+    );
+    let _ = writeln!(
+        copyright,
+        "Files: *\nCopyright: The Toolbay developers\nLicense: MIT or Apache-2.0"
+    );
+    let _ = writeln!(
+        copyright,
+        "Comment: LICENSE-MIT and LICENSE-APACHE beside this file have the texts."
+    );
+    fs::write(
+        work.join("usr/share/doc").join(NAME).join("copyright"),
+        copyright,
+    )?;
+    let size: u64 = files
+        .iter()
+        .map(|file| Ok(fs::metadata(&file.from)?.len()))
+        .sum::<Result<u64>>()?;
     let control = work.join("DEBIAN");
     fs::create_dir_all(&control)?;
-    fs::write(control.join("control"), self::control(&kit.release.version, kit.program.machine.debian, size))?;
-    let file = kit.out.join(format!("{NAME}_{}_{}.deb", kit.release.version, kit.program.machine.debian));
+    fs::write(
+        control.join("control"),
+        self::control(&kit.release.version, kit.program.machine.debian, size),
+    )?;
+    let file = kit.out.join(format!(
+        "{NAME}_{}_{}.deb",
+        kit.release.version, kit.program.machine.debian
+    ));
     let mut dpkg = Command::new("dpkg-deb");
     // This takes half a minute and makes the package a third smaller, which is worth it for a
     // download.
-    let compression: &[&str] = if kit.program.is_static { &["-Zxz"] } else { &["-Zgzip", "-z1"] };
-    dpkg.arg("--root-owner-group").args(compression).arg("--build").arg(&work).arg(&file);
-    dpkg.env("SOURCE_DATE_EPOCH", kit.release.time.to_string()).stdout(std::process::Stdio::null());
-    Ok(vec![write(&mut dpkg, file).context("dpkg-deb makes this package; Debian, Ubuntu and Fedora have it as dpkg")?])
+    let compression: &[&str] = if kit.program.is_static {
+        &["-Zxz"]
+    } else {
+        &["-Zgzip", "-z1"]
+    };
+    dpkg.arg("--root-owner-group")
+        .args(compression)
+        .arg("--build")
+        .arg(&work)
+        .arg(&file);
+    dpkg.env("SOURCE_DATE_EPOCH", kit.release.time.to_string())
+        .stdout(std::process::Stdio::null());
+    Ok(vec![write(&mut dpkg, file).context(
+        "dpkg-deb makes this package; Debian, Ubuntu and Fedora have it as dpkg",
+    )?])
 }
 
 /// Debian's zsh reads completions from a different directory.
 fn moved(file: &File) -> File {
-    File { to: file.to.replace("share/zsh/site-functions/", "share/zsh/vendor-completions/"), from: file.from.clone() }
+    File {
+        to: file
+            .to
+            .replace("share/zsh/site-functions/", "share/zsh/vendor-completions/"),
+        from: file.from.clone(),
+    }
 }
 
 /// Returns the control file. `size` is in bytes.

@@ -13,10 +13,13 @@ use crate::release::{HOMEPAGE, LICENSE, Release, SUMMARY};
 
 pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     let archive = archive::file(kit);
-    let digest =
-        digest(&kit.out.join(&archive)).context("the formula installs the format tar, which must be made as well")?;
+    let digest = digest(&kit.out.join(&archive))
+        .context("the formula installs the format tar, which must be made as well")?;
     let path = kit.out.join("toolbay.rb");
-    fs::write(&path, formula(&kit.release, kit.program.machine, &archive, &digest))?;
+    fs::write(
+        &path,
+        formula(&kit.release, kit.program.machine, &archive, &digest),
+    )?;
     Ok(vec![path])
 }
 
@@ -24,7 +27,11 @@ fn formula(release: &Release, machine: Machine, archive: &str, digest: &str) -> 
     let (url, version) = (release.url(archive), &release.version);
     // Homebrew has its own names for machines and its own syntax for alternative licences.
     let cpu = if machine.npm == "x64" { "intel" } else { "arm" };
-    let licenses = LICENSE.split(" OR ").map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    let licenses = LICENSE
+        .split(" OR ")
+        .map(|name| format!("{name:?}"))
+        .collect::<Vec<_>>()
+        .join(", ");
     format!(
         r#"class Toolbay < Formula
   desc "{SUMMARY}"
@@ -63,7 +70,12 @@ mod tests {
     #[test]
     fn the_formula() {
         let downloads = "https://example.com/v1.2.3".to_owned();
-        let release = Release { version: "1.2.3".into(), time: 0, date: String::new(), downloads };
+        let release = Release {
+            version: "1.2.3".into(),
+            time: 0,
+            date: String::new(),
+            downloads,
+        };
         insta::assert_snapshot!(formula(&release, MACHINES[0], "toolbay.tar.gz", "abc"));
     }
 }

@@ -21,8 +21,11 @@ pub(crate) const USER: u64 = 65_532;
 pub(crate) const PLUGINS: &str = "/plugins";
 
 /// Paths at which systems store the trusted CA certificates in one file.
-const AUTHORITIES: [&str; 3] =
-    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
+const AUTHORITIES: [&str; 3] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+];
 
 /// The users of the image, as `/etc/passwd`.
 const PASSWD: &str = "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n";
@@ -42,7 +45,10 @@ struct Blob {
 
 impl Blob {
     fn new(content: Vec<u8>) -> Self {
-        Self { digest: hex::encode(Sha256::digest(&content)), content }
+        Self {
+            digest: hex::encode(Sha256::digest(&content)),
+            content,
+        }
     }
 
     fn json(value: &Value) -> Result<Self> {
@@ -82,13 +88,21 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     }
     let index = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": [listed]});
 
-    let path = kit.out.join(format!("{NAME}-{version}-{}.oci.tar", kit.program.machine.debian));
-    let out = File::create(&path).with_context(|| format!("failed to create {}", path.display()))?;
+    let path = kit.out.join(format!(
+        "{NAME}-{version}-{}.oci.tar",
+        kit.program.machine.debian
+    ));
+    let out =
+        File::create(&path).with_context(|| format!("failed to create {}", path.display()))?;
     let mut tarred = Tarred::new(out, time);
     tarred.file("oci-layout", DATA, br#"{"imageLayoutVersion":"1.0.0"}"#)?;
     tarred.file("index.json", DATA, &serde_json::to_vec(&index)?)?;
     for blob in [&manifest, &config, &compressed] {
-        tarred.file(&format!("blobs/sha256/{}", blob.digest), DATA, &blob.content)?;
+        tarred.file(
+            &format!("blobs/sha256/{}", blob.digest),
+            DATA,
+            &blob.content,
+        )?;
     }
     tarred.finish()?;
     Ok(vec![path])
@@ -146,10 +160,17 @@ fn layer(kit: &Kit) -> Result<Vec<u8>> {
         };
         tarred.copy(&to, file.mode(), &file.from)?;
     }
-    let authorities = AUTHORITIES.iter().map(Path::new).find(|path| path.is_file());
-    let authorities =
-        authorities.context("TLS in the image trusts whom this system trusts: install ca-certificates")?;
-    tarred.file(AUTHORITIES[0].trim_start_matches('/'), DATA, &fs::read(authorities)?)?;
+    let authorities = AUTHORITIES
+        .iter()
+        .map(Path::new)
+        .find(|path| path.is_file());
+    let authorities = authorities
+        .context("TLS in the image trusts whom this system trusts: install ca-certificates")?;
+    tarred.file(
+        AUTHORITIES[0].trim_start_matches('/'),
+        DATA,
+        &fs::read(authorities)?,
+    )?;
     tarred.file("etc/passwd", DATA, PASSWD.as_bytes())?;
     tarred.file("etc/group", DATA, GROUP.as_bytes())?;
     tarred.folder("tmp", 0o1777, 0)?;

@@ -13,7 +13,9 @@ use toolbay_testkit::command;
 use crate::content::copy;
 use crate::kit::Kit;
 use crate::machine::{MACHINES, Machine};
-use crate::release::{AUTHORS, DESCRIPTION, HOMEPAGE, LICENSE, NAME, REGISTRY_NAME, Release, SUMMARY};
+use crate::release::{
+    AUTHORS, DESCRIPTION, HOMEPAGE, LICENSE, NAME, REGISTRY_NAME, Release, SUMMARY,
+};
 
 /// The launcher.
 const LAUNCHER: &str = include_str!("../../npm/toolbay.js");
@@ -34,7 +36,8 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     fs::write(launcher.join("bin/toolbay.js"), LAUNCHER)?;
     describe(&launcher, &of_launcher(&kit.release))?;
     for text in ["README.md", "LICENSE-APACHE", "LICENSE-MIT"] {
-        fs::copy(kit.root.join(text), launcher.join(text)).with_context(|| format!("failed to copy {text}"))?;
+        fs::copy(kit.root.join(text), launcher.join(text))
+            .with_context(|| format!("failed to copy {text}"))?;
     }
     Ok(vec![pack(&platform, &kit.out)?, pack(&launcher, &kit.out)?])
 }
@@ -86,8 +89,10 @@ fn of_platform(release: &Release, machine: Machine) -> Value {
 
 /// Returns `package.json` of the launcher.
 fn of_launcher(release: &Release) -> Value {
-    let platforms: Map<String, Value> =
-        MACHINES.into_iter().map(|machine| (platform_name(machine), json!(release.version))).collect();
+    let platforms: Map<String, Value> = MACHINES
+        .into_iter()
+        .map(|machine| (platform_name(machine), json!(release.version)))
+        .collect();
     merged(
         common(release, NAME, &format!("{SUMMARY}. {DESCRIPTION}")),
         json!({
@@ -112,11 +117,16 @@ fn about_platform(machine: Machine) -> String {
 
 fn pack(folder: &Path, out: &Path) -> Result<PathBuf> {
     let mut npm = Command::new("npm");
-    npm.args(["pack", "--json", "--ignore-scripts", "--pack-destination"]).arg(out).current_dir(folder);
-    let told: Value = serde_json::from_str(&command::output(&mut npm).context("the packages need npm")?)?;
+    npm.args(["pack", "--json", "--ignore-scripts", "--pack-destination"])
+        .arg(out)
+        .current_dir(folder);
+    let told: Value =
+        serde_json::from_str(&command::output(&mut npm).context("the packages need npm")?)?;
     // Old versions print a list, new ones a map by name.
     let packed = told.get(0).or_else(|| told.as_object()?.values().next());
-    let name = packed.and_then(|packed| packed.get("filename")?.as_str()).context("npm told no file")?;
+    let name = packed
+        .and_then(|packed| packed.get("filename")?.as_str())
+        .context("npm told no file")?;
     // Some versions print the name with its scope.
     let name = name.trim_start_matches('@').replace('/', "-");
     Ok(out.join(name))
@@ -127,7 +137,12 @@ mod tests {
     use super::*;
 
     fn release() -> Release {
-        Release { version: "1.2.3".into(), time: 0, date: String::new(), downloads: String::new() }
+        Release {
+            version: "1.2.3".into(),
+            time: 0,
+            date: String::new(),
+            downloads: String::new(),
+        }
     }
 
     #[test]
@@ -135,7 +150,10 @@ mod tests {
         let launcher = of_launcher(&release());
         for machine in MACHINES {
             let name = platform_name(machine);
-            assert!(LAUNCHER.contains(&format!("\"linux {}\": \"{name}\"", machine.npm)), "{name}");
+            assert!(
+                LAUNCHER.contains(&format!("\"linux {}\": \"{name}\"", machine.npm)),
+                "{name}"
+            );
             assert_eq!(launcher["optionalDependencies"][&name], "1.2.3");
             assert_eq!(of_platform(&release(), machine)["name"], name);
         }

@@ -84,7 +84,12 @@ mod tests {
     #[test]
     fn the_entry() {
         let downloads = "https://example.com/v1.2.3".to_owned();
-        let release = Release { version: "1.2.3".into(), time: 0, date: String::new(), downloads };
+        let release = Release {
+            version: "1.2.3".into(),
+            time: 0,
+            date: String::new(),
+            downloads,
+        };
         let entry = entry(&release, Some(("toolbay.mcpb".into(), "abc".into())));
         // The registry rejects longer descriptions.
         assert!(SUMMARY.len() <= 100);

@@ -19,16 +19,27 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     content::copy(kit.content.all(), &work.join("content/usr"))?;
     let (version, machine) = (&kit.release.version, kit.program.machine.rust);
     let spec = work.join("toolbay.spec");
-    fs::write(&spec, self::spec(version, &work.join("content"), kit.content.all()))?;
+    fs::write(
+        &spec,
+        self::spec(version, &work.join("content"), kit.content.all()),
+    )?;
     let name = format!("{NAME}-{version}-{BUILD}.{machine}.rpm");
     let mut rpmbuild = Command::new("rpmbuild");
     rpmbuild.args(["-bb", "--quiet", "--target", &format!("{machine}-linux")]);
-    rpmbuild.arg("--define").arg(format!("_topdir {}", work.join("top").display()));
-    rpmbuild.arg("--define").arg(format!("_rpmdir {}", kit.out.display()));
+    rpmbuild
+        .arg("--define")
+        .arg(format!("_topdir {}", work.join("top").display()));
+    rpmbuild
+        .arg("--define")
+        .arg(format!("_rpmdir {}", kit.out.display()));
     rpmbuild.arg("--define").arg(format!("_rpmfilename {name}"));
-    rpmbuild.arg(&spec).env("SOURCE_DATE_EPOCH", kit.release.time.to_string());
+    rpmbuild
+        .arg(&spec)
+        .env("SOURCE_DATE_EPOCH", kit.release.time.to_string());
     let made = write(&mut rpmbuild, kit.out.join(name));
-    Ok(vec![made.context("rpmbuild makes this package; Debian and Ubuntu have it as rpm, Fedora as rpm-build")?])
+    Ok(vec![made.context(
+        "rpmbuild makes this package; Debian and Ubuntu have it as rpm, Fedora as rpm-build",
+    )?])
 }
 
 /// Returns the spec file. It disables stripping, debug packages and automatic dependencies.
@@ -43,10 +54,18 @@ fn spec<'a>(version: &str, content: &Path, files: impl Iterator<Item = &'a File>
         content.display()
     );
     for file in files {
-        let mark = if file.to.starts_with("share/doc/") { "%doc " } else { "" };
+        let mark = if file.to.starts_with("share/doc/") {
+            "%doc "
+        } else {
+            ""
+        };
         let _ = writeln!(spec, "{mark}/usr/{}", file.to);
     }
-    let _ = writeln!(spec, "%dir /usr/share/{NAME}\n%dir /usr/{}", content::SAMPLES);
+    let _ = writeln!(
+        spec,
+        "%dir /usr/share/{NAME}\n%dir /usr/{}",
+        content::SAMPLES
+    );
     spec
 }
 
@@ -56,7 +75,10 @@ mod tests {
 
     #[test]
     fn the_spec_lists_every_file() {
-        let file = |to: &str| File { to: to.to_owned(), from: PathBuf::new() };
+        let file = |to: &str| File {
+            to: to.to_owned(),
+            from: PathBuf::new(),
+        };
         let files = [file("bin/toolbay"), file("share/doc/toolbay/README.md")];
         let spec = spec("1.2.3", Path::new("/work"), files.iter());
         assert!(spec.contains("cp -a '/work/.' '%{buildroot}/'"));

@@ -13,11 +13,21 @@ use crate::make::archive::folder;
 
 pub(crate) fn install(kit: &Kit, files: &[PathBuf], room: &Room) -> Result<Installed> {
     command::output(
-        room.command("sha256sum").args(["--check", "--strict", "--quiet", checksums::FILE]).current_dir(&kit.out),
+        room.command("sha256sum")
+            .args(["--check", "--strict", "--quiet", checksums::FILE])
+            .current_dir(&kit.out),
     )?;
     for file in files {
-        command::run(room.command("tar").arg("-xzf").arg(file).current_dir(room.installed()))?;
+        command::run(
+            room.command("tar")
+                .arg("-xzf")
+                .arg(file)
+                .current_dir(room.installed()),
+        )?;
     }
     let program = room.installed().join(folder(kit)).join(BINARY);
-    Ok(Installed { words: vec![program.display().to_string()], ..Installed::default() })
+    Ok(Installed {
+        words: vec![program.display().to_string()],
+        ..Installed::default()
+    })
 }

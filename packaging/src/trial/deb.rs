@@ -19,9 +19,13 @@ pub(crate) fn install(_: &Kit, files: &[PathBuf], room: &Room) -> Result<Install
     fs::write(system.join("var/lib/dpkg/status"), "")?;
     for file in files {
         let mut dpkg = room.command("dpkg");
-        dpkg.args(["--force-not-root", "--force-script-chrootless"]).arg(format!("--root={}", system.display()));
+        dpkg.args(["--force-not-root", "--force-script-chrootless"])
+            .arg(format!("--root={}", system.display()));
         command::output(dpkg.arg("--install").arg(file))?;
     }
     let program = system.join("usr").join(BINARY);
-    Ok(Installed { words: vec![program.display().to_string()], ..Installed::default() })
+    Ok(Installed {
+        words: vec![program.display().to_string()],
+        ..Installed::default()
+    })
 }

@@ -19,13 +19,29 @@ pub(crate) fn install(kit: &Kit, files: &[PathBuf], room: &Room) -> Result<Insta
     let site = LocalSite::serve(&folder, room)?;
     fs::create_dir(folder.join(ARCHIVES))?;
     for file in files {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = file
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         fs::copy(file, folder.join(ARCHIVES).join(&name))?;
-        let manifest = command::output(room.command("tar").arg("-xzOf").arg(file).arg("package/package.json"))?;
+        let manifest = command::output(
+            room.command("tar")
+                .arg("-xzOf")
+                .arg(file)
+                .arg("package/package.json"),
+        )?;
         let mut manifest: Value = serde_json::from_str(&manifest)?;
-        let package = manifest.get("name").and_then(Value::as_str).context("a package has no name")?.to_owned();
+        let package = manifest
+            .get("name")
+            .and_then(Value::as_str)
+            .context("a package has no name")?
+            .to_owned();
         if let Some(manifest) = manifest.as_object_mut() {
-            manifest.insert("dist".to_owned(), json!({"tarball": format!("{}/{ARCHIVES}/{name}", site.url)}));
+            manifest.insert(
+                "dist".to_owned(),
+                json!({"tarball": format!("{}/{ARCHIVES}/{name}", site.url)}),
+            );
         }
         let version = &kit.release.version;
         let told = json!({"name": package, "dist-tags": {"latest": version}, "versions": {version: manifest}});
@@ -47,8 +63,19 @@ pub(crate) fn install(kit: &Kit, files: &[PathBuf], room: &Room) -> Result<Insta
     ensure!(said.starts_with(NAME), "npx said {said:?}");
     // npx does not forward signals. Services that need them start the program that `npm install`
     // linked.
-    told(room.command("npm").args(["install", "--silent", "--global", "--prefix"]).arg(&folder).arg(NAME))?;
+    told(
+        room.command("npm")
+            .args(["install", "--silent", "--global", "--prefix"])
+            .arg(&folder)
+            .arg(NAME),
+    )?;
     let service = Some(folder.join("bin").join(NAME).display().to_string());
     let words = vec!["npx".to_owned(), "--yes".to_owned(), NAME.to_owned()];
-    Ok(Installed { words, service, variables, _site: Some(site), ..Installed::default() })
+    Ok(Installed {
+        words,
+        service,
+        variables,
+        _site: Some(site),
+        ..Installed::default()
+    })
 }

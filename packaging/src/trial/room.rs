@@ -23,19 +23,27 @@ pub(crate) struct Room {
 impl Room {
     /// Creates an empty environment.
     pub(crate) fn new() -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("toolbay-dist-").tempdir().context("failed to make a folder")?;
+        let folder = tempfile::Builder::new()
+            .prefix("toolbay-dist-")
+            .tempdir()
+            .context("failed to make a folder")?;
         for name in ["home", "work", "installed"] {
             fs::create_dir(folder.path().join(name))?;
         }
         // Version managers select a Python by settings in the home directory, which is empty here.
         // Therefore, the selected Python comes first.
-        let python = command::output(Command::new("python3").args(["-c", "import sys; print(sys.executable)"]))?;
+        let python = command::output(
+            Command::new("python3").args(["-c", "import sys; print(sys.executable)"]),
+        )?;
         let python = Path::new(python.trim()).parent().map(Path::to_owned);
         let path = std::env::var_os("PATH").unwrap_or_default();
         // dpkg requires programs from the administrator's directories, even if the user's `PATH`
         // does not contain them.
         let administrator = ["/usr/sbin", "/sbin"].map(PathBuf::from);
-        let folders = python.into_iter().chain(std::env::split_paths(&path)).chain(administrator);
+        let folders = python
+            .into_iter()
+            .chain(std::env::split_paths(&path))
+            .chain(administrator);
         let clean = folders.filter(|folder| !RUST.iter().any(|name| folder.join(name).exists()));
         let path = std::env::join_paths(clean)?;
         ensure!(!path.is_empty(), "every folder of PATH has Rust in it");
@@ -45,7 +53,11 @@ impl Room {
     /// Returns a command that runs in the working directory.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
-        command.env_clear().env("PATH", &self.path).env("HOME", self.home()).env("LANG", "C.UTF-8");
+        command
+            .env_clear()
+            .env("PATH", &self.path)
+            .env("HOME", self.home())
+            .env("LANG", "C.UTF-8");
         command.current_dir(self.work());
         command
     }
@@ -73,11 +85,20 @@ mod tests {
     #[test]
     fn nothing_of_ours_is_there() {
         let room = Room::new().unwrap();
-        let seen =
-            command::output(room.command("sh").args(["-c", "echo ~; pwd; command -v cargo || echo no cargo; env"]));
+        let seen = command::output(
+            room.command("sh")
+                .args(["-c", "echo ~; pwd; command -v cargo || echo no cargo; env"]),
+        );
         let seen = seen.unwrap();
         let (home, work) = (room.home(), room.work());
-        assert!(seen.starts_with(&format!("{}\n{}\nno cargo\n", home.display(), work.display())), "{seen}");
+        assert!(
+            seen.starts_with(&format!(
+                "{}\n{}\nno cargo\n",
+                home.display(),
+                work.display()
+            )),
+            "{seen}"
+        );
         assert!(!seen.contains("CARGO") && !seen.contains("RUST"), "{seen}");
     }
 }

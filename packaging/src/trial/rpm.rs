@@ -15,9 +15,16 @@ pub(crate) fn install(_: &Kit, files: &[PathBuf], room: &Room) -> Result<Install
         // rpm changes its root to the system that it installs to, which requires root; a user
         // namespace is enough.
         let mut rpm = room.command("unshare");
-        rpm.args(["--map-root-user", "rpm", "--install", "--root"]).arg(&system);
-        command::output(rpm.args(["--dbpath", "/var/lib/rpm", "--nosignature"]).arg(file))?;
+        rpm.args(["--map-root-user", "rpm", "--install", "--root"])
+            .arg(&system);
+        command::output(
+            rpm.args(["--dbpath", "/var/lib/rpm", "--nosignature"])
+                .arg(file),
+        )?;
     }
     let program = system.join("usr").join(BINARY);
-    Ok(Installed { words: vec![program.display().to_string()], ..Installed::default() })
+    Ok(Installed {
+        words: vec![program.display().to_string()],
+        ..Installed::default()
+    })
 }

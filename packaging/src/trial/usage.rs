@@ -42,48 +42,87 @@ pub(super) fn run(installed: &Installed, room: &Room, version: &str) -> Result<U
     };
     let began = Instant::now();
     if !installed.is_furnished {
-        let made = command::output(&mut start(installed, room, &["init", FOLDER, "--samples", "all"]))?;
-        ensure!(made.contains("plugins/calculator.wasm"), "`toolbay init` said:\n{made}");
+        let made = command::output(&mut start(
+            installed,
+            room,
+            &["init", FOLDER, "--samples", "all"],
+        ))?;
+        ensure!(
+            made.contains("plugins/calculator.wasm"),
+            "`toolbay init` said:\n{made}"
+        );
     }
     let answer = command::output(&mut inside(installed, room, &["call", TOOL, ARGUMENTS]))?;
     let call = began.elapsed();
-    ensure!(answer.contains(ANSWER), "the first call was answered with:\n{answer}");
+    ensure!(
+        answer.contains(ANSWER),
+        "the first call was answered with:\n{answer}"
+    );
     ok("a tool can be called on the command line");
 
     let said = command::output(&mut start(installed, room, &["--version"]))?;
-    ensure!(said.trim().ends_with(version), "expected version {version}, not {said:?}");
+    ensure!(
+        said.trim().ends_with(version),
+        "expected version {version}, not {said:?}"
+    );
     ok("it has the version of the release");
 
     let session = session(installed, room)?;
     ok("a client can start it, list its tools and call one, and it ends when the client goes");
 
-    let code = start(installed, room, &["list", "--config", "nowhere.toml"]).output()?.status.code();
-    ensure!(code == Some(BAD_CONFIGURATION), "expected exit code {BAD_CONFIGURATION}, not {code:?}");
+    let code = start(installed, room, &["list", "--config", "nowhere.toml"])
+        .output()?
+        .status
+        .code();
+    ensure!(
+        code == Some(BAD_CONFIGURATION),
+        "expected exit code {BAD_CONFIGURATION}, not {code:?}"
+    );
     ok("its exit code gets through");
 
     let status = stopped(installed, room)?;
     ensure!(status.success(), "after SIGTERM, it ended with {status}");
     ok("SIGTERM gets through");
-    Ok(Used { call, session, checks })
+    Ok(Used {
+        call,
+        session,
+        checks,
+    })
 }
 
 /// Runs a session over standard input and output.
 fn session(installed: &Installed, room: &Room) -> Result<Duration> {
     let log = ProgramLog::default();
-    let connection =
-        SharedConnection::start(inside(installed, room, &["serve"]), UnclaimedPolicy::Check, log.line_handler())?;
+    let connection = SharedConnection::start(
+        inside(installed, room, &["serve"]),
+        UnclaimedPolicy::Check,
+        log.line_handler(),
+    )?;
     let talk = || -> Result<Duration> {
         connection.initialize(revision::NEWEST_SESSION_REVISION)?;
         connection.wait_until_listed(DEADLINE, |tools| tools.iter().any(|tool| tool == TOOL))?;
-        let answer = connection.open_mailbox().call_and_wait(TOOL, &json!({"a": 2, "b": 3}))?;
-        let took = answer.received_at.saturating_duration_since(connection.process().start_time);
-        let result = answer.message.map_err(|refusal| anyhow::anyhow!("the call was refused: {refusal}"))?;
-        ensure!(!is_error(&result) && result_text(&result).contains(ANSWER), "the call was answered with {result}");
+        let answer = connection
+            .open_mailbox()
+            .call_and_wait(TOOL, &json!({"a": 2, "b": 3}))?;
+        let took = answer
+            .received_at
+            .saturating_duration_since(connection.process().start_time);
+        let result = answer
+            .message
+            .map_err(|refusal| anyhow::anyhow!("the call was refused: {refusal}"))?;
+        ensure!(
+            !is_error(&result) && result_text(&result).contains(ANSWER),
+            "the call was answered with {result}"
+        );
         Ok(took)
     };
     let took = talk().with_context(|| format!("the log:\n{}", log.tail(20)))?;
     let (status, _) = connection.stop(DEADLINE)?;
-    ensure!(status.success(), "it ended with {status}:\n{}", log.tail(20));
+    ensure!(
+        status.success(),
+        "it ended with {status}:\n{}",
+        log.tail(20)
+    );
     Ok(took)
 }
 
@@ -96,7 +135,8 @@ fn stopped(installed: &Installed, room: &Room) -> Result<ExitStatus> {
         ..Installed::default()
     });
     let serve = inside(service.as_ref().unwrap_or(installed), room, &["serve"]);
-    let mut connection = SharedConnection::start(serve, UnclaimedPolicy::Check, log.line_handler())?;
+    let mut connection =
+        SharedConnection::start(serve, UnclaimedPolicy::Check, log.line_handler())?;
     connection.initialize(revision::NEWEST_SESSION_REVISION)?;
     connection.process().terminate()?;
     // Its input stays open, so only the signal can have stopped it.
@@ -108,9 +148,17 @@ fn stopped(installed: &Installed, room: &Room) -> Result<ExitStatus> {
 
 /// Returns a command for the program in its user's working directory.
 fn start(installed: &Installed, room: &Room, args: &[&str]) -> Command {
-    let (program, before) = installed.words.split_first().map_or(("", &[][..]), |(one, rest)| (one.as_str(), rest));
+    let (program, before) = installed
+        .words
+        .split_first()
+        .map_or(("", &[][..]), |(one, rest)| (one.as_str(), rest));
     let mut command = room.command(program);
-    command.args(before).args(args).envs(installed.variables.iter().map(|(name, value)| (name, value)));
+    command.args(before).args(args).envs(
+        installed
+            .variables
+            .iter()
+            .map(|(name, value)| (name, value)),
+    );
     command
 }
 

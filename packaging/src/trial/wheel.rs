@@ -24,12 +24,26 @@ fn index(files: &[PathBuf], room: &Room) -> Result<LocalSite> {
 pub(crate) fn pip(_: &Kit, files: &[PathBuf], room: &Room) -> Result<Installed> {
     let site = index(files, room)?;
     let environment = room.installed().join("environment");
-    command::run(room.command("python3").args(["-m", "venv"]).arg(&environment))?;
+    command::run(
+        room.command("python3")
+            .args(["-m", "venv"])
+            .arg(&environment),
+    )?;
     let mut pip = room.command(environment.join("bin/pip"));
-    pip.args(["install", "--quiet", "--disable-pip-version-check", "--index-url", &site.url, NAME]);
+    pip.args([
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--index-url",
+        &site.url,
+        NAME,
+    ]);
     command::run(&mut pip)?;
     let program = environment.join("bin").join(NAME);
-    Ok(Installed { words: vec![program.display().to_string()], ..Installed::default() })
+    Ok(Installed {
+        words: vec![program.display().to_string()],
+        ..Installed::default()
+    })
 }
 
 pub(crate) fn uvx(kit: &Kit, files: &[PathBuf], room: &Room) -> Result<Installed> {
@@ -41,7 +55,14 @@ pub(crate) fn uvx(kit: &Kit, files: &[PathBuf], room: &Room) -> Result<Installed
         ("UV_PYTHON_DOWNLOADS".to_owned(), "never".to_owned()),
     ];
     let mut first = room.command(&uvx);
-    first.args([NAME, "--version"]).envs(variables.iter().map(|(name, value)| (name, value)));
+    first
+        .args([NAME, "--version"])
+        .envs(variables.iter().map(|(name, value)| (name, value)));
     command::output(&mut first)?;
-    Ok(Installed { words: vec![uvx, NAME.to_owned()], variables, _site: Some(site), ..Installed::default() })
+    Ok(Installed {
+        words: vec![uvx, NAME.to_owned()],
+        variables,
+        _site: Some(site),
+        ..Installed::default()
+    })
 }

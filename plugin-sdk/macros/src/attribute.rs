@@ -9,7 +9,10 @@ const MAX_NAME_BYTES: usize = 128;
 pub(crate) fn set_once<T>(slot: &mut Option<T>, meta: &Meta, value: T) -> syn::Result<()> {
     match slot.replace(value) {
         None => Ok(()),
-        Some(_) => Err(syn::Error::new_spanned(meta.path(), "this key is given twice: remove one")),
+        Some(_) => Err(syn::Error::new_spanned(
+            meta.path(),
+            "this key is given twice: remove one",
+        )),
     }
 }
 
@@ -22,7 +25,10 @@ pub(crate) fn parse_name(meta: &Meta, what: &str) -> syn::Result<String> {
     if (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(allowed) {
         return Ok(name);
     }
-    Err(syn::Error::new_spanned(literal, format!("{what}'s name has 1 to 128 characters out of `A-Z a-z 0-9 _ - .`")))
+    Err(syn::Error::new_spanned(
+        literal,
+        format!("{what}'s name has 1 to 128 characters out of `A-Z a-z 0-9 _ - .`"),
+    ))
 }
 
 /// Parses the URI of an icon.
@@ -32,7 +38,10 @@ pub(crate) fn parse_icon_uri(meta: &Meta) -> syn::Result<String> {
     if uri.starts_with("data:") || uri.starts_with("https:") {
         return Ok(uri);
     }
-    Err(syn::Error::new_spanned(literal, "an icon is a `data:` or an `https:` URI"))
+    Err(syn::Error::new_spanned(
+        literal,
+        "an icon is a `data:` or an `https:` URI",
+    ))
 }
 
 /// Parses the URI of a view.
@@ -42,7 +51,10 @@ pub(crate) fn parse_view_uri(meta: &Meta) -> syn::Result<String> {
     if uri.starts_with("ui://") {
         return Ok(uri);
     }
-    Err(syn::Error::new_spanned(literal, "the URI of a view begins with `ui://`: `ui://chart/view`"))
+    Err(syn::Error::new_spanned(
+        literal,
+        "the URI of a view begins with `ui://`: `ui://chart/view`",
+    ))
 }
 
 /// Parses a string.
@@ -51,7 +63,10 @@ pub(crate) fn parse_string(meta: &Meta) -> syn::Result<&LitStr> {
         return Ok(text);
     }
     let key = key(meta);
-    Err(syn::Error::new_spanned(meta, format!("`{key}` takes a string: `{key} = \"…\"`")))
+    Err(syn::Error::new_spanned(
+        meta,
+        format!("`{key}` takes a string: `{key} = \"…\"`"),
+    ))
 }
 
 /// Parses a flag: `key`, `key = true` or `key = false`.
@@ -63,23 +78,34 @@ pub(crate) fn parse_flag(meta: &Meta) -> syn::Result<bool> {
         return Ok(flag.value);
     }
     let key = key(meta);
-    Err(syn::Error::new_spanned(meta, format!("`{key}` is a flag: write `{key}` or `{key} = false`")))
+    Err(syn::Error::new_spanned(
+        meta,
+        format!("`{key}` is a flag: write `{key}` or `{key} = false`"),
+    ))
 }
 
 /// Parses the path of a function that takes and returns a definition of the type `definition`.
 pub(crate) fn parse_define_function(meta: &Meta, definition: &str) -> syn::Result<Path> {
     match meta {
-        Meta::NameValue(syn::MetaNameValue { value: Expr::Path(function), .. }) => Ok(function.path.clone()),
+        Meta::NameValue(syn::MetaNameValue {
+            value: Expr::Path(function),
+            ..
+        }) => Ok(function.path.clone()),
         _ => Err(syn::Error::new_spanned(
             meta,
-            format!("`define` takes the name of a `fn({definition}) -> {definition}`: `define = with_icons`"),
+            format!(
+                "`define` takes the name of a `fn({definition}) -> {definition}`: `define = with_icons`"
+            ),
         )),
     }
 }
 
 /// Returns the key, or an empty string if the path is not a single identifier.
 pub(crate) fn key(meta: &Meta) -> String {
-    meta.path().get_ident().map(ToString::to_string).unwrap_or_default()
+    meta.path()
+        .get_ident()
+        .map(ToString::to_string)
+        .unwrap_or_default()
 }
 
 /// Creates an error for a key that `attribute` does not have. It suggests the most similar key.
@@ -95,7 +121,10 @@ pub(crate) fn unknown_key_error(attribute: &str, keys: &[&str], meta: &Meta) -> 
         Some((_, known)) => format!("did you mean `{known}`?"),
         None => format!("there are `{}`", keys.join("`, `")),
     };
-    syn::Error::new_spanned(meta.path(), format!("`#[{attribute}]` has no key `{key}`: {hint}"))
+    syn::Error::new_spanned(
+        meta.path(),
+        format!("`#[{attribute}]` has no key `{key}`: {hint}"),
+    )
 }
 
 fn literal(meta: &Meta) -> Option<&Lit> {

@@ -8,12 +8,23 @@ use syn::ItemFn;
 
 /// Returns the function, its enum, the trait implementations of the enum, and the entry for
 /// `export!`.
-pub(crate) fn generate(function: &ItemFn, implementations: &[TokenStream], variant: &str, entry: &str) -> TokenStream {
+pub(crate) fn generate(
+    function: &ItemFn,
+    implementations: &[TokenStream],
+    variant: &str,
+    entry: &str,
+) -> TokenStream {
     let (ident, visibility) = (&function.sig.ident, &function.vis);
     let (variant, entry) = (format_ident!("{variant}"), format_ident!("{entry}"));
     // A function that `cfg` disables has no enum either.
-    let cfgs: Vec<_> = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
-    let implementations = implementations.iter().map(|implementation| quote!(#(#cfgs)* #implementation));
+    let cfgs: Vec<_> = function
+        .attrs
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("cfg"))
+        .collect();
+    let implementations = implementations
+        .iter()
+        .map(|implementation| quote!(#(#cfgs)* #implementation));
     let function = parameters::without_docs(function);
     quote! {
         #[allow(
@@ -43,7 +54,11 @@ pub(crate) fn generate(function: &ItemFn, implementations: &[TokenStream], varia
 /// only the message about the mistake, without errors that follow from it.
 pub(crate) fn generate_placeholder(function: &ItemFn) -> TokenStream {
     let (ident, visibility) = (&function.sig.ident, &function.vis);
-    let cfgs: Vec<_> = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
+    let cfgs: Vec<_> = function
+        .attrs
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("cfg"))
+        .collect();
     // A receiver means that the function is in an `impl`, where an enum cannot be defined.
     let placeholder = function.sig.receiver().is_none().then(|| {
         quote! {

@@ -12,8 +12,7 @@ use syn::{FnArg, Ident, ItemFn, Path, Token, Type};
 const ITEM_KIND: &str = "a completion";
 
 /// The expected signature, which ends every message about the parameters.
-const EXPECTED_SIGNATURE: &str =
-    "a completion is `fn name(typed: &str, given: &Given, ctx: &Context)`, and may leave out the latter two";
+const EXPECTED_SIGNATURE: &str = "a completion is `fn name(typed: &str, given: &Given, ctx: &Context)`, and may leave out the latter two";
 
 /// Returns the function and the implementation of its completion.
 pub(crate) fn expand(options: TokenStream, function: &ItemFn) -> syn::Result<TokenStream> {
@@ -42,7 +41,12 @@ pub(crate) fn expand(options: TokenStream, function: &ItemFn) -> syn::Result<Tok
             }
         }
     };
-    errors.into_result(companion::generate(function, &[implementation], "Completion", "CompletionEntry"))
+    errors.into_result(companion::generate(
+        function,
+        &[implementation],
+        "Completion",
+        "CompletionEntry",
+    ))
 }
 
 /// Parses the path of the prompt or resource, and the name of the argument to complete.
@@ -58,7 +62,9 @@ fn parse_target(tokens: TokenStream) -> syn::Result<(Path, Ident)> {
         input.parse::<Option<Token![,]>>()?;
         Ok((target, argument))
     };
-    parser.parse2(tokens).map_err(|error| syn::Error::new(error.span(), usage))
+    parser
+        .parse2(tokens)
+        .map_err(|error| syn::Error::new(error.span(), usage))
 }
 
 /// Returns the expressions that the function is called with.
@@ -75,7 +81,10 @@ fn call_arguments(function: &ItemFn) -> syn::Result<Vec<TokenStream>> {
             (true, _, _) => passed.push(quote!(typed)),
             (_, true, _) => passed.push(quote!(given)),
             (_, _, true) => passed.push(quote!(context)),
-            _ => errors.push(syn::Error::new_spanned::<&Type, _>(&typed.ty, EXPECTED_SIGNATURE)),
+            _ => errors.push(syn::Error::new_spanned::<&Type, _>(
+                &typed.ty,
+                EXPECTED_SIGNATURE,
+            )),
         }
     }
     errors.into_result(passed)
@@ -95,7 +104,10 @@ mod tests {
             let error = expand(options, &function).unwrap_err();
             let mistakes: Vec<String> = error.into_iter().map(|error| error.to_string()).collect();
             assert_eq!(mistakes.len(), 3, "{mistakes:?}");
-            assert!(mistakes[0].contains("`#[completion(translate, language)]`"), "{mistakes:?}");
+            assert!(
+                mistakes[0].contains("`#[completion(translate, language)]`"),
+                "{mistakes:?}"
+            );
         }
     }
 }

@@ -16,7 +16,9 @@ pub(crate) fn of_attributes(attributes: &[Attribute]) -> Option<TokenStream> {
     let docs: Vec<&Expr> = attributes.iter().filter_map(doc_value).collect();
     let lines: Option<Vec<String>> = docs.iter().map(|doc| literal_text(doc)).collect();
     match lines {
-        Some(lines) => Some(join_lines(&lines)).filter(|text| !text.is_empty()).map(|description| quote!(#description)),
+        Some(lines) => Some(join_lines(&lines))
+            .filter(|text| !text.is_empty())
+            .map(|description| quote!(#description)),
         // One of them is not a literal, such as `#[doc = include_str!("…")]`. Only the compiler can
         // evaluate it.
         None => Some(quote!(::core::concat!(#(#docs, "\n"),*).trim_ascii())),
@@ -43,7 +45,10 @@ fn doc_value(attribute: &Attribute) -> Option<&Expr> {
 
 fn literal_text(doc: &Expr) -> Option<String> {
     match doc {
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        }) => Some(text.value()),
         _ => None,
     }
 }

@@ -15,9 +15,13 @@ use syn::{Ident, Path};
 pub(crate) fn of<'a>(offers: impl IntoIterator<Item = &'a Path>) -> TokenStream {
     let entries = offers.into_iter().map(|offer| {
         // The error points to the path that the author wrote.
-        let span = offer.segments.last().map_or_else(Span::call_site, |last| last.ident.span());
+        let span = offer
+            .segments
+            .last()
+            .map_or_else(Span::call_site, |last| last.ident.span());
         let candidate = Ident::new("Candidate", span.resolved_at(Span::call_site()));
-        let entry = quote_spanned!(offer.span()=> ::toolbay_plugin::__private::Entry::of::<#candidate>());
+        let entry =
+            quote_spanned!(offer.span()=> ::toolbay_plugin::__private::Entry::of::<#candidate>());
         quote! {{
             #[allow(unused_imports, reason = "the one that is not needed")]
             use ::toolbay_plugin::__private::missing::*;

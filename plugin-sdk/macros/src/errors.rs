@@ -26,6 +26,7 @@ impl ErrorCollector {
 
     /// Returns all mistakes as one error. The caller must have recorded at least one.
     pub(crate) fn into_error(self) -> syn::Error {
-        self.0.unwrap_or_else(|| syn::Error::new(Span::call_site(), "this is not a tool"))
+        self.0
+            .unwrap_or_else(|| syn::Error::new(Span::call_site(), "this is not a tool"))
     }
 }

@@ -16,11 +16,16 @@ pub(crate) fn tool(
     signature: &ToolSignature,
 ) -> TokenStream {
     let ident = &function.sig.ident;
-    let name = options.name.clone().unwrap_or_else(|| ident.unraw().to_string());
+    let name = options
+        .name
+        .clone()
+        .unwrap_or_else(|| ident.unraw().to_string());
     let definition = definition(options, description, signature);
     // An unused parameter gets no name, because rustc would warn the author about it.
-    let [arguments, context] =
-        [parameter_name("arguments", signature.args.is_some()), parameter_name("context", signature.takes_context)];
+    let [arguments, context] = [
+        parameter_name("arguments", signature.args.is_some()),
+        parameter_name("context", signature.takes_context),
+    ];
     let call = call(function, signature);
     let implementation = quote! {
         impl ::toolbay_plugin::Tool for #ident {
@@ -46,11 +51,23 @@ fn parameter_name(name: &str, read: bool) -> TokenStream {
     if read { quote!(#name) } else { quote!(_) }
 }
 
-fn definition(options: &ToolOptions, description: &TokenStream, signature: &ToolSignature) -> TokenStream {
+fn definition(
+    options: &ToolOptions,
+    description: &TokenStream,
+    signature: &ToolSignature,
+) -> TokenStream {
     let input = signature.args.iter();
     let output = &signature.output;
-    let app_only = options.app_only.filter(|yes| *yes).map(|_| quote!(.app_only())).into_iter();
-    let texts = [("title", &options.title), ("icon", &options.icon), ("view", &options.view)];
+    let app_only = options
+        .app_only
+        .filter(|yes| *yes)
+        .map(|_| quote!(.app_only()))
+        .into_iter();
+    let texts = [
+        ("title", &options.title),
+        ("icon", &options.icon),
+        ("view", &options.view),
+    ];
     let texts = texts.into_iter().filter_map(|(key, text)| {
         let key = format_ident!("{key}");
         text.as_ref().map(|text| quote!(.#key(#text)))
@@ -88,7 +105,10 @@ fn definition(options: &ToolOptions, description: &TokenStream, signature: &Tool
 fn call(function: &ItemFn, signature: &ToolSignature) -> TokenStream {
     let ident = &function.sig.ident;
     let output = &signature.output;
-    let args = signature.args.iter().map(|args| quote!(::toolbay_plugin::__private::arguments::<#args>(arguments)?));
+    let args = signature
+        .args
+        .iter()
+        .map(|args| quote!(::toolbay_plugin::__private::arguments::<#args>(arguments)?));
     let context = signature.takes_context.then(|| quote!(context)).into_iter();
     let parameters = args.chain(context);
     quote! {

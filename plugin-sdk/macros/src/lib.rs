@@ -47,7 +47,13 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
 /// See the documentation of `toolbay-plugin`.
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
-    expand_attribute("prompt", "its parameters are the prompt's arguments", options, item, prompt::expand)
+    expand_attribute(
+        "prompt",
+        "its parameters are the prompt's arguments",
+        options,
+        item,
+        prompt::expand,
+    )
 }
 
 /// Makes a function a resource, or the resources of a template.
@@ -55,7 +61,13 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 /// See the documentation of `toolbay-plugin`.
 #[proc_macro_attribute]
 pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
-    expand_attribute("resource", "its parameters are the variables of the URI", options, item, resource::expand)
+    expand_attribute(
+        "resource",
+        "its parameters are the variables of the URI",
+        options,
+        item,
+        resource::expand,
+    )
 }
 
 /// Makes a function complete an argument of a prompt or a variable of a resource template.
@@ -84,7 +96,9 @@ fn expand_attribute(
     let item = parse_macro_input!(item as syn::Item);
     let syn::Item::Fn(function) = item else {
         let why = format!("`#[{attribute}]` goes on a function: {why}");
-        return syn::Error::new_spanned(item, why).into_compile_error().into();
+        return syn::Error::new_spanned(item, why)
+            .into_compile_error()
+            .into();
     };
     make(options.into(), &function)
         .unwrap_or_else(|error| {

@@ -70,7 +70,11 @@ impl ToolOptions {
             "task" => set_once(&mut self.task_support, meta, parse_task_support(meta)?),
             "view" => set_once(&mut self.view, meta, attribute::parse_view_uri(meta)?),
             "app_only" => set_once(&mut self.app_only, meta, parse_flag(meta)?),
-            "define" => set_once(&mut self.define, meta, attribute::parse_define_function(meta, "Definition")?),
+            "define" => set_once(
+                &mut self.define,
+                meta,
+                attribute::parse_define_function(meta, "Definition")?,
+            ),
             _ => Err(attribute::unknown_key_error("tool", &KEYS, meta)),
         }
     }
@@ -85,7 +89,10 @@ fn parse_task_support(meta: &Meta) -> syn::Result<&'static str> {
     match literal.value().as_str() {
         "optional" => Ok("Optional"),
         "required" => Ok("Required"),
-        _ => Err(syn::Error::new_spanned(literal, "`task` is \"optional\" or \"required\"")),
+        _ => Err(syn::Error::new_spanned(
+            literal,
+            "`task` is \"optional\" or \"required\"",
+        )),
     }
 }
 
@@ -136,13 +143,18 @@ mod tests {
     #[test]
     fn a_view_is_a_uri() {
         let options = ToolOptions::parse(quote!(view = "ui://a/b", app_only)).unwrap();
-        assert_eq!((options.view.as_deref(), options.app_only), (Some("ui://a/b"), Some(true)));
+        assert_eq!(
+            (options.view.as_deref(), options.app_only),
+            (Some("ui://a/b"), Some(true))
+        );
         assert!(error(quote!(view = "view.html")).contains("begins with `ui://`"));
     }
 
     #[test]
     fn reports_every_mistake() {
-        let error = ToolOptions::parse(quote!(nam = "a", icon = "http://a")).err().unwrap();
+        let error = ToolOptions::parse(quote!(nam = "a", icon = "http://a"))
+            .err()
+            .unwrap();
         assert_eq!(error.into_iter().count(), 2);
     }
 }

@@ -8,7 +8,10 @@ use syn::ext::IdentExt as _;
 use syn::{Attribute, FnArg, Ident, ItemFn, Pat, ReturnType, Type};
 
 /// A parameter of the function.
-#[expect(clippy::large_enum_variant, reason = "there are a few, at compile time")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are a few, at compile time"
+)]
 pub(crate) enum FunctionParameter {
     /// The context: `ctx: &Context`.
     Context,
@@ -36,7 +39,10 @@ impl TextArgument {
 pub(crate) fn check_qualifiers(function: &ItemFn, what: &str, errors: &mut ErrorCollector) {
     let signature = &function.sig;
     if let Some(keyword) = &signature.asyncness {
-        errors.push(syn::Error::new_spanned(keyword, format!("{what} is not async: remove `async`")));
+        errors.push(syn::Error::new_spanned(
+            keyword,
+            format!("{what} is not async: remove `async`"),
+        ));
     }
     if let Some(keyword) = &signature.unsafety {
         let why = format!("{what} is called with whatever the client sends: remove `unsafe`");
@@ -51,13 +57,14 @@ pub(crate) fn check_qualifiers(function: &ItemFn, what: &str, errors: &mut Error
 /// Returns the return type of the function.
 pub(crate) fn return_type(function: &ItemFn, what: &str) -> syn::Result<Type> {
     match &function.sig.output {
-        ReturnType::Type(_, output) if matches!(**output, Type::ImplTrait(_)) => {
-            Err(syn::Error::new_spanned(output, format!("name the type that {what} returns")))
-        }
+        ReturnType::Type(_, output) if matches!(**output, Type::ImplTrait(_)) => Err(
+            syn::Error::new_spanned(output, format!("name the type that {what} returns")),
+        ),
         ReturnType::Type(_, output) => Ok((**output).clone()),
-        ReturnType::Default => {
-            Err(syn::Error::new_spanned(&function.sig.ident, format!("{what} returns something: add `-> String`")))
-        }
+        ReturnType::Default => Err(syn::Error::new_spanned(
+            &function.sig.ident,
+            format!("{what} returns something: add `-> String`"),
+        )),
     }
 }
 
@@ -77,7 +84,8 @@ fn parse_parameter(input: &FnArg, what: &str) -> syn::Result<FunctionParameter> 
     let input = match input {
         FnArg::Typed(input) => input,
         FnArg::Receiver(receiver) => {
-            let why = format!("{what} is a free function: move it out of the `impl` and remove `self`");
+            let why =
+                format!("{what} is a free function: move it out of the `impl` and remove `self`");
             return Err(syn::Error::new_spanned(receiver, why));
         }
     };
@@ -85,7 +93,10 @@ fn parse_parameter(input: &FnArg, what: &str) -> syn::Result<FunctionParameter> 
         return Ok(FunctionParameter::Context);
     }
     let Pat::Ident(pattern) = &*input.pat else {
-        return Err(syn::Error::new_spanned(&input.pat, "a parameter needs a name, which clients see"));
+        return Err(syn::Error::new_spanned(
+            &input.pat,
+            "a parameter needs a name, which clients see",
+        ));
     };
     if matches!(*input.ty, Type::Reference(_)) {
         let why = "an argument is passed by value: take `String`, a number, `bool`, or an `Option` of these";
@@ -128,7 +139,16 @@ pub(crate) fn call_arguments(parameters: &[FunctionParameter]) -> Vec<TokenStrea
 }
 
 pub(crate) fn is_reference_to(parameter: &Type, name: &str) -> bool {
-    let Type::Reference(reference) = parameter else { return false };
-    let Type::Path(path) = &*reference.elem else { return false };
-    reference.mutability.is_none() && path.path.segments.last().is_some_and(|segment| segment.ident == name)
+    let Type::Reference(reference) = parameter else {
+        return false;
+    };
+    let Type::Path(path) = &*reference.elem else {
+        return false;
+    };
+    reference.mutability.is_none()
+        && path
+            .path
+            .segments
+            .last()
+            .is_some_and(|segment| segment.ident == name)
 }

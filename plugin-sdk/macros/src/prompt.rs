@@ -35,12 +35,22 @@ impl PromptOptions {
 
     fn set(&mut self, meta: &Meta) -> syn::Result<()> {
         match attribute::key(meta).as_str() {
-            "name" => attribute::set_once(&mut self.name, meta, attribute::parse_name(meta, ITEM_KIND)?),
-            "title" => attribute::set_once(&mut self.title, meta, attribute::parse_string(meta)?.value()),
+            "name" => attribute::set_once(
+                &mut self.name,
+                meta,
+                attribute::parse_name(meta, ITEM_KIND)?,
+            ),
+            "title" => attribute::set_once(
+                &mut self.title,
+                meta,
+                attribute::parse_string(meta)?.value(),
+            ),
             "icon" => attribute::set_once(&mut self.icon, meta, attribute::parse_icon_uri(meta)?),
-            "define" => {
-                attribute::set_once(&mut self.define, meta, attribute::parse_define_function(meta, "PromptDefinition")?)
-            }
+            "define" => attribute::set_once(
+                &mut self.define,
+                meta,
+                attribute::parse_define_function(meta, "PromptDefinition")?,
+            ),
             _ => Err(attribute::unknown_key_error("prompt", &KEYS, meta)),
         }
     }
@@ -54,11 +64,14 @@ pub(crate) fn expand(options: TokenStream, function: &ItemFn) -> syn::Result<Tok
     let description = errors.record(description::of(function, ITEM_KIND));
     let output = errors.record(parameters::return_type(function, ITEM_KIND));
     let parameters = errors.record(parameters::parse(function, ITEM_KIND));
-    let (Some(options), Some(description), Some(output), Some(parameters)) = (options, description, output, parameters)
+    let (Some(options), Some(description), Some(output), Some(parameters)) =
+        (options, description, output, parameters)
     else {
         return Err(errors.into_error());
     };
-    let name = options.name.unwrap_or_else(|| function.sig.ident.unraw().to_string());
+    let name = options
+        .name
+        .unwrap_or_else(|| function.sig.ident.unraw().to_string());
     let arguments = parameters.iter().filter_map(|parameter| match parameter {
         FunctionParameter::Argument(argument) => Some(argument),
         FunctionParameter::Context => None,
@@ -72,10 +85,12 @@ pub(crate) fn expand(options: TokenStream, function: &ItemFn) -> syn::Result<Tok
         };
         quote!(.argument(#name, #description, ::toolbay_plugin::__private::is_required::<#ty>()))
     });
-    let texts = [("title", &options.title), ("icon", &options.icon)].into_iter().filter_map(|(key, text)| {
-        let key = format_ident!("{key}");
-        text.as_ref().map(|text| quote!(.#key(#text)))
-    });
+    let texts = [("title", &options.title), ("icon", &options.icon)]
+        .into_iter()
+        .filter_map(|(key, text)| {
+            let key = format_ident!("{key}");
+            text.as_ref().map(|text| quote!(.#key(#text)))
+        });
     let definition = quote! {
         ::toolbay_plugin::PromptDefinition::new(<Self as ::toolbay_plugin::Prompt>::NAME, #description)
             #(#arguments)*
@@ -108,7 +123,12 @@ pub(crate) fn expand(options: TokenStream, function: &ItemFn) -> syn::Result<Tok
             }
         }
     };
-    errors.into_result(companion::generate(function, &[implementation, target], "Prompt", "PromptEntry"))
+    errors.into_result(companion::generate(
+        function,
+        &[implementation, target],
+        "Prompt",
+        "PromptEntry",
+    ))
 }
 
 #[cfg(test)]
@@ -118,7 +138,11 @@ mod tests {
 
     fn mistakes(options: TokenStream, function: &ItemFn) -> String {
         let error = expand(options, function).unwrap_err();
-        error.into_iter().map(|error| error.to_string()).collect::<Vec<_>>().join("; ")
+        error
+            .into_iter()
+            .map(|error| error.to_string())
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 
     #[test]
@@ -127,9 +151,14 @@ mod tests {
             async fn f(text: &str, _: u8) {}
         );
         let mistakes = mistakes(quote!(titel = "a"), &function);
-        for expected in
-            ["not async", "did you mean `title`?", "write a doc comment", "add `-> String`", "by value", "needs a name"]
-        {
+        for expected in [
+            "not async",
+            "did you mean `title`?",
+            "write a doc comment",
+            "add `-> String`",
+            "by value",
+            "needs a name",
+        ] {
             assert!(mistakes.contains(expected), "{expected}: {mistakes}");
         }
     }

@@ -28,11 +28,17 @@ impl ResourceOptions {
     /// Parses the URI and the options after it.
     fn parse(tokens: TokenStream) -> syn::Result<(LitStr, Self)> {
         if tokens.is_empty() {
-            return Err(syn::Error::new(Span::call_site(), "a resource has a URI: `#[resource(\"notes://{id}\")]`"));
+            return Err(syn::Error::new(
+                Span::call_site(),
+                "a resource has a URI: `#[resource(\"notes://{id}\")]`",
+            ));
         }
         let parser = |input: ParseStream<'_>| {
             let uri: LitStr = input.parse().map_err(|error| {
-                syn::Error::new(error.span(), "the URI comes first: `#[resource(\"notes://{id}\")]`")
+                syn::Error::new(
+                    error.span(),
+                    "the URI comes first: `#[resource(\"notes://{id}\")]`",
+                )
             })?;
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
@@ -49,9 +55,19 @@ impl ResourceOptions {
 
     fn set(&mut self, meta: &Meta) -> syn::Result<()> {
         match attribute::key(meta).as_str() {
-            "name" => attribute::set_once(&mut self.name, meta, attribute::parse_string(meta)?.value()),
-            "title" => attribute::set_once(&mut self.title, meta, attribute::parse_string(meta)?.value()),
-            "mime_type" => attribute::set_once(&mut self.mime_type, meta, attribute::parse_string(meta)?.value()),
+            "name" => {
+                attribute::set_once(&mut self.name, meta, attribute::parse_string(meta)?.value())
+            }
+            "title" => attribute::set_once(
+                &mut self.title,
+                meta,
+                attribute::parse_string(meta)?.value(),
+            ),
+            "mime_type" => attribute::set_once(
+                &mut self.mime_type,
+                meta,
+                attribute::parse_string(meta)?.value(),
+            ),
             "icon" => attribute::set_once(&mut self.icon, meta, attribute::parse_icon_uri(meta)?),
             "define" => attribute::set_once(
                 &mut self.define,
@@ -79,8 +95,14 @@ pub(crate) fn expand(options: TokenStream, function: &ItemFn) -> syn::Result<Tok
     else {
         return Err(errors.into_error());
     };
-    let name = options.name.unwrap_or_else(|| function.sig.ident.unraw().to_string());
-    let texts = [("title", &options.title), ("mime_type", &options.mime_type), ("icon", &options.icon)];
+    let name = options
+        .name
+        .unwrap_or_else(|| function.sig.ident.unraw().to_string());
+    let texts = [
+        ("title", &options.title),
+        ("mime_type", &options.mime_type),
+        ("icon", &options.icon),
+    ];
     let texts = texts.into_iter().filter_map(|(key, text)| {
         let key = format_ident!("{key}");
         text.as_ref().map(|text| quote!(.#key(#text)))
@@ -117,19 +139,36 @@ pub(crate) fn expand(options: TokenStream, function: &ItemFn) -> syn::Result<Tok
             }
         }
     };
-    errors.into_result(companion::generate(function, &[implementation, target], "Resource", "ResourceEntry"))
+    errors.into_result(companion::generate(
+        function,
+        &[implementation, target],
+        "Resource",
+        "ResourceEntry",
+    ))
 }
 
 /// Checks the scheme of the URI, and that the variables of the URI and the parameters of the
 /// function correspond.
-fn check_variables(function: &ItemFn, uri: &LitStr, parameters: &[FunctionParameter]) -> syn::Result<()> {
+fn check_variables(
+    function: &ItemFn,
+    uri: &LitStr,
+    parameters: &[FunctionParameter],
+) -> syn::Result<()> {
     let text = uri.value();
     let mut errors = ErrorCollector::default();
-    let scheme = text.split_once(':').map(|(scheme, _)| scheme).unwrap_or_default();
+    let scheme = text
+        .split_once(':')
+        .map(|(scheme, _)| scheme)
+        .unwrap_or_default();
     if !scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        || !scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        || !scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     {
-        errors.push(syn::Error::new_spanned(uri, "a URI begins with a scheme: `notes://{id}`"));
+        errors.push(syn::Error::new_spanned(
+            uri,
+            "a URI begins with a scheme: `notes://{id}`",
+        ));
     }
     let mut variables = Vec::new();
     let mut rest = text.as_str();
@@ -147,7 +186,8 @@ fn check_variables(function: &ItemFn, uri: &LitStr, parameters: &[FunctionParame
             .any(|parameter| matches!(parameter, FunctionParameter::Argument(argument) if argument.name() == name))
     };
     for variable in variables.iter().filter(|variable| !named(variable)) {
-        let why = format!("the function has no parameter for `{{{variable}}}`: add `{variable}: String`");
+        let why =
+            format!("the function has no parameter for `{{{variable}}}`: add `{variable}: String`");
         errors.push(syn::Error::new_spanned(&function.sig.ident, why));
     }
     for parameter in parameters {
@@ -168,7 +208,11 @@ mod tests {
 
     fn mistakes(options: TokenStream, function: &ItemFn) -> String {
         let error = expand(options, function).unwrap_err();
-        error.into_iter().map(|error| error.to_string()).collect::<Vec<_>>().join("; ")
+        error
+            .into_iter()
+            .map(|error| error.to_string())
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 
     #[test]
@@ -178,7 +222,11 @@ mod tests {
             fn note(ids: String, ctx: &Context) -> String {}
         };
         let mistakes = mistakes(quote!("notes://{id}/{+rest}"), &function);
-        for expected in ["no parameter for `{id}`", "no parameter for `{rest}`", "no variable `{ids}`"] {
+        for expected in [
+            "no parameter for `{id}`",
+            "no parameter for `{rest}`",
+            "no variable `{ids}`",
+        ] {
             assert!(mistakes.contains(expected), "{expected}: {mistakes}");
         }
     }
@@ -193,7 +241,10 @@ mod tests {
         assert!(mistakes(quote!(title = "a"), &function).contains("the URI comes first"));
         assert!(mistakes(quote!("note"), &function).contains("begins with a scheme"));
         assert!(mistakes(quote!("a:{b"), &function).contains("`}` is missing"));
-        assert!(mistakes(quote!("a:b", mimetype = "a/b"), &function).contains("did you mean `mime_type`?"));
+        assert!(
+            mistakes(quote!("a:b", mimetype = "a/b"), &function)
+                .contains("did you mean `mime_type`?")
+        );
         assert!(expand(quote!("a:b", mime_type = "a/b"), &function).is_ok());
     }
 }

@@ -4,7 +4,8 @@ use crate::errors::ErrorCollector;
 use syn::{FnArg, ItemFn, ReturnType, Type, parse_quote};
 
 /// The expected signature, which ends every message about the parameters.
-const EXPECTED_SIGNATURE: &str = "a tool is `fn name(args: Args, ctx: &Context)`, and may leave out either";
+const EXPECTED_SIGNATURE: &str =
+    "a tool is `fn name(args: Args, ctx: &Context)`, and may leave out either";
 
 pub(crate) struct ToolSignature {
     /// The type of the arguments, if the tool takes any.
@@ -22,7 +23,11 @@ impl ToolSignature {
         let output = errors.record(return_type(&function.sig.output));
         let parameters = errors.record(parse_parameters(function));
         match (output, parameters) {
-            (Some(output), Some((args, context))) => errors.into_result(Self { args, takes_context: context, output }),
+            (Some(output), Some((args, context))) => errors.into_result(Self {
+                args,
+                takes_context: context,
+                output,
+            }),
             _ => Err(errors.into_error()),
         }
     }
@@ -38,8 +43,10 @@ fn check_qualifiers(function: &ItemFn, errors: &mut ErrorCollector) {
         ));
     }
     if let Some(keyword) = &signature.unsafety {
-        errors
-            .push(syn::Error::new_spanned(keyword, "a tool is called with whatever the client sends: remove `unsafe`"));
+        errors.push(syn::Error::new_spanned(
+            keyword,
+            "a tool is called with whatever the client sends: remove `unsafe`",
+        ));
     }
     if let Some(abi) = &signature.abi {
         errors.push(syn::Error::new_spanned(
@@ -59,10 +66,12 @@ fn check_qualifiers(function: &ItemFn, errors: &mut ErrorCollector) {
 fn return_type(output: &ReturnType) -> syn::Result<Type> {
     match output {
         ReturnType::Default => Ok(parse_quote!(())),
-        ReturnType::Type(_, output) if matches!(**output, Type::ImplTrait(_)) => Err(syn::Error::new_spanned(
-            output,
-            "the output schema comes from the type: name it, such as `Result<Json<Count>>`",
-        )),
+        ReturnType::Type(_, output) if matches!(**output, Type::ImplTrait(_)) => {
+            Err(syn::Error::new_spanned(
+                output,
+                "the output schema comes from the type: name it, such as `Result<Json<Count>>`",
+            ))
+        }
         ReturnType::Type(_, output) => Ok((**output).clone()),
     }
 }
@@ -87,7 +96,10 @@ fn parse_parameters(function: &ItemFn) -> syn::Result<(Option<Type>, bool)> {
         [only] if is_context(only) => Ok((None, true)),
         [args] => Ok((Some(check_arguments_type(args)?), false)),
         [context, args] if is_context(context) && !is_context(args) => {
-            Err(syn::Error::new_spanned(inputs, format!("the arguments come before the context: {EXPECTED_SIGNATURE}")))
+            Err(syn::Error::new_spanned(
+                inputs,
+                format!("the arguments come before the context: {EXPECTED_SIGNATURE}"),
+            ))
         }
         [args, context] if is_context(context) => Ok((Some(check_arguments_type(args)?), true)),
         [_, second] if is_named(second, "Context") => Err(context_by_value_error(second)),
@@ -99,7 +111,9 @@ fn parse_parameters(function: &ItemFn) -> syn::Result<(Option<Type>, bool)> {
         )),
         _ => Err(syn::Error::new_spanned(
             inputs,
-            format!("too many parameters: {EXPECTED_SIGNATURE}; more arguments are more fields of `Args`"),
+            format!(
+                "too many parameters: {EXPECTED_SIGNATURE}; more arguments are more fields of `Args`"
+            ),
         )),
     }
 }
@@ -107,10 +121,14 @@ fn parse_parameters(function: &ItemFn) -> syn::Result<(Option<Type>, bool)> {
 /// Checks the type of the arguments, as far as its tokens allow.
 fn check_arguments_type(args: &Type) -> syn::Result<Type> {
     match args {
-        Type::Reference(_) => Err(syn::Error::new_spanned(args, "the arguments are passed by value: remove the `&`")),
-        Type::ImplTrait(_) => {
-            Err(syn::Error::new_spanned(args, "a tool has one schema: replace `impl Trait` by a concrete type"))
-        }
+        Type::Reference(_) => Err(syn::Error::new_spanned(
+            args,
+            "the arguments are passed by value: remove the `&`",
+        )),
+        Type::ImplTrait(_) => Err(syn::Error::new_spanned(
+            args,
+            "a tool has one schema: replace `impl Trait` by a concrete type",
+        )),
         _ if is_named(args, "Context") => Err(context_by_value_error(args)),
         _ if is_scalar(args) => Err(syn::Error::new_spanned(
             args,
@@ -137,8 +155,8 @@ fn is_named(parameter: &Type, name: &str) -> bool {
 /// Returns whether this is a type of the standard library that is never a JSON object.
 fn is_scalar(parameter: &Type) -> bool {
     const SCALARS: [&str; 19] = [
-        "String", "str", "bool", "char", "Vec", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64",
-        "i128", "isize", "f32", "f64",
+        "String", "str", "bool", "char", "Vec", "u8", "u16", "u32", "u64", "u128", "usize", "i8",
+        "i16", "i32", "i64", "i128", "isize", "f32", "f64",
     ];
     matches!(parameter, Type::Tuple(_) | Type::Array(_) | Type::Slice(_))
         || last_segment(parameter).is_some_and(|segment| SCALARS.iter().any(|name| segment == name))
@@ -203,6 +221,10 @@ mod tests {
             fn f(args: Args, ctx: &mut Context) {}
         );
         let error = ToolSignature::of(&function).err().unwrap();
-        assert!(error.to_string().contains("`fn name(args: Args, ctx: &Context)`"));
+        assert!(
+            error
+                .to_string()
+                .contains("`fn name(args: Args, ctx: &Context)`")
+        );
     }
 }

@@ -42,10 +42,12 @@ impl Error {
             | ErrorCode::DestinationUnavailable
             | ErrorCode::DestinationIpProhibited
             | ErrorCode::DestinationIpUnroutable => Self::NoAddress,
-            ErrorCode::ConnectionRefused | ErrorCode::ConnectionTerminated | ErrorCode::HttpResponseIncomplete => {
-                Self::Connection
-            }
-            ErrorCode::TlsProtocolError | ErrorCode::TlsCertificateError | ErrorCode::TlsAlertReceived(_) => Self::Tls,
+            ErrorCode::ConnectionRefused
+            | ErrorCode::ConnectionTerminated
+            | ErrorCode::HttpResponseIncomplete => Self::Connection,
+            ErrorCode::TlsProtocolError
+            | ErrorCode::TlsCertificateError
+            | ErrorCode::TlsAlertReceived(_) => Self::Tls,
             ErrorCode::InternalError(Some(words)) => Self::Other(words.clone()),
             code => Self::Other(code_in_words(code)),
         }

@@ -28,12 +28,18 @@ pub struct Request {
 impl Request {
     /// Creates a request with this method. The URL must begin with `https://` or `http://`.
     pub fn new(method: &str, url: &str) -> Self {
-        Self { method: method.to_owned(), url: url.to_owned(), headers: Vec::new(), timeout: None }
+        Self {
+            method: method.to_owned(),
+            url: url.to_owned(),
+            headers: Vec::new(),
+            timeout: None,
+        }
     }
 
     /// Adds a header. `Host` and `Content-Length` are set automatically.
     pub fn header(mut self, name: &str, value: &str) -> Self {
-        self.headers.push((name.to_owned(), value.as_bytes().to_vec()));
+        self.headers
+            .push((name.to_owned(), value.as_bytes().to_vec()));
         self
     }
 
@@ -74,23 +80,35 @@ impl Request {
     /// be serialized as JSON.
     pub fn send_json(self, value: &impl Serialize) -> Result<Response, Error> {
         let body = serde_json::to_vec(value).map_err(|error| Error::Invalid(error.to_string()))?;
-        self.header("content-type", "application/json").send_with(Some(&body))
+        self.header("content-type", "application/json")
+            .send_with(Some(&body))
     }
 
     fn send_with(mut self, body: Option<&[u8]>) -> Result<Response, Error> {
         let (scheme, rest) = match self.url.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::Https, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
-            _ => return Err(invalid_request("its URL must begin with https:// or http://")),
+            _ => {
+                return Err(invalid_request(
+                    "its URL must begin with https:// or http://",
+                ));
+            }
         };
         let rest = rest.split('#').next().unwrap_or_default();
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let path = if path.starts_with('/') {
+            path.to_owned()
+        } else {
+            format!("/{path}")
+        };
         if let Some(body) = body {
-            self.headers.push(("content-length".to_owned(), body.len().to_string().into_bytes()));
+            self.headers.push((
+                "content-length".to_owned(),
+                body.len().to_string().into_bytes(),
+            ));
         }
-        let headers =
-            Fields::from_list(&self.headers).map_err(|_| invalid_request("the host refuses one of its headers"))?;
+        let headers = Fields::from_list(&self.headers)
+            .map_err(|_| invalid_request("the host refuses one of its headers"))?;
         let request = OutgoingRequest::new(headers);
         let method = match self.method.as_str() {
             "GET" => Method::Get,
@@ -104,13 +122,23 @@ impl Request {
         };
         // The default method is GET.
         if !matches!(method, Method::Get) {
-            request.set_method(&method).map_err(|()| invalid_request("its method is no HTTP method"))?;
+            request
+                .set_method(&method)
+                .map_err(|()| invalid_request("its method is no HTTP method"))?;
         }
-        request.set_scheme(Some(&scheme)).map_err(|()| invalid_request("its scheme is unknown"))?;
-        request.set_authority(Some(authority)).map_err(|()| invalid_request("the host in its URL is invalid"))?;
-        request.set_path_with_query(Some(&path)).map_err(|()| invalid_request("the path in its URL is invalid"))?;
+        request
+            .set_scheme(Some(&scheme))
+            .map_err(|()| invalid_request("its scheme is unknown"))?;
+        request
+            .set_authority(Some(authority))
+            .map_err(|()| invalid_request("the host in its URL is invalid"))?;
+        request
+            .set_path_with_query(Some(&path))
+            .map_err(|()| invalid_request("the path in its URL is invalid"))?;
         // Each handle costs a host call, so a request without a body does not create one.
-        let outgoing = body.map(|body| request.body().map(|outgoing| (outgoing, body))).transpose();
+        let outgoing = body
+            .map(|body| request.body().map(|outgoing| (outgoing, body)))
+            .transpose();
         let outgoing = outgoing.map_err(|()| invalid_request("it has no body"))?;
         let answering = handle(request, self.options()?).map_err(|code| Error::from_code(&code))?;
         if let Some((outgoing, body)) = outgoing {
@@ -121,8 +149,13 @@ impl Request {
     }
 
     fn options(&self) -> Result<Option<RequestOptions>, Error> {
-        let Some(timeout) = self.timeout else { return Ok(None) };
-        let (options, timeout) = (RequestOptions::new(), u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+        let Some(timeout) = self.timeout else {
+            return Ok(None);
+        };
+        let (options, timeout) = (
+            RequestOptions::new(),
+            u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
+        );
         let set = [
             options.set_connect_timeout(Some(timeout)),
             options.set_first_byte_timeout(Some(timeout)),
@@ -137,8 +170,14 @@ impl Request {
 }
 
 /// Writes the body. A server that does not need the whole body may respond before its end.
-fn write_body(outgoing: OutgoingBody, body: &[u8], answering: &FutureIncomingResponse) -> Result<(), Error> {
-    let stream = outgoing.write().map_err(|()| invalid_request("it has no body"))?;
+fn write_body(
+    outgoing: OutgoingBody,
+    body: &[u8],
+    answering: &FutureIncomingResponse,
+) -> Result<(), Error> {
+    let stream = outgoing
+        .write()
+        .map_err(|()| invalid_request("it has no body"))?;
     let answered = answering.subscribe();
     for piece in body.chunks(WRITE_CHUNK_BYTES) {
         match stream.blocking_write_and_flush(piece) {

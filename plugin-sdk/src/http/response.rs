@@ -4,7 +4,9 @@ use std::cell::OnceCell;
 use std::io::{self, Read};
 
 use serde::de::DeserializeOwned;
-use wasip2::http::types::{FutureIncomingResponse, IncomingBody, IncomingResponse, http_error_code};
+use wasip2::http::types::{
+    FutureIncomingResponse, IncomingBody, IncomingResponse, http_error_code,
+};
 use wasip2::io::streams::{InputStream, StreamError};
 
 use super::error::Error;
@@ -36,14 +38,24 @@ impl Response {
         let head = match answering.get() {
             Some(Ok(Ok(head))) => head,
             Some(Ok(Err(code))) => return Err(Error::from_code(&code)),
-            Some(Err(())) | None => return Err(Error::Other("the host has no response".to_owned())),
+            Some(Err(())) | None => {
+                return Err(Error::Other("the host has no response".to_owned()));
+            }
         };
         let status = head.status();
         let no_body = || Error::Other("the host has no body".to_owned());
         let body = head.consume().map_err(|()| no_body())?;
         let stream = body.stream().map_err(|()| no_body())?;
         let headers = OnceCell::new();
-        Ok(Self { status, head, headers, stream: Some(stream), _body: body, buffer: Vec::new(), position: 0 })
+        Ok(Self {
+            status,
+            head,
+            headers,
+            stream: Some(stream),
+            _body: body,
+            buffer: Vec::new(),
+            position: 0,
+        })
     }
 
     /// Returns the status, such as 200.
@@ -55,7 +67,9 @@ impl Response {
     /// is no such header, or if its value is not text.
     pub fn header(&self, name: &str) -> Option<&str> {
         let headers = self.headers.get_or_init(|| self.head.headers().entries());
-        let (_, value) = headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name))?;
+        let (_, value) = headers
+            .iter()
+            .find(|(own, _)| own.eq_ignore_ascii_case(name))?;
         std::str::from_utf8(value).ok()
     }
 
@@ -65,7 +79,11 @@ impl Response {
     ///
     /// Returns [`Error::Status`] otherwise.
     pub fn error_for_status(self) -> Result<Self, Error> {
-        if self.status < 400 { Ok(self) } else { Err(Error::Status(self.status)) }
+        if self.status < 400 {
+            Ok(self)
+        } else {
+            Err(Error::Status(self.status))
+        }
     }
 
     /// Reads the whole body.
@@ -101,13 +119,16 @@ impl Response {
     /// Returns an error if the connection fails before the end of the body, or if the body is not
     /// JSON of this type.
     pub fn json<T: DeserializeOwned>(self) -> Result<T, Error> {
-        serde_json::from_slice(&self.bytes()?).map_err(|error| Error::Other(format!("its body is unexpected: {error}")))
+        serde_json::from_slice(&self.bytes()?)
+            .map_err(|error| Error::Other(format!("its body is unexpected: {error}")))
     }
 
     /// Replaces the buffered bytes with the next ones. Returns false at the end of the body.
     fn fill_buffer(&mut self) -> Result<bool, Error> {
         (self.buffer, self.position) = (Vec::new(), 0);
-        let Some(stream) = &self.stream else { return Ok(false) };
+        let Some(stream) = &self.stream else {
+            return Ok(false);
+        };
         match stream.blocking_read(READ_CHUNK_BYTES) {
             Ok(read) => self.buffer = read,
             Err(StreamError::Closed) => {
@@ -117,7 +138,10 @@ impl Response {
             Err(StreamError::LastOperationFailed(error)) => {
                 self.stream = None;
                 let code = http_error_code(&error);
-                return Err(code.map_or_else(|| Error::Other(error.to_debug_string()), |code| Error::from_code(&code)));
+                return Err(code.map_or_else(
+                    || Error::Other(error.to_debug_string()),
+                    |code| Error::from_code(&code),
+                ));
             }
         }
         Ok(true)

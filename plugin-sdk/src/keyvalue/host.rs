@@ -47,7 +47,10 @@ impl Bucket {
         Ok(atomics::increment(&self.0, key, by)?)
     }
 
-    pub(super) fn list_keys(&self, cursor: Option<u64>) -> Result<(Vec<String>, Option<u64>), Error> {
+    pub(super) fn list_keys(
+        &self,
+        cursor: Option<u64>,
+    ) -> Result<(Vec<String>, Option<u64>), Error> {
         let page = self.0.list_keys(cursor)?;
         Ok((page.keys, page.cursor))
     }

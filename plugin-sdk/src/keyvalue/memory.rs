@@ -15,12 +15,18 @@ thread_local! {
 #[derive(Debug)]
 pub(super) struct Bucket(String);
 
-#[allow(clippy::unnecessary_wraps, reason = "it has the signature of the host's")]
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "it has the signature of the host's"
+)]
 pub(super) fn open(name: &str) -> Result<Bucket, Error> {
     Ok(Bucket(name.to_owned()))
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "they have the signatures of the host's")]
+#[allow(
+    clippy::unnecessary_wraps,
+    reason = "they have the signatures of the host's"
+)]
 impl Bucket {
     fn with_values<T>(&self, act: impl FnOnce(&mut BucketValues) -> T) -> T {
         BUCKETS.with_borrow_mut(|buckets| act(buckets.entry(self.0.clone()).or_default()))
@@ -49,13 +55,17 @@ impl Bucket {
             let number = |value: &Vec<u8>| std::str::from_utf8(value).ok()?.parse::<u64>().ok();
             let before = values.get(key).map_or(Some(0), number);
             let sum = before.and_then(|before| before.checked_add(by));
-            let sum = sum.ok_or_else(|| Error::Other(format!("the value of {key} is no number")))?;
+            let sum =
+                sum.ok_or_else(|| Error::Other(format!("the value of {key} is no number")))?;
             values.insert(key.to_owned(), sum.to_string().into_bytes());
             Ok(sum)
         })
     }
 
     pub(super) fn list_keys(&self, _: Option<u64>) -> Result<(Vec<String>, Option<u64>), Error> {
-        Ok((self.with_values(|values| values.keys().cloned().collect()), None))
+        Ok((
+            self.with_values(|values| values.keys().cloned().collect()),
+            None,
+        ))
     }
 }

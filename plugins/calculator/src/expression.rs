@@ -31,7 +31,11 @@ impl Display for Mistake {
 
 /// Evaluates an expression.
 pub(crate) fn evaluate(text: &str) -> Result<f64, Mistake> {
-    let mut reader = Reader { text, rest: text, depth: 0 };
+    let mut reader = Reader {
+        text,
+        rest: text,
+        depth: 0,
+    };
     let value = reader.sum()?;
     match reader.peek() {
         None => Ok(value),
@@ -126,7 +130,9 @@ impl<'a> Reader<'a> {
     }
 
     fn number(&mut self) -> Result<f64, Mistake> {
-        let digits = self.rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let digits = self
+            .rest
+            .trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
         // An exponent requires digits: `2e` is 2 and a name.
         let exponent = digits
             .strip_prefix(['e', 'E'])
@@ -142,7 +148,9 @@ impl<'a> Reader<'a> {
     }
 
     fn name(&mut self) -> Result<f64, Mistake> {
-        let after = self.rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
+        let after = self
+            .rest
+            .trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
         let before = self.rest;
         let (name, rest) = self.split(after);
         self.rest = rest;
@@ -193,13 +201,18 @@ impl<'a> Reader<'a> {
         if self.eat(wanted) {
             return Ok(());
         }
-        let found = self.peek().map_or("the end".to_owned(), |found| format!("`{found}`"));
+        let found = self
+            .peek()
+            .map_or("the end".to_owned(), |found| format!("`{found}`"));
         Err(self.mistake(format!("expected `{wanted}`, found {found}")))
     }
 
     fn mistake(&self, message: impl Into<String>) -> Mistake {
         let read = self.text.chars().count() - self.rest.chars().count();
-        Mistake { position: read + 1, message: message.into() }
+        Mistake {
+            position: read + 1,
+            message: message.into(),
+        }
     }
 }
 
@@ -285,10 +298,22 @@ mod tests {
 
     #[test]
     fn mistakes_have_a_place() {
-        assert_eq!(mistake(""), "expected a number, found the end at character 1");
-        assert_eq!(mistake("1 + * 2"), "expected a number, found `*` at character 5");
-        assert_eq!(mistake("(1 + 2"), "expected `)`, found the end at character 7");
-        assert_eq!(mistake("1 2"), "expected an operator, found `2` at character 3");
+        assert_eq!(
+            mistake(""),
+            "expected a number, found the end at character 1"
+        );
+        assert_eq!(
+            mistake("1 + * 2"),
+            "expected a number, found `*` at character 5"
+        );
+        assert_eq!(
+            mistake("(1 + 2"),
+            "expected `)`, found the end at character 7"
+        );
+        assert_eq!(
+            mistake("1 2"),
+            "expected an operator, found `2` at character 3"
+        );
         assert_eq!(mistake("1.2.3"), "`1.2.3` is not a number at character 1");
         assert!(mistake("1 + foo(2)").ends_with("at character 5"));
         assert!(mistake("sqrt(1, 2)").starts_with("`sqrt` is unknown here"));

@@ -50,8 +50,8 @@ fn calculate_total(args: Numbers) -> Result<Json<Total>> {
     Ok(Json(Total { total }))
 }
 
-/// Computes statistics of numbers: count, sum, mean, median, minimum, maximum, and the standard deviation (of the whole
-/// population).
+/// Computes statistics of numbers: count, sum, mean, median, minimum, maximum, and the standard
+/// deviation (of the whole population).
 #[tool(title = "Statistics", read_only, idempotent, open_world = false)]
 fn calculate_statistics(args: Numbers) -> Result<Json<Statistics>> {
     let Some(statistics) = Statistics::of(args.numbers) else {
@@ -87,7 +87,9 @@ struct Value {
 #[tool(title = "Calculator", read_only, idempotent, open_world = false)]
 fn evaluate(args: Expression) -> Result<Json<Value>> {
     let value = expression::evaluate(&args.expression).map_err(Error::invalid_arguments)?;
-    Ok(Json(Value { value: finite(value)? }))
+    Ok(Json(Value {
+        value: finite(value)?,
+    }))
 }
 
 /// Rejects infinity and NaN, which JSON cannot represent.
@@ -100,7 +102,12 @@ fn finite(value: f64) -> Result<f64> {
     Ok(value)
 }
 
-export!(calculate_sum, calculate_total, calculate_statistics, evaluate);
+export!(
+    calculate_sum,
+    calculate_total,
+    calculate_statistics,
+    evaluate
+);
 
 #[cfg(test)]
 mod tests {
@@ -109,20 +116,34 @@ mod tests {
 
     #[test]
     fn adds_two_numbers() {
-        let output = test::call::<calculate_sum>(json!({"a": 1, "b": 2.5}), &Context::test()).unwrap();
+        let output =
+            test::call::<calculate_sum>(json!({"a": 1, "b": 2.5}), &Context::test()).unwrap();
         assert_eq!(output.json(), Some(json!({"sum": 3.5})));
     }
 
     #[test]
     fn adds_up_a_list() {
-        let output = test::call::<calculate_total>(json!({"numbers": [0.1, 0.2, 0.3]}), &Context::test()).unwrap();
+        let output =
+            test::call::<calculate_total>(json!({"numbers": [0.1, 0.2, 0.3]}), &Context::test())
+                .unwrap();
         assert_eq!(output.json(), Some(json!({"total": 0.6})));
     }
 
     #[test]
     fn an_overflow_is_an_error() {
-        assert!(calculate_sum(Summands { a: f64::MAX, b: f64::MAX }).is_err());
-        assert!(calculate_total(Numbers { numbers: vec![f64::MAX, f64::MAX] }).is_err());
+        assert!(
+            calculate_sum(Summands {
+                a: f64::MAX,
+                b: f64::MAX
+            })
+            .is_err()
+        );
+        assert!(
+            calculate_total(Numbers {
+                numbers: vec![f64::MAX, f64::MAX]
+            })
+            .is_err()
+        );
     }
 
     #[test]

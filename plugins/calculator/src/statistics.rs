@@ -63,7 +63,11 @@ pub(crate) fn sum(numbers: &[f64]) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
     for &number in numbers {
         let next = sum + number;
-        lost += if sum.abs() >= number.abs() { (sum - next) + number } else { (number - next) + sum };
+        lost += if sum.abs() >= number.abs() {
+            (sum - next) + number
+        } else {
+            (number - next) + sum
+        };
         sum = next;
     }
     // After an overflow the correction is NaN, and infinity is more informative.

@@ -28,7 +28,11 @@ impl Axis {
             (low - half, high + half)
         };
         let step = round_step((high - low) / STEPS);
-        Self { low: (low / step).floor() * step, high: (high / step).ceil() * step, step }
+        Self {
+            low: (low / step).floor() * step,
+            high: (high / step).ceil() * step,
+            step,
+        }
     }
 
     /// Returns the position of a value on the axis, from 0 at its start to 1 at its end.
@@ -38,7 +42,11 @@ impl Axis {
 
     /// Returns the value of the base line: 0 if the axis contains it.
     pub(crate) fn base(&self) -> f64 {
-        if (self.low..=self.high).contains(&0.0) { 0.0 } else { self.low }
+        if (self.low..=self.high).contains(&0.0) {
+            0.0
+        } else {
+            self.low
+        }
     }
 
     /// Returns the values of the ticks and their labels.
@@ -51,7 +59,11 @@ impl Axis {
             .take_while(|number| *number <= last)
             .map(|number| {
                 let value = number * self.step;
-                let label = if value == 0.0 { "0".to_owned() } else { format!("{:.places$}{suffix}", value / unit) };
+                let label = if value == 0.0 {
+                    "0".to_owned()
+                } else {
+                    format!("{:.places$}{suffix}", value / unit)
+                };
                 (value, label)
             })
             .collect()
@@ -75,7 +87,9 @@ fn unit(size: f64) -> (f64, String) {
     if (1e-3..1e4).contains(&size) {
         return (1.0, String::new());
     }
-    let prefix = PREFIXES.into_iter().find(|(unit, _)| (*unit..1e16).contains(&size));
+    let prefix = PREFIXES
+        .into_iter()
+        .find(|(unit, _)| (*unit..1e16).contains(&size));
     if let Some((unit, suffix)) = prefix {
         return (unit, suffix.to_owned());
     }

@@ -18,7 +18,11 @@ pub(crate) struct Canvas {
 
 impl Canvas {
     pub(crate) fn new((width, height): (usize, usize), background: Color) -> Self {
-        Self { width, height, pixels: vec![background; width * height] }
+        Self {
+            width,
+            height,
+            pixels: vec![background; width * height],
+        }
     }
 
     /// Blends a colour with a pixel. With coverage 0 the pixel stays unchanged, with 1 the colour
@@ -46,7 +50,12 @@ impl Canvas {
     }
 
     /// Draws lines with round ends. A line of length zero is a dot.
-    pub(crate) fn stroke(&mut self, lines: impl Iterator<Item = (Place, Place)>, width: f64, color: Color) {
+    pub(crate) fn stroke(
+        &mut self,
+        lines: impl Iterator<Item = (Place, Place)>,
+        width: f64,
+        color: Color,
+    ) {
         // Where lines meet, a pixel is drawn once, with the larger coverage.
         let mut mask = vec![0.0_f64; self.pixels.len()];
         for (from, to) in lines {
@@ -61,9 +70,11 @@ impl Canvas {
 
     fn cover(&self, mask: &mut [f64], from: Place, to: Place, radius: f64) {
         let reach = radius + 1.0;
-        let rows = index(from.1.min(to.1) - reach)..self.height.min(index(from.1.max(to.1) + reach));
+        let rows =
+            index(from.1.min(to.1) - reach)..self.height.min(index(from.1.max(to.1) + reach));
         for y in rows {
-            let columns = index(from.0.min(to.0) - reach)..self.width.min(index(from.0.max(to.0) + reach));
+            let columns =
+                index(from.0.min(to.0) - reach)..self.width.min(index(from.0.max(to.0) + reach));
             for x in columns {
                 let center = (float(x) + 0.5, float(y) + 0.5);
                 let coverage = (radius + 0.5 - distance(center, from, to)).clamp(0.0, 1.0);
@@ -77,7 +88,11 @@ impl Canvas {
     /// Encodes the picture as PNG.
     pub(crate) fn png(&self) -> Result<Vec<u8>> {
         let mut file = Vec::new();
-        let mut encoder = Encoder::new(&mut file, u32::try_from(self.width)?, u32::try_from(self.height)?);
+        let mut encoder = Encoder::new(
+            &mut file,
+            u32::try_from(self.width)?,
+            u32::try_from(self.height)?,
+        );
         encoder.set_color(ColorType::Rgb);
         encoder.set_depth(BitDepth::Eight);
         let mut writer = encoder.write_header()?;
@@ -97,7 +112,11 @@ fn distance(place: Place, from: Place, to: Place) -> f64 {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let (px, py) = (place.0 - from.0, place.1 - from.1);
     let length = dx * dx + dy * dy;
-    let along = if length > 0.0 { ((px * dx + py * dy) / length).clamp(0.0, 1.0) } else { 0.0 };
+    let along = if length > 0.0 {
+        ((px * dx + py * dy) / length).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
     (px - along * dx).hypot(py - along * dy)
 }
 
@@ -115,7 +134,11 @@ pub(crate) fn index(number: f64) -> usize {
     number as usize
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of two levels is one")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a mean of two levels is one"
+)]
 fn level(number: f64) -> u8 {
     number.round() as u8
 }
@@ -136,19 +159,24 @@ mod tests {
     #[test]
     fn edges_between_pixels_are_grey() {
         let pixels = drawn(|canvas| canvas.fill((1.0, 0.5), (2.5, 2.0), BLACK));
-        assert_eq!(pixels, [255, 128, 191, 255, 255, 0, 128, 255, 255, 255, 255, 255]);
+        assert_eq!(
+            pixels,
+            [255, 128, 191, 255, 255, 0, 128, 255, 255, 255, 255, 255]
+        );
     }
 
     #[test]
     fn a_line_covers_what_it_crosses() {
-        let pixels = drawn(|canvas| canvas.stroke([((0.0, 1.5), (4.0, 1.5))].into_iter(), 1.0, BLACK));
+        let pixels =
+            drawn(|canvas| canvas.stroke([((0.0, 1.5), (4.0, 1.5))].into_iter(), 1.0, BLACK));
         assert_eq!(pixels[4..8], [0; 4]);
         assert_eq!(pixels[..4], [255; 4]);
     }
 
     #[test]
     fn a_line_to_where_it_begins_is_a_dot() {
-        let pixels = drawn(|canvas| canvas.stroke([((1.5, 1.5), (1.5, 1.5))].into_iter(), 1.0, BLACK));
+        let pixels =
+            drawn(|canvas| canvas.stroke([((1.5, 1.5), (1.5, 1.5))].into_iter(), 1.0, BLACK));
         let mut expected = [255; 12];
         expected[5] = 0;
         assert_eq!(pixels, expected);

@@ -1,7 +1,9 @@
 //! Text rendering.
 
 use crate::canvas::{Canvas, Color, Place, float, index};
-use noto_sans_mono_bitmap::{FontWeight, RasterHeight, RasterizedChar, get_raster, get_raster_width};
+use noto_sans_mono_bitmap::{
+    FontWeight, RasterHeight, RasterizedChar, get_raster, get_raster_width,
+};
 
 /// A monospaced font.
 #[derive(Clone, Copy)]
@@ -11,10 +13,16 @@ pub(crate) struct Font {
 }
 
 /// The font for ticks and labels.
-pub(crate) const SMALL: Font = Font { weight: FontWeight::Regular, height: RasterHeight::Size16 };
+pub(crate) const SMALL: Font = Font {
+    weight: FontWeight::Regular,
+    height: RasterHeight::Size16,
+};
 
 /// The font for the title.
-pub(crate) const LARGE: Font = Font { weight: FontWeight::Bold, height: RasterHeight::Size20 };
+pub(crate) const LARGE: Font = Font {
+    weight: FontWeight::Bold,
+    height: RasterHeight::Size20,
+};
 
 impl Font {
     pub(crate) fn height(self) -> f64 {

@@ -47,7 +47,10 @@ pub(crate) fn group(series: &Series, most: usize, measure: Measure) -> Grouped {
     let points = series.points();
     let size = points.len().div_ceil(most.max(1)).max(1);
     let groups = points.chunks(size);
-    Grouped { labels: groups.clone().map(label).collect(), values: groups.map(|group| measure.of(group)).collect() }
+    Grouped {
+        labels: groups.clone().map(label).collect(),
+        values: groups.map(|group| measure.of(group)).collect(),
+    }
 }
 
 fn label(members: &[Point]) -> String {
@@ -73,13 +76,20 @@ mod tests {
         assert_eq!(grouped(2, Measure::Mean), [4.0, 2.0]);
         assert_eq!(grouped(3, Measure::Min), [2.0, -1.0, 5.0]);
         assert_eq!(grouped(1, Measure::Max), [6.0]);
-        assert_eq!(grouped(1000, Measure::Max), [4.0, 2.0, 6.0, -1.0, 5.0], "as many as there are");
+        assert_eq!(
+            grouped(1000, Measure::Max),
+            [4.0, 2.0, 6.0, -1.0, 5.0],
+            "as many as there are"
+        );
     }
 
     #[test]
     fn a_group_is_named_after_its_ends() {
         let series = Series::numbered(vec![0.0; 5]).unwrap();
         assert_eq!(group(&series, 2, Measure::Mean).labels, ["1 – 3", "4 – 5"]);
-        assert_eq!(group(&series, 3, Measure::Mean).labels, ["1 – 2", "3 – 4", "5"]);
+        assert_eq!(
+            group(&series, 3, Measure::Mean).labels,
+            ["1 – 2", "3 – 4", "5"]
+        );
     }
 }

@@ -38,7 +38,8 @@ struct Line {
     #[serde(default)]
     #[schemars(length(max = 200))]
     title: String,
-    /// The text below each point, in the order of `values`, such as dates. If omitted, the points are numbered from 1.
+    /// The text below each point, in the order of `values`, such as dates. If omitted, the points
+    /// are numbered from 1.
     #[serde(default)]
     #[schemars(length(max = 1000))]
     labels: Vec<String>,
@@ -91,17 +92,32 @@ impl Size {
 }
 
 /// Draws a bar chart to compare named values, such as sales by region.
-#[tool(title = "Bar chart", read_only, idempotent, open_world = false, view = "ui://chart/view")]
+#[tool(
+    title = "Bar chart",
+    read_only,
+    idempotent,
+    open_world = false,
+    view = "ui://chart/view"
+)]
 fn bar_chart(args: Bars) -> Result<(Json<Summary>, Image)> {
     let series = Series::new(args.labels, args.values)?;
     draw(&args.title, &series, Style::Bars, args.size)
 }
 
 /// Draws a line chart to show how a value changes along an axis, such as temperature over time.
-#[tool(title = "Line chart", read_only, idempotent, open_world = false, view = "ui://chart/view")]
+#[tool(
+    title = "Line chart",
+    read_only,
+    idempotent,
+    open_world = false,
+    view = "ui://chart/view"
+)]
 fn line_chart(args: Line) -> Result<(Json<Summary>, Image)> {
-    let series =
-        if args.labels.is_empty() { Series::numbered(args.values)? } else { Series::new(args.labels, args.values)? };
+    let series = if args.labels.is_empty() {
+        Series::numbered(args.values)?
+    } else {
+        Series::new(args.labels, args.values)?
+    };
     draw(&args.title, &series, Style::Line, args.size)
 }
 
@@ -110,8 +126,15 @@ fn draw(title: &str, series: &Series, style: Style, size: Size) -> Result<(Json<
     Ok((Json(series.summary()), Image::png(canvas.png()?)))
 }
 
-/// Joins neighbouring values into a few groups. The chart's view calls it when its user wants fewer bars or points.
-#[tool(title = "Group values", read_only, idempotent, open_world = false, app_only)]
+/// Joins neighbouring values into a few groups. The chart's view calls it when its user wants fewer
+/// bars or points.
+#[tool(
+    title = "Group values",
+    read_only,
+    idempotent,
+    open_world = false,
+    app_only
+)]
 fn group_values(args: Groups) -> Result<Json<Grouped>> {
     let series = Series::new(args.labels, args.values)?;
     Ok(Json(group::group(&series, args.most, args.measure)))
@@ -177,9 +200,13 @@ mod tests {
 
     #[test]
     fn values_are_grouped_by_a_tool() {
-        let arguments = json!({"labels": ["a", "b", "c"], "values": [1, 3, 8], "groups": 2, "measure": "sum"});
+        let arguments =
+            json!({"labels": ["a", "b", "c"], "values": [1, 3, 8], "groups": 2, "measure": "sum"});
         let output = call::<group_values>(arguments).unwrap();
-        assert_eq!(output.json().unwrap(), json!({"labels": ["a – b", "c"], "values": [4.0, 8.0]}));
+        assert_eq!(
+            output.json().unwrap(),
+            json!({"labels": ["a – b", "c"], "values": [4.0, 8.0]})
+        );
     }
 
     #[test]
@@ -193,7 +220,9 @@ mod tests {
         for (size, width, height) in [("small", 480, 300), ("large", 1280, 720)] {
             let output = call::<line_chart>(json!({"values": [1, 2], "size": size})).unwrap();
             let file = output.contents()[0].as_bytes().unwrap().to_vec();
-            let reader = png::Decoder::new(std::io::Cursor::new(file)).read_info().unwrap();
+            let reader = png::Decoder::new(std::io::Cursor::new(file))
+                .read_info()
+                .unwrap();
             assert_eq!((reader.info().width, reader.info().height), (width, height));
         }
     }

@@ -37,13 +37,21 @@ pub(crate) fn draw(title: &str, series: &Series, style: Style, size: (usize, usi
         Style::Line => Axis::over(low, high),
     };
     let ticks = axis.ticks();
-    let widest = ticks.iter().map(|(_, label)| SMALL.width(label)).fold(0.0, f64::max);
+    let widest = ticks
+        .iter()
+        .map(|(_, label)| SMALL.width(label))
+        .fold(0.0, f64::max);
     let (width, height) = (float(size.0), float(size.1));
     let mut plot = Plot {
         canvas: Canvas::new(size, BACKGROUND),
         left: MARGIN + widest + GAP,
         right: width - MARGIN,
-        top: MARGIN + if title.is_empty() { 0.0 } else { LARGE.height() + MARGIN },
+        top: MARGIN
+            + if title.is_empty() {
+                0.0
+            } else {
+                LARGE.height() + MARGIN
+            },
         bottom: height - MARGIN - SMALL.height() - GAP,
         axis,
         series,
@@ -88,13 +96,17 @@ impl Plot<'_> {
     /// Draws a horizontal line that is one whole pixel thick, so that it is not blurred.
     fn rule(&mut self, value: f64, color: Color) {
         let y = self.y(value).round();
-        self.canvas.fill((self.left, y), (self.right, y + 1.0), color);
+        self.canvas
+            .fill((self.left, y), (self.right, y + 1.0), color);
     }
 
     fn grid(&mut self, ticks: &[(f64, String)]) {
         for (value, label) in ticks {
             self.rule(*value, GRID);
-            let place = (self.left - GAP - SMALL.width(label), self.y(*value) - SMALL.height() / 2.0);
+            let place = (
+                self.left - GAP - SMALL.width(label),
+                self.y(*value) - SMALL.height() / 2.0,
+            );
             SMALL.write(&mut self.canvas, place, label, TEXT);
         }
     }
@@ -117,11 +129,15 @@ impl Plot<'_> {
 
     fn line(&mut self) {
         let points = self.series.points().iter().enumerate();
-        let places: Vec<_> = points.map(|(number, point)| (self.x(number), self.y(point.value))).collect();
+        let places: Vec<_> = points
+            .map(|(number, point)| (self.x(number), self.y(point.value)))
+            .collect();
         let lines = places.iter().zip(places.iter().skip(1));
-        self.canvas.stroke(lines.map(|(from, to)| (*from, *to)), 2.0, DATA);
+        self.canvas
+            .stroke(lines.map(|(from, to)| (*from, *to)), 2.0, DATA);
         if places.len() <= MAX_DOTS {
-            self.canvas.stroke(places.iter().map(|place| (*place, *place)), 7.0, DATA);
+            self.canvas
+                .stroke(places.iter().map(|place| (*place, *place)), 7.0, DATA);
         }
     }
 

@@ -38,21 +38,34 @@ pub(crate) struct Summary {
 impl Series {
     pub(crate) fn new(labels: Vec<String>, values: Vec<f64>) -> Result<Self> {
         if values.is_empty() || values.len() > MAX_POINTS {
-            invalid!("`values` has 1 to {MAX_POINTS} numbers, not {}", values.len());
+            invalid!(
+                "`values` has 1 to {MAX_POINTS} numbers, not {}",
+                values.len()
+            );
         }
         if labels.len() != values.len() {
-            invalid!("{} `values` need as many `labels`, not {}", values.len(), labels.len());
+            invalid!(
+                "{} `values` need as many `labels`, not {}",
+                values.len(),
+                labels.len()
+            );
         }
         if let Some(value) = values.iter().find(|value| value.abs() > MAX_VALUE) {
             invalid!("`values` are from -{MAX_VALUE:e} to {MAX_VALUE:e}, not {value:e}");
         }
-        let points = labels.into_iter().zip(values).map(|(label, value)| Point { label, value }).collect();
+        let points = labels
+            .into_iter()
+            .zip(values)
+            .map(|(label, value)| Point { label, value })
+            .collect();
         Ok(Self { points })
     }
 
     /// Creates a series with the labels `1`, `2` and so on.
     pub(crate) fn numbered(values: Vec<f64>) -> Result<Self> {
-        let labels = (1..=values.len()).map(|number| number.to_string()).collect();
+        let labels = (1..=values.len())
+            .map(|number| number.to_string())
+            .collect();
         Self::new(labels, values)
     }
 
@@ -62,9 +75,11 @@ impl Series {
 
     /// Returns the smallest and the largest value.
     pub(crate) fn range(&self) -> (f64, f64) {
-        self.points.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), point| {
-            (low.min(point.value), high.max(point.value))
-        })
+        self.points
+            .iter()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), point| {
+                (low.min(point.value), high.max(point.value))
+            })
     }
 
     pub(crate) fn summary(&self) -> Summary {
@@ -97,7 +112,9 @@ mod tests {
 
     #[test]
     fn a_summary_names_the_extremes() {
-        let summary = Series::numbered(vec![3.0, 1.0, 8.0, 8.0]).unwrap().summary();
+        let summary = Series::numbered(vec![3.0, 1.0, 8.0, 8.0])
+            .unwrap()
+            .summary();
         assert_eq!(summary.count, 4);
         assert_eq!(summary.min.unwrap().label, "2");
         assert_eq!(summary.max.unwrap().label, "3");

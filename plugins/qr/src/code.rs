@@ -41,13 +41,19 @@ pub(crate) struct Code {
 
 impl Code {
     pub(crate) fn of(text: &str, level: Level, margin: u32) -> Result<Self> {
-        let code = QrCode::with_error_correction_level(text, level.into()).map_err(|error| match error {
-            QrError::DataTooLong => {
-                Error::invalid_arguments("`text` does not fit into a QR code: shorten it, or lower `error_correction`")
+        let code = QrCode::with_error_correction_level(text, level.into()).map_err(|error| {
+            match error {
+                QrError::DataTooLong => Error::invalid_arguments(
+                    "`text` does not fit into a QR code: shorten it, or lower `error_correction`",
+                ),
+                error => Error::from(error),
             }
-            error => Error::from(error),
         })?;
-        let rows = code.to_colors().chunks(code.width()).map(<[_]>::to_vec).collect();
+        let rows = code
+            .to_colors()
+            .chunks(code.width())
+            .map(<[_]>::to_vec)
+            .collect();
         Ok(Self { rows, margin })
     }
 
@@ -127,7 +133,8 @@ mod tests {
         let mut reader = decoder.read_info().unwrap();
         let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
         let width = reader.next_frame(&mut pixels).unwrap().width as usize;
-        let mut picture = PreparedImage::prepare_from_greyscale(width, width, |x, y| pixels[y * width + x]);
+        let mut picture =
+            PreparedImage::prepare_from_greyscale(width, width, |x, y| pixels[y * width + x]);
         let grids = picture.detect_grids();
         assert_eq!(grids.len(), 1);
         grids[0].decode().unwrap().1
@@ -147,17 +154,31 @@ mod tests {
         // The smallest code has 21 modules, and "a" needs no more.
         assert_eq!(code.width().unwrap(), 25);
         let png = code.png(3).unwrap();
-        let reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
+        let reader = png::Decoder::new(std::io::Cursor::new(png))
+            .read_info()
+            .unwrap();
         assert_eq!((reader.info().width, reader.info().height), (75, 75));
     }
 
     #[test]
     fn both_forms_have_the_same_squares() {
         let code = Code::of("a", Level::Medium, 1).unwrap();
-        let dark = code.rows.iter().flatten().filter(|color| **color == Color::Dark);
+        let dark = code
+            .rows
+            .iter()
+            .flatten()
+            .filter(|color| **color == Color::Dark);
         let svg = code.svg();
-        let widths = svg.split("v1h-").skip(1).map(|rest| rest.split('z').next().unwrap());
-        assert_eq!(widths.map(|width| width.parse::<usize>().unwrap()).sum::<usize>(), dark.count());
+        let widths = svg
+            .split("v1h-")
+            .skip(1)
+            .map(|rest| rest.split('z').next().unwrap());
+        assert_eq!(
+            widths
+                .map(|width| width.parse::<usize>().unwrap())
+                .sum::<usize>(),
+            dark.count()
+        );
         assert!(svg.contains("viewBox='0 0 23 23'"), "{svg}");
         // The finder pattern starts right after the margin.
         assert!(svg.contains("M1 1h7v1h-7z"), "{svg}");

@@ -55,8 +55,8 @@ fn qr_png(args: Picture) -> Result<Image> {
     Ok(Image::png(code.png(args.scale)?))
 }
 
-/// Creates a QR code from a text and returns it as SVG text, to embed in a page or a document. The image has no fixed
-/// size: it fills its container.
+/// Creates a QR code from a text and returns it as SVG text, to embed in a page or a document. The
+/// image has no fixed size: it fills its container.
 #[tool(title = "QR code as SVG", read_only, idempotent, open_world = false)]
 fn qr_svg(args: Drawing) -> Result<String> {
     let code = Code::of(&args.text, args.error_correction, args.margin)?;

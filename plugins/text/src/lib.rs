@@ -55,8 +55,8 @@ fn default_length() -> usize {
     80
 }
 
-/// Turns a text into a slug for URLs and file names: lower-case letters and digits of any script, with a separator
-/// between words. `Hello, World!` becomes `hello-world`.
+/// Turns a text into a slug for URLs and file names: lower-case letters and digits of any script,
+/// with a separator between words. `Hello, World!` becomes `hello-world`.
 #[tool(title = "Slug", read_only, idempotent, open_world = false)]
 fn slugify(args: Title) -> Result<String> {
     let slug = slug::of(&args.text, args.separator, args.max_length);
@@ -107,11 +107,19 @@ struct Difference {
 /// shortest one for two large texts that have nothing in common takes very long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Compares two texts line by line and returns the changes as a unified diff, which `patch` and `git apply` understand.
+/// Compares two texts line by line and returns the changes as a unified diff, which `patch` and
+/// `git apply` understand.
 #[tool(title = "Diff", read_only, idempotent, open_world = false)]
 fn diff_texts(args: Texts) -> Json<Difference> {
-    let changes = TextDiff::configure().timeout(PATIENCE).diff_lines(&args.old, &args.new);
-    let count = |tag| changes.iter_all_changes().filter(|change| change.tag() == tag).count();
+    let changes = TextDiff::configure()
+        .timeout(PATIENCE)
+        .diff_lines(&args.old, &args.new);
+    let count = |tag| {
+        changes
+            .iter_all_changes()
+            .filter(|change| change.tag() == tag)
+            .count()
+    };
     Json(Difference {
         added: count(ChangeTag::Insert),
         removed: count(ChangeTag::Delete),
@@ -133,7 +141,11 @@ mod tests {
     #[test]
     fn counts() {
         let text = "one two\n  drei äöü\n".to_owned();
-        let expected = Count { words: 4, lines: 2, characters: 19 };
+        let expected = Count {
+            words: 4,
+            lines: 2,
+            characters: 19,
+        };
         assert_eq!(count_words(Text { text }), Json(expected));
     }
 

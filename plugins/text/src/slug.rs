@@ -29,7 +29,10 @@ pub(crate) fn of(text: &str, separator: Separator, max_length: usize) -> String 
     let text = text.to_lowercase().replace(['\'', '’'], "");
     let mut slug = String::new();
     let mut length = 0;
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+    for word in text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+    {
         let more = word.chars().count() + usize::from(length > 0);
         if length + more > max_length {
             if slug.is_empty() {

@@ -26,8 +26,8 @@ fn time_now(args: Place) -> Result<Json<Moment>> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Conversion {
-    /// The date and time, such as `2026-03-01 14:30` or `2026-03-01T14:30:00Z`. An offset or a zone in it takes
-    /// precedence over `from`.
+    /// The date and time, such as `2026-03-01 14:30` or `2026-03-01T14:30:00Z`. An offset or a zone
+    /// in it takes precedence over `from`.
     time: String,
     /// The IANA time zone of the date and time.
     #[serde(default = "zone::utc")]
@@ -44,12 +44,16 @@ struct Converted {
     to: Moment,
 }
 
-/// Converts a date and time from one time zone to another, with the daylight saving rules of that day.
+/// Converts a date and time from one time zone to another, with the daylight saving rules of that
+/// day.
 #[tool(title = "Convert time", read_only, idempotent, open_world = false)]
 fn convert_time(args: Conversion) -> Result<Json<Converted>> {
     let from = moment::read("time", &args.time, &zone::named(&args.from)?)?;
     let to = from.with_time_zone(zone::named(&args.to)?);
-    Ok(Json(Converted { from: Moment::of(&from), to: Moment::of(&to) }))
+    Ok(Json(Converted {
+        from: Moment::of(&from),
+        to: Moment::of(&to),
+    }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -84,9 +88,17 @@ fn time_difference(args: Interval) -> Result<Json<Difference>> {
     let end = moment::read("end", &args.end, &zone)?.with_time_zone(start.time_zone().clone());
     let span = start.until((Unit::Year, &end))?;
     // Neither text contains anything below a millisecond.
-    let span = span.round(SpanRound::new().smallest(Unit::Millisecond).largest(Unit::Year).relative(&start))?;
+    let span = span.round(
+        SpanRound::new()
+            .smallest(Unit::Millisecond)
+            .largest(Unit::Year)
+            .relative(&start),
+    )?;
     Ok(Json(Difference {
-        seconds: end.timestamp().duration_since(start.timestamp()).as_secs_f64(),
+        seconds: end
+            .timestamp()
+            .duration_since(start.timestamp())
+            .as_secs_f64(),
         iso: span.to_string(),
         text: format!("{span:#}"),
     }))
@@ -119,7 +131,8 @@ mod tests {
     #[test]
     fn summer_and_winter_differ() {
         let convert = |time| {
-            call::<convert_time>(json!({"time": time, "from": "America/New_York", "to": "UTC"})).unwrap()["to"]["time"]
+            call::<convert_time>(json!({"time": time, "from": "America/New_York", "to": "UTC"}))
+                .unwrap()["to"]["time"]
                 .clone()
         };
         assert_eq!(convert("2026-01-15 09:00"), "2026-01-15T14:00:00+00:00");

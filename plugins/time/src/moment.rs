@@ -52,9 +52,13 @@ pub(crate) fn read(argument: &str, text: &str, zone: &TimeZone) -> Result<Zoned>
     if let Ok(moment) = text.parse::<Timestamp>() {
         return Ok(moment.to_zoned(zone.clone()));
     }
-    text.parse::<DateTime>().and_then(|moment| moment.to_zoned(zone.clone())).map_err(|error| {
-        Error::invalid_arguments(format_args!("`{argument}` is a date and time such as `2026-03-01 14:30`: {error}"))
-    })
+    text.parse::<DateTime>()
+        .and_then(|moment| moment.to_zoned(zone.clone()))
+        .map_err(|error| {
+            Error::invalid_arguments(format_args!(
+                "`{argument}` is a date and time such as `2026-03-01 14:30`: {error}"
+            ))
+        })
 }
 
 #[cfg(test)]
@@ -80,6 +84,9 @@ mod tests {
     fn a_mistake_names_the_argument() {
         let error = read("start", "tomorrow", &TimeZone::UTC).unwrap_err();
         assert!(error.is_invalid_arguments());
-        assert!(error.message().starts_with("`start` is a date and time"), "{error}");
+        assert!(
+            error.message().starts_with("`start` is a date and time"),
+            "{error}"
+        );
     }
 }

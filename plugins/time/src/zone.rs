@@ -10,7 +10,9 @@ pub(crate) fn utc() -> String {
 
 /// Returns the zone with this name, ignoring case.
 pub(crate) fn named(name: &str) -> Result<TimeZone> {
-    tz::db().get(name).map_err(|_| Error::invalid_arguments(unknown(name)))
+    tz::db()
+        .get(name)
+        .map_err(|_| Error::invalid_arguments(unknown(name)))
 }
 
 fn unknown(name: &str) -> String {
@@ -22,7 +24,8 @@ fn unknown(name: &str) -> String {
             let known_lower = known.to_lowercase();
             // "Tokyo" must find "Asia/Tokyo", so the city is also compared without its region.
             let city = known_lower.rsplit('/').next().unwrap_or_default();
-            let likeness = strsim::jaro_winkler(&wanted, &known_lower).max(strsim::jaro_winkler(&wanted, city));
+            let likeness = strsim::jaro_winkler(&wanted, &known_lower)
+                .max(strsim::jaro_winkler(&wanted, city));
             (likeness, known)
         })
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
@@ -40,7 +43,10 @@ mod tests {
 
     #[test]
     fn case_does_not_matter() {
-        assert_eq!(named("europe/berlin").unwrap().iana_name(), Some("Europe/Berlin"));
+        assert_eq!(
+            named("europe/berlin").unwrap().iana_name(),
+            Some("Europe/Berlin")
+        );
     }
 
     #[test]

@@ -56,25 +56,46 @@ pub(crate) fn measure(connection: &SharedConnection, rounds: u32) -> Result<Vec<
             Some(&idle),
             Target::Over(TARGET),
         ));
-        let what = format!("{words}, cancelled: processor time in the next {} ms", AFTERWARDS.as_millis());
-        rows.push(Row::new(what, cpu, None, Target::Within(Duration::from_millis(10))));
+        let what = format!(
+            "{words}, cancelled: processor time in the next {} ms",
+            AFTERWARDS.as_millis()
+        );
+        rows.push(Row::new(
+            what,
+            cpu,
+            None,
+            Target::Within(Duration::from_millis(10)),
+        ));
     }
     Ok(rows)
 }
 
 /// Returns the time from the cancellation of a running guest to the response of the call that waits
 /// for its end.
-fn cancelled(connection: &SharedConnection, mailbox: &CallerMailbox<'_>, tool: &str, n: u32) -> Result<Duration> {
+fn cancelled(
+    connection: &SharedConnection,
+    mailbox: &CallerMailbox<'_>,
+    tool: &str,
+    n: u32,
+) -> Result<Duration> {
     let first = mailbox.call_with_progress(&format!("alone.{tool}"), &json!({}))?;
     mailbox.wait_until_started(first)?;
     let next = mailbox.call(NEXT, &json!({}))?;
     // The delay ensures that the guest is running, at a different point each time, and that the
     // next call has arrived.
     pause(Duration::from_millis(10) + Duration::from_micros(u64::from(n) * 317 % 5000));
-    ensure!(mailbox.next_event(Instant::now()).is_none(), "two calls ran at once, or a guest ended by itself");
+    ensure!(
+        mailbox.next_event(Instant::now()).is_none(),
+        "two calls ran at once, or a guest ended by itself"
+    );
     let began = Instant::now();
     connection.cancel(first)?;
     let answer = mailbox.wait_for_response(next)?;
-    ensure!(answer.message.is_ok_and(|result| result.get("isError").is_none()), "the next call failed");
+    ensure!(
+        answer
+            .message
+            .is_ok_and(|result| result.get("isError").is_none()),
+        "the next call failed"
+    );
     Ok(answer.received_at - began)
 }

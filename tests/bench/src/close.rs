@@ -25,12 +25,19 @@ const GUESTS: u64 = 2;
 pub(crate) fn measure(stage: &Stage, rounds: u32) -> Result<Vec<Row>> {
     let idle = repeated(stage, None, rounds)?;
     let mut rows = Vec::new();
-    for (tool, words) in [("spin", "computing"), ("random", "asking for random bytes"), ("sleep", "sleeping")] {
+    for (tool, words) in [
+        ("spin", "computing"),
+        ("random", "asking for random bytes"),
+        ("sleep", "sleeping"),
+    ] {
         let took = repeated(stage, Some(tool), rounds)?;
         let what = format!("client gone, {GUESTS} guests {words} → server gone");
         rows.push(Row::new(what, took, Some(&idle), Target::Over(TARGET)));
     }
-    rows.insert(0, Row::new("client gone, idle → server gone", idle, None, Target::None));
+    rows.insert(
+        0,
+        Row::new("client gone, idle → server gone", idle, None, Target::None),
+    );
     Ok(rows)
 }
 
@@ -51,14 +58,25 @@ fn once(stage: &Stage, tool: Option<&str>) -> Result<Duration> {
         &message::initialize_params(revision::NEWEST_SESSION_REVISION),
     ))?;
     conversation.hears(|message| message.get("id").is_some_and(|id| id == 0))?;
-    conversation.says(&message::notification("notifications/initialized", &json!({})))?;
+    conversation.says(&message::notification(
+        "notifications/initialized",
+        &json!({}),
+    ))?;
     for id in 1..=GUESTS {
         let Some(tool) = tool else { break };
         let params = message::call_params(&format!("burner.{tool}"), &json!({}), Some(id));
         conversation.says(&message::request(id, "tools/call", &params))?;
-        conversation.hears(|message| message.pointer("/params/progressToken").is_some_and(|token| *token == id))?;
+        conversation.hears(|message| {
+            message
+                .pointer("/params/progressToken")
+                .is_some_and(|token| *token == id)
+        })?;
     }
-    let Conversation { mut server, input, output } = conversation;
+    let Conversation {
+        mut server,
+        input,
+        output,
+    } = conversation;
     let began = Instant::now();
     drop((input, output));
     server.wait().context("failed to wait for the server")?;
@@ -75,12 +93,21 @@ struct Conversation {
 
 impl Conversation {
     fn begin(stage: &Stage) -> Result<Self> {
-        let (mut command, _) = ToolbayCommand::new(&stage.folder).args(["serve"]).into_parts();
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let (mut command, _) = ToolbayCommand::new(&stage.folder)
+            .args(["serve"])
+            .into_parts();
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut server = command.spawn().context("failed to start the server")?;
         let input = server.stdin.take().context("no standard input")?;
         let output = BufReader::new(server.stdout.take().context("no standard output")?);
-        Ok(Self { server, input, output })
+        Ok(Self {
+            server,
+            input,
+            output,
+        })
     }
 
     fn says(&mut self, message: &Value) -> Result<()> {
@@ -94,7 +121,10 @@ impl Conversation {
             line.clear();
             ensure!(self.output.read_line(&mut line)? > 0, "the server exited");
             let message = message::parse_line(line.trim_end().as_bytes())?;
-            ensure!(message.get("error").is_none(), "the server answered with an error: {message}");
+            ensure!(
+                message.get("error").is_none(),
+                "the server answered with an error: {message}"
+            );
             if fits(&message) {
                 return Ok(());
             }

@@ -88,16 +88,23 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let machine = Machine::now(&workspace.root)?;
     let mut builder = WorkspaceBuilder::new(&workspace);
     let server = match &options.server {
-        Some(server) => std::fs::canonicalize(server).with_context(|| format!("no server {}", server.display()))?,
+        Some(server) => std::fs::canonicalize(server)
+            .with_context(|| format!("no server {}", server.display()))?,
         None => builder.build_server(BuildProfile::Release)?,
     };
     let plugin = builder.build_guest("echo")?.join("echo.wasm");
     let stand = Stand::new(server, plugin, options.rounds, options.quick);
-    let curves = if options.only.is_empty() { Curve::value_variants() } else { &options.only };
+    let curves = if options.only.is_empty() {
+        Curve::value_variants()
+    } else {
+        &options.only
+    };
     let page = Page::of(&workspace.root);
     for curve in curves {
         eprintln!("{}", terminal::dim(format!("measuring {} …", curve.name())));
-        let charts = curve.measure(&stand).with_context(|| format!("the curve of {}", curve.name()))?;
+        let charts = curve
+            .measure(&stand)
+            .with_context(|| format!("the curve of {}", curve.name()))?;
         let mut parts = vec![format!("{} {} rounds.", machine.words(), options.rounds)];
         for (number, lines) in charts.iter().enumerate() {
             println!("{}\n\n{}", lines.title, lines.table());

@@ -15,7 +15,11 @@ use crate::row::{Row, Target};
 const BURNERS: [(&str, &str, Duration); 3] = [
     ("spin", "computing", Duration::from_millis(10)),
     ("clock", "asking for the time", Duration::from_millis(25)),
-    ("random", "asking for random bytes", Duration::from_millis(25)),
+    (
+        "random",
+        "asking for random bytes",
+        Duration::from_millis(25),
+    ),
 ];
 
 /// Numbers of concurrent CPU-bound guests.
@@ -46,16 +50,32 @@ struct Case {
 
 /// Measures all cases `rounds` times. The cases alternate, so that other work on the machine
 /// affects all of them.
-pub(crate) fn measure(connection: &SharedConnection, rounds: u32, time: Duration) -> Result<Vec<Row>> {
-    let mut cases = vec![Case { what: None, crowd: 0, light: Light::new()? }];
+pub(crate) fn measure(
+    connection: &SharedConnection,
+    rounds: u32,
+    time: Duration,
+) -> Result<Vec<Row>> {
+    let mut cases = vec![Case {
+        what: None,
+        crowd: 0,
+        light: Light::new()?,
+    }];
     for burner in BURNERS {
         for crowd in CROWDS {
-            cases.push(Case { what: Some(burner), crowd, light: Light::new()? });
+            cases.push(Case {
+                what: Some(burner),
+                crowd,
+                light: Light::new()?,
+            });
         }
     }
     for _ in 0..rounds {
         for case in &mut cases {
-            let burning = Burning::begin(connection, case.what.map_or("", |(tool, ..)| tool), case.crowd)?;
+            let burning = Burning::begin(
+                connection,
+                case.what.map_or("", |(tool, ..)| tool),
+                case.crowd,
+            )?;
             case.light.measure(connection, time)?;
             burning.end()?;
         }
@@ -65,23 +85,40 @@ pub(crate) fn measure(connection: &SharedConnection, rounds: u32, time: Duration
 
 fn rows(cases: Vec<Case>) -> Result<Vec<Row>> {
     let mut cases = cases.into_iter();
-    let Some(Case { light: idle, .. }) = cases.next() else { bail!("nothing was measured") };
+    let Some(Case { light: idle, .. }) = cases.next() else {
+        bail!("nothing was measured")
+    };
     let mut rows = vec![
         Row::new("echo, idle", idle.echo.clone(), None, Target::None),
         Row::new("ping, idle", idle.ping.clone(), None, Target::None),
     ];
     for Case { what, crowd, light } in cases {
-        let Some((_, words, most)) = what else { continue };
+        let Some((_, words, most)) = what else {
+            continue;
+        };
         let target = Target::Beside(TIMES, most);
-        rows.push(Row::new(format!("echo beside {crowd} guests {words}"), light.echo, Some(&idle.echo), target));
-        rows.push(Row::new(format!("ping beside {crowd} guests {words}"), light.ping, Some(&idle.ping), Target::None));
+        rows.push(Row::new(
+            format!("echo beside {crowd} guests {words}"),
+            light.echo,
+            Some(&idle.echo),
+            target,
+        ));
+        rows.push(Row::new(
+            format!("ping beside {crowd} guests {words}"),
+            light.ping,
+            Some(&idle.ping),
+            Target::None,
+        ));
     }
     Ok(rows)
 }
 
 impl Light {
     fn new() -> Result<Self> {
-        Ok(Self { echo: LatencyHistogram::new()?, ping: LatencyHistogram::new()? })
+        Ok(Self {
+            echo: LatencyHistogram::new()?,
+            ping: LatencyHistogram::new()?,
+        })
     }
 
     /// Sends at fixed times, even if the previous request has no response yet. Otherwise, a slow
@@ -106,15 +143,23 @@ impl Light {
             let wait = if due < end { due } else { now + DEADLINE };
             match mailbox.next_event(wait) {
                 Some(CallerEvent::Response(id, answer)) => {
-                    let Some((echo, sent)) = open.remove(&id) else { continue };
+                    let Some((echo, sent)) = open.remove(&id) else {
+                        continue;
+                    };
                     let latencies = if echo { &mut self.echo } else { &mut self.ping };
                     latencies.add(answer.received_at - sent);
-                    let well = answer.message.is_ok_and(|result| result.get("isError").is_none());
+                    let well = answer
+                        .message
+                        .is_ok_and(|result| result.get("isError").is_none());
                     ensure!(well, "a light call failed");
                 }
                 Some(CallerEvent::ServerExited) => bail!("the server exited"),
                 Some(CallerEvent::Progress(_)) => {}
-                None => ensure!(due < end, "light calls were not answered within {} s", DEADLINE.as_secs()),
+                None => ensure!(
+                    due < end,
+                    "light calls were not answered within {} s",
+                    DEADLINE.as_secs()
+                ),
             }
         }
         Ok(())
@@ -137,12 +182,19 @@ impl<'a> Burning<'a> {
             mailbox.wait_until_started(call)?;
             calls.push(call);
         }
-        Ok(Self { connection, calls, mailbox })
+        Ok(Self {
+            connection,
+            calls,
+            mailbox,
+        })
     }
 
     /// Cancels the guests and waits until the server is idle, for the next case.
     fn end(self) -> Result<()> {
-        ensure!(self.mailbox.next_event(Instant::now()).is_none(), "a guest that should burn was answered");
+        ensure!(
+            self.mailbox.next_event(Instant::now()).is_none(),
+            "a guest that should burn was answered"
+        );
         for call in self.calls {
             self.connection.cancel(call)?;
         }
@@ -155,14 +207,20 @@ impl<'a> Burning<'a> {
             if now.saturating_sub(before) <= Duration::from_millis(10) {
                 return Ok(());
             }
-            ensure!(Instant::now() < deadline, "guests that were cancelled go on burning");
+            ensure!(
+                Instant::now() < deadline,
+                "guests that were cancelled go on burning"
+            );
             before = now;
         }
     }
 }
 
 /// Sleeps, to measure activity or its absence during an interval.
-#[expect(clippy::disallowed_methods, reason = "what is measured is what happens in a stretch of time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is measured is what happens in a stretch of time"
+)]
 pub(crate) fn pause(time: Duration) {
     std::thread::sleep(time);
 }

@@ -1,6 +1,10 @@
 //! `cargo xtask bench`: measures the real server from outside. Nothing here passes or fails.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to the person who runs it")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this program talks to the person who runs it"
+)]
 
 mod budget;
 mod cancel;
@@ -28,7 +32,8 @@ use serde_json::{Value, json};
 use toolbay_testkit::build::{BuildProfile, WorkspaceBuilder};
 use toolbay_testkit::workspace::CargoWorkspace;
 use toolbay_testkit::{
-    DEADLINE, ProgramLog, SharedConnection, ToolbayCommand, UnclaimedPolicy, process_usage, revision, terminal,
+    DEADLINE, ProgramLog, SharedConnection, ToolbayCommand, UnclaimedPolicy, process_usage,
+    revision, terminal,
 };
 
 use self::row::Row;
@@ -42,10 +47,16 @@ Measured inside one process:
 
 /// Measure the real server from outside.
 #[derive(Parser)]
-#[command(name = "cargo xtask bench", bin_name = "cargo xtask bench", version, arg_required_else_help = true)]
+#[command(
+    name = "cargo xtask bench",
+    bin_name = "cargo xtask bench",
+    version,
+    arg_required_else_help = true
+)]
 #[command(args_conflicts_with_subcommands = true, after_help = ELSEWHERE)]
 struct Cli {
-    /// Compare Toolbay with servers on the official SDKs, in five minutes: the same as `peers --quick`
+    /// Compare Toolbay with servers on the official SDKs, in five minutes: the same as `peers
+    /// --quick`
     #[arg(long)]
     quick: bool,
     #[command(subcommand)]
@@ -55,9 +66,11 @@ struct Cli {
 /// What to measure.
 #[derive(Subcommand)]
 enum Bench {
-    /// The latency of light calls beside guests that use all CPU time, and how soon cancelled guests end
+    /// The latency of light calls beside guests that use all CPU time, and how soon cancelled
+    /// guests end
     Fairness(Options),
-    /// The latency of honest HTTP clients beside one hostile client of each kind, and whether any is refused
+    /// The latency of honest HTTP clients beside one hostile client of each kind, and whether any
+    /// is refused
     Strangers(Beside),
     /// What an HTTP request of a guest costs, compared with the same request of a native client
     Requests(Often),
@@ -88,31 +101,54 @@ struct Subject {
 
 impl Subject {
     fn profile(&self) -> BuildProfile {
-        if self.release { BuildProfile::Release } else { BuildProfile::Dev }
+        if self.release {
+            BuildProfile::Release
+        } else {
+            BuildProfile::Dev
+        }
     }
 
     /// Returns the measured server.
     fn program(&self, builder: &mut WorkspaceBuilder<'_>) -> Result<PathBuf> {
         match &self.server {
-            Some(server) => std::fs::canonicalize(server).with_context(|| format!("no server {}", server.display())),
+            Some(server) => std::fs::canonicalize(server)
+                .with_context(|| format!("no server {}", server.display())),
             None => builder.build_server(self.profile()),
         }
     }
 
     /// Describes the measured build.
     fn build(&self) -> String {
-        self.server.as_ref().map_or_else(|| self.profile().to_string(), |server| server.display().to_string())
+        self.server.as_ref().map_or_else(
+            || self.profile().to_string(),
+            |server| server.display().to_string(),
+        )
     }
 
     /// Prints the results: as a table with a line about the method, or as JSON.
-    fn print(&self, load: f64, rounds: u32, rows: &[Value], table: &dyn Display, how: &str) -> Result<()> {
-        let (cores, build) = (std::thread::available_parallelism().context("how many cores are there?")?, self.build());
+    fn print(
+        &self,
+        load: f64,
+        rounds: u32,
+        rows: &[Value],
+        table: &dyn Display,
+        how: &str,
+    ) -> Result<()> {
+        let (cores, build) = (
+            std::thread::available_parallelism().context("how many cores are there?")?,
+            self.build(),
+        );
         if self.json {
             let machine = json!({"cores": cores, "load_before": load, "profile": build});
-            println!("{:#}", json!({"machine": machine, "rounds": rounds, "rows": rows}));
+            println!(
+                "{:#}",
+                json!({"machine": machine, "rounds": rounds, "rows": rows})
+            );
         } else {
             println!("{table}");
-            println!("{cores} cores, load {load} before, {build} build, {rounds} rounds, {how} in each");
+            println!(
+                "{cores} cores, load {load} before, {build} build, {rounds} rounds, {how} in each"
+            );
         }
         Ok(())
     }
@@ -161,7 +197,8 @@ struct Beside {
     /// How many rounds to measure, one after the other
     #[arg(long, default_value_t = 1)]
     rounds: u32,
-    /// How long to measure honest clients alone, and beside each kind of hostile client, in each round
+    /// How long to measure honest clients alone, and beside each kind of hostile client, in each
+    /// round
     #[arg(long, default_value = "5s", value_parser = humantime::parse_duration, value_name = "DURATION")]
     time: Duration,
     /// Measure beside these kinds of hostile clients only
@@ -170,7 +207,9 @@ struct Beside {
 }
 
 fn main() -> ExitCode {
-    let bench = Cli::parse().bench.unwrap_or_else(|| Bench::Peers(peers::Options::quick()));
+    let bench = Cli::parse()
+        .bench
+        .unwrap_or_else(|| Bench::Peers(peers::Options::quick()));
     terminal::exit_code(match bench {
         Bench::Fairness(options) => fairness(&options),
         Bench::Strangers(options) => beside_strangers(&options),
@@ -185,11 +224,16 @@ fn main() -> ExitCode {
 fn fairness(options: &Options) -> Result<()> {
     let subject = &options.subject;
     let server = subject.server.as_deref();
-    let stage =
-        Stage::set(&WorkspaceBuilder::new(&CargoWorkspace::load()?).build_all_with_server(server, subject.profile())?)?;
+    let stage = Stage::set(
+        &WorkspaceBuilder::new(&CargoWorkspace::load()?)
+            .build_all_with_server(server, subject.profile())?,
+    )?;
     let load = process_usage::load_average()?;
     let rows = measure(&stage, options)?;
-    let how = format!("{} beside each kind of burner", humantime::format_duration(options.beside));
+    let how = format!(
+        "{} beside each kind of burner",
+        humantime::format_duration(options.beside)
+    );
     let json: Vec<_> = rows.iter().map(Row::json).collect();
     subject.print(load, options.rounds, &json, &row::table(&rows), &how)
 }
@@ -205,7 +249,13 @@ fn requests(options: &Often) -> Result<()> {
     say("requests of a native client and of guests");
     let rows = requests::measure(&server, &guests, &client, options.rounds)?;
     let json: Vec<_> = rows.iter().map(Row::json).collect();
-    subject.print(load, options.rounds, &json, &row::table(&rows), "1,000 of each")
+    subject.print(
+        load,
+        options.rounds,
+        &json,
+        &row::table(&rows),
+        "1,000 of each",
+    )
 }
 
 fn of_plugin(options: &OfPlugin) -> Result<()> {
@@ -222,24 +272,46 @@ fn beside_strangers(options: &Beside) -> Result<()> {
     let subject = &options.subject;
     let server = subject.program(&mut WorkspaceBuilder::new(&CargoWorkspace::load()?))?;
     let load = process_usage::load_average()?;
-    let kinds = if options.only.is_empty() { strangers::Kind::value_variants() } else { &options.only };
+    let kinds = if options.only.is_empty() {
+        strangers::Kind::value_variants()
+    } else {
+        &options.only
+    };
     let outcomes = strangers::measure(&server, kinds, options.rounds, options.time, |what| {
         say(&format!("honest clients beside one that {what}"));
     })?;
-    let how = format!("{} beside each kind", humantime::format_duration(options.time));
+    let how = format!(
+        "{} beside each kind",
+        humantime::format_duration(options.time)
+    );
     let json: Vec<_> = outcomes.iter().map(strangers::Outcome::json).collect();
-    subject.print(load, options.rounds, &json, &strangers::table(&outcomes), &how)
+    subject.print(
+        load,
+        options.rounds,
+        &json,
+        &strangers::table(&outcomes),
+        &how,
+    )
 }
 
 fn measure(stage: &Stage, options: &Options) -> Result<Vec<Row>> {
-    let (log, (command, _)) = (ProgramLog::default(), ToolbayCommand::new(&stage.folder).args(["serve"]).into_parts());
+    let (log, (command, _)) = (
+        ProgramLog::default(),
+        ToolbayCommand::new(&stage.folder)
+            .args(["serve"])
+            .into_parts(),
+    );
     let connection = SharedConnection::start(command, UnclaimedPolicy::Check, log.line_handler())?;
     let mut rows = Vec::new();
     let mut measure = || -> Result<()> {
         connection.initialize(revision::NEWEST_SESSION_REVISION)?;
         stage::all_listed(&connection)?;
         say("light calls beside burners");
-        rows.extend(fairness::measure(&connection, options.rounds, options.beside)?);
+        rows.extend(fairness::measure(
+            &connection,
+            options.rounds,
+            options.beside,
+        )?);
         say("budgets");
         rows.extend(budget::measure(&connection, options.rounds)?);
         say("cancellation");

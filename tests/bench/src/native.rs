@@ -20,7 +20,10 @@ pub(crate) const SOURCE: &str = "tests/bench/peers/native";
 pub(crate) fn build(workspace: &CargoWorkspace) -> Result<PathBuf> {
     let target = workspace.target.join("peers/native");
     let mut cargo = command::cargo(&workspace.root.join(SOURCE));
-    cargo.args(["build", "--release", "--quiet", "--locked", "--target-dir"]).arg(&target);
-    command::run(&mut cargo).context("native programs cannot be built; they need crates.io once")?;
+    cargo
+        .args(["build", "--release", "--quiet", "--locked", "--target-dir"])
+        .arg(&target);
+    command::run(&mut cargo)
+        .context("native programs cannot be built; they need crates.io once")?;
     Ok(target.join("release"))
 }

@@ -44,7 +44,14 @@ pub(crate) struct Options {
 impl Options {
     /// Returns the options of `cargo xtask bench --quick`.
     pub(crate) fn quick() -> Self {
-        Self { quick: true, rounds: 7, only: Vec::new(), server: None, install: false, book: false }
+        Self {
+            quick: true,
+            rounds: 7,
+            only: Vec::new(),
+            server: None,
+            install: false,
+            book: false,
+        }
     }
 }
 
@@ -65,7 +72,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         peers.retain(|peer| options.only.iter().any(|name| name == peer.name));
         ensure!(!peers.is_empty(), "none of these servers is there");
     }
-    let plan = if options.quick { Plan::QUICK } else { Plan::FULL };
+    let plan = if options.quick {
+        Plan::QUICK
+    } else {
+        Plan::FULL
+    };
     let mut outcome = Outcome::default();
     for peer in &mut peers {
         say(&format!("{}: {}", peer.name, peer.about));
@@ -79,13 +90,24 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             turn.reverse();
         }
         for peer in turn {
-            say(&format!("round {round} of {}, {}", options.rounds, peer.name));
+            say(&format!(
+                "round {round} of {}, {}",
+                options.rounds, peer.name
+            ));
             outcome.add(peer.name, round::measure(peer, &plan));
         }
     }
-    let abouts: Vec<String> = peers.iter().map(|peer| format!("`{}`: {}", peer.name, peer.about)).collect();
+    let abouts: Vec<String> = peers
+        .iter()
+        .map(|peer| format!("`{}`: {}", peer.name, peer.about))
+        .collect();
     let names: Vec<&str> = peers.iter().map(|peer| peer.name).collect();
-    let how = format!("{} {} rounds, {}.", machine.words(), options.rounds, plan.words());
+    let how = format!(
+        "{} {} rounds, {}.",
+        machine.words(),
+        options.rounds,
+        plan.words()
+    );
     println!("{}\n{how}\n\n{}", outcome.tables(&names), abouts.join("\n"));
     for failure in outcome.failures() {
         eprintln!("{} {failure}", terminal::red("failed:"));
@@ -93,10 +115,17 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.book {
         let page = Page::of(&workspace.root);
         let charts = outcome.charts(&page, &names)?;
-        let text = format!("{how}\n\n- {}\n\n{}\n{charts}", abouts.join("\n- "), outcome.tables(&names));
+        let text = format!(
+            "{how}\n\n- {}\n\n{}\n{charts}",
+            abouts.join("\n- "),
+            outcome.tables(&names)
+        );
         page.write("peers", &text)?;
     }
-    ensure!(outcome.failures().is_empty(), "not everything could be measured");
+    ensure!(
+        outcome.failures().is_empty(),
+        "not everything could be measured"
+    );
     Ok(())
 }
 

@@ -11,7 +11,9 @@ use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
 use toolbay_testkit::latency::LatencyHistogram;
-use toolbay_testkit::{ProgramLog, SharedConnection, TestFolder, UnclaimedPolicy, process_usage, revision};
+use toolbay_testkit::{
+    ProgramLog, SharedConnection, TestFolder, UnclaimedPolicy, process_usage, revision,
+};
 
 use crate::row::ms;
 use crate::serving;
@@ -38,7 +40,8 @@ pub(crate) struct Options {
 
 fn parse(call: &str) -> Result<(String, Value), String> {
     let (tool, arguments) = call.split_once('=').unwrap_or((call, "{}"));
-    let arguments = serde_json::from_str(arguments).map_err(|error| format!("no JSON after `=`: {error}"))?;
+    let arguments =
+        serde_json::from_str(arguments).map_err(|error| format!("no JSON after `=`: {error}"))?;
     Ok((tool.to_owned(), arguments))
 }
 
@@ -57,8 +60,14 @@ pub(crate) struct Costs {
 impl Costs {
     fn of(path: &Path) -> Result<Self> {
         Ok(Self {
-            file: path.file_name().context("a plugin without a name")?.to_string_lossy().into_owned(),
-            size: fs::metadata(path).with_context(|| format!("no plugin {}", path.display()))?.len(),
+            file: path
+                .file_name()
+                .context("a plugin without a name")?
+                .to_string_lossy()
+                .into_owned(),
+            size: fs::metadata(path)
+                .with_context(|| format!("no plugin {}", path.display()))?
+                .len(),
             first_start: LatencyHistogram::new()?,
             further_start: LatencyHistogram::new()?,
             first_call: LatencyHistogram::new()?,
@@ -81,20 +90,33 @@ impl Costs {
 /// Starts a server with each of the files alternately, twice: the first time everything is
 /// compiled, and the second time everything is cached.
 pub(crate) fn measure(server: &Path, options: &Options, rounds: u32) -> Result<Vec<Costs>> {
-    let mut all = options.files.iter().map(|file| Costs::of(file.as_path())).collect::<Result<Vec<_>>>()?;
+    let mut all = options
+        .files
+        .iter()
+        .map(|file| Costs::of(file.as_path()))
+        .collect::<Result<Vec<_>>>()?;
     for _ in 0..rounds {
         for (file, costs) in options.files.iter().zip(&mut all) {
             let folder = serving::with_plugin(server, file)?;
             if let Some(grant) = &options.grant {
-                let beside = folder.plugin_folder().join(&costs.file).with_extension("toml");
+                let beside = folder
+                    .plugin_folder()
+                    .join(&costs.file)
+                    .with_extension("toml");
                 fs::copy(grant, beside).with_context(|| format!("no grant {}", grant.display()))?;
             }
-            costs.first_start.add(started(&folder, options, |_| Ok(()))?);
+            costs
+                .first_start
+                .add(started(&folder, options, |_| Ok(()))?);
             let further = started(&folder, options, |connection| {
                 let mut took = calls(connection, options)?.into_iter();
-                took.next().into_iter().for_each(|first| costs.first_call.add(first));
+                took.next()
+                    .into_iter()
+                    .for_each(|first| costs.first_call.add(first));
                 took.for_each(|further| costs.calls.add(further));
-                costs.memory = costs.memory.max(process_usage::vitals(connection.pid())?.resident << 10);
+                costs.memory = costs
+                    .memory
+                    .max(process_usage::vitals(connection.pid())?.resident << 10);
                 Ok(())
             })?;
             costs.further_start.add(further);
@@ -112,7 +134,11 @@ fn started(
 ) -> Result<Duration> {
     let log = ProgramLog::default();
     let began = Instant::now();
-    let connection = SharedConnection::start(serving::start(folder, None), UnclaimedPolicy::Check, log.line_handler())?;
+    let connection = SharedConnection::start(
+        serving::start(folder, None),
+        UnclaimedPolicy::Check,
+        log.line_handler(),
+    )?;
     connection.initialize(revision::NEWEST_SESSION_REVISION)?;
     let wanted = &options.call.0;
     connection.wait_until_listed(PATIENCE, |tools| tools.iter().any(|tool| tool == wanted))?;
@@ -129,9 +155,18 @@ fn calls(connection: &SharedConnection, options: &Options) -> Result<Vec<Duratio
     let once = || {
         let began = Instant::now();
         let answer = mailbox.call_and_wait(tool, arguments)?;
-        let result = answer.message.map_err(|error| anyhow::anyhow!("the call failed: {error}"))?;
-        let failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
-        ensure!(!failed, "the call failed: {}", toolbay_testkit::message::result_text(&result));
+        let result = answer
+            .message
+            .map_err(|error| anyhow::anyhow!("the call failed: {error}"))?;
+        let failed = result
+            .get("isError")
+            .and_then(Value::as_bool)
+            .unwrap_or_default();
+        ensure!(
+            !failed,
+            "the call failed: {}",
+            toolbay_testkit::message::result_text(&result)
+        );
         Ok(answer.received_at - began)
     };
     (0..=CALLS).map(|_| once()).collect()
@@ -141,7 +176,15 @@ fn calls(connection: &SharedConnection, options: &Options) -> Result<Vec<Duratio
 pub(crate) fn table(all: &[Costs]) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
-    table.set_header(["file", "size", "first start", "further start", "first call", "further calls", "memory"]);
+    table.set_header([
+        "file",
+        "size",
+        "first start",
+        "further start",
+        "first call",
+        "further calls",
+        "memory",
+    ]);
     for costs in all {
         let mib = |bytes| ByteSize::b(bytes).display().iec().to_string();
         table.add_row([

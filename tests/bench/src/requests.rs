@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 use toolbay_testkit::latency::LatencyHistogram;
 use toolbay_testkit::{
-    CallerMailbox, DEADLINE, ProgramLog, ServerProgram, SharedConnection, TestFolder, ToolbayCommand, UnclaimedPolicy,
-    revision,
+    CallerMailbox, DEADLINE, ProgramLog, ServerProgram, SharedConnection, TestFolder,
+    ToolbayCommand, UnclaimedPolicy, revision,
 };
 
 use crate::row::{Row, Target};
@@ -59,18 +59,29 @@ const NO_URL: &str = "The request cannot be sent: its URL must begin with https:
 
 /// Measures alternately a request of a native client, a call that sends the same request, and a
 /// call that sends none.
-pub(crate) fn measure(server: &Path, guests: &Path, client: &Path, rounds: u32) -> Result<Vec<Row>> {
+pub(crate) fn measure(
+    server: &Path,
+    guests: &Path,
+    client: &Path,
+    rounds: u32,
+) -> Result<Vec<Row>> {
     let started = Site::start()?;
     let site = started.address;
     let folder = folder(server, guests, site)?;
-    let (log, (command, _folder)) = (ProgramLog::default(), ToolbayCommand::new(&folder).args(["serve"]).into_parts());
+    let (log, (command, _folder)) = (
+        ProgramLog::default(),
+        ToolbayCommand::new(&folder).args(["serve"]).into_parts(),
+    );
     let connection = SharedConnection::start(command, UnclaimedPolicy::Check, log.line_handler())?;
     connection.initialize(revision::NEWEST_SESSION_REVISION)?;
     connection.wait_until_listed(DEADLINE, |tools| tools.iter().any(|tool| tool == TOOL))?;
     let mailbox = connection.open_mailbox();
     let mut bare = Bare::connect(site)?;
     let mut pooled = Pooled::start(client, site)?;
-    let (asked, none) = (json!({"url": format!("http://{site}/")}), json!({"url": "none"}));
+    let (asked, none) = (
+        json!({"url": format!("http://{site}/")}),
+        json!({"url": "none"}),
+    );
     let [mut native, mut alone, mut sent, mut unsent, mut within] = [
         LatencyHistogram::new()?,
         LatencyHistogram::new()?,
@@ -100,13 +111,36 @@ pub(crate) fn measure(server: &Path, guests: &Path, client: &Path, rounds: u32) 
     let mut cost = LatencyHistogram::new()?;
     for percent in 1..100 {
         let percentile = f64::from(percent);
-        cost.add(sent.percentile(percentile).saturating_sub(unsent.percentile(percentile)));
+        cost.add(
+            sent.percentile(percentile)
+                .saturating_sub(unsent.percentile(percentile)),
+        );
     }
     Ok(vec![
-        Row::new("a request on a bare connection of hyper, on one thread", alone, Some(&native), Target::None),
-        Row::new("a call that sends a request", sent, Some(&unsent), Target::None),
-        Row::new("the request of a guest: the difference of calls", cost, Some(&native), Target::None),
-        Row::new("the request of a guest, by its own clock", within, Some(&native), Target::Times(TIMES)),
+        Row::new(
+            "a request on a bare connection of hyper, on one thread",
+            alone,
+            Some(&native),
+            Target::None,
+        ),
+        Row::new(
+            "a call that sends a request",
+            sent,
+            Some(&unsent),
+            Target::None,
+        ),
+        Row::new(
+            "the request of a guest: the difference of calls",
+            cost,
+            Some(&native),
+            Target::None,
+        ),
+        Row::new(
+            "the request of a guest, by its own clock",
+            within,
+            Some(&native),
+            Target::Times(TIMES),
+        ),
     ])
 }
 
@@ -122,23 +156,36 @@ fn call(mailbox: &CallerMailbox<'_>, arguments: &Value, expected: &str) -> Resul
 /// request until its response is read.
 fn timed(mailbox: &CallerMailbox<'_>, arguments: &Value) -> Result<Duration> {
     let (text, _) = returned(mailbox, TIMED, arguments)?;
-    let nanoseconds = text.parse().with_context(|| format!("the guest returned: {text}"))?;
+    let nanoseconds = text
+        .parse()
+        .with_context(|| format!("the guest returned: {text}"))?;
     Ok(Duration::from_nanos(nanoseconds))
 }
 
 /// Returns the text result of a call and its time of arrival.
-fn returned(mailbox: &CallerMailbox<'_>, tool: &str, arguments: &Value) -> Result<(String, Instant)> {
+fn returned(
+    mailbox: &CallerMailbox<'_>,
+    tool: &str,
+    arguments: &Value,
+) -> Result<(String, Instant)> {
     let answer = mailbox.call_and_wait(tool, arguments)?;
-    let result = answer.message.map_err(|error| anyhow::anyhow!("a call failed: {error}"))?;
-    Ok((toolbay_testkit::message::result_text(&result), answer.received_at))
+    let result = answer
+        .message
+        .map_err(|error| anyhow::anyhow!("a call failed: {error}"))?;
+    Ok((
+        toolbay_testkit::message::result_text(&result),
+        answer.received_at,
+    ))
 }
 
 /// Creates a folder with the guest, which may send requests to `site`.
 fn folder(server: &Path, guests: &Path, site: SocketAddr) -> Result<TestFolder> {
     let folder = TestFolder::create(&ServerProgram::new(server), "toolbay-bench-")?;
     let from = guests.join(GUEST).with_extension("wasm");
-    fs::copy(&from, folder.plugin_path("web.wasm")).with_context(|| format!("failed to copy {}", from.display()))?;
-    let grant = format!("[permissions]\nhttp = [\"http://{site}\"]\nprivate_networks = [\"127.0.0.1\"]\n");
+    fs::copy(&from, folder.plugin_path("web.wasm"))
+        .with_context(|| format!("failed to copy {}", from.display()))?;
+    let grant =
+        format!("[permissions]\nhttp = [\"http://{site}\"]\nprivate_networks = [\"127.0.0.1\"]\n");
     fs::write(folder.plugin_path("web.toml"), grant)?;
     Ok(folder)
 }
@@ -152,7 +199,8 @@ struct Helper {
 impl Helper {
     fn start(command: &mut Command) -> Result<Self> {
         let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut process = spawned.with_context(|| format!("failed to start {}", command.get_program().display()))?;
+        let mut process = spawned
+            .with_context(|| format!("failed to start {}", command.get_program().display()))?;
         let output = BufReader::new(process.stdout.take().context("a helper has no output")?);
         Ok(Self { process, output })
     }
@@ -161,12 +209,20 @@ impl Helper {
     fn line<T: FromStr>(&mut self) -> Result<T> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
-        line.trim().parse().ok().with_context(|| format!("a helper wrote {line:?}"))
+        line.trim()
+            .parse()
+            .ok()
+            .with_context(|| format!("a helper wrote {line:?}"))
     }
 
     /// Requests the next line.
     fn ask(&mut self) -> Result<()> {
-        Ok(self.process.stdin.as_mut().context("a helper has no input")?.write_all(b"\n")?)
+        Ok(self
+            .process
+            .stdin
+            .as_mut()
+            .context("a helper has no input")?
+            .write_all(b"\n")?)
     }
 }
 
@@ -188,7 +244,10 @@ struct Site {
 impl Site {
     fn start() -> Result<Self> {
         let mut helper = Helper::start(Command::new(std::env::current_exe()?).arg(SITE))?;
-        Ok(Self { address: helper.line()?, _helper: helper })
+        Ok(Self {
+            address: helper.line()?,
+            _helper: helper,
+        })
     }
 }
 
@@ -253,18 +312,28 @@ impl Bare {
             anyhow::Ok(sender)
         };
         let sender = Some(runtime.block_on(runtime.spawn(connect))??);
-        Ok(Self { runtime, sender, site })
+        Ok(Self {
+            runtime,
+            sender,
+            site,
+        })
     }
 
     /// Returns the duration of a request in a task.
     fn request(&mut self) -> Result<Duration> {
         let mut sender = self.sender.take().context("the last request failed")?;
-        let request = Request::get("/").header(HOST, self.site.to_string()).body(Empty::new())?;
+        let request = Request::get("/")
+            .header(HOST, self.site.to_string())
+            .body(Empty::new())?;
         let requested = self.runtime.spawn(async move {
             let began = Instant::now();
             sender.ready().await?;
             let response = sender.send_request(request).await?;
-            ensure!(response.status() == 200, "the site answered {}", response.status());
+            ensure!(
+                response.status() == 200,
+                "the site answered {}",
+                response.status()
+            );
             response.into_body().collect().await?;
             Ok((began.elapsed(), sender))
         });

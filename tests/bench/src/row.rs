@@ -38,7 +38,12 @@ impl Row {
         idle: Option<&LatencyHistogram>,
         target: Target,
     ) -> Self {
-        Self { what: what.into(), measured, idle: idle.cloned(), target }
+        Self {
+            what: what.into(),
+            measured,
+            idle: idle.cloned(),
+            target,
+        }
     }
 
     /// Returns whether the target was met; `None` without one.
@@ -91,10 +96,21 @@ impl Target {
 pub(crate) fn table(rows: &[Row]) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN);
-    table.set_header(["what", "p50", "p99", "max", "samples", "compared p50", "compared p99", "target", "met"]);
+    table.set_header([
+        "what",
+        "p50",
+        "p99",
+        "max",
+        "samples",
+        "compared p50",
+        "compared p99",
+        "target",
+        "met",
+    ]);
     for row in rows {
         let (measured, idle) = (&row.measured, row.idle.as_ref());
-        let of_idle = |percentile| idle.map_or_else(String::new, |idle| ms(idle.percentile(percentile)));
+        let of_idle =
+            |percentile| idle.map_or_else(String::new, |idle| ms(idle.percentile(percentile)));
         table.add_row([
             row.what.clone(),
             ms(measured.median()),
@@ -104,7 +120,9 @@ pub(crate) fn table(rows: &[Row]) -> Table {
             of_idle(50.0),
             of_idle(99.0),
             row.target.words().unwrap_or_default(),
-            row.is_met().map_or("", |met| if met { "yes" } else { "NO" }).to_owned(),
+            row.is_met()
+                .map_or("", |met| if met { "yes" } else { "NO" })
+                .to_owned(),
         ]);
     }
     for column in table.column_iter_mut().skip(1).take(6) {
@@ -136,22 +154,51 @@ mod tests {
 
     #[test]
     fn targets_are_met_or_not() {
-        let met = |measured, target| Row::new("", latencies(measured), Some(&latencies(4)), target).is_met();
+        let met = |measured, target| {
+            Row::new("", latencies(measured), Some(&latencies(4)), target).is_met()
+        };
         let ms = Duration::from_millis;
         assert_eq!(met(11, Target::Beside(3.0, ms(20))), Some(true));
-        assert_eq!(met(13, Target::Beside(3.0, ms(20))), Some(false), "more than three times as long");
-        assert_eq!(met(11, Target::Beside(3.0, ms(10))), Some(false), "over ten milliseconds");
-        assert_eq!((met(5, Target::Within(ms(6))), met(7, Target::Within(ms(6)))), (Some(true), Some(false)));
-        assert_eq!((met(8, Target::Over(ms(5))), met(10, Target::Over(ms(5)))), (Some(true), Some(false)));
-        assert_eq!((met(5, Target::Times(1.5)), met(7, Target::Times(1.5))), (Some(true), Some(false)));
+        assert_eq!(
+            met(13, Target::Beside(3.0, ms(20))),
+            Some(false),
+            "more than three times as long"
+        );
+        assert_eq!(
+            met(11, Target::Beside(3.0, ms(10))),
+            Some(false),
+            "over ten milliseconds"
+        );
+        assert_eq!(
+            (met(5, Target::Within(ms(6))), met(7, Target::Within(ms(6)))),
+            (Some(true), Some(false))
+        );
+        assert_eq!(
+            (met(8, Target::Over(ms(5))), met(10, Target::Over(ms(5)))),
+            (Some(true), Some(false))
+        );
+        assert_eq!(
+            (met(5, Target::Times(1.5)), met(7, Target::Times(1.5))),
+            (Some(true), Some(false))
+        );
         assert_eq!(met(11, Target::None), None);
     }
 
     #[test]
     fn a_table_says_it_all() {
-        let rows = [Row::new("echo", latencies(3), Some(&latencies(4)), Target::Within(Duration::from_millis(2)))];
+        let rows = [Row::new(
+            "echo",
+            latencies(3),
+            Some(&latencies(4)),
+            Target::Within(Duration::from_millis(2)),
+        )];
         let text = table(&rows).to_string();
-        assert!(["echo", "3.00 ms", "4.00 ms", "p50 ≤ 2.00 ms", "NO"].iter().all(|part| text.contains(part)), "{text}");
+        assert!(
+            ["echo", "3.00 ms", "4.00 ms", "p50 ≤ 2.00 ms", "NO"]
+                .iter()
+                .all(|part| text.contains(part)),
+            "{text}"
+        );
         assert_eq!(rows[0].json()["met"], false);
     }
 }

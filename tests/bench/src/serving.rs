@@ -40,7 +40,8 @@ sessions_per_address = 4096
 /// Creates an empty folder with the configuration.
 pub(crate) fn folder(server: &Path) -> Result<TestFolder> {
     let folder = TestFolder::create(&ServerProgram::new(server), "toolbay-bench-")?;
-    fs::write(folder.sibling_path("toolbay.toml"), CONFIG).context("failed to write the configuration")?;
+    fs::write(folder.sibling_path("toolbay.toml"), CONFIG)
+        .context("failed to write the configuration")?;
     Ok(folder)
 }
 

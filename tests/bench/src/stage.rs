@@ -21,8 +21,16 @@ fn plugins() -> [(&'static str, &'static str, String); 5] {
         ("light", "hostile", String::new()),
         ("burner", "restless", ENDLESS.to_owned()),
         ("alone", "restless", format!("concurrency = 1\n{ENDLESS}")),
-        ("budget", "restless", format!("{ENDLESS}\n[tools.spin.limits]\nfuel = {FUEL}\n")),
-        ("late", "restless", format!("fuel = 1_000_000_000_000\ntimeout = \"{DEADLINE_MS}ms\"\n")),
+        (
+            "budget",
+            "restless",
+            format!("{ENDLESS}\n[tools.spin.limits]\nfuel = {FUEL}\n"),
+        ),
+        (
+            "late",
+            "restless",
+            format!("fuel = 1_000_000_000_000\ntimeout = \"{DEADLINE_MS}ms\"\n"),
+        ),
     ]
 }
 
@@ -39,9 +47,14 @@ impl Stage {
         for (id, guest, limits) in plugins() {
             let from = built.guests.join(guest).with_extension("wasm");
             let to = folder.join(id).with_extension("wasm");
-            fs::copy(&from, &to).with_context(|| format!("failed to copy {} to {}", from.display(), to.display()))?;
-            fs::write(folder.join(id).with_extension("toml"), format!("prefix = \"{id}\"\n\n[limits]\n{limits}"))
-                .with_context(|| format!("failed to write the grant of {id}"))?;
+            fs::copy(&from, &to).with_context(|| {
+                format!("failed to copy {} to {}", from.display(), to.display())
+            })?;
+            fs::write(
+                folder.join(id).with_extension("toml"),
+                format!("prefix = \"{id}\"\n\n[limits]\n{limits}"),
+            )
+            .with_context(|| format!("failed to write the grant of {id}"))?;
         }
         Ok(Self { folder: root })
     }
@@ -49,6 +62,11 @@ impl Stage {
 
 /// Waits until all plugins in the folder are loaded.
 pub(crate) fn all_listed(connection: &SharedConnection) -> Result<()> {
-    let loaded = |tools: &[String], id: &str| tools.iter().any(|tool| tool.starts_with(&format!("{id}_")));
-    connection.wait_until_listed(DEADLINE, |tools| plugins().iter().all(|(id, ..)| loaded(tools, id))).map(drop)
+    let loaded =
+        |tools: &[String], id: &str| tools.iter().any(|tool| tool.starts_with(&format!("{id}_")));
+    connection
+        .wait_until_listed(DEADLINE, |tools| {
+            plugins().iter().all(|(id, ..)| loaded(tools, id))
+        })
+        .map(drop)
 }

@@ -16,7 +16,9 @@ pub(crate) fn is_left_out(attributes: &[Attribute]) -> bool {
 pub(crate) fn is_left_out_by(attribute: TokenStream) -> bool {
     let mut tokens = attribute.into_iter();
     match (tokens.next(), tokens.next()) {
-        (Some(TokenTree::Ident(name)), Some(TokenTree::Group(group))) if name == "cfg" => is_never(group.stream()),
+        (Some(TokenTree::Ident(name)), Some(TokenTree::Group(group))) if name == "cfg" => {
+            is_never(group.stream())
+        }
         _ => false,
     }
 }
@@ -30,7 +32,9 @@ fn is_never(condition: TokenStream) -> bool {
 fn truth(condition: &[TokenTree]) -> Option<bool> {
     match condition {
         [TokenTree::Ident(name)] if name == "test" || name == "fuzzing" => Some(false),
-        [TokenTree::Ident(name), TokenTree::Group(group)] if group.delimiter() == Delimiter::Parenthesis => {
+        [TokenTree::Ident(name), TokenTree::Group(group)]
+            if group.delimiter() == Delimiter::Parenthesis =>
+        {
             let inner: Vec<TokenTree> = group.stream().into_iter().collect();
             let parts = inner
                 .split(|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ','))
@@ -55,12 +59,23 @@ mod tests {
 
     #[test]
     fn conditions_are_judged_for_a_build_for_use() {
-        for never in ["test", "fuzzing", "any(test, fuzzing)", "all(unix, test)", "not(not(test))"] {
+        for never in [
+            "test",
+            "fuzzing",
+            "any(test, fuzzing)",
+            "all(unix, test)",
+            "not(not(test))",
+        ] {
             assert!(is_never(never.parse().unwrap()), "{never}");
         }
-        for sometimes in
-            ["unix", "not(test)", "any(test, unix)", "feature = \"test\"", "not(unix)", "any(test, not(test))"]
-        {
+        for sometimes in [
+            "unix",
+            "not(test)",
+            "any(test, unix)",
+            "feature = \"test\"",
+            "not(unix)",
+            "any(test, not(test))",
+        ] {
             assert!(!is_never(sometimes.parse().unwrap()), "{sometimes}");
         }
     }

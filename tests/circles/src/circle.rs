@@ -30,10 +30,22 @@ pub struct Step {
 
 impl fmt::Display for Circle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} modules depend on each other: {}", self.modules.len(), self.modules.join(", "))?;
+        writeln!(
+            f,
+            "{} modules depend on each other: {}",
+            self.modules.len(),
+            self.modules.join(", ")
+        )?;
         write!(f, "the shortest way round:")?;
         for step in &self.shortest {
-            write!(f, "\n  {} uses {} by `{}` in {}", step.module, step.uses, step.name, step.file.display())?;
+            write!(
+                f,
+                "\n  {} uses {} by `{}` in {}",
+                step.module,
+                step.uses,
+                step.name,
+                step.file.display()
+            )?;
             if let Some(line) = step.line {
                 write!(f, ":{line}")?;
             }

@@ -26,12 +26,18 @@ struct Link {
 
 impl<'a> Graph<'a> {
     pub(crate) fn of(tree: &'a Tree) -> Self {
-        let mut graph = Self { tree, edges: BTreeMap::new() };
+        let mut graph = Self {
+            tree,
+            edges: BTreeMap::new(),
+        };
         let names = Names::of(tree);
         for (id, module) in tree.modules.iter().enumerate() {
             for import in &module.imports {
                 let definers = names.definers(id, &import.path);
-                let is_used = names.methods(id, import).iter().any(|method| module.called.contains(method));
+                let is_used = names
+                    .methods(id, import)
+                    .iter()
+                    .any(|method| module.called.contains(method));
                 for definer in definers {
                     if !import.is_export || is_used || !tree.is_below(definer, id) {
                         graph.add(id, definer, &import.path);
@@ -50,22 +56,42 @@ impl<'a> Graph<'a> {
     /// Returns the cycles of files.
     pub(crate) fn circles(&self) -> Vec<Circle> {
         let links = self.edges.iter().map(|(from, to)| {
-            (*from, to.iter().map(|(to, path)| (*to, Link { from: *from, to: *to, path: path.clone() })).collect())
+            (
+                *from,
+                to.iter()
+                    .map(|(to, path)| {
+                        (
+                            *to,
+                            Link {
+                                from: *from,
+                                to: *to,
+                                path: path.clone(),
+                            },
+                        )
+                    })
+                    .collect(),
+            )
         });
         self.circles_of(&links.collect())
     }
 
     /// Returns the cycles of siblings, each with all its descendants.
     pub(crate) fn folder_circles(&self) -> Vec<Circle> {
-        (0..self.tree.modules.len()).flat_map(|parent| self.circles_of(&self.links_below(parent))).collect()
+        (0..self.tree.modules.len())
+            .flat_map(|parent| self.circles_of(&self.links_below(parent)))
+            .collect()
     }
 
     /// Returns every dependency in human-readable form.
     pub(crate) fn lines(&self) -> Vec<String> {
         let name = |id: Id| self.tree.module(id).name();
-        let pairs = self.edges.iter().flat_map(|(from, to)| to.iter().map(move |(to, path)| (*from, *to, path)));
-        let mut lines: Vec<String> =
-            pairs.map(|(from, to, path)| format!("{} -> {} ({})", name(from), name(to), path.join("::"))).collect();
+        let pairs = self
+            .edges
+            .iter()
+            .flat_map(|(from, to)| to.iter().map(move |(to, path)| (*from, *to, path)));
+        let mut lines: Vec<String> = pairs
+            .map(|(from, to, path)| format!("{} -> {} ({})", name(from), name(to), path.join("::")))
+            .collect();
         lines.sort();
         lines
     }
@@ -73,7 +99,11 @@ impl<'a> Graph<'a> {
     fn add(&mut self, from: Id, to: Id, path: &[String]) {
         let (from, to) = (self.tree.module(from).node, self.tree.module(to).node);
         if from != to {
-            self.edges.entry(from).or_default().entry(to).or_insert_with(|| path.to_vec());
+            self.edges
+                .entry(from)
+                .or_default()
+                .entry(to)
+                .or_insert_with(|| path.to_vec());
         }
     }
 
@@ -106,17 +136,22 @@ impl<'a> Graph<'a> {
         let mut links = Links::new();
         for (from, targets) in &self.edges {
             for (to, path) in targets {
-                let (Some(first), Some(second)) =
-                    (self.tree.child_above(parent, *from), self.tree.child_above(parent, *to))
-                else {
+                let (Some(first), Some(second)) = (
+                    self.tree.child_above(parent, *from),
+                    self.tree.child_above(parent, *to),
+                ) else {
                     continue;
                 };
                 if first != second {
-                    links.entry(first).or_default().entry(second).or_insert_with(|| Link {
-                        from: *from,
-                        to: *to,
-                        path: path.clone(),
-                    });
+                    links
+                        .entry(first)
+                        .or_default()
+                        .entry(second)
+                        .or_insert_with(|| Link {
+                            from: *from,
+                            to: *to,
+                            path: path.clone(),
+                        });
                 }
             }
         }
@@ -124,7 +159,10 @@ impl<'a> Graph<'a> {
     }
 
     fn circles_of(&self, links: &Links) -> Vec<Circle> {
-        let reach: BTreeMap<Id, BTreeSet<Id>> = links.keys().map(|id| (*id, reachable(links, *id))).collect();
+        let reach: BTreeMap<Id, BTreeSet<Id>> = links
+            .keys()
+            .map(|id| (*id, reachable(links, *id)))
+            .collect();
         let reaches = |from: Id, to: Id| reach.get(&from).is_some_and(|reach| reach.contains(&to));
         let mut circles = Vec::new();
         let mut done = BTreeSet::new();
@@ -132,20 +170,37 @@ impl<'a> Graph<'a> {
             if done.contains(id) {
                 continue;
             }
-            let members: Vec<Id> = links.keys().copied().filter(|to| reaches(*id, *to) && reaches(*to, *id)).collect();
+            let members: Vec<Id> = links
+                .keys()
+                .copied()
+                .filter(|to| reaches(*id, *to) && reaches(*to, *id))
+                .collect();
             done.extend(members.iter().copied());
-            let ways = members.iter().filter_map(|member| way_round(links, *member));
-            let Some(shortest) = ways.min_by_key(Vec::len) else { continue };
-            let mut modules: Vec<String> = members.iter().map(|member| self.tree.module(*member).name()).collect();
+            let ways = members
+                .iter()
+                .filter_map(|member| way_round(links, *member));
+            let Some(shortest) = ways.min_by_key(Vec::len) else {
+                continue;
+            };
+            let mut modules: Vec<String> = members
+                .iter()
+                .map(|member| self.tree.module(*member).name())
+                .collect();
             modules.sort();
-            circles.push(Circle { modules, shortest: self.steps(links, &shortest) });
+            circles.push(Circle {
+                modules,
+                shortest: self.steps(links, &shortest),
+            });
         }
         circles
     }
 
     fn steps(&self, links: &Links, way: &[Id]) -> Vec<Step> {
         let next = way.iter().skip(1).chain(way.first());
-        let links = way.iter().zip(next).filter_map(|(from, to)| links.get(from)?.get(to));
+        let links = way
+            .iter()
+            .zip(next)
+            .filter_map(|(from, to)| links.get(from)?.get(to));
         let step = |link: &Link| {
             let module = self.tree.module(link.from);
             Step {
@@ -164,11 +219,17 @@ impl<'a> Graph<'a> {
         let text = fs::read_to_string(&self.tree.module(id).file).ok()?;
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let has = |line: &str, word: &str| line.split(|c| !is_word(c)).any(|found| found == word);
-        let code = || text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
+        let code = || {
+            text.lines()
+                .enumerate()
+                .filter(|(_, line)| !line.trim_start().starts_with("//"))
+        };
         let whole = path.join("::");
         let last = path.last()?;
         let found = code().find(|(_, line)| line.contains(&whole) && has(line, last));
-        found.or_else(|| code().find(|(_, line)| has(line, last))).map(|(index, _)| index + 1)
+        found
+            .or_else(|| code().find(|(_, line)| has(line, last)))
+            .map(|(index, _)| index + 1)
     }
 }
 
@@ -177,7 +238,13 @@ fn reachable(links: &Links, from: Id) -> BTreeSet<Id> {
     let mut reached = BTreeSet::new();
     let mut open = vec![from];
     while let Some(id) = open.pop() {
-        open.extend(links.get(&id).into_iter().flat_map(BTreeMap::keys).filter(|next| reached.insert(**next)));
+        open.extend(
+            links
+                .get(&id)
+                .into_iter()
+                .flat_map(BTreeMap::keys)
+                .filter(|next| reached.insert(**next)),
+        );
     }
     reached
 }
@@ -190,7 +257,11 @@ fn way_round(links: &Links, from: Id) -> Option<Vec<Id>> {
         for next in links.get(&id).into_iter().flat_map(BTreeMap::keys) {
             if *next == from {
                 let mut way = vec![id];
-                while let Some(previous) = way.last().filter(|last| **last != from).and_then(|last| before.get(last)) {
+                while let Some(previous) = way
+                    .last()
+                    .filter(|last| **last != from)
+                    .and_then(|last| before.get(last))
+                {
                     way.push(*previous);
                 }
                 way.reverse();

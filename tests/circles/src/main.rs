@@ -17,7 +17,9 @@ fn main() -> Result<ExitCode> {
             _ => {
                 let root = PathBuf::from(argument);
                 if is_list {
-                    dependencies(&root)?.iter().for_each(|line| println!("{line}"));
+                    dependencies(&root)?
+                        .iter()
+                        .for_each(|line| println!("{line}"));
                 }
                 for circle in circles(&root, unit)? {
                     println!("{}: {circle}\n", root.display());
@@ -27,5 +29,9 @@ fn main() -> Result<ExitCode> {
         }
     }
     println!("{found} circles");
-    Ok(if found == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if found == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

@@ -27,12 +27,20 @@ pub(crate) struct Names<'a> {
 
 impl<'a> Names<'a> {
     pub(crate) fn of(tree: &'a Tree) -> Self {
-        let mut names = Self { tree, inherent: Inherent::new() };
+        let mut names = Self {
+            tree,
+            inherent: Inherent::new(),
+        };
         let mut inherent = Inherent::new();
         for (id, module) in tree.modules.iter().enumerate() {
             for (of, function) in &module.inherent {
                 if let Some(Target::Item(definer, name, _)) = names.resolve(id, of) {
-                    inherent.entry((definer, name)).or_default().entry(function.clone()).or_default().insert(id);
+                    inherent
+                        .entry((definer, name))
+                        .or_default()
+                        .entry(function.clone())
+                        .or_default()
+                        .insert(id);
                 }
             }
         }
@@ -51,7 +59,10 @@ impl<'a> Names<'a> {
         if let Some(Target::Item(definer, name, rest)) = self.resolve(from, path) {
             definers.insert(definer);
             let functions = self.inherent.get(&(definer, name));
-            let found = rest.first().zip(functions).and_then(|(function, functions)| functions.get(function));
+            let found = rest
+                .first()
+                .zip(functions)
+                .and_then(|(function, functions)| functions.get(function));
             definers.extend(found.into_iter().flatten());
         }
         definers
@@ -61,15 +72,22 @@ impl<'a> Names<'a> {
     pub(crate) fn is_passed_on(&self, from: Id, name: &str) -> bool {
         let module = self.tree.module(from);
         !module.items.contains(name)
-            && module.imports.iter().all(|import| import.name.as_deref() != Some(name) || import.is_export)
+            && module
+                .imports
+                .iter()
+                .all(|import| import.name.as_deref() != Some(name) || import.is_export)
     }
 
     /// Returns the trait's methods if an import resolves to a trait.
     pub(crate) fn methods(&self, from: Id, import: &Import) -> &[String] {
         match self.resolve(from, &import.path) {
-            Some(Target::Item(definer, name, _)) => {
-                self.tree.module(definer).traits.get(&name).map(Vec::as_slice).unwrap_or_default()
-            }
+            Some(Target::Item(definer, name, _)) => self
+                .tree
+                .module(definer)
+                .traits
+                .get(&name)
+                .map(Vec::as_slice)
+                .unwrap_or_default(),
             _ => &[],
         }
     }
@@ -85,7 +103,9 @@ impl<'a> Names<'a> {
         let mut at = begin;
         for (index, segment) in rest.iter().enumerate() {
             at = match at {
-                Target::Module(id) if segment == "super" => Target::Module(self.tree.module(id).parent?),
+                Target::Module(id) if segment == "super" => {
+                    Target::Module(self.tree.module(id).parent?)
+                }
                 Target::Module(id) => self.look_up(id, segment, index + 1 == rest.len(), seen)?,
                 Target::Item(id, name, mut after) => {
                     after.push(segment.clone());
@@ -100,14 +120,29 @@ impl<'a> Names<'a> {
     /// followed by further segments.
     fn look_up(&self, id: Id, name: &str, is_last: bool, seen: &mut Seen) -> Option<Target> {
         let module = self.tree.module(id);
-        let child = module.children.get(name).map(|child| Target::Module(*child));
-        let own = module.items.contains(name).then(|| Target::Item(id, name.to_owned(), Vec::new()));
-        let found = if is_last { own.or(child) } else { child.or(own) };
+        let child = module
+            .children
+            .get(name)
+            .map(|child| Target::Module(*child));
+        let own = module
+            .items
+            .contains(name)
+            .then(|| Target::Item(id, name.to_owned(), Vec::new()));
+        let found = if is_last {
+            own.or(child)
+        } else {
+            child.or(own)
+        };
         if found.is_some() || !seen.insert((id, name.to_owned())) {
             return found;
         }
-        let named = module.imports.iter().filter(|import| import.name.as_deref() == Some(name));
-        let mut targets: Vec<Target> = named.filter_map(|import| self.follow(id, &import.path, seen)).collect();
+        let named = module
+            .imports
+            .iter()
+            .filter(|import| import.name.as_deref() == Some(name));
+        let mut targets: Vec<Target> = named
+            .filter_map(|import| self.follow(id, &import.path, seen))
+            .collect();
         // Where a name may be either, an item takes precedence over a module.
         targets.sort_by_key(|target| matches!(target, Target::Module(_)) == is_last);
         if let Some(target) = targets.into_iter().next() {
@@ -120,7 +155,14 @@ impl<'a> Names<'a> {
         found
     }
 
-    fn glob(&self, id: Id, glob: &Import, name: &str, is_last: bool, seen: &mut Seen) -> Option<Target> {
+    fn glob(
+        &self,
+        id: Id,
+        glob: &Import,
+        name: &str,
+        is_last: bool,
+        seen: &mut Seen,
+    ) -> Option<Target> {
         match self.follow(id, &glob.path, seen)? {
             Target::Module(target) => self.look_up(target, name, is_last, seen),
             // The variants of an enum belong to the enum, and the import itself already counts.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use quote::ToTokens;
-use syn::{ImplItem, Item, ItemImpl, ItemMacro, ItemMod, ItemTrait, TraitItem, Type, UseTree, Visibility};
+use syn::{
+    ImplItem, Item, ItemImpl, ItemMacro, ItemMod, ItemTrait, TraitItem, Type, UseTree, Visibility,
+};
 
 use crate::cfg;
 use crate::scan::{Scan, plain};
@@ -21,8 +23,10 @@ pub(crate) fn crate_at(root: &Path) -> Result<Tree> {
 
 /// Reads a file. The files of its modules are in `folder`.
 fn file(tree: &mut Tree, id: Id, path: &Path, folder: &Path) -> Result<()> {
-    let text = fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
-    let parsed = syn::parse_file(&text).with_context(|| format!("failed to parse {}", path.display()))?;
+    let text =
+        fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+    let parsed =
+        syn::parse_file(&text).with_context(|| format!("failed to parse {}", path.display()))?;
     if cfg::is_left_out(&parsed.attrs) {
         return Ok(());
     }
@@ -30,7 +34,9 @@ fn file(tree: &mut Tree, id: Id, path: &Path, folder: &Path) -> Result<()> {
 }
 
 fn items(tree: &mut Tree, id: Id, items: &[Item], folder: &Path) -> Result<()> {
-    items.iter().try_for_each(|item| self::item(tree, id, item, folder))
+    items
+        .iter()
+        .try_for_each(|item| self::item(tree, id, item, folder))
 }
 
 fn item(tree: &mut Tree, id: Id, item: &Item, folder: &Path) -> Result<()> {
@@ -75,9 +81,17 @@ fn item(tree: &mut Tree, id: Id, item: &Item, folder: &Path) -> Result<()> {
             }
         }
         Item::ExternCrate(item) if item.ident == "self" => {
-            let name = item.rename.as_ref().map(|(_, name)| plain(&name.to_string()));
+            let name = item
+                .rename
+                .as_ref()
+                .map(|(_, name)| plain(&name.to_string()));
             let path = vec!["crate".to_owned()];
-            tree.module_mut(id).imports.push(Import { name, path, is_glob: false, is_export: false });
+            tree.module_mut(id).imports.push(Import {
+                name,
+                path,
+                is_glob: false,
+                is_export: false,
+            });
         }
         Item::Impl(item) => implementation(tree, id, item),
         Item::Trait(item) => interface(tree, id, item),
@@ -100,8 +114,11 @@ fn module(tree: &mut Tree, id: Id, item: &ItemMod, folder: &Path) -> Result<()> 
     };
     let child = tree.add(Some(id), &name, Some(file_path.clone()));
     let is_folder_s = file_path.file_name().is_some_and(|file| file == "mod.rs");
-    let below =
-        if is_folder_s { file_path.parent().map(Path::to_owned).unwrap_or_default() } else { folder.join(name) };
+    let below = if is_folder_s {
+        file_path.parent().map(Path::to_owned).unwrap_or_default()
+    } else {
+        folder.join(name)
+    };
     file(tree, child, &file_path, &below)
 }
 
@@ -111,7 +128,10 @@ fn path_attribute(attribute: &syn::Attribute) -> Option<String> {
         return None;
     }
     match &pair.value {
-        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+        syn::Expr::Lit(syn::ExprLit {
+            lit: syn::Lit::Str(text),
+            ..
+        }) => Some(text.value()),
         _ => None,
     }
 }
@@ -122,11 +142,17 @@ fn beside(file: &Path, other: &str) -> PathBuf {
 
 /// Returns the path of a module's file.
 fn found(folder: &Path, name: &str) -> Result<PathBuf> {
-    let files = [folder.join(name).with_extension("rs"), folder.join(name).join("mod.rs")];
+    let files = [
+        folder.join(name).with_extension("rs"),
+        folder.join(name).join("mod.rs"),
+    ];
     match files.iter().find(|file| file.is_file()) {
         Some(file) => Ok(file.clone()),
         None => {
-            bail!("the module {name} has no file: {} is not there", folder.join(name).with_extension("rs").display())
+            bail!(
+                "the module {name} has no file: {} is not there",
+                folder.join(name).with_extension("rs").display()
+            )
         }
     }
 }
@@ -139,25 +165,55 @@ fn imports(tree: &UseTree, before: &[String], is_export: bool, into: &mut Vec<Im
     };
     match tree {
         UseTree::Path(path) => imports(&path.tree, &with(&path.ident), is_export, into),
-        UseTree::Group(group) => group.items.iter().for_each(|tree| imports(tree, before, is_export, into)),
-        UseTree::Glob(_) => into.push(Import { name: None, path: before.to_vec(), is_glob: true, is_export }),
+        UseTree::Group(group) => group
+            .items
+            .iter()
+            .for_each(|tree| imports(tree, before, is_export, into)),
+        UseTree::Glob(_) => into.push(Import {
+            name: None,
+            path: before.to_vec(),
+            is_glob: true,
+            is_export,
+        }),
         UseTree::Name(name) => {
-            let path = if name.ident == "self" { before.to_vec() } else { with(&name.ident) };
-            into.push(Import { name: path.last().cloned(), path, is_glob: false, is_export });
+            let path = if name.ident == "self" {
+                before.to_vec()
+            } else {
+                with(&name.ident)
+            };
+            into.push(Import {
+                name: path.last().cloned(),
+                path,
+                is_glob: false,
+                is_export,
+            });
         }
         UseTree::Rename(rename) => {
-            let path = if rename.ident == "self" { before.to_vec() } else { with(&rename.ident) };
+            let path = if rename.ident == "self" {
+                before.to_vec()
+            } else {
+                with(&rename.ident)
+            };
             let name = Some(plain(&rename.rename.to_string())).filter(|name| name != "_");
-            into.push(Import { name, path, is_glob: false, is_export });
+            into.push(Import {
+                name,
+                path,
+                is_glob: false,
+                is_export,
+            });
         }
     }
 }
 
 fn implementation(tree: &mut Tree, id: Id, item: &ItemImpl) {
     let of = match &*item.self_ty {
-        Type::Path(path) => {
-            Some(path.path.segments.iter().map(|segment| plain(&segment.ident.to_string())).collect::<Vec<_>>())
-        }
+        Type::Path(path) => Some(
+            path.path
+                .segments
+                .iter()
+                .map(|segment| plain(&segment.ident.to_string()))
+                .collect::<Vec<_>>(),
+        ),
         _ => None,
     };
     scan(tree, id, None, &item.self_ty);
@@ -178,7 +234,9 @@ fn implementation(tree: &mut Tree, id: Id, item: &ItemImpl) {
             continue;
         }
         if let (None, Some(of), Some(name)) = (&item.trait_, &of, name) {
-            tree.module_mut(id).inherent.push((of.clone(), plain(&name.to_string())));
+            tree.module_mut(id)
+                .inherent
+                .push((of.clone(), plain(&name.to_string())));
         }
         scan(tree, id, of.clone(), part);
     }
@@ -204,16 +262,30 @@ fn interface(tree: &mut Tree, id: Id, item: &ItemTrait) {
             scan(tree, id, None, part);
         }
     }
-    tree.module_mut(id).traits.insert(plain(&item.ident.to_string()), methods);
+    tree.module_mut(id)
+        .traits
+        .insert(plain(&item.ident.to_string()), methods);
 }
 
 fn macro_item(tree: &mut Tree, id: Id, item: &ItemMacro) {
     if let Some(name) = &item.ident {
         let name = plain(&name.to_string());
         tree.macros.insert(name.clone(), id);
-        if item.attrs.iter().any(|attribute| attribute.path().is_ident("macro_export")) {
-            let path = vec!["crate".to_owned()].into_iter().chain(tree.module(id).path.clone()).chain([name.clone()]);
-            let export = Import { name: Some(name.clone()), path: path.collect(), is_glob: false, is_export: true };
+        if item
+            .attrs
+            .iter()
+            .any(|attribute| attribute.path().is_ident("macro_export"))
+        {
+            let path = vec!["crate".to_owned()]
+                .into_iter()
+                .chain(tree.module(id).path.clone())
+                .chain([name.clone()]);
+            let export = Import {
+                name: Some(name.clone()),
+                path: path.collect(),
+                is_glob: false,
+                is_export: true,
+            };
             if id != ROOT {
                 tree.module_mut(ROOT).imports.push(export);
             }

@@ -37,7 +37,10 @@ const WITH_PATHS: [&str; 2] = ["serde", "schemars"];
 impl Scan {
     /// Creates a scan for the content of an `impl` of this type.
     pub(crate) fn within(of: Option<Vec<String>>) -> Self {
-        Self { of, ..Self::default() }
+        Self {
+            of,
+            ..Self::default()
+        }
     }
 
     /// Scans a token stream.
@@ -63,8 +66,14 @@ impl Scan {
 
     /// Scans an attribute and skips the item that it excludes. Returns the index of the next token.
     fn attribute(&mut self, tokens: &[TokenTree], at: usize) -> usize {
-        let bracket = if is_punct(tokens.get(at + 1), '!') { at + 2 } else { at + 1 };
-        let Some(TokenTree::Group(group)) = tokens.get(bracket) else { return at + 1 };
+        let bracket = if is_punct(tokens.get(at + 1), '!') {
+            at + 2
+        } else {
+            at + 1
+        };
+        let Some(TokenTree::Group(group)) = tokens.get(bracket) else {
+            return at + 1;
+        };
         if group.delimiter() != Delimiter::Bracket {
             return at + 1;
         }
@@ -78,7 +87,8 @@ impl Scan {
             return end.map_or(tokens.len(), |end| bracket + 2 + end);
         }
         let inside: Vec<TokenTree> = group.stream().into_iter().collect();
-        if matches!(inside.first(), Some(TokenTree::Ident(name)) if WITH_PATHS.iter().any(|known| name == known)) {
+        if matches!(inside.first(), Some(TokenTree::Ident(name)) if WITH_PATHS.iter().any(|known| name == known))
+        {
             self.strings(group.stream());
         }
         // The attribute's own name is not a path of this crate.
@@ -105,7 +115,9 @@ impl Scan {
     fn import(&mut self, tokens: &[TokenTree], at: usize) -> usize {
         let rest = tokens.get(at..).unwrap_or_default();
         let end = rest.iter().position(|token| is_punct(Some(token), ';'));
-        let item = end.and_then(|end| rest.get(..=end)).map(|item| item.iter().cloned().collect::<TokenStream>());
+        let item = end
+            .and_then(|end| rest.get(..=end))
+            .map(|item| item.iter().cloned().collect::<TokenStream>());
         match item.and_then(|item| syn::parse2(item).ok()) {
             Some(item) => {
                 self.uses.push(item);
@@ -128,13 +140,16 @@ impl Scan {
             at += 2;
         }
         let before = begin.checked_sub(1).and_then(|before| tokens.get(before));
-        let is_call =
-            matches!(tokens.get(at), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
+        let is_call = matches!(tokens.get(at), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis);
         // This matches `a.b`, but not `a..b`. `::a` is the end of a path with generic arguments, or
         // of another crate.
-        let is_after_dot =
-            is_punct(before, '.') && !begin.checked_sub(2).is_some_and(|two| is_punct(tokens.get(two), '.'));
-        let is_rest = begin.checked_sub(2).is_some_and(|two| is_colons(tokens, two));
+        let is_after_dot = is_punct(before, '.')
+            && !begin
+                .checked_sub(2)
+                .is_some_and(|two| is_punct(tokens.get(two), '.'));
+        let is_rest = begin
+            .checked_sub(2)
+            .is_some_and(|two| is_colons(tokens, two));
         let is_lifetime = is_punct(before, '\'');
         if is_after_dot && is_call {
             self.called.extend(path.first().cloned());
@@ -154,18 +169,27 @@ impl Scan {
             }
             return at;
         }
-        let is_macro = is_punct(tokens.get(at), '!') && matches!(tokens.get(at + 1), Some(TokenTree::Group(_)));
-        let is_lower =
-            path.first().is_some_and(|name| name.starts_with(|first: char| first.is_lowercase() || first == '_'));
-        let is_field = is_punct(tokens.get(at), ':') && !is_colons(tokens, at) || is_punct(tokens.get(at), '=');
+        let is_macro = is_punct(tokens.get(at), '!')
+            && matches!(tokens.get(at + 1), Some(TokenTree::Group(_)));
+        let is_lower = path.first().is_some_and(|name| {
+            name.starts_with(|first: char| first.is_lowercase() || first == '_')
+        });
+        let is_field = is_punct(tokens.get(at), ':') && !is_colons(tokens, at)
+            || is_punct(tokens.get(at), '=');
         let is_bound = matches!(before, Some(TokenTree::Ident(name)) if name == "let" || name == "mut" || name == "fn");
-        let is_doubtful = path.len() == 1 && !is_macro && (is_field || is_bound || is_lower && !is_call);
+        let is_doubtful =
+            path.len() == 1 && !is_macro && (is_field || is_bound || is_lower && !is_call);
         self.mention(path, is_doubtful, is_macro);
         at
     }
 
     fn mention(&mut self, path: Vec<String>, is_doubtful: bool, is_macro: bool) {
-        let mention = Mention { path, of: self.of.clone(), is_doubtful, is_macro };
+        let mention = Mention {
+            path,
+            of: self.of.clone(),
+            is_doubtful,
+            is_macro,
+        };
         if !self.mentions.contains(&mention) {
             self.mentions.push(mention);
         }
@@ -189,9 +213,16 @@ fn is_colons(tokens: &[TokenTree], at: usize) -> bool {
 fn path_of(literal: &Literal) -> Option<TokenStream> {
     let text = literal.to_string();
     let text = text.strip_prefix('"')?.strip_suffix('"')?;
-    let is_path = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':'));
+    let is_path = !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | ':'));
     // The parentheses make it a call, so that a single identifier is not doubtful.
-    if is_path { format!("{text}()").parse().ok() } else { None }
+    if is_path {
+        format!("{text}()").parse().ok()
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -202,8 +233,13 @@ mod tests {
     fn paths(code: &str) -> Vec<String> {
         let mut scan = Scan::within(Some(vec!["Me".to_owned()]));
         scan.code(code.parse().unwrap());
-        let name =
-            |mention: &Mention| format!("{}{}", mention.path.join("::"), if mention.is_doubtful { "?" } else { "" });
+        let name = |mention: &Mention| {
+            format!(
+                "{}{}",
+                mention.path.join("::"),
+                if mention.is_doubtful { "?" } else { "" }
+            )
+        };
         scan.mentions.iter().map(name).collect()
     }
 
@@ -211,18 +247,29 @@ mod tests {
     fn paths_are_found_wherever_they_are() {
         assert_eq!(paths("crate::a::B::new(x)"), ["crate::a::B::new", "x?"]);
         assert_eq!(paths("Vec::<a::B>::new()"), ["Vec", "a::B"]);
-        assert_eq!(paths("println!(\"{}\", a::b(c()))"), ["println", "a::b", "c"]);
+        assert_eq!(
+            paths("println!(\"{}\", a::b(c()))"),
+            ["println", "a::b", "c"]
+        );
         assert_eq!(paths("x.y.call(z)"), ["x?", "z?"]);
         assert_eq!(paths("0..a::LAST"), ["a::LAST"]);
         assert_eq!(paths("S { a: b, ..c::d() }"), ["S", "a?", "b?", "c::d"]);
         let serde = paths("#[serde(with = \"a::b\", rename = \"c-d\")] x: a::C");
-        assert!(["a::b", "a::C"].iter().all(|path| serde.contains(&(*path).to_owned())), "{serde:?}");
+        assert!(
+            ["a::b", "a::C"]
+                .iter()
+                .all(|path| serde.contains(&(*path).to_owned())),
+            "{serde:?}"
+        );
         assert!(!serde.iter().any(|path| path.starts_with('c')), "{serde:?}");
     }
 
     #[test]
     fn self_is_the_type_of_the_impl() {
-        assert_eq!(paths("Self::new(); self.run()"), ["Me::new", "self?", "Me::run"]);
+        assert_eq!(
+            paths("Self::new(); self.run()"),
+            ["Me::new", "self?", "Me::run"]
+        );
     }
 
     #[test]

@@ -55,7 +55,10 @@ pub(crate) struct Import {
 
 impl Tree {
     pub(crate) fn module(&self, id: Id) -> &Module {
-        #[allow(clippy::indexing_slicing, reason = "identities are handed out by `add`, and modules are never removed")]
+        #[allow(
+            clippy::indexing_slicing,
+            reason = "identities are handed out by `add`, and modules are never removed"
+        )]
         &self.modules[id]
     }
 
@@ -116,6 +119,10 @@ impl Tree {
 impl Module {
     /// Returns its name for output.
     pub(crate) fn name(&self) -> String {
-        if self.path.is_empty() { "crate".to_owned() } else { self.path.join("::") }
+        if self.path.is_empty() {
+            "crate".to_owned()
+        } else {
+            self.path.join("::")
+        }
     }
 }

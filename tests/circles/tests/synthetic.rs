@@ -1,6 +1,10 @@
 //! Small crates, with and without cycles.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by it")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by it"
+)]
 
 use std::fs;
 
@@ -24,18 +28,28 @@ fn found(unit: Unit, files: &[(&str, &str)]) -> Vec<Circle> {
 
 /// Returns the modules of each cycle.
 fn members(unit: Unit, files: &[(&str, &str)]) -> Vec<String> {
-    found(unit, files).iter().map(|circle| circle.modules.join(" ")).collect()
+    found(unit, files)
+        .iter()
+        .map(|circle| circle.modules.join(" "))
+        .collect()
 }
 
 /// Returns the dependencies, without their paths.
 fn arrows(files: &[(&str, &str)]) -> Vec<String> {
     let lines = dependencies(&written(files).path().join("lib.rs")).unwrap();
-    lines.iter().map(|line| line.split(" (").next().unwrap().to_owned()).collect()
+    lines
+        .iter()
+        .map(|line| line.split(" (").next().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
 fn one_way_is_no_circle() {
-    let files = [("lib.rs", "mod a; mod b;"), ("a.rs", "use crate::b::B; struct A(B);"), ("b.rs", "pub struct B;")];
+    let files = [
+        ("lib.rs", "mod a; mod b;"),
+        ("a.rs", "use crate::b::B; struct A(B);"),
+        ("b.rs", "pub struct B;"),
+    ];
     assert!(members(Unit::File, &files).is_empty());
     assert_eq!(arrows(&files), ["a -> b"]);
 }
@@ -45,19 +59,27 @@ fn a_circle_is_reported_by_its_shortest_way() {
     let files = [
         ("lib.rs", "mod a; mod b; mod c; mod d;"),
         ("a.rs", "use crate::b::B; pub struct A(B);"),
-        ("b.rs", "// See A.\nuse crate::c::C;\nuse crate::a::A;\npub struct B(C, Box<A>);"),
+        (
+            "b.rs",
+            "// See A.\nuse crate::c::C;\nuse crate::a::A;\npub struct B(C, Box<A>);",
+        ),
         ("c.rs", "use crate::a::A; pub struct C(Box<A>);"),
         ("d.rs", "use crate::a::A; struct D(A);"),
     ];
     let circles = found(Unit::File, &files);
     assert_eq!(circles.len(), 1);
     assert_eq!(circles[0].modules, ["a", "b", "c"]);
-    let steps: Vec<(&str, Option<usize>)> =
-        circles[0].shortest.iter().map(|step| (step.name.as_str(), step.line)).collect();
+    let steps: Vec<(&str, Option<usize>)> = circles[0]
+        .shortest
+        .iter()
+        .map(|step| (step.name.as_str(), step.line))
+        .collect();
     assert_eq!(steps, [("crate::b::B", Some(1)), ("crate::a::A", Some(3))]);
     let text = circles[0].to_string();
     assert!(
-        text.starts_with("3 modules depend on each other: a, b, c\nthe shortest way round:\n  a uses b by"),
+        text.starts_with(
+            "3 modules depend on each other: a, b, c\nthe shortest way round:\n  a uses b by"
+        ),
         "{text}"
     );
     assert!(text.ends_with("b.rs:3"), "{text}");
@@ -66,7 +88,11 @@ fn a_circle_is_reported_by_its_shortest_way() {
 #[test]
 fn a_parent_may_declare_and_re_export_a_child_that_uses_it() {
     let child = ("a/b.rs", "use super::Shared; pub struct B(Shared);");
-    let declares = [("lib.rs", "mod a;"), ("a.rs", "mod b; pub use self::b::B; pub struct Shared;"), child];
+    let declares = [
+        ("lib.rs", "mod a;"),
+        ("a.rs", "mod b; pub use self::b::B; pub struct Shared;"),
+        child,
+    ];
     assert!(members(Unit::File, &declares).is_empty());
     assert_eq!(arrows(&declares), ["a::b -> a"]);
     for parent in [
@@ -78,7 +104,11 @@ fn a_parent_may_declare_and_re_export_a_child_that_uses_it() {
         "mod b; pub use self::b::*; pub struct Shared; struct User(B);",
         "mod b; pub struct Shared; #[derive(Serialize)] struct User { #[serde(with = \"b::B\")] a: u8 }",
     ] {
-        assert_eq!(members(Unit::File, &[declares[0], ("a.rs", parent), child]), ["a a::b"], "{parent}");
+        assert_eq!(
+            members(Unit::File, &[declares[0], ("a.rs", parent), child]),
+            ["a a::b"],
+            "{parent}"
+        );
     }
 }
 
@@ -99,7 +129,10 @@ fn names_lead_through_re_exports_to_where_they_are_defined() {
         ("a.rs", "mod b; pub use b::*; pub struct Own;"),
         ("a/b.rs", "mod c; pub(crate) use c::Deep;"),
         ("a/b/c.rs", "pub struct Deep;"),
-        ("user.rs", "use crate::Renamed; use super::a as other; struct User(Renamed, other::Own);"),
+        (
+            "user.rs",
+            "use crate::Renamed; use super::a as other; struct User(Renamed, other::Own);",
+        ),
     ];
     assert_eq!(arrows(&files), ["user -> a", "user -> a::b::c"]);
 }
@@ -125,7 +158,10 @@ fn words_that_may_be_variables_are_no_dependencies() {
             "a.rs",
             "mod b; pub use self::b::{thousands, Kind}; pub struct Shared { thousands: u8 } fn f(x: Shared) { let thousands = x.thousands; g(thousands); info!(thousands = 3); }",
         ),
-        ("a/b.rs", "use super::Shared; pub fn thousands(s: Shared) {} pub struct Kind;"),
+        (
+            "a/b.rs",
+            "use super::Shared; pub fn thousands(s: Shared) {} pub struct Kind;",
+        ),
     ];
     assert_eq!(arrows(&files), ["a::b -> a"]);
 }
@@ -134,20 +170,50 @@ fn words_that_may_be_variables_are_no_dependencies() {
 fn functions_given_to_a_type_elsewhere_count_where_they_are() {
     let parent = "mod b; pub struct A; impl A { fn run(&self) { self.help(); self.own(); } fn own(&self) {} }";
     let child = "use super::A; impl A { pub(super) fn help(&self) {} }";
-    assert_eq!(members(Unit::File, &[("lib.rs", "mod a;"), ("a.rs", parent), ("a/b.rs", child)]), ["a a::b"]);
+    assert_eq!(
+        members(
+            Unit::File,
+            &[("lib.rs", "mod a;"), ("a.rs", parent), ("a/b.rs", child)]
+        ),
+        ["a a::b"]
+    );
     let parent = "mod b; pub struct A; fn run() { A::help(); }";
-    assert_eq!(members(Unit::File, &[("lib.rs", "mod a;"), ("a.rs", parent), ("a/b.rs", child)]), ["a a::b"]);
+    assert_eq!(
+        members(
+            Unit::File,
+            &[("lib.rs", "mod a;"), ("a.rs", parent), ("a/b.rs", child)]
+        ),
+        ["a a::b"]
+    );
     let parent = "mod b; pub struct A; fn run() { A::other(); }";
-    assert!(members(Unit::File, &[("lib.rs", "mod a;"), ("a.rs", parent), ("a/b.rs", child)]).is_empty());
+    assert!(
+        members(
+            Unit::File,
+            &[("lib.rs", "mod a;"), ("a.rs", parent), ("a/b.rs", child)]
+        )
+        .is_empty()
+    );
 }
 
 #[test]
 fn a_method_of_a_re_exported_trait_needs_the_trait() {
-    let child = ("a/b.rs", "use super::A; pub trait Help { fn help(&self); } impl Help for A {}");
+    let child = (
+        "a/b.rs",
+        "use super::A; pub trait Help { fn help(&self); } impl Help for A {}",
+    );
     let calls = "mod b; pub use b::Help; pub struct A; fn f(a: A) { a.help() }";
-    assert_eq!(members(Unit::File, &[("lib.rs", "mod a;"), ("a.rs", calls), child]), ["a a::b"]);
+    assert_eq!(
+        members(Unit::File, &[("lib.rs", "mod a;"), ("a.rs", calls), child]),
+        ["a a::b"]
+    );
     let calls_not = "mod b; pub use b::Help; pub struct A; fn f(a: A) { a.other() }";
-    assert!(members(Unit::File, &[("lib.rs", "mod a;"), ("a.rs", calls_not), child]).is_empty());
+    assert!(
+        members(
+            Unit::File,
+            &[("lib.rs", "mod a;"), ("a.rs", calls_not), child]
+        )
+        .is_empty()
+    );
 }
 
 #[test]
@@ -160,7 +226,10 @@ fn macros_count_where_they_are_defined() {
     assert_eq!(members(Unit::File, &files), ["a b"]);
     let exported = [
         ("lib.rs", "mod a; mod b;"),
-        ("a.rs", "use crate::b::B; #[macro_export] macro_rules! make { () => {} } struct A(B);"),
+        (
+            "a.rs",
+            "use crate::b::B; #[macro_export] macro_rules! make { () => {} } struct A(B);",
+        ),
         ("b.rs", "pub struct B; fn f() { crate::make!() }"),
     ];
     assert_eq!(members(Unit::File, &exported), ["a b"]);
@@ -169,7 +238,10 @@ fn macros_count_where_they_are_defined() {
 #[test]
 fn inline_modules_belong_to_their_file() {
     let files = [
-        ("lib.rs", "mod a { mod b { use super::A; struct B(A); } struct A(b::B); } mod c;"),
+        (
+            "lib.rs",
+            "mod a { mod b { use super::A; struct B(A); } struct A(b::B); } mod c;",
+        ),
         ("c.rs", "use crate::a::A;"),
     ];
     assert!(members(Unit::File, &files).is_empty());
@@ -179,7 +251,10 @@ fn inline_modules_belong_to_their_file() {
 #[test]
 fn modules_are_found_where_the_compiler_finds_them() {
     let files = [
-        ("lib.rs", "mod a; mod i { mod j; } #[path = \"odd/name.rs\"] mod odd;"),
+        (
+            "lib.rs",
+            "mod a; mod i { mod j; } #[path = \"odd/name.rs\"] mod odd;",
+        ),
         ("a/mod.rs", "mod b; pub struct A;"),
         ("a/b.rs", "use super::A;"),
         ("i/j.rs", "use crate::odd::r#O;"),
@@ -192,7 +267,10 @@ fn modules_are_found_where_the_compiler_finds_them() {
 fn names_of_other_crates_are_none_of_ours() {
     let files = [
         ("lib.rs", "mod a; mod b;"),
-        ("a.rs", "use ::b::B; use std::fmt; fn f() { ::b::g(); std::b::C; }"),
+        (
+            "a.rs",
+            "use ::b::B; use std::fmt; fn f() { ::b::g(); std::b::C; }",
+        ),
         ("b.rs", "use crate::a::A;"),
     ];
     assert!(arrows(&files).is_empty(), "a.rs defines no A");
@@ -213,14 +291,21 @@ fn siblings_form_a_circle_with_what_is_below_them() {
     let circles = found(Unit::Folder, &files);
     assert_eq!(circles.len(), 1);
     assert_eq!(circles[0].modules, ["a", "b"]);
-    let steps: Vec<_> = circles[0].shortest.iter().map(|step| (step.module.as_str(), step.uses.as_str())).collect();
+    let steps: Vec<_> = circles[0]
+        .shortest
+        .iter()
+        .map(|step| (step.module.as_str(), step.uses.as_str()))
+        .collect();
     assert_eq!(steps, [("a::two", "b::four"), ("b::three", "a::one")]);
 }
 
 #[test]
 fn what_cannot_be_read_is_an_error() {
     let error = |files: &[(&str, &str)]| {
-        format!("{:#}", circles(&written(files).path().join("lib.rs"), Unit::File).unwrap_err())
+        format!(
+            "{:#}",
+            circles(&written(files).path().join("lib.rs"), Unit::File).unwrap_err()
+        )
     };
     assert!(error(&[("lib.rs", "mod nowhere;")]).contains("nowhere"));
     assert!(error(&[("lib.rs", "fn fn")]).contains("lib.rs"));

@@ -68,13 +68,19 @@ fn run(options: &Options) -> Result<()> {
         let share = 2 * options.operations / options.kills.max(1);
         done += until_killed(&state, &mut tasks, random.u64(1..=share.max(1)))?;
         kills += 1;
-        let more = verify(&state, &mut tasks).with_context(|| format!("after kill {kills}, with {done} operations"))?;
+        let more = verify(&state, &mut tasks)
+            .with_context(|| format!("after kill {kills}, with {done} operations"))?;
         done += more;
         if kills.is_power_of_two() {
-            println!("{done} operations and {kills} kills after {:.0?}", started.elapsed());
+            println!(
+                "{done} operations and {kills} kills after {:.0?}",
+                started.elapsed()
+            );
         }
     }
-    println!("{done} operations, {kills} kills: all that was acknowledged is there, and quotas hold");
+    println!(
+        "{done} operations, {kills} kills: all that was acknowledged is there, and quotas hold"
+    );
     Ok(())
 }
 
@@ -83,8 +89,16 @@ fn run(options: &Options) -> Result<()> {
 fn until_killed(state: &Path, tasks: &mut [Task], operations: u64) -> Result<u64> {
     let from: Vec<String> = tasks.iter().map(|task| task.done().to_string()).collect();
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("--write").arg(state).args(["--from", &from.join(",")]);
-    let mut child = Killed(command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?);
+    command
+        .arg("--write")
+        .arg(state)
+        .args(["--from", &from.join(",")]);
+    let mut child = Killed(
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()?,
+    );
     let mut lines = BufReader::new(child.0.stdout.take().context("no standard output")?).lines();
     let mut said = 0;
     for line in &mut lines {
@@ -114,7 +128,9 @@ fn until_killed(state: &Path, tasks: &mut [Task], operations: u64) -> Result<u64
 fn note(tasks: &mut [Task], line: &str) -> Result<()> {
     let parts = line.strip_suffix('.').and_then(|line| line.split_once(' '));
     let (task, number) = parts.with_context(|| format!("not an operation: {line:?}"))?;
-    let task = tasks.get_mut(task.parse::<usize>()?).context("an unknown task")?;
+    let task = tasks
+        .get_mut(task.parse::<usize>()?)
+        .context("an unknown task")?;
     task.acknowledge(number.parse()?)
 }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
 use bytesize::ByteSize;
-use toolbay_state::{PageStart, QuotaUsage, StateBucket, StateDatabase, StateError, StateStore as _, UnmeteredPayer};
+use toolbay_state::{
+    PageStart, QuotaUsage, StateBucket, StateDatabase, StateError, StateStore as _, UnmeteredPayer,
+};
 
 use crate::operation::{SHARED, Task};
 
@@ -19,12 +21,17 @@ use crate::operation::{SHARED, Task};
 pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
     // Each check has its own runtime. Dropping it closes the database, so that the next process can
     // open it.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
     let database = StateDatabase::new(folder.to_owned(), ByteSize::gib(1));
     runtime.block_on(async {
         let mut unsaid = 0;
         for (index, task) in tasks.iter_mut().enumerate() {
-            let kept = all(&database, &task.bucket()?).await.map_err(|error| told(&error))?;
+            let kept = all(&database, &task.bucket()?)
+                .await
+                .map_err(|error| told(&error))?;
             if kept != *task.kept() {
                 task.advance();
                 unsaid += 1;
@@ -35,17 +42,29 @@ pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
                 );
             }
         }
-        for holding in database.usage_by_owner().await.map_err(|error| told(&error))? {
+        for holding in database
+            .usage_by_owner()
+            .await
+            .map_err(|error| told(&error))?
+        {
             let sum = |of: fn(&QuotaUsage) -> u64| holding.buckets.values().map(of).sum::<u64>();
-            let counted = QuotaUsage { bytes: sum(|used| used.bytes), keys: sum(|used| used.keys) };
-            ensure!(counted == holding.used, "{} is said to keep {:?}", holding.plugin, holding);
+            let counted = QuotaUsage {
+                bytes: sum(|used| used.bytes),
+                keys: sum(|used| used.keys),
+            };
+            ensure!(
+                counted == holding.used,
+                "{} is said to keep {:?}",
+                holding.plugin,
+                holding
+            );
             if holding.plugin == "shared" {
                 let fits = counted.keys <= SHARED.keys && counted.bytes <= SHARED.size.as_u64();
                 ensure!(fits, "what the tasks share exceeds its quota: {counted:?}");
-            } else if !tasks
-                .iter()
-                .any(|task| task.bucket().is_ok_and(|bucket| *bucket.owner().plugin == *holding.plugin))
-            {
+            } else if !tasks.iter().any(|task| {
+                task.bucket()
+                    .is_ok_and(|bucket| *bucket.owner().plugin == *holding.plugin)
+            }) {
                 bail!("{} keeps something", holding.plugin);
             }
         }
@@ -54,13 +73,25 @@ pub(crate) fn verify(folder: &Path, tasks: &mut [Task]) -> Result<u64> {
 }
 
 /// Returns all keys and values of a bucket.
-async fn all(database: &StateDatabase, bucket: &StateBucket) -> Result<BTreeMap<String, Vec<u8>>, StateError> {
+async fn all(
+    database: &StateDatabase,
+    bucket: &StateBucket,
+) -> Result<BTreeMap<String, Vec<u8>>, StateError> {
     let (mut kept, mut start) = (BTreeMap::new(), PageStart::First);
     loop {
-        let page = database.keys(bucket, start, Arc::new(UnmeteredPayer)).await?;
-        let values = database.get(bucket, page.keys.clone(), Arc::new(UnmeteredPayer)).await?;
+        let page = database
+            .keys(bucket, start, Arc::new(UnmeteredPayer))
+            .await?;
+        let values = database
+            .get(bucket, page.keys.clone(), Arc::new(UnmeteredPayer))
+            .await?;
         let last = page.keys.last().cloned();
-        kept.extend(page.keys.into_iter().zip(values).filter_map(|(key, value)| Some((key, value?))));
+        kept.extend(
+            page.keys
+                .into_iter()
+                .zip(values)
+                .filter_map(|(key, value)| Some((key, value?))),
+        );
         match last {
             Some(last) if page.more => start = PageStart::After(last),
             _ => return Ok(kept),

@@ -12,14 +12,19 @@ use crate::operation::{AMPLE, SHARED, attempt, bucket, change, shared};
 
 /// Stores state and reports completed operations, until it is killed.
 pub(crate) fn run(folder: &Path, from: &[u64]) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     let database = StateDatabase::new(folder.to_owned(), ByteSize::gib(1));
     let mut tasks = tokio::task::JoinSet::new();
     for (index, first) in from.iter().copied().enumerate() {
         tasks.spawn_on(task(database.clone(), index, first), runtime.handle());
     }
     // Tasks run forever, so this returns only on an error.
-    match runtime.block_on(tasks.join_next()).context("nothing to do")? {
+    match runtime
+        .block_on(tasks.join_next())
+        .context("nothing to do")?
+    {
         Ok(Err(error)) => Err(error),
         _ => bail!("a task ended"),
     }
@@ -28,11 +33,18 @@ pub(crate) fn run(folder: &Path, from: &[u64]) -> Result<()> {
 async fn task(database: StateDatabase, index: usize, first: u64) -> Result<()> {
     let (own, shared) = (bucket(index)?, shared()?);
     for number in first.. {
-        database.change(&own, AMPLE, change(number), Arc::new(UnmeteredPayer)).await?;
+        database
+            .change(&own, AMPLE, change(number), Arc::new(UnmeteredPayer))
+            .await?;
         // A single write for each line.
-        stdout().lock().write_all(format!("{index} {number}.\n").as_bytes())?;
+        stdout()
+            .lock()
+            .write_all(format!("{index} {number}.\n").as_bytes())?;
         if let Some(attempt) = attempt(index, number) {
-            match database.change(&shared, SHARED, attempt, Arc::new(UnmeteredPayer)).await {
+            match database
+                .change(&shared, SHARED, attempt, Arc::new(UnmeteredPayer))
+                .await
+            {
                 Ok(_) | Err(StateError::Size(_) | StateError::Keys(_)) => {}
                 Err(error) => bail!("{}", error.details()),
             }

@@ -1,13 +1,13 @@
 //! The calls that a guest can make, with their arguments and results.
 
 use Arg::{
-    Absent, Address, Any, Borrowed, Bytes, Flags, Folder, Method, Named, Nothing, Number, Owned, Path, Real, Return,
-    Scheme, Site,
+    Absent, Address, Any, Borrowed, Bytes, Flags, Folder, Method, Named, Nothing, Number, Owned,
+    Path, Real, Return, Scheme, Site,
 };
 use Gives::{First, Handle, Maybe, None, Pair, When, Word};
 use Kind::{
-    Body, Bucket, Descriptor, Entries, Fields, Input, Lookup, Network, Output, Pollable, Received, Request, Response,
-    Sending, Socket,
+    Body, Bucket, Descriptor, Entries, Fields, Input, Lookup, Network, Output, Pollable, Received,
+    Request, Response, Sending, Socket,
 };
 
 /// The kind of a handle.
@@ -32,8 +32,8 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(crate) const ALL: [Self; 15] = [
-        Pollable, Input, Output, Descriptor, Entries, Fields, Request, Body, Sending, Response, Received, Network,
-        Lookup, Socket, Bucket,
+        Pollable, Input, Output, Descriptor, Entries, Fields, Request, Body, Sending, Response,
+        Received, Network, Lookup, Socket, Bucket,
     ];
 
     /// Returns the name of the type in `interfaces.wat`.
@@ -167,30 +167,110 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     function("blocking-write", &[Borrowed(Output), Bytes, Return], None),
     function("blocking-flush", &[Borrowed(Output), Return], None),
     function("write-zeroes", &[Borrowed(Output), Number, Return], None),
-    function("splice", &[Borrowed(Output), Borrowed(Input), Number, Return], None),
+    function(
+        "splice",
+        &[Borrowed(Output), Borrowed(Input), Number, Return],
+        None,
+    ),
     function("subscribe-output", &[Borrowed(Output)], Handle(Pollable)),
     function("get-directories", &[Return], First(Descriptor)),
-    function("open-at", &[Borrowed(Descriptor), Flags(2), Named, Flags(16), Flags(64), Return], Maybe(Descriptor)),
-    function("open-at", &[Borrowed(Descriptor), Flags(2), Named, Flags(2), Folder, Return], Maybe(Descriptor)),
-    function("read-via-stream", &[Borrowed(Descriptor), Number, Return], Maybe(Input)),
-    function("write-via-stream", &[Borrowed(Descriptor), Number, Return], Maybe(Output)),
-    function("append-via-stream", &[Borrowed(Descriptor), Return], Maybe(Output)),
-    function("read-file", &[Borrowed(Descriptor), Number, Number, Return], None),
-    function("write-file", &[Borrowed(Descriptor), Bytes, Number, Return], None),
+    function(
+        "open-at",
+        &[
+            Borrowed(Descriptor),
+            Flags(2),
+            Named,
+            Flags(16),
+            Flags(64),
+            Return,
+        ],
+        Maybe(Descriptor),
+    ),
+    function(
+        "open-at",
+        &[
+            Borrowed(Descriptor),
+            Flags(2),
+            Named,
+            Flags(2),
+            Folder,
+            Return,
+        ],
+        Maybe(Descriptor),
+    ),
+    function(
+        "read-via-stream",
+        &[Borrowed(Descriptor), Number, Return],
+        Maybe(Input),
+    ),
+    function(
+        "write-via-stream",
+        &[Borrowed(Descriptor), Number, Return],
+        Maybe(Output),
+    ),
+    function(
+        "append-via-stream",
+        &[Borrowed(Descriptor), Return],
+        Maybe(Output),
+    ),
+    function(
+        "read-file",
+        &[Borrowed(Descriptor), Number, Number, Return],
+        None,
+    ),
+    function(
+        "write-file",
+        &[Borrowed(Descriptor), Bytes, Number, Return],
+        None,
+    ),
     function("set-size", &[Borrowed(Descriptor), Number, Return], None),
     function("sync", &[Borrowed(Descriptor), Return], None),
     function("metadata-hash", &[Borrowed(Descriptor), Return], None),
-    function("read-directory", &[Borrowed(Descriptor), Return], Maybe(Entries)),
+    function(
+        "read-directory",
+        &[Borrowed(Descriptor), Return],
+        Maybe(Entries),
+    ),
     function("read-entry", &[Borrowed(Entries), Return], None),
-    function("create-directory", &[Borrowed(Descriptor), Named, Return], None),
-    function("create-directory", &[Borrowed(Descriptor), Bytes, Return], None),
-    function("remove-directory", &[Borrowed(Descriptor), Named, Return], None),
+    function(
+        "create-directory",
+        &[Borrowed(Descriptor), Named, Return],
+        None,
+    ),
+    function(
+        "create-directory",
+        &[Borrowed(Descriptor), Bytes, Return],
+        None,
+    ),
+    function(
+        "remove-directory",
+        &[Borrowed(Descriptor), Named, Return],
+        None,
+    ),
     function("unlink", &[Borrowed(Descriptor), Named, Return], None),
     function("readlink", &[Borrowed(Descriptor), Named, Return], None),
-    function("symlink", &[Borrowed(Descriptor), Named, Named, Return], None),
-    function("rename", &[Borrowed(Descriptor), Named, Borrowed(Descriptor), Named, Return], None),
+    function(
+        "symlink",
+        &[Borrowed(Descriptor), Named, Named, Return],
+        None,
+    ),
+    function(
+        "rename",
+        &[
+            Borrowed(Descriptor),
+            Named,
+            Borrowed(Descriptor),
+            Named,
+            Return,
+        ],
+        None,
+    ),
     function("new-fields", &[], Handle(Fields)),
-    function("append-field", &[Borrowed(Fields), Named, Bytes, Return], None),
+    function(
+        "append-field",
+        &[Borrowed(Fields), Named, Bytes, Return],
+        None,
+    ),
     function("clone-fields", &[Borrowed(Fields)], Handle(Fields)),
     function("new-request", &[Owned(Fields)], Handle(Request)),
     function("set-authority", &[Borrowed(Request), Any], Word("i32")),
@@ -202,24 +282,60 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     function("set-path", &[Borrowed(Request), Path], Word("i32")),
     function("set-path", &[Borrowed(Request), Any], Word("i32")),
     function("set-method", &[Borrowed(Request), Method], Word("i32")),
-    function("finish-body", &[Owned(Body), Absent("i32 i32"), Return], None),
-    function("send", &[Owned(Request), Absent("i32 i32"), Return], When(Sending, &[(0, 0)], 8)),
+    function(
+        "finish-body",
+        &[Owned(Body), Absent("i32 i32"), Return],
+        None,
+    ),
+    function(
+        "send",
+        &[Owned(Request), Absent("i32 i32"), Return],
+        When(Sending, &[(0, 0)], 8),
+    ),
     function("subscribe-sending", &[Borrowed(Sending)], Handle(Pollable)),
-    function("get-response", &[Borrowed(Sending), Return], When(Response, &[(0, 1), (8, 0), (16, 0)], 24)),
+    function(
+        "get-response",
+        &[Borrowed(Sending), Return],
+        When(Response, &[(0, 1), (8, 0), (16, 0)], 24),
+    ),
     function("response-headers", &[Borrowed(Response)], Handle(Fields)),
     function("consume", &[Borrowed(Response), Return], Maybe(Received)),
     function("body-stream", &[Borrowed(Received), Return], Maybe(Input)),
     function("instance-network", &[], Handle(Network)),
-    function("resolve", &[Borrowed(Network), Named, Return], Maybe(Lookup)),
-    function("resolve", &[Borrowed(Network), Bytes, Return], Maybe(Lookup)),
+    function(
+        "resolve",
+        &[Borrowed(Network), Named, Return],
+        Maybe(Lookup),
+    ),
+    function(
+        "resolve",
+        &[Borrowed(Network), Bytes, Return],
+        Maybe(Lookup),
+    ),
     function("next-address", &[Borrowed(Lookup), Return], None),
     function("subscribe-lookup", &[Borrowed(Lookup)], Handle(Pollable)),
     function("create-socket", &[Flags(2), Return], Maybe(Socket)),
-    function("start-bind", &[Borrowed(Socket), Borrowed(Network), Address, Return], None),
-    function("start-connect", &[Borrowed(Socket), Borrowed(Network), Address, Return], None),
-    function("finish-connect", &[Borrowed(Socket), Return], Pair(Input, Output)),
+    function(
+        "start-bind",
+        &[Borrowed(Socket), Borrowed(Network), Address, Return],
+        None,
+    ),
+    function(
+        "start-connect",
+        &[Borrowed(Socket), Borrowed(Network), Address, Return],
+        None,
+    ),
+    function(
+        "finish-connect",
+        &[Borrowed(Socket), Return],
+        Pair(Input, Output),
+    ),
     function("start-listen", &[Borrowed(Socket), Return], None),
-    function("set-receive-buffer", &[Borrowed(Socket), Number, Return], None),
+    function(
+        "set-receive-buffer",
+        &[Borrowed(Socket), Number, Return],
+        None,
+    ),
     function("subscribe-socket", &[Borrowed(Socket)], Handle(Pollable)),
     function("shut-down", &[Borrowed(Socket), Flags(3), Return], None),
     function("open-bucket", &[Named, Return], Maybe(Bucket)),
@@ -227,8 +343,16 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     function("set-value", &[Borrowed(Bucket), Named, Bytes, Return], None),
     function("set-value", &[Borrowed(Bucket), Bytes, Bytes, Return], None),
     function("delete-value", &[Borrowed(Bucket), Named, Return], None),
-    function("list-keys", &[Borrowed(Bucket), Absent("i32 i64"), Return], None),
-    function("increment", &[Borrowed(Bucket), Named, Number, Return], None),
+    function(
+        "list-keys",
+        &[Borrowed(Bucket), Absent("i32 i64"), Return],
+        None,
+    ),
+    function(
+        "increment",
+        &[Borrowed(Bucket), Named, Number, Return],
+        None,
+    ),
     function("drop-pollable", &[Owned(Pollable)], None),
     function("drop-in-stream", &[Owned(Input)], None),
     function("drop-out-stream", &[Owned(Output)], None),

@@ -25,17 +25,52 @@ const PAGES: u32 = 130;
 const BYTES: u32 = 65_536;
 
 /// Lengths of byte lists. The last one covers all memory that a guest has.
-const LENGTHS: [u32; 9] = [0, 1, 17, 255, 4096, 65_536, 1 << 20, 4 << 20, (PAGES - 1) << 16];
+const LENGTHS: [u32; 9] = [
+    0,
+    1,
+    17,
+    255,
+    4096,
+    65_536,
+    1 << 20,
+    4 << 20,
+    (PAGES - 1) << 16,
+];
 
 /// Lengths, offsets and times.
-const NUMBERS: [i64; 12] = [0, 1, 255, 4096, 65_535, 65_536, 1 << 20, 16 << 20, 1 << 32, 1 << 40, i64::MAX, -1];
+const NUMBERS: [i64; 12] = [
+    0,
+    1,
+    255,
+    4096,
+    65_535,
+    65_536,
+    1 << 20,
+    16 << 20,
+    1 << 32,
+    1 << 40,
+    i64::MAX,
+    -1,
+];
 
 /// Numbers of repetitions of a statement, with their weights.
 const REPEATS: [(u32, usize); 4] = [(1, 14), (20, 3), (1500, 2), (1_000_000_000, 1)];
 
 /// Paths and names, one after the other.
-const NAMES: [&str; 12] =
-    ["f", "d", "d/f", "l", "new", ".", "..", "../secret", "/etc/passwd", "d/../../secret", "fifo", "out/secret"];
+const NAMES: [&str; 12] = [
+    "f",
+    "d",
+    "d/f",
+    "l",
+    "new",
+    ".",
+    "..",
+    "../secret",
+    "/etc/passwd",
+    "d/../../secret",
+    "fifo",
+    "out/secret",
+];
 
 /// Sequences of calls that reach the network. Each step has little effect without the preceding
 /// one.
@@ -83,12 +118,24 @@ pub(crate) struct Guest {
 impl Guest {
     /// Generates the guest of this seed, which may call a server at this port.
     pub(crate) fn new(seed: u64, port: u16) -> Self {
-        let names = NAMES.map(str::to_owned).into_iter().chain(PATHS.map(str::to_owned));
+        let names = NAMES
+            .map(str::to_owned)
+            .into_iter()
+            .chain(PATHS.map(str::to_owned));
         let names = names.chain([format!("127.0.0.1:{port}")]).collect();
-        let mut writer = Writer { random: Rng::with_seed(seed), code: String::new(), names, port, guided: false };
+        let mut writer = Writer {
+            random: Rng::with_seed(seed),
+            code: String::new(),
+            names,
+            port,
+            guided: false,
+        };
         writer.body();
         let component = component(&writer.code, &writer.names.concat());
-        Self { code: writer.code, component }
+        Self {
+            code: writer.code,
+            component,
+        }
     }
 }
 
@@ -144,7 +191,10 @@ impl Writer {
     }
 
     fn named(&mut self, name: &str) {
-        let named: Vec<&Function> = FUNCTIONS.iter().filter(|function| function.name == name).collect();
+        let named: Vec<&Function> = FUNCTIONS
+            .iter()
+            .filter(|function| function.name == name)
+            .collect();
         if let Some(function) = self.random.choice(named) {
             self.statement(function);
         }
@@ -152,7 +202,8 @@ impl Writer {
 
     /// Calls a function one or more times, if handles for it exist.
     fn statement(&mut self, function: &Function) {
-        let (mut call, mut needed, mut taken) = (format!("(call ${}", function.name), Vec::new(), Vec::new());
+        let (mut call, mut needed, mut taken) =
+            (format!("(call ${}", function.name), Vec::new(), Vec::new());
         for arg in function.args {
             let _ = match arg {
                 Arg::Borrowed(kind) | Arg::Owned(kind) => {
@@ -167,12 +218,26 @@ impl Writer {
                 Arg::Any => write!(call, " (i32.const 1) {}", self.bytes()),
                 Arg::Named => write!(call, " {}", self.text()),
                 Arg::Nothing => write!(call, " (i32.const 0) (i32.const 0) (i32.const 0)"),
-                Arg::Number => write!(call, " (i64.const {})", self.random.choice(NUMBERS).unwrap_or_default()),
-                Arg::Absent(types) => types.split(' ').try_for_each(|ty| write!(call, " ({ty}.const 0)")),
+                Arg::Number => write!(
+                    call,
+                    " (i64.const {})",
+                    self.random.choice(NUMBERS).unwrap_or_default()
+                ),
+                Arg::Absent(types) => types
+                    .split(' ')
+                    .try_for_each(|ty| write!(call, " ({ty}.const 0)")),
                 Arg::Site => write!(call, " (i32.const 1) {}", self.site()),
                 Arg::Path => write!(call, " (i32.const 1) {}", self.path()),
-                Arg::Scheme => write!(call, " (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 0)"),
-                Arg::Method => write!(call, " (i32.const {}) {}", self.random.u32(..10), self.text()),
+                Arg::Scheme => write!(
+                    call,
+                    " (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 0)"
+                ),
+                Arg::Method => write!(
+                    call,
+                    " (i32.const {}) {}",
+                    self.random.u32(..10),
+                    self.text()
+                ),
                 Arg::Address => write!(call, " {}", self.address()),
                 Arg::Flags(count) => write!(call, " (i32.const {})", self.random.u32(..count)),
                 Arg::Folder => write!(call, " (i32.const 33)"),
@@ -203,9 +268,16 @@ impl Writer {
                 at(8)
             ),
             Gives::When(kind, bytes, offset) => {
-                let set = format!("(local.set {} (i32.load {}))", self.handle(kind), at(offset));
+                let set = format!(
+                    "(local.set {} (i32.load {}))",
+                    self.handle(kind),
+                    at(offset)
+                );
                 let taken = bytes.iter().fold(set, |then, (offset, byte)| {
-                    format!("(if (i32.eq (i32.load8_u {}) (i32.const {byte})) (then {then}))", at(*offset))
+                    format!(
+                        "(if (i32.eq (i32.load8_u {}) (i32.const {byte})) (then {then}))",
+                        at(*offset)
+                    )
                 });
                 format!("{call} {taken}")
             }
@@ -251,12 +323,20 @@ impl Writer {
 
     /// Returns a local variable with a handle of this kind, or zero.
     fn handle(&mut self, kind: Kind) -> String {
-        let number = if self.guided { 0 } else { self.random.usize(..HANDLES) };
+        let number = if self.guided {
+            0
+        } else {
+            self.random.usize(..HANDLES)
+        };
         format!("${}-{number}", kind.name())
     }
 
     fn bytes(&mut self) -> String {
-        format!("{} (i32.const {})", at(BYTES), self.random.choice(LENGTHS).unwrap_or_default())
+        format!(
+            "{} (i32.const {})",
+            at(BYTES),
+            self.random.choice(LENGTHS).unwrap_or_default()
+        )
     }
 
     fn text(&mut self) -> String {
@@ -266,7 +346,11 @@ impl Writer {
 
     /// Returns the authority of the server, and rarely another text.
     fn site(&mut self) -> String {
-        if self.random.u8(..8) == 0 { self.text() } else { self.name(self.names.len() - 1) }
+        if self.random.u8(..8) == 0 {
+            self.text()
+        } else {
+            self.name(self.names.len() - 1)
+        }
     }
 
     /// Returns a path of the server.
@@ -279,7 +363,11 @@ impl Writer {
     fn name(&self, chosen: usize) -> String {
         let start: usize = self.names.iter().take(chosen).map(String::len).sum();
         let start = u32::try_from(start).unwrap_or_default();
-        format!("{} (i32.const {})", at(4096 + start), self.names.get(chosen).map_or(0, String::len))
+        format!(
+            "{} (i32.const {})",
+            at(4096 + start),
+            self.names.get(chosen).map_or(0, String::len)
+        )
     }
 
     /// Returns an IPv4 address: mostly that of the server.
@@ -307,7 +395,10 @@ fn at(offset: u32) -> String {
 /// Returns a plugin whose tool `a` runs the code.
 fn component(code: &str, names: &str) -> Vec<u8> {
     // Some functions occur twice in the grammar.
-    let functions: BTreeMap<&str, &Function> = FUNCTIONS.iter().map(|function| (function.name, function)).collect();
+    let functions: BTreeMap<&str, &Function> = FUNCTIONS
+        .iter()
+        .map(|function| (function.name, function))
+        .collect();
     let (mut lowered, mut imported, mut given) = (String::new(), String::new(), String::new());
     for (name, function) in functions {
         let _ = match name.strip_prefix("drop-") {
@@ -321,9 +412,15 @@ fn component(code: &str, names: &str) -> Vec<u8> {
         let result = match function.gives {
             Gives::Word(ty) => format!("(result {ty})"),
             Gives::Handle(_) => "(result i32)".to_owned(),
-            Gives::None | Gives::Maybe(_) | Gives::First(_) | Gives::Pair(..) | Gives::When(..) => String::new(),
+            Gives::None | Gives::Maybe(_) | Gives::First(_) | Gives::Pair(..) | Gives::When(..) => {
+                String::new()
+            }
         };
-        let _ = writeln!(imported, "(import \"host\" \"{name}\" (func ${name} (param {}) {result}))", params.join(" "));
+        let _ = writeln!(
+            imported,
+            "(import \"host\" \"{name}\" (func ${name} (param {}) {result}))",
+            params.join(" ")
+        );
         let _ = write!(given, "(export \"{name}\" (func ${name}))");
     }
     let imports = format!(

@@ -1,7 +1,11 @@
 //! `cargo xtask fuzz hostcalls`: guests that make random host calls, each in the folder of a real
 //! server.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to the person who runs it")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this program talks to the person who runs it"
+)]
 
 mod grammar;
 mod guest;
@@ -26,10 +30,15 @@ use self::stage::Stage;
 /// Number of guests after which a new server is started.
 const GUESTS: u64 = 200;
 
-/// Run guests that call the host in a random order with random arguments. The server may not exceed the memory of a
-/// call, must answer other calls meanwhile, and must be afterwards what it was before.
+/// Run guests that call the host in a random order with random arguments. The server may not exceed
+/// the memory of a call, must answer other calls meanwhile, and must be afterwards what it was
+/// before.
 #[derive(Parser)]
-#[command(name = "cargo xtask fuzz hostcalls", bin_name = "cargo xtask fuzz hostcalls", version)]
+#[command(
+    name = "cargo xtask fuzz hostcalls",
+    bin_name = "cargo xtask fuzz hostcalls",
+    version
+)]
 struct Options {
     /// For how long
     #[arg(long, default_value = "30m", value_parser = humantime::parse_duration, value_name = "DURATION")]
@@ -63,7 +72,9 @@ fn run(options: &Options) -> Result<()> {
     let began = Instant::now();
     let port = site::start().context("failed to start the server that guests call")?;
     let (mut ends, mut number): (BTreeMap<String, u64>, u64) = (BTreeMap::new(), 0);
-    let more = |number: u64| began.elapsed() < options.time && options.guests.is_none_or(|most| number < most);
+    let more = |number: u64| {
+        began.elapsed() < options.time && options.guests.is_none_or(|most| number < most)
+    };
     while more(number) {
         let mut stage = Stage::set(&server, port)?;
         loop {
@@ -86,7 +97,14 @@ fn run(options: &Options) -> Result<()> {
             pings.len()
         );
     }
-    let ends: Vec<String> = ends.iter().map(|(end, count)| format!("{end} {count}")).collect();
-    println!("{number} guests in {} s: {}", began.elapsed().as_secs(), ends.join(", "));
+    let ends: Vec<String> = ends
+        .iter()
+        .map(|(end, count)| format!("{end} {count}"))
+        .collect();
+    println!(
+        "{number} guests in {} s: {}",
+        began.elapsed().as_secs(),
+        ends.join(", ")
+    );
     Ok(())
 }

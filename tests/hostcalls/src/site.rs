@@ -17,13 +17,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn start() -> Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let port = listener.local_addr()?.port();
-    thread::Builder::new().name("site".to_owned()).spawn(move || {
-        for stream in listener.incoming().flatten() {
-            // Errors are ignored, because a guest may end a connection at any time. If no thread is
-            // available, the connection is closed.
-            let _ = thread::Builder::new().name("connection".to_owned()).spawn(move || drop(serve(stream)));
-        }
-    })?;
+    thread::Builder::new()
+        .name("site".to_owned())
+        .spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // Errors are ignored, because a guest may end a connection at any time. If no
+                // thread is available, the connection is closed.
+                let _ = thread::Builder::new()
+                    .name("connection".to_owned())
+                    .spawn(move || drop(serve(stream)));
+            }
+        })?;
     Ok(port)
 }
 
@@ -34,7 +38,9 @@ fn serve(mut stream: TcpStream) -> Result<()> {
     let mut piece = vec![0; 64 << 10];
     loop {
         let count = stream.read(&mut piece)?;
-        let Some(came) = piece.get(..count).filter(|came| !came.is_empty()) else { return Ok(()) };
+        let Some(came) = piece.get(..count).filter(|came| !came.is_empty()) else {
+            return Ok(());
+        };
         let text = String::from_utf8_lossy(came);
         if text.contains(&small) {
             stream.write_all(b"HTTP/1.1 200 OK\r\nX-Own: 1\r\nContent-Length: 5\r\n\r\nhello")?;

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use toolbay_testkit::latency::LatencyHistogram;
 use toolbay_testkit::process_usage::{reset_peak_memory, vitals};
 use toolbay_testkit::{
-    DEADLINE, ServerProgram, StdioClient, TestFolder, TinyComponent, ToolbayCommand, message, revision,
+    DEADLINE, ServerProgram, StdioClient, TestFolder, TinyComponent, ToolbayCommand, message,
+    revision,
 };
 
 use crate::guest::Guest;
@@ -109,7 +110,10 @@ impl Stage {
     /// Starts a server.
     pub(crate) fn set(server: &Path, port: u16) -> Result<Self> {
         let folder = TestFolder::create(&ServerProgram::new(server), "toolbay-hostcalls-")?;
-        fs::write(folder.plugin_path("bystander.wasm"), TinyComponent::new(&["bystander"]).with_text("here").build())?;
+        fs::write(
+            folder.plugin_path("bystander.wasm"),
+            TinyComponent::new(&["bystander"]).with_text("here").build(),
+        )?;
         fs::write(folder.sibling_path("secret"), "hush")?;
         fs::write(folder.sibling_path("toolbay.toml"), CONFIG)?;
         // The directory must exist when the server confines itself, and must stay the same for
@@ -117,11 +121,22 @@ impl Stage {
         fs::create_dir(folder.sibling_path("scratch"))?;
         fs::create_dir(folder.sibling_path("data"))?;
         // By default, the allocator retains freed memory. This limits how much.
-        let command = ToolbayCommand::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
+        let command = ToolbayCommand::new(&folder)
+            .args(["serve"])
+            .env("MALLOC_TRIM_THRESHOLD_", "65536");
         let mut client = StdioClient::run(command)?;
         client.initialize(revision::NEWEST_SESSION_REVISION)?;
-        let mut stage = Self { client, folder, port, resident: 0, descriptors: 0, pings: LatencyHistogram::new()? };
-        stage.until("the bystander is listed", |stage| Ok(stage.client.tool_names()? == ["bystander"]))?;
+        let mut stage = Self {
+            client,
+            folder,
+            port,
+            resident: 0,
+            descriptors: 0,
+            pings: LatencyHistogram::new()?,
+        };
+        stage.until("the bystander is listed", |stage| {
+            Ok(stage.client.tool_names()? == ["bystander"])
+        })?;
         for _ in 0..WARM_UP {
             stage.bystander_answers()?;
         }
@@ -139,34 +154,56 @@ impl Stage {
         self.lay_out()?;
         let grant = GRANT.replace("PORT", &self.port.to_string());
         let access = match (writes, QUOTA) {
-            (true, (quota, entries)) => format!("access = \"read-write\"\nquota = \"{quota}B\"\nentries = {entries}\n"),
+            (true, (quota, entries)) => {
+                format!("access = \"read-write\"\nquota = \"{quota}B\"\nentries = {entries}\n")
+            }
             (false, _) => "access = \"read\"\n".to_owned(),
         };
-        fs::write(self.folder.plugin_path("guest.toml"), format!("{grant}{access}"))?;
+        fs::write(
+            self.folder.plugin_path("guest.toml"),
+            format!("{grant}{access}"),
+        )?;
         // The file is renamed into place, as installers do, so that the server never reads a part
         // of it.
         let staged = self.folder.sibling_path("staged");
         fs::write(&staged, &guest.component)?;
         fs::rename(&staged, self.folder.plugin_path("guest.wasm"))?;
-        self.until("the guest is listed", |stage| Ok(stage.client.tool_names()?.contains(&"a".to_owned())))?;
+        self.until("the guest is listed", |stage| {
+            Ok(stage.client.tool_names()?.contains(&"a".to_owned()))
+        })?;
         let before = self.resident()?;
         reset_peak_memory(self.pid())?;
         let call = self.client.start_call("a", &json!({}))?;
         let asked = Instant::now();
         self.bystander_answers()?;
         let took = asked.elapsed();
-        ensure!(took < PATIENCE, "another plugin took {took:?} to answer while the guest ran");
+        ensure!(
+            took < PATIENCE,
+            "another plugin took {took:?} to answer while the guest ran"
+        );
         let pings = &mut self.pings;
-        let answer = self.client.finish_call_with_pings(call, |took| pings.add(took))?.message;
+        let answer = self
+            .client
+            .finish_call_with_pings(call, |took| pings.add(took))?
+            .message;
         let grown = self.peak()?.saturating_sub(before);
         let most = MEMORY + PEAK;
-        ensure!(grown <= most, "the server grew by {grown} KiB during the call, expected at most {most}");
+        ensure!(
+            grown <= most,
+            "the server grew by {grown} KiB during the call, expected at most {most}"
+        );
         let result = answer.context("the call was rejected")?;
         let kind = message::error_kind(&result).unwrap_or("none").to_owned();
-        ensure!(kind != "internal", "the call ended with an error in the server: {result}");
+        ensure!(
+            kind != "internal",
+            "the call ended with an error in the server: {result}"
+        );
         let text = message::result_text(&result);
         ensure!(!text.contains("hush"), "a file outside the mount was read");
-        ensure!(fs::read(self.folder.sibling_path("secret"))? == b"hush", "a file outside the mount was written");
+        ensure!(
+            fs::read(self.folder.sibling_path("secret"))? == b"hush",
+            "a file outside the mount was written"
+        );
         let (bytes, entries) = held(&self.folder.sibling_path("data"))?;
         ensure!(
             bytes <= QUOTA.0 && entries <= QUOTA.1,
@@ -177,9 +214,15 @@ impl Stage {
         })?;
         fs::remove_file(self.folder.plugin_path("guest.wasm"))?;
         fs::remove_file(self.folder.plugin_path("guest.toml"))?;
-        self.until("the guest is gone", |stage| Ok(stage.client.tool_names()? == ["bystander"]))?;
+        self.until("the guest is gone", |stage| {
+            Ok(stage.client.tool_names()? == ["bystander"])
+        })?;
         self.is_as_before()?;
-        Ok(if message::is_error(&result) { kind } else { "ok".to_owned() })
+        Ok(if message::is_error(&result) {
+            kind
+        } else {
+            "ok".to_owned()
+        })
     }
 
     /// Resets the contents of the mounted folder for the next guest.
@@ -191,7 +234,10 @@ impl Stage {
         fs::write(data.join("d/f"), "content")?;
         symlink("d/f", data.join("l"))?;
         symlink("..", data.join("out"))?;
-        let made = Command::new("mkfifo").arg(data.join("fifo")).status().context("failed to start mkfifo")?;
+        let made = Command::new("mkfifo")
+            .arg(data.join("fifo"))
+            .status()
+            .context("failed to start mkfifo")?;
         ensure!(made.success(), "mkfifo failed");
         Ok(())
     }
@@ -202,10 +248,14 @@ impl Stage {
         let (resident, descriptors) = (self.resident + GROWTH, self.descriptors);
         self.until("the server is as it was before", |stage| {
             stage.bystander_answers()?;
-            Ok(stage.resident()? <= resident && vitals(stage.pid())?.descriptors <= descriptors + DESCRIPTORS)
+            Ok(stage.resident()? <= resident
+                && vitals(stage.pid())?.descriptors <= descriptors + DESCRIPTORS)
         })
         .with_context(|| match vitals(self.pid()) {
-            Ok(vitals) => format!("{vitals:?}; before: {} KiB, {descriptors} descriptors", self.resident),
+            Ok(vitals) => format!(
+                "{vitals:?}; before: {} KiB, {descriptors} descriptors",
+                self.resident
+            ),
             Err(error) => error.to_string(),
         })?;
         let log = self.client.log().text();
@@ -214,8 +264,15 @@ impl Stage {
     }
 
     fn bystander_answers(&mut self) -> Result<()> {
-        let result = self.client.call("bystander", &json!({}))?.message.context("another plugin does not answer")?;
-        ensure!(message::result_text(&result) == "here", "another plugin answered {result}");
+        let result = self
+            .client
+            .call("bystander", &json!({}))?
+            .message
+            .context("another plugin does not answer")?;
+        ensure!(
+            message::result_text(&result) == "here",
+            "another plugin answered {result}"
+        );
         Ok(())
     }
 
@@ -223,7 +280,10 @@ impl Stage {
         let began = Instant::now();
         while !done(self)? {
             if began.elapsed() > DEADLINE {
-                bail!("it did not come to this: {what}; the log ends:\n{}", self.client.log().tail(20));
+                bail!(
+                    "it did not come to this: {what}; the log ends:\n{}",
+                    self.client.log().tail(20)
+                );
             }
             std::thread::yield_now();
         }
@@ -249,19 +309,33 @@ impl Stage {
     /// Stops the server. It must exit successfully and must have responded to pings in time.
     pub(crate) fn end(mut self) -> Result<LatencyHistogram> {
         self.client.stop_within(DEADLINE)?;
-        let kept = ToolbayCommand::new(&self.folder).args(["state", "list", "--json"]).try_run_with("")?;
+        let kept = ToolbayCommand::new(&self.folder)
+            .args(["state", "list", "--json"])
+            .try_run_with("")?;
         ensure!(kept.code == 0, "the state cannot be read: {kept}");
-        let kept: Value = serde_json::from_str(&kept.raw_stdout).context("the list of the state is no JSON")?;
-        for owner in kept.get("state").and_then(Value::as_array).into_iter().flatten() {
+        let kept: Value =
+            serde_json::from_str(&kept.raw_stdout).context("the list of the state is no JSON")?;
+        for owner in kept
+            .get("state")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             ensure!(
-                owner.get("bytes").and_then(Value::as_u64).is_some_and(|size| size <= KEPT),
+                owner
+                    .get("bytes")
+                    .and_then(Value::as_u64)
+                    .is_some_and(|size| size <= KEPT),
                 "more is kept than the grant allows: {owner}"
             );
         }
         let most = self.pings.percentile(99.0);
         // With fewer samples, the 99th percentile is meaningless.
         if self.pings.len() >= 1000 {
-            ensure!(most <= PING, "one ping in a hundred took {most:?} or longer, expected at most {PING:?}");
+            ensure!(
+                most <= PING,
+                "one ping in a hundred took {most:?} or longer, expected at most {PING:?}"
+            );
         }
         Ok(self.pings)
     }
@@ -271,7 +345,11 @@ impl Stage {
 fn empty(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) }?;
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())
+        } else {
+            fs::remove_file(entry.path())
+        }?;
     }
     Ok(())
 }
@@ -298,7 +376,11 @@ fn files(folder: &Path) -> Result<usize> {
     let mut count = 0;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        count += if entry.file_type()?.is_dir() { files(&entry.path())? } else { 1 };
+        count += if entry.file_type()?.is_dir() {
+            files(&entry.path())?
+        } else {
+            1
+        };
     }
     Ok(count)
 }

@@ -51,14 +51,23 @@ struct Attack<'a> {
 /// The server sent a forbidden message, or neither responded nor closed a connection.
 pub(crate) fn attack(server: SocketAddr, root: &str, visit: &Visit) -> Result<Ends> {
     let verdict = Verdict::new(root, visit.seed);
-    let mut attack =
-        Attack { server, verdict: &verdict, session: "none".to_owned(), kept: Vec::new(), ends: Ends::new() };
+    let mut attack = Attack {
+        server,
+        verdict: &verdict,
+        session: "none".to_owned(),
+        kept: Vec::new(),
+        ends: Ends::new(),
+    };
     for (n, step) in visit.steps.iter().enumerate() {
-        attack.step(step).with_context(|| format!("step {}, {:?}", n + 1, step.manner))?;
+        attack
+            .step(step)
+            .with_context(|| format!("step {}, {:?}", n + 1, step.manner))?;
     }
     for (n, socket) in std::mem::take(&mut attack.kept).into_iter().enumerate() {
         match n % 3 {
-            0 => attack.read(socket, false).context("a connection that was kept")?,
+            0 => attack
+                .read(socket, false)
+                .context("a connection that was kept")?,
             1 => socket.reset(),
             _ => drop(socket),
         }
@@ -68,8 +77,14 @@ pub(crate) fn attack(server: SocketAddr, root: &str, visit: &Visit) -> Result<En
 
 impl Attack<'_> {
     fn step(&mut self, step: &Step) -> Result<()> {
-        let texts: Vec<Vec<u8>> = step.requests.iter().map(|request| request.text.bytes(&self.session)).collect();
-        let Some((request, text)) = step.requests.first().zip(texts.first()) else { return Ok(()) };
+        let texts: Vec<Vec<u8>> = step
+            .requests
+            .iter()
+            .map(|request| request.text.bytes(&self.session))
+            .collect();
+        let Some((request, text)) = step.requests.first().zip(texts.first()) else {
+            return Ok(());
+        };
         if let Manner::Crowd(count, part) = step.manner {
             return self.crowd(count, cut(text, part), request);
         }
@@ -153,7 +168,9 @@ impl Attack<'_> {
                 Err(ended) => self.end(&ended)?,
             }
         }
-        sockets.into_iter().try_for_each(|socket| self.read(socket, request.is_head))
+        sockets
+            .into_iter()
+            .try_for_each(|socket| self.read(socket, request.is_head))
     }
 
     /// Sends one byte at a time, until the server responds or closes the connection.
@@ -220,7 +237,9 @@ impl Attack<'_> {
         match ended {
             ConnectionEnd::Closed => self.count("closed"),
             ConnectionEnd::ConnectionFailed(_) => self.count("broken"),
-            ConnectionEnd::TimedOut => bail!("the server neither answered nor closed the connection for {PATIENCE:?}"),
+            ConnectionEnd::TimedOut => {
+                bail!("the server neither answered nor closed the connection for {PATIENCE:?}")
+            }
             ConnectionEnd::InvalidHttp(why) => bail!("what the server sent is not HTTP: {why}"),
         }
         Ok(())
@@ -233,5 +252,6 @@ impl Attack<'_> {
 
 /// Returns the first `part` percent of a text.
 fn cut(text: &[u8], part: u8) -> &[u8] {
-    text.get(..text.len() * usize::from(part) / 100).unwrap_or(text)
+    text.get(..text.len() * usize::from(part) / 100)
+        .unwrap_or(text)
 }

@@ -35,7 +35,14 @@ pub(crate) struct Honest {
 impl Honest {
     pub(crate) fn new(server: SocketAddr, name: &str) -> Self {
         let name = format!("{HUSH}{name}-");
-        Self { server, name, socket: None, session: None, asked: 0, slowest: Duration::ZERO }
+        Self {
+            server,
+            name,
+            socket: None,
+            session: None,
+            asked: 0,
+            slowest: Duration::ZERO,
+        }
     }
 
     /// Sends all kinds of requests repeatedly until the signal, then ends its session.
@@ -52,21 +59,29 @@ impl Honest {
     /// are ignored.
     pub(crate) fn warm_up(&mut self) -> Result<()> {
         for (tool, arguments) in large() {
-            self.result("tools/call", json!({"name": tool, "arguments": arguments}), None)?;
+            self.result(
+                "tools/call",
+                json!({"name": tool, "arguments": arguments}),
+                None,
+            )?;
         }
         self.ask()
     }
 
     /// Sends each kind of request once.
     pub(crate) fn ask(&mut self) -> Result<()> {
-        self.without_session().context("an honest client without a session")?;
+        self.without_session()
+            .context("an honest client without a session")?;
         self.in_session().context("an honest client in a session")
     }
 
     fn without_session(&mut self) -> Result<()> {
         let discovered = self.result("server/discover", json!({}), None)?;
         let newest = revision::session_revisions(&discovered)?.pop();
-        ensure!(newest.as_deref() == Some(revision::NEWEST_SESSION_REVISION), "server/discover gave {discovered}");
+        ensure!(
+            newest.as_deref() == Some(revision::NEWEST_SESSION_REVISION),
+            "server/discover gave {discovered}"
+        );
         self.calls(None)
     }
 
@@ -82,24 +97,48 @@ impl Honest {
 
     fn calls(&mut self, session: Option<&str>) -> Result<()> {
         let said = json!({"said": format!("{}{}", self.name, self.asked)});
-        let result = self.result("tools/call", json!({"name": "echo", "arguments": said}), session)?;
-        let echoed: Value =
-            serde_json::from_str(&message::result_text(&result)).with_context(|| format!("it gave {result}"))?;
-        ensure!(echoed == said && !message::is_error(&result), "for {said}, it gave {result}");
-        let result = self.result("tools/call", json!({"name": "bystander", "arguments": {}}), session)?;
-        ensure!(message::result_text(&result) == "here" && !message::is_error(&result), "the bystander gave {result}");
+        let result = self.result(
+            "tools/call",
+            json!({"name": "echo", "arguments": said}),
+            session,
+        )?;
+        let echoed: Value = serde_json::from_str(&message::result_text(&result))
+            .with_context(|| format!("it gave {result}"))?;
+        ensure!(
+            echoed == said && !message::is_error(&result),
+            "for {said}, it gave {result}"
+        );
+        let result = self.result(
+            "tools/call",
+            json!({"name": "bystander", "arguments": {}}),
+            session,
+        )?;
+        ensure!(
+            message::result_text(&result) == "here" && !message::is_error(&result),
+            "the bystander gave {result}"
+        );
         Ok(())
     }
 
     /// Starts a session.
     fn begin(&mut self) -> Result<String> {
-        let hello =
-            message::request(self.id(), "initialize", &message::initialize_params(revision::NEWEST_SESSION_REVISION));
+        let hello = message::request(
+            self.id(),
+            "initialize",
+            &message::initialize_params(revision::NEWEST_SESSION_REVISION),
+        );
         let reply = self.exchange("POST", "", &hello.to_string())?;
-        let session = reply.header("mcp-session-id").context("initialize gave no session")?.to_owned();
+        let session = reply
+            .header("mcp-session-id")
+            .context("initialize gave no session")?
+            .to_owned();
         let ready = message::notification("notifications/initialized", &json!({})).to_string();
         let reply = self.exchange("POST", &format!("Mcp-Session-Id: {session}\r\n"), &ready)?;
-        ensure!(reply.status == 202, "notifications/initialized gave {}", reply.status);
+        ensure!(
+            reply.status == 202,
+            "notifications/initialized gave {}",
+            reply.status
+        );
         self.session = Some(session.clone());
         Ok(session)
     }
@@ -108,7 +147,11 @@ impl Honest {
     pub(crate) fn leave(&mut self) -> Result<()> {
         if let Some(session) = self.session.take() {
             let reply = self.exchange("DELETE", &format!("Mcp-Session-Id: {session}\r\n"), "")?;
-            ensure!(reply.status == 204 || reply.status == 200, "the end of a session gave {}", reply.status);
+            ensure!(
+                reply.status == 204 || reply.status == 200,
+                "the end of a session gave {}",
+                reply.status
+            );
         }
         self.socket = None;
         Ok(())
@@ -122,22 +165,44 @@ impl Honest {
     /// Returns the result of a request, in a session or without one.
     fn result(&mut self, method: &str, params: Value, session: Option<&str>) -> Result<Value> {
         let id = self.id();
-        let named = params.get("name").and_then(Value::as_str).map(|name| format!("Mcp-Name: {name}\r\n"));
+        let named = params
+            .get("name")
+            .and_then(Value::as_str)
+            .map(|name| format!("Mcp-Name: {name}\r\n"));
         let (headers, body) = match session {
-            Some(session) => (format!("Mcp-Session-Id: {session}\r\n"), message::request(id.as_str(), method, &params)),
+            Some(session) => (
+                format!("Mcp-Session-Id: {session}\r\n"),
+                message::request(id.as_str(), method, &params),
+            ),
             None => (
                 format!(
                     "MCP-Protocol-Version: {}\r\nMcp-Method: {method}\r\n{}",
                     revision::FIRST_STATELESS_REVISION,
                     named.unwrap_or_default()
                 ),
-                message::stateless_request(revision::FIRST_STATELESS_REVISION, id.as_str(), method, params),
+                message::stateless_request(
+                    revision::FIRST_STATELESS_REVISION,
+                    id.as_str(),
+                    method,
+                    params,
+                ),
             ),
         };
-        let reply = self.exchange("POST", &headers, &body.to_string()).with_context(|| method.to_owned())?;
-        let answer = reply.response_message().with_context(|| method.to_owned())?;
-        ensure!(reply.status == 200, "{method} gave {} and {answer}", reply.status);
-        ensure!(answer.get("id").is_some_and(|found| *found == id), "request {id} got {answer}");
+        let reply = self
+            .exchange("POST", &headers, &body.to_string())
+            .with_context(|| method.to_owned())?;
+        let answer = reply
+            .response_message()
+            .with_context(|| method.to_owned())?;
+        ensure!(
+            reply.status == 200,
+            "{method} gave {} and {answer}",
+            reply.status
+        );
+        ensure!(
+            answer.get("id").is_some_and(|found| *found == id),
+            "request {id} got {answer}"
+        );
         message::parse_response(answer)?.with_context(|| method.to_owned())
     }
 
@@ -157,11 +222,18 @@ impl Honest {
         };
         let mut reply = send(&mut socket, &text);
         // The server may have closed a connection that was idle for a while.
-        if was_kept && matches!(reply, Err(ConnectionEnd::Closed | ConnectionEnd::ConnectionFailed(_))) {
+        if was_kept
+            && matches!(
+                reply,
+                Err(ConnectionEnd::Closed | ConnectionEnd::ConnectionFailed(_))
+            )
+        {
             socket = self.connect()?;
             reply = send(&mut socket, &text);
         }
-        let reply = reply.map_err(|ended| anyhow!("no whole answer came after {:?}: {ended}", began.elapsed()))?;
+        let reply = reply.map_err(|ended| {
+            anyhow!("no whole answer came after {:?}: {ended}", began.elapsed())
+        })?;
         let took = began.elapsed();
         ensure!(took < PATIENCE, "an answer took {took:?}");
         self.slowest = self.slowest.max(took);
@@ -171,11 +243,12 @@ impl Honest {
         Ok(reply)
     }
 
-    /// Connects from another address than the one of hostile clients, so that per-address limits are
-    /// separate.
+    /// Connects from another address than the one of hostile clients, so that per-address limits
+    /// are separate.
     fn connect(&self) -> Result<ClientSocket> {
         let address = other_local_address()?.into();
-        ClientSocket::connect(self.server, address, PATIENCE).map_err(|ended| anyhow!("no connection: {ended}"))
+        ClientSocket::connect(self.server, address, PATIENCE)
+            .map_err(|ended| anyhow!("no connection: {ended}"))
     }
 }
 

@@ -5,7 +5,14 @@ use fastrand::Rng;
 use crate::text::Text;
 
 /// Approximate sizes in bytes, with their weights.
-const SIZES: [(usize, u32); 6] = [(20, 8), (700, 4), (9000, 4), (200_000, 3), (1_200_000, 2), (4_300_000, 1)];
+const SIZES: [(usize, u32); 6] = [
+    (20, 8),
+    (700, 4),
+    (9000, 4),
+    (200_000, 3),
+    (1_200_000, 2),
+    (4_300_000, 1),
+];
 
 /// Depths of nesting; 128 is the maximum that is accepted.
 const DEPTHS: [usize; 7] = [2, 64, 127, 128, 129, 5000, 900_000];
@@ -75,7 +82,9 @@ pub(crate) fn odd(random: &mut Rng) -> Text {
     match random.u8(..12) {
         0 | 1 => Text::new(pick(random, &PLAIN).unwrap_or_default()),
         2 | 3 => Text::new(pick(random, &NUMBERS).unwrap_or_default()),
-        4 | 5 => Text::new("\"").and(pick(random, &STRINGS).unwrap_or_default()).and("\""),
+        4 | 5 => Text::new("\"")
+            .and(pick(random, &STRINGS).unwrap_or_default())
+            .and("\""),
         6 => Text::new("\"").then(long(random)).and("\""),
         7 => deep(random),
         8 => many(random),
@@ -88,7 +97,11 @@ pub(crate) fn odd(random: &mut Rng) -> Text {
 
 /// Returns the content of a string.
 pub(crate) fn long(random: &mut Rng) -> Text {
-    let piece = pick(random, &["x", "\\n", "\\u0000", "é", "😀", "\\\\\\\"", "a b"]).unwrap_or_default();
+    let piece = pick(
+        random,
+        &["x", "\\n", "\\u0000", "é", "😀", "\\\\\\\"", "a b"],
+    )
+    .unwrap_or_default();
     Text::repeated(piece, size(random) / piece.len().max(1))
 }
 
@@ -96,22 +109,46 @@ fn deep(random: &mut Rng) -> Text {
     let depth = pick(random, &DEPTHS).unwrap_or_default();
     match random.u8(..4) {
         0 => Text::repeated("[", depth).then(Text::repeated("]", depth)),
-        1 => Text::repeated("{\"a\":", depth).and("0").then(Text::repeated("}", depth)),
-        2 => Text::repeated("[{\"\":", depth / 2).and("0").then(Text::repeated("}]", depth / 2)),
+        1 => Text::repeated("{\"a\":", depth)
+            .and("0")
+            .then(Text::repeated("}", depth)),
+        2 => Text::repeated("[{\"\":", depth / 2)
+            .and("0")
+            .then(Text::repeated("}]", depth / 2)),
         // The brackets are never closed.
         _ => Text::repeated("[", depth),
     }
 }
 
 fn many(random: &mut Rng) -> Text {
-    let piece = pick(random, &["0,", "[0],", "[],", "{},", "\"\",", "{\"\":0},", "[[[[0]]]],", "1e5,"]);
+    let piece = pick(
+        random,
+        &[
+            "0,",
+            "[0],",
+            "[],",
+            "{},",
+            "\"\",",
+            "{\"\":0},",
+            "[[[[0]]]],",
+            "1e5,",
+        ],
+    );
     let piece = piece.unwrap_or_default();
-    Text::new("[").then(Text::repeated(piece, size(random) / piece.len().max(1))).and("0]")
+    Text::new("[")
+        .then(Text::repeated(piece, size(random) / piece.len().max(1)))
+        .and("0]")
 }
 
 fn members(random: &mut Rng) -> Text {
     let after = pick(random, &["\":0,", "\":{},", "\":[0],", "\":null,"]).unwrap_or_default();
-    Text::new("{").then(Text::numbered("\"", after, size(random) / (after.len() + 6))).and("\"z\":0}")
+    Text::new("{")
+        .then(Text::numbered(
+            "\"",
+            after,
+            size(random) / (after.len() + 6),
+        ))
+        .and("\"z\":0}")
 }
 
 /// Returns text that is not valid JSON.
@@ -134,7 +171,11 @@ pub(crate) fn broken(random: &mut Rng) -> Text {
         b"7",
         b"// no",
     ];
-    if random.u8(..4) == 0 { odd(random) } else { Text::new(pick(random, &BROKEN).unwrap_or_default()) }
+    if random.u8(..4) == 0 {
+        odd(random)
+    } else {
+        Text::new(pick(random, &BROKEN).unwrap_or_default())
+    }
 }
 
 /// Returns an object with these members, one of which is often replaced by an unexpected value, and
@@ -158,7 +199,10 @@ pub(crate) fn object(random: &mut Rng, mut members: Vec<(&str, Text)>, rate: u32
     }
     let mut text = Text::new("{");
     for (n, (name, value)) in members.into_iter().enumerate() {
-        text = text.and(if n > 0 { "," } else { "" }).and(format!("\"{name}\":")).then(value);
+        text = text
+            .and(if n > 0 { "," } else { "" })
+            .and(format!("\"{name}\":"))
+            .then(value);
     }
     (text.and("}"), !is_odd)
 }
@@ -172,7 +216,10 @@ mod tests {
         let mut random = Rng::with_seed(1);
         let members = || vec![("a", Text::new("1")), ("b", Text::new("[2]"))];
         let (text, whole) = object(&mut random, members(), 0);
-        assert_eq!((text.to_string(), whole), (r#"{\"a\":1,\"b\":[2]}"#.to_owned(), true));
+        assert_eq!(
+            (text.to_string(), whole),
+            (r#"{\"a\":1,\"b\":[2]}"#.to_owned(), true)
+        );
         assert!((0..100).all(|_| !object(&mut random, members(), 100).1));
     }
 
@@ -181,7 +228,10 @@ mod tests {
         let mut random = Rng::with_seed(2);
         for _ in 0..2000 {
             let (odd, broken) = (odd(&mut random), broken(&mut random));
-            assert!(odd.bytes("").len() < 10 << 20 && broken.bytes("").len() < 10 << 20, "{odd} {broken}");
+            assert!(
+                odd.bytes("").len() < 10 << 20 && broken.bytes("").len() < 10 << 20,
+                "{odd} {broken}"
+            );
         }
     }
 }

@@ -1,6 +1,10 @@
 //! `cargo xtask fuzz clients`: clients that attack a real server at random.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to the person who runs it")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this program talks to the person who runs it"
+)]
 
 mod attack;
 mod honest;
@@ -40,11 +44,15 @@ const ROUND: u64 = 32;
 /// input and output.
 const STAGE: u64 = 256;
 
-/// Run clients that attack the server in random ways, several at once. The server may not exceed the memory that its
-/// limits allow, must answer honest clients meanwhile, must say nothing of its inside, and must be afterwards what it
-/// was before.
+/// Run clients that attack the server in random ways, several at once. The server may not exceed
+/// the memory that its limits allow, must answer honest clients meanwhile, must say nothing of its
+/// inside, and must be afterwards what it was before.
 #[derive(Parser)]
-#[command(name = "cargo xtask fuzz clients", bin_name = "cargo xtask fuzz clients", version)]
+#[command(
+    name = "cargo xtask fuzz clients",
+    bin_name = "cargo xtask fuzz clients",
+    version
+)]
 struct Options {
     /// For how long
     #[arg(long, default_value = "30m", value_parser = humantime::parse_duration, value_name = "DURATION")]
@@ -74,7 +82,9 @@ fn run(options: &Options) -> Result<()> {
     };
     // A short seed is easy to type.
     let first = options.seed.unwrap_or_else(|| u64::from(fastrand::u32(..)));
-    let last = options.clients.map_or(u64::MAX, |most| first.saturating_add(most));
+    let last = options
+        .clients
+        .map_or(u64::MAX, |most| first.saturating_add(most));
     println!("seed {first}");
     let began = Instant::now();
     let mut ends: BTreeMap<&str, Ends> = BTreeMap::new();
@@ -83,20 +93,42 @@ fn run(options: &Options) -> Result<()> {
         // The stages are aligned, so that a seed does not depend on the start of the run.
         let stage = seed..last.min((seed / STAGE + 1) * STAGE);
         let is_web = (seed / STAGE).is_multiple_of(2);
-        let ends = ends.entry(if is_web { "HTTP" } else { "standard input and output" }).or_default();
+        let ends = ends
+            .entry(if is_web {
+                "HTTP"
+            } else {
+                "standard input and output"
+            })
+            .or_default();
         let more = || began.elapsed() < options.time;
-        seed = if is_web { over_http(&server, stage, ends, more) } else { over_pipe(&server, stage, ends, more) }?;
+        seed = if is_web {
+            over_http(&server, stage, ends, more)
+        } else {
+            over_pipe(&server, stage, ends, more)
+        }?;
     }
-    println!("{} clients in {} s", seed - first, began.elapsed().as_secs());
+    println!(
+        "{} clients in {} s",
+        seed - first,
+        began.elapsed().as_secs()
+    );
     for (how, ends) in ends {
-        let ends: Vec<String> = ends.iter().map(|(end, count)| format!("{end} {count}")).collect();
+        let ends: Vec<String> = ends
+            .iter()
+            .map(|(end, count)| format!("{end} {count}"))
+            .collect();
         println!("{how}: {}", ends.join(", "));
     }
     Ok(())
 }
 
 /// Runs the clients of these seeds against a server. Returns the seed after the last.
-fn over_http(server: &Path, seeds: Range<u64>, ends: &mut Ends, more: impl Fn() -> bool) -> Result<u64> {
+fn over_http(
+    server: &Path,
+    seeds: Range<u64>,
+    ends: &mut Ends,
+    more: impl Fn() -> bool,
+) -> Result<u64> {
     let mut web = Web::set(server)?;
     let (first, mut next) = (seeds.start, seeds.start);
     while next < seeds.end && (next == first || more()) {
@@ -105,13 +137,26 @@ fn over_http(server: &Path, seeds: Range<u64>, ends: &mut Ends, more: impl Fn() 
         add(ends, web.round(&visits)?);
         next = round.end;
     }
-    let noted = web.end().with_context(|| format!("after the clients of the seeds {first} to {}", next - 1))?;
-    println!("{}", terminal::dim(format!("seeds {first} to {}, over HTTP: the server {noted}", next - 1)));
+    let noted = web
+        .end()
+        .with_context(|| format!("after the clients of the seeds {first} to {}", next - 1))?;
+    println!(
+        "{}",
+        terminal::dim(format!(
+            "seeds {first} to {}, over HTTP: the server {noted}",
+            next - 1
+        ))
+    );
     Ok(next)
 }
 
 /// Like [`over_http`], for standard input and output.
-fn over_pipe(server: &Path, seeds: Range<u64>, ends: &mut Ends, more: impl Fn() -> bool) -> Result<u64> {
+fn over_pipe(
+    server: &Path,
+    seeds: Range<u64>,
+    ends: &mut Ends,
+    more: impl Fn() -> bool,
+) -> Result<u64> {
     let mut pipe = Pipe::set(server)?;
     let (first, mut next) = (seeds.start, seeds.start);
     while next < seeds.end && (next == first || more()) {
@@ -120,8 +165,16 @@ fn over_pipe(server: &Path, seeds: Range<u64>, ends: &mut Ends, more: impl Fn() 
         add(ends, pipe.round(&talks)?);
         next = round.end;
     }
-    let noted = pipe.end().with_context(|| format!("after the clients of the seeds {first} to {}", next - 1))?;
-    println!("{}", terminal::dim(format!("seeds {first} to {}, over a pipe: the server {noted}", next - 1)));
+    let noted = pipe
+        .end()
+        .with_context(|| format!("after the clients of the seeds {first} to {}", next - 1))?;
+    println!(
+        "{}",
+        terminal::dim(format!(
+            "seeds {first} to {}, over a pipe: the server {noted}",
+            next - 1
+        ))
+    );
     Ok(next)
 }
 

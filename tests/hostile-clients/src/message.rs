@@ -7,7 +7,14 @@ use crate::json::{broken, long, object, odd, weighted};
 use crate::text::Text;
 
 /// The revisions with sessions, and two unsupported ones.
-const SESSIONS: [&str; 6] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2027-01-01", "latest"];
+const SESSIONS: [&str; 6] = [
+    "2024-11-05",
+    "2025-03-26",
+    "2025-06-18",
+    "2025-11-25",
+    "2027-01-01",
+    "latest",
+];
 
 /// The revision that each request states itself.
 pub(crate) const STATELESS: &str = "2026-07-28";
@@ -41,7 +48,15 @@ const METHODS: [(&str, u32); 24] = [
 ];
 
 /// The tools in the folder, and one that does not exist.
-pub(crate) const TOOLS: [&str; 7] = ["echo", "bystander", "spin", "crash", "strict", "header", "nobody"];
+pub(crate) const TOOLS: [&str; 7] = [
+    "echo",
+    "bystander",
+    "spin",
+    "crash",
+    "strict",
+    "header",
+    "nobody",
+];
 
 /// Probability that a part of a message is malformed, in percent.
 const ODD: u32 = 9;
@@ -76,7 +91,12 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { random: Rng::with_seed(seed), mark: mark(seed), ids: Vec::new(), single: Vec::new() }
+        Self {
+            random: Rng::with_seed(seed),
+            mark: mark(seed),
+            ids: Vec::new(),
+            single: Vec::new(),
+        }
     }
 
     /// Returns a random element.
@@ -97,30 +117,53 @@ impl Writer {
     /// Returns a valid handshake.
     pub(crate) fn initialize(&mut self) -> Message {
         let revision = self.one_of(SESSIONS.get(..4).unwrap_or_default());
-        let params =
-            json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": self.mark, "version": "1"}});
+        let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": self.mark, "version": "1"}});
         let (id, text) = self.fresh();
-        let text = format!(r#"{{"jsonrpc":"2.0","id":{text},"method":"initialize","params":{params}}}"#);
+        let text =
+            format!(r#"{{"jsonrpc":"2.0","id":{text},"method":"initialize","params":{params}}}"#);
         let method = "initialize".to_owned();
-        Message { text: Text::new(text), method, id: Some(id), ..Message::default() }
+        Message {
+            text: Text::new(text),
+            method,
+            id: Some(id),
+            ..Message::default()
+        }
     }
 
     /// Returns a random message.
     pub(crate) fn message(&mut self, may_be_stateless: bool) -> Message {
         if self.chance(5) {
             let text = broken(&mut self.random);
-            return Message { text, ..Message::default() };
+            return Message {
+                text,
+                ..Message::default()
+            };
         }
         if self.chance(3) {
             return self.response();
         }
         let method = weighted(&mut self.random, &METHODS);
         let is_stateless = may_be_stateless && self.chance(50);
-        let mut message = Message { method: method.to_owned(), is_stateless, ..Message::default() };
+        let mut message = Message {
+            method: method.to_owned(),
+            is_stateless,
+            ..Message::default()
+        };
         let params = self.params(&mut message);
-        let is_note = if self.chance(4) { self.random.bool() } else { method.starts_with("notifications/") };
-        let (id, id_text) = if is_note { (None, Text::default()) } else { self.id() };
-        let mut members = vec![("jsonrpc", Text::new("\"2.0\"")), ("method", Text::new(format!("\"{method}\"")))];
+        let is_note = if self.chance(4) {
+            self.random.bool()
+        } else {
+            method.starts_with("notifications/")
+        };
+        let (id, id_text) = if is_note {
+            (None, Text::default())
+        } else {
+            self.id()
+        };
+        let mut members = vec![
+            ("jsonrpc", Text::new("\"2.0\"")),
+            ("method", Text::new(format!("\"{method}\""))),
+        ];
         if !is_note {
             members.insert(1, ("id", id_text));
         }
@@ -149,14 +192,24 @@ impl Writer {
         }
         // The messages of the batch may get one response together, or none.
         self.single.clear();
-        Message { text: text.and("]"), ..Message::default() }
+        Message {
+            text: text.and("]"),
+            ..Message::default()
+        }
     }
 
     /// Returns a response to a request that the server never sent.
     fn response(&mut self) -> Message {
         let (_, id) = self.id();
-        let members = vec![("jsonrpc", Text::new("\"2.0\"")), ("id", id), ("result", Text::new("{}"))];
-        Message { text: object(&mut self.random, members, 30).0, ..Message::default() }
+        let members = vec![
+            ("jsonrpc", Text::new("\"2.0\"")),
+            ("id", id),
+            ("result", Text::new("{}")),
+        ];
+        Message {
+            text: object(&mut self.random, members, 30).0,
+            ..Message::default()
+        }
     }
 
     /// Returns an unused ID and its text.
@@ -199,49 +252,118 @@ impl Writer {
         let mut members = match message.method.as_str() {
             "initialize" => {
                 let revision = self.one_of(&SESSIONS);
-                let (info, _) =
-                    object(&mut self.random, vec![("name", quoted(&self.mark)), ("version", quoted("1"))], 20);
-                let capabilities = if self.chance(15) { odd(&mut self.random) } else { Text::new("{}") };
-                vec![("protocolVersion", quoted(revision)), ("capabilities", capabilities), ("clientInfo", info)]
+                let (info, _) = object(
+                    &mut self.random,
+                    vec![("name", quoted(&self.mark)), ("version", quoted("1"))],
+                    20,
+                );
+                let capabilities = if self.chance(15) {
+                    odd(&mut self.random)
+                } else {
+                    Text::new("{}")
+                };
+                vec![
+                    ("protocolVersion", quoted(revision)),
+                    ("capabilities", capabilities),
+                    ("clientInfo", info),
+                ]
             }
-            "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" | "skills/list" => {
-                match self.random.u8(..6) {
-                    0 | 1 => Vec::new(),
-                    2 => {
-                        vec![("cursor", quoted(self.one_of(&["", "dGVjaG8", "dGVjaG8=", "dG5vYm9keQ", "////", "w6k"])))]
-                    }
-                    3 => vec![("cursor", Text::new("\"").then(long(&mut self.random)).and("\""))],
-                    4 => vec![("cursor", odd(&mut self.random))],
-                    _ => vec![("cursor", Text::new("null"))],
+            "tools/list"
+            | "prompts/list"
+            | "resources/list"
+            | "resources/templates/list"
+            | "skills/list" => match self.random.u8(..6) {
+                0 | 1 => Vec::new(),
+                2 => {
+                    vec![(
+                        "cursor",
+                        quoted(self.one_of(&[
+                            "",
+                            "dGVjaG8",
+                            "dGVjaG8=",
+                            "dG5vYm9keQ",
+                            "////",
+                            "w6k",
+                        ])),
+                    )]
                 }
-            }
+                3 => vec![(
+                    "cursor",
+                    Text::new("\"").then(long(&mut self.random)).and("\""),
+                )],
+                4 => vec![("cursor", odd(&mut self.random))],
+                _ => vec![("cursor", Text::new("null"))],
+            },
             "tools/call" => {
                 let tool = self.one_of(&TOOLS);
                 message.tool = Some(tool.to_owned());
-                vec![("name", quoted(tool)), ("arguments", self.arguments(tool, message))]
+                vec![
+                    ("name", quoted(tool)),
+                    ("arguments", self.arguments(tool, message)),
+                ]
             }
             "prompts/get" => {
-                vec![("name", quoted(self.one_of(&["echo", "nobody", ""]))), ("arguments", odd(&mut self.random))]
+                vec![
+                    ("name", quoted(self.one_of(&["echo", "nobody", ""]))),
+                    ("arguments", odd(&mut self.random)),
+                ]
             }
-            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => match self.random.u8(..4) {
-                0 => vec![("uri", Text::new("\"mem:").then(long(&mut self.random)).and("\""))],
-                1 => vec![("uri", odd(&mut self.random))],
-                _ => vec![("uri", quoted(self.one_of(&["test://a", "toolbay://notes/../a", "", "://"])))],
-            },
+            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
+                match self.random.u8(..4) {
+                    0 => vec![(
+                        "uri",
+                        Text::new("\"mem:").then(long(&mut self.random)).and("\""),
+                    )],
+                    1 => vec![("uri", odd(&mut self.random))],
+                    _ => vec![(
+                        "uri",
+                        quoted(self.one_of(&["test://a", "toolbay://notes/../a", "", "://"])),
+                    )],
+                }
+            }
             "skills/get" | "resources/directory/read" => match self.random.u8(..4) {
-                0 => vec![("uri", Text::new("\"skill://").then(long(&mut self.random)).and("\""))],
-                1 => vec![("uri", odd(&mut self.random)), ("cursor", odd(&mut self.random))],
+                0 => vec![(
+                    "uri",
+                    Text::new("\"skill://")
+                        .then(long(&mut self.random))
+                        .and("\""),
+                )],
+                1 => vec![
+                    ("uri", odd(&mut self.random)),
+                    ("cursor", odd(&mut self.random)),
+                ],
                 _ => {
-                    vec![("uri", quoted(self.one_of(&["skill://a/SKILL.md", "skill://a/../b", "skill:/", "skill://"])))]
+                    vec![(
+                        "uri",
+                        quoted(self.one_of(&[
+                            "skill://a/SKILL.md",
+                            "skill://a/../b",
+                            "skill:/",
+                            "skill://",
+                        ])),
+                    )]
                 }
             },
             "completion/complete" => vec![
-                ("ref", Text::new(self.one_of(&["{\"type\":\"ref/prompt\",\"name\":\"a\"}", "{\"type\":7}", "[]"]))),
-                ("argument", Text::new(self.one_of(&["{\"name\":\"a\",\"value\":\"b\"}", "{}", "null"]))),
+                (
+                    "ref",
+                    Text::new(self.one_of(&[
+                        "{\"type\":\"ref/prompt\",\"name\":\"a\"}",
+                        "{\"type\":7}",
+                        "[]",
+                    ])),
+                ),
+                (
+                    "argument",
+                    Text::new(self.one_of(&["{\"name\":\"a\",\"value\":\"b\"}", "{}", "null"])),
+                ),
                 ("context", odd(&mut self.random)),
             ],
             "notifications/cancelled" | "notifications/progress" => {
-                let id = self.known().filter(|_| self.random.u8(..10) < 7).unwrap_or_else(|| json!("unknown"));
+                let id = self
+                    .known()
+                    .filter(|_| self.random.u8(..10) < 7)
+                    .unwrap_or_else(|| json!("unknown"));
                 vec![
                     ("requestId", Text::new(id.to_string())),
                     ("progressToken", Text::new("1")),
@@ -259,7 +381,10 @@ impl Writer {
                     ])),
                 )]
             }
-            "logging/setLevel" => vec![("level", quoted(self.one_of(&["debug", "error", "loud", ""])))],
+            "logging/setLevel" => vec![(
+                "level",
+                quoted(self.one_of(&["debug", "error", "loud", ""])),
+            )],
             _ => vec![("x", odd(&mut self.random))],
         };
         if message.is_stateless || self.chance(25) {
@@ -271,20 +396,41 @@ impl Writer {
     fn meta(&mut self, is_stateless: bool) -> Text {
         let mut members = Vec::new();
         if is_stateless {
-            let revision = if self.chance(5) { self.one_of(&SESSIONS) } else { STATELESS };
-            members.push(("io.modelcontextprotocol/protocolVersion", Text::new(format!("\"{revision}\""))));
-            members.push(("io.modelcontextprotocol/clientCapabilities", Text::new("{}")));
+            let revision = if self.chance(5) {
+                self.one_of(&SESSIONS)
+            } else {
+                STATELESS
+            };
+            members.push((
+                "io.modelcontextprotocol/protocolVersion",
+                Text::new(format!("\"{revision}\"")),
+            ));
+            members.push((
+                "io.modelcontextprotocol/clientCapabilities",
+                Text::new("{}"),
+            ));
         }
         if self.chance(30) {
             let level = self.one_of(&["debug", "info", "emergency", "loud"]);
-            members.push(("io.modelcontextprotocol/logLevel", Text::new(format!("\"{level}\""))));
+            members.push((
+                "io.modelcontextprotocol/logLevel",
+                Text::new(format!("\"{level}\"")),
+            ));
         }
         if self.chance(40) {
-            let token = if self.chance(20) { odd(&mut self.random) } else { Text::new(format!("\"{}t\"", self.mark)) };
+            let token = if self.chance(20) {
+                odd(&mut self.random)
+            } else {
+                Text::new(format!("\"{}t\"", self.mark))
+            };
             members.push(("progressToken", token));
         }
         if self.chance(10) {
-            let trace = self.one_of(&["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-zz", ""]);
+            let trace = self.one_of(&[
+                "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+                "00-zz",
+                "",
+            ]);
             members.push(("traceparent", Text::new(format!("\"{trace}\""))));
         }
         object(&mut self.random, members, ODD).0
@@ -303,12 +449,19 @@ impl Writer {
                 let text = self.random.choice(texts).unwrap_or_default();
                 let lists = [
                     Text::new("[]"),
-                    Text::new("[").then(Text::repeated("[[]],", 30_000)).and("[]]"),
-                    Text::new("[").then(Text::numbered("", ",", 30_000)).and("0]"),
+                    Text::new("[")
+                        .then(Text::repeated("[[]],", 30_000))
+                        .and("[]]"),
+                    Text::new("[")
+                        .then(Text::numbered("", ",", 30_000))
+                        .and("0]"),
                     odd(&mut self.random),
                 ];
                 let list = self.random.choice(lists).unwrap_or_default();
-                vec![("text", Text::new("\"").then(text).and("\"")), ("list", list)]
+                vec![
+                    ("text", Text::new("\"").then(text).and("\"")),
+                    ("list", list),
+                ]
             }
             "header" => {
                 let region = format!("{}r", self.mark);
@@ -346,12 +499,23 @@ mod tests {
             (0..500).map(|_| writer.message(true)).collect::<Vec<_>>()
         };
         let (one, two) = (all(7), all(7));
-        assert!(one.iter().zip(&two).all(|(one, two)| one.text.to_string() == two.text.to_string()));
+        assert!(
+            one.iter()
+                .zip(&two)
+                .all(|(one, two)| one.text.to_string() == two.text.to_string())
+        );
         for (method, _) in METHODS {
-            assert!(one.iter().any(|message| message.method == method), "{method}");
+            assert!(
+                one.iter().any(|message| message.method == method),
+                "{method}"
+            );
         }
         for tool in TOOLS {
-            assert!(one.iter().any(|message| message.tool.as_deref() == Some(tool)), "{tool}");
+            assert!(
+                one.iter()
+                    .any(|message| message.tool.as_deref() == Some(tool)),
+                "{tool}"
+            );
         }
     }
 
@@ -362,7 +526,8 @@ mod tests {
         for _ in 0..500 {
             let message = writer.message(true);
             let Some(id) = message.id else { continue };
-            let value: Value = serde_json::from_slice(&message.text.bytes("")).unwrap_or(Value::Null);
+            let value: Value =
+                serde_json::from_slice(&message.text.bytes("")).unwrap_or(Value::Null);
             // Arguments may be malformed on purpose.
             if !value.is_null() {
                 assert_eq!(value["id"], id, "{}", message.text);

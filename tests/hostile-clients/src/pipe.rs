@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolbay_testkit::{
-    CallerEvent, CallerMailbox, ObservableValue, ProgramLog, SharedConnection, TestFolder, TimedMessage,
-    UnclaimedPolicy, message, revision,
+    CallerEvent, CallerMailbox, ObservableValue, ProgramLog, SharedConnection, TestFolder,
+    TimedMessage, UnclaimedPolicy, message, revision,
 };
 
 use crate::attack::Ends;
@@ -51,10 +51,17 @@ impl Pipe {
         let folder = folder(server)?;
         let (command, folder) = serve(&folder, &[]).into_parts();
         let (log, (sender, others)) = (ProgramLog::default(), channel());
-        let connection = SharedConnection::start(command, UnclaimedPolicy::Forward(sender), log.line_handler())?;
+        let connection = SharedConnection::start(
+            command,
+            UnclaimedPolicy::Forward(sender),
+            log.line_handler(),
+        )?;
         connection.initialize(revision::NEWEST_SESSION_REVISION)?;
-        let listed =
-            |names: &[String]| ["bystander", "echo", "spin"].iter().all(|name| names.iter().any(|own| own == name));
+        let listed = |names: &[String]| {
+            ["bystander", "echo", "spin"]
+                .iter()
+                .all(|name| names.iter().any(|own| own == name))
+        };
         connection.wait_until_listed(PATIENCE, listed)?;
         let mailbox = connection.open_mailbox();
         for _ in 0..WARM_UP {
@@ -64,7 +71,14 @@ impl Pipe {
             ask(&connection, &mailbox, true)?;
         }
         let watch = Watch::new(connection.pid(), &log, REQUESTS + MARGIN)?;
-        Ok(Self { connection, others, log, folder, watch, slowest: Duration::ZERO })
+        Ok(Self {
+            connection,
+            others,
+            log,
+            folder,
+            watch,
+            slowest: Duration::ZERO,
+        })
     }
 
     /// Sends the lines of these talks, one after the other, and checks the server.
@@ -74,14 +88,16 @@ impl Pipe {
     /// The server violated a property.
     pub(crate) fn round(&mut self, talks: &[Talk]) -> Result<Ends> {
         let log = self.log.clone();
-        self.attacked(talks).with_context(|| format!("the server's log ends:\n{}", log.tail(20)))
+        self.attacked(talks)
+            .with_context(|| format!("the server's log ends:\n{}", log.tail(20)))
     }
 
     fn attacked(&mut self, talks: &[Talk]) -> Result<Ends> {
         self.watch.begin()?;
         let mut ends = Ends::new();
         for talk in talks {
-            self.talk(talk, &mut ends).with_context(|| repeated(std::slice::from_ref(talk), talk.seed))?;
+            self.talk(talk, &mut ends)
+                .with_context(|| repeated(std::slice::from_ref(talk), talk.seed))?;
         }
         let (connection, others) = (&self.connection, &self.others);
         let mailbox = connection.open_mailbox();
@@ -110,9 +126,14 @@ impl Pipe {
         loop {
             // The first iterations read messages that have already arrived, the later ones wait for
             // missing responses.
-            let wait =
-                if open.is_empty() { Duration::ZERO } else { deadline.saturating_duration_since(Instant::now()) };
-            let Ok(TimedMessage { message: what, .. }) = self.others.recv_timeout(wait) else { break };
+            let wait = if open.is_empty() {
+                Duration::ZERO
+            } else {
+                deadline.saturating_duration_since(Instant::now())
+            };
+            let Ok(TimedMessage { message: what, .. }) = self.others.recv_timeout(wait) else {
+                break;
+            };
             let what = what.map_err(anyhow::Error::msg)?;
             verdict.line(&what)?;
             let id = what.get("id").filter(|_| what.get("method").is_none());
@@ -135,7 +156,11 @@ impl Pipe {
             threads.spawn(|| {
                 if !done.wait_until(PATIENCE, |done| *done) {
                     // This fails if the server has exited, which is detected elsewhere.
-                    drop(Command::new("kill").args(["-KILL", &process.pid().to_string()]).status());
+                    drop(
+                        Command::new("kill")
+                            .args(["-KILL", &process.pid().to_string()])
+                            .status(),
+                    );
                 }
             });
             let sent = process.write(first).and_then(|()| process.write(rest));
@@ -158,16 +183,28 @@ impl Pipe {
         connection.process().terminate()?;
         drop(mailbox);
         let status = self.connection.process_mut().wait_for_exit(PATIENCE)?;
-        ensure!(status.code() == Some(0), "the server ended with {status}:\n{}", self.log.tail(20));
+        ensure!(
+            status.code() == Some(0),
+            "the server ended with {status}:\n{}",
+            self.log.tail(20)
+        );
         let log = self.log.text();
         ensure!(!log.contains("panicked"), "the server panicked:\n{log}");
-        Ok(format!("{}; the slowest pong took {:?}", self.watch.words(), self.slowest))
+        Ok(format!(
+            "{}; the slowest pong took {:?}",
+            self.watch.words(),
+            self.slowest
+        ))
     }
 }
 
 /// Sends honest requests, which must work after any hostile line: a ping, and with `calls` also
 /// calls. Returns the duration of the ping.
-fn ask(connection: &SharedConnection, mailbox: &CallerMailbox<'_>, calls: bool) -> Result<Duration> {
+fn ask(
+    connection: &SharedConnection,
+    mailbox: &CallerMailbox<'_>,
+    calls: bool,
+) -> Result<Duration> {
     let began = Instant::now();
     let pong = answer(mailbox, mailbox.request("ping", &json!({}))?).context("ping")?;
     let took = began.elapsed();
@@ -188,9 +225,12 @@ fn call(connection: &SharedConnection, mailbox: &CallerMailbox<'_>) -> Result<()
         if message::error_kind(&result) == Some("busy") && began.elapsed() < PATIENCE {
             continue;
         }
-        let echoed: Value =
-            serde_json::from_str(&message::result_text(&result)).with_context(|| format!("echo gave {result}"))?;
-        ensure!(echoed == said && !message::is_error(&result), "for {said}, echo gave {result}");
+        let echoed: Value = serde_json::from_str(&message::result_text(&result))
+            .with_context(|| format!("echo gave {result}"))?;
+        ensure!(
+            echoed == said && !message::is_error(&result),
+            "for {said}, echo gave {result}"
+        );
         return Ok(());
     }
 }
@@ -222,9 +262,15 @@ fn kind(message: &Value) -> String {
         return format!("error {}", error.get("code").cloned().unwrap_or_default());
     }
     match message.get("result") {
-        Some(result) if message::is_error(result) => message::error_kind(result).unwrap_or("failed").to_owned(),
+        Some(result) if message::is_error(result) => {
+            message::error_kind(result).unwrap_or("failed").to_owned()
+        }
         Some(_) => "result".to_owned(),
-        None => message.get("method").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        None => message
+            .get("method")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned(),
     }
 }
 
@@ -234,19 +280,31 @@ mod tests {
 
     #[test]
     fn only_json_must_be_answered() {
-        assert!(must_be_answered(br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":1e999}}"#));
-        assert!(!must_be_answered(br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":01}}"#));
+        assert!(must_be_answered(
+            br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":1e999}}"#
+        ));
+        assert!(!must_be_answered(
+            br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":01}}"#
+        ));
         assert!(!must_be_answered(b"\"\xff\""));
         assert!(!must_be_answered(&vec![b' '; LONGEST + 1]));
     }
 
     #[test]
     fn messages_are_of_kinds() {
-        assert_eq!(kind(&json!({"id": 1, "error": {"code": -32600, "message": ""}})), "error -32600");
         assert_eq!(
-            kind(&json!({"id": 1, "result": {"isError": true, "_meta": {"dev.toolbay/error": "busy"}}})),
+            kind(&json!({"id": 1, "error": {"code": -32600, "message": ""}})),
+            "error -32600"
+        );
+        assert_eq!(
+            kind(
+                &json!({"id": 1, "result": {"isError": true, "_meta": {"dev.toolbay/error": "busy"}}})
+            ),
             "busy"
         );
-        assert_eq!(kind(&json!({"method": "notifications/progress"})), "notifications/progress");
+        assert_eq!(
+            kind(&json!({"method": "notifications/progress"})),
+            "notifications/progress"
+        );
     }
 }

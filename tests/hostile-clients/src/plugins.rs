@@ -66,7 +66,8 @@ const STRICT: &str = r#"{"type": "object", "required": ["text"], "properties": {
     "patternProperties": {"^x(a|b)*y$": {"type": "integer"}}, "additionalProperties": false}"#;
 
 /// A schema with an argument that is repeated in a header.
-const HEADER: &str = r#"{"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}"#;
+const HEADER: &str =
+    r#"{"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}"#;
 
 /// Returns calls, as tools and arguments, that fill the server's caches and pools: buffers for a
 /// long message, and memory for checks.
@@ -74,31 +75,65 @@ pub(crate) fn large() -> [(&'static str, Value); 3] {
     let lists = vec![json!([[]]); 30_000];
     [
         ("bystander", json!({"x": "x".repeat(3 << 20)})),
-        ("strict", json!({"text": format!("{}!", "ab".repeat(500_000)), "list": lists})),
-        ("strict", json!({"text": "a".repeat(200_000), "list": [], "xabab": 1})),
+        (
+            "strict",
+            json!({"text": format!("{}!", "ab".repeat(500_000)), "list": lists}),
+        ),
+        (
+            "strict",
+            json!({"text": "a".repeat(200_000), "list": [], "xabab": 1}),
+        ),
     ]
 }
 
 /// Creates a folder for a server, with all plugins in it.
 pub(crate) fn folder(server: &Path) -> Result<TestFolder> {
     let folder = TestFolder::create(&ServerProgram::new(server), "toolbay-hostile-clients-")?;
-    let put = |name: &str, component: Vec<u8>| fs::write(folder.plugin_path(&format!("{name}.wasm")), component);
-    let wide = TinyTool { description: Some("w".repeat(200 << 10)), ..TinyTool::new("bystander") };
-    put("bystander", TinyComponent::with_tools(vec![wide]).with_text("here").build())?;
+    let put = |name: &str, component: Vec<u8>| {
+        fs::write(folder.plugin_path(&format!("{name}.wasm")), component)
+    };
+    let wide = TinyTool {
+        description: Some("w".repeat(200 << 10)),
+        ..TinyTool::new("bystander")
+    };
+    put(
+        "bystander",
+        TinyComponent::with_tools(vec![wide])
+            .with_text("here")
+            .build(),
+    )?;
     put("echo", TinyComponent::new(&["echo"]).with_echo().build())?;
-    put("spin", TinyComponent::new(&["spin"]).before_call("(loop (br 0))").build())?;
+    put(
+        "spin",
+        TinyComponent::new(&["spin"])
+            .before_call("(loop (br 0))")
+            .build(),
+    )?;
     fs::write(
         folder.plugin_path("spin.toml"),
         "[limits]\ntimeout = \"400ms\"\nfuel = 1_000_000_000_000\nconcurrency = 4\n",
     )?;
-    put("crash", TinyComponent::new(&["crash"]).before_call("unreachable").build())?;
+    put(
+        "crash",
+        TinyComponent::new(&["crash"])
+            .before_call("unreachable")
+            .build(),
+    )?;
     put(
         "strict",
-        TinyComponent::with_tools(vec![TinyTool { input: STRICT.to_owned(), ..TinyTool::new("strict") }]).build(),
+        TinyComponent::with_tools(vec![TinyTool {
+            input: STRICT.to_owned(),
+            ..TinyTool::new("strict")
+        }])
+        .build(),
     )?;
     put(
         "header",
-        TinyComponent::with_tools(vec![TinyTool { input: HEADER.to_owned(), ..TinyTool::new("header") }]).build(),
+        TinyComponent::with_tools(vec![TinyTool {
+            input: HEADER.to_owned(),
+            ..TinyTool::new("header")
+        }])
+        .build(),
     )?;
     fs::write(folder.sibling_path("toolbay.toml"), CONFIG)?;
     Ok(folder)
@@ -107,5 +142,8 @@ pub(crate) fn folder(server: &Path) -> Result<TestFolder> {
 /// Returns a server for the folder.
 pub(crate) fn serve(folder: &TestFolder, arguments: &[&str]) -> ToolbayCommand {
     // By default, the allocator retains freed memory. This limits how much.
-    ToolbayCommand::new(folder).args(["serve"]).args(arguments).env("MALLOC_TRIM_THRESHOLD_", "65536")
+    ToolbayCommand::new(folder)
+        .args(["serve"])
+        .args(arguments)
+        .env("MALLOC_TRIM_THRESHOLD_", "65536")
 }

@@ -24,9 +24,13 @@ const TARGETS: [&str; 16] = [
     "http://a@localhost/mcp",
 ];
 
-const METHODS: [&str; 10] = ["GET", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH", "TRACE", "CONNECT", "post", "G\tT"];
+const METHODS: [&str; 10] = [
+    "GET", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH", "TRACE", "CONNECT", "post", "G\tT",
+];
 
-const VERSIONS: [&str; 6] = ["HTTP/1.0", "HTTP/0.9", "HTTP/2.0", "HTTP/9.9", "http/1.1", ""];
+const VERSIONS: [&str; 6] = [
+    "HTTP/1.0", "HTTP/0.9", "HTTP/2.0", "HTTP/9.9", "http/1.1", "",
+];
 
 /// Header values that are invalid in most headers.
 const VALUES: [&[u8]; 12] = [
@@ -45,7 +49,17 @@ const VALUES: [&[u8]; 12] = [
 ];
 
 /// Event IDs from which a client resumes a stream: valid, unknown and malformed ones.
-const EVENT_IDS: [&str; 9] = ["0-0", "0-1", "1-0", "1-1", "2-3", "7-18446744073709551615", "-", "1-", "1-2-3"];
+const EVENT_IDS: [&str; 9] = [
+    "0-0",
+    "0-1",
+    "1-0",
+    "1-1",
+    "2-3",
+    "7-18446744073709551615",
+    "-",
+    "1-",
+    "1-2-3",
+];
 
 /// A request over HTTP.
 #[derive(Clone, Debug)]
@@ -59,8 +73,12 @@ pub(crate) struct Request {
 pub(crate) fn honest(message: Message) -> Request {
     let headers = headers(&message);
     let length = message.text.bytes("").len();
-    let text = head("POST", "/mcp", "HTTP/1.1", headers).and(format!("Content-Length: {length}\r\n\r\n"));
-    Request { text: text.then(message.text), is_head: false }
+    let text =
+        head("POST", "/mcp", "HTTP/1.1", headers).and(format!("Content-Length: {length}\r\n\r\n"));
+    Request {
+        text: text.then(message.text),
+        is_head: false,
+    }
 }
 
 impl Writer {
@@ -69,23 +87,53 @@ impl Writer {
         if self.chance(12) {
             return self.bare();
         }
-        let message = if self.chance(7) { self.batch() } else { self.message(true) };
+        let message = if self.chance(7) {
+            self.batch()
+        } else {
+            self.message(true)
+        };
         let mut headers = headers(&message);
         if self.chance(20) {
             self.spoil(&mut headers);
         }
-        let target = if self.chance(3) { self.one_of(&TARGETS) } else { "/mcp" };
-        let version = if self.chance(3) { self.one_of(&VERSIONS) } else { "HTTP/1.1" };
+        let target = if self.chance(3) {
+            self.one_of(&TARGETS)
+        } else {
+            "/mcp"
+        };
+        let version = if self.chance(3) {
+            self.one_of(&VERSIONS)
+        } else {
+            "HTTP/1.1"
+        };
         let head = head("POST", target, version, headers);
-        Request { text: self.framed(head, message.text), is_head: false }
+        Request {
+            text: self.framed(head, message.text),
+            is_head: false,
+        }
     }
 
     /// Returns a request without a message: the stream of a session, its end, or an unknown target.
     fn bare(&mut self) -> Request {
-        let method = if self.chance(60) { self.one_of(&["GET", "GET", "DELETE"]) } else { self.one_of(&METHODS) };
-        let target = if self.chance(60) { "/mcp" } else { self.one_of(&TARGETS) };
-        let target = if self.chance(3) { format!("/{}", "x".repeat(70_000)) } else { target.to_owned() };
-        let mut headers = vec![("Host", Text::new("localhost")), ("Accept", Text::new("text/event-stream"))];
+        let method = if self.chance(60) {
+            self.one_of(&["GET", "GET", "DELETE"])
+        } else {
+            self.one_of(&METHODS)
+        };
+        let target = if self.chance(60) {
+            "/mcp"
+        } else {
+            self.one_of(&TARGETS)
+        };
+        let target = if self.chance(3) {
+            format!("/{}", "x".repeat(70_000))
+        } else {
+            target.to_owned()
+        };
+        let mut headers = vec![
+            ("Host", Text::new("localhost")),
+            ("Accept", Text::new("text/event-stream")),
+        ];
         if self.chance(80) {
             headers.push(("Mcp-Session-Id", Text::session()));
         }
@@ -96,7 +144,10 @@ impl Writer {
             self.spoil(&mut headers);
         }
         let text = head(method, &target, "HTTP/1.1", headers).and("\r\n");
-        Request { text, is_head: method == "HEAD" }
+        Request {
+            text,
+            is_head: method == "HEAD",
+        }
     }
 
     /// Makes one of the headers invalid, or adds one.
@@ -114,9 +165,18 @@ impl Writer {
                 let named = headers.get(at).map_or("X", |(name, _)| name);
                 headers.push((named, value));
             }
-            3 => headers.push(("Origin", Text::new(self.one_of(&["http://evil.example", "null", "http://localhost"])))),
+            3 => headers.push((
+                "Origin",
+                Text::new(self.one_of(&["http://evil.example", "null", "http://localhost"])),
+            )),
             4 => headers.push(
-                self.one_of(&[Some("Expect"), Some("Upgrade"), Some("Connection"), Some("TE")]).map_or_else(
+                self.one_of(&[
+                    Some("Expect"),
+                    Some("Upgrade"),
+                    Some("Connection"),
+                    Some("TE"),
+                ])
+                .map_or_else(
                     || ("X", Text::default()),
                     |name| match name {
                         "Expect" => (name, Text::new("100-continue")),
@@ -129,7 +189,10 @@ impl Writer {
             5 => {
                 // Many small headers. The server accepts at most a hundred.
                 let count = self.one_of(&[90, 101, 3000]);
-                headers.push(("X", Text::new("a").then(Text::numbered("\r\nX-", ": b", count))));
+                headers.push((
+                    "X",
+                    Text::new("a").then(Text::numbered("\r\nX-", ": b", count)),
+                ));
             }
             _ => {
                 if let Some((_, old)) = headers.get_mut(at) {
@@ -143,13 +206,18 @@ impl Writer {
     fn framed(&mut self, head: Text, body: Text) -> Text {
         let length = body.bytes("").len();
         if self.chance(70) {
-            return head.and(format!("Content-Length: {length}\r\n\r\n")).then(body);
+            return head
+                .and(format!("Content-Length: {length}\r\n\r\n"))
+                .then(body);
         }
         if self.chance(40) {
             return self.chunked(head, body, length);
         }
         let lengths = match self.random.u8(..9) {
-            0 => format!("Content-Length: {length}\r\nContent-Length: {}\r\n", length + 1),
+            0 => format!(
+                "Content-Length: {length}\r\nContent-Length: {}\r\n",
+                length + 1
+            ),
             1 => format!("Content-Length: {length}\r\nContent-Length: {length}\r\n"),
             2 => format!("Content-Length: {}\r\n", length + 7),
             3 => format!("Content-Length: {}\r\n", length / 2),
@@ -164,20 +232,36 @@ impl Writer {
 
     /// Encodes a body in one chunk or many, which may be malformed.
     fn chunked(&mut self, head: Text, body: Text, length: usize) -> Text {
-        let encoding =
-            self.one_of(&["chunked", "chunked", "chunked", "Chunked", "gzip, chunked", "chunked, gzip", "x"]);
+        let encoding = self.one_of(&[
+            "chunked",
+            "chunked",
+            "chunked",
+            "Chunked",
+            "gzip, chunked",
+            "chunked, gzip",
+            "x",
+        ]);
         let head = head.and(format!("Transfer-Encoding: {encoding}\r\n\r\n"));
         let whole = |head: Text, after: &str| {
-            head.and(format!("{length:x}{after}\r\n")).then(body.clone()).and("\r\n0\r\n\r\n")
+            head.and(format!("{length:x}{after}\r\n"))
+                .then(body.clone())
+                .and("\r\n0\r\n\r\n")
         };
         match self.random.u8(..10) {
             0..4 => whole(head, ""),
             4 => whole(head, ";a=b"),
-            5 => head.then(Text::new("1;").then(Text::repeated("x", 100_000))).and("\r\na\r\n0\r\n\r\n"),
-            6 => head.then(Text::repeated("1\r\n \r\n", 20_000)).then(whole(Text::default(), "")),
+            5 => head
+                .then(Text::new("1;").then(Text::repeated("x", 100_000)))
+                .and("\r\na\r\n0\r\n\r\n"),
+            6 => head
+                .then(Text::repeated("1\r\n \r\n", 20_000))
+                .then(whole(Text::default(), "")),
             7 => head.and("xyz\r\n").then(body),
             8 => head.and("ffffffffffffffffff\r\n").then(body),
-            _ => head.and(format!("{length:x}\r\n")).then(body).and("no end of a chunk"),
+            _ => head
+                .and(format!("{length:x}\r\n"))
+                .then(body)
+                .and("no end of a chunk"),
         }
     }
 
@@ -194,11 +278,15 @@ impl Writer {
             b"SSH-2.0-a\r\n",
         ];
         let text = match self.random.u8(..3) {
-            0 => Text::new("POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ").then(Text::repeated("x", 200_000)),
+            0 => Text::new("POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ")
+                .then(Text::repeated("x", 200_000)),
             1 => odd(&mut self.random),
             _ => Text::new(self.one_of(&NOISE.map(Some)).unwrap_or_default()),
         };
-        Request { text, is_head: false }
+        Request {
+            text,
+            is_head: false,
+        }
     }
 }
 
@@ -212,8 +300,18 @@ fn headers(message: &Message) -> Vec<(&'static str, Text)> {
     if message.is_stateless {
         headers.push(("MCP-Protocol-Version", Text::new(STATELESS)));
         headers.push(("Mcp-Method", Text::new(&message.method)));
-        headers.extend(message.tool.as_ref().map(|tool| ("Mcp-Name", Text::new(tool))));
-        headers.extend(message.region.as_ref().map(|region| ("Mcp-Param-Region", Text::new(region))));
+        headers.extend(
+            message
+                .tool
+                .as_ref()
+                .map(|tool| ("Mcp-Name", Text::new(tool))),
+        );
+        headers.extend(
+            message
+                .region
+                .as_ref()
+                .map(|region| ("Mcp-Param-Region", Text::new(region))),
+        );
     } else if message.method != "initialize" {
         headers.push(("Mcp-Session-Id", Text::session()));
     }
@@ -241,7 +339,10 @@ mod tests {
             let body = message.text.bytes("");
             let request = honest(message).text.bytes("S");
             let head = String::from_utf8_lossy(&request[..request.len() - body.len()]).into_owned();
-            assert!(head.ends_with(&format!("Content-Length: {}\r\n\r\n", body.len())), "{head}");
+            assert!(
+                head.ends_with(&format!("Content-Length: {}\r\n\r\n", body.len())),
+                "{head}"
+            );
             assert!(request.ends_with(&body));
         }
     }
@@ -249,10 +350,19 @@ mod tests {
     #[test]
     fn requests_are_of_many_kinds() {
         let mut writer = Writer::new(2);
-        let all: Vec<String> = (0..2_000).map(|_| writer.request().text.to_string()).collect();
-        for part in
-            ["GET /mcp", "DELETE", "chunked", "Content-Length: -1", "Origin: ", "initialize", "HTTP/1.0", "Expect"]
-        {
+        let all: Vec<String> = (0..2_000)
+            .map(|_| writer.request().text.to_string())
+            .collect();
+        for part in [
+            "GET /mcp",
+            "DELETE",
+            "chunked",
+            "Content-Length: -1",
+            "Origin: ",
+            "initialize",
+            "HTTP/1.0",
+            "Expect",
+        ] {
             assert!(all.iter().any(|text| text.contains(part)), "{part}");
         }
     }

@@ -85,7 +85,10 @@ impl Visit {
         if writer.chance(60) {
             let hello = writer.initialize();
             let requests = vec![honest(hello)];
-            steps.push(Step { manner: Manner::Polite, requests });
+            steps.push(Step {
+                manner: Manner::Polite,
+                requests,
+            });
         }
         for _ in 0..writer.random.usize(STEPS) {
             let manner = manner(&mut writer);
@@ -132,7 +135,10 @@ fn manner(writer: &mut Writer) -> Manner {
         28..31 => Manner::Reset(if writer.random.bool() { 100 } else { part }),
         31..34 => Manner::Leaves,
         34..38 => Manner::Kept,
-        _ => Manner::Crowd(writer.random.u8(5..90), if writer.random.bool() { 100 } else { part }),
+        _ => Manner::Crowd(
+            writer.random.u8(5..90),
+            if writer.random.bool() { 100 } else { part },
+        ),
     }
 }
 
@@ -143,9 +149,21 @@ impl Talk {
         let count = writer.random.usize(LINES);
         let mut lines: Vec<Line> = (0..count)
             .map(|_| {
-                let message = if writer.chance(8) { writer.batch() } else { writer.message(true) };
-                let first = if writer.chance(15) { writer.random.usize(1..200) } else { 0 };
-                Line { text: message.text, first, id: message.id }
+                let message = if writer.chance(8) {
+                    writer.batch()
+                } else {
+                    writer.message(true)
+                };
+                let first = if writer.chance(15) {
+                    writer.random.usize(1..200)
+                } else {
+                    0
+                };
+                Line {
+                    text: message.text,
+                    first,
+                    id: message.id,
+                }
             })
             .collect();
         for line in &mut lines {
@@ -170,7 +188,11 @@ impl fmt::Display for Visit {
 
 impl fmt::Display for Talk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "the client of seed {}, over standard input and output:", self.seed)?;
+        writeln!(
+            f,
+            "the client of seed {}, over standard input and output:",
+            self.seed
+        )?;
         for line in &self.lines {
             writeln!(f, "  {}", shown(&line.text))?;
         }
@@ -185,15 +207,20 @@ fn shown(text: &Text) -> String {
     if all <= 2 * SHOWN {
         return text;
     }
-    let [begin, end]: [String; 2] =
-        [text.chars().take(SHOWN).collect(), text.chars().skip(all.saturating_sub(SHOWN)).collect()];
+    let [begin, end]: [String; 2] = [
+        text.chars().take(SHOWN).collect(),
+        text.chars().skip(all.saturating_sub(SHOWN)).collect(),
+    ];
     format!("{begin} […] {end}")
 }
 
 /// Formats the command that repeats these clients, for failures that any of them may have caused.
 pub(crate) fn repeated<T: fmt::Display>(clients: &[T], first: u64) -> String {
     let shown: String = clients.iter().map(ToString::to_string).collect();
-    format!("repeat it with --seed {first} --clients {}: {shown}", clients.len())
+    format!(
+        "repeat it with --seed {first} --clients {}: {shown}",
+        clients.len()
+    )
 }
 
 #[cfg(test)]
@@ -213,7 +240,12 @@ mod tests {
     fn every_manner_is_met() {
         let mut met: Vec<String> = (0..400)
             .flat_map(|seed| Visit::new(seed).steps)
-            .map(|step| format!("{:?}", step.manner).chars().take_while(|c| *c != '(').collect())
+            .map(|step| {
+                format!("{:?}", step.manner)
+                    .chars()
+                    .take_while(|c| *c != '(')
+                    .collect()
+            })
             .collect();
         met.sort_unstable();
         met.dedup();
@@ -224,8 +256,16 @@ mod tests {
     fn a_line_that_must_be_answered_has_an_id_of_its_own() {
         for seed in 0..200 {
             let talk = Talk::new(seed);
-            let ids: Vec<_> = talk.lines.iter().filter_map(|line| line.id.as_ref()).collect();
-            assert!(ids.iter().all(|id| ids.iter().filter(|other| other == &id).count() == 1), "{talk}");
+            let ids: Vec<_> = talk
+                .lines
+                .iter()
+                .filter_map(|line| line.id.as_ref())
+                .collect();
+            assert!(
+                ids.iter()
+                    .all(|id| ids.iter().filter(|other| other == &id).count() == 1),
+                "{talk}"
+            );
         }
     }
 }

@@ -22,20 +22,28 @@ pub(crate) struct Text {
 
 impl Text {
     pub(crate) fn new(bytes: impl AsRef<[u8]>) -> Self {
-        Self { parts: vec![Part::Bytes(bytes.as_ref().to_vec())] }
+        Self {
+            parts: vec![Part::Bytes(bytes.as_ref().to_vec())],
+        }
     }
 
     pub(crate) fn repeated(text: &str, times: usize) -> Self {
-        Self { parts: vec![Part::Repeated(text.to_owned(), times)] }
+        Self {
+            parts: vec![Part::Repeated(text.to_owned(), times)],
+        }
     }
 
     pub(crate) fn numbered(before: &'static str, after: &'static str, count: usize) -> Self {
-        Self { parts: vec![Part::Numbered(before, after, count)] }
+        Self {
+            parts: vec![Part::Numbered(before, after, count)],
+        }
     }
 
     /// Returns the ID of the last session that the server created, as a placeholder.
     pub(crate) fn session() -> Self {
-        Self { parts: vec![Part::Session] }
+        Self {
+            parts: vec![Part::Session],
+        }
     }
 
     /// Adds bytes.
@@ -85,7 +93,9 @@ impl fmt::Display for Text {
             match part {
                 Part::Bytes(bytes) => write!(f, "{}", bytes.escape_ascii())?,
                 Part::Repeated(text, times) => write!(f, "«{} × {times}»", text.escape_default())?,
-                Part::Numbered(before, after, count) => write!(f, "«{before}0…{}{after}»", count.saturating_sub(1))?,
+                Part::Numbered(before, after, count) => {
+                    write!(f, "«{before}0…{}{after}»", count.saturating_sub(1))?
+                }
                 Part::Session => f.write_str("«session»")?,
             }
         }
@@ -99,9 +109,15 @@ mod tests {
 
     #[test]
     fn a_text_is_written_and_shown() {
-        let text = Text::new("a\n").and("b").then(Text::repeated("[0],", 3)).then(Text::numbered("\"", "\":0,", 2));
+        let text = Text::new("a\n")
+            .and("b")
+            .then(Text::repeated("[0],", 3))
+            .then(Text::numbered("\"", "\":0,", 2));
         let text = text.then(Text::session()).then(Text::new("c").and(b"\xff"));
         assert_eq!(text.bytes("7"), b"a\nb[0],[0],[0],\"0\":0,\"1\":0,7c\xff");
-        assert_eq!(text.to_string(), r#"a\nb«[0], × 3»«"0…1":0,»«session»c\xff"#);
+        assert_eq!(
+            text.to_string(),
+            r#"a\nb«[0], × 3»«"0…1":0,»«session»c\xff"#
+        );
     }
 }

@@ -36,7 +36,15 @@ impl Watch {
     /// Starts when the server has reached its maximum size with honest clients only. It may grow by
     /// `most` KiB in a round.
     pub(crate) fn new(pid: u32, log: &ProgramLog, most: u64) -> Result<Self> {
-        Ok(Self { pid, log: log.clone(), before: vitals(pid)?, most, began: 0, grown: 0, left: 0 })
+        Ok(Self {
+            pid,
+            log: log.clone(),
+            before: vitals(pid)?,
+            most,
+            began: 0,
+            grown: 0,
+            left: 0,
+        })
     }
 
     /// Starts a round.
@@ -53,24 +61,36 @@ impl Watch {
     /// The server grew too much, retains more than before, or panicked.
     pub(crate) fn end(&mut self, ask: impl FnMut() -> Result<()>) -> Result<()> {
         let now = vitals(self.pid)?;
-        let grown = now.peak.saturating_sub(now.files).saturating_sub(self.began);
+        let grown = now
+            .peak
+            .saturating_sub(now.files)
+            .saturating_sub(self.began);
         self.grown = self.grown.max(grown);
         let most = self.most;
-        ensure!(grown <= most, "the server grew by {grown} KiB, expected at most {most}");
+        ensure!(
+            grown <= most,
+            "the server grew by {grown} KiB, expected at most {most}"
+        );
         let log = self.log.text();
         ensure!(!log.contains("panicked"), "the server panicked:\n{log}");
         let before = self.before;
         self.until(ask, |now| {
-            held(now) <= held(&before) + GROWTH && now.descriptors <= before.descriptors + DESCRIPTORS
+            held(now) <= held(&before) + GROWTH
+                && now.descriptors <= before.descriptors + DESCRIPTORS
         })?;
-        self.left = self.left.max(held(&vitals(self.pid)?).saturating_sub(held(&before)));
+        self.left = self
+            .left
+            .max(held(&vitals(self.pid)?).saturating_sub(held(&before)));
         Ok(())
     }
 
     /// Returns a summary of its memory.
     pub(crate) fn words(&self) -> String {
-        let [before, grown, left] = [held(&self.before), self.grown, self.left].map(|kib| kib >> 10);
-        format!("held {before} MiB, {grown} more at most during a round, and {left} more at most after one")
+        let [before, grown, left] =
+            [held(&self.before), self.grown, self.left].map(|kib| kib >> 10);
+        format!(
+            "held {before} MiB, {grown} more at most during a round, and {left} more at most after one"
+        )
     }
 
     /// Waits until temporary threads have ended.
@@ -83,7 +103,11 @@ impl Watch {
         self.until(ask, |now| now.threads <= before)
     }
 
-    fn until(&self, mut ask: impl FnMut() -> Result<()>, fits: impl Fn(&ProcessUsage) -> bool) -> Result<()> {
+    fn until(
+        &self,
+        mut ask: impl FnMut() -> Result<()>,
+        fits: impl Fn(&ProcessUsage) -> bool,
+    ) -> Result<()> {
         let (began, pause) = (Instant::now(), ObservableValue::new(false));
         loop {
             let now = vitals(self.pid).context("the server is gone")?;
@@ -122,7 +146,10 @@ mod tests {
         let large: Vec<u8> = (0..64 << 20).map(|n: u32| n.to_le_bytes()[0]).collect();
         drop(std::hint::black_box(large));
         let error = watch.end(|| Ok(())).unwrap_err().to_string();
-        assert!(error.starts_with("the server grew by ") && error.ends_with("expected at most 16384"), "{error}");
+        assert!(
+            error.starts_with("the server grew by ") && error.ends_with("expected at most 16384"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -131,6 +158,12 @@ mod tests {
         log.wait_for_end();
         let mut watch = Watch::new(std::process::id(), &log, u64::MAX).unwrap();
         watch.begin().unwrap();
-        assert!(watch.end(|| Ok(())).unwrap_err().to_string().starts_with("the server panicked"));
+        assert!(
+            watch
+                .end(|| Ok(()))
+                .unwrap_err()
+                .to_string()
+                .starts_with("the server panicked")
+        );
     }
 }

@@ -61,14 +61,23 @@ impl Web {
         let began = Instant::now();
         // Tools are unknown until all plugins are loaded.
         while let Err(error) = honest.iter_mut().try_for_each(Honest::ask) {
-            ensure!(began.elapsed() < DEADLINE, "an honest client alone: {error:#}; the log:\n{}", listener.log.text());
+            ensure!(
+                began.elapsed() < DEADLINE,
+                "an honest client alone: {error:#}; the log:\n{}",
+                listener.log.text()
+            );
         }
         for _ in 0..WARM_UP {
             honest.iter_mut().try_for_each(Honest::warm_up)?;
         }
         let most = OWN + RESUMABLE + CONNECTIONS * (BUFFERS + LIST) + MARGIN;
         let watch = Watch::new(listener.process.pid(), &listener.log, most)?;
-        Ok(Self { listener, folder, honest: honest.into(), watch })
+        Ok(Self {
+            listener,
+            folder,
+            honest: honest.into(),
+            watch,
+        })
     }
 
     /// Runs these clients against the server, several at a time. Checks the server during and after
@@ -80,32 +89,49 @@ impl Web {
     /// may be the cause.
     pub(crate) fn round(&mut self, visits: &[Visit]) -> Result<Ends> {
         let log = self.listener.log.clone();
-        self.attacked(visits).with_context(|| format!("the server's log ends:\n{}", log.tail(20)))
+        self.attacked(visits)
+            .with_context(|| format!("the server's log ends:\n{}", log.tail(20)))
     }
 
     fn attacked(&mut self, visits: &[Visit]) -> Result<Ends> {
         let all = || repeated(visits, visits.first().map_or(0, |visit| visit.seed));
         self.watch.begin()?;
-        let (server, root) = (self.listener.address, self.folder.root().display().to_string());
-        let (next, ends, fault) = (AtomicUsize::new(0), Mutex::new(Ends::new()), Mutex::new(None));
+        let (server, root) = (
+            self.listener.address,
+            self.folder.root().display().to_string(),
+        );
+        let (next, ends, fault) = (
+            AtomicUsize::new(0),
+            Mutex::new(Ends::new()),
+            Mutex::new(None),
+        );
         let over = ObservableValue::new(false);
         let asked = thread::scope(|threads| {
-            let honest: Vec<_> = self.honest.iter_mut().map(|one| threads.spawn(|| one.go_on(&over))).collect();
+            let honest: Vec<_> = self
+                .honest
+                .iter_mut()
+                .map(|one| threads.spawn(|| one.go_on(&over)))
+                .collect();
             let crowd: Vec<_> = (0..CROWD)
                 .map(|_| {
                     threads.spawn(|| {
                         while let Some(visit) = visits.get(next.fetch_add(1, Ordering::Relaxed)) {
                             match attack(server, &root, visit) {
                                 Ok(ended) => {
-                                    let mut ends = ends.lock().unwrap_or_else(PoisonError::into_inner);
+                                    let mut ends =
+                                        ends.lock().unwrap_or_else(PoisonError::into_inner);
                                     for (end, count) in ended {
                                         *ends.entry(end).or_default() += count;
                                     }
                                 }
                                 Err(error) => {
-                                    let mut fault = fault.lock().unwrap_or_else(PoisonError::into_inner);
+                                    let mut fault =
+                                        fault.lock().unwrap_or_else(PoisonError::into_inner);
                                     fault.get_or_insert_with(|| {
-                                        error.context(repeated(std::slice::from_ref(visit), visit.seed))
+                                        error.context(repeated(
+                                            std::slice::from_ref(visit),
+                                            visit.seed,
+                                        ))
                                     });
                                 }
                             }
@@ -117,7 +143,13 @@ impl Web {
                 drop(one.join());
             }
             over.update(|over| *over = true);
-            honest.into_iter().map(|one| one.join().unwrap_or_else(|_| bail!("an honest client panicked"))).collect()
+            honest
+                .into_iter()
+                .map(|one| {
+                    one.join()
+                        .unwrap_or_else(|_| bail!("an honest client panicked"))
+                })
+                .collect()
         });
         // Any of the hostile clients may have caused a failure of the honest ones.
         let asked: Result<Vec<u64>> = asked;
@@ -126,7 +158,11 @@ impl Web {
             return Err(fault);
         }
         let honest = &mut self.honest;
-        let ask = || honest.iter_mut().try_for_each(|one| one.ask().and_then(|()| one.leave()));
+        let ask = || {
+            honest
+                .iter_mut()
+                .try_for_each(|one| one.ask().and_then(|()| one.leave()))
+        };
         self.watch.end(ask).with_context(all)?;
         let mut ends = ends.into_inner().unwrap_or_else(PoisonError::into_inner);
         ends.insert("honest requests".to_owned(), asked);
@@ -137,21 +173,39 @@ impl Web {
     /// summary.
     pub(crate) fn end(mut self) -> Result<String> {
         let honest = &mut self.honest;
-        self.watch
-            .until_threads_are_gone(|| honest.iter_mut().try_for_each(|one| one.ask().and_then(|()| one.leave())))?;
+        self.watch.until_threads_are_gone(|| {
+            honest
+                .iter_mut()
+                .try_for_each(|one| one.ask().and_then(|()| one.leave()))
+        })?;
         let mut open = Vec::new();
         for text in OPEN {
-            let connect = ClientSocket::connect(self.listener.address, [127, 0, 0, 1].into(), PATIENCE);
+            let connect =
+                ClientSocket::connect(self.listener.address, [127, 0, 0, 1].into(), PATIENCE);
             let mut socket = connect.map_err(|ended| anyhow!("no connection: {ended}"))?;
-            socket.send(text.as_bytes()).map_err(|ended| anyhow!("no request: {ended}"))?;
+            socket
+                .send(text.as_bytes())
+                .map_err(|ended| anyhow!("no request: {ended}"))?;
             open.push(socket);
         }
         self.listener.process.terminate()?;
         let status = self.listener.process.wait_for_exit(PATIENCE)?;
         let log = self.listener.log.text();
-        ensure!(status.code() == Some(0), "the server ended with {status}:\n{}", self.listener.log.tail(20));
+        ensure!(
+            status.code() == Some(0),
+            "the server ended with {status}:\n{}",
+            self.listener.log.tail(20)
+        );
         ensure!(!log.contains("panicked"), "the server panicked:\n{log}");
-        let slowest = self.honest.iter().map(|one| one.slowest).max().unwrap_or_default();
-        Ok(format!("{}; the slowest honest answer took {slowest:?}", self.watch.words()))
+        let slowest = self
+            .honest
+            .iter()
+            .map(|one| one.slowest)
+            .max()
+            .unwrap_or_default();
+        Ok(format!(
+            "{}; the slowest honest answer took {slowest:?}",
+            self.watch.words()
+        ))
     }
 }

@@ -1,7 +1,11 @@
 //! `cargo xtask bench parts`: the cost of the parts of a call, of a list and of a reload, each
 //! measured in this process.
 
-#![allow(clippy::expect_used, missing_docs, reason = "what cannot be measured ends the measurement")]
+#![allow(
+    clippy::expect_used,
+    missing_docs,
+    reason = "what cannot be measured ends the measurement"
+)]
 
 use std::fs;
 use std::hint::black_box;
@@ -35,24 +39,41 @@ fn messages(criterion: &mut Criterion) {
     for size in SIZES {
         let arguments = arguments(size);
         let params = json!({"name": "echo", "arguments": arguments});
-        let line = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+        let line = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+            .to_string();
         group.throughput(Throughput::Bytes(size as u64));
         group.bench_function(BenchmarkId::new("decode", size), |bencher| {
             bencher.iter(|| drop(black_box(jsonrpc::decode(black_box(line.as_bytes())))));
         });
-        let schema = snapshot.tools.get("echo").expect("the tool").tool.input_schema.get().to_owned();
+        let schema = snapshot
+            .tools
+            .get("echo")
+            .expect("the tool")
+            .tool
+            .input_schema
+            .get()
+            .to_owned();
         let schema = JsonSchema::compile(&schema).expect("a schema");
         let value = Value::from(arguments.clone());
-        assert_eq!(schema.matches_within(&value, CheckBudget::CHECK).map(|(fits, _)| fits), Some(true));
+        assert_eq!(
+            schema
+                .matches_within(&value, CheckBudget::CHECK)
+                .map(|(fits, _)| fits),
+            Some(true)
+        );
         group.bench_function(BenchmarkId::new("validate", size), |bencher| {
-            bencher.iter(|| black_box(schema.matches_within(black_box(&value), CheckBudget::CHECK)));
+            bencher
+                .iter(|| black_box(schema.matches_within(black_box(&value), CheckBudget::CHECK)));
         });
         group.bench_function(BenchmarkId::new("encode", size), |bencher| {
             bencher.iter_batched(
                 || inside.call("echo", &arguments),
                 |answer| {
                     let result = result_json(answer, TargetKind::Tool, Revision::NEWEST);
-                    black_box(jsonrpc::result(&RequestId::Number(1.into()), &result.expect("a result")))
+                    black_box(jsonrpc::result(
+                        &RequestId::Number(1.into()),
+                        &result.expect("a result"),
+                    ))
                 },
                 BatchSize::SmallInput,
             );
@@ -64,7 +85,9 @@ fn messages(criterion: &mut Criterion) {
 fn calls(criterion: &mut Criterion) {
     let inside = Inside::new().expect("a server");
     let empty = Map::new();
-    let numbers = [("a".to_owned(), json!(1)), ("b".to_owned(), json!(2))].into_iter().collect();
+    let numbers = [("a".to_owned(), json!(1)), ("b".to_owned(), json!(2))]
+        .into_iter()
+        .collect();
     let tiny = TinyComponent::new(&["echo"]).build();
     let read = |id| guests::guest(id).expect("the plugin");
     let sample = guests::sample("calculator").expect("the plugin");
@@ -78,9 +101,12 @@ fn calls(criterion: &mut Criterion) {
     for (name, plugin, tool, arguments) in plugins {
         inside.offer(&[("plugin", &plugin)]).expect("a plugin");
         assert!(inside.call(tool, &arguments).result.is_ok(), "{name}");
-        group.bench_function(format!("{name}, {} KiB", plugin.len().div_ceil(1024)), |bencher| {
-            bencher.iter(|| black_box(inside.call(tool, &arguments)));
-        });
+        group.bench_function(
+            format!("{name}, {} KiB", plugin.len().div_ceil(1024)),
+            |bencher| {
+                bencher.iter(|| black_box(inside.call(tool, &arguments)));
+            },
+        );
     }
     group.finish();
 }
@@ -91,18 +117,29 @@ fn lists(criterion: &mut Criterion) {
     for length in LENGTHS {
         let inside = Inside::new().expect("a server");
         let plugins = many(length);
-        let plugins: Vec<(&str, &[u8])> = plugins.iter().map(|(id, bytes)| (id.as_str(), bytes.as_slice())).collect();
+        let plugins: Vec<(&str, &[u8])> = plugins
+            .iter()
+            .map(|(id, bytes)| (id.as_str(), bytes.as_slice()))
+            .collect();
         let snapshot = inside.offer(&plugins).expect("plugins");
         assert_eq!(snapshot.tools.len(), length);
         group.throughput(Throughput::Elements(length as u64));
         group.bench_function(BenchmarkId::new("written anew", length), |bencher| {
-            bencher
-                .iter(|| snapshot.tools.values().map(|offer| tool_json(&offer.tool).to_string().len()).sum::<usize>());
+            bencher.iter(|| {
+                snapshot
+                    .tools
+                    .values()
+                    .map(|offer| tool_json(&offer.tool).to_string().len())
+                    .sum::<usize>()
+            });
         });
         let mut client = Client::of(&inside);
-        group.bench_function(BenchmarkId::new("all pages, for a client", length), |bencher| {
-            bencher.iter(|| assert_eq!(inside.runtime.block_on(client.list()), length));
-        });
+        group.bench_function(
+            BenchmarkId::new("all pages, for a client", length),
+            |bencher| {
+                bencher.iter(|| assert_eq!(inside.runtime.block_on(client.list()), length));
+            },
+        );
     }
     group.finish();
 }
@@ -116,7 +153,10 @@ fn reloads(criterion: &mut Criterion) {
         // Two versions alternate, so that both are compiled after the first two changes.
         let about = format!("Version {}.", version % 2);
         let plugin = |number: usize| {
-            let tool = TinyTool { description: Some(about.clone()), ..TinyTool::new(&format!("tool_{number}")) };
+            let tool = TinyTool {
+                description: Some(about.clone()),
+                ..TinyTool::new(&format!("tool_{number}"))
+            };
             TinyComponent::with_tools(vec![tool]).build()
         };
         for number in 0..files {
@@ -136,7 +176,9 @@ fn reloads(criterion: &mut Criterion) {
         began.elapsed()
     };
     let mut group = criterion.benchmark_group("reload");
-    group.sample_size(10).measurement_time(Duration::from_secs(3));
+    group
+        .sample_size(10)
+        .measurement_time(Duration::from_secs(3));
     for files in [1, 10, 100] {
         change(files);
         change(files);
@@ -149,7 +191,9 @@ fn reloads(criterion: &mut Criterion) {
 
 /// Returns the arguments of `echo`.
 fn arguments(size: usize) -> Map<String, Value> {
-    [("message".to_owned(), Value::from("a\"b ".repeat(size / 4)))].into_iter().collect()
+    [("message".to_owned(), Value::from("a\"b ".repeat(size / 4)))]
+        .into_iter()
+        .collect()
 }
 
 /// Returns plugins with this total number of tools.
@@ -157,7 +201,10 @@ fn many(tools: usize) -> Vec<(String, Vec<u8>)> {
     let names: Vec<String> = (0..tools).map(|number| format!("tool_{number}")).collect();
     let plugin = |(number, names): (usize, &[String])| {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        (format!("plugin-{number}"), TinyComponent::new(&names).build())
+        (
+            format!("plugin-{number}"),
+            TinyComponent::new(&names).build(),
+        )
     };
     names.chunks(EACH).enumerate().map(plugin).collect()
 }
@@ -173,9 +220,14 @@ impl Client {
         let ((writer, reader), (server, answers)) = (duplex(64 << 10), duplex(64 << 10));
         let serving = std::sync::Arc::clone(&inside.server);
         inside.runtime.spawn(async move {
-            serving.serve_stdio(Box::pin(reader), Box::pin(server), CancellationToken::new()).await
+            serving
+                .serve_stdio(Box::pin(reader), Box::pin(server), CancellationToken::new())
+                .await
         });
-        let mut client = Self { answers: BufReader::new(answers).lines(), writer };
+        let mut client = Self {
+            answers: BufReader::new(answers).lines(),
+            writer,
+        };
         let who = json!({"name": "parts", "version": "1"});
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": who});
         inside.runtime.block_on(client.ask("initialize", &hello));
@@ -184,9 +236,17 @@ impl Client {
 
     async fn ask(&mut self, method: &str, params: &Value) -> Map<String, Value> {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        self.writer.write_all(format!("{request}\n").as_bytes()).await.expect("the server reads");
+        self.writer
+            .write_all(format!("{request}\n").as_bytes())
+            .await
+            .expect("the server reads");
         loop {
-            let line = self.answers.next_line().await.expect("an answer").expect("an answer");
+            let line = self
+                .answers
+                .next_line()
+                .await
+                .expect("an answer")
+                .expect("an answer");
             let mut message: Map<String, Value> = serde_json::from_str(&line).expect("JSON");
             if let Some(Value::Object(result)) = message.remove("result") {
                 return result;
@@ -199,7 +259,10 @@ impl Client {
         let (mut tools, mut params) = (0, json!({}));
         loop {
             let page = self.ask("tools/list", &params).await;
-            tools += page.get("tools").and_then(Value::as_array).map_or(0, Vec::len);
+            tools += page
+                .get("tools")
+                .and_then(Value::as_array)
+                .map_or(0, Vec::len);
             match page.get("nextCursor") {
                 Some(cursor) => params = json!({"cursor": cursor}),
                 None => return tools,

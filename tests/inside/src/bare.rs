@@ -44,7 +44,10 @@ struct State {
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
     }
 }
 
@@ -62,12 +65,20 @@ impl Bare {
         let component = Component::new(&engine, guest).map_err(wrong("component"))?;
         let mut linker = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_sync(&mut linker).map_err(wrong("linker"))?;
-        Ok(Self { engine, component, linker, metering })
+        Ok(Self {
+            engine,
+            component,
+            linker,
+            metering,
+        })
     }
 
     /// Runs a computation in a new instance.
     pub(crate) fn compute(&self, kernel: &str, size: u32) -> Result<String> {
-        let state = State { wasi: WasiCtx::builder().build(), table: ResourceTable::new() };
+        let state = State {
+            wasi: WasiCtx::builder().build(),
+            table: ResourceTable::new(),
+        };
         let mut store = Store::new(&self.engine, state);
         if matches!(self.metering, Metering::Fuel | Metering::Both) {
             store.set_fuel(u64::MAX).map_err(wrong("fuel"))?;
@@ -75,9 +86,15 @@ impl Bare {
         if matches!(self.metering, Metering::Epochs | Metering::Both) {
             store.set_epoch_deadline(u64::MAX / 2);
         }
-        let instance = self.linker.instantiate(&mut store, &self.component).map_err(wrong("instance"))?;
+        let instance = self
+            .linker
+            .instantiate(&mut store, &self.component)
+            .map_err(wrong("instance"))?;
         let compute = instance.get_typed_func::<(&str, u32), (String,)>(&mut store, "compute");
-        let (said,) = compute.map_err(wrong("function"))?.call(&mut store, (kernel, size)).map_err(wrong("call"))?;
+        let (said,) = compute
+            .map_err(wrong("function"))?
+            .call(&mut store, (kernel, size))
+            .map_err(wrong("call"))?;
         Some(said).context("nothing came of it")
     }
 }

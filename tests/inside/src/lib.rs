@@ -15,8 +15,8 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use toolbay::{CompileConfig, Config, Server};
 use toolbay_catalog::{
-    Catalog, CatalogPublisher, FolderReloader, FolderWatcher, PluginCandidate, PluginLoader, Snapshot, assemble,
-    channel,
+    Catalog, CatalogPublisher, FolderReloader, FolderWatcher, PluginCandidate, PluginLoader,
+    Snapshot, assemble, channel,
 };
 use toolbay_model::{CallResult, LimitsPatch, NoopObserver};
 use toolbay_sandbox::Sandbox;
@@ -51,18 +51,41 @@ impl Inside {
             memory: Some(ByteSize::mib(512)),
             ..LimitsPatch::default()
         };
-        let compile = CompileConfig { cache_folder: Some(folder.path().join("cache")), ..CompileConfig::default() };
-        let config = Config { plugins, limits, compile, ..Config::default() };
+        let compile = CompileConfig {
+            cache_folder: Some(folder.path().join("cache")),
+            ..CompileConfig::default()
+        };
+        let config = Config {
+            plugins,
+            limits,
+            compile,
+            ..Config::default()
+        };
         let mut settings = config.sandbox()?;
         settings.compiler = None;
         let sandbox = Sandbox::new(settings)?;
         let (publisher, catalog) = channel();
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()?;
         let server = {
             let _runtime = runtime.enter();
-            Arc::new(Server::with_catalog(config.clone(), sandbox.clone(), catalog.clone())?)
+            Arc::new(Server::with_catalog(
+                config.clone(),
+                sandbox.clone(),
+                catalog.clone(),
+            )?)
         };
-        Ok(Self { folder, config, sandbox, catalog, publisher: Some(publisher), server, runtime })
+        Ok(Self {
+            folder,
+            config,
+            sandbox,
+            catalog,
+            publisher: Some(publisher),
+            server,
+            runtime,
+        })
     }
 
     /// Returns a path in the plugin folder.
@@ -83,14 +106,22 @@ impl Inside {
     pub fn offer(&self, plugins: &[(&str, &[u8])]) -> Result<Arc<Snapshot>> {
         let mut candidates = BTreeMap::new();
         for (id, bytes) in plugins {
-            fs::write(self.path(&format!("{id}.wasm")), bytes).context("failed to write a plugin")?;
+            fs::write(self.path(&format!("{id}.wasm")), bytes)
+                .context("failed to write a plugin")?;
             let loader = Arc::new(self.loader(&self.config.plugins));
             let read = self.runtime.block_on(loader.load((*id).to_owned()));
             let read = read.map_err(|error| anyhow!("{id} is refused: {error:?}"))?;
-            let candidate = PluginCandidate { plugin: Some(read.plugin), problem: None, remarks: read.remarks };
+            let candidate = PluginCandidate {
+                plugin: Some(read.plugin),
+                problem: None,
+                remarks: read.remarks,
+            };
             candidates.insert((*id).to_owned(), candidate);
         }
-        let publisher = self.publisher.as_ref().context("the server watches its folder")?;
+        let publisher = self
+            .publisher
+            .as_ref()
+            .context("the server watches its folder")?;
         publisher.publish(assemble(&candidates, true));
         Ok(self.server.snapshot())
     }
@@ -101,10 +132,15 @@ impl Inside {
     ///
     /// The folder is already watched, or the system cannot watch it.
     pub fn watch(&mut self) -> Result<()> {
-        let publisher = self.publisher.take().context("the server watches its folder already")?;
-        let watcher = FolderWatcher::new(&self.config.plugins).map_err(|error| anyhow!("{error}"))?;
+        let publisher = self
+            .publisher
+            .take()
+            .context("the server watches its folder already")?;
+        let watcher =
+            FolderWatcher::new(&self.config.plugins).map_err(|error| anyhow!("{error}"))?;
         let reloader = FolderReloader::new(self.loader(&self.config.plugins), publisher);
-        self.runtime.spawn(reloader.run(Some(watcher), CancellationToken::new()));
+        self.runtime
+            .spawn(reloader.run(Some(watcher), CancellationToken::new()));
         Ok(())
     }
 
@@ -115,10 +151,18 @@ impl Inside {
 
     /// Returns the result of a call.
     pub fn call(&self, tool: &str, arguments: &Map<String, Value>) -> CallResult {
-        self.runtime.block_on(self.server.call(tool.to_owned(), arguments.clone(), Arc::new(NoopObserver)))
+        self.runtime.block_on(self.server.call(
+            tool.to_owned(),
+            arguments.clone(),
+            Arc::new(NoopObserver),
+        ))
     }
 
     fn loader(&self, plugins: &Path) -> PluginLoader {
-        PluginLoader::new(self.sandbox.clone(), self.config.rules(), plugins.to_owned())
+        PluginLoader::new(
+            self.sandbox.clone(),
+            self.config.rules(),
+            plugins.to_owned(),
+        )
     }
 }

@@ -1,7 +1,11 @@
 //! `cargo xtask bench metering`: the same computations as native code, in wasmtime without and with
 //! metering, and in Toolbay.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to the person who runs it")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this program talks to the person who runs it"
+)]
 
 mod bare;
 #[path = "../../guests/kernels/src/kernels.rs"]
@@ -26,8 +30,13 @@ use toolbay_testkit::workspace::CargoWorkspace;
 use self::bare::{Bare, Metering};
 
 /// The computations and their sizes.
-const KERNELS: [(&str, u32); 5] =
-    [("fib", 32), ("sha256", 16_384), ("sort", 500_000), ("json", 60_000), ("regex", 40_000)];
+const KERNELS: [(&str, u32); 5] = [
+    ("fib", 32),
+    ("sha256", 16_384),
+    ("sort", 500_000),
+    ("json", 60_000),
+    ("regex", 40_000),
+];
 
 /// Measure what metering costs.
 #[derive(Parser)]
@@ -55,17 +64,27 @@ enum Place {
 fn run(cli: &Cli) -> Result<()> {
     let workspace = CargoWorkspace::load()?;
     let machine = Machine::now(&workspace.root)?;
-    let guest = fs::read(WorkspaceBuilder::new(&workspace).build_guest("kernels")?.join("kernels.wasm"))?;
+    let guest = fs::read(
+        WorkspaceBuilder::new(&workspace)
+            .build_guest("kernels")?
+            .join("kernels.wasm"),
+    )?;
     let inside = Inside::new()?;
     inside.offer(&[("kernels", &guest)])?;
     let mut places = vec![("native".to_owned(), Place::Native)];
     for metering in Metering::ALL {
-        places.push((metering.words().to_owned(), Place::Bare(Box::new(Bare::new(&guest, metering)?))));
+        places.push((
+            metering.words().to_owned(),
+            Place::Bare(Box::new(Bare::new(&guest, metering)?)),
+        ));
     }
     places.push(("Toolbay".to_owned(), Place::Toolbay(Box::new(inside))));
     let mut samples: Vec<Vec<Sample>> = vec![vec![Sample::default(); places.len()]; KERNELS.len()];
     for round in 1..=cli.rounds {
-        eprintln!("{}", terminal::dim(format!("measuring round {round} of {} …", cli.rounds)));
+        eprintln!(
+            "{}",
+            terminal::dim(format!("measuring round {round} of {} …", cli.rounds))
+        );
         for ((kernel, size), samples) in KERNELS.into_iter().zip(&mut samples) {
             let expected = kernels::compute(kernel, size).context("no such kernel")?;
             let mut turn: Vec<_> = places.iter().zip(samples).collect();
@@ -76,12 +95,19 @@ fn run(cli: &Cli) -> Result<()> {
                 let before = cpu();
                 let said = place.compute(kernel, size)?;
                 sample.add(cpu().saturating_sub(before).as_secs_f64() * 1e3);
-                ensure!(said == expected, "{kernel} gave {said} in {name}, and {expected} natively");
+                ensure!(
+                    said == expected,
+                    "{kernel} gave {said} in {name}, and {expected} natively"
+                );
             }
         }
     }
     let names: Vec<&str> = places.iter().map(|(name, _)| name.as_str()).collect();
-    let how = format!("{} Processor time of the whole process, medians of {} rounds.", machine.words(), cli.rounds);
+    let how = format!(
+        "{} Processor time of the whole process, medians of {} rounds.",
+        machine.words(),
+        cli.rounds
+    );
     let table = table(&names, &samples);
     println!("{table}\n{how}");
     if cli.book {
@@ -96,7 +122,9 @@ fn table(names: &[&str], samples: &[Vec<Sample>]) -> Markdown {
     for ((kernel, _), samples) in KERNELS.iter().zip(samples) {
         let unmetered = samples.get(1);
         let cells = samples.iter().enumerate().map(|(place, sample)| {
-            let Some(median) = sample.median() else { return String::new() };
+            let Some(median) = sample.median() else {
+                return String::new();
+            };
             let words = Unit::Milliseconds.words(median);
             match unmetered.and_then(|unmetered| sample.ratio(unmetered)) {
                 Some(ratio) if place != 1 => format!("{words} ({})", number(ratio)),
@@ -125,17 +153,28 @@ impl Place {
 
 /// Returns the text of a result.
 fn text(answer: CallResult) -> Result<String> {
-    let reply = answer.result.map_err(|failure| anyhow::anyhow!("the call failed: {failure:?}"))?;
-    let CallReply::Tool(output) = reply else { anyhow::bail!("no result of a tool") };
-    let [content] = output.content.as_slice() else { anyhow::bail!("not one block") };
-    let ContentBody::Text(text) = &content.body else { anyhow::bail!("no text") };
+    let reply = answer
+        .result
+        .map_err(|failure| anyhow::anyhow!("the call failed: {failure:?}"))?;
+    let CallReply::Tool(output) = reply else {
+        anyhow::bail!("no result of a tool")
+    };
+    let [content] = output.content.as_slice() else {
+        anyhow::bail!("not one block")
+    };
+    let ContentBody::Text(text) = &content.body else {
+        anyhow::bail!("no text")
+    };
     Ok(text.clone())
 }
 
 /// Returns the CPU time of this process.
 fn cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), u32::try_from(time.tv_nsec).unwrap_or_default())
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or_default(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
 }
 
 #[cfg(test)]
@@ -149,7 +188,11 @@ mod tests {
             let bare = Bare::new(&guest, metering).unwrap();
             for (kernel, _) in KERNELS {
                 let expected = kernels::compute(kernel, 10).unwrap();
-                assert_eq!(bare.compute(kernel, 10).unwrap(), expected, "{kernel}, {metering:?}");
+                assert_eq!(
+                    bare.compute(kernel, 10).unwrap(),
+                    expected,
+                    "{kernel}, {metering:?}"
+                );
             }
         }
         assert_eq!(kernels::compute("nothing", 1), None);
@@ -157,9 +200,18 @@ mod tests {
 
     #[test]
     fn a_table_compares_with_what_is_not_metered() {
-        let samples: Vec<Vec<Sample>> =
-            KERNELS.iter().map(|_| [2.0, 4.0, 5.0].map(|ms| std::iter::once(ms).collect()).to_vec()).collect();
+        let samples: Vec<Vec<Sample>> = KERNELS
+            .iter()
+            .map(|_| {
+                [2.0, 4.0, 5.0]
+                    .map(|ms| std::iter::once(ms).collect())
+                    .to_vec()
+            })
+            .collect();
         let table = table(&["native", "unmetered", "fuel"], &samples).to_string();
-        assert!(table.contains("| fib | 2.00 ms (0.500) | 4.00 ms | 5.00 ms (1.25) |"), "{table}");
+        assert!(
+            table.contains("| fib | 2.00 ms (0.500) | 4.00 ms | 5.00 ms (1.25) |"),
+            "{table}"
+        );
     }
 }

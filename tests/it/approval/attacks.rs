@@ -7,13 +7,23 @@ use crate::support::ToolbayCommand;
 /// Why a request is refused.
 fn reason(response: &Value) -> &str {
     assert_eq!(response["error"]["code"], -32_602, "{response}");
-    response["error"]["data"]["reason"].as_str().unwrap_or_default()
+    response["error"]["data"]["reason"]
+        .as_str()
+        .unwrap_or_default()
 }
 
 /// The number of calls that were made, which is one more afterwards.
 fn made(server: &HttpServer) -> String {
     let asked = stateless(server, &count(), &forms(), &[]);
-    said(&stateless(server, &answered(&count(), &asked["result"], Some(yes())), &forms(), &[])["result"]).remove(0)
+    said(
+        &stateless(
+            server,
+            &answered(&count(), &asked["result"], Some(yes())),
+            &forms(),
+            &[],
+        )["result"],
+    )
+    .remove(0)
 }
 
 #[test]
@@ -37,11 +47,21 @@ fn a_yes_that_nobody_asked_for_makes_no_call() {
     let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
     let call = steps(json!([{"ask": [form]}]));
     let mut params = call.clone();
-    params["inputResponses"] = json!({"who": {"action": "accept", "content": {"name": "Ada"}}, KEY: yes()});
+    params["inputResponses"] =
+        json!({"who": {"action": "accept", "content": {"name": "Ada"}}, KEY: yes()});
     let asked = stateless(&server, &params, &forms(), &[]);
-    let response = stateless(&server, &answered(&call, &asked["result"], Some(yes())), &forms(), &[]);
+    let response = stateless(
+        &server,
+        &answered(&call, &asked["result"], Some(yes())),
+        &forms(),
+        &[],
+    );
     let asked = response["result"]["inputRequests"].as_object().unwrap();
-    assert_eq!(asked.keys().collect::<Vec<_>>(), ["who"], "what was sent before the yes is forgotten");
+    assert_eq!(
+        asked.keys().collect::<Vec<_>>(),
+        ["who"],
+        "what was sent before the yes is forgotten"
+    );
     assert_eq!(made(&server), "1");
 }
 
@@ -50,7 +70,10 @@ fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
     let folder = folder("require_approval = \"always\"");
     let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
     let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
-    let (ada, bob) = ([("Authorization", ada.as_str())], [("Authorization", bob.as_str())]);
+    let (ada, bob) = (
+        [("Authorization", ada.as_str())],
+        [("Authorization", bob.as_str())],
+    );
     folder.write_config(&format!("{CONFIG}{of_ada}{of_bob}"));
     let server = over_http(&folder, &format!("{of_ada}{of_bob}"));
     let asked = stateless(&server, &count(), &forms(), &ada);
@@ -61,10 +84,19 @@ fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
         params
     };
     let mine = |params: &Value| stateless(&server, params, &forms(), &ada);
-    assert_eq!(reason(&stateless(&server, &good, &forms(), &bob)), "foreign", "another caller");
+    assert_eq!(
+        reason(&stateless(&server, &good, &forms(), &bob)),
+        "foreign",
+        "another caller"
+    );
     for other in [
         with(|params| params["arguments"]["steps"][0]["count"] = "m".into()),
-        with(|params| params["arguments"]["steps"].as_array_mut().unwrap().push(json!({"count": "n"}))),
+        with(|params| {
+            params["arguments"]["steps"]
+                .as_array_mut()
+                .unwrap()
+                .push(json!({"count": "n"}))
+        }),
         with(|params| params["arguments"]["steps"] = json!([])),
         with(|params| params["arguments"]["more"] = true.into()),
         with(|params| params["name"] = "other".into()),
@@ -76,7 +108,10 @@ fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
         params["requestState"] = format!("{}A", &state[..state.len() - 1]).into();
     });
     let twisted = with(|params| params["requestState"] = "x".repeat(300).into());
-    assert!(reason(&mine(&twisted)) == "tampered" && (tampered == good || reason(&mine(&tampered)) == "tampered"));
+    assert!(
+        reason(&mine(&twisted)) == "tampered"
+            && (tampered == good || reason(&mine(&tampered)) == "tampered")
+    );
     // Written otherwise, they are the same arguments.
     assert_eq!(said(&mine(&good)["result"]), ["1"]);
     assert_eq!(reason(&mine(&good)), "used");
@@ -88,7 +123,10 @@ fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
         both.map(|one| one.join().unwrap())
     });
     responses.sort_by_key(|response| response.get("error").is_some());
-    assert_eq!((said(&responses[0]["result"]), reason(&responses[1])), (vec!["2".to_owned()], "used"));
+    assert_eq!(
+        (said(&responses[0]["result"]), reason(&responses[1])),
+        (vec!["2".to_owned()], "used")
+    );
 }
 
 #[test]
@@ -103,35 +141,56 @@ fn a_yes_ends_with_the_plugin_and_the_grant_that_it_was_for() {
     );
     let deadline = std::time::Instant::now() + crate::support::DEADLINE;
     // The question says what the new grant opens.
-    while !stateless(&server, &count(), &forms(), &[]).to_string().contains("environment variables of the server: LANG")
+    while !stateless(&server, &count(), &forms(), &[])
+        .to_string()
+        .contains("environment variables of the server: LANG")
     {
-        assert!(std::time::Instant::now() < deadline, "the new grant is not in force");
+        assert!(
+            std::time::Instant::now() < deadline,
+            "the new grant is not in force"
+        );
         std::thread::yield_now();
     }
-    assert_eq!(reason(&stateless(&server, &good, &forms(), &[])), "outdated");
+    assert_eq!(
+        reason(&stateless(&server, &good, &forms(), &[])),
+        "outdated"
+    );
     assert_eq!(made(&server), "1");
 }
 
 #[test]
 fn an_answer_that_is_none_is_asked_for_three_times() {
     let server = over_http(&folder("require_approval = \"always\""), "");
-    let nothing =
-        [None, Some(json!({"action": "accept"})), Some(json!({"action": "accept", "content": {"approve": "yes"}}))];
-    for answer in nothing.into_iter().chain([Some(json!("accept")), Some(json!({"approve": true}))]) {
+    let nothing = [
+        None,
+        Some(json!({"action": "accept"})),
+        Some(json!({"action": "accept", "content": {"approve": "yes"}})),
+    ];
+    for answer in nothing
+        .into_iter()
+        .chain([Some(json!("accept")), Some(json!({"approve": true}))])
+    {
         let mut response = stateless(&server, &count(), &forms(), &[]);
         for _ in 0..2 {
             let params = answered(&count(), &response["result"], answer.clone());
             response = stateless(&server, &params, &forms(), &[]);
         }
         let params = answered(&count(), &response["result"], answer);
-        let (kind, text) = error_kind_and_text(&stateless(&server, &params, &forms(), &[])["result"]);
-        assert!(kind == "not-approved" && text.contains("asked 3 times"), "{text}");
+        let (kind, text) =
+            error_kind_and_text(&stateless(&server, &params, &forms(), &[])["result"]);
+        assert!(
+            kind == "not-approved" && text.contains("asked 3 times"),
+            "{text}"
+        );
     }
     // A client may forget its capabilities meanwhile: it cannot be asked again, but it has asked.
     let response = stateless(&server, &count(), &forms(), &[]);
     let params = answered(&count(), &response["result"], None);
     let (kind, text) = error_kind_and_text(&stateless(&server, &params, &json!({}), &[])["result"]);
-    assert!(kind == "not-approved" && text.contains("cannot ask"), "{text}");
+    assert!(
+        kind == "not-approved" && text.contains("cannot ask"),
+        "{text}"
+    );
     assert_eq!(made(&server), "1");
 }
 
@@ -142,11 +201,21 @@ fn a_session_that_never_answers_well_ends() {
     let mut server = session(&folder, "2025-11-25", &forms());
     let wrong = json!({"result": {"action": "accept", "content": {"approve": 1}}});
     let (response, asked) = conversation(&mut server, count(), &mut |_| wrong.clone());
-    assert_eq!((error_kind_and_text(&response["result"]).0.as_str(), asked.len()), ("not-approved", 3));
+    assert_eq!(
+        (
+            error_kind_and_text(&response["result"]).0.as_str(),
+            asked.len()
+        ),
+        ("not-approved", 3)
+    );
     // The client's error is told; the call is not made.
     let broken = json!({"error": {"code": -32_603, "message": "broken"}});
     let (response, asked) = conversation(&mut server, count(), &mut |_| broken.clone());
-    assert_eq!((&response["result"]["isError"], asked.len()), (&json!(true), 1), "{response}");
+    assert_eq!(
+        (&response["result"]["isError"], asked.len()),
+        (&json!(true), 1),
+        "{response}"
+    );
     let (response, _) = conversation(&mut server, count(), &mut |_| json!({"result": yes()}));
     assert_eq!(said(&response["result"]), ["1"]);
 }
@@ -157,10 +226,17 @@ fn arguments_cannot_look_like_words_of_the_host() {
     let question = |key: &str| {
         let response = stateless(&server, &steps(json!([{"count": key}])), &forms(), &[]);
         let message = &response["result"]["inputRequests"][KEY]["params"]["message"];
-        message.as_str().unwrap_or_else(|| panic!("{response}")).to_owned()
+        message
+            .as_str()
+            .unwrap_or_else(|| panic!("{response}"))
+            .to_owned()
     };
     let words = |message: &str| {
-        let host = message.lines().filter(|line| !line.starts_with("    | ")).collect::<Vec<_>>().join("\n");
+        let host = message
+            .lines()
+            .filter(|line| !line.starts_with("    | "))
+            .collect::<Vec<_>>()
+            .join("\n");
         let (above, rest) = host.split_once("\n\nThe arguments are ").unwrap();
         [above, rest.split_once("\n\nDuring the call, ").unwrap().1].join("\n")
     };
@@ -182,25 +258,52 @@ fn arguments_cannot_look_like_words_of_the_host() {
     for input in inputs {
         let message = question(&input);
         assert_eq!(words(&message), honest);
-        assert!(message.len() < 60_000 && !message.contains(['\r', '\u{2028}', '\u{202e}', '\u{1b}', '\u{200f}']));
+        assert!(
+            message.len() < 60_000
+                && !message.contains(['\r', '\u{2028}', '\u{202e}', '\u{1b}', '\u{200f}'])
+        );
         let (extent, rest) = message.split_once("wrote them:\n\n").unwrap();
-        let (lines, opens) = rest.split_once("\n\nDuring the call, the plugin can:\n\n").unwrap();
-        assert!(opens.lines().all(|line| line.starts_with("    + ")), "the arguments come first: {message}");
+        let (lines, opens) = rest
+            .split_once("\n\nDuring the call, the plugin can:\n\n")
+            .unwrap();
+        assert!(
+            opens.lines().all(|line| line.starts_with("    + ")),
+            "the arguments come first: {message}"
+        );
         let announced = match opens.lines().count() {
             1 => "Below the arguments, a line that begins with + says".to_owned(),
             n => format!("Below the arguments, {n} lines that begin with + say"),
         };
         assert!(extent.contains(&announced), "{extent}");
         let complete = extent.contains("The arguments are complete (");
-        assert_ne!(complete, extent.contains("The arguments are NOT complete: of "), "{extent}");
-        assert_eq!(complete, lines.lines().all(|line| line.starts_with("    | ")), "{message}");
+        assert_ne!(
+            complete,
+            extent.contains("The arguments are NOT complete: of "),
+            "{extent}"
+        );
+        assert_eq!(
+            complete,
+            lines.lines().all(|line| line.starts_with("    | ")),
+            "{message}"
+        );
         for line in lines.lines() {
-            assert!(line.chars().count() <= 70 && (line.starts_with("    | ") || line.starts_with("    ~ ")), "{line}");
+            assert!(
+                line.chars().count() <= 70
+                    && (line.starts_with("    | ") || line.starts_with("    ~ ")),
+                "{line}"
+            );
         }
         if complete {
-            let json: String = lines.lines().map(|line| line.strip_prefix("    | ").unwrap()).collect();
+            let json: String = lines
+                .lines()
+                .map(|line| line.strip_prefix("    | ").unwrap())
+                .collect();
             let shown: Value = serde_json::from_str(&json).unwrap();
-            assert_eq!(shown, json!({"steps": [{"count": input}]}), "what is shown is what is used");
+            assert_eq!(
+                shown,
+                json!({"steps": [{"count": input}]}),
+                "what is shown is what is used"
+            );
         }
     }
 }
@@ -210,9 +313,12 @@ fn arguments_cannot_look_like_words_of_the_host() {
 fn a_yes_counts_only_on_the_server_that_has_asked_for_it() {
     let start = || {
         let folder = folder("require_approval = \"always\"");
-        folder.write_config(&format!("[server]\nrequest_state_key_variable = \"STATE_KEY\"\n{CONFIG}"));
-        let command =
-            ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("STATE_KEY", &"ab".repeat(32));
+        folder.write_config(&format!(
+            "[server]\nrequest_state_key_variable = \"STATE_KEY\"\n{CONFIG}"
+        ));
+        let command = ToolbayCommand::new(&folder)
+            .args(["serve", "--http", "127.0.0.1:0"])
+            .env("STATE_KEY", &"ab".repeat(32));
         (HttpServer::run(command).wait_until_ready(), folder)
     };
     let ((one, _one), (two, _two)) = (start(), start());
@@ -221,8 +327,14 @@ fn a_yes_counts_only_on_the_server_that_has_asked_for_it() {
     let refused = stateless(&two, &good, &forms(), &[]);
     assert_eq!(reason(&refused), "elsewhere");
     let message = refused["error"]["message"].as_str().unwrap();
-    assert!(message.contains("another server") && message.contains("without requestState"), "{message}");
-    assert_eq!(said(&stateless(&one, &good, &forms(), &[])["result"]), ["1"]);
+    assert!(
+        message.contains("another server") && message.contains("without requestState"),
+        "{message}"
+    );
+    assert_eq!(
+        said(&stateless(&one, &good, &forms(), &[])["result"]),
+        ["1"]
+    );
     assert_eq!(reason(&stateless(&one, &good, &forms(), &[])), "used");
     assert_eq!(made(&two), "1", "it asks anew");
 }

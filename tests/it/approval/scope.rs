@@ -11,39 +11,76 @@ fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
     let mut call = |answer: Value| conversation(&mut server, count(), &mut |_| answer.clone());
     // A no is not remembered.
     let (response, asked) = call(json!({"result": {"action": "decline"}}));
-    assert_eq!((error_kind_and_text(&response["result"]).0.as_str(), asked.len()), ("not-approved", 1));
+    assert_eq!(
+        (
+            error_kind_and_text(&response["result"]).0.as_str(),
+            asked.len()
+        ),
+        ("not-approved", 1)
+    );
     let (response, asked) = call(json!({"result": yes()}));
-    assert_eq!((said(&response["result"]), asked.len()), (vec!["1".to_owned()], 1));
+    assert_eq!(
+        (said(&response["result"]), asked.len()),
+        (vec!["1".to_owned()], 1)
+    );
     let message = asked[0]["params"]["message"].as_str().unwrap();
-    assert!(message.contains("A yes counts for all further calls of this tool in this session"), "{message}");
+    assert!(
+        message.contains("A yes counts for all further calls of this tool in this session"),
+        "{message}"
+    );
     for expected in ["2", "3"] {
         let (response, asked) = call(json!({"result": yes()}));
-        assert_eq!((said(&response["result"]), asked.len()), (vec![expected.to_owned()], 0));
+        assert_eq!(
+            (said(&response["result"]), asked.len()),
+            (vec![expected.to_owned()], 0)
+        );
     }
-    folder.put("asker.toml", "require_approval = \"first\"\n[permissions.state]\n[permissions.scratch]\n");
+    folder.put(
+        "asker.toml",
+        "require_approval = \"first\"\n[permissions.state]\n[permissions.scratch]\n",
+    );
     let mut asked = 0;
     server.wait_until("it asks again", |server| {
-        asked += conversation(server, count(), &mut |_| json!({"result": yes()})).1.len();
+        asked += conversation(server, count(), &mut |_| json!({"result": yes()}))
+            .1
+            .len();
         asked > 0
     });
-    assert_eq!(conversation(&mut server, count(), &mut |_| json!({"result": yes()})).1.len(), 0);
+    assert_eq!(
+        conversation(&mut server, count(), &mut |_| json!({"result": yes()}))
+            .1
+            .len(),
+        0
+    );
 }
 
-/// Many can come from one address: each session is asked for itself, and a request without one always.
+/// Many can come from one address: each session is asked for itself, and a request without one
+/// always.
 #[test]
 fn of_callers_without_a_token_only_sessions_are_remembered() {
     let server = over_http(&folder("require_approval = \"first\""), "");
     let agreed = json!({"result": yes()});
-    let [one, other] = ["2025-06-18", "2025-11-25"]
-        .map(|revision| server.start_session_with_capabilities(revision, json!({"elicitation": {}}), &[]));
+    let [one, other] = ["2025-06-18", "2025-11-25"].map(|revision| {
+        server.start_session_with_capabilities(revision, json!({"elicitation": {}}), &[])
+    });
     assert_eq!(conversation_over_http(&one, count(), &agreed).1.len(), 1);
     assert_eq!(conversation_over_http(&one, count(), &agreed).1.len(), 0);
     assert_eq!(conversation_over_http(&other, count(), &agreed).1.len(), 1);
     for _ in 0..2 {
         let asked = stateless(&server, &count(), &forms(), &[]);
-        let message = asked["result"]["inputRequests"][KEY]["params"]["message"].as_str().unwrap();
-        assert!(message.contains("Your answer counts for this call alone."), "{message}");
-        let response = stateless(&server, &answered(&count(), &asked["result"], Some(yes())), &forms(), &[]);
+        let message = asked["result"]["inputRequests"][KEY]["params"]["message"]
+            .as_str()
+            .unwrap();
+        assert!(
+            message.contains("Your answer counts for this call alone."),
+            "{message}"
+        );
+        let response = stateless(
+            &server,
+            &answered(&count(), &asked["result"], Some(yes())),
+            &forms(),
+            &[],
+        );
         assert_eq!(response["result"]["isError"], Value::Null);
     }
 }
@@ -56,15 +93,26 @@ fn without_a_session_the_first_yes_counts_for_its_caller() {
     let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
     let call = |token: &str| stateless(&server, &count(), &forms(), &[("Authorization", token)]);
     let asked = call(&ada);
-    let message = asked["result"]["inputRequests"][KEY]["params"]["message"].as_str().unwrap();
+    let message = asked["result"]["inputRequests"][KEY]["params"]["message"]
+        .as_str()
+        .unwrap();
     assert!(message.contains("within one hour"), "{message}");
     let good = answered(&count(), &asked["result"], Some(yes()));
-    assert_eq!(said(&stateless(&server, &good, &forms(), &[("Authorization", &ada)])["result"]), ["1"]);
+    assert_eq!(
+        said(&stateless(&server, &good, &forms(), &[("Authorization", &ada)])["result"]),
+        ["1"]
+    );
     assert_eq!(said(&call(&ada)["result"]), ["2"]);
     // What it asked before is not remembered for others, nor for its own sessions.
     answered(&count(), &call(&bob)["result"], None);
-    let session = server.start_session_with_capabilities("2025-11-25", forms(), &[("Authorization", &ada)]);
-    assert_eq!(conversation_over_http(&session, count(), &json!({"result": yes()})).1.len(), 1);
+    let session =
+        server.start_session_with_capabilities("2025-11-25", forms(), &[("Authorization", &ada)]);
+    assert_eq!(
+        conversation_over_http(&session, count(), &json!({"result": yes()}))
+            .1
+            .len(),
+        1
+    );
     // The client need not be able to ask then.
     let response = stateless(&server, &count(), &json!({}), &[("Authorization", &ada)]);
     assert_eq!(said(&response["result"]), ["4"]);
@@ -74,20 +122,32 @@ fn without_a_session_the_first_yes_counts_for_its_caller() {
 fn asking(grant: &str, config: &str) -> Vec<String> {
     let tools = vec![
         TinyTool::new("erase"),
-        TinyTool { read_only: Some(false), ..TinyTool::new("write") },
-        TinyTool { read_only: Some(true), ..TinyTool::new("look") },
+        TinyTool {
+            read_only: Some(false),
+            ..TinyTool::new("write")
+        },
+        TinyTool {
+            read_only: Some(true),
+            ..TinyTool::new("look")
+        },
     ];
     let folder = Folder::with("notes.wasm", TinyComponent::with_tools(tools).build());
     folder.put("notes.toml", grant);
     folder.write_config(config);
     let mut server = StdioServer::spawn(&folder);
     let client = json!({"name": "test", "version": "1"});
-    server
-        .result("initialize", json!({"protocolVersion": "2025-11-25", "capabilities": forms(), "clientInfo": client}));
+    server.result(
+        "initialize",
+        json!({"protocolVersion": "2025-11-25", "capabilities": forms(), "clientInfo": client}),
+    );
     server.notify("notifications/initialized", json!({}));
     let mut names = server.tool_names();
     names.retain(|name| {
-        let (response, asked) = conversation(&mut server, json!({"name": name}), &mut |_| json!({"result": yes()}));
+        let (response, asked) = conversation(
+            &mut server,
+            json!({"name": name}),
+            &mut |_| json!({"result": yes()}),
+        );
         assert_eq!(result_text(&response["result"]), "fine");
         !asked.is_empty()
     });
@@ -98,17 +158,57 @@ fn asking(grant: &str, config: &str) -> Vec<String> {
 fn the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers() {
     for (grant, config, expected) in [
         ("", "", &[][..]),
-        ("require_approval = \"always\"", "", &["erase", "look", "write"]),
-        ("require_approval = \"never\"", "require_approval = \"always\"", &[]),
-        ("", "require_approval = \"always\"", &["erase", "look", "write"]),
-        ("", "require_approval = \"destructive\"", &["erase", "write"]),
-        ("[tools.erase]\nrequire_approval = \"first\"", "", &["erase"]),
-        ("require_approval = \"always\"\n[tools.look]\nrequire_approval = \"never\"", "", &["erase", "write"]),
-        ("[tools.look]\nrequire_approval = \"never\"", "require_approval = \"always\"", &["erase", "write"]),
-        ("prefix = \"a\"\n[tools.erase]\nrequire_approval = \"always\"", "", &["a_erase"]),
+        (
+            "require_approval = \"always\"",
+            "",
+            &["erase", "look", "write"],
+        ),
+        (
+            "require_approval = \"never\"",
+            "require_approval = \"always\"",
+            &[],
+        ),
+        (
+            "",
+            "require_approval = \"always\"",
+            &["erase", "look", "write"],
+        ),
+        (
+            "",
+            "require_approval = \"destructive\"",
+            &["erase", "write"],
+        ),
+        (
+            "[tools.erase]\nrequire_approval = \"first\"",
+            "",
+            &["erase"],
+        ),
+        (
+            "require_approval = \"always\"\n[tools.look]\nrequire_approval = \"never\"",
+            "",
+            &["erase", "write"],
+        ),
+        (
+            "[tools.look]\nrequire_approval = \"never\"",
+            "require_approval = \"always\"",
+            &["erase", "write"],
+        ),
+        (
+            "prefix = \"a\"\n[tools.erase]\nrequire_approval = \"always\"",
+            "",
+            &["a_erase"],
+        ),
         // The operator's annotations count, in either direction.
-        ("require_approval = \"destructive\"\n[tools.erase]\nannotations = { destructive = false }", "", &["write"]),
-        ("require_approval = \"destructive\"\n[tools.erase]\nannotations = { read_only = true }", "", &["write"]),
+        (
+            "require_approval = \"destructive\"\n[tools.erase]\nannotations = { destructive = false }",
+            "",
+            &["write"],
+        ),
+        (
+            "require_approval = \"destructive\"\n[tools.erase]\nannotations = { read_only = true }",
+            "",
+            &["write"],
+        ),
         (
             "require_approval = \"destructive\"\n[tools.look]\nannotations = { read_only = false }",
             "",

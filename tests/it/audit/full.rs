@@ -14,8 +14,12 @@ fn long() -> String {
 fn on_a_full_disk(folder: &Folder, config: &str) -> StdioServer {
     folder.write_config(config);
     let script = "ulimit -S -f 32; exec \"$@\"";
-    let mut server = StdioServer::run(ToolbayCommand::new(folder).args(["serve"]).with_shell_wrapper(script))
-        .with_handshake("2025-11-25");
+    let mut server = StdioServer::run(
+        ToolbayCommand::new(folder)
+            .args(["serve"])
+            .with_shell_wrapper(script),
+    )
+    .with_handshake("2025-11-25");
     server.wait_for_tool("echo");
     server
 }
@@ -23,13 +27,19 @@ fn on_a_full_disk(folder: &Folder, config: &str) -> StdioServer {
 /// From now on the disk takes everything.
 fn make_room(server: &StdioServer) {
     let pid = rustix::process::Pid::from_raw(server.pid().cast_signed());
-    let room = rustix::process::Rlimit { current: None, maximum: None };
+    let room = rustix::process::Rlimit {
+        current: None,
+        maximum: None,
+    };
     rustix::process::prlimit(pid, rustix::process::Resource::Fsize, room).unwrap();
 }
 
 /// How many calls succeeded, by their lines.
 fn succeeded(folder: &Folder) -> usize {
-    lines_of(folder, "audit").iter().filter(|line| line["event"] == "call" && line["outcome"] == "ok").count()
+    lines_of(folder, "audit")
+        .iter()
+        .filter(|line| line["event"] == "call" && line["outcome"] == "ok")
+        .count()
 }
 
 #[test]
@@ -49,14 +59,21 @@ fn with_drop_a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost
     intact(&folder);
     make_room(&server);
     let lost = event(&mut server, &folder, "lost", 1);
-    assert!(lost["reason"] == "disk" && lost["lines"].as_u64() > Some(0), "{lost}");
+    assert!(
+        lost["reason"] == "disk" && lost["lines"].as_u64() > Some(0),
+        "{lost}"
+    );
     server.log.wait_for("lines of the audit log were lost");
     made += 1;
     server.text("echo", json!({"text": "x"}));
     server.stop();
     // Each call has its line, or the log says that one is missing.
     let lost = usize::try_from(intact(&folder)["lost"].as_u64().unwrap()).unwrap();
-    assert!(succeeded(&folder) + lost >= made, "{} + {lost} of {made}", succeeded(&folder));
+    assert!(
+        succeeded(&folder) + lost >= made,
+        "{} + {lost} of {made}",
+        succeeded(&folder)
+    );
 }
 
 #[test]
@@ -74,24 +91,40 @@ fn with_refuse_a_call_that_cannot_be_recorded_is_not_made_and_both_sides_read_wh
         let why = "The server did not run the tool because its audit log cannot record the call: the log's disk is full or too slow \
                    (audit.when_full). Retry after 1000 ms.";
         assert_eq!((kind.as_str(), said.as_str()), ("busy", why));
-        assert_eq!(result["_meta"]["dev.toolbay/retry-after-ms"], 1000, "{result}");
+        assert_eq!(
+            result["_meta"]["dev.toolbay/retry-after-ms"], 1000,
+            "{result}"
+        );
         *refused += 1;
         false
     };
-    server.wait_until("a call is refused", |server| !call(server, &mut made, &mut refused));
+    server.wait_until("a call is refused", |server| {
+        !call(server, &mut made, &mut refused)
+    });
     server.log.wait_for("cannot write the audit log: ");
     for _ in 0..20 {
-        assert!(!call(&mut server, &mut made, &mut refused), "the disk is still full");
+        assert!(
+            !call(&mut server, &mut made, &mut refused),
+            "the disk is still full"
+        );
     }
     make_room(&server);
-    server.wait_until("a call is made", |server| call(server, &mut made, &mut refused));
+    server.wait_until("a call is made", |server| {
+        call(server, &mut made, &mut refused)
+    });
     server.log.wait_for("the audit log can be written again");
     server.stop();
     assert_eq!(intact(&folder)["lost"], 0);
     assert_eq!(succeeded(&folder), made, "no call was made without a line");
-    assert_eq!(outcomes(&folder), [("busy".to_owned(), refused), ("ok".to_owned(), made as u64)].into());
+    assert_eq!(
+        outcomes(&folder),
+        [("busy".to_owned(), refused), ("ok".to_owned(), made as u64)].into()
+    );
     let limits = events(&folder, "limit");
-    assert!(limits.iter().all(|line| line["limit"] == "audit.when_full") && !limits.is_empty(), "{limits:?}");
+    assert!(
+        limits.iter().all(|line| line["limit"] == "audit.when_full") && !limits.is_empty(),
+        "{limits:?}"
+    );
 }
 
 #[test]
@@ -107,7 +140,9 @@ fn without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_
     );
     let mut server = on_a_full_disk(&folder, &config);
     let begin = |server: &mut StdioServer, calls: usize| -> Vec<u64> {
-        (0..calls).map(|_| server.start_call("echo", json!({"text": long()}))).collect()
+        (0..calls)
+            .map(|_| server.start_call("echo", json!({"text": long()})))
+            .collect()
     };
     for _ in 0..FIRST / 30 {
         for id in begin(&mut server, 30) {
@@ -115,7 +150,9 @@ fn without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_
         }
     }
     let ids = begin(&mut server, OTHERS);
-    server.log.wait_for("calls wait until their deadline (audit.when_full)");
+    server
+        .log
+        .wait_for("calls wait until their deadline (audit.when_full)");
     make_room(&server);
     for id in ids {
         let answer = server.finish_call(id);
@@ -134,12 +171,15 @@ fn shortened(answer: &Value) -> String {
 fn a_call_that_waits_in_vain_is_not_made() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\ntimeout = \"5s\"\n");
-    let config =
-        format!("{CONFIG}files = 100\narguments = \"full\"\n[server]\nqueue = 10_000\nqueue_timeout = \"1h\"\n");
+    let config = format!(
+        "{CONFIG}files = 100\narguments = \"full\"\n[server]\nqueue = 10_000\nqueue_timeout = \"1h\"\n"
+    );
     let mut server = on_a_full_disk(&folder, &config);
     let (mut made, mut refused) = (0, 0);
     while refused == 0 {
-        let ids: Vec<u64> = (0..30).map(|_| server.start_call("echo", json!({"text": long()}))).collect();
+        let ids: Vec<u64> = (0..30)
+            .map(|_| server.start_call("echo", json!({"text": long()})))
+            .collect();
         for id in ids {
             let result = server.finish_call(id);
             if result.get("isError").is_none() {
@@ -147,7 +187,10 @@ fn a_call_that_waits_in_vain_is_not_made() {
                 continue;
             }
             let (kind, said) = error_kind_and_text(&result);
-            assert!(kind == "busy" && said.contains("its audit log cannot record the call"), "{said}");
+            assert!(
+                kind == "busy" && said.contains("its audit log cannot record the call"),
+                "{said}"
+            );
             refused += 1;
         }
     }
@@ -155,5 +198,8 @@ fn a_call_that_waits_in_vain_is_not_made() {
     server.log.wait_for("the audit log can be written again");
     server.stop();
     assert_eq!(intact(&folder)["lost"], 0);
-    assert_eq!(outcomes(&folder), [("busy".to_owned(), refused), ("ok".to_owned(), made)].into());
+    assert_eq!(
+        outcomes(&folder),
+        [("busy".to_owned(), refused), ("ok".to_owned(), made)].into()
+    );
 }

@@ -1,4 +1,5 @@
-//! Who opens the console: whoever reads the log where there are no tokens, and else whoever has an operator's.
+//! Who opens the console: whoever reads the log where there are no tokens, and else whoever has an
+//! operator's.
 
 use serde_json::json;
 
@@ -11,39 +12,77 @@ use crate::support::{HttpServer, ToolbayCommand};
 fn with_tokens_only_one_of_an_operator_opens_the_console() {
     let (model, models) = token("model", "");
     let (operator, operators) = token("operator", "admin = true");
-    let server = HttpServer::start_with_config(&plugins(), &format!("{models}{operators}")).wait_until_ready();
+    let server = HttpServer::start_with_config(&plugins(), &format!("{models}{operators}"))
+        .wait_until_ready();
     for wrong in [&model, "toolbay_wrong", "", &"0".repeat(64)] {
         let got = enter(&server, wrong);
         assert_eq!((got.status, cookie(&got)), (401, None), "{wrong}");
     }
     // What opens /mcp and /metrics is no session.
     for known in [&model, &operator] {
-        assert_eq!(server.get("/console", &[("Authorization", &bearer(known))]).status, 303);
+        assert_eq!(
+            server
+                .get("/console", &[("Authorization", &bearer(known))])
+                .status,
+            303
+        );
     }
-    assert!(!server.log.text().contains("/console/login#"), "the log opens nothing");
+    assert!(
+        !server.log.text().contains("/console/login#"),
+        "the log opens nothing"
+    );
     let site = Site::enter(server, &operator);
     assert!(site.page("").contains("token:operator"));
-    assert!(!site.server.log.text().contains(&operator), "a token in the log");
+    assert!(
+        !site.server.log.text().contains(&operator),
+        "a token in the log"
+    );
     // A session is none at /mcp.
-    assert_eq!(site.server.post_stateless("tools/list", json!({}), &[("Cookie", &site.cookie)]).status, 401);
-    assert_eq!(site.server.get("/metrics", &[("Cookie", &site.cookie)]).status, 401);
+    assert_eq!(
+        site.server
+            .post_stateless("tools/list", json!({}), &[("Cookie", &site.cookie)])
+            .status,
+        401
+    );
+    assert_eq!(
+        site.server
+            .get("/metrics", &[("Cookie", &site.cookie)])
+            .status,
+        401
+    );
 }
 
 #[test]
 fn an_operator_calls_what_the_token_may_call() {
     let (watcher, watchers) = token("watcher", "tools = [\"time.*\"]\nadmin = true");
     let config = format!("{RATES}{watchers}[console]\ncontents = true\n");
-    let site = Site::enter(HttpServer::start_with_config(&plugins(), &config).wait_until_ready(), &watcher);
+    let site = Site::enter(
+        HttpServer::start_with_config(&plugins(), &config).wait_until_ready(),
+        &watcher,
+    );
     let page = site.page("/tool?name=time.now");
     let schema = hidden(&page, "schema");
-    let call = |tool: &str| site.post("/tool", &[("tool", tool), ("schema", &schema), ("raw", "yes"), ("json", "{}")]);
+    let call = |tool: &str| {
+        site.post(
+            "/tool",
+            &[
+                ("tool", tool),
+                ("schema", &schema),
+                ("raw", "yes"),
+                ("json", "{}"),
+            ],
+        )
+    };
     assert!(call("time.now").text().contains("badge good\">ok"));
     assert!(site.page("/tool?name=secret").contains("no right to call"));
     let refused = call("secret");
     assert_eq!(refused.status, 403);
     assert!(!refused.text().contains("class=\"result\""));
     let calls = site.page("/calls");
-    assert!(calls.contains("time.now") && !calls.contains(">secret</a>"), "it was not called: {calls}");
+    assert!(
+        calls.contains("time.now") && !calls.contains(">secret</a>"),
+        "it was not called: {calls}"
+    );
     assert!(calls.contains("token:watcher"));
 }
 
@@ -55,7 +94,11 @@ fn a_token_of_an_authorization_server_opens_nothing() {
     assert_eq!((got.status, cookie(&got)), (401, None));
     assert_eq!(enter(&server, &operator).status, 303);
     let server = resource_with(&plugins(), "");
-    assert_eq!(server.get("/console", &[]).status, 404, "nobody could open it");
+    assert_eq!(
+        server.get("/console", &[]).status,
+        404,
+        "nobody could open it"
+    );
 }
 
 #[test]
@@ -65,9 +108,16 @@ fn where_nobody_could_open_it_there_is_none() {
     let none = |config: &str, address: &str| {
         let folder = folder();
         folder.write_config(config);
-        let server = HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", address]));
+        let server =
+            HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", address]));
         let local = [("Host", "localhost")];
-        for path in ["/", "/console", "/console/login", "/console/style.css", "/console/plugins"] {
+        for path in [
+            "/",
+            "/console",
+            "/console/login",
+            "/console/style.css",
+            "/console/plugins",
+        ] {
             assert_eq!(server.get(path, &local).status, 404, "{config} {path}");
         }
         let form = query(&[("token", &model)]);
@@ -85,29 +135,63 @@ fn on_a_public_address_an_operator_can_have_one() {
     let (operator, operators) = token("operator", "admin = true");
     let folder = folder();
     folder.write_config(&format!("{operators}[console]\nenabled = true\n"));
-    let server = HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"]));
+    let server =
+        HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"]));
     let host = [("Host", "localhost"), ("Origin", "http://localhost")];
     // Pages of this machine are strangers there, unless the operator lists them.
-    assert_eq!(post(&server, "/console/login", &host, &query(&[("token", &operator)])).status, 403);
+    assert_eq!(
+        post(
+            &server,
+            "/console/login",
+            &host,
+            &query(&[("token", &operator)])
+        )
+        .status,
+        403
+    );
     let hosts = "[http]\nallowed_hosts = [\"tools.example.com\"]\nallowed_origins = [\"https://tools.example.com\"]\n";
     folder.write_config(&format!("{hosts}{operators}[console]\nenabled = true\n"));
-    let server = HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"]));
-    let host = [("Host", "tools.example.com"), ("Origin", "https://tools.example.com")];
-    assert_eq!(post(&server, "/console/login", &host, &query(&[("token", &operator)])).status, 303);
+    let server =
+        HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"]));
+    let host = [
+        ("Host", "tools.example.com"),
+        ("Origin", "https://tools.example.com"),
+    ];
+    assert_eq!(
+        post(
+            &server,
+            "/console/login",
+            &host,
+            &query(&[("token", &operator)])
+        )
+        .status,
+        303
+    );
 }
 
 #[test]
 fn a_console_that_nobody_could_open_is_a_mistake() {
     let (_, models) = token("model", "");
-    for (config, address) in [("[http]\nanonymous = true\n", "0.0.0.0:0"), (models.as_str(), "127.0.0.1:0")] {
+    for (config, address) in [
+        ("[http]\nanonymous = true\n", "0.0.0.0:0"),
+        (models.as_str(), "127.0.0.1:0"),
+    ] {
         let folder = folder();
         folder.write_config(&format!("{config}[console]\nenabled = true\n"));
-        let outcome = ToolbayCommand::new(&folder).args(["serve", "--http", address]).run();
+        let outcome = ToolbayCommand::new(&folder)
+            .args(["serve", "--http", address])
+            .run();
         assert_eq!(outcome.code, 64, "{outcome}");
-        assert!(outcome.stderr.contains("console.enabled = true needs somebody who can open the console"), "{outcome}");
+        assert!(
+            outcome
+                .stderr
+                .contains("console.enabled = true needs somebody who can open the console"),
+            "{outcome}"
+        );
     }
     let folder = folder();
-    let command =
-        ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("TOOLBAY_CONSOLE_ENABLED", "false");
+    let command = ToolbayCommand::new(&folder)
+        .args(["serve", "--http", "127.0.0.1:0"])
+        .env("TOOLBAY_CONSOLE_ENABLED", "false");
     assert_eq!(HttpServer::run(command).get("/console", &[]).status, 404);
 }

@@ -8,7 +8,8 @@ use super::RATES;
 use super::site::{Site, cookie, enter, hidden, post, query};
 use crate::http::auth::token;
 use crate::support::{
-    Folder, HttpResponse, HttpServer, MODERN, StdioServer, TinyComponent, error_kind_and_text, result_text,
+    Folder, HttpResponse, HttpServer, MODERN, StdioServer, TinyComponent, error_kind_and_text,
+    result_text,
 };
 
 /// The revisions in which a question is put on the stream of the call.
@@ -22,7 +23,10 @@ fn folder(approve: &str) -> Folder {
 }
 
 fn site(folder: &Folder) -> Site {
-    Site::open(HttpServer::start_with_config(folder, &format!("{RATES}[audit]\nfolder = \"log\"\n")).wait_until_ready())
+    Site::open(
+        HttpServer::start_with_config(folder, &format!("{RATES}[audit]\nfolder = \"log\"\n"))
+            .wait_until_ready(),
+    )
 }
 
 fn forms() -> Value {
@@ -35,17 +39,24 @@ fn echo(said: &str) -> Value {
 
 /// The number of the call that waits, as soon as there is one.
 fn waiting(site: &Site) -> String {
-    hidden(&site.until("/approvals", |page| page.contains("value=\"approve\"")), "id")
+    hidden(
+        &site.until("/approvals", |page| page.contains("value=\"approve\"")),
+        "id",
+    )
 }
 
 fn answer(site: &Site, id: &str, answer: &str) -> HttpResponse {
     site.post("/approval", &[("id", id), ("answer", answer)])
 }
 
-/// What comes after the question on the stream: the withdrawal of the question with this id, and the response.
+/// What comes after the question on the stream: the withdrawal of the question with this id, and
+/// the response.
 fn rest_of(mut stream: HttpResponse, question: &Value) -> Value {
     let withdrawn = stream.next_message().unwrap();
-    assert_eq!(withdrawn["method"], "notifications/cancelled", "{withdrawn}");
+    assert_eq!(
+        withdrawn["method"], "notifications/cancelled",
+        "{withdrawn}"
+    );
     assert_eq!(withdrawn["params"]["requestId"], *question, "{withdrawn}");
     stream.next_message().expect("a response")
 }
@@ -54,8 +65,13 @@ fn rest_of(mut stream: HttpResponse, question: &Value) -> Value {
 fn audit(folder: &Folder) -> Vec<Value> {
     let files = fs::read_dir(folder.root().join("log")).unwrap();
     let texts = files.filter_map(|file| fs::read_to_string(file.unwrap().path()).ok());
-    let lines: Vec<String> = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
-    lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    let lines: Vec<String> = texts
+        .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    lines
+        .iter()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
 }
 
 #[test]
@@ -63,35 +79,61 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
     let folder = folder("always");
     let site = site(&folder);
     for revision in ASKING {
-        let session = site.server.start_session_with_capabilities(revision, forms(), &[]);
+        let session = site
+            .server
+            .start_session_with_capabilities(revision, forms(), &[]);
         for (said, word) in [("approve", "approved"), ("decline", "declined")] {
             let mut stream = session.request("tools/call", echo("<b>hello</b>"));
             let question = stream.next_message().unwrap();
             assert_eq!(question["method"], "elicitation/create", "{question}");
             let id = waiting(&site);
             let page = site.page("/approvals");
-            assert!(page.contains("&lt;b&gt;hello") && !page.contains("<b>hello"), "{page}");
-            assert!(page.contains("1 call waits") && !page.contains("Only the client can answer"), "{page}");
+            assert!(
+                page.contains("&lt;b&gt;hello") && !page.contains("<b>hello"),
+                "{page}"
+            );
+            assert!(
+                page.contains("1 call waits") && !page.contains("Only the client can answer"),
+                "{page}"
+            );
             let told = answer(&site, &id, said);
-            assert_eq!(told.header("location").unwrap(), format!("/console/approvals?done={word}"));
+            assert_eq!(
+                told.header("location").unwrap(),
+                format!("/console/approvals?done={word}")
+            );
             let response = rest_of(stream, &question["id"]);
             if said == "approve" {
-                assert!(result_text(&response["result"]).contains("hello"), "{response}");
+                assert!(
+                    result_text(&response["result"]).contains("hello"),
+                    "{response}"
+                );
             } else {
                 let (kind, why) = error_kind_and_text(&response["result"]);
-                assert_eq!((kind.as_str(), why.contains("said no")), ("not-approved", true), "{why}");
+                assert_eq!(
+                    (kind.as_str(), why.contains("said no")),
+                    ("not-approved", true),
+                    "{why}"
+                );
             }
             let page = site.page("/approvals");
-            assert!(page.contains("by console") && page.contains("No call waits"), "{page}");
+            assert!(
+                page.contains("by console") && page.contains("No call waits"),
+                "{page}"
+            );
             // Once more, and for one that never was.
             for id in [id.as_str(), "4711", "-1", "x"] {
                 let over = answer(&site, id, "approve");
                 assert_eq!(over.status, 409, "{id}");
-                assert!(over.text().contains("No call waits for this answer"), "{id}");
+                assert!(
+                    over.text().contains("No call waits for this answer"),
+                    "{id}"
+                );
             }
         }
     }
-    site.server.log.wait_for_count("approval: declined plugin=\"a\" tool=\"echo\"", 2);
+    site.server
+        .log
+        .wait_for_count("approval: declined plugin=\"a\" tool=\"echo\"", 2);
     let answered = || -> Vec<(Value, Value)> {
         audit(&folder)
             .into_iter()
@@ -103,7 +145,10 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
     while answered().len() < 4 {
         std::thread::yield_now();
     }
-    let both = [(json!("approved"), json!("console")), (json!("declined"), json!("console"))];
+    let both = [
+        (json!("approved"), json!("console")),
+        (json!("declined"), json!("console")),
+    ];
     assert_eq!(answered(), [both.clone(), both].concat());
 }
 
@@ -113,7 +158,9 @@ fn a_question_that_nobody_answers_is_no_approval() {
     let config = format!("{RATES}[audit]\nfolder = \"log\"\n[limits]\nask_timeout = \"300ms\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
     for revision in ASKING {
-        let session = site.server.start_session_with_capabilities(revision, forms(), &[]);
+        let session = site
+            .server
+            .start_session_with_capabilities(revision, forms(), &[]);
         let mut stream = session.request("tools/call", echo("hello"));
         let question = stream.next_message().unwrap();
         let response = rest_of(stream, &question["id"]);
@@ -124,9 +171,16 @@ fn a_question_that_nobody_answers_is_no_approval() {
                     (limits.ask_timeout).";
         assert_eq!(why, told);
     }
-    site.server.log.wait_for_count("approval: timed-out plugin=\"a\" tool=\"echo\"", 2);
+    site.server
+        .log
+        .wait_for_count("approval: timed-out plugin=\"a\" tool=\"echo\"", 2);
     // A line of the audit log is written a moment later.
-    let late = || audit(&folder).iter().filter(|line| line["decision"] == "timed-out").count();
+    let late = || {
+        audit(&folder)
+            .iter()
+            .filter(|line| line["decision"] == "timed-out")
+            .count()
+    };
     while late() < 2 {
         std::thread::yield_now();
     }
@@ -139,32 +193,41 @@ fn a_question_that_nobody_answers_is_no_approval() {
 fn an_answer_of_the_client_comes_first_and_that_of_the_operator_too_late() {
     let folder = folder("always");
     let site = site(&folder);
-    let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[]);
+    let session = site
+        .server
+        .start_session_with_capabilities(ASKING[1], forms(), &[]);
     let mut stream = session.request("tools/call", echo("one"));
     let question = stream.next_message().unwrap();
     let id = waiting(&site);
-    let yes =
-        json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"approve": true}}});
+    let yes = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"approve": true}}});
     assert_eq!(session.post(&yes).status, 202);
     assert!(result_text(&stream.next_message().unwrap()["result"]).contains("one"));
     assert_eq!(answer(&site, &id, "decline").status, 409);
     // Nor does one count when the client has gone.
     let stream = session.request("tools/call", echo("two"));
     let id = waiting(&site);
-    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
     assert_eq!(session.post(&cancelled).status, 202);
     site.until("/approvals", |page| !page.contains("value=\"approve\""));
     assert_eq!(answer(&site, &id, "approve").status, 409);
     drop(stream);
     let answered = audit(&folder);
-    assert!(answered.iter().all(|line| line.get("answered_by").is_none()), "{answered:?}");
+    assert!(
+        answered
+            .iter()
+            .all(|line| line.get("answered_by").is_none()),
+        "{answered:?}"
+    );
 }
 
 #[test]
 fn a_yes_of_the_operator_counts_for_one_call_unless_the_grant_remembers() {
     for (approve, remembers) in [("always", false), ("first", true)] {
         let site = site(&folder(approve));
-        let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[]);
+        let session = site
+            .server
+            .start_session_with_capabilities(ASKING[1], forms(), &[]);
         let mut stream = session.request("tools/call", echo("one"));
         let question = stream.next_message().unwrap();
         assert_eq!(answer(&site, &waiting(&site), "approve").status, 303);
@@ -172,9 +235,15 @@ fn a_yes_of_the_operator_counts_for_one_call_unless_the_grant_remembers() {
         let mut again = session.request("tools/call", echo("two"));
         if again.is_stream() {
             assert!(!remembers, "{approve}: asked again");
-            assert_eq!(again.next_message().unwrap()["method"], "elicitation/create");
+            assert_eq!(
+                again.next_message().unwrap()["method"],
+                "elicitation/create"
+            );
         } else {
-            assert!(remembers && result_text(&again.response_message()["result"]).contains("two"), "{approve}");
+            assert!(
+                remembers && result_text(&again.response_message()["result"]).contains("two"),
+                "{approve}"
+            );
         }
     }
 }
@@ -184,34 +253,72 @@ fn only_a_page_of_an_operators_session_answers() {
     let (watcher, watchers) = token("watcher", "tools = [\"time.*\"]\nadmin = true");
     let (operator, operators) = token("operator", "admin = true");
     let (model, models) = token("model", "");
-    let server = HttpServer::start_with_config(&folder("always"), &format!("{RATES}{watchers}{operators}{models}"))
-        .wait_until_ready();
+    let server = HttpServer::start_with_config(
+        &folder("always"),
+        &format!("{RATES}{watchers}{operators}{models}"),
+    )
+    .wait_until_ready();
     let bearer = format!("Bearer {model}");
     let restricted = cookie(&enter(&server, &watcher)).unwrap();
     let site = Site::enter(server, &operator);
-    let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[("Authorization", &bearer)]);
+    let session = site.server.start_session_with_capabilities(
+        ASKING[1],
+        forms(),
+        &[("Authorization", &bearer)],
+    );
     let mut stream = session.request("tools/call", echo("one"));
     let question = stream.next_message().unwrap();
     let id = waiting(&site);
     let form = |csrf: &str| query(&[("csrf", csrf), ("id", &id), ("answer", "approve")]);
-    let send =
-        |headers: &[(&str, &str)], csrf: &str| post(&site.server, "/console/approval", headers, &form(csrf)).status;
+    let send = |headers: &[(&str, &str)], csrf: &str| {
+        post(&site.server, "/console/approval", headers, &form(csrf)).status
+    };
     let own = ("Cookie", site.cookie.as_str());
-    // Nobody, a model with its own token, a wrong token of the form, another page, and a viewer without the right.
+    // Nobody, a model with its own token, a wrong token of the form, another page, and a viewer
+    // without the right.
     assert_eq!(send(&[], &site.csrf), 401);
     assert_eq!(send(&[("Authorization", &bearer)], &site.csrf), 401);
-    assert_eq!(send(&[("Authorization", &format!("Bearer {operator}"))], &site.csrf), 401);
+    assert_eq!(
+        send(
+            &[("Authorization", &format!("Bearer {operator}"))],
+            &site.csrf
+        ),
+        401
+    );
     assert_eq!(send(&[own], "wrong"), 403);
-    assert_eq!(send(&[own, ("Origin", "http://evil.example")], &site.csrf), 403);
-    assert_eq!(send(&[own, ("Sec-Fetch-Site", "cross-site")], &site.csrf), 403);
-    let page = site.server.get("/console/approvals", &[("Cookie", &restricted)]).text();
-    assert!(page.contains("may not call this tool") && !page.contains("operator of this server wants"), "{page}");
-    assert_eq!(send(&[("Cookie", &restricted)], &hidden(&page, "csrf")), 403);
-    assert_eq!(site.server.get(&format!("/console/approval?{}", form(&site.csrf)), &[own]).status, 405);
+    assert_eq!(
+        send(&[own, ("Origin", "http://evil.example")], &site.csrf),
+        403
+    );
+    assert_eq!(
+        send(&[own, ("Sec-Fetch-Site", "cross-site")], &site.csrf),
+        403
+    );
+    let page = site
+        .server
+        .get("/console/approvals", &[("Cookie", &restricted)])
+        .text();
+    assert!(
+        page.contains("may not call this tool") && !page.contains("operator of this server wants"),
+        "{page}"
+    );
+    assert_eq!(
+        send(&[("Cookie", &restricted)], &hidden(&page, "csrf")),
+        403
+    );
+    assert_eq!(
+        site.server
+            .get(&format!("/console/approval?{}", form(&site.csrf)), &[own])
+            .status,
+        405
+    );
     // It waits all the same, and the operator says no.
     assert_eq!(waiting(&site), id);
     assert_eq!(answer(&site, &id, "decline").status, 303);
-    assert_eq!(error_kind_and_text(&rest_of(stream, &question["id"])["result"]).0, "not-approved");
+    assert_eq!(
+        error_kind_and_text(&rest_of(stream, &question["id"])["result"]).0,
+        "not-approved"
+    );
 }
 
 #[test]
@@ -219,10 +326,16 @@ fn a_question_that_only_the_client_has_is_shown_without_an_answer() {
     let site = site(&folder("always"));
     let mut params = echo("one");
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": forms()});
-    let asked = site.server.post_stateless_in(MODERN, "tools/call", params, &[]).response_message();
+    let asked = site
+        .server
+        .post_stateless_in(MODERN, "tools/call", params, &[])
+        .response_message();
     assert!(asked["result"]["requestState"].is_string(), "{asked}");
     let page = site.page("/approvals");
-    assert!(page.contains("1 call waits") && page.contains("Only the client can answer"), "{page}");
+    assert!(
+        page.contains("1 call waits") && page.contains("Only the client can answer"),
+        "{page}"
+    );
     assert!(!page.contains("value=\"approve\""), "{page}");
     // A client cannot say that an operator has answered.
     for id in ["1", "0"] {
@@ -234,22 +347,36 @@ fn a_question_that_only_the_client_has_is_shown_without_an_answer() {
 fn a_question_of_the_plugin_itself_is_not_the_operators_to_answer() {
     let folder = Folder::with("asker.wasm", crate::support::asker());
     let site = site(&folder);
-    let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[]);
+    let session = site
+        .server
+        .start_session_with_capabilities(ASKING[1], forms(), &[]);
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
-    let mut stream = session.request("tools/call", json!({"name": "ask", "arguments": {"steps": [{"ask": [form]}]}}));
+    let mut stream = session.request(
+        "tools/call",
+        json!({"name": "ask", "arguments": {"steps": [{"ask": [form]}]}}),
+    );
     let first = stream.next_message().unwrap();
     assert_eq!(first["method"], "elicitation/create", "{first}");
-    assert!(!site.page("/approvals").contains("value=\"approve\""), "{first}");
+    assert!(
+        !site.page("/approvals").contains("value=\"approve\""),
+        "{first}"
+    );
 }
 
 #[test]
 fn many_calls_that_wait_are_answered_one_by_one() {
     let site = site(&folder("always"));
-    let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[]);
-    let mut streams: Vec<HttpResponse> =
-        (0..20).map(|n| session.request("tools/call", echo(&format!("call {n}.")))).collect();
-    let questions: Vec<Value> = streams.iter_mut().map(|stream| stream.next_message().unwrap()["id"].clone()).collect();
+    let session = site
+        .server
+        .start_session_with_capabilities(ASKING[1], forms(), &[]);
+    let mut streams: Vec<HttpResponse> = (0..20)
+        .map(|n| session.request("tools/call", echo(&format!("call {n}."))))
+        .collect();
+    let questions: Vec<Value> = streams
+        .iter_mut()
+        .map(|stream| stream.next_message().unwrap()["id"].clone())
+        .collect();
     site.until("/approvals", |page| page.contains("20 calls wait"));
     let page = site.page("/approvals");
     let mut sections: Vec<&str> = page.split("<section class=\"question\"").skip(1).collect();
@@ -257,8 +384,20 @@ fn many_calls_that_wait_are_answered_one_by_one() {
     // The last one first: each answer is for the call of its section.
     sections.reverse();
     for section in sections {
-        let even = (0..20).find(|n| section.contains(&format!("call {n}."))).unwrap() % 2 == 0;
-        assert_eq!(answer(&site, &hidden(section, "id"), if even { "approve" } else { "decline" }).status, 303);
+        let even = (0..20)
+            .find(|n| section.contains(&format!("call {n}.")))
+            .unwrap()
+            % 2
+            == 0;
+        assert_eq!(
+            answer(
+                &site,
+                &hidden(section, "id"),
+                if even { "approve" } else { "decline" }
+            )
+            .status,
+            303
+        );
     }
     for (n, (stream, question)) in streams.into_iter().zip(questions).enumerate() {
         let result = rest_of(stream, &question)["result"].clone();
@@ -269,16 +408,28 @@ fn many_calls_that_wait_are_answered_one_by_one() {
 #[test]
 fn a_task_that_waits_is_answered_as_well() {
     let folder = folder("always");
-    folder.put("a.toml", "require_approval = \"always\"\n[tools.echo]\ntask_support = \"optional\"\n");
+    folder.put(
+        "a.toml",
+        "require_approval = \"always\"\n[tools.echo]\ntask_support = \"optional\"\n",
+    );
     let site = site(&folder);
-    let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[]);
+    let session = site
+        .server
+        .start_session_with_capabilities(ASKING[1], forms(), &[]);
     let mut params = echo("one");
     params["task"] = json!({"ttl": 60_000});
     let created = session.request("tools/call", params).response_message();
-    let task = created["result"]["task"]["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned();
+    let task = created["result"]["task"]["taskId"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{created}"))
+        .to_owned();
     assert_eq!(answer(&site, &waiting(&site), "approve").status, 303);
     let mut results = session.request("tasks/result", json!({"taskId": task}));
-    let result = if results.is_stream() { results.next_message().unwrap() } else { results.response_message() };
+    let result = if results.is_stream() {
+        results.next_message().unwrap()
+    } else {
+        results.response_message()
+    };
     assert!(result_text(&result["result"]).contains("one"), "{result}");
 }
 
@@ -287,13 +438,14 @@ fn beside_standard_input_and_output_nothing_is_kept_for_a_console_that_is_off() 
     let folder = folder("always");
     folder.write_config("[console]\nenabled = false\n");
     let mut server = StdioServer::spawn(&folder);
-    let hello =
-        json!({"protocolVersion": ASKING[1], "capabilities": forms(), "clientInfo": {"name": "t", "version": "1"}});
+    let hello = json!({"protocolVersion": ASKING[1], "capabilities": forms(), "clientInfo": {"name": "t", "version": "1"}});
     server.result("initialize", hello);
     server.notify("notifications/initialized", json!({}));
     server.wait_for_tool("echo");
     let id = server.request("tools/call", echo("one"));
-    let question = server.wait_for("the question", |message| message["method"] == "elicitation/create");
+    let question = server.wait_for("the question", |message| {
+        message["method"] == "elicitation/create"
+    });
     let yes = json!({"action": "accept", "content": {"approve": true}});
     server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes}).to_string());
     assert!(result_text(&server.wait_for_response(id)["result"]).contains("one"));
@@ -301,8 +453,12 @@ fn beside_standard_input_and_output_nothing_is_kept_for_a_console_that_is_off() 
 
 /// Words of one member of the lines of an event.
 fn words(folder: &Folder, event: &str, member: &str) -> Vec<String> {
-    let lines = audit(folder).into_iter().filter(|line| line["event"] == event);
-    lines.map(|line| line[member].as_str().unwrap_or_default().to_owned()).collect()
+    let lines = audit(folder)
+        .into_iter()
+        .filter(|line| line["event"] == event);
+    lines
+        .map(|line| line[member].as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 #[test]
@@ -310,50 +466,105 @@ fn a_call_that_its_client_cancels_while_it_waits_is_over_everywhere() {
     let folder = folder("always");
     let mut site = site(&folder);
     for revision in ASKING {
-        let session = site.server.start_session_with_capabilities(revision, forms(), &[]);
+        let session = site
+            .server
+            .start_session_with_capabilities(revision, forms(), &[]);
         let mut stream = session.request("tools/call", echo("one"));
-        assert_eq!(stream.next_message().unwrap()["method"], "elicitation/create");
+        assert_eq!(
+            stream.next_message().unwrap()["method"],
+            "elicitation/create"
+        );
         waiting(&site);
         let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
         assert_eq!(session.post(&cancelled).status, 202);
         let page = site.until("/approvals", |page| !page.contains("value=\"approve\""));
-        assert!(page.contains("No call waits") && page.contains("cancelled"), "{page}");
+        assert!(
+            page.contains("No call waits") && page.contains("cancelled"),
+            "{page}"
+        );
         assert!(!page.contains("Only the client can answer"), "{page}");
     }
-    site.server.log.wait_for_count("approval: cancelled plugin=\"a\" tool=\"echo\"", 2);
+    site.server
+        .log
+        .wait_for_count("approval: cancelled plugin=\"a\" tool=\"echo\"", 2);
     let calls = site.page("/calls");
     assert!(calls.contains("cancelled"), "{calls}");
     site.server.stop();
     let last = site.server.log.wait_for("shut down");
-    assert!(last.contains("calls=4 succeeded=2 failed=0") && last.contains("cancelled=2"), "{last}");
-    assert_eq!(words(&folder, "approval", "decision"), ["requested", "cancelled", "requested", "cancelled"]);
-    assert_eq!(words(&folder, "call", "outcome"), ["input-required", "cancelled", "input-required", "cancelled"]);
+    assert!(
+        last.contains("calls=4 succeeded=2 failed=0") && last.contains("cancelled=2"),
+        "{last}"
+    );
+    assert_eq!(
+        words(&folder, "approval", "decision"),
+        ["requested", "cancelled", "requested", "cancelled"]
+    );
+    assert_eq!(
+        words(&folder, "call", "outcome"),
+        ["input-required", "cancelled", "input-required", "cancelled"]
+    );
     let digests = words(&folder, "call", "arguments_sha256");
-    assert!(digests.iter().all(|digest| *digest == digests[0] && !digest.is_empty()), "{digests:?}");
+    assert!(
+        digests
+            .iter()
+            .all(|digest| *digest == digests[0] && !digest.is_empty()),
+        "{digests:?}"
+    );
 }
 
 #[test]
 fn a_yes_for_a_plugin_that_has_changed_or_rests_does_not_say_that_the_call_goes_on() {
     let folder = folder("always");
     let site = site(&folder);
-    let session = site.server.start_session_with_capabilities(ASKING[1], forms(), &[]);
+    let session = site
+        .server
+        .start_session_with_capabilities(ASKING[1], forms(), &[]);
     let mut stream = session.request("tools/call", echo("one"));
     let question = stream.next_message().unwrap();
     let id = waiting(&site);
-    folder.put("a.toml", "require_approval = \"always\"\n[limits]\nfuel = 123456789\n");
-    site.until("/plugin?id=a", |page| page.contains("123,456,789") || page.contains("123456789"));
+    folder.put(
+        "a.toml",
+        "require_approval = \"always\"\n[limits]\nfuel = 123456789\n",
+    );
+    site.until("/plugin?id=a", |page| {
+        page.contains("123,456,789") || page.contains("123456789")
+    });
     let told = answer(&site, &id, "approve");
-    assert_eq!(told.header("location").unwrap(), "/console/approvals?done=outdated");
-    assert!(site.page("/approvals?done=outdated").contains("has changed since it was asked for"));
+    assert_eq!(
+        told.header("location").unwrap(),
+        "/console/approvals?done=outdated"
+    );
+    assert!(
+        site.page("/approvals?done=outdated")
+            .contains("has changed since it was asked for")
+    );
     let response = rest_of(stream, &question["id"]);
-    assert_eq!(error_kind_and_text(&response["result"]).0, "outdated", "{response}");
+    assert_eq!(
+        error_kind_and_text(&response["result"]).0,
+        "outdated",
+        "{response}"
+    );
     let mut stream = session.request("tools/call", echo("two"));
     let question = stream.next_message().unwrap();
     let id = waiting(&site);
-    assert_eq!(site.post("/plugin", &[("id", "a"), ("disabled", "yes")]).status, 303);
+    assert_eq!(
+        site.post("/plugin", &[("id", "a"), ("disabled", "yes")])
+            .status,
+        303
+    );
     let told = answer(&site, &id, "approve");
-    assert_eq!(told.header("location").unwrap(), "/console/approvals?done=plugin-disabled");
-    assert!(site.page("/approvals?done=plugin-disabled").contains("its plugin is disabled"));
+    assert_eq!(
+        told.header("location").unwrap(),
+        "/console/approvals?done=plugin-disabled"
+    );
+    assert!(
+        site.page("/approvals?done=plugin-disabled")
+            .contains("its plugin is disabled")
+    );
     let response = rest_of(stream, &question["id"]);
-    assert_eq!(error_kind_and_text(&response["result"]).0, "disabled", "{response}");
+    assert_eq!(
+        error_kind_and_text(&response["result"]).0,
+        "disabled",
+        "{response}"
+    );
 }

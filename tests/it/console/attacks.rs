@@ -33,18 +33,43 @@ fn request(
     body: &str,
     status: u16,
 ) -> Attack {
-    let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-    Attack { what, method, path: path.to_owned(), headers, body: body.to_owned(), status }
+    let headers = headers
+        .iter()
+        .map(|(name, value)| (*name, (*value).to_owned()))
+        .collect();
+    Attack {
+        what,
+        method,
+        path: path.to_owned(),
+        headers,
+        body: body.to_owned(),
+        status,
+    }
 }
 
 /// What every response of the console has.
 fn is_guarded(response: &HttpResponse, what: &str) {
     let header = |name: &str| response.header(name).unwrap_or_default();
-    assert_eq!((header("x-frame-options"), header("x-content-type-options")), ("DENY", "nosniff"), "{what}");
+    assert_eq!(
+        (header("x-frame-options"), header("x-content-type-options")),
+        ("DENY", "nosniff"),
+        "{what}"
+    );
     let policy = header("content-security-policy");
-    assert!(policy.starts_with("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{what}: {policy}");
-    assert_eq!(response.header("access-control-allow-origin"), None, "{what}");
-    assert_eq!(header("cross-origin-resource-policy"), "same-origin", "{what}");
+    assert!(
+        policy.starts_with("default-src 'none'") && policy.contains("frame-ancestors 'none'"),
+        "{what}: {policy}"
+    );
+    assert_eq!(
+        response.header("access-control-allow-origin"),
+        None,
+        "{what}"
+    );
+    assert_eq!(
+        header("cross-origin-resource-policy"),
+        "same-origin",
+        "{what}"
+    );
 }
 
 /// Nothing that only a session shows.
@@ -68,7 +93,10 @@ fn requests_of_others_come_to_nothing() {
     let without = query(&[("id", "a"), ("disabled", "yes")]);
     let guessed = query(&[("csrf", "guessed"), ("id", "a"), ("disabled", "yes")]);
     let huge = format!("{rest}&x={}", "x".repeat(2 << 20));
-    let many = (0..500).map(|n| format!("&x{n}=1")).collect::<Vec<_>>().concat();
+    let many = (0..500)
+        .map(|n| format!("&x{n}=1"))
+        .collect::<Vec<_>>()
+        .concat();
     let (many, twice) = (format!("{rest}{many}"), format!("{rest}&id=b"));
     let usual = [("Cookie", cookie), ("Content-Type", form)];
     let with = |more: &[(&'static str, &'static str)]| [&usual[..], more].concat();
@@ -80,28 +108,91 @@ fn requests_of_others_come_to_nothing() {
     let other_name = format!("toolbay_console_1={value}");
     let absolute = format!("http://evil.example/console?{}", "x=1");
     let mut attacks = vec![
-        get("a cookie that was made up", "/console", &[("Cookie", &swapped)], 303),
-        get("an empty cookie", "/console", &[("Cookie", &format!("{name}="))], 303),
-        get("the cookie twice", "/console", &[("Cookie", &twice_the_cookie)], 303),
-        get("the cookie of another server", "/console", &[("Cookie", &other_name)], 303),
-        get("the cookie as a bearer token", "/console", &[("Authorization", &format!("Bearer {value}"))], 303),
-        get("the cookie in the address", &format!("/console?{name}={value}"), &[], 303),
-        get("a link on a page of others", "/console", &[("Cookie", cookie), ("Sec-Fetch-Site", "cross-site")], 303),
+        get(
+            "a cookie that was made up",
+            "/console",
+            &[("Cookie", &swapped)],
+            303,
+        ),
+        get(
+            "an empty cookie",
+            "/console",
+            &[("Cookie", &format!("{name}="))],
+            303,
+        ),
+        get(
+            "the cookie twice",
+            "/console",
+            &[("Cookie", &twice_the_cookie)],
+            303,
+        ),
+        get(
+            "the cookie of another server",
+            "/console",
+            &[("Cookie", &other_name)],
+            303,
+        ),
+        get(
+            "the cookie as a bearer token",
+            "/console",
+            &[("Authorization", &format!("Bearer {value}"))],
+            303,
+        ),
+        get(
+            "the cookie in the address",
+            &format!("/console?{name}={value}"),
+            &[],
+            303,
+        ),
+        get(
+            "a link on a page of others",
+            "/console",
+            &[("Cookie", cookie), ("Sec-Fetch-Site", "cross-site")],
+            303,
+        ),
         get(
             "a page on another port of this host",
             "/console",
             &[("Cookie", cookie), ("Sec-Fetch-Site", "same-site")],
             303,
         ),
-        get("an origin on another port of this host", "/console", &[("Cookie", cookie), ("Origin", &neighbour)], 303),
-        get("another name of this host", "/console", &[("Cookie", cookie), ("Origin", &localhost)], 303),
-        get("a foreign origin", "/console", &[("Cookie", cookie), ("Origin", "https://evil.example")], 403),
-        get("the origin of a sandbox", "/console", &[("Cookie", cookie), ("Origin", "null")], 403),
-        get("a name that leads here (DNS rebinding)", "/console", &[("Cookie", cookie), ("Host", "evil.example")], 403),
+        get(
+            "an origin on another port of this host",
+            "/console",
+            &[("Cookie", cookie), ("Origin", &neighbour)],
+            303,
+        ),
+        get(
+            "another name of this host",
+            "/console",
+            &[("Cookie", cookie), ("Origin", &localhost)],
+            303,
+        ),
+        get(
+            "a foreign origin",
+            "/console",
+            &[("Cookie", cookie), ("Origin", "https://evil.example")],
+            403,
+        ),
+        get(
+            "the origin of a sandbox",
+            "/console",
+            &[("Cookie", cookie), ("Origin", "null")],
+            403,
+        ),
+        get(
+            "a name that leads here (DNS rebinding)",
+            "/console",
+            &[("Cookie", cookie), ("Host", "evil.example")],
+            403,
+        ),
         get(
             "such a name with the port",
             "/console",
-            &[("Cookie", cookie), ("Host", &format!("evil.example:{port}"))],
+            &[
+                ("Cookie", cookie),
+                ("Host", &format!("evil.example:{port}")),
+            ],
             403,
         ),
         get(
@@ -110,31 +201,82 @@ fn requests_of_others_come_to_nothing() {
             &[("Cookie", cookie), ("Host", "127.0.0.1.evil.example")],
             403,
         ),
-        get("no name", "/console", &[("Cookie", cookie), ("Host", "-")], 400),
-        get("a target with a foreign host", &absolute, &[("Cookie", cookie)], 403),
-        get("news without a session", "/console/calls", &[("Toolbay-Live", "1")], 401),
-        change("a form of a foreign page", &with(&[("Origin", "https://evil.example")]), &rest, 403),
-        change("a form of a sandbox", &with(&[("Origin", "null")]), &rest, 403),
+        get(
+            "no name",
+            "/console",
+            &[("Cookie", cookie), ("Host", "-")],
+            400,
+        ),
+        get(
+            "a target with a foreign host",
+            &absolute,
+            &[("Cookie", cookie)],
+            403,
+        ),
+        get(
+            "news without a session",
+            "/console/calls",
+            &[("Toolbay-Live", "1")],
+            401,
+        ),
+        change(
+            "a form of a foreign page",
+            &with(&[("Origin", "https://evil.example")]),
+            &rest,
+            403,
+        ),
+        change(
+            "a form of a sandbox",
+            &with(&[("Origin", "null")]),
+            &rest,
+            403,
+        ),
         change("a form of nobody", &usual, &rest, 403),
-        change("a form of another port", &[&usual[..], &[("Origin", neighbour.as_str())]].concat(), &rest, 403),
-        change("a form of another name", &[&usual[..], &[("Origin", localhost.as_str())]].concat(), &rest, 403),
+        change(
+            "a form of another port",
+            &[&usual[..], &[("Origin", neighbour.as_str())]].concat(),
+            &rest,
+            403,
+        ),
+        change(
+            "a form of another name",
+            &[&usual[..], &[("Origin", localhost.as_str())]].concat(),
+            &rest,
+            403,
+        ),
         change(
             "two origins",
-            &[&usual[..], &[("Origin", own.as_str()), ("Origin", own.as_str())]].concat(),
+            &[
+                &usual[..],
+                &[("Origin", own.as_str()), ("Origin", own.as_str())],
+            ]
+            .concat(),
             &rest,
             403,
         ),
         change(
             "a form that says same-site",
-            &[&usual[..], &[("Origin", own.as_str()), ("Sec-Fetch-Site", "same-site")]].concat(),
+            &[
+                &usual[..],
+                &[("Origin", own.as_str()), ("Sec-Fetch-Site", "same-site")],
+            ]
+            .concat(),
             &rest,
             403,
         ),
     ];
     let at_home = [&usual[..], &[("Origin", own.as_str())]].concat();
     let stranger = [("Content-Type", form), ("Origin", own.as_str())];
-    let json = [("Cookie", cookie), ("Content-Type", "application/json"), ("Origin", own.as_str())];
-    let plain = [("Cookie", cookie), ("Content-Type", "text/plain"), ("Origin", own.as_str())];
+    let json = [
+        ("Cookie", cookie),
+        ("Content-Type", "application/json"),
+        ("Origin", own.as_str()),
+    ];
+    let plain = [
+        ("Cookie", cookie),
+        ("Content-Type", "text/plain"),
+        ("Origin", own.as_str()),
+    ];
     attacks.extend([
         change("no session", &stranger, &rest, 401),
         change("no token", &at_home, &without, 403),
@@ -148,13 +290,39 @@ fn requests_of_others_come_to_nothing() {
             403,
         ),
         change("a form as JSON", &json, "{\"csrf\": \"x\"}", 415),
-        change("a form as text, which pages of others can send", &plain, &rest, 415),
+        change(
+            "a form as text, which pages of others can send",
+            &plain,
+            &rest,
+            415,
+        ),
         change("a huge form", &at_home, &huge, 413),
         change("a form with many fields", &at_home, &many, 400),
         change("a field twice", &at_home, &twice, 400),
-        request("a huge login", "POST", "/console/login", &at_home, &format!("token={}", "x".repeat(8 << 10)), 413),
-        request("a wrong token", "POST", "/console/login", &stranger, "token=toolbay_wrong", 401),
-        request("an empty token", "POST", "/console/login", &stranger, "token=", 401),
+        request(
+            "a huge login",
+            "POST",
+            "/console/login",
+            &at_home,
+            &format!("token={}", "x".repeat(8 << 10)),
+            413,
+        ),
+        request(
+            "a wrong token",
+            "POST",
+            "/console/login",
+            &stranger,
+            "token=toolbay_wrong",
+            401,
+        ),
+        request(
+            "an empty token",
+            "POST",
+            "/console/login",
+            &stranger,
+            "token=",
+            401,
+        ),
         request(
             "a login of a foreign page",
             "POST",
@@ -163,25 +331,96 @@ fn requests_of_others_come_to_nothing() {
             "token=x",
             403,
         ),
-        get("a call by a link", &format!("/console/tool?name=echo&csrf={}&tool=echo&json={{}}", site.csrf), &[], 303),
-        get("clearing by a link", "/console/cache", &[("Cookie", cookie)], 405),
-        get("logging out by a link", "/console/logout", &[("Cookie", cookie)], 405),
-        request("another method", "PUT", "/console/plugin", &at_home, "", 405),
-        request("deleting", "DELETE", "/console/plugin?id=a", &at_home, "", 405),
-        request("asking what is allowed", "OPTIONS", "/console/plugin", &at_home, "", 405),
-        request("sending a form to a page", "POST", "/console/calls", &at_home, &rest, 405),
+        get(
+            "a call by a link",
+            &format!(
+                "/console/tool?name=echo&csrf={}&tool=echo&json={{}}",
+                site.csrf
+            ),
+            &[],
+            303,
+        ),
+        get(
+            "clearing by a link",
+            "/console/cache",
+            &[("Cookie", cookie)],
+            405,
+        ),
+        get(
+            "logging out by a link",
+            "/console/logout",
+            &[("Cookie", cookie)],
+            405,
+        ),
+        request(
+            "another method",
+            "PUT",
+            "/console/plugin",
+            &at_home,
+            "",
+            405,
+        ),
+        request(
+            "deleting",
+            "DELETE",
+            "/console/plugin?id=a",
+            &at_home,
+            "",
+            405,
+        ),
+        request(
+            "asking what is allowed",
+            "OPTIONS",
+            "/console/plugin",
+            &at_home,
+            "",
+            405,
+        ),
+        request(
+            "sending a form to a page",
+            "POST",
+            "/console/calls",
+            &at_home,
+            &rest,
+            405,
+        ),
         get("a path with dots", "/console/../console/plugins", &[], 404),
-        get("a path with encoded dots", "/console/%2e%2e/console/plugins", &[], 404),
-        get("a path below a file", "/console/style.css/../plugins", &[], 404),
+        get(
+            "a path with encoded dots",
+            "/console/%2e%2e/console/plugins",
+            &[],
+            404,
+        ),
+        get(
+            "a path below a file",
+            "/console/style.css/../plugins",
+            &[],
+            404,
+        ),
         get("a path in capitals", "/CONSOLE/plugins", &[], 404),
         get("two slashes", "//console/plugins", &[], 404),
         get("an encoded slash", "/console%2fplugins", &[], 404),
-        get("a file of the system", "/console/..%2f..%2f..%2fetc%2fpasswd", &[], 404),
+        get(
+            "a file of the system",
+            "/console/..%2f..%2f..%2fetc%2fpasswd",
+            &[],
+            404,
+        ),
     ]);
     assert!(attacks.len() >= 25);
     for attack in &attacks {
-        let Attack { what, method, path, headers, body, status } = attack;
-        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let Attack {
+            what,
+            method,
+            path,
+            headers,
+            body,
+            status,
+        } = attack;
+        let headers: Vec<(&str, &str)> = headers
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
         let got = site.server.request(method, path, &headers, body.as_bytes());
         assert_eq!(got.status, *status, "{what}");
         assert_eq!(got.header("set-cookie"), None, "{what}");
@@ -193,7 +432,10 @@ fn requests_of_others_come_to_nothing() {
             reveals_nothing(&got.text(), what);
         }
     }
-    assert!(!site.page("/plugin?id=a").contains(">disabled</span>"), "none of them did anything");
+    assert!(
+        !site.page("/plugin?id=a").contains(">disabled</span>"),
+        "none of them did anything"
+    );
     assert!(!site.server.log.text().contains("the plugin was disabled"));
 }
 
@@ -203,11 +445,16 @@ fn rejected_logins_have_few_lines_in_the_log() {
     for _ in 0..200 {
         assert_eq!(enter(&site.server, "wrong").status, 401);
     }
-    site.server.log.wait_for("a login with a wrong or used token (");
+    site.server
+        .log
+        .wait_for("a login with a wrong or used token (");
     let page = site.page("/log");
     assert!(page.contains("console: opened"), "{page}");
     let log = site.server.log.text();
-    assert!(log.lines().filter(|line| line.contains("rejected")).count() < 15, "{log}");
+    assert!(
+        log.lines().filter(|line| line.contains("rejected")).count() < 15,
+        "{log}"
+    );
 }
 
 #[test]
@@ -215,7 +462,11 @@ fn nothing_is_shown_without_a_session() {
     let server = HttpServer::start_with_config(&folder(), RATES).wait_until_ready();
     for path in PAGES {
         let got = server.get(&format!("/console{path}"), &[]);
-        assert_eq!((got.status, got.header("location")), (303, Some("/console/login")), "{path}");
+        assert_eq!(
+            (got.status, got.header("location")),
+            (303, Some("/console/login")),
+            "{path}"
+        );
         is_guarded(&got, path);
     }
     for path in ["/console/login", "/console/style.css", "/console/script.js"] {
@@ -236,15 +487,29 @@ fn the_address_in_the_log_opens_the_console_once_and_the_log_of_the_console_does
     let next = logged(&site.server, 2);
     assert_ne!(used, next);
     let log = site.page("/log");
-    assert!(log.contains("console: opened") && !log.contains(&used) && !log.contains(&next), "{log}");
+    assert!(
+        log.contains("console: opened") && !log.contains(&used) && !log.contains(&next),
+        "{log}"
+    );
     // In an address that servers see it is worth nothing.
-    for path in
-        [format!("/console/login?token={next}"), format!("/console?token={next}"), format!("/console/login?{next}")]
-    {
+    for path in [
+        format!("/console/login?token={next}"),
+        format!("/console?token={next}"),
+        format!("/console/login?{next}"),
+    ] {
         assert_eq!(cookie(&site.server.get(&path, &[])), None, "{path}");
     }
-    assert_eq!(site.server.get("/console", &[("Authorization", &format!("Bearer {next}"))]).status, 303);
-    assert_eq!(enter(&site.server, &next).status, 303, "and it still opens the console");
+    assert_eq!(
+        site.server
+            .get("/console", &[("Authorization", &format!("Bearer {next}"))])
+            .status,
+        303
+    );
+    assert_eq!(
+        enter(&site.server, &next).status,
+        303,
+        "and it still opens the console"
+    );
 }
 
 #[test]
@@ -255,21 +520,44 @@ fn a_session_ends_when_it_is_left_and_only_so_many_are_open() {
     for count in 2..22 {
         let set = enter(&site.server, &logged(&site.server, count));
         assert!(
-            set.header("set-cookie").unwrap().ends_with("; Path=/console; Max-Age=28800; HttpOnly; SameSite=Strict")
+            set.header("set-cookie")
+                .unwrap()
+                .ends_with("; Path=/console; Max-Age=28800; HttpOnly; SameSite=Strict")
         );
         cookies.push(cookie(&set).unwrap());
     }
-    assert!(!opens(&site.cookie), "the one that was idle longest made room");
+    assert!(
+        !opens(&site.cookie),
+        "the one that was idle longest made room"
+    );
     assert_eq!(cookies.iter().filter(|cookie| opens(cookie)).count(), 16);
     let last = cookies.last().unwrap();
-    let csrf = hidden(&site.server.get("/console", &[("Cookie", last)]).text(), "csrf");
+    let csrf = hidden(
+        &site.server.get("/console", &[("Cookie", last)]).text(),
+        "csrf",
+    );
     let before = &cookies[18];
-    let foreign = post(&site.server, "/console/logout", &[("Cookie", before)], &query(&[("csrf", &csrf)]));
+    let foreign = post(
+        &site.server,
+        "/console/logout",
+        &[("Cookie", before)],
+        &query(&[("csrf", &csrf)]),
+    );
     assert_eq!(foreign.status, 403, "the token of another session");
-    let left = post(&site.server, "/console/logout", &[("Cookie", last)], &query(&[("csrf", &csrf)]));
+    let left = post(
+        &site.server,
+        "/console/logout",
+        &[("Cookie", last)],
+        &query(&[("csrf", &csrf)]),
+    );
     assert!(left.header("set-cookie").unwrap().contains("Max-Age=0"));
     assert!(!opens(last) && opens(before));
-    let late = post(&site.server, "/console/cache", &[("Cookie", last)], &query(&[("csrf", &csrf)]));
+    let late = post(
+        &site.server,
+        "/console/cache",
+        &[("Cookie", last)],
+        &query(&[("csrf", &csrf)]),
+    );
     assert_eq!(late.status, 401);
 }
 
@@ -282,9 +570,16 @@ fn behind_tls_the_cookie_is_for_tls_alone() {
     );
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let body = query(&[("token", &logged(&server, 1))]);
-    let through = [("Host", "tools.example.com"), ("Origin", "https://tools.example.com")];
+    let through = [
+        ("Host", "tools.example.com"),
+        ("Origin", "https://tools.example.com"),
+    ];
     let set = post(&server, "/console/login", &through, &body);
-    assert!(set.header("set-cookie").unwrap().ends_with("; HttpOnly; SameSite=Strict; Secure"));
+    assert!(
+        set.header("set-cookie")
+            .unwrap()
+            .ends_with("; HttpOnly; SameSite=Strict; Secure")
+    );
 }
 
 /// Markup, if a page takes it for that. A file can have this name.
@@ -293,48 +588,108 @@ const HOSTILE: &str = "\"'><img src=x onerror=alert(1)><script>alert(1)<!--&amp;
 #[test]
 fn what_plugins_and_clients_say_is_text_on_every_page() {
     let words = Some(HOSTILE.to_owned());
-    let tool = TinyTool { title: words.clone(), description: words, ..TinyTool::new("echo") };
-    let folder =
-        Folder::with(&format!("{HOSTILE}.wasm"), TinyComponent::with_tools(vec![tool]).with_text(HOSTILE).build());
-    folder.put("</pre><script>x.wasm".replace('/', "-").as_str(), format!("{HOSTILE} is no plugin"));
+    let tool = TinyTool {
+        title: words.clone(),
+        description: words,
+        ..TinyTool::new("echo")
+    };
+    let folder = Folder::with(
+        &format!("{HOSTILE}.wasm"),
+        TinyComponent::with_tools(vec![tool])
+            .with_text(HOSTILE)
+            .build(),
+    );
+    folder.put(
+        "</pre><script>x.wasm".replace('/', "-").as_str(),
+        format!("{HOSTILE} is no plugin"),
+    );
     folder.put("a.txt.wasm", HOSTILE);
-    let config = format!("{RATES}[console]\ncontents = true\n[audit]\nfolder = \"audit\"\narguments = \"full\"\n");
+    let config = format!(
+        "{RATES}[console]\ncontents = true\n[audit]\nfolder = \"audit\"\narguments = \"full\"\n"
+    );
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
     let call = |tool: &str| {
         let params = serde_json::json!({"name": tool, "arguments": {HOSTILE: HOSTILE}});
-        site.server.post_stateless("tools/call", params, &[("Mcp-Name", "=?base64?eA==?=")]).status
+        site.server
+            .post_stateless("tools/call", params, &[("Mcp-Name", "=?base64?eA==?=")])
+            .status
     };
     call(HOSTILE);
     let params = serde_json::json!({"name": "echo", "arguments": {HOSTILE: HOSTILE}});
-    site.server.post_stateless("tools/call", params, &[]).response_message();
+    site.server
+        .post_stateless("tools/call", params, &[])
+        .response_message();
     let page = site.page("/tool?name=echo");
     let schema = hidden(&page, "schema");
     let argument = serde_json::json!({HOSTILE: HOSTILE}).to_string();
-    let form = [("tool", "echo"), ("schema", schema.as_str()), ("raw", "yes"), ("json", argument.as_str())];
+    let form = [
+        ("tool", "echo"),
+        ("schema", schema.as_str()),
+        ("raw", "yes"),
+        ("json", argument.as_str()),
+    ];
     let mut pages = vec![("a result".to_owned(), site.post("/tool", &form).text())];
     pages.push((
         "a mistake".to_owned(),
-        site.post("/tool", &[("tool", "echo"), ("schema", &schema), ("raw", "yes"), ("json", HOSTILE)]).text(),
+        site.post(
+            "/tool",
+            &[
+                ("tool", "echo"),
+                ("schema", &schema),
+                ("raw", "yes"),
+                ("json", HOSTILE),
+            ],
+        )
+        .text(),
     ));
     let named = |key: &str| query(&[(key, HOSTILE)]);
     let mut paths: Vec<String> = PAGES.iter().map(|path| (*path).to_owned()).collect();
-    paths.extend(["/plugins", "/tools", "/calls", "/log"].map(|path| format!("{path}?{}", named("q"))));
-    paths.extend([format!("/plugin?{}", named("id")), format!("/plugin?{}&{}", named("id"), named("done"))]);
-    paths.extend(["/tool?name=echo".to_owned(), "/tool?name=echo&json=yes".to_owned(), format!("?{}", named("done"))]);
-    pages.extend(paths.into_iter().map(|path| (path.clone(), site.page(&path))));
+    paths.extend(
+        ["/plugins", "/tools", "/calls", "/log"].map(|path| format!("{path}?{}", named("q"))),
+    );
+    paths.extend([
+        format!("/plugin?{}", named("id")),
+        format!("/plugin?{}&{}", named("id"), named("done")),
+    ]);
+    paths.extend([
+        "/tool?name=echo".to_owned(),
+        "/tool?name=echo&json=yes".to_owned(),
+        format!("?{}", named("done")),
+    ]);
+    pages.extend(
+        paths
+            .into_iter()
+            .map(|path| (path.clone(), site.page(&path))),
+    );
     for (path, page) in &pages {
-        for markup in ["<img src=x", "<script>alert", "\"'>", "<!--", "-pre><script>"] {
+        for markup in [
+            "<img src=x",
+            "<script>alert",
+            "\"'>",
+            "<!--",
+            "-pre><script>",
+        ] {
             assert!(!page.contains(markup), "{path}: {markup}: {page}");
         }
         assert_eq!(page.matches("<script").count(), 1, "{path}");
     }
     let (_, calls) = pages.iter().find(|(path, _)| path == "/calls").unwrap();
-    assert!(calls.contains("&lt;img src=x onerror=alert(1)&gt;"), "{calls}");
-    let nothing = site
-        .server
-        .get(&format!("/console/plugin?{}", query(&[("id", "x\r\nSet-Cookie: a=b")])), &[("Cookie", &site.cookie)]);
+    assert!(
+        calls.contains("&lt;img src=x onerror=alert(1)&gt;"),
+        "{calls}"
+    );
+    let nothing = site.server.get(
+        &format!(
+            "/console/plugin?{}",
+            query(&[("id", "x\r\nSet-Cookie: a=b")])
+        ),
+        &[("Cookie", &site.cookie)],
+    );
     assert_eq!((nothing.status, nothing.header("set-cookie")), (404, None));
-    let split = site.post("/plugin", &[("id", "x\r\nSet-Cookie: a=b"), ("disabled", "yes")]);
+    let split = site.post(
+        "/plugin",
+        &[("id", "x\r\nSet-Cookie: a=b"), ("disabled", "yes")],
+    );
     assert_eq!((split.status, split.header("set-cookie")), (404, None));
 }
 
@@ -368,11 +723,16 @@ fn logins_that_are_on_their_way_keep_nobody_out() {
 
 #[test]
 fn a_form_that_does_not_arrive_ends_with_the_time_for_requests() {
-    let server =
-        HttpServer::start_with_config(&folder(), &format!("{RATES}[http]\nidle_timeout = \"1s\"\n")).wait_until_ready();
+    let server = HttpServer::start_with_config(
+        &folder(),
+        &format!("{RATES}[http]\nidle_timeout = \"1s\"\n"),
+    )
+    .wait_until_ready();
     for path in ["/", "/console/login", "/console/tool"] {
         let mut stream = TcpStream::connect(server.address).unwrap();
-        stream.write_all(format!("{}token=x", head(&server, path, "", 100)).as_bytes()).unwrap();
+        stream
+            .write_all(format!("{}token=x", head(&server, path, "", 100)).as_bytes())
+            .unwrap();
         // Until the server closes the connection.
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
@@ -386,7 +746,8 @@ fn a_form_that_arrives_when_its_token_is_gone_does_nothing() {
     let (_, others) = token("other", "admin = true");
     let folder = plugins();
     let site = Site::enter(
-        HttpServer::start_with_config(&folder, &format!("{RATES}{others}{operators}")).wait_until_ready(),
+        HttpServer::start_with_config(&folder, &format!("{RATES}{others}{operators}"))
+            .wait_until_ready(),
         &operator,
     );
     let page = site.page("/tool?name=time.now");
@@ -400,12 +761,29 @@ fn a_form_that_arrives_when_its_token_is_gone_does_nothing() {
     let mut stream = TcpStream::connect(site.server.address).unwrap();
     let (before, last) = body.split_at(body.len() - 1);
     stream
-        .write_all(format!("{}{before}", head(&site.server, "/console/tool", &site.cookie, body.len())).as_bytes())
+        .write_all(
+            format!(
+                "{}{before}",
+                head(&site.server, "/console/tool", &site.cookie, body.len())
+            )
+            .as_bytes(),
+        )
         .unwrap();
     // A request that is answered after the one above has begun.
-    assert_eq!(site.server.get("/console", &[("Cookie", &site.cookie)]).status, 200);
+    assert_eq!(
+        site.server
+            .get("/console", &[("Cookie", &site.cookie)])
+            .status,
+        200
+    );
     folder.write_config(&format!("{RATES}{others}"));
-    assert!(Command::new("kill").args(["-HUP", &site.server.pid().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-HUP", &site.server.pid().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
     site.server.log.wait_for("tokens were removed");
     stream.write_all(last.as_bytes()).unwrap();
     let mut answer = String::new();

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use super::PAGES;
 use super::site::{cookie, hidden, query};
 use crate::support::{
-    CommandOutput, DEADLINE, Folder, HttpResponse, StdioServer, TinyComponent, ToolbayCommand, result_text,
+    CommandOutput, DEADLINE, Folder, HttpResponse, StdioServer, TinyComponent, ToolbayCommand,
+    result_text,
 };
 
 /// What a client with a console beside it has: its plugins, and the folder of the user's session.
@@ -33,7 +34,10 @@ impl User {
     fn toolbay(&self, args: &[&str]) -> ToolbayCommand {
         // Nothing of other tests is in this home.
         let own = self.session.path().to_str().unwrap();
-        ToolbayCommand::new(&self.folder).args(args).env("XDG_RUNTIME_DIR", own).env("HOME", own)
+        ToolbayCommand::new(&self.folder)
+            .args(args)
+            .env("XDG_RUNTIME_DIR", own)
+            .env("HOME", own)
     }
 
     /// A server after the handshake, whose client can show forms.
@@ -54,7 +58,9 @@ impl User {
 
     /// The sockets that are there.
     fn sockets(&self) -> Vec<PathBuf> {
-        let Ok(entries) = fs::read_dir(self.session.path().join("toolbay")) else { return Vec::new() };
+        let Ok(entries) = fs::read_dir(self.session.path().join("toolbay")) else {
+            return Vec::new();
+        };
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 }
@@ -70,22 +76,44 @@ struct Opened {
 
 impl Opened {
     fn start(user: &User, args: &[&str]) -> Self {
-        let (mut command, _) = user.toolbay(&[&["console"][..], args].concat()).into_parts();
+        let (mut command, _) = user
+            .toolbay(&[&["console"][..], args].concat())
+            .into_parts();
         Self::run(command.stdin(Stdio::null()))
     }
 
     fn run(command: &mut Command) -> Self {
-        let mut command = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut command = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut printed = BufReader::new(command.stdout.take().unwrap());
         let mut line = String::new();
         printed.read_line(&mut line).unwrap();
-        let (_, address) = line.split_once("opens once at http://").unwrap_or_else(|| panic!("{line:?}"));
+        let (_, address) = line
+            .split_once("opens once at http://")
+            .unwrap_or_else(|| panic!("{line:?}"));
         let (address, token) = address.trim().split_once("/console/login#").unwrap();
-        Self { command, printed, address: address.to_owned(), token: token.to_owned() }
+        Self {
+            command,
+            printed,
+            address: address.to_owned(),
+            token: token.to_owned(),
+        }
     }
 
-    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> HttpResponse {
-        let host = headers.iter().find(|(name, _)| *name == "Host").map_or(self.address.as_str(), |(_, host)| *host);
+    fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> HttpResponse {
+        let host = headers
+            .iter()
+            .find(|(name, _)| *name == "Host")
+            .map_or(self.address.as_str(), |(_, host)| *host);
         let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
         for (name, value) in headers.iter().filter(|(name, _)| *name != "Host") {
             let _ = write!(head, "{name}: {value}\r\n");
@@ -99,7 +127,12 @@ impl Opened {
     fn post(&self, path: &str, cookie: &str, form: &[(&str, &str)]) -> HttpResponse {
         let origin = format!("http://{}", self.address);
         let kind = ("Content-Type", "application/x-www-form-urlencoded");
-        self.request("POST", path, &[("Origin", &origin), ("Cookie", cookie), kind], &query(form))
+        self.request(
+            "POST",
+            path,
+            &[("Origin", &origin), ("Cookie", cookie), kind],
+            &query(form),
+        )
     }
 
     /// Opens the console with the printed token, and returns the cookie.
@@ -116,7 +149,12 @@ impl Opened {
     /// Waits for the end of the command: its exit code, and what it said.
     fn ended(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
-        self.command.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        self.command
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut said)
+            .unwrap();
         self.printed.read_to_string(&mut said).unwrap();
         (self.command.wait().unwrap().code(), said)
     }
@@ -127,7 +165,11 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
     let user = User::new();
     let mut server = user.serve(&[]);
     server.log.wait_for("confined: landlock abi ");
-    let mode = fs::metadata(user.session.path().join("toolbay")).unwrap().permissions().mode() & 0o777;
+    let mode = fs::metadata(user.session.path().join("toolbay"))
+        .unwrap()
+        .permissions()
+        .mode()
+        & 0o777;
     assert_eq!((mode, user.sockets().len()), (0o700, 1));
     let opened = Opened::start(&user, &[]);
     let cookie = opened.enter().unwrap();
@@ -139,22 +181,67 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
     assert!(opened.page(&cookie, "/calls").contains(">echo</a>"));
     let page = opened.page(&cookie, "/tool?name=echo");
     let (csrf, schema) = (hidden(&page, "csrf"), hidden(&page, "schema"));
-    let form = [("csrf", csrf.as_str()), ("tool", "echo"), ("schema", &schema), ("raw", "yes"), ("json", "{}")];
-    assert!(opened.post("/console/tool", &cookie, &form).text().contains("badge good\">ok</span>"));
+    let form = [
+        ("csrf", csrf.as_str()),
+        ("tool", "echo"),
+        ("schema", &schema),
+        ("raw", "yes"),
+        ("json", "{}"),
+    ];
+    assert!(
+        opened
+            .post("/console/tool", &cookie, &form)
+            .text()
+            .contains("badge good\">ok</span>")
+    );
     // Nothing else is there, and nothing for other hosts and pages.
     for path in ["/mcp", "/metrics", "/healthz", "/readyz", "/sse"] {
         for method in ["GET", "POST"] {
-            assert_eq!(opened.request(method, path, &[("Cookie", &cookie)], "").status, 404, "{method} {path}");
+            assert_eq!(
+                opened
+                    .request(method, path, &[("Cookie", &cookie)], "")
+                    .status,
+                404,
+                "{method} {path}"
+            );
         }
     }
-    for host in ["evil.example", "evil.example:80", "localhost.evil.example", "192.0.2.1"] {
-        let got = opened.request("GET", "/console", &[("Cookie", &cookie), ("Host", host)], "");
+    for host in [
+        "evil.example",
+        "evil.example:80",
+        "localhost.evil.example",
+        "192.0.2.1",
+    ] {
+        let got = opened.request(
+            "GET",
+            "/console",
+            &[("Cookie", &cookie), ("Host", host)],
+            "",
+        );
         assert_eq!(got.status, 403, "{host}");
     }
-    let foreign = [("Origin", "http://evil.example"), ("Cookie", cookie.as_str())];
-    assert_eq!(opened.request("POST", "/console/cache", &foreign, &query(&[("csrf", &csrf)])).status, 403);
+    let foreign = [
+        ("Origin", "http://evil.example"),
+        ("Cookie", cookie.as_str()),
+    ];
+    assert_eq!(
+        opened
+            .request(
+                "POST",
+                "/console/cache",
+                &foreign,
+                &query(&[("csrf", &csrf)])
+            )
+            .status,
+        403
+    );
     assert_eq!(opened.request("GET", "/console", &[], "").status, 303);
-    assert!(opened.request("GET", "/console/login", &[], "").text().contains("toolbay console"));
+    assert!(
+        opened
+            .request("GET", "/console/login", &[], "")
+            .text()
+            .contains("toolbay console")
+    );
     // A second one has a token of its own, and the same console.
     let pid = server.pid().to_string();
     let second = Opened::start(&user, &["--pid", &pid]);
@@ -165,7 +252,10 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
     for command in [opened, second] {
         let (code, said) = command.ended();
         assert_eq!(code, Some(0), "{said}");
-        assert!(said.contains(&format!("the server {pid} has ended")), "{said}");
+        assert!(
+            said.contains(&format!("the server {pid} has ended")),
+            "{said}"
+        );
     }
 }
 
@@ -174,17 +264,34 @@ fn a_call_whose_client_never_answers_is_answered_in_a_console_that_is_opened_aft
     let user = User::new();
     user.folder.put("a.toml", "require_approval = \"always\"\n");
     let mut server = user.serve(&[]);
-    let id = server.request("tools/call", json!({"name": "echo", "arguments": {"said": "hello"}}));
-    let question = server.wait_for("the question", |message: &Value| message["method"] == "elicitation/create");
+    let id = server.request(
+        "tools/call",
+        json!({"name": "echo", "arguments": {"said": "hello"}}),
+    );
+    let question = server.wait_for("the question", |message: &Value| {
+        message["method"] == "elicitation/create"
+    });
     let opened = Opened::start(&user, &[]);
     let cookie = opened.enter().unwrap();
     assert!(opened.page(&cookie, "").contains("1 call"));
     let page = opened.page(&cookie, "/approvals");
-    assert!(page.contains("hello") && page.contains("by stdio"), "{page}");
-    let form = [("csrf", hidden(&page, "csrf")), ("id", hidden(&page, "id")), ("answer", "approve".to_owned())];
-    let form: Vec<(&str, &str)> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    assert!(
+        page.contains("hello") && page.contains("by stdio"),
+        "{page}"
+    );
+    let form = [
+        ("csrf", hidden(&page, "csrf")),
+        ("id", hidden(&page, "id")),
+        ("answer", "approve".to_owned()),
+    ];
+    let form: Vec<(&str, &str)> = form
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
     assert_eq!(opened.post("/console/approval", &cookie, &form).status, 303);
-    let withdrawn = server.wait_for("the withdrawal", |message| message["method"] == "notifications/cancelled");
+    let withdrawn = server.wait_for("the withdrawal", |message| {
+        message["method"] == "notifications/cancelled"
+    });
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
     assert!(result_text(&server.wait_for_response(id)["result"]).contains("hello"));
     assert_eq!(opened.post("/console/approval", &cookie, &form).status, 409);
@@ -195,17 +302,33 @@ fn of_several_servers_one_is_named_and_without_any_the_command_says_what_to_do()
     let user = User::new();
     let none = user.console(&[]);
     assert_eq!((none.code, none.stdout.as_str()), (1, ""), "{none}");
-    assert!(none.stderr.starts_with("toolbay: no server has a console that answers: "), "{none}");
+    assert!(
+        none.stderr
+            .starts_with("toolbay: no server has a console that answers: "),
+        "{none}"
+    );
     let (first, second) = (user.serve(&[]), user.serve(&[]));
     let several = user.console(&[]);
-    assert_eq!((several.code, several.stdout.as_str()), (64, ""), "{several}");
+    assert_eq!(
+        (several.code, several.stdout.as_str()),
+        (64, ""),
+        "{several}"
+    );
     for server in [&first, &second] {
-        let line = format!("  toolbay console --pid {:<8} <root>/plugins, for ", server.pid());
+        let line = format!(
+            "  toolbay console --pid {:<8} <root>/plugins, for ",
+            server.pid()
+        );
         assert!(several.stderr.contains(&line), "{line}: {several}");
     }
     let unknown = user.console(&["--pid", "1"]);
     assert_eq!(unknown.code, 1);
-    assert!(unknown.stderr.contains("no server with the process number 1 has a console that answers"), "{unknown}");
+    assert!(
+        unknown
+            .stderr
+            .contains("no server with the process number 1 has a console that answers"),
+        "{unknown}"
+    );
     let opened = Opened::start(&user, &["--pid", &second.pid().to_string()]);
     let cookie = opened.enter().unwrap();
     opened.page(&cookie, "");
@@ -230,7 +353,9 @@ fn a_server_whose_console_is_off_or_cannot_be_there_serves_all_the_same() {
         assert_eq!(user.console(&[]).code, 1, "{config}");
     }
     user.folder.write_config("");
-    let off = user.toolbay(&["serve"]).env("TOOLBAY_CONSOLE_STDIO", "false");
+    let off = user
+        .toolbay(&["serve"])
+        .env("TOOLBAY_CONSOLE_STDIO", "false");
     let mut server = StdioServer::run(off).with_handshake("2025-11-25");
     server.wait_for_tool("echo");
     assert!(user.sockets().is_empty());
@@ -247,9 +372,15 @@ fn a_server_whose_console_is_off_or_cannot_be_there_serves_all_the_same() {
     assert_eq!(opened.ended().0, Some(0));
     fs::write(user.session.path().join(".local/state/toolbay/file"), "").unwrap();
     fs::remove_dir(user.session.path().join(".local/state/toolbay/console")).unwrap();
-    fs::write(user.session.path().join(".local/state/toolbay/console"), "in the way").unwrap();
+    fs::write(
+        user.session.path().join(".local/state/toolbay/console"),
+        "in the way",
+    )
+    .unwrap();
     let mut server = user.serve(&[]);
-    server.log.wait_for("`toolbay console` cannot open the console of this server: ");
+    server
+        .log
+        .wait_for("`toolbay console` cannot open the console of this server: ");
     assert!(result_text(&server.call("echo", json!({}))).contains("{}"));
 }
 
@@ -263,7 +394,9 @@ fn connections_that_do_nothing_hold_up_neither_the_client_nor_the_end() {
         .map(|n| {
             let mut stream = TcpStream::connect(&opened.address).unwrap();
             // Some say nothing, some half a request, some no HTTP, and some ask for a token.
-            stream.write_all([&b""[..], b"GET /console HT", b"\x16\x03\x01", b"l"][n % 4]).unwrap();
+            stream
+                .write_all([&b""[..], b"GET /console HT", b"\x16\x03\x01", b"l"][n % 4])
+                .unwrap();
             stream
         })
         .collect();
@@ -272,7 +405,9 @@ fn connections_that_do_nothing_hold_up_neither_the_client_nor_the_end() {
     opened.page(&cookie, "/calls");
     // Also at the socket itself.
     let socket = user.sockets().remove(0);
-    let _held: Vec<_> = (0..200).filter_map(|_| std::os::unix::net::UnixStream::connect(&socket).ok()).collect();
+    let _held: Vec<_> = (0..200)
+        .filter_map(|_| std::os::unix::net::UnixStream::connect(&socket).ok())
+        .collect();
     assert!(result_text(&server.call("echo", json!({}))).contains("{}"));
     assert_eq!(server.stop().1, Some(0));
     assert_eq!(opened.ended().0, Some(0));

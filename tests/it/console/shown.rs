@@ -12,15 +12,22 @@ const VALUE: &str = "hunter2-hunter2";
 /// A console of a server whose plugin has a secret.
 fn site(config: &str) -> Site {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", "[permissions]\nenvironment = [\"SECRET\"]\n[secrets.token]\nenvironment = \"SECRET\"");
+    folder.put(
+        "hostile.toml",
+        "[permissions]\nenvironment = [\"SECRET\"]\n[secrets.token]\nenvironment = \"SECRET\"",
+    );
     folder.write_config(&format!("{RATES}{config}"));
-    let command = ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("SECRET", VALUE);
+    let command = ToolbayCommand::new(&folder)
+        .args(["serve", "--http", "127.0.0.1:0"])
+        .env("SECRET", VALUE);
     Site::open(HttpServer::run(command).wait_until_ready())
 }
 
 fn call(site: &Site, tool: &str, text: &str) {
     let params = json!({"name": tool, "arguments": {"text": text}});
-    site.server.post_stateless("tools/call", params, &[]).response_message();
+    site.server
+        .post_stateless("tools/call", params, &[])
+        .response_message();
 }
 
 #[test]
@@ -33,7 +40,11 @@ fn arguments_and_results_are_not_kept_unless_the_operator_wants_it() {
     let told = site("[console]\ncontents = true\n");
     call(&told, "echo", "words of a caller");
     let calls = told.page("/calls");
-    assert_eq!(calls.matches("words of a caller").count(), 2, "the argument and the result: {calls}");
+    assert_eq!(
+        calls.matches("words of a caller").count(),
+        2,
+        "the argument and the result: {calls}"
+    );
 }
 
 #[test]
@@ -43,8 +54,15 @@ fn contents_have_no_secrets_and_are_cut() {
     call(&site, "echo", VALUE);
     call(&site, "echo", &"x".repeat(100_000));
     let calls = site.page("/calls");
-    assert!(!calls.contains(VALUE) && calls.contains("[secret:token]"), "{calls}");
-    assert!(calls.contains("(the beginning)") && calls.len() < 60_000, "{}", calls.len());
+    assert!(
+        !calls.contains(VALUE) && calls.contains("[secret:token]"),
+        "{calls}"
+    );
+    assert!(
+        calls.contains("(the beginning)") && calls.len() < 60_000,
+        "{}",
+        calls.len()
+    );
 }
 
 #[test]
@@ -53,7 +71,10 @@ fn a_digest_in_the_audit_log_stays_one_although_the_console_has_contents() {
     call(&site, "echo", "words of a caller");
     assert!(site.page("/calls").contains("words of a caller"));
     let audit = site.until("/audit", |page| page.contains(">echo</td>"));
-    assert!(audit.contains("arguments ") && !audit.contains("words of a caller"), "{audit}");
+    assert!(
+        audit.contains("arguments ") && !audit.contains("words of a caller"),
+        "{audit}"
+    );
 }
 
 #[test]
@@ -61,9 +82,16 @@ fn the_audit_log_has_what_an_operator_did_and_nothing_that_was_not_done() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build());
     // A cache of its own: others of this build share theirs.
     let (operator, operators) = token("operator", "admin = true");
-    let config = format!("{RATES}[audit]\nfolder = \"log\"\n[compile]\ncache_folder = \"cache\"\n{operators}");
-    let site = Site::enter(HttpServer::start_with_config(&folder, &config).wait_until_ready(), &operator);
-    let stranger = site.server.request("POST", "/console/cache", &[("Cookie", &site.cookie)], b"");
+    let config = format!(
+        "{RATES}[audit]\nfolder = \"log\"\n[compile]\ncache_folder = \"cache\"\n{operators}"
+    );
+    let site = Site::enter(
+        HttpServer::start_with_config(&folder, &config).wait_until_ready(),
+        &operator,
+    );
+    let stranger = site
+        .server
+        .request("POST", "/console/cache", &[("Cookie", &site.cookie)], b"");
     assert!(stranger.status >= 400, "{}", stranger.status);
     for (path, form, status) in [
         ("/plugin", vec![("id", "nobody"), ("disabled", "yes")], 404),
@@ -75,17 +103,43 @@ fn the_audit_log_has_what_an_operator_did_and_nothing_that_was_not_done() {
     }
     // They are written in this order.
     let page = site.until("/audit", |page| page.contains("action clear-cache"));
-    assert!(page.contains("action disable") && page.contains("action enable"), "{page}");
-    let outcome = ToolbayCommand::new(&folder).args(["audit", "show", "--json", "--caller", "token:operator"]).run();
-    let lines = outcome.raw_stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    assert!(
+        page.contains("action disable") && page.contains("action enable"),
+        "{page}"
+    );
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["audit", "show", "--json", "--caller", "token:operator"])
+        .run();
+    let lines = outcome
+        .raw_stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
     let did: Vec<Value> = lines.filter(|line| line["event"] == "operator").collect();
-    let [disable, enable, clear] = did.as_slice() else { panic!("{outcome}") };
+    let [disable, enable, clear] = did.as_slice() else {
+        panic!("{outcome}")
+    };
     for (line, action) in [(disable, "disable"), (enable, "enable")] {
-        assert_eq!((&line["action"], &line["plugin"], &line["outcome"]), (&json!(action), &json!("a"), &json!("ok")));
-        assert_eq!(line["plugin_sha256"].as_str().map(str::len), Some(64), "{line}");
+        assert_eq!(
+            (&line["action"], &line["plugin"], &line["outcome"]),
+            (&json!(action), &json!("a"), &json!("ok"))
+        );
+        assert_eq!(
+            line["plugin_sha256"].as_str().map(str::len),
+            Some(64),
+            "{line}"
+        );
     }
-    assert_eq!((&clear["action"], &clear["outcome"]), (&json!("clear-cache"), &json!("ok")));
-    assert!(clear.get("plugin").is_none() && clear["time"].as_str().is_some_and(|time| time.ends_with('Z')), "{clear}");
+    assert_eq!(
+        (&clear["action"], &clear["outcome"]),
+        (&json!("clear-cache"), &json!("ok"))
+    );
+    assert!(
+        clear.get("plugin").is_none()
+            && clear["time"]
+                .as_str()
+                .is_some_and(|time| time.ends_with('Z')),
+        "{clear}"
+    );
     let verified = ToolbayCommand::new(&folder).args(["audit", "verify"]).run();
     assert_eq!(verified.code, 0, "{verified}");
 }
@@ -110,10 +164,17 @@ fn grants_are_in_plain_words_and_a_refused_file_has_its_reason() {
         assert!(page.contains(words), "{words}: {page}");
     }
     let page = site.page("/plugin?id=broken");
-    assert!(page.contains("Reason for refusal") && page.contains("refused</span>"), "{page}");
-    let overview = site.page("");
-    assert!(overview.contains("Attention needed") && overview.contains("broken"), "{overview}");
     assert!(
-        site.page("/tools?q=ECHO").contains("acme_echo") && site.page("/tools?q=nothing").contains("No tool matches")
+        page.contains("Reason for refusal") && page.contains("refused</span>"),
+        "{page}"
+    );
+    let overview = site.page("");
+    assert!(
+        overview.contains("Attention needed") && overview.contains("broken"),
+        "{overview}"
+    );
+    assert!(
+        site.page("/tools?q=ECHO").contains("acme_echo")
+            && site.page("/tools?q=nothing").contains("No tool matches")
     );
 }

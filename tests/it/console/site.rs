@@ -1,4 +1,5 @@
-//! A server, and a browser that has opened its console: it sends what a browser sends, and what a test wants instead.
+//! A server, and a browser that has opened its console: it sends what a browser sends, and what a
+//! test wants instead.
 
 use std::time::Instant;
 
@@ -26,12 +27,18 @@ impl Site {
         let cookie = cookie(&enter(&server, token)).unwrap();
         let page = server.get("/console", &[("Cookie", &cookie)]).text();
         let csrf = hidden(&page, "csrf");
-        Self { server, cookie, csrf }
+        Self {
+            server,
+            cookie,
+            csrf,
+        }
     }
 
     /// A page.
     pub(super) fn page(&self, path: &str) -> String {
-        let got = self.server.get(&format!("/console{path}"), &[("Cookie", &self.cookie)]);
+        let got = self
+            .server
+            .get(&format!("/console{path}"), &[("Cookie", &self.cookie)]);
         assert_eq!(got.status, 200, "{path}");
         got.text()
     }
@@ -51,7 +58,12 @@ impl Site {
     /// Sends a form of the console.
     pub(super) fn post(&self, path: &str, form: &[(&str, &str)]) -> HttpResponse {
         let form = [&[("csrf", self.csrf.as_str())][..], form].concat();
-        post(&self.server, &format!("/console{path}"), &[("Cookie", &self.cookie)], &query(&form))
+        post(
+            &self.server,
+            &format!("/console{path}"),
+            &[("Cookie", &self.cookie)],
+            &query(&form),
+        )
     }
 
     /// The origin of its pages.
@@ -65,10 +77,22 @@ pub(super) fn origin(server: &HttpServer) -> String {
 }
 
 /// Sends a form as a page of the console does.
-pub(super) fn post(server: &HttpServer, path: &str, headers: &[(&str, &str)], body: &str) -> HttpResponse {
+pub(super) fn post(
+    server: &HttpServer,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> HttpResponse {
     let origin = origin(server);
-    let usual = [("Origin", origin.as_str()), ("Content-Type", "application/x-www-form-urlencoded")];
-    let own = |name: &str| headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+    let usual = [
+        ("Origin", origin.as_str()),
+        ("Content-Type", "application/x-www-form-urlencoded"),
+    ];
+    let own = |name: &str| {
+        headers
+            .iter()
+            .any(|(own, _)| own.eq_ignore_ascii_case(name))
+    };
     let usual = usual.into_iter().filter(|(name, _)| !own(name));
     let all: Vec<(&str, &str)> = usual.chain(headers.iter().copied()).collect();
     server.request("POST", path, &all, body.as_bytes())
@@ -92,7 +116,9 @@ pub(super) fn logged(server: &HttpServer, count: usize) -> String {
 
 /// The value of a hidden field.
 pub(super) fn hidden(page: &str, name: &str) -> String {
-    let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap_or_else(|| panic!("{name}: {page}"));
+    let (_, rest) = page
+        .split_once(&format!("name=\"{name}\" value=\""))
+        .unwrap_or_else(|| panic!("{name}: {page}"));
     rest.split('"').next().unwrap().to_owned()
 }
 
@@ -105,5 +131,8 @@ pub(super) fn query(form: &[(&str, &str)]) -> String {
         };
         text.bytes().map(byte).collect()
     };
-    form.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect::<Vec<_>>().join("&")
+    form.iter()
+        .map(|(name, value)| format!("{}={}", encoded(name), encoded(value)))
+        .collect::<Vec<_>>()
+        .join("&")
 }

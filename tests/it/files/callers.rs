@@ -9,8 +9,7 @@ use super::{go, is_full, steps};
 use crate::http::auth::token;
 use crate::support::{Folder, HttpServer, StdioServer, error_kind_and_text, hostile, result_text};
 
-const MOUNT: &str =
-    "[[permissions.mounts]]\nhost = \"../notes\"\nguest = \"/notes\"\naccess = \"read-write\"\nscope = \"caller\"\n";
+const MOUNT: &str = "[[permissions.mounts]]\nhost = \"../notes\"\nguest = \"/notes\"\naccess = \"read-write\"\nscope = \"caller\"\n";
 
 fn with_notes(more: &str) -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
@@ -22,9 +21,15 @@ fn with_notes(more: &str) -> Folder {
 /// Calls the tool `file_steps` with a token.
 fn call(server: &HttpServer, token: Option<&str>, all: &[&str]) -> Value {
     let bearer = token.map(|token| format!("Bearer {token}"));
-    let headers: Vec<(&str, &str)> = bearer.iter().map(|bearer| ("Authorization", bearer.as_str())).collect();
+    let headers: Vec<(&str, &str)> = bearer
+        .iter()
+        .map(|bearer| ("Authorization", bearer.as_str()))
+        .collect();
     let params = json!({"name": "file_steps", "arguments": steps(all)});
-    server.post_stateless("tools/call", params, &headers).response_message()["result"].clone()
+    server
+        .post_stateless("tools/call", params, &headers)
+        .response_message()["result"]
+        .clone()
 }
 
 #[test]
@@ -32,9 +37,30 @@ fn each_caller_has_a_folder_of_its_own() {
     let folder = with_notes("quota = \"10KiB\"");
     let ((ada, one), (ben, two)) = (token("ada", ""), token("ben", ""));
     let server = HttpServer::start_with_config(&folder, &format!("{one}{two}")).wait_until_ready();
-    assert_eq!(result_text(&call(&server, Some(&ada), &["list /notes", "fill /notes/a 9000"])), "\nok");
-    assert_eq!(result_text(&call(&server, Some(&ben), &["list /notes", "fill /notes/b 9000"])), "\nok");
-    assert_eq!(result_text(&call(&server, Some(&ada), &["list /notes", "length /notes/a"])), "a\n9000");
+    assert_eq!(
+        result_text(&call(
+            &server,
+            Some(&ada),
+            &["list /notes", "fill /notes/a 9000"]
+        )),
+        "\nok"
+    );
+    assert_eq!(
+        result_text(&call(
+            &server,
+            Some(&ben),
+            &["list /notes", "fill /notes/b 9000"]
+        )),
+        "\nok"
+    );
+    assert_eq!(
+        result_text(&call(
+            &server,
+            Some(&ada),
+            &["list /notes", "length /notes/a"]
+        )),
+        "a\n9000"
+    );
     for path in ["/notes/../ben/b", "/notes/../../token/ben/b", "/notes/b"] {
         let said = result_text(&call(&server, Some(&ada), &[&format!("length {path}")]));
         assert!(said.contains("os error"), "{path}: {said}");
@@ -44,10 +70,16 @@ fn each_caller_has_a_folder_of_its_own() {
     assert!(is_full(&said), "{said}");
     for name in ["ada", "ben"] {
         let own = folder.sibling_path("notes/token").join(name);
-        assert_eq!(fs::metadata(&own).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(
+            fs::metadata(&own).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
         assert_eq!(super::holds(&own), (9000, 1));
     }
-    assert_eq!(fs::read_dir(folder.sibling_path("notes")).unwrap().count(), 1);
+    assert_eq!(
+        fs::read_dir(folder.sibling_path("notes")).unwrap().count(),
+        1
+    );
 }
 
 #[test]
@@ -57,9 +89,18 @@ fn without_scope_all_callers_share_the_folder() {
     folder.put("hostile.toml", MOUNT.replace("scope = \"caller\"\n", ""));
     let ((ada, one), (ben, two)) = (token("ada", ""), token("ben", ""));
     let server = HttpServer::start_with_config(&folder, &format!("{one}{two}")).wait_until_ready();
-    assert_eq!(result_text(&call(&server, Some(&ada), &["write /notes/a hers"])), "ok");
-    assert_eq!(result_text(&call(&server, Some(&ben), &["read /notes/a"])), "hers");
-    assert_eq!(fs::read_to_string(folder.sibling_path("notes/a")).unwrap(), "hers");
+    assert_eq!(
+        result_text(&call(&server, Some(&ada), &["write /notes/a hers"])),
+        "ok"
+    );
+    assert_eq!(
+        result_text(&call(&server, Some(&ben), &["read /notes/a"])),
+        "hers"
+    );
+    assert_eq!(
+        fs::read_to_string(folder.sibling_path("notes/a")).unwrap(),
+        "hers"
+    );
 }
 
 #[test]
@@ -70,7 +111,10 @@ fn a_caller_who_is_not_authenticated_has_no_folder() {
     let expected = "cannot mount the folder ../notes at /notes: it has a folder for each caller, and this caller is not \
         authenticated (see http.tokens) (hostile.toml:2)";
     assert_eq!(said, expected);
-    assert_eq!(fs::read_dir(folder.sibling_path("notes")).unwrap().count(), 0);
+    assert_eq!(
+        fs::read_dir(folder.sibling_path("notes")).unwrap().count(),
+        0
+    );
 }
 
 #[test]
@@ -79,12 +123,23 @@ fn the_client_on_standard_input_has_a_folder_that_is_not_reached_through_a_link(
     fs::create_dir(folder.sibling_path("elsewhere")).unwrap();
     let mut server = StdioServer::start(&folder);
     go(&mut server, &[("write /notes/a 1", "ok")]);
-    assert_eq!(fs::read_to_string(folder.sibling_path("notes/stdio/a")).unwrap(), "1");
+    assert_eq!(
+        fs::read_to_string(folder.sibling_path("notes/stdio/a")).unwrap(),
+        "1"
+    );
     fs::remove_dir_all(folder.sibling_path("notes/stdio")).unwrap();
     symlink("../elsewhere", folder.sibling_path("notes/stdio")).unwrap();
     let (_, said) = server.failure("file_steps", steps(&["write /notes/a 1"]));
-    assert!(said.contains("it has something else than a folder in the place of stdio"), "{said}");
-    assert_eq!(fs::read_dir(folder.sibling_path("elsewhere")).unwrap().count(), 0);
+    assert!(
+        said.contains("it has something else than a folder in the place of stdio"),
+        "{said}"
+    );
+    assert_eq!(
+        fs::read_dir(folder.sibling_path("elsewhere"))
+            .unwrap()
+            .count(),
+        0
+    );
 }
 
 #[test]
@@ -96,7 +151,13 @@ fn no_other_mount_can_write_to_the_folders_of_callers() {
     // A plugin can share the folders with another.
     server.wait_for_tool("same_echo");
     server.wait_for_tool("echo");
-    folder.put("same.toml", format!("prefix = \"same\"\n{}", MOUNT.replace("scope = \"caller\"\n", "")));
+    folder.put(
+        "same.toml",
+        format!(
+            "prefix = \"same\"\n{}",
+            MOUNT.replace("scope = \"caller\"\n", "")
+        ),
+    );
     server.log.wait_for(
         "the mount of ../notes contains the mounted folders of the callers in ../notes of plugin \"hostile\", so the \
          plugin could change it",

@@ -1,5 +1,5 @@
-//! Uses of files that a grant does not allow: the guest gets an ordinary error, and the operator sees what it was, with the
-//! line that would allow it.
+//! Uses of files that a grant does not allow: the guest gets an ordinary error, and the operator
+//! sees what it was, with the line that would allow it.
 
 use super::*;
 use crate::support::{Folder, HttpServer, ToolbayCommand, hostile};
@@ -7,7 +7,8 @@ use crate::support::{Folder, HttpServer, ToolbayCommand, hostile};
 /// What a call was denied: what, and what would allow it.
 type Denied = (String, String);
 
-/// A server with everything that tells of denials, and a plugin with this grant. Beside the plugins is the folder `data`.
+/// A server with everything that tells of denials, and a plugin with this grant. Beside the plugins
+/// is the folder `data`.
 fn served(grant: &str) -> HttpServer {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
@@ -16,26 +17,49 @@ fn served(grant: &str) -> HttpServer {
     std::os::unix::fs::symlink("../secret", folder.sibling_path("data/outside")).unwrap();
     folder.put("hostile.toml", grant);
     folder.write_config("[audit]\nfolder = \"log\"\n");
-    HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0", "--learn"])).wait_until_ready()
+    HttpServer::run(ToolbayCommand::new(&folder).args([
+        "serve",
+        "--http",
+        "127.0.0.1:0",
+        "--learn",
+    ]))
+    .wait_until_ready()
 }
 
-const READS: &str = "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"\n";
-const WRITES: &str = "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"\n";
+const READS: &str =
+    "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"\n";
+const WRITES: &str =
+    "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"\n";
 
 fn go_on(server: &HttpServer, wanted: &[&str]) -> Vec<String> {
-    let result = server.result("tools/call", json!({"name": "file_steps", "arguments": steps(wanted)}));
-    crate::support::result_text(&result).lines().map(str::to_owned).collect()
+    let result = server.result(
+        "tools/call",
+        json!({"name": "file_steps", "arguments": steps(wanted)}),
+    );
+    crate::support::result_text(&result)
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// What the audit log says, after the server has ended.
 fn audited(server: &mut HttpServer) -> Vec<Denied> {
     server.stop();
-    let files = fs::read_dir(server.folder().sibling_path("log")).unwrap().map(|entry| entry.unwrap().path());
+    let files = fs::read_dir(server.folder().sibling_path("log"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let texts = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
-    let text: String = texts.map(|path| fs::read_to_string(path).unwrap()).collect();
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let text: String = texts
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
     let word = |line: &Value, member: &str| line[member].as_str().unwrap_or_default().to_owned();
-    lines.filter(|line| line["event"] == "denied").map(|line| (word(&line, "message"), word(&line, "remedy"))).collect()
+    lines
+        .filter(|line| line["event"] == "denied")
+        .map(|line| (word(&line, "message"), word(&line, "remedy")))
+        .collect()
 }
 
 fn pair(what: &str, remedy: &str) -> Denied {
@@ -47,14 +71,23 @@ fn a_path_without_a_grant_is_denied_and_shown_with_the_line_that_opens_its_folde
     let mut server = served("");
     let said = go_on(
         &server,
-        &["read /etc/passwd", "write /notes/a.txt hello", "list /srv/x", "read /etc/passwd", "length /etc/group"],
+        &[
+            "read /etc/passwd",
+            "write /notes/a.txt hello",
+            "list /srv/x",
+            "read /etc/passwd",
+            "length /etc/group",
+        ],
     );
     for said in &said {
         assert!(said.starts_with("NotFound: "), "{said}");
     }
     server.log.wait_for("denied: No folder that this tool may use contains /etc/passwd. To allow it, add to [permissions] in hostile.toml: mounts = [{ host = \"FOLDER\", guest = \"/etc\", access = \"read\" }]");
     let metrics = server.get("/metrics", &[]).text();
-    assert!(metrics.contains("toolbay_denials_total{kind=\"file\"} 3\n"), "{metrics}");
+    assert!(
+        metrics.contains("toolbay_denials_total{kind=\"file\"} 3\n"),
+        "{metrics}"
+    );
     // Looking whether something is there is no use of it.
     let denied = audited(&mut server);
     let line = |guest: &str, access: &str| {
@@ -63,18 +96,39 @@ fn a_path_without_a_grant_is_denied_and_shown_with_the_line_that_opens_its_folde
     assert_eq!(
         denied,
         [
-            pair("No folder that this tool may use contains /etc/passwd.", &line("/etc", "read")),
-            pair("No folder that this tool may use contains /notes/a.txt.", &line("/notes", "read-write")),
-            pair("No folder that this tool may use contains /srv/x.", &line("/srv", "read")),
+            pair(
+                "No folder that this tool may use contains /etc/passwd.",
+                &line("/etc", "read")
+            ),
+            pair(
+                "No folder that this tool may use contains /notes/a.txt.",
+                &line("/notes", "read-write")
+            ),
+            pair(
+                "No folder that this tool may use contains /srv/x.",
+                &line("/srv", "read")
+            ),
         ]
     );
     // It is for the operator to say which folder it is.
-    let proposed = fs::read_to_string(server.folder().plugin_folder().join("hostile.toml.proposed")).unwrap();
+    let proposed = fs::read_to_string(
+        server
+            .folder()
+            .plugin_folder()
+            .join("hostile.toml.proposed"),
+    )
+    .unwrap();
     assert!(
-        proposed.contains(&format!("# Under [permissions], complete and add: {}\n", line("/etc", "read"))),
+        proposed.contains(&format!(
+            "# Under [permissions], complete and add: {}\n",
+            line("/etc", "read")
+        )),
         "{proposed}"
     );
-    assert!(!proposed.lines().any(|line| line.starts_with("mounts")), "{proposed}");
+    assert!(
+        !proposed.lines().any(|line| line.starts_with("mounts")),
+        "{proposed}"
+    );
 }
 
 #[test]
@@ -92,9 +146,14 @@ fn leaving_a_mount_is_denied_by_words_and_by_links() {
         ],
     );
     assert_eq!(said[0], "hello");
-    assert!(said[1].starts_with("PermissionDenied: ") && said[3].starts_with("PermissionDenied: "), "{said:?}");
+    assert!(
+        said[1].starts_with("PermissionDenied: ") && said[3].starts_with("PermissionDenied: "),
+        "{said:?}"
+    );
     assert!(said[4].starts_with("NotFound: "), "{said:?}");
-    let leads = |path: &str| format!("The path /data/{path} leads out of /data, the folder that this tool may use.");
+    let leads = |path: &str| {
+        format!("The path /data/{path} leads out of /data, the folder that this tool may use.")
+    };
     assert_eq!(
         audited(&mut server),
         [
@@ -106,7 +165,10 @@ fn leaving_a_mount_is_denied_by_words_and_by_links() {
             pair(&leads("outside"), ""),
         ]
     );
-    assert_eq!(fs::read_to_string(server.folder().sibling_path("secret")).unwrap(), "hush");
+    assert_eq!(
+        fs::read_to_string(server.folder().sibling_path("secret")).unwrap(),
+        "hush"
+    );
 }
 
 #[test]
@@ -124,14 +186,23 @@ fn writing_into_a_mount_for_reading_is_denied_and_shown_with_the_mount_for_writi
         ],
     );
     assert_eq!(said[0], "hello");
-    assert!(said[1..].iter().all(|said| !said.starts_with("ok")), "{said:?}");
+    assert!(
+        said[1..].iter().all(|said| !said.starts_with("ok")),
+        "{said:?}"
+    );
     let only = |path: &str| format!("This tool may only read in /data, and not change {path}.");
     let line = "mounts = [{ host = \"../data\", guest = \"/data\", access = \"read-write\" }]";
     assert_eq!(
         audited(&mut server),
-        ["/data/new", "/data/file", "/data/more", "/data/other"].map(|path| pair(&only(path), line))
+        ["/data/new", "/data/file", "/data/more", "/data/other"]
+            .map(|path| pair(&only(path), line))
     );
-    assert_eq!(fs::read_dir(server.folder().sibling_path("data")).unwrap().count(), 3);
+    assert_eq!(
+        fs::read_dir(server.folder().sibling_path("data"))
+            .unwrap()
+            .count(),
+        3
+    );
 }
 
 /// As a tool that fails in its own words after its grant has denied it something.
@@ -139,13 +210,21 @@ fn writing_into_a_mount_for_reading_is_denied_and_shown_with_the_mount_for_writi
 fn a_failure_after_a_denial_says_so_unless_the_plugin_only_looked_for_a_file() {
     let server = served(READS);
     let call = |name: &str, arguments: Value| {
-        crate::support::error_kind_and_text(&server.result("tools/call", json!({"name": name, "arguments": arguments})))
+        crate::support::error_kind_and_text(
+            &server.result("tools/call", json!({"name": name, "arguments": arguments})),
+        )
     };
     let (kind, text) = call("write_file", json!({"path": "/data/new", "text": "x"}));
-    assert!(kind == "denied" && text.contains("This tool may only read in /data"), "{kind}: {text}");
+    assert!(
+        kind == "denied" && text.contains("This tool may only read in /data"),
+        "{kind}: {text}"
+    );
     // Programs look for many files that they can do without.
     let (kind, text) = call("read_file", json!({"path": "/etc/passwd"}));
-    assert!(kind == "none" && !text.contains("may use"), "{kind}: {text}");
+    assert!(
+        kind == "none" && !text.contains("may use"),
+        "{kind}: {text}"
+    );
 }
 
 #[test]
@@ -154,8 +233,18 @@ fn a_plugin_that_knocks_at_ever_new_paths_fills_neither_a_log_nor_memory() {
     assert_eq!(go_on(&server, &["knock /etc 100000"]), ["ok"]);
     let denied = audited(&mut server);
     assert_eq!(denied.len(), 10, "{denied:?}");
-    let proposed = fs::read_to_string(server.folder().plugin_folder().join("hostile.toml.proposed")).unwrap();
-    assert_eq!(proposed.matches("guest = \"/etc\"").count(), 1, "{proposed}");
+    let proposed = fs::read_to_string(
+        server
+            .folder()
+            .plugin_folder()
+            .join("hostile.toml.proposed"),
+    )
+    .unwrap();
+    assert_eq!(
+        proposed.matches("guest = \"/etc\"").count(),
+        1,
+        "{proposed}"
+    );
 }
 
 /// The root has nothing in it, and paths below it are found in the mounts as before.
@@ -164,9 +253,23 @@ fn a_root_that_no_grant_opens_has_nothing_in_it() {
     let server = served(READS);
     let said = go_on(
         &server,
-        &["list /", "list .", "length /", "folder /new", "read data/file", "list /data", "symlink /etc /data/x"],
+        &[
+            "list /",
+            "list .",
+            "length /",
+            "folder /new",
+            "read data/file",
+            "list /data",
+            "symlink /etc /data/x",
+        ],
     );
-    assert!(said[..4].iter().all(|said| said.starts_with("NotFound: ")), "{said:?}");
-    assert_eq!((said[4].as_str(), said[5].as_str()), ("hello", "deep file outside"));
+    assert!(
+        said[..4].iter().all(|said| said.starts_with("NotFound: ")),
+        "{said:?}"
+    );
+    assert_eq!(
+        (said[4].as_str(), said[5].as_str()),
+        ("hello", "deep file outside")
+    );
     assert!(!said[6].starts_with("ok"), "{said:?}");
 }

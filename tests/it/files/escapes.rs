@@ -14,7 +14,8 @@ use crate::support::{Folder, StdioServer, hostile, result_text};
 /// What nobody may read.
 const SECRET: &str = "hush-hush";
 
-const MOUNT: &str = "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"\n";
+const MOUNT: &str =
+    "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"\n";
 
 /// The outside as it must stay: `secret` and the folder `outside`.
 pub(crate) fn outside(folder: &Folder) {
@@ -43,7 +44,13 @@ pub(crate) fn inside(folder: &Folder) {
     symlink("../outside", data.join("folder")).unwrap();
     symlink("/proc/self", data.join("process")).unwrap();
     symlink("/dev/zero", data.join("device")).unwrap();
-    assert!(Command::new("mkfifo").arg(data.join("fifo")).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(data.join("fifo"))
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 /// Checks that what is outside is what [`outside`] put there.
@@ -51,9 +58,19 @@ pub(crate) fn unchanged(folder: &Folder) {
     let mut all = state(folder);
     all.retain(|line| !line.starts_with("toolbay.toml: "));
     let content = format!("{:?}", SECRET.as_bytes());
-    let files = ["outside/deep/file", "outside/file", "secret"].map(|name| format!("{name}: {content}"));
+    let files =
+        ["outside/deep/file", "outside/file", "secret"].map(|name| format!("{name}: {content}"));
     let [deep, file, secret] = files;
-    assert_eq!(all, ["outside".to_owned(), "outside/deep".to_owned(), deep, file, secret]);
+    assert_eq!(
+        all,
+        [
+            "outside".to_owned(),
+            "outside/deep".to_owned(),
+            deep,
+            file,
+            secret
+        ]
+    );
 }
 
 /// All that is outside of the mount, by path: with its content if it is a file.
@@ -77,7 +94,10 @@ fn everything(root: &Path, at: &Path, all: &mut Vec<String>) {
 fn state(folder: &Folder) -> Vec<String> {
     let mut all = Vec::new();
     everything(folder.root(), folder.root(), &mut all);
-    assert!(all.iter().any(|line| line.starts_with("secret: ")), "{all:?}");
+    assert!(
+        all.iter().any(|line| line.starts_with("secret: ")),
+        "{all:?}"
+    );
     all
 }
 
@@ -129,7 +149,10 @@ fn names_that_no_file_can_have_lead_nowhere() {
             let said = server.text("file_steps", json!({"steps": [[step, path]]}));
             assert!(is_refused(&said), "{step} {path:?}: {said}");
         }
-        let said = server.text("file_steps", json!({"steps": [["write", path, "x"], ["rename", path, "/data/a"]]}));
+        let said = server.text(
+            "file_steps",
+            json!({"steps": [["write", path, "x"], ["rename", path, "/data/a"]]}),
+        );
         assert!(is_refused(&said), "{path:?}: {said}");
         assert_eq!(state(&folder), before, "{path:?}");
     }

@@ -16,13 +16,21 @@ fn with_data(more: &str) -> Folder {
 }
 
 fn mount(host: &str, more: &str) -> String {
-    format!("[[permissions.mounts]]\nhost = \"../{host}\"\nguest = \"/{host}\"\naccess = \"read-write\"\n{more}\n")
+    format!(
+        "[[permissions.mounts]]\nhost = \"../{host}\"\nguest = \"/{host}\"\naccess = \"read-write\"\n{more}\n"
+    )
 }
 
 #[test]
 fn a_folder_without_a_quota_has_no_bound() {
     let mut server = StdioServer::start(&with_data(""));
-    go(&mut server, &[("fill /data/a 3000000", "ok"), ("size /data/b 1000000000", "ok")]);
+    go(
+        &mut server,
+        &[
+            ("fill /data/a 3000000", "ok"),
+            ("size /data/b 1000000000", "ok"),
+        ],
+    );
 }
 
 #[test]
@@ -63,12 +71,14 @@ fn a_quota_bounds_the_lengths_of_all_files_together() {
         ],
     );
     assert_eq!(holds(&folder.sibling_path("data")).0, 100 << 10);
-    let expected =
-        "The tool needed more than 100.0 KiB in a mounted folder (to allow more, raise permissions.mounts.quota).";
+    let expected = "The tool needed more than 100.0 KiB in a mounted folder (to allow more, raise permissions.mounts.quota).";
     let refused = server.failure("write_file", json!({"path": "/data/e", "text": "x"}));
     assert_eq!(refused, ("limit".to_owned(), expected.to_owned()));
     // Reading goes on.
-    assert_eq!(server.text("read_file", json!({"path": "/data/b"})), "1234567890");
+    assert_eq!(
+        server.text("read_file", json!({"path": "/data/b"})),
+        "1234567890"
+    );
 }
 
 #[test]
@@ -172,20 +182,32 @@ fn calls_at_once_share_a_quota() {
         .map(|n| {
             let own = format!("fill /data/own-{n} 300000");
             let entries: Vec<String> = (0..10).map(|m| format!("folder /data/{n}-{m}")).collect();
-            let mut all = vec!["write /data/shared 1", own.as_str(), "extend /data/shared 50000"];
+            let mut all = vec![
+                "write /data/shared 1",
+                own.as_str(),
+                "extend /data/shared 50000",
+            ];
             all.extend(entries.iter().map(String::as_str));
             server.start_call("file_steps", steps(&all))
         })
         .collect();
-    let said: Vec<String> =
-        calls.into_iter().map(|call| crate::support::result_text(&server.finish_call(call))).collect();
+    let said: Vec<String> = calls
+        .into_iter()
+        .map(|call| crate::support::result_text(&server.finish_call(call)))
+        .collect();
     let (bytes, entries) = holds(&folder.sibling_path("data"));
     assert!(bytes <= 1 << 20, "{bytes} bytes");
     assert_eq!(entries, 40);
-    assert!(said.iter().any(|said| said.lines().any(is_full)), "{said:?}");
+    assert!(
+        said.iter().any(|said| said.lines().any(is_full)),
+        "{said:?}"
+    );
     // What was noted is what there is: exactly the rest still fits.
     let rest = (1 << 20) - bytes;
-    let (fits, over) = (format!("extend /data/shared {rest}"), "append /data/shared x");
+    let (fits, over) = (
+        format!("extend /data/shared {rest}"),
+        "append /data/shared x",
+    );
     go(&mut server, &[(fits.as_str(), "ok"), (over, FULL)]);
     assert_eq!(holds(&folder.sibling_path("data")).0, 1 << 20);
 }
@@ -195,15 +217,31 @@ fn mounts_and_plugins_share_what_is_known_of_a_folder() {
     let folder = with_data("quota = \"100KiB\"");
     let two = mount("data", "quota = \"50KiB\"").replace("\"/data\"", "\"/again\"");
     folder.put("other.wasm", hostile());
-    folder.put("other.toml", format!("prefix = \"other\"\n{}{two}", mount("data", "")));
+    folder.put(
+        "other.toml",
+        format!("prefix = \"other\"\n{}{two}", mount("data", "")),
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("other_file_steps");
     go(&mut server, &[("fill /data/a 40000", "ok")]);
-    let said =
-        server.text("other_file_steps", steps(&["fill /again/b 20000", "remove /again/b", "fill /data/b 62400"]));
+    let said = server.text(
+        "other_file_steps",
+        steps(&[
+            "fill /again/b 20000",
+            "remove /again/b",
+            "fill /data/b 62400",
+        ]),
+    );
     let lines: Vec<&str> = said.lines().collect();
     assert!(is_full(lines[0]) && lines[1..] == ["ok", "ok"], "{said}");
-    go(&mut server, &[("append /data/a x", FULL), ("remove /data/b", "ok"), ("append /data/a x", "ok")]);
+    go(
+        &mut server,
+        &[
+            ("append /data/a x", FULL),
+            ("remove /data/b", "ok"),
+            ("append /data/a x", "ok"),
+        ],
+    );
 }
 
 #[test]
@@ -234,7 +272,10 @@ fn nothing_moves_between_folders_with_different_quotas() {
 fn room_that_somebody_else_made_is_found() {
     let folder = with_data("quota = \"10KiB\"\nentries = 2");
     let mut server = StdioServer::start(&folder);
-    go(&mut server, &[("fill /data/a 10240", "ok"), ("append /data/a x", FULL)]);
+    go(
+        &mut server,
+        &[("fill /data/a 10240", "ok"), ("append /data/a x", FULL)],
+    );
     fs::remove_file(folder.sibling_path("data/a")).unwrap();
     server.wait_until("the folder is counted again", |server| {
         server.text("file_steps", steps(&["append /data/b x"])) == "ok"

@@ -18,7 +18,12 @@ fn with_scratch(more: &str) -> Folder {
 
 /// The folders of running calls, and of calls that a server has left behind.
 fn left(folder: &Folder) -> Vec<PathBuf> {
-    let within = |folder: &Path| fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let within = |folder: &Path| {
+        fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.unwrap().path())
+    };
     let user = within(&folder.sibling_path("scratch"));
     user.flat_map(|user| within(&user).collect::<Vec<_>>())
         .flat_map(|server| within(&server).collect::<Vec<_>>())
@@ -32,9 +37,17 @@ fn there_is_no_temporary_folder_without_a_grant() {
     let mut server = StdioServer::start(&folder);
     server.failure("write_file", json!({"path": "/tmp/a", "text": "x"}));
     // A confined server keeps a place for later grants.
-    let within = |folder: &Path| fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let within = |folder: &Path| {
+        fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.unwrap().path())
+    };
     let users: Vec<PathBuf> = within(&folder.sibling_path("scratch")).collect();
-    assert!(users.len() <= 1 && users.iter().all(|user| within(user).count() == 0), "{users:?}");
+    assert!(
+        users.len() <= 1 && users.iter().all(|user| within(user).count() == 0),
+        "{users:?}"
+    );
 }
 
 #[test]
@@ -64,7 +77,9 @@ fn a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end() {
 
 #[test]
 fn the_grant_says_where_it_is_and_what_it_may_hold() {
-    let mut server = StdioServer::start(&with_scratch("guest = \"/work\"\nsize = \"10KiB\"\nentries = 2"));
+    let mut server = StdioServer::start(&with_scratch(
+        "guest = \"/work\"\nsize = \"10KiB\"\nentries = 2",
+    ));
     go(
         &mut server,
         &[
@@ -86,17 +101,26 @@ fn the_grant_says_where_it_is_and_what_it_may_hold() {
 #[test]
 fn without_its_keys_the_defaults_hold() {
     let mut server = StdioServer::start(&with_scratch(""));
-    go(&mut server, &[("size /tmp/a 67108864", "ok"), ("append /tmp/a x", FULL)]);
+    go(
+        &mut server,
+        &[("size /tmp/a 67108864", "ok"), ("append /tmp/a x", FULL)],
+    );
     let folders: Vec<String> = (0..=1000).map(|n| format!("folder /tmp/{n}")).collect();
-    let expected: Vec<(&str, &str)> =
-        folders.iter().enumerate().map(|(n, step)| (step.as_str(), if n < 1000 { "ok" } else { FULL })).collect();
+    let expected: Vec<(&str, &str)> = folders
+        .iter()
+        .enumerate()
+        .map(|(n, step)| (step.as_str(), if n < 1000 { "ok" } else { FULL }))
+        .collect();
     go(&mut server, &expected);
 }
 
 #[test]
 fn a_call_does_not_see_the_temporary_folder_of_another() {
     let folder = with_scratch("");
-    folder.put("hostile.toml", format!("[permissions.scratch]\n{}", folder.create_gate()));
+    folder.put(
+        "hostile.toml",
+        format!("[permissions.scratch]\n{}", folder.create_gate()),
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("wait_for_gate");
     let waiting = server.start_call_with_progress("wait_for_gate", json!({}));
@@ -135,7 +159,8 @@ fn what_a_killed_server_left_is_removed_by_the_next() {
 fn no_mount_contains_temporary_folders() {
     let folder = with_scratch("");
     fs::create_dir(folder.sibling_path("scratch")).unwrap();
-    let mount = "[[permissions.mounts]]\nhost = \"../scratch\"\nguest = \"/data\"\naccess = \"read\"";
+    let mount =
+        "[[permissions.mounts]]\nhost = \"../scratch\"\nguest = \"/data\"\naccess = \"read\"";
     folder.put("hostile.toml", mount);
     let server = StdioServer::spawn(&folder).with_handshake("2025-11-25");
     server.log.wait_for("the mount of ../scratch contains the temporary folders of calls, so the plugin could read it");

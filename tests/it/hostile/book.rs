@@ -45,31 +45,56 @@ fn the_book_has_every_case_and_its_outcome() {
 
 /// The page without its last three columns, which are not the same twice.
 fn without_measurements(page: &str) -> String {
-    let lines = page.lines().map(|line| match line.strip_suffix(" |").and_then(|row| row.rsplitn(4, " | ").last()) {
-        Some(row) => row,
-        None => line,
+    let lines = page.lines().map(|line| {
+        match line
+            .strip_suffix(" |")
+            .and_then(|row| row.rsplitn(4, " | ").last())
+        {
+            Some(row) => row,
+            None => line,
+        }
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Where a test notes what its case took, for the page that is made afterwards.
 fn notes(case: &Case) -> PathBuf {
-    let name: String = case.what.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile").join(name)
+    let name: String = case
+        .what
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("hostile")
+        .join(name)
 }
 
 /// Notes how long a case took, by how many KiB the server grew meanwhile, and how long pings took.
 pub(super) fn note(case: &Case, time: Duration, run: &Run) {
     let notes = notes(case);
     fs::create_dir_all(notes.parent().unwrap()).unwrap();
-    fs::write(notes, format!("{} {} {}", time.as_millis(), run.growth, run.ping.as_micros())).unwrap();
+    fs::write(
+        notes,
+        format!(
+            "{} {} {}",
+            time.as_millis(),
+            run.growth,
+            run.ping.as_micros()
+        ),
+    )
+    .unwrap();
 }
 
 /// What a case took when it was last run, in round numbers: memory at the peak, pings, and time.
 fn took(case: &Case) -> String {
     let notes = fs::read_to_string(notes(case)).unwrap_or_default();
-    let notes: Vec<u64> = notes.split(' ').filter_map(|number| number.parse().ok()).collect();
-    let &[milliseconds, growth, ping] = notes.as_slice() else { return "not run | not run | not run".to_owned() };
+    let notes: Vec<u64> = notes
+        .split(' ')
+        .filter_map(|number| number.parse().ok())
+        .collect();
+    let &[milliseconds, growth, ping] = notes.as_slice() else {
+        return "not run | not run | not run".to_owned();
+    };
     let time = match milliseconds {
         ms @ 0..10 => format!("{ms} ms"),
         ms @ 10..995 => format!("{} ms", (ms + 5) / 10 * 10),
@@ -84,7 +109,10 @@ fn took(case: &Case) -> String {
 
 #[test]
 fn no_two_cases_are_the_same() {
-    let mut all: Vec<&str> = THEMES.iter().flat_map(|(_, cases)| cases.iter().map(|case| case.what)).collect();
+    let mut all: Vec<&str> = THEMES
+        .iter()
+        .flat_map(|(_, cases)| cases.iter().map(|case| case.what))
+        .collect();
     let count = all.len();
     all.sort_unstable();
     all.dedup();
@@ -102,8 +130,12 @@ fn page() -> String {
         );
         for case in *cases {
             let what = format!("{}{}", case.what, steps(case));
-            let (settings, strikes, outcome, took) = (settings(case), strikes(case), outcome(case), took(case));
-            let _ = writeln!(page, "| {what}{settings} | {strikes} | {outcome} | {took} |");
+            let (settings, strikes, outcome, took) =
+                (settings(case), strikes(case), outcome(case), took(case));
+            let _ = writeln!(
+                page,
+                "| {what}{settings} | {strikes} | {outcome} | {took} |"
+            );
         }
     }
     page
@@ -116,10 +148,20 @@ fn steps(case: &Case) -> String {
     }
     let arguments: serde_json::Value = serde_json::from_str(case.arguments).unwrap();
     let step = |words: &serde_json::Value| {
-        let words: Vec<&str> = words.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+        let words: Vec<&str> = words
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|word| word.as_str().unwrap())
+            .collect();
         format!("`{}`", words.join(" "))
     };
-    let steps: Vec<String> = arguments["steps"].as_array().unwrap().iter().map(step).collect();
+    let steps: Vec<String> = arguments["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(step)
+        .collect();
     format!(": {}", steps.join(", "))
 }
 
@@ -129,7 +171,10 @@ fn settings(case: &Case) -> String {
     for text in [case.grant, case.config] {
         let mut table = "";
         for line in text.lines() {
-            match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            match line
+                .strip_prefix('[')
+                .and_then(|line| line.strip_suffix(']'))
+            {
                 Some(name) => table = name,
                 None if table.starts_with('[') => {}
                 None => all.push(format!("`{table}.{line}`")),
@@ -139,7 +184,11 @@ fn settings(case: &Case) -> String {
     if case.growth != GROWTH {
         all.push(format!("{} MiB more memory allowed", case.growth >> 10));
     }
-    if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
+    if all.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", all.join(", "))
+    }
 }
 
 fn strikes(case: &Case) -> &'static str {
@@ -154,7 +203,11 @@ fn strikes(case: &Case) -> &'static str {
 }
 
 fn outcome(case: &Case) -> String {
-    let cell = |text: &str| text.replace('\n', "; ").replace('|', "\\|").replace('<', "\\<");
+    let cell = |text: &str| {
+        text.replace('\n', "; ")
+            .replace('|', "\\|")
+            .replace('<', "\\<")
+    };
     match case.expected {
         Expected::Noted(why) => format!("not a plugin: {}", cell(why)),
         Expected::Refused(why) => format!("refused: {}", cell(why)),

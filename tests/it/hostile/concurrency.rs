@@ -6,8 +6,8 @@ use super::put;
 use super::wasi::POLL;
 use crate::support::Folder;
 
-/// A component whose async function `a` returns a number. Its core module has these functions of the host, which `canon`
-/// defines, beside `return`, and `core`: the functions `a` and `callback`.
+/// A component whose async function `a` returns a number. Its core module has these functions of
+/// the host, which `canon` defines, beside `return`, and `core`: the functions `a` and `callback`.
 pub(crate) fn tasks(canon: &str, functions: &[(&str, &str)], core: &str) -> Vec<u8> {
     wat::parse_str(text(canon, functions, core)).unwrap()
 }
@@ -51,12 +51,14 @@ fn goes_on(body: &str) -> String {
     format!(r#"(func (export "callback") (param i32 i32 i32) (result i32) {body})"#)
 }
 
-/// What both return at the end of a task, to be called again at once, and to wait for a set of waitables.
+/// What both return at the end of a task, to be called again at once, and to wait for a set of
+/// waitables.
 pub(crate) const EXIT: &str = "(i32.const 0)";
 pub(crate) const YIELD: &str = "(i32.const 1)";
 const WAIT: &str = "(i32.or (i32.const 2) (i32.shl (call $set) (i32.const 4)))";
 
-/// The same within a composition: beside `others`, of which it imports what `imports` says and is given by `with`.
+/// The same within a composition: beside `others`, of which it imports what `imports` says and is
+/// given by `with`.
 fn beside(others: &str, imports: &str, with: &str, inner: &str) -> Vec<u8> {
     let inner = inner.replacen("(component", &format!("(component $tool {imports}"), 1);
     let composed = format!(
@@ -120,8 +122,8 @@ fn cancels(folder: &Folder) {
     put(folder, beside(WORKER, imports, with, &inner));
 }
 
-/// A component that calls the first one of so many others, each of which fills its stack and then calls the next one. The
-/// last one waits for ever.
+/// A component that calls the first one of so many others, each of which fills its stack and then
+/// calls the next one. The last one waits for ever.
 fn chain(count: usize) -> Vec<u8> {
     let mut others = r#"
         (component $last

@@ -95,7 +95,8 @@ cases! {
         => also(|run| assert_eq!(run.result["content"][0]["annotations"]["audience"], serde_json::json!(["user"])));
 }
 
-/// Plugins that use every table they may have, with as many calls as the server admits, take none from others.
+/// Plugins that use every table they may have, with as many calls as the server admits, take none
+/// from others.
 #[test]
 fn tables_of_some_are_not_missed_by_others() {
     let folder = Folder::new();
@@ -124,8 +125,8 @@ fn tables_of_some_are_not_missed_by_others() {
     assert_eq!(server.text("fine", serde_json::json!({})), "fine");
 }
 
-/// A plugin that opens the file `f` in its mount until it may not, says so, and holds what it has for an hour. It crashes
-/// if it cannot open a single one.
+/// A plugin that opens the file `f` in its mount until it may not, says so, and holds what it has
+/// for an hour. It crashes if it cannot open a single one.
 fn holds_files() -> Vec<u8> {
     let functions = [
         ("mounts", "(param i32)"),
@@ -149,7 +150,8 @@ fn holds_files() -> Vec<u8> {
     calls(&format!("{FILES}{PROGRESS}{POLL}"), &functions, body).build()
 }
 
-/// A folder with plugins that hold files, and one that reads them, for a server that may have few descriptors.
+/// A folder with plugins that hold files, and one that reads them, for a server that may have few
+/// descriptors.
 fn folder_of_greedy(calls: usize) -> Folder {
     let folder = Folder::new();
     std::fs::create_dir(folder.sibling_path("data")).unwrap();
@@ -162,8 +164,8 @@ fn folder_of_greedy(calls: usize) -> Folder {
     folder
 }
 
-/// Of few descriptors, plugins that open files until they may not leave some to every other call, to connections and to
-/// plugins that are loaded.
+/// Of few descriptors, plugins that open files until they may not leave some to every other call,
+/// to connections and to plugins that are loaded.
 #[test]
 fn files_of_some_are_not_missed_by_others() {
     let folder = folder_of_greedy(8);
@@ -176,7 +178,8 @@ fn files_of_some_are_not_missed_by_others() {
         server.start_call_with_progress("a", serde_json::json!({}));
         held.push(server.notification("notifications/progress")["progress"].as_f64().unwrap());
     }
-    // Of the 80 for guests, 10 are for connections, 40 are shares of calls, and the rest is for whoever comes first.
+    // Of the 80 for guests, 10 are for connections, 40 are shares of calls, and the rest is for
+    // whoever comes first.
     assert!(held[0] >= 30.0 && held[1..].iter().all(|held| *held >= 5.0), "{held:?}");
     assert!(held.iter().sum::<f64>() <= 80.0, "{held:?}");
     server.log.wait_for("a file was not opened: the server has no descriptor left for this call");

@@ -42,8 +42,8 @@ fn icons(folder: &Folder, count: u32) {
     );
 }
 
-/// A component with one tool, whose definition is at address 64, where `code` can change it: `icons` is at 128 and
-/// `_meta` at 136. From 65536 on there are 15 MiB of empty memory.
+/// A component with one tool, whose definition is at address 64, where `code` can change it:
+/// `icons` is at 128 and `_meta` at 136. From 65536 on there are 15 MiB of empty memory.
 fn defined(folder: &Folder, code: &str) {
     put(
         folder,
@@ -147,7 +147,8 @@ cases! {
 
     a_long_description: ListTools, "has a description of 20 MB",
         |folder| put(folder, TinyComponent::new(&["a"]).before_list(
-            // The length of the description, whose address is in the first definition, after the name.
+            // The length of the description, whose address is in the first definition, after the
+            // name.
             "(drop (memory.grow (i32.const 400))) (i32.store (i32.const 64) (i32.const 1024))
              (i32.store (i32.const 68) (i32.const 1)) (i32.store (i32.const 84) (i32.const 1))
              (i32.store (i32.const 88) (i32.const 1024)) (i32.store (i32.const 92) (i32.const 20000000))

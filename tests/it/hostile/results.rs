@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::{lists_at, put};
 use crate::support::{Folder, TinyComponent, hostile};
 
-/// A component whose result is at 16, with one text block at 64 whose text is at 1024. These words are then written to
-/// these addresses.
+/// A component whose result is at 16, with one text block at 64 whose text is at 1024. These words
+/// are then written to these addresses.
 fn returns(folder: &Folder, words: &[(u32, u32)]) {
     put(folder, TinyComponent::new(&["a"]).before_call(&format!("{} (return (i32.const 16))", stores(words))).build());
 }
@@ -43,7 +43,8 @@ fn structured(folder: &Folder, json: &str) {
     put(folder, TinyComponent::new(&["a"]).with_structured(json).build());
 }
 
-/// A component whose call returns a list of this many empty lists as structured content, and nothing else.
+/// A component whose call returns a list of this many empty lists as structured content, and
+/// nothing else.
 fn lists(folder: &Folder, lists: usize) {
     let (json, length) = lists_at(65536, b"[", lists, b"] ");
     structured_at(folder, &json, length);

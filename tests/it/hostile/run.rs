@@ -9,15 +9,15 @@ use toolbay_model::Limits;
 use super::{Case, Expected, book};
 use crate::memory::{resident, status};
 use crate::support::{
-    DEADLINE, Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, error_kind_and_text, made_async,
-    result_text,
+    DEADLINE, Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, error_kind_and_text,
+    made_async, result_text,
 };
 
 /// How much the server may grow during a call beyond the call's memory, in KiB.
 const PEAK: u64 = 32 << 10;
 
-/// How long 99 of 100 pings may take during a call. They take a millisecond: this leaves room for a busy machine, and the
-/// book shows what was measured.
+/// How long 99 of 100 pings may take during a call. They take a millisecond: this leaves room for a
+/// busy machine, and the book shows what was measured.
 const PING: Duration = Duration::from_secs(1);
 
 /// Calls that make the server as large as it gets without an attack.
@@ -48,15 +48,21 @@ pub(super) fn run_with_async(case: &Case) {
     run_in(folder, case);
 }
 
-/// Runs a case in a folder with a plugin that is called before and afterwards. Returns how long it took.
+/// Runs a case in a folder with a plugin that is called before and afterwards. Returns how long it
+/// took.
 fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
     fs::write(folder.sibling_path("toolbay.toml"), case.config).unwrap();
     // By default, the allocator keeps freed memory for later. This limits how much.
-    let mut command = ToolbayCommand::new(&folder).args(["serve"]).env("MALLOC_TRIM_THRESHOLD_", "65536");
+    let mut command = ToolbayCommand::new(&folder)
+        .args(["serve"])
+        .env("MALLOC_TRIM_THRESHOLD_", "65536");
     if case.grant.contains("read-write") {
         // The grant comes when the server has confined itself.
         fs::create_dir(folder.sibling_path("data")).unwrap();
-        command = command.env("TOOLBAY_SERVER_CONFINE_FOLDERS", folder.sibling_path("data").to_str().unwrap());
+        command = command.env(
+            "TOOLBAY_SERVER_CONFINE_FOLDERS",
+            folder.sibling_path("data").to_str().unwrap(),
+        );
     }
     let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_for_tool("echo");
@@ -70,29 +76,56 @@ fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
     forget_peak(&server);
     let began = Instant::now();
     (case.put)(&folder);
-    let mut run = Run { server, folder, result: Value::Null, growth: 0, ping: Duration::ZERO };
+    let mut run = Run {
+        server,
+        folder,
+        result: Value::Null,
+        growth: 0,
+        ping: Duration::ZERO,
+    };
     match case.expected {
         Expected::Noted(why) => {
             let line = run.server.log.wait_for(" WARN not a plugin: ");
-            let said = line.split_once(" WARN not a plugin: hostile.").unwrap_or_else(|| panic!("{line}")).1;
+            let said = line
+                .split_once(" WARN not a plugin: hostile.")
+                .unwrap_or_else(|| panic!("{line}"))
+                .1;
             let said = said.split_once(": ").unwrap_or_else(|| panic!("{line}")).1;
-            assert!(fits(why, said.trim_end()), "noted: {line:?}\nexpected: {why:?}");
+            assert!(
+                fits(why, said.trim_end()),
+                "noted: {line:?}\nexpected: {why:?}"
+            );
             // Files that were added later are loaded, and nothing else was logged.
-            run.folder.put("later.wasm", TinyComponent::new(&["later"]).build());
+            run.folder
+                .put("later.wasm", TinyComponent::new(&["later"]).build());
             run.server.wait_until_listed(&["echo", "later"]);
-            assert_eq!(run.server.log.text().matches("hostile").count(), 1, "{}", run.server.log.text());
+            assert_eq!(
+                run.server.log.text().matches("hostile").count(),
+                1,
+                "{}",
+                run.server.log.text()
+            );
         }
         Expected::Refused(why) => {
             let line = run.server.log.wait_for("WARN refused: ");
-            let said = line.split_once("WARN refused: ").unwrap_or_else(|| panic!("{line}")).1;
-            let said = said.trim_end().strip_suffix(" plugin=\"hostile\"").unwrap_or_else(|| panic!("{line}"));
+            let said = line
+                .split_once("WARN refused: ")
+                .unwrap_or_else(|| panic!("{line}"))
+                .1;
+            let said = said
+                .trim_end()
+                .strip_suffix(" plugin=\"hostile\"")
+                .unwrap_or_else(|| panic!("{line}"));
             assert!(fits(why, said), "refused: {said:?}\nexpected: {why:?}");
             assert_eq!(run.server.tool_names(), ["echo"]);
         }
         Expected::Fails(kind, words) => {
             let result = call(case, &mut run, &mut before);
             let (said_kind, said) = error_kind_and_text(&result);
-            assert!(said_kind == kind && fits(words, &said), "{said_kind}: {said:?}\nexpected: {kind}: {words:?}");
+            assert!(
+                said_kind == kind && fits(words, &said),
+                "{said_kind}: {said:?}\nexpected: {kind}: {words:?}"
+            );
             run.result = result;
         }
         Expected::Answers(words) => {
@@ -122,20 +155,33 @@ fn call(case: &Case, run: &mut Run, before: &mut u64) -> Value {
     forget_peak(&run.server);
     let id = run.server.start_call(case.tool, arguments);
     let mut pings = Vec::new();
-    let result = run.server.finish_call_with_pings(id, |took| pings.push(took));
+    let result = run
+        .server
+        .finish_call_with_pings(id, |took| pings.push(took));
     pings.sort_unstable();
     run.ping = pings[(pings.len() * 99).div_ceil(100) - 1];
-    assert!(run.ping < PING, "of {} pings during the call, one in a hundred took {:?}", pings.len(), run.ping);
+    assert!(
+        run.ping < PING,
+        "of {} pings during the call, one in a hundred took {:?}",
+        pings.len(),
+        run.ping
+    );
     let grown = peak(&run.server).saturating_sub(*before);
     let most = memory_limit(case) + PEAK;
-    assert!(grown <= most, "the server grew by {grown} KiB during the call, expected at most {most}");
+    assert!(
+        grown <= most,
+        "the server grew by {grown} KiB during the call, expected at most {most}"
+    );
     result
 }
 
 /// The memory that a call of the case may have, in KiB.
 fn memory_limit(case: &Case) -> u64 {
     let grant: toml::Table = case.grant.parse().unwrap();
-    let memory = grant.get("limits").and_then(|limits| limits.get("memory")).and_then(toml::Value::as_str);
+    let memory = grant
+        .get("limits")
+        .and_then(|limits| limits.get("memory"))
+        .and_then(toml::Value::as_str);
     let memory = memory.map_or(Limits::DEFAULT.memory, |text| text.parse().unwrap());
     memory.as_u64() >> 10
 }
@@ -152,7 +198,10 @@ fn peak(server: &StdioServer) -> u64 {
 
 pub(super) fn bystander_answers(server: &mut StdioServer) {
     let arguments = serde_json::json!({"n": 7, "text": "hello"});
-    assert_eq!(server.text("echo", arguments.clone()), arguments.to_string());
+    assert_eq!(
+        server.text("echo", arguments.clone()),
+        arguments.to_string()
+    );
 }
 
 /// The allocator and the pool return memory after a while; calls make this happen sooner.
@@ -160,16 +209,24 @@ fn shrinks_to(server: &mut StdioServer, most: u64) {
     let began = Instant::now();
     while resident(server.pid()) > most {
         bystander_answers(server);
-        assert!(began.elapsed() < DEADLINE, "{} KiB resident, expected at most {most}", resident(server.pid()));
+        assert!(
+            began.elapsed() < DEADLINE,
+            "{} KiB resident, expected at most {most}",
+            resident(server.pid())
+        );
     }
 }
 
 /// Whether `result_text` is `pattern`, where `…` stands for anything.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('…');
-    let Some(mut rest) = parts.next().and_then(|start| text.strip_prefix(start)) else { return false };
+    let Some(mut rest) = parts.next().and_then(|start| text.strip_prefix(start)) else {
+        return false;
+    };
     let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    let Some((last, middle)) = parts.split_last() else {
+        return rest.is_empty();
+    };
     for part in middle {
         match rest.split_once(part) {
             Some((_, after)) => rest = after,
@@ -199,9 +256,18 @@ fn repeated_attacks_use_no_more_memory_than_the_first_ones() {
     let mut attack = |from: usize, to: usize| {
         for n in from..to {
             // Each has its own digest and megabytes of code, and is refused.
-            let input = format!(r#"{{"type":"object","description":"{}"}}"#, "x".repeat(2_000_000 + n));
-            folder
-                .put("hostile.wasm", TinyComponent::with_tools(vec![TinyTool { input, ..TinyTool::new("a") }]).build());
+            let input = format!(
+                r#"{{"type":"object","description":"{}"}}"#,
+                "x".repeat(2_000_000 + n)
+            );
+            folder.put(
+                "hostile.wasm",
+                TinyComponent::with_tools(vec![TinyTool {
+                    input,
+                    ..TinyTool::new("a")
+                }])
+                .build(),
+            );
             server.log.wait_for_count(
                 "refused: its schemas are larger than 1.0 MiB in total (to allow more, raise describe.schemas)",
                 n + 1,
@@ -210,15 +276,24 @@ fn repeated_attacks_use_no_more_memory_than_the_first_ones() {
         }
         resident(server.pid())
     };
-    // The allocator keeps some memory for each thread, and which thread an attack uses is random. The total levels off
-    // at about 20 MiB. A copy of each attack's data would be 60 MiB.
+    // The allocator keeps some memory for each thread, and which thread an attack uses is random.
+    // The total levels off at about 20 MiB. A copy of each attack's data would be 60 MiB.
     let before = attack(0, 30);
     let after = attack(30, 60);
-    assert!(after < before + (20 << 10), "{before} KiB after thirty, {after} KiB after sixty");
+    assert!(
+        after < before + (20 << 10),
+        "{before} KiB after thirty, {after} KiB after sixty"
+    );
 }
 
 #[test]
 fn patterns() {
-    assert!(fits("a…c", "abc") && fits("a…", "a") && fits("…b…", "abc") && fits("a", "a") && fits("a…b…c", "aXbYc"));
+    assert!(
+        fits("a…c", "abc")
+            && fits("a…", "a")
+            && fits("…b…", "abc")
+            && fits("a", "a")
+            && fits("a…b…c", "aXbYc")
+    );
     assert!(!fits("a", "ab") && !fits("b…", "ab") && !fits("a…c", "abcd") && !fits("a…x…c", "abc"));
 }

@@ -29,7 +29,9 @@ fn plain(interfaces: &str, functions: &[(&str, &str)], body: &str) -> TinyCompon
           (with "libc" (instance $libc)) (with "host" (instance {given}))))
         (alias core export $with-host "run" (core func $import))"#
     );
-    TinyComponent::new(&["a"]).with_imports(&imports).with_core_items(r#"(import "host" "import" (func $run))"#)
+    TinyComponent::new(&["a"])
+        .with_imports(&imports)
+        .with_core_items(r#"(import "host" "import" (func $run))"#)
 }
 
 /// `wasi:clocks/monotonic-clock`: `$now`.
@@ -65,7 +67,8 @@ pub(super) const POLL: &str = r#"
     (core func $poll (canon lower (func $poll) (memory $memory) (realloc $realloc)))
     (core func $drop (canon resource.drop $pollable))"#;
 
-/// `wasi:cli/stdout`: `$stdout`, and of the stream `$check` how much may be written, and `$write` it.
+/// `wasi:cli/stdout`: `$stdout`, and of the stream `$check` how much may be written, and `$write`
+/// it.
 pub(super) const STDOUT: &str = r#"
     (import "wasi:io/error@0.2.0" (instance $errors (export "error" (type $error (sub resource)))))
     (alias export $errors "error" (type $error))
@@ -171,7 +174,8 @@ pub(super) const UDP: &str = r#"
     (alias export $sockets "create-udp-socket" (func $socket))
     (core func $socket (canon lower (func $socket) (memory $memory)))"#;
 
-/// `wasi:http/outgoing-handler`: `$fields`, a `$request` with them, to an `$authority` and a `$path`, to `$send`.
+/// `wasi:http/outgoing-handler`: `$fields`, a `$request` with them, to an `$authority` and a
+/// `$path`, to `$send`.
 pub(super) const HTTP: &str = r#"
     (import "wasi:http/types@0.2.0" (instance $http
       (export "fields" (type $fields (sub resource)))

@@ -8,18 +8,27 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use super::neighbour;
-use crate::support::{DEADLINE, Folder, HttpResponse, HttpServer, TinyComponent, TinyTool, hostile, result_text};
+use crate::support::{
+    DEADLINE, Folder, HttpResponse, HttpServer, TinyComponent, TinyTool, hostile, result_text,
+};
 
 /// Opens a stream that stays open.
 fn subscribe(server: &HttpServer) -> HttpResponse {
-    let mut stream = server.post_stateless("subscriptions/listen", json!({"notifications": {}}), &[]);
-    assert_eq!(stream.next_message().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    let mut stream =
+        server.post_stateless("subscriptions/listen", json!({"notifications": {}}), &[]);
+    assert_eq!(
+        stream.next_message().unwrap()["method"],
+        "notifications/subscriptions/acknowledged"
+    );
     stream
 }
 
 #[test]
 fn a_client_that_reads_nothing_loses_its_connection() {
-    let tool = TinyTool { description: Some("x".repeat(100_000)), ..TinyTool::new("a") };
+    let tool = TinyTool {
+        description: Some("x".repeat(100_000)),
+        ..TinyTool::new("a")
+    };
     let folder = Folder::with("a.wasm", TinyComponent::with_tools(vec![tool]).build());
     let config = "[http]\nconnections = 1\nwrite_timeout = \"300ms\"";
     let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
@@ -31,52 +40,87 @@ fn a_client_that_reads_nothing_loses_its_connection() {
             break error;
         }
     };
-    assert!(matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset), "{error}");
-    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 200, "its place is free");
+    assert!(
+        matches!(
+            error.kind(),
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+        ),
+        "{error}"
+    );
+    assert_eq!(
+        server.post_stateless("tools/list", json!({}), &[]).status,
+        200,
+        "its place is free"
+    );
 }
 
 #[test]
 fn a_call_whose_stream_nobody_reads_is_cancelled() {
     let folder = Folder::with("hostile.wasm", hostile());
     // The second call starts only when the first one has ended.
-    folder
-        .put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\nlog = \"1GiB\"");
-    let config =
-        "log = \"error,toolbay_mcp::transport=info\"\n[ceilings]\nlog = \"1GiB\"\n[http]\nwrite_timeout = \"300ms\"";
+    folder.put(
+        "hostile.toml",
+        "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\nlog = \"1GiB\"",
+    );
+    let config = "log = \"error,toolbay_mcp::transport=info\"\n[ceilings]\nlog = \"1GiB\"\n[http]\nwrite_timeout = \"300ms\"";
     let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
     let mut stream = neighbour::connect(&server, true);
     let level = json!({"io.modelcontextprotocol/logLevel": "debug"});
     let call = json!({"name": "log_flood", "arguments": {"n": 1_000_000_000}, "_meta": level});
-    stream.write_all(&neighbour::stateless("tools/call", call)).unwrap();
+    stream
+        .write_all(&neighbour::stateless("tools/call", call))
+        .unwrap();
     let mut begun = [0; 12];
     stream.read_exact(&mut begun).unwrap();
     assert_eq!(&begun, b"HTTP/1.1 200");
-    assert_eq!(result_text(&server.result("tools/call", json!({"name": "count"}))), "1");
+    assert_eq!(
+        result_text(&server.result("tools/call", json!({"name": "count"}))),
+        "1"
+    );
 }
 
 #[test]
 fn probes_are_answered_when_every_place_is_taken() {
-    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 2").wait_until_ready();
+    let server =
+        HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 2").wait_until_ready();
     let streams = [(); 2].map(|()| subscribe(&server));
     // Many that never send a request, and one that waits for a place.
-    let half_open: Vec<TcpStream> = (0..200).map(|_| neighbour::connect(&server, true)).collect();
+    let half_open: Vec<TcpStream> = (0..200)
+        .map(|_| neighbour::connect(&server, true))
+        .collect();
     for path in ["/healthz", "/readyz"] {
         assert_eq!(server.get(path, &[]).status, 200, "{path}");
-        assert_eq!(neighbour::ask(&server, format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).status, 200);
+        assert_eq!(
+            neighbour::ask(
+                &server,
+                format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()
+            )
+            .status,
+            200
+        );
     }
     let refused = server.post_stateless("tools/list", json!({}), &[]);
-    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")));
+    assert_eq!(
+        (refused.status, refused.header("retry-after")),
+        (503, Some("5"))
+    );
     drop((half_open, streams));
     while server.post_stateless("tools/list", json!({}), &[]).status != 200 {}
 }
 
 #[test]
 fn one_address_leaves_places_to_the_others() {
-    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 16\nconnections_per_address = 8");
+    let server = HttpServer::start_with_config(
+        &Folder::new(),
+        "[http]\nconnections = 16\nconnections_per_address = 8",
+    );
     let streams = [(); 8].map(|()| subscribe(&server));
     let list = neighbour::stateless("tools/list", json!({}));
     assert_eq!(neighbour::ask(&server, &list).status, 200);
-    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 503);
+    assert_eq!(
+        server.post_stateless("tools/list", json!({}), &[]).status,
+        503
+    );
     assert_eq!(neighbour::ask(&server, &list).status, 200);
     drop(streams);
 }
@@ -93,11 +137,29 @@ impl StrangersConnections {
         let script = "for ((n = 0; n < $2; n++)); do exec {held}<>\"/dev/tcp/127.0.0.1/$1\" || exit; done\n\
                       echo open\nread -r";
         let mut command = Command::new("bash");
-        command.args(["-c", script, "bash", &server.address.port().to_string(), &count.to_string()]);
-        command.uid(Self::ACCOUNT).gid(Self::ACCOUNT).current_dir("/");
-        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        command.args([
+            "-c",
+            script,
+            "bash",
+            &server.address.port().to_string(),
+            &count.to_string(),
+        ]);
+        command
+            .uid(Self::ACCOUNT)
+            .gid(Self::ACCOUNT)
+            .current_dir("/");
+        let mut process = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut said = [0; 5];
-        process.stdout.as_mut().unwrap().read_exact(&mut said).unwrap();
+        process
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut said)
+            .unwrap();
         assert_eq!(&said, b"open\n");
         Self(process)
     }
@@ -116,11 +178,17 @@ fn one_account_leaves_places_to_the_others() {
     if !rustix::process::geteuid().is_root() {
         return;
     }
-    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 16\nconnections_per_address = 8");
+    let server = HttpServer::start_with_config(
+        &Folder::new(),
+        "[http]\nconnections = 16\nconnections_per_address = 8",
+    );
     let strangers = StrangersConnections::open(&server, 60);
     // The stranger has 8, two of which are those for which the account is not looked up.
     let streams = [(); 6].map(|()| subscribe(&server));
-    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 503);
+    assert_eq!(
+        server.post_stateless("tools/list", json!({}), &[]).status,
+        503
+    );
     drop(streams);
     while server.post_stateless("tools/list", json!({}), &[]).status != 200 {}
     drop(strangers);
@@ -128,23 +196,39 @@ fn one_account_leaves_places_to_the_others() {
 
 #[test]
 fn one_caller_leaves_requests_to_the_others() {
-    let ((ada, first), (bob, second)) = (super::auth::token("ada", ""), super::auth::token("bob", ""));
+    let ((ada, first), (bob, second)) =
+        (super::auth::token("ada", ""), super::auth::token("bob", ""));
     let config = format!("[http]\nrequests_per_caller = 2\n{first}{second}");
     let server = HttpServer::start_with_config(&Folder::new(), &config);
     let [ada, bob] = [ada, bob].map(|token| super::auth::bearer(&token));
     let listen = || {
         let of_ada = [("Authorization", ada.as_str())];
-        server.post_stateless("subscriptions/listen", json!({"notifications": {}}), &of_ada)
+        server.post_stateless(
+            "subscriptions/listen",
+            json!({"notifications": {}}),
+            &of_ada,
+        )
     };
     let mut streams = [(); 2].map(|()| listen());
     for stream in &mut streams {
         stream.next_message().unwrap();
     }
     let refused = listen();
-    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")));
-    let said = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (refused.status, refused.header("retry-after")),
+        (503, Some("5"))
+    );
+    let said = refused.json()["error"]["message"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert!(said.contains("raise http.requests_per_caller"), "{said}");
-    assert_eq!(server.post_stateless("tools/list", json!({}), &[("Authorization", &bob)]).status, 200);
+    assert_eq!(
+        server
+            .post_stateless("tools/list", json!({}), &[("Authorization", &bob)])
+            .status,
+        200
+    );
     // A stream that has ended leaves room.
     let [first, _second] = streams;
     first.close();
@@ -158,7 +242,9 @@ fn a_client_that_closed_its_side_gets_its_answer() {
     let server = HttpServer::start(&folder).wait_until_ready();
     let send = |method: &str, params: Value| {
         let mut stream = neighbour::connect(&server, true);
-        stream.write_all(&neighbour::stateless(method, params)).unwrap();
+        stream
+            .write_all(&neighbour::stateless(method, params))
+            .unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
         HttpResponse::read(stream)
     };
@@ -192,7 +278,10 @@ fn a_target_with_a_host_is_checked_like_the_header() {
 fn a_head_is_short() {
     let server = HttpServer::start(&Folder::new());
     let mut stream = neighbour::connect(&server, true);
-    let begun = format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: {}", "x".repeat(100_000));
+    let begun = format!(
+        "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: {}",
+        "x".repeat(100_000)
+    );
     drop(stream.write_all(begun.as_bytes()));
     assert_eq!(HttpResponse::read(stream).status, 431);
     assert_eq!(server.get("/healthz", &[]).status, 200);
@@ -211,11 +300,17 @@ fn a_head_has_the_documented_length_and_number_of_headers() {
         assert_eq!(refused.status, 431, "{length}");
         // There is none if not all of the head was read.
         let text = refused.text();
-        assert!(text.is_empty() || text == "the request line and the headers are longer than 64 KiB\n", "{text}");
+        assert!(
+            text.is_empty() || text == "the request line and the headers are longer than 64 KiB\n",
+            "{text}"
+        );
     }
     let headers = |count: usize| {
         let others: Vec<String> = (1..count).map(|n| format!("X-{n}: a\r\n")).collect();
-        format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\n{}\r\n", others.concat())
+        format!(
+            "GET /healthz HTTP/1.1\r\nHost: localhost\r\n{}\r\n",
+            others.concat()
+        )
     };
     assert_eq!(server.send_raw(headers(100)).status, 200);
     assert_eq!(server.send_raw(headers(101)).status, 431);
@@ -225,8 +320,11 @@ fn a_head_has_the_documented_length_and_number_of_headers() {
 fn bodies_that_never_end_take_no_room_of_others() {
     // 16 MiB for one address, and four times that in all.
     let config = "[server]\nrequest_memory = \"64MiB\"\n[http]\nidle_timeout = \"6s\"";
-    let server = HttpServer::start_with_config(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build()), config)
-        .wait_until_ready();
+    let server = HttpServer::start_with_config(
+        &Folder::with("a.wasm", TinyComponent::new(&["a"]).build()),
+        config,
+    )
+    .wait_until_ready();
     let before = resident(&server);
     let long = json!({"x": "x".repeat(3 << 20)});
     let body = neighbour::stateless("tools/list", long);
@@ -236,10 +334,17 @@ fn bodies_that_never_end_take_no_room_of_others() {
         // One that is refused is read to its end, so that its client finds the response.
         stream.write_all(unfinished).unwrap();
     }
-    assert_eq!(neighbour::ask(&server, &body).status, 200, "another address has its own room");
+    assert_eq!(
+        neighbour::ask(&server, &body).status,
+        200,
+        "another address has its own room"
+    );
     let statuses: Vec<u16> = streams.into_iter().map(status).collect();
     let (refused, late) = (count(&statuses, 503), count(&statuses, 408));
-    assert!(refused >= 20 && late >= 2 && refused + late == statuses.len(), "{statuses:?}");
+    assert!(
+        refused >= 20 && late >= 2 && refused + late == statuses.len(),
+        "{statuses:?}"
+    );
     let peak = peak(&server);
     assert!(peak < before + (64 << 10), "from {before} to {peak} KiB");
     assert_eq!(server.send_raw(&body).status, 200);
@@ -269,6 +374,9 @@ pub(super) fn peak(server: &HttpServer) -> u64 {
 
 fn value(server: &HttpServer, name: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }

@@ -9,7 +9,10 @@ fn status(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
     let status = response.status;
     if status != 200 {
         let said = response.text();
-        assert!(!said.contains("the-tool") && !said.contains("toolbay/"), "{said}");
+        assert!(
+            !said.contains("the-tool") && !said.contains("toolbay/"),
+            "{said}"
+        );
     }
     status
 }
@@ -36,9 +39,16 @@ fn hosts_and_origins_are_checked_always() {
             ("192.168.0.1".to_owned(), false),
         ] {
             let expected = if allowed { 200 } else { 403 };
-            assert_eq!(status(&server, &[("Host", &host)]), expected, "Host: {host}");
+            assert_eq!(
+                status(&server, &[("Host", &host)]),
+                expected,
+                "Host: {host}"
+            );
         }
-        for malformed in [&[("Host", "-")][..], &[("Host", "localhost"), ("Host", "evil.example")]] {
+        for malformed in [
+            &[("Host", "-")][..],
+            &[("Host", "localhost"), ("Host", "evil.example")],
+        ] {
             assert_eq!(status(&server, malformed), 400, "{malformed:?}");
         }
         for (origin, allowed) in [
@@ -53,10 +63,20 @@ fn hosts_and_origins_are_checked_always() {
             ("file://".to_owned(), false),
         ] {
             let expected = if allowed { 200 } else { 403 };
-            assert_eq!(status(&server, &[("Origin", &origin)]), expected, "Origin: {origin}");
+            assert_eq!(
+                status(&server, &[("Origin", &origin)]),
+                expected,
+                "Origin: {origin}"
+            );
         }
         // An allowed Host does not make up for an Origin that is not allowed.
-        assert_eq!(status(&server, &[("Host", "localhost"), ("Origin", "https://evil.example")]), 403);
+        assert_eq!(
+            status(
+                &server,
+                &[("Host", "localhost"), ("Origin", "https://evil.example")]
+            ),
+            403
+        );
     }
 }
 
@@ -71,27 +91,63 @@ fn every_address_of_the_server_is_guarded() {
         ("GET", "/sse"),
         ("POST", "/messages"),
     ] {
-        assert_eq!(server.request(method, path, &[("Host", "evil.example")], b"{}").status, 403, "{method} {path}");
+        assert_eq!(
+            server
+                .request(method, path, &[("Host", "evil.example")], b"{}")
+                .status,
+            403,
+            "{method} {path}"
+        );
         let origin = [("Origin", "https://evil.example")];
-        assert_eq!(server.request(method, path, &origin, b"{}").status, 403, "{method} {path}");
+        assert_eq!(
+            server.request(method, path, &origin, b"{}").status,
+            403,
+            "{method} {path}"
+        );
     }
 }
 
 #[test]
 fn allowed_pages_get_cors_headers() {
-    let server =
-        HttpServer::start_with_config(&Folder::new(), "[http]\nallowed_origins = [\"https://app.example.com\"]");
+    let server = HttpServer::start_with_config(
+        &Folder::new(),
+        "[http]\nallowed_origins = [\"https://app.example.com\"]",
+    );
     let asked = [
         ("Origin", "https://app.example.com"),
         ("Access-Control-Request-Method", "POST"),
-        ("Access-Control-Request-Headers", "content-type,mcp-method,mcp-param-region"),
+        (
+            "Access-Control-Request-Headers",
+            "content-type,mcp-method,mcp-param-region",
+        ),
     ];
     let response = server.request("OPTIONS", "/mcp", &asked, b"");
     assert_eq!(response.status, 200);
-    assert_eq!(response.header("access-control-allow-origin"), Some("https://app.example.com"));
-    assert!(response.header("access-control-allow-headers").unwrap().contains("mcp-param-region"));
+    assert_eq!(
+        response.header("access-control-allow-origin"),
+        Some("https://app.example.com")
+    );
+    assert!(
+        response
+            .header("access-control-allow-headers")
+            .unwrap()
+            .contains("mcp-param-region")
+    );
     let response = server.post_stateless("tools/list", json!({}), &asked[..1]);
-    assert_eq!(response.header("access-control-allow-origin"), Some("https://app.example.com"));
-    assert!(response.header("access-control-expose-headers").unwrap().contains("mcp-session-id"));
-    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).header("access-control-allow-origin"), None);
+    assert_eq!(
+        response.header("access-control-allow-origin"),
+        Some("https://app.example.com")
+    );
+    assert!(
+        response
+            .header("access-control-expose-headers")
+            .unwrap()
+            .contains("mcp-session-id")
+    );
+    assert_eq!(
+        server
+            .post_stateless("tools/list", json!({}), &[])
+            .header("access-control-allow-origin"),
+        None
+    );
 }

@@ -12,12 +12,20 @@ fn server() -> HttpServer {
 fn the_endpoint_has_a_slash_at_its_end_or_not() {
     let server = server();
     let hello = crate::support::initialize("2025-11-25").to_string();
-    let usual = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+    let usual = [
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+    ];
     let response = server.request("POST", "/mcp/", &usual, hello.as_bytes());
     assert_eq!((response.status, response.header("location")), (200, None));
     let session = response.header("mcp-session-id").unwrap().to_owned();
     let id = ("Mcp-Session-Id", session.as_str());
-    assert_eq!(server.get("/mcp/", &[id, ("Accept", "text/event-stream")]).status, 200);
+    assert_eq!(
+        server
+            .get("/mcp/", &[id, ("Accept", "text/event-stream")])
+            .status,
+        200
+    );
     assert_eq!(server.request("DELETE", "/mcp/", &[id], b"").status, 204);
     assert_eq!(server.get("/mcp/x", &[]).status, 404);
 }
@@ -37,7 +45,10 @@ fn the_older_transport_that_is_off_is_named_where_it_would_be() {
 fn a_wrong_path_or_method_is_answered_with_the_right_path() {
     let server = server();
     let list = br#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
-    let usual = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+    let usual = [
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+    ];
     // The console is on: it has pages at the first two.
     for (path, status) in [
         ("/", 405),
@@ -57,13 +68,28 @@ fn a_wrong_path_or_method_is_answered_with_the_right_path() {
         assert_eq!(response.header("allow").is_some(), status == 405, "{path}");
         let text = response.text();
         assert!(text.contains(" /mcp\n"), "{path}: {text:?}");
-        assert_eq!(text.contains("--sse"), path.starts_with("/sse") || path.starts_with("/messages"), "{path}");
+        assert_eq!(
+            text.contains("--sse"),
+            path.starts_with("/sse") || path.starts_with("/messages"),
+            "{path}"
+        );
     }
     let response = server.request("PUT", "/mcp", &[], b"");
-    assert_eq!((response.status, response.text().contains("POST requests to /mcp")), (405, true));
-    let command = ToolbayCommand::new(&Folder::new()).args(["serve", "--http", "127.0.0.1:0", "--sse"]);
+    assert_eq!(
+        (
+            response.status,
+            response.text().contains("POST requests to /mcp")
+        ),
+        (405, true)
+    );
+    let command =
+        ToolbayCommand::new(&Folder::new()).args(["serve", "--http", "127.0.0.1:0", "--sse"]);
     let server = HttpServer::run(command);
-    for (path, right) in [("/sse/", "served at /sse,"), ("/messages/", "served at /messages,"), ("/sse", "to /mcp")] {
+    for (path, right) in [
+        ("/sse/", "served at /sse,"),
+        ("/messages/", "served at /messages,"),
+        ("/sse", "to /mcp"),
+    ] {
         let text = server.request("POST", path, &usual, list).text();
         assert!(text.contains(right), "{path}: {text}");
     }
@@ -73,11 +99,15 @@ fn a_wrong_path_or_method_is_answered_with_the_right_path() {
 fn a_ping_that_states_no_rules_is_answered() {
     let server = server();
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    for headers in
-        [&[("MCP-Protocol-Version", MODERN)][..], &[("MCP-Protocol-Version", MODERN), ("Mcp-Method", "ping")]]
-    {
+    for headers in [
+        &[("MCP-Protocol-Version", MODERN)][..],
+        &[("MCP-Protocol-Version", MODERN), ("Mcp-Method", "ping")],
+    ] {
         let response = server.post(headers, ping);
-        assert_eq!((response.status, response.json()["result"].clone()), (200, json!({})));
+        assert_eq!(
+            (response.status, response.json()["result"].clone()),
+            (200, json!({}))
+        );
     }
 }
 
@@ -88,18 +118,33 @@ fn a_client_without_streams_gets_json_where_nothing_else_must_be_sent() {
     let meta = json!({"progressToken": "p", "io.modelcontextprotocol/logLevel": "info"});
     let params = json!({"name": "progress", "arguments": {"n": 3}, "_meta": meta});
     let response = server.post_stateless("tools/call", params, &json);
-    assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
+    assert_eq!(
+        (response.status, response.header("content-type")),
+        (200, Some("application/json"))
+    );
     assert_eq!(result_text(&response.json()["result"]), "3 steps");
-    let listening =
-        server.post_stateless("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}), &json);
+    let listening = server.post_stateless(
+        "subscriptions/listen",
+        json!({"notifications": {"toolsListChanged": true}}),
+        &json,
+    );
     assert_eq!(listening.status, 406);
-    assert!(listening.json()["error"]["message"].as_str().unwrap().contains("text/event-stream"));
+    assert!(
+        listening.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("text/event-stream")
+    );
 }
 
 #[test]
 fn what_a_body_or_a_header_cannot_be_has_a_status_of_its_own() {
     let server = server();
-    let status = |headers: &[(&str, &str)]| server.post_stateless("tools/list", json!({}), headers).status;
+    let status = |headers: &[(&str, &str)]| {
+        server
+            .post_stateless("tools/list", json!({}), headers)
+            .status
+    };
     assert_eq!(status(&[("Content-Encoding", "identity")]), 200);
     for coding in ["gzip", "br", "identity, gzip"] {
         assert_eq!(status(&[("Content-Encoding", coding)]), 415, "{coding}");
@@ -107,15 +152,35 @@ fn what_a_body_or_a_header_cannot_be_has_a_status_of_its_own() {
     let list = modern(json!(1), "tools/list", json!({})).to_string();
     let version = ("MCP-Protocol-Version", MODERN);
     let method = ("Mcp-Method", "tools/list");
-    assert_eq!(server.post(&[version, method, ("MCP-Protocol-Version", "2025-11-25")], list.as_bytes()).status, 400);
+    assert_eq!(
+        server
+            .post(
+                &[version, method, ("MCP-Protocol-Version", "2025-11-25")],
+                list.as_bytes()
+            )
+            .status,
+        400
+    );
     let session = server.start_session("2025-11-25");
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let id = ("Mcp-Session-Id", session.id.as_str());
     assert_eq!(server.post(&[id, id], ping).status, 200, "the same twice");
-    assert_eq!(server.post(&[id, ("Mcp-Session-Id", "other")], ping).status, 400);
+    assert_eq!(
+        server.post(&[id, ("Mcp-Session-Id", "other")], ping).status,
+        400
+    );
     for method in ["GET", "DELETE"] {
-        let refused = server.request(method, "/mcp", &[version, ("Accept", "text/event-stream")], b"");
-        assert_eq!((refused.status, refused.header("allow")), (405, Some("POST")), "{method}");
+        let refused = server.request(
+            method,
+            "/mcp",
+            &[version, ("Accept", "text/event-stream")],
+            b"",
+        );
+        assert_eq!(
+            (refused.status, refused.header("allow")),
+            (405, Some("POST")),
+            "{method}"
+        );
     }
 }
 
@@ -123,33 +188,69 @@ fn what_a_body_or_a_header_cannot_be_has_a_status_of_its_own() {
 fn members_that_are_null_or_an_empty_list_are_absent() {
     let server = server();
     let session = server.start_session("2025-11-25");
-    let post = |text: String| server.post(&session.headers(), text.as_bytes()).response_message();
-    for params in ["null", "[]", "[ ]", r#"{"_meta": null}"#, r#"{"cursor": null}"#] {
-        let answer = post(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{params}}}"#));
+    let post = |text: String| {
+        server
+            .post(&session.headers(), text.as_bytes())
+            .response_message()
+    };
+    for params in [
+        "null",
+        "[]",
+        "[ ]",
+        r#"{"_meta": null}"#,
+        r#"{"cursor": null}"#,
+    ] {
+        let answer = post(format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{params}}}"#
+        ));
         assert!(answer["result"]["tools"].is_array(), "{params}: {answer}");
     }
     for arguments in ["null", "[]", "{}"] {
-        for meta in ["null", "[]", "{}", r#"{"traceparent": 7}"#, r#"{"traceparent": "x", "tracestate": []}"#] {
+        for meta in [
+            "null",
+            "[]",
+            "{}",
+            r#"{"traceparent": 7}"#,
+            r#"{"traceparent": "x", "tracestate": []}"#,
+        ] {
             let params = format!(r#"{{"name":"progress","arguments":{arguments},"_meta":{meta}}}"#);
-            let answer = post(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#));
+            let answer = post(format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#
+            ));
             assert!(answer.get("result").is_some(), "{params}: {answer}");
         }
     }
-    let strange = post(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":[1]}}"#.into());
+    let strange = post(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":[1]}}"#
+            .into(),
+    );
     assert_eq!(strange["error"]["code"], -32602, "{strange}");
     for method in ["tools/list", "ping"] {
-        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"_meta":[1]}}}}"#);
+        let text =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"_meta":[1]}}}}"#);
         let expected = json!({"code": -32602, "message": "Invalid params: _meta must be an object, not a list"});
         assert_eq!(post(text)["error"], expected, "{method}");
     }
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":[1]}}"#;
-    let stateless = server.post(&[("MCP-Protocol-Version", MODERN), ("Mcp-Method", "ping")], ping).json();
+    let stateless = server
+        .post(
+            &[("MCP-Protocol-Version", MODERN), ("Mcp-Method", "ping")],
+            ping,
+        )
+        .json();
     assert_eq!(stateless["error"]["code"], -32602, "{stateless}");
     for capabilities in ["null", "[]"] {
-        let params = format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"clientInfo":null}}"#);
-        let hello = format!("\u{feff}{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{params}}}");
+        let params = format!(
+            r#"{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"clientInfo":null}}"#
+        );
+        let hello = format!(
+            "\u{feff}{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{params}}}"
+        );
         let answer: Value = server.post(&[], hello.as_bytes()).response_message();
-        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
+        assert_eq!(
+            answer["result"]["protocolVersion"], "2025-11-25",
+            "{answer}"
+        );
     }
 }
 
@@ -161,9 +262,16 @@ fn the_error_of_a_body_that_is_not_json_has_its_id_and_the_place() {
     let response = server.post(&session.headers(), body);
     assert_eq!(response.status, 400);
     let answer = response.json();
-    assert_eq!((answer["id"].clone(), answer["error"]["code"].clone()), (json!(7), json!(-32700)), "{answer}");
+    assert_eq!(
+        (answer["id"].clone(), answer["error"]["code"].clone()),
+        (json!(7), json!(-32700)),
+        "{answer}"
+    );
     let said = answer["error"]["message"].as_str().unwrap();
-    assert!(said.contains("line 1 column 68") && said.contains("JSON has no number NaN"), "{said}");
+    assert!(
+        said.contains("line 1 column 68") && said.contains("JSON has no number NaN"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -174,19 +282,39 @@ fn arguments_that_cannot_be_read_are_the_tools_error_and_named() {
     for (arguments, pointer) in [
         (r#"{"text": "a\ud800b"}"#.to_owned(), "/text"),
         (r#"{"text": 1e999}"#.to_owned(), "/text"),
-        (r#"{"text": "x", "more": [{"deep": -1e400}]}"#.to_owned(), "/more/0/deep"),
+        (
+            r#"{"text": "x", "more": [{"deep": -1e400}]}"#.to_owned(),
+            "/more/0/deep",
+        ),
         (format!(r#"{{"text": {deep}}}"#), "/text"),
         (r#"{"text": "x", "\ud800": 1}"#.to_owned(), "/\\ud800"),
-        (r#"{"text": "x", "more": [{"a\udc00": 1}]}"#.to_owned(), "/more/0/a\\udc00"),
+        (
+            r#"{"text": "x", "more": [{"a\udc00": 1}]}"#.to_owned(),
+            "/more/0/a\\udc00",
+        ),
     ] {
         let params = format!(r#"{{"name":"echo","arguments":{arguments}}}"#);
-        let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
-        let answer = server.post(&session.headers(), message.as_bytes()).response_message();
+        let message =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+        let answer = server
+            .post(&session.headers(), message.as_bytes())
+            .response_message();
         assert_eq!(answer["result"]["isError"], true, "{answer}");
-        assert_eq!(answer["result"]["_meta"]["dev.toolbay/error"], "invalid-arguments", "{answer}");
-        assert!(result_text(&answer["result"]).contains(&format!("\n{pointer}: ")), "{answer}");
+        assert_eq!(
+            answer["result"]["_meta"]["dev.toolbay/error"], "invalid-arguments",
+            "{answer}"
+        );
+        assert!(
+            result_text(&answer["result"]).contains(&format!("\n{pointer}: ")),
+            "{answer}"
+        );
         // What cannot be called at all stays unknown.
-        let unknown = server.post(&session.headers(), message.replace("echo", "nothing").as_bytes()).response_message();
+        let unknown = server
+            .post(
+                &session.headers(),
+                message.replace("echo", "nothing").as_bytes(),
+            )
+            .response_message();
         assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     }
 }
@@ -202,7 +330,10 @@ fn meta_is_an_object_in_every_method() {
         ("resources/templates/list", json!({})),
         ("skills/list", json!({})),
         ("logging/setLevel", json!({"level": "error"})),
-        ("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}})),
+        (
+            "tools/call",
+            json!({"name": "echo", "arguments": {"text": "hi"}}),
+        ),
     ];
     for (method, mut params) in methods {
         for (meta, is_read) in [
@@ -215,22 +346,39 @@ fn meta_is_an_object_in_every_method() {
         ] {
             params["_meta"] = meta.clone();
             let answer = session.request(method, params.clone()).response_message();
-            assert_eq!(answer.get("result").is_some(), is_read, "{method} {meta}: {answer}");
-            assert_eq!(answer["error"]["code"] == -32602, !is_read, "{method} {meta}: {answer}");
+            assert_eq!(
+                answer.get("result").is_some(),
+                is_read,
+                "{method} {meta}: {answer}"
+            );
+            assert_eq!(
+                answer["error"]["code"] == -32602,
+                !is_read,
+                "{method} {meta}: {answer}"
+            );
         }
     }
     // What states the rules of a request is an object, too.
     let stated = json!(["2026-07-28", {}, "io.modelcontextprotocol/protocolVersion"]);
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": stated}}).to_string();
-    let headers = [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/list")];
+    let body =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": stated}})
+            .to_string();
+    let headers = [
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/list"),
+    ];
     assert_eq!(server.post(&headers, body.as_bytes()).status, 400);
 }
 
 #[test]
 fn an_error_that_belongs_to_no_request_has_an_id_only_where_that_can_be_null() {
     let server = server();
-    for (revision, has_id) in [("2025-03-26", true), ("2025-06-18", true), ("2025-11-25", false), ("2026-07-28", false)]
-    {
+    for (revision, has_id) in [
+        ("2025-03-26", true),
+        ("2025-06-18", true),
+        ("2025-11-25", false),
+        ("2026-07-28", false),
+    ] {
         let version = ("MCP-Protocol-Version", revision);
         let refused = [
             server.post(&[version], b"{"),
@@ -244,17 +392,26 @@ fn an_error_that_belongs_to_no_request_has_an_id_only_where_that_can_be_null() {
             assert!(refused.status >= 400);
             let error = refused.json();
             assert!(error["error"]["message"].is_string(), "{error}");
-            assert_eq!(error.get("id"), has_id.then_some(&serde_json::Value::Null), "{revision}: {error}");
+            assert_eq!(
+                error.get("id"),
+                has_id.then_some(&serde_json::Value::Null),
+                "{revision}: {error}"
+            );
         }
     }
 }
 
 #[test]
 fn a_stream_begins_with_a_byte() {
-    let server = HttpServer::start_with_config(&Folder::new(), "[http]\nstream_keep_alive = \"1h\"").wait_until_ready();
+    let server =
+        HttpServer::start_with_config(&Folder::new(), "[http]\nstream_keep_alive = \"1h\"")
+            .wait_until_ready();
     // Nothing has happened that it could tell of.
     assert_eq!(
-        server.start_session("2025-11-25").open_stream().next_event(),
+        server
+            .start_session("2025-11-25")
+            .open_stream()
+            .next_event(),
         Some((String::new(), String::new())),
         "a comment"
     );

@@ -20,11 +20,19 @@ pub(super) fn connect(server: &HttpServer, near: bool) -> TcpStream {
 
 /// A connection from an address of this machine.
 fn connect_from(server: &HttpServer, from: Ipv4Addr) -> TcpStream {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+        .unwrap();
     let stream = runtime.block_on(async {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(SocketAddr::from((from, 0))).unwrap();
-        socket.connect(server.address).await.unwrap().into_std().unwrap()
+        socket
+            .connect(server.address)
+            .await
+            .unwrap()
+            .into_std()
+            .unwrap()
     });
     stream.set_nonblocking(false).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -44,9 +52,20 @@ pub(super) fn post(headers: &str, body: &[u8]) -> Vec<u8> {
 
 /// A stateless request.
 pub(super) fn stateless(method: &str, params: Value) -> Vec<u8> {
-    let name = params["name"].as_str().map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
-    let headers = format!("MCP-Protocol-Version: {}\r\nMcp-Method: {method}\r\n{name}", crate::support::MODERN);
-    post(&headers, modern(serde_json::json!(1), method, params).to_string().as_bytes())
+    let name = params["name"]
+        .as_str()
+        .map(|name| format!("Mcp-Name: {name}\r\n"))
+        .unwrap_or_default();
+    let headers = format!(
+        "MCP-Protocol-Version: {}\r\nMcp-Method: {method}\r\n{name}",
+        crate::support::MODERN
+    );
+    post(
+        &headers,
+        modern(serde_json::json!(1), method, params)
+            .to_string()
+            .as_bytes(),
+    )
 }
 
 /// Sends a request from there and reads the head of the response.
@@ -67,7 +86,11 @@ pub(super) fn session(server: &HttpServer) -> Option<String> {
 
 /// Begins a session from an address of this machine; its id, if there is one.
 pub(super) fn session_from(server: &HttpServer, from: Ipv4Addr) -> Option<String> {
-    let response = ask_from(server, from, &post("", initialize("2025-11-25").to_string().as_bytes()));
+    let response = ask_from(
+        server,
+        from,
+        &post("", initialize("2025-11-25").to_string().as_bytes()),
+    );
     response.header("mcp-session-id").map(str::to_owned)
 }
 
@@ -79,5 +102,10 @@ pub(super) fn ping(server: &HttpServer, session: &str) -> u16 {
 /// The status of a `ping` in this session from an address of this machine.
 pub(super) fn ping_from(server: &HttpServer, from: Ipv4Addr, session: &str) -> u16 {
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    ask_from(server, from, &post(&format!("Mcp-Session-Id: {session}\r\n"), ping)).status
+    ask_from(
+        server,
+        from,
+        &post(&format!("Mcp-Session-Id: {session}\r\n"), ping),
+    )
+    .status
 }

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::support::{Folder, HttpResponse, HttpServer, HttpSession, LIST_CHANGED, TinyComponent, hostile};
+use crate::support::{
+    Folder, HttpResponse, HttpServer, HttpSession, LIST_CHANGED, TinyComponent, hostile,
+};
 
 /// The stream of a session, after the event with this id.
 fn resume(server: &HttpServer, session: &HttpSession<'_>, id: &str) -> HttpResponse {
@@ -20,15 +22,25 @@ fn waiting(config: &str) -> (Folder, HttpServer) {
 
 /// Calls that tool, and waits until it waits.
 fn call(session: &HttpSession<'_>) -> HttpResponse {
-    let mut response = session.request("tools/call", json!({"name": "wait_for_gate", "_meta": {"progressToken": 1}}));
-    assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
+    let mut response = session.request(
+        "tools/call",
+        json!({"name": "wait_for_gate", "_meta": {"progressToken": 1}}),
+    );
+    assert_eq!(
+        response.next_message().unwrap()["method"],
+        "notifications/progress"
+    );
     response
 }
 
 #[test]
 fn a_call_whose_connection_ended_is_answered_on_another() {
     let (folder, server) = waiting("");
-    let sessions: Vec<_> = server.session_revisions().iter().map(|revision| server.start_session(revision)).collect();
+    let sessions: Vec<_> = server
+        .session_revisions()
+        .iter()
+        .map(|revision| server.start_session(revision))
+        .collect();
     let ids: Vec<String> = sessions
         .iter()
         .map(|session| {
@@ -44,10 +56,17 @@ fn a_call_whose_connection_ended_is_answered_on_another() {
         assert_eq!(resumed.status, 200);
         let answer = resumed.next_message().unwrap();
         assert!(answer["result"].is_object(), "{answer}");
-        assert_eq!(resumed.next_message(), None, "the response is the last message");
+        assert_eq!(
+            resumed.next_message(),
+            None,
+            "the response is the last message"
+        );
         // A client whose connection ended while it read the response reads it again.
         assert_eq!(resume(&server, session, id).next_message(), Some(answer));
-        assert_eq!(resume(&server, session, &resumed.last_event_id.unwrap()).next_message(), None);
+        assert_eq!(
+            resume(&server, session, &resumed.last_event_id.unwrap()).next_message(),
+            None
+        );
     }
 }
 
@@ -63,7 +82,10 @@ fn whoever_reconnects_first_need_not_wait_for_the_old_connection() {
     let opening = format!("{}-0", id.split_once('-').unwrap().0);
     let mut again = resume(&server, &session, &opening);
     assert_eq!(resumed.next_message(), None, "it is replaced, too");
-    assert_eq!(again.next_message().unwrap()["method"], "notifications/progress");
+    assert_eq!(
+        again.next_message().unwrap()["method"],
+        "notifications/progress"
+    );
     folder.open_gate();
     assert!(again.next_message().unwrap()["result"].is_object());
     assert_eq!(again.next_message(), None);
@@ -74,18 +96,31 @@ fn a_client_that_polls_gets_the_response_in_time() {
     let (folder, server) = waiting("[http]\npoll_after = \"100ms\"");
     let session = server.start_session("2025-11-25");
     let mut response = call(&session);
-    assert_eq!(response.next_message(), None, "the stream ends, and the client polls");
+    assert_eq!(
+        response.next_message(),
+        None,
+        "the stream ends, and the client polls"
+    );
     let id = response.last_event_id.unwrap();
     let mut polled = resume(&server, &session, &id);
     assert_eq!(polled.next_message(), None, "and again");
     folder.open_gate();
-    let answered = std::iter::repeat_with(|| resume(&server, &session, &id).next_message()).flatten().next();
+    let answered = std::iter::repeat_with(|| resume(&server, &session, &id).next_message())
+        .flatten()
+        .next();
     assert!(answered.unwrap()["result"].is_object());
     // Clients of older revisions do not poll.
     let session = server.start_session("2025-06-18");
-    let mut response = session
-        .request("tools/call", json!({"name": "progress", "arguments": {"n": 3}, "_meta": {"progressToken": 1}}));
-    assert!(std::iter::from_fn(|| response.next_message()).last().unwrap()["result"].is_object());
+    let mut response = session.request(
+        "tools/call",
+        json!({"name": "progress", "arguments": {"n": 3}, "_meta": {"progressToken": 1}}),
+    );
+    assert!(
+        std::iter::from_fn(|| response.next_message())
+            .last()
+            .unwrap()["result"]
+            .is_object()
+    );
 }
 
 #[test]
@@ -94,8 +129,10 @@ fn streams_begin_with_an_event_only_where_clients_know_it() {
     for revision in server.session_revisions() {
         let session = server.start_session(&revision);
         let knows = revision == "2025-11-25";
-        let mut response =
-            session.request("tools/call", json!({"name": "wait_for_gate", "_meta": {"progressToken": 1}}));
+        let mut response = session.request(
+            "tools/call",
+            json!({"name": "wait_for_gate", "_meta": {"progressToken": 1}}),
+        );
         let first = response.next_event().unwrap();
         assert_eq!(first.1.is_empty(), knows, "{revision}: {first:?}");
         assert!(response.last_event_id.is_some(), "an id in any case");
@@ -117,7 +154,10 @@ fn a_stream_belongs_to_its_session_and_to_its_caller() {
     let refused = |session: &HttpSession<'_>, id: &str| {
         let response = resume(&server, session, id);
         assert_eq!(response.status, 400, "{id}");
-        response.json()["error"]["message"].as_str().unwrap().to_owned()
+        response.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     insta::assert_snapshot!(refused(&other, &id), @"the stream of Last-Event-ID is not kept any more (http.resume), or not for this caller: repeat the request, or open a stream without that header");
     let stream = id.split_once('-').unwrap().0;
@@ -127,7 +167,12 @@ fn a_stream_belongs_to_its_session_and_to_its_caller() {
     folder.open_gate();
     assert!(resume(&server, &session, &id).next_message().unwrap()["result"].is_object());
     // It ends with its session.
-    assert_eq!(server.request("DELETE", "/mcp", &session.headers(), b"").status, 204);
+    assert_eq!(
+        server
+            .request("DELETE", "/mcp", &session.headers(), b"")
+            .status,
+        204
+    );
     assert_eq!(resume(&server, &session, &id).status, 404);
 }
 
@@ -170,11 +215,22 @@ fn changes_that_a_connection_lost_are_repeated() {
     for other in ["0-999", "abc", "5", "junk", "1-2x", "-1-0", "6f1ab2-7_3"] {
         let mut stream = resume(&server, &session, other);
         assert_eq!(stream.status, 200, "{other}");
-        assert_eq!(stream.next_event(), Some((String::new(), String::new())), "{other}");
+        assert_eq!(
+            stream.next_event(),
+            Some((String::new(), String::new())),
+            "{other}"
+        );
         let begun = stream.last_event_id.unwrap();
-        assert!(begun.starts_with("0-") && begun != "0-999", "{other}: {begun}");
+        assert!(
+            begun.starts_with("0-") && begun != "0-999",
+            "{other}: {begun}"
+        );
     }
     // A client whose session is unknown learns that first.
-    let gone = [("Mcp-Session-Id", "0123"), ("Accept", "text/event-stream"), ("Last-Event-ID", "abc")];
+    let gone = [
+        ("Mcp-Session-Id", "0123"),
+        ("Accept", "text/event-stream"),
+        ("Last-Event-ID", "abc"),
+    ];
     assert_eq!(server.get("/mcp", &gone).status, 404);
 }

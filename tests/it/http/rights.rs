@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use super::auth::{ISSUER, KEY, RESOURCE, bearer, jwks, jwt, names, plugins, resource, resource_with};
+use super::auth::{
+    ISSUER, KEY, RESOURCE, bearer, jwks, jwt, names, plugins, resource, resource_with,
+};
 use crate::support::{HttpResponse, HttpServer, HttpSession, LIST_CHANGED, TinyComponent};
 
 /// Rates that no test reaches.
-const NO_RATES: &str =
-    "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"";
+const NO_RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"";
 
 /// Tokens of one subject: one sees the tools `time.*`, the other one every tool.
 fn low_and_high() -> [String; 2] {
@@ -23,27 +24,50 @@ fn two_scopes_of_one_subject_never_mix_in_a_session() {
     let session = server.start_session_with_headers("2025-11-25", &[("Authorization", &low)]);
     let ask = |token: &str, method: &str, params: Value| {
         let message = json!({"jsonrpc": "2.0", "id": format!("{token}{params}"), "method": method, "params": params});
-        let headers = [("Mcp-Session-Id", session.id.as_str()), ("Authorization", token)];
-        server.post(&headers, message.to_string().as_bytes()).response_message()
+        let headers = [
+            ("Mcp-Session-Id", session.id.as_str()),
+            ("Authorization", token),
+        ];
+        server
+            .post(&headers, message.to_string().as_bytes())
+            .response_message()
     };
-    let (unknown, over) = (json!({"code": -32602, "message": "Unknown tool: secret"}), AtomicBool::new(false));
+    let (unknown, over) = (
+        json!({"code": -32602, "message": "Unknown tool: secret"}),
+        AtomicBool::new(false),
+    );
     std::thread::scope(|threads| {
         let privileged = threads.spawn(|| {
             for n in 0.. {
-                let called = ask(&high, "tools/call", json!({"name": "secret", "_meta": {"n": n}}));
+                let called = ask(
+                    &high,
+                    "tools/call",
+                    json!({"name": "secret", "_meta": {"n": n}}),
+                );
                 assert!(called.get("result").is_some(), "{called}");
                 let listed = ask(&high, "tools/list", json!({}));
-                assert_eq!(names(&listed["result"]), ["secret", "time.now", "time.zone"]);
+                assert_eq!(
+                    names(&listed["result"]),
+                    ["secret", "time.now", "time.zone"]
+                );
                 if over.load(Ordering::Relaxed) {
                     return;
                 }
             }
         });
         for n in 0..400 {
-            let called = ask(&low, "tools/call", json!({"name": "secret", "_meta": {"n": n}}));
+            let called = ask(
+                &low,
+                "tools/call",
+                json!({"name": "secret", "_meta": {"n": n}}),
+            );
             assert_eq!(called["error"], unknown, "call {n}: {called}");
             let listed = ask(&low, "tools/list", json!({}));
-            assert_eq!(names(&listed["result"]), ["time.now", "time.zone"], "list {n}");
+            assert_eq!(
+                names(&listed["result"]),
+                ["time.now", "time.zone"],
+                "list {n}"
+            );
         }
         over.store(true, Ordering::Relaxed);
         privileged.join().unwrap();
@@ -54,7 +78,12 @@ fn two_scopes_of_one_subject_never_mix_in_a_session() {
 fn a_request_that_waits_keeps_its_rights() {
     let folder = plugins();
     // Until this plugin is loaded or gone, a list waits.
-    folder.put("hung.wasm", TinyComponent::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
+    folder.put(
+        "hung.wasm",
+        TinyComponent::new(&["hung"])
+            .before_list("(loop $for-ever (br $for-ever))")
+            .build(),
+    );
     std::fs::write(folder.sibling_path("keys.json"), jwks(&[("one", KEY)])).unwrap();
     let config = format!(
         "[server]\nstartup_wait = \"10m\"\n[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\n\
@@ -68,10 +97,16 @@ fn a_request_that_waits_keeps_its_rights() {
     let waiting = session.request("tools/list", json!({}));
     assert!(waiting.is_stream(), "there is no answer yet");
     let ping = json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}).to_string();
-    let headers = [("Mcp-Session-Id", session.id.as_str()), ("Authorization", high.as_str())];
+    let headers = [
+        ("Mcp-Session-Id", session.id.as_str()),
+        ("Authorization", high.as_str()),
+    ];
     assert_eq!(server.post(&headers, ping.as_bytes()).status, 200);
     folder.remove("hung.wasm");
-    assert_eq!(names(&waiting.response_message()["result"]), ["time.now", "time.zone"]);
+    assert_eq!(
+        names(&waiting.response_message()["result"]),
+        ["time.now", "time.zone"]
+    );
 }
 
 #[test]
@@ -83,9 +118,21 @@ fn a_batch_and_a_stream_of_2024_have_the_rights_of_their_requests() {
         {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "secret"}},
     ]);
-    let headers = [("Mcp-Session-Id", session.id.as_str()), ("Authorization", low.as_str())];
-    let answers = server.post(&headers, batch.to_string().as_bytes()).response_message();
-    let of = |id: u64| answers.as_array().unwrap().iter().find(|answer| answer["id"] == id).unwrap();
+    let headers = [
+        ("Mcp-Session-Id", session.id.as_str()),
+        ("Authorization", low.as_str()),
+    ];
+    let answers = server
+        .post(&headers, batch.to_string().as_bytes())
+        .response_message();
+    let of = |id: u64| {
+        answers
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|answer| answer["id"] == id)
+            .unwrap()
+    };
     assert_eq!(names(&of(1)["result"]), ["time.now", "time.zone"]);
     assert_eq!(of(2)["error"]["message"], "Unknown tool: secret");
 
@@ -93,20 +140,33 @@ fn a_batch_and_a_stream_of_2024_have_the_rights_of_their_requests() {
     let (_, address) = stream.next_event().unwrap();
     let hello = crate::support::initialize("2024-11-05").to_string();
     let post = |token: &str, message: &str| {
-        let headers = [("Authorization", token), ("Content-Type", "application/json")];
-        assert_eq!(server.request("POST", &format!("/{address}"), &headers, message.as_bytes()).status, 202);
+        let headers = [
+            ("Authorization", token),
+            ("Content-Type", "application/json"),
+        ];
+        assert_eq!(
+            server
+                .request("POST", &format!("/{address}"), &headers, message.as_bytes())
+                .status,
+            202
+        );
     };
     post(&high, &hello);
     stream.next_message().unwrap();
-    let call = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "secret"}}).to_string();
+    let call =
+        json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "secret"}})
+            .to_string();
     post(&low, &call);
-    assert_eq!(stream.next_message().unwrap()["error"]["message"], "Unknown tool: secret");
+    assert_eq!(
+        stream.next_message().unwrap()["error"]["message"],
+        "Unknown tool: secret"
+    );
     post(&high, &call);
     assert!(stream.next_message().unwrap().get("result").is_some());
 }
 
-/// Reads the stream until it has told of `changes`, and then until so many comments came; returns how often it told of a
-/// change in all. A comment comes when a stream has been quiet.
+/// Reads the stream until it has told of `changes`, and then until so many comments came; returns
+/// how often it told of a change in all. A comment comes when a stream has been quiet.
 fn told(stream: &mut HttpResponse, changes: usize, comments: u32) -> usize {
     let (mut told, mut quiet) = (0, 0);
     while told < changes || quiet < comments {
@@ -123,19 +183,26 @@ fn told(stream: &mut HttpResponse, changes: usize, comments: u32) -> usize {
 
 fn subscribe(server: &HttpServer, token: &str) -> HttpResponse {
     let params = json!({"notifications": {"toolsListChanged": true}});
-    let mut stream = server.post_stateless("subscriptions/listen", params, &[("Authorization", token)]);
-    assert_eq!(stream.next_message().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    let mut stream =
+        server.post_stateless("subscriptions/listen", params, &[("Authorization", token)]);
+    assert_eq!(
+        stream.next_message().unwrap()["method"],
+        "notifications/subscriptions/acknowledged"
+    );
     stream
 }
 
 #[test]
 fn a_change_is_told_to_those_alone_who_can_see_it() {
     let folder = plugins();
-    let server = resource_with(&folder, &format!("{NO_RATES}\n[http]\nstream_keep_alive = \"100ms\""));
+    let server = resource_with(
+        &folder,
+        &format!("{NO_RATES}\n[http]\nstream_keep_alive = \"100ms\""),
+    );
     let tokens = low_and_high();
-    let sessions = tokens
-        .each_ref()
-        .map(|token| server.start_session_with_headers("2025-11-25", &[("Authorization", token.as_str())]));
+    let sessions = tokens.each_ref().map(|token| {
+        server.start_session_with_headers("2025-11-25", &[("Authorization", token.as_str())])
+    });
     // The first list that a client gets tells it of the changes until then.
     for session in &sessions {
         session.tool_names();
@@ -146,28 +213,59 @@ fn a_change_is_told_to_those_alone_who_can_see_it() {
     for stream in streams.iter_mut().chain(&mut subscriptions) {
         assert_eq!(told(stream, 0, 1), 0);
     }
-    let change =
-        |name: &str, tool: &str, seen_by: [bool; 2], streams: &mut [HttpResponse; 2], more: &mut [HttpResponse; 2]| {
-            folder.put(name, TinyComponent::new(&[tool]).build());
-            while !sessions[1].tool_names().iter().any(|listed| listed == tool) {}
-            for streams in [streams, more] {
-                for (stream, sees) in streams.iter_mut().zip(seen_by) {
-                    assert_eq!(told(stream, usize::from(sees), 3), usize::from(sees), "{tool}");
-                }
+    let change = |name: &str,
+                  tool: &str,
+                  seen_by: [bool; 2],
+                  streams: &mut [HttpResponse; 2],
+                  more: &mut [HttpResponse; 2]| {
+        folder.put(name, TinyComponent::new(&[tool]).build());
+        while !sessions[1].tool_names().iter().any(|listed| listed == tool) {}
+        for streams in [streams, more] {
+            for (stream, sees) in streams.iter_mut().zip(seen_by) {
+                assert_eq!(
+                    told(stream, usize::from(sees), 3),
+                    usize::from(sees),
+                    "{tool}"
+                );
             }
-        };
-    change("b.wasm", "hidden", [false, true], &mut streams, &mut subscriptions);
-    change("c.wasm", "time.more", [true, true], &mut streams, &mut subscriptions);
-    assert_eq!(sessions[0].tool_names(), ["time.more", "time.now", "time.zone"]);
+        }
+    };
+    change(
+        "b.wasm",
+        "hidden",
+        [false, true],
+        &mut streams,
+        &mut subscriptions,
+    );
+    change(
+        "c.wasm",
+        "time.more",
+        [true, true],
+        &mut streams,
+        &mut subscriptions,
+    );
+    assert_eq!(
+        sessions[0].tool_names(),
+        ["time.more", "time.now", "time.zone"]
+    );
 
-    // A stream that is opened later learns only of what its rights show and the client does not know.
+    // A stream that is opened later learns only of what its rights show and the client does not
+    // know.
     let [low, _] = streams;
     low.close();
     folder.put("d.wasm", TinyComponent::new(&["hidden.too"]).build());
-    while !sessions[1].tool_names().iter().any(|listed| listed == "hidden.too") {}
+    while !sessions[1]
+        .tool_names()
+        .iter()
+        .any(|listed| listed == "hidden.too")
+    {}
     assert_eq!(told(&mut sessions[0].open_stream(), 0, 3), 0);
     folder.put("e.wasm", TinyComponent::new(&["time.late"]).build());
-    while !sessions[0].tool_names().iter().any(|listed| listed == "time.late") {}
+    while !sessions[0]
+        .tool_names()
+        .iter()
+        .any(|listed| listed == "time.late")
+    {}
     assert_eq!(told(&mut sessions[0].open_stream(), 1, 3), 1);
 }
 
@@ -179,7 +277,10 @@ fn a_stream_has_the_rights_of_the_request_that_opened_it() {
     let session = server.start_session_with_headers("2025-11-25", &[("Authorization", &low)]);
     let mut stream = session.open_stream();
     assert_eq!(told(&mut stream, 0, 1), 0);
-    let with_high = [("Mcp-Session-Id", session.id.as_str()), ("Authorization", high.as_str())];
+    let with_high = [
+        ("Mcp-Session-Id", session.id.as_str()),
+        ("Authorization", high.as_str()),
+    ];
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
     let sees = |tool: &str| {
         let listed = server.post(&with_high, list.as_bytes()).response_message();
@@ -188,10 +289,18 @@ fn a_stream_has_the_rights_of_the_request_that_opened_it() {
     assert!(!sees("hidden"));
     folder.put("b.wasm", TinyComponent::new(&["hidden"]).build());
     while !sees("hidden") {}
-    assert_eq!(told(&mut stream, 0, 3), 0, "another request with more rights changes nothing");
+    assert_eq!(
+        told(&mut stream, 0, 3),
+        0,
+        "another request with more rights changes nothing"
+    );
     let headers = [&with_high[..], &[("Accept", "text/event-stream")]].concat();
     let mut other = server.get("/mcp", &headers);
-    assert_eq!(told(&mut other, 1, 3), 1, "what has changed since the client first listed with these rights");
+    assert_eq!(
+        told(&mut other, 1, 3),
+        1,
+        "what has changed since the client first listed with these rights"
+    );
     folder.put("c.wasm", TinyComponent::new(&["hidden.too"]).build());
     assert_eq!(other.next_message().unwrap()["method"], LIST_CHANGED);
     other.close();
@@ -206,7 +315,10 @@ fn a_session_belongs_to_its_subject() {
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     let with = |claims: Value| {
         let token = bearer(&jwt("one", KEY, claims));
-        let headers = [("Mcp-Session-Id", session.id.as_str()), ("Authorization", token.as_str())];
+        let headers = [
+            ("Mcp-Session-Id", session.id.as_str()),
+            ("Authorization", token.as_str()),
+        ];
         server.post(&headers, ping.as_bytes()).status
     };
     assert_eq!(with(json!({"scope": "mcp admin"})), 200);

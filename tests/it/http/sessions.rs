@@ -2,19 +2,34 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, LIST_CHANGED, TinyComponent, hostile, initialize, result_text};
+use crate::support::{
+    Folder, HttpServer, LIST_CHANGED, TinyComponent, hostile, initialize, result_text,
+};
 
 #[test]
 fn a_session_of_every_revision_lists_calls_and_ends() {
     let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready();
     for revision in &server.session_revisions() {
         let session = server.start_session(revision);
-        assert!(session.id.len() >= 32 && session.id.bytes().all(|byte| byte.is_ascii_graphic()), "{}", session.id);
+        assert!(
+            session.id.len() >= 32 && session.id.bytes().all(|byte| byte.is_ascii_graphic()),
+            "{}",
+            session.id
+        );
         assert!(session.tool_names().contains(&"echo".to_owned()));
-        let called = session.result("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}));
-        assert_eq!((result_text(&called).as_str(), called.get("resultType")), ("hi", None));
+        let called = session.result(
+            "tools/call",
+            json!({"name": "echo", "arguments": {"text": "hi"}}),
+        );
+        assert_eq!(
+            (result_text(&called).as_str(), called.get("resultType")),
+            ("hi", None)
+        );
         assert_eq!(session.result("ping", json!({})), json!({}));
-        assert_eq!(session.result("logging/setLevel", json!({"level": "error"})), json!({}));
+        assert_eq!(
+            session.result("logging/setLevel", json!({"level": "error"})),
+            json!({})
+        );
         let unknown = session.request("no/such", json!({}));
         assert_eq!(unknown.status, 200);
         assert_eq!(unknown.response_message()["error"]["code"], -32601);
@@ -36,13 +51,30 @@ fn a_session_is_required_and_must_exist() {
     assert_eq!(post(&[id]), 200, "the version is the session's");
     assert_eq!(post(&[id, ("MCP-Protocol-Version", "2025-11-25")]), 200);
     for version in ["2024-01-01", "nonsense", ""] {
-        assert_eq!(post(&[id, ("MCP-Protocol-Version", version)]), 400, "{version:?}");
+        assert_eq!(
+            post(&[id, ("MCP-Protocol-Version", version)]),
+            400,
+            "{version:?}"
+        );
     }
     let stream = ("Accept", "text/event-stream");
     assert_eq!(server.get("/mcp", &[stream]).status, 400);
-    assert_eq!(server.get("/mcp", &[stream, ("Mcp-Session-Id", "0123")]).status, 404);
-    assert_eq!(server.get("/mcp", &[id, ("Accept", "text/html")]).status, 406);
-    assert_eq!(server.request("DELETE", "/mcp", &[("Mcp-Session-Id", "0123")], b"").status, 404);
+    assert_eq!(
+        server
+            .get("/mcp", &[stream, ("Mcp-Session-Id", "0123")])
+            .status,
+        404
+    );
+    assert_eq!(
+        server.get("/mcp", &[id, ("Accept", "text/html")]).status,
+        406
+    );
+    assert_eq!(
+        server
+            .request("DELETE", "/mcp", &[("Mcp-Session-Id", "0123")], b"")
+            .status,
+        404
+    );
     // A session whose handshake fails does not exist.
     let mut wrong = initialize("2025-11-25");
     wrong["params"] = json!({});
@@ -54,7 +86,8 @@ fn a_session_is_required_and_must_exist() {
 #[test]
 fn changes_are_notified_once_on_the_stream_of_the_session() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"").wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"")
+        .wait_until_ready();
     let session = server.start_session("2025-06-18");
     let mut stream = session.open_stream();
     assert_eq!(session.tool_names(), ["a"]);
@@ -72,7 +105,11 @@ fn changes_are_notified_once_on_the_stream_of_the_session() {
 
     // Of two streams, the newer one gets it; the other one only after the newer one was closed.
     let mut second = session.open_stream();
-    assert_eq!(second.next_event(), Some((String::new(), String::new())), "it is open");
+    assert_eq!(
+        second.next_event(),
+        Some((String::new(), String::new())),
+        "it is open"
+    );
     folder.put("d.wasm", TinyComponent::new(&["d"]).build());
     assert_eq!(second.next_message().unwrap()["method"], LIST_CHANGED);
     second.close();
@@ -83,19 +120,33 @@ fn changes_are_notified_once_on_the_stream_of_the_session() {
 #[test]
 fn nothing_comes_before_the_client_is_ready() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"").wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"")
+        .wait_until_ready();
     let response = server.post(&[], initialize("2025-11-25").to_string().as_bytes());
     let id = response.header("mcp-session-id").unwrap().to_owned();
     drop(response.response_message());
-    let headers = [("Mcp-Session-Id", id.as_str()), ("Accept", "text/event-stream")];
+    let headers = [
+        ("Mcp-Session-Id", id.as_str()),
+        ("Accept", "text/event-stream"),
+    ];
     let mut stream = server.get("/mcp", &headers);
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
-    let listed =
-        || server.post(&headers[..1], list.as_bytes()).response_message()["result"]["tools"].as_array().unwrap().len();
+    let listed = || {
+        server
+            .post(&headers[..1], list.as_bytes())
+            .response_message()["result"]["tools"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
     // Requests are answered before that.
     while listed() < 2 {}
-    assert_eq!(stream.next_event(), Some((String::new(), String::new())), "a comment and nothing else");
+    assert_eq!(
+        stream.next_event(),
+        Some((String::new(), String::new())),
+        "a comment and nothing else"
+    );
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
     assert_eq!(server.post(&headers[..1], ready.as_bytes()).status, 202);
     folder.put("c.wasm", TinyComponent::new(&["c"]).build());
@@ -105,34 +156,56 @@ fn nothing_comes_before_the_client_is_ready() {
 #[test]
 fn progress_uses_the_stream_of_its_call_and_ends_when_it_is_cancelled() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    folder.put(
+        "hostile.toml",
+        "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",
+    );
     let server = HttpServer::start(&folder).wait_until_ready();
     let session = server.start_session("2025-11-25");
     let call = json!({"name": "progress", "arguments": {"n": 3}, "_meta": {"progressToken": "p"}});
     let messages = session.request("tools/call", call).messages();
     assert_eq!(messages.len(), 4);
-    assert!(messages.iter().take(3).all(|message| message["params"]["progressToken"] == "p"), "{messages:?}");
+    assert!(
+        messages
+            .iter()
+            .take(3)
+            .all(|message| message["params"]["progressToken"] == "p"),
+        "{messages:?}"
+    );
 
     let call = json!({"name": "loop_forever", "_meta": {"progressToken": 1}});
     let message = json!({"jsonrpc": "2.0", "id": "spin", "method": "tools/call", "params": call});
     let mut response = session.post(&message);
-    assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
+    assert_eq!(
+        response.next_message().unwrap()["method"],
+        "notifications/progress"
+    );
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "spin"}});
     assert_eq!(session.post(&cancel).status, 202);
     assert_eq!(response.next_message(), None, "no answer");
-    assert_eq!(result_text(&session.result("tools/call", json!({"name": "count"}))), "1");
+    assert_eq!(
+        result_text(&session.result("tools/call", json!({"name": "count"}))),
+        "1"
+    );
 }
 
 #[test]
 fn an_id_that_is_used_again_belongs_to_the_new_request() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    folder.put(
+        "hostile.toml",
+        "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",
+    );
     let server = HttpServer::start(&folder).wait_until_ready();
     let session = server.start_session("2025-11-25");
     let spin = |token: u64| {
         let call = json!({"name": "loop_forever", "_meta": {"progressToken": token}});
-        let mut response = session.post(&json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": call}));
-        assert_eq!(response.next_message().unwrap()["params"]["progressToken"], token);
+        let mut response = session
+            .post(&json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": call}));
+        assert_eq!(
+            response.next_message().unwrap()["params"]["progressToken"],
+            token
+        );
         response
     };
     let cancel = || {
@@ -148,29 +221,46 @@ fn an_id_that_is_used_again_belongs_to_the_new_request() {
         let again = json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "count"}});
         let refused = session.post(&again);
         assert_eq!(refused.status, 400);
-        assert_eq!(refused.json()["error"]["message"], "a request with this id is already in progress");
+        assert_eq!(
+            refused.json()["error"]["message"],
+            "a request with this id is already in progress"
+        );
         std::mem::swap(&mut first, &mut second);
     }
     cancel();
     assert_eq!(first.next_message(), None);
-    assert_eq!(result_text(&session.result("tools/call", json!({"name": "count"}))), "1");
+    assert_eq!(
+        result_text(&session.result("tools/call", json!({"name": "count"}))),
+        "1"
+    );
 }
 
 #[test]
 fn hanging_up_does_not_cancel_in_a_session() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", folder.create_gate() + "[limits]\nconcurrency = 1");
+    folder.put(
+        "hostile.toml",
+        folder.create_gate() + "[limits]\nconcurrency = 1",
+    );
     // Otherwise a call that waits lets others compute.
-    let server = HttpServer::start_with_config(&folder, "[server]\nsuspended_calls = 0").wait_until_ready();
+    let server =
+        HttpServer::start_with_config(&folder, "[server]\nsuspended_calls = 0").wait_until_ready();
     let session = server.start_session("2025-11-25");
     let call = json!({"name": "wait_for_gate", "_meta": {"progressToken": 1}});
     let mut response = session.request("tools/call", call);
-    assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
+    assert_eq!(
+        response.next_message().unwrap()["method"],
+        "notifications/progress"
+    );
     response.close();
     // It still holds the only slot, so that no other call gets it.
     let waiting = json!({"name": "count"});
     std::thread::scope(|threads| {
-        let other = threads.spawn(|| server.start_session("2025-11-25").result("tools/call", waiting));
+        let other = threads.spawn(|| {
+            server
+                .start_session("2025-11-25")
+                .result("tools/call", waiting)
+        });
         folder.open_gate();
         assert_eq!(result_text(&other.join().unwrap()), "1");
     });
@@ -178,7 +268,8 @@ fn hanging_up_does_not_cancel_in_a_session() {
 
 #[test]
 fn batches_are_answered_where_they_exist() {
-    let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build())).wait_until_ready();
+    let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build()))
+        .wait_until_ready();
     let batch = json!([
         {"jsonrpc": "2.0", "id": "p", "method": "ping"},
         {"jsonrpc": "2.0", "method": "notifications/whatever"},
@@ -186,13 +277,21 @@ fn batches_are_answered_where_they_exist() {
     ]);
     let session = server.start_session("2025-03-26");
     let answers = session.post(&batch).response_message();
-    let mut ids: Vec<&Value> = answers.as_array().unwrap().iter().map(|answer| &answer["id"]).collect();
+    let mut ids: Vec<&Value> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|answer| &answer["id"])
+        .collect();
     ids.sort_by_key(ToString::to_string);
     assert_eq!(ids, [&json!("c"), &json!("p")]);
     let silent = json!([{"jsonrpc": "2.0", "method": "notifications/whatever"}]);
     assert_eq!(session.post(&silent).status, 202);
     let nested = json!([initialize("2025-03-26")]);
-    assert_eq!(session.post(&nested).response_message()[0]["error"]["code"], -32600);
+    assert_eq!(
+        session.post(&nested).response_message()[0]["error"]["code"],
+        -32600
+    );
     for revision in ["2024-11-05", "2025-06-18", "2025-11-25"] {
         let response = server.start_session(revision).post(&batch);
         assert_eq!(response.status, 400, "{revision}");
@@ -215,7 +314,10 @@ fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
             assert_eq!(stream.next_event(), Some((String::new(), String::new())));
         }
         assert_eq!(quiet.request("ping", json!({})).status, 404);
-        folder.put(&format!("{revision}.wasm"), TinyComponent::new(&[revision.as_str()]).build());
+        folder.put(
+            &format!("{revision}.wasm"),
+            TinyComponent::new(&[revision.as_str()]).build(),
+        );
         assert_eq!(stream.next_message().unwrap()["method"], LIST_CHANGED);
         assert_eq!(listening.request("ping", json!({})).status, 200);
     }
@@ -223,7 +325,10 @@ fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
     let mut subscription = server.post_stateless("subscriptions/listen", wanted, &[]);
     subscription.next_message().unwrap();
     for _ in 0..10 {
-        assert_eq!(subscription.next_event(), Some((String::new(), String::new())));
+        assert_eq!(
+            subscription.next_event(),
+            Some((String::new(), String::new()))
+        );
     }
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     assert_eq!(subscription.next_message().unwrap()["method"], LIST_CHANGED);
@@ -234,7 +339,10 @@ fn sessions_are_limited_and_those_in_use_are_kept() {
     let config = "[http]\nsessions = 3\nstream_keep_alive = \"100ms\"";
     let server = HttpServer::start_with_config(&Folder::new(), config);
     let sessions = [(); 3].map(|()| server.start_session("2025-11-25"));
-    let mut streams: Vec<_> = sessions[..2].iter().map(crate::support::HttpSession::open_stream).collect();
+    let mut streams: Vec<_> = sessions[..2]
+        .iter()
+        .map(crate::support::HttpSession::open_stream)
+        .collect();
     for stream in &mut streams {
         stream.next_event();
     }
@@ -244,7 +352,10 @@ fn sessions_are_limited_and_those_in_use_are_kept() {
     let mut last = fourth.open_stream();
     last.next_event();
     let refused = server.post(&[], initialize("2025-11-25").to_string().as_bytes());
-    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")));
+    assert_eq!(
+        (refused.status, refused.header("retry-after")),
+        (503, Some("5"))
+    );
     for session in sessions[..2].iter().chain([&fourth]) {
         assert_eq!(session.request("ping", json!({})).status, 200);
     }

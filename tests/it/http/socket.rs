@@ -1,4 +1,5 @@
-//! A server on a Unix socket: how it is made, who is served, what is replaced, and what becomes of it.
+//! A server on a Unix socket: how it is made, who is served, what is replaced, and what becomes of
+//! it.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -12,7 +13,9 @@ use serde_json::json;
 use toolbay_testkit::ProgramProcess;
 
 use super::neighbour::{post, stateless};
-use crate::support::{DEADLINE, Folder, ProgramLog, TinyComponent, ToolbayCommand, hostile, initialize};
+use crate::support::{
+    DEADLINE, Folder, ProgramLog, TinyComponent, ToolbayCommand, hostile, initialize,
+};
 
 /// A server on a Unix socket. Dropping it asks it to end, and checks that it ended well.
 struct SocketServer {
@@ -28,18 +31,36 @@ impl SocketServer {
         folder.write_config(config);
         let path = folder.sibling_path("mcp.sock");
         let flag = format!("unix:{}", path.display());
-        Self::run(folder, ToolbayCommand::new(folder).args(["serve", "--http", &flag]), path)
+        Self::run(
+            folder,
+            ToolbayCommand::new(folder).args(["serve", "--http", &flag]),
+            path,
+        )
     }
 
     fn run(folder: &Folder, command: ToolbayCommand, path: PathBuf) -> Self {
         let (mut command, _) = command.into_parts();
         let log = ProgramLog::default();
-        let process = ProgramProcess::start(command.stdin(Stdio::null()), |_| (), log.line_handler()).unwrap();
+        let process =
+            ProgramProcess::start(command.stdin(Stdio::null()), |_| (), log.line_handler())
+                .unwrap();
         log.wait_for("listening on unix:");
-        let server = Self { process, _folder: folder.clone(), path, log };
+        let server = Self {
+            process,
+            _folder: folder.clone(),
+            path,
+            log,
+        };
         let begun = Instant::now();
-        while !server.get("/readyz", "Host: localhost\r\n").starts_with("HTTP/1.1 200") {
-            assert!(begun.elapsed() < DEADLINE, "it is not ready:\n{}", server.log.text());
+        while !server
+            .get("/readyz", "Host: localhost\r\n")
+            .starts_with("HTTP/1.1 200")
+        {
+            assert!(
+                begun.elapsed() < DEADLINE,
+                "it is not ready:\n{}",
+                server.log.text()
+            );
         }
         server
     }
@@ -90,7 +111,10 @@ fn exchange(mut stream: UnixStream, request: &[u8]) -> String {
 }
 
 fn call(word: &str) -> Vec<u8> {
-    stateless("tools/call", json!({"name": "a", "arguments": {"word": word}}))
+    stateless(
+        "tools/call",
+        json!({"name": "a", "arguments": {"word": word}}),
+    )
 }
 
 fn echo() -> Folder {
@@ -102,25 +126,44 @@ fn a_unix_socket_is_served_for_its_user_alone_and_removed_at_the_end() {
     let folder = echo();
     let mut server = SocketServer::start(&folder, "");
     let line = server.log.wait_for("listening on unix:");
-    assert!(line.ends_with("mcp.sock (for http://localhost/mcp)"), "{line}");
+    assert!(
+        line.ends_with("mcp.sock (for http://localhost/mcp)"),
+        "{line}"
+    );
     assert_eq!(fs::metadata(&server.path).unwrap().mode() & 0o7777, 0o600);
     let reply = server.ask(&call("hello"));
-    assert!(reply.starts_with("HTTP/1.1 200") && reply.contains("hello"), "{reply}");
+    assert!(
+        reply.starts_with("HTTP/1.1 200") && reply.contains("hello"),
+        "{reply}"
+    );
     // A session, on one connection.
     let mut stream = server.connect();
-    stream.write_all(&post("", initialize("2025-11-25").to_string().as_bytes())).unwrap();
+    stream
+        .write_all(&post("", initialize("2025-11-25").to_string().as_bytes()))
+        .unwrap();
     let mut head = String::new();
     while !head.contains("\"id\":") {
         let mut piece = [0; 4096];
         let read = stream.read(&mut piece).unwrap();
         head.push_str(std::str::from_utf8(&piece[..read]).unwrap());
     }
-    let session = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().to_owned();
+    let session = head
+        .lines()
+        .find_map(|line| line.strip_prefix("mcp-session-id: "))
+        .unwrap()
+        .to_owned();
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    let reply = exchange(stream, &post(&format!("Mcp-Session-Id: {session}\r\n"), ping));
+    let reply = exchange(
+        stream,
+        &post(&format!("Mcp-Session-Id: {session}\r\n"), ping),
+    );
     assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
     // The wall is there, and the file goes nevertheless.
-    assert!(server.log.text().contains("confined: landlock"), "{}", server.log.text());
+    assert!(
+        server.log.text().contains("confined: landlock"),
+        "{}",
+        server.log.text()
+    );
     server.end();
     assert!(!server.path.exists());
 }
@@ -133,7 +176,9 @@ fn the_mode_of_a_socket_and_a_path_in_the_file_are_as_the_configuration_says() {
     folder.write_config(config);
     let path = folder.sibling_path("run/mcp.sock");
     // Whatever the umask is.
-    let command = ToolbayCommand::new(&folder).args(["serve"]).with_shell_wrapper("umask 077; exec \"$@\"");
+    let command = ToolbayCommand::new(&folder)
+        .args(["serve"])
+        .with_shell_wrapper("umask 077; exec \"$@\"");
     let mut server = SocketServer::run(&folder, command, path.clone());
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o666);
     assert!(server.ask(&call("hello")).contains("hello"));
@@ -142,24 +187,45 @@ fn the_mode_of_a_socket_and_a_path_in_the_file_are_as_the_configuration_says() {
     // In the folder where it is started, without a word about which one that is.
     folder.write_config("[http]\nlisten = \"unix:mcp.sock\"\n");
     let path = folder.sibling_path("mcp.sock");
-    let mut server = SocketServer::run(&folder, ToolbayCommand::new(&folder).args(["serve"]), path.clone());
+    let mut server = SocketServer::run(
+        &folder,
+        ToolbayCommand::new(&folder).args(["serve"]),
+        path.clone(),
+    );
     server.end();
     assert!(!path.exists());
 }
 
 #[test]
 fn hosts_and_origins_are_checked_and_probes_are_answered() {
-    let server = SocketServer::start(&echo(), "[http]\nanonymous = true\nallowed_hosts = [\"tools.example.com\"]");
-    let status = |headers: &str| server.get("/mcp", headers).split(' ').nth(1).unwrap().to_owned();
-    for good in
-        ["Host: localhost\r\n", "Host: tools.example.com\r\n", "Host: localhost\r\nOrigin: http://localhost:1\r\n"]
-    {
+    let server = SocketServer::start(
+        &echo(),
+        "[http]\nanonymous = true\nallowed_hosts = [\"tools.example.com\"]",
+    );
+    let status = |headers: &str| {
+        server
+            .get("/mcp", headers)
+            .split(' ')
+            .nth(1)
+            .unwrap()
+            .to_owned()
+    };
+    for good in [
+        "Host: localhost\r\n",
+        "Host: tools.example.com\r\n",
+        "Host: localhost\r\nOrigin: http://localhost:1\r\n",
+    ] {
         // It is let in, and has no session.
         assert_eq!(status(good), "400", "{good}");
     }
     let malformed = ["", "Host: localhost\r\nHost: localhost\r\n"];
     for headers in malformed {
-        assert!(server.get("/mcp", headers).ends_with("exactly one Host header is required"), "{headers}");
+        assert!(
+            server
+                .get("/mcp", headers)
+                .ends_with("exactly one Host header is required"),
+            "{headers}"
+        );
     }
     for bad in [
         "Host: evil.example\r\n",
@@ -169,23 +235,46 @@ fn hosts_and_origins_are_checked_and_probes_are_answered() {
     ] {
         assert_eq!(status(bad), "403", "{bad}");
     }
-    assert!(server.get("/healthz", "Host: x\r\n").starts_with("HTTP/1.1 200"));
+    assert!(
+        server
+            .get("/healthz", "Host: x\r\n")
+            .starts_with("HTTP/1.1 200")
+    );
     // With names of its own, a proxy passes on the requests of others.
-    assert!(server.get("/metrics", "Host: localhost\r\n").starts_with("HTTP/1.1 403"));
+    assert!(
+        server
+            .get("/metrics", "Host: localhost\r\n")
+            .starts_with("HTTP/1.1 403")
+    );
     let unnamed = SocketServer::start(&echo(), "");
-    assert!(unnamed.get("/metrics", "Host: localhost\r\n").starts_with("HTTP/1.1 200"));
+    assert!(
+        unnamed
+            .get("/metrics", "Host: localhost\r\n")
+            .starts_with("HTTP/1.1 200")
+    );
     // No browser comes here by itself.
-    assert!(server.get("/console", "Host: localhost\r\n").starts_with("HTTP/1.1 404"));
+    assert!(
+        server
+            .get("/console", "Host: localhost\r\n")
+            .starts_with("HTTP/1.1 404")
+    );
     assert!(!server.log.text().contains("console/login"));
 }
 
 #[test]
 fn tokens_are_needed_where_there_are_some() {
     let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
-    let server = SocketServer::start(&echo(), &format!("[[http.tokens]]\nname = \"ci\"\nsha256 = \"{hash}\""));
+    let server = SocketServer::start(
+        &echo(),
+        &format!("[[http.tokens]]\nname = \"ci\"\nsha256 = \"{hash}\""),
+    );
     let without = call("hello");
     assert!(server.ask(&without).starts_with("HTTP/1.1 401"));
-    let with = String::from_utf8(without).unwrap().replacen("Host:", "Authorization: Bearer test\r\nHost:", 1);
+    let with = String::from_utf8(without).unwrap().replacen(
+        "Host:",
+        "Authorization: Bearer test\r\nHost:",
+        1,
+    );
     assert!(server.ask(with.as_bytes()).starts_with("HTTP/1.1 200"));
 }
 
@@ -198,7 +287,11 @@ fn the_limits_of_an_address_are_those_of_a_user() {
     for stream in &mut silent {
         stream.write_all(b"GET ").unwrap();
     }
-    assert!(server.get("/healthz", "Host: localhost\r\n").starts_with("HTTP/1.1 200"));
+    assert!(
+        server
+            .get("/healthz", "Host: localhost\r\n")
+            .starts_with("HTTP/1.1 200")
+    );
     assert!(server.ask(&call("hello")).starts_with("HTTP/1.1 503"));
     drop(silent);
     let begun = Instant::now();
@@ -210,10 +303,18 @@ fn the_limits_of_an_address_are_those_of_a_user() {
 #[test]
 fn a_client_that_disconnects_cancels_its_call() {
     let folder = Folder::with("hostile.wasm", hostile());
-    folder.put("hostile.toml", "[limits]\nfuel = 1_000_000_000_000_000\ntimeout = \"10m\"");
+    folder.put(
+        "hostile.toml",
+        "[limits]\nfuel = 1_000_000_000_000_000\ntimeout = \"10m\"",
+    );
     let server = SocketServer::start(&folder, "");
     let mut stream = server.connect();
-    stream.write_all(&stateless("tools/call", json!({"name": "loop_forever", "arguments": {}}))).unwrap();
+    stream
+        .write_all(&stateless(
+            "tools/call",
+            json!({"name": "loop_forever", "arguments": {}}),
+        ))
+        .unwrap();
     // The stream begins with a comment, when the call runs.
     let mut first = [0; 1];
     stream.read_exact(&mut first).unwrap();
@@ -221,7 +322,11 @@ fn a_client_that_disconnects_cancels_its_call() {
     let begun = Instant::now();
     loop {
         let metrics = server.get("/metrics", "Host: localhost\r\n");
-        let running = metrics.lines().find(|line| line.starts_with("toolbay_calls_running")).unwrap().to_owned();
+        let running = metrics
+            .lines()
+            .find(|line| line.starts_with("toolbay_calls_running"))
+            .unwrap()
+            .to_owned();
         if running.ends_with(" 0") {
             break;
         }
@@ -231,11 +336,18 @@ fn a_client_that_disconnects_cancels_its_call() {
 
 #[test]
 fn a_large_request_and_a_half_one_get_their_answers() {
-    let server = SocketServer::start(&echo(), "[server]\nrequest_size = \"1MiB\"\n[http]\nidle_timeout = \"300ms\"");
+    let server = SocketServer::start(
+        &echo(),
+        "[server]\nrequest_size = \"1MiB\"\n[http]\nidle_timeout = \"300ms\"",
+    );
     let large = call(&"x".repeat(900_000));
     assert!(server.ask(&large).starts_with("HTTP/1.1 200"));
     // Rejected while it is still sending.
-    assert!(server.ask(&call(&"x".repeat(8 << 20))).starts_with("HTTP/1.1 413"));
+    assert!(
+        server
+            .ask(&call(&"x".repeat(8 << 20)))
+            .starts_with("HTTP/1.1 413")
+    );
     let mut half = server.connect();
     half.write_all(&large[..large.len() / 2]).unwrap();
     let mut reply = String::new();
@@ -251,12 +363,20 @@ fn a_dead_socket_is_replaced_and_a_live_one_is_not() {
     assert!(killed.path.exists());
     let mut server = SocketServer::start(&folder, "");
     let flag = format!("unix:{}", server.path.display());
-    let second = ToolbayCommand::new(&folder).args(["serve", "--http", &flag]).run();
+    let second = ToolbayCommand::new(&folder)
+        .args(["serve", "--http", &flag])
+        .run();
     assert_eq!(
         (second.code, second.stderr.as_str()),
-        (1, "toolbay: failed to listen on unix:<root>/mcp.sock: another program listens there\n")
+        (
+            1,
+            "toolbay: failed to listen on unix:<root>/mcp.sock: another program listens there\n"
+        )
     );
-    assert!(server.ask(&call("hello")).contains("hello"), "the first one goes on");
+    assert!(
+        server.ask(&call("hello")).contains("hello"),
+        "the first one goes on"
+    );
     // What has taken the place of its file is not removed at the end.
     fs::remove_file(&server.path).unwrap();
     let _other = UnixListener::bind(&server.path).unwrap();
@@ -272,20 +392,29 @@ fn what_is_no_socket_is_left_alone_and_a_path_that_cannot_be_used_is_an_error() 
     fs::create_dir(folder.sibling_path("dir")).unwrap();
     let said = |path: &str| {
         let flag = format!("unix:{}", folder.sibling_path(path).display());
-        let outcome = ToolbayCommand::new(&folder).args(["serve", "--http", &flag]).run();
+        let outcome = ToolbayCommand::new(&folder)
+            .args(["serve", "--http", &flag])
+            .run();
         assert_eq!(outcome.code, 64, "{outcome}");
         assert_eq!(outcome.stdout, "");
         outcome.stderr
     };
     let long = "x".repeat(107);
-    let all = ["file", "link", "dir", "missing/mcp.sock", "file/mcp.sock"].map(said).concat();
+    let all = ["file", "link", "dir", "missing/mcp.sock", "file/mcp.sock"]
+        .map(said)
+        .concat();
     insta::assert_snapshot!(all);
     let too_long = said(&long);
     assert!(
-        too_long.contains("http.listen: the path of a Unix socket has at most 107 bytes, and this one "),
+        too_long.contains(
+            "http.listen: the path of a Unix socket has at most 107 bytes, and this one "
+        ),
         "{too_long}"
     );
-    assert_eq!(fs::read_to_string(folder.sibling_path("file")).unwrap(), "kept");
+    assert_eq!(
+        fs::read_to_string(folder.sibling_path("file")).unwrap(),
+        "kept"
+    );
     assert!(
         folder.sibling_path("link").is_symlink()
             && folder.sibling_path("dir").is_dir()
@@ -313,9 +442,19 @@ fn who_has_escaped_removes_files_beside_the_socket_and_does_nothing_else_there()
         format!("remove {}", at("other")),
     ];
     let flag = format!("unix:{}", at("mcp.sock"));
-    let outcome = ToolbayCommand::new(&folder).args(["escape", "--http", &flag]).run_with(&(lines.join("\n") + "\n"));
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["escape", "--http", &flag])
+        .run_with(&(lines.join("\n") + "\n"));
     assert_eq!(outcome.code, 0, "{outcome}");
-    let said: Vec<&str> = outcome.raw_stdout.lines().map(|line| line.rsplit(": ").next().unwrap()).collect();
+    let said: Vec<&str> = outcome
+        .raw_stdout
+        .lines()
+        .map(|line| line.rsplit(": ").next().unwrap())
+        .collect();
     let denied = "permission denied";
-    assert_eq!(said, [denied, denied, denied, denied, denied, "done"], "{outcome}");
+    assert_eq!(
+        said,
+        [denied, denied, denied, denied, denied, "done"],
+        "{outcome}"
+    );
 }

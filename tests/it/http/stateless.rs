@@ -2,21 +2,41 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, HttpServer, LIST_CHANGED, MODERN, TinyComponent, hostile, modern, result_text};
+use crate::support::{
+    Folder, HttpServer, LIST_CHANGED, MODERN, TinyComponent, hostile, modern, result_text,
+};
 
 #[test]
 fn a_single_response_is_json() {
     let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready();
-    let response = server.post_stateless("tools/call", json!({"name": "echo", "arguments": {"text": "hi"}}), &[]);
-    assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
+    let response = server.post_stateless(
+        "tools/call",
+        json!({"name": "echo", "arguments": {"text": "hi"}}),
+        &[],
+    );
+    assert_eq!(
+        (response.status, response.header("content-type")),
+        (200, Some("application/json"))
+    );
     assert!(response.header("mcp-session-id").is_none());
     let answer = response.json();
-    assert_eq!((result_text(&answer["result"]).as_str(), &answer["result"]["resultType"]), ("hi", &json!("complete")));
+    assert_eq!(
+        (
+            result_text(&answer["result"]).as_str(),
+            &answer["result"]["resultType"]
+        ),
+        ("hi", &json!("complete"))
+    );
     let discovered = server.result("server/discover", json!({}));
     assert_eq!(discovered["supportedVersions"][0], MODERN);
     // A session or a stream to resume has no meaning here.
     let ignored = [("Mcp-Session-Id", "nonsense"), ("Last-Event-ID", "7")];
-    assert_eq!(server.post_stateless("tools/list", json!({}), &ignored).status, 200);
+    assert_eq!(
+        server
+            .post_stateless("tools/list", json!({}), &ignored)
+            .status,
+        200
+    );
 }
 
 #[test]
@@ -28,25 +48,41 @@ fn progress_and_log_lines_come_on_the_stream_of_their_call() {
     assert!(response.is_stream() && response.header("x-accel-buffering") == Some("no"));
     let messages = response.messages();
     let methods: Vec<&Value> = messages.iter().map(|message| &message["method"]).collect();
-    assert_eq!(methods, [&json!("notifications/progress"); 3].into_iter().chain([&Value::Null]).collect::<Vec<_>>());
+    assert_eq!(
+        methods,
+        [&json!("notifications/progress"); 3]
+            .into_iter()
+            .chain([&Value::Null])
+            .collect::<Vec<_>>()
+    );
     assert_eq!(result_text(&messages[3]["result"]), "3 steps");
 
     let meta = json!({"io.modelcontextprotocol/logLevel": "info"});
     let params = json!({"name": "log_flood", "arguments": {"n": 2}, "_meta": meta});
     let messages = server.post_stateless("tools/call", params, &[]).messages();
-    assert_eq!(messages.iter().filter(|message| message["method"] == "notifications/message").count(), 2);
+    assert_eq!(
+        messages
+            .iter()
+            .filter(|message| message["method"] == "notifications/message")
+            .count(),
+        2
+    );
 }
 
 #[test]
 fn errors_have_their_status() {
-    let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build())).wait_until_ready();
+    let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build()))
+        .wait_until_ready();
     let asked = |method: &str, params: Value| {
         let response = server.post_stateless(method, params, &[]);
         (response.status, response.json()["error"]["code"].clone())
     };
     assert_eq!(asked("ping", json!({})), (404, json!(-32601)));
     assert_eq!(asked("no/such", json!({})), (404, json!(-32601)));
-    assert_eq!(asked("tools/call", json!({"name": "nobody"})), (200, json!(-32602)));
+    assert_eq!(
+        asked("tools/call", json!({"name": "nobody"})),
+        (200, json!(-32602))
+    );
     let meta = json!({"_meta": {"io.modelcontextprotocol/clientCapabilities": 7}});
     assert_eq!(asked("tools/list", meta), (400, json!(-32602)));
 
@@ -54,20 +90,37 @@ fn errors_have_their_status() {
         let response = server.post(headers, body.as_bytes());
         (response.status, response.json()["error"]["code"].clone())
     };
-    let headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "tools/list")];
+    let headers = [
+        ("MCP-Protocol-Version", MODERN),
+        ("Mcp-Method", "tools/list"),
+    ];
     assert_eq!(raw(&headers, "{"), (400, json!(-32700)));
     assert_eq!(raw(&headers, "7"), (400, json!(-32600)));
     let bare = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
-    assert_eq!(raw(&headers, &bare), (400, json!(-32602)), "no _meta at all");
+    assert_eq!(
+        raw(&headers, &bare),
+        (400, json!(-32602)),
+        "no _meta at all"
+    );
     let batch = json!([modern(json!(1), "tools/list", json!({}))]).to_string();
     assert_eq!(raw(&headers, &batch).0, 400, "no batches");
     let old = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2031-01-01"}});
     let unknown = modern(json!(1), "tools/list", old).to_string();
-    let headers = [("MCP-Protocol-Version", "2031-01-01"), ("Mcp-Method", "tools/list")];
+    let headers = [
+        ("MCP-Protocol-Version", "2031-01-01"),
+        ("Mcp-Method", "tools/list"),
+    ];
     assert_eq!(raw(&headers, &unknown), (400, json!(-32022)));
     for method in ["GET", "DELETE"] {
-        let headers = [("MCP-Protocol-Version", MODERN), ("Accept", "text/event-stream")];
-        assert_eq!(server.request(method, "/mcp", &headers, b"").status, 405, "{method}");
+        let headers = [
+            ("MCP-Protocol-Version", MODERN),
+            ("Accept", "text/event-stream"),
+        ];
+        assert_eq!(
+            server.request(method, "/mcp", &headers, b"").status,
+            405,
+            "{method}"
+        );
     }
     assert_eq!(server.request("PUT", "/mcp", &[], b"").status, 405);
     assert_eq!(server.get("/nothing", &[]).status, 404);
@@ -76,7 +129,11 @@ fn errors_have_their_status() {
 #[test]
 fn a_post_must_be_json_and_accept_json() {
     let server = HttpServer::start(&Folder::new());
-    let with = |name: &str, value: &str| server.post_stateless("tools/list", json!({}), &[(name, value)]).status;
+    let with = |name: &str, value: &str| {
+        server
+            .post_stateless("tools/list", json!({}), &[(name, value)])
+            .status
+    };
     for (accept, status) in [
         ("application/json, text/event-stream", 200),
         ("text/event-stream;q=0.5, Application/JSON;q=1", 200),
@@ -110,7 +167,10 @@ fn a_body_that_is_too_long_is_refused() {
     let response = server.post_stateless("tools/list", long.clone(), &[]);
     assert_eq!(response.status, 413);
     let said = response.json()["error"]["message"].clone();
-    assert_eq!(said, "the message is larger than 1.0 KiB (to allow more, raise server.request_size)");
+    assert_eq!(
+        said,
+        "the message is larger than 1.0 KiB (to allow more, raise server.request_size)"
+    );
     // The same without an announced length.
     let body = modern(json!(1), "tools/list", long).to_string();
     let head = format!(
@@ -119,7 +179,10 @@ fn a_body_that_is_too_long_is_refused() {
         body.len()
     );
     assert_eq!(server.send_raw(head).status, 413);
-    assert_eq!(server.post_stateless("tools/list", json!({}), &[]).status, 200);
+    assert_eq!(
+        server.post_stateless("tools/list", json!({}), &[]).status,
+        200
+    );
 }
 
 #[test]
@@ -127,12 +190,21 @@ fn a_client_that_is_still_sending_gets_its_refusal() {
     let server = HttpServer::start_with_config(&Folder::new(), "[server]\nrequest_size = \"1KiB\"");
     // More than the system keeps for both ends.
     let long = vec![b'x'; 12 << 20];
-    for (path, headers, status) in
-        [("/mcp", &[][..], 413), ("/mcp", &[("Origin", "https://evil.example")], 403), ("/no", &[], 404)]
-    {
-        let all: Vec<_> =
-            [("Content-Type", "application/json"), ("Accept", "*/*")].iter().chain(headers).copied().collect();
-        assert_eq!(server.request("POST", path, &all, &long).status, status, "{path} {headers:?}");
+    for (path, headers, status) in [
+        ("/mcp", &[][..], 413),
+        ("/mcp", &[("Origin", "https://evil.example")], 403),
+        ("/no", &[], 404),
+    ] {
+        let all: Vec<_> = [("Content-Type", "application/json"), ("Accept", "*/*")]
+            .iter()
+            .chain(headers)
+            .copied()
+            .collect();
+        assert_eq!(
+            server.request("POST", path, &all, &long).status,
+            status,
+            "{path} {headers:?}"
+        );
     }
 }
 
@@ -140,14 +212,24 @@ fn a_client_that_is_still_sending_gets_its_refusal() {
 fn a_client_that_hangs_up_cancels_its_call() {
     let folder = Folder::with("hostile.wasm", hostile());
     // The second call starts only when the first one has really ended.
-    folder.put("hostile.toml", "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    folder.put(
+        "hostile.toml",
+        "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",
+    );
     let server = HttpServer::start(&folder).wait_until_ready();
     for tool in ["loop_forever", "sleep_hour"] {
         let params = json!({"name": tool, "_meta": {"progressToken": 1}});
         let mut response = server.post_stateless("tools/call", params, &[]);
-        assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
+        assert_eq!(
+            response.next_message().unwrap()["method"],
+            "notifications/progress"
+        );
         response.close();
-        assert_eq!(result_text(&server.result("tools/call", json!({"name": "count"}))), "1", "after {tool}");
+        assert_eq!(
+            result_text(&server.result("tools/call", json!({"name": "count"}))),
+            "1",
+            "after {tool}"
+        );
     }
     // Before the response begins.
     let body = modern(json!(1), "tools/call", json!({"name": "loop_forever"})).to_string();
@@ -157,18 +239,29 @@ fn a_client_that_hangs_up_cancels_its_call() {
         body.len()
     );
     server.send_and_close([head.as_bytes(), body.as_bytes()].concat());
-    assert_eq!(result_text(&server.result("tools/call", json!({"name": "count"}))), "1");
+    assert_eq!(
+        result_text(&server.result("tools/call", json!({"name": "count"}))),
+        "1"
+    );
 }
 
 #[test]
 fn a_slow_call_sends_comments() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
-    let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"").wait_until_ready();
+    let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"")
+        .wait_until_ready();
     let mut response = server.post_stateless("tools/call", json!({"name": "wait_for_gate"}), &[]);
-    assert!(response.is_stream(), "it has begun before the answer is there");
+    assert!(
+        response.is_stream(),
+        "it has begun before the answer is there"
+    );
     for _ in 0..2 {
-        assert_eq!(response.next_event(), Some((String::new(), String::new())), "a comment");
+        assert_eq!(
+            response.next_event(),
+            Some((String::new(), String::new())),
+            "a comment"
+        );
     }
     folder.open_gate();
     assert!(result_text(&response.response_message()["result"]).starts_with("build-marker"));
@@ -177,15 +270,28 @@ fn a_slow_call_sends_comments() {
 #[test]
 fn a_subscription_is_a_stream_of_its_own() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let mut server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"").wait_until_ready();
-    let params = || json!({"notifications": {"toolsListChanged": true, "promptsListChanged": true}});
-    let mut streams = [(); 2].map(|()| server.post_stateless("subscriptions/listen", params(), &[]));
+    let mut server =
+        HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"")
+            .wait_until_ready();
+    let params =
+        || json!({"notifications": {"toolsListChanged": true, "promptsListChanged": true}});
+    let mut streams =
+        [(); 2].map(|()| server.post_stateless("subscriptions/listen", params(), &[]));
     for stream in &mut streams {
         assert!(stream.is_stream());
         let acknowledged = stream.next_message().unwrap();
-        assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-        assert_eq!(acknowledged["params"]["notifications"], params()["notifications"]);
-        assert_eq!(acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
+        assert_eq!(
+            acknowledged["method"],
+            "notifications/subscriptions/acknowledged"
+        );
+        assert_eq!(
+            acknowledged["params"]["notifications"],
+            params()["notifications"]
+        );
+        assert_eq!(
+            acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+            1
+        );
         // Quiet, but still open.
         assert_eq!(stream.next_event(), Some((String::new(), String::new())));
     }
@@ -196,7 +302,10 @@ fn a_subscription_is_a_stream_of_its_own() {
     assert_eq!(server.stop(), Some(0));
     for stream in &mut streams {
         let last = stream.next_message().unwrap();
-        assert_eq!(last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
+        assert_eq!(
+            last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+            1
+        );
         assert_eq!(stream.next_message(), None);
     }
 }
@@ -208,27 +317,48 @@ fn the_end_waits_for_calls_within_the_grace_period() {
     let mut server = HttpServer::start(&folder).wait_until_ready();
     let params = json!({"name": "wait_for_gate", "_meta": {"progressToken": 1}});
     let mut response = server.post_stateless("tools/call", params, &[]);
-    assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
+    assert_eq!(
+        response.next_message().unwrap()["method"],
+        "notifications/progress"
+    );
     let ending = std::thread::spawn(move || server.stop());
     folder.open_gate();
     assert!(result_text(&response.response_message()["result"]).starts_with("build-marker"));
     assert_eq!(ending.join().unwrap(), Some(0));
 
-    let mut server =
-        HttpServer::start_with_config(&Folder::with("hostile.wasm", hostile()), "[server]\ngrace_period = \"100ms\"")
-            .wait_until_ready();
-    let mut response =
-        server.post_stateless("tools/call", json!({"name": "loop_forever", "_meta": {"progressToken": 1}}), &[]);
-    assert_eq!(response.next_message().unwrap()["method"], "notifications/progress");
+    let mut server = HttpServer::start_with_config(
+        &Folder::with("hostile.wasm", hostile()),
+        "[server]\ngrace_period = \"100ms\"",
+    )
+    .wait_until_ready();
+    let mut response = server.post_stateless(
+        "tools/call",
+        json!({"name": "loop_forever", "_meta": {"progressToken": 1}}),
+        &[],
+    );
+    assert_eq!(
+        response.next_message().unwrap()["method"],
+        "notifications/progress"
+    );
     assert_eq!(server.stop(), Some(0));
-    server.log.wait_for("stopped requests that were still running when the grace period ended");
+    server
+        .log
+        .wait_for("stopped requests that were still running when the grace period ended");
 }
 
 #[test]
 fn probes_report_the_state_of_the_server() {
     let folder = Folder::new();
-    folder.put("hung.wasm", TinyComponent::new(&["hung"]).before_list("(loop $for-ever (br $for-ever))").build());
-    let server = HttpServer::start_with_config(&folder, "[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"");
+    folder.put(
+        "hung.wasm",
+        TinyComponent::new(&["hung"])
+            .before_list("(loop $for-ever (br $for-ever))")
+            .build(),
+    );
+    let server = HttpServer::start_with_config(
+        &folder,
+        "[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",
+    );
     // Whatever name the probe uses as `Host`.
     let probe = |path: &str| {
         let response = server.get(path, &[("Host", "10.1.2.3:80")]);
@@ -251,7 +381,10 @@ fn temporary_rejections_say_when_to_retry() {
     assert_eq!(response.status, 200);
     let seconds: u64 = response.header("retry-after").unwrap().parse().unwrap();
     assert!((3500..=3600).contains(&seconds), "{seconds}");
-    assert_eq!(response.json()["result"]["_meta"]["dev.toolbay/error"], "rate-limited");
+    assert_eq!(
+        response.json()["result"]["_meta"]["dev.toolbay/error"],
+        "rate-limited"
+    );
 }
 
 #[test]
@@ -259,19 +392,30 @@ fn the_trace_of_a_request_may_be_in_its_headers() {
     let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready();
     let trace = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
     let seen = server
-        .post_stateless("tools/call", json!({"name": "environment"}), &[("traceparent", trace)])
+        .post_stateless(
+            "tools/call",
+            json!({"name": "environment"}),
+            &[("traceparent", trace)],
+        )
         .response_message();
     let seen = result_text(&seen["result"]);
-    assert!(seen.contains("TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-"), "{seen}");
+    assert!(
+        seen.contains("TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-"),
+        "{seen}"
+    );
 }
 
 #[test]
 fn an_address_in_use_is_reported_before_anything_starts() {
     let server = HttpServer::start(&Folder::new());
     let folder = Folder::new();
-    let outcome =
-        crate::support::ToolbayCommand::new(&folder).args(["serve", "--http", &server.address.to_string()]).run();
+    let outcome = crate::support::ToolbayCommand::new(&folder)
+        .args(["serve", "--http", &server.address.to_string()])
+        .run();
     assert_eq!(outcome.code, 1, "{outcome}");
-    assert!(outcome.stderr.contains("failed to listen on 127.0.0.1"), "{outcome}");
+    assert!(
+        outcome.stderr.contains("failed to listen on 127.0.0.1"),
+        "{outcome}"
+    );
     assert!(server.folder().plugin_folder().is_dir());
 }

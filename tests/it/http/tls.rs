@@ -1,4 +1,5 @@
-//! TLS of the server itself: what it speaks, a certificate that changes, and clients that do not finish their handshake.
+//! TLS of the server itself: what it speaks, a certificate that changes, and clients that do not
+//! finish their handshake.
 
 use std::fs::{self, Permissions};
 use std::io::{Read as _, Write as _};
@@ -12,7 +13,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use rcgen::{CertifiedKey, KeyPair};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion, version};
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion, version,
+};
 use serde_json::json;
 
 use super::neighbour;
@@ -34,7 +37,10 @@ fn key(pair: &CertifiedKey<KeyPair>) -> String {
 
 /// What is encoded so, as a file has it.
 pub(crate) fn pem(what: &str, der: &[u8]) -> String {
-    format!("-----BEGIN {what}-----\n{}\n-----END {what}-----\n", BASE64.encode(der))
+    format!(
+        "-----BEGIN {what}-----\n{}\n-----END {what}-----\n",
+        BASE64.encode(der)
+    )
 }
 
 /// Writes a file as programs do that renew certificates: another one takes its place.
@@ -100,7 +106,10 @@ fn ask(stream: &mut Secure, request: &[u8]) -> String {
 }
 
 fn call() -> Vec<u8> {
-    neighbour::stateless("tools/call", json!({"name": "a", "arguments": {"word": "hello"}}))
+    neighbour::stateless(
+        "tools/call",
+        json!({"name": "a", "arguments": {"word": "hello"}}),
+    )
 }
 
 const BOTH: [&SupportedProtocolVersion; 2] = [&version::TLS12, &version::TLS13];
@@ -115,13 +124,18 @@ fn both_versions_of_tls_are_spoken_and_nothing_else() {
         // Two requests on one connection.
         for _ in 0..2 {
             let reply = ask(&mut stream, &call());
-            assert!(reply.starts_with("HTTP/1.1 200") && reply.contains("hello"), "{reply}");
+            assert!(
+                reply.starts_with("HTTP/1.1 200") && reply.contains("hello"),
+                "{reply}"
+            );
         }
     }
     connect(&server, &made(), &BOTH).unwrap_err();
     // Who does not speak TLS gets no HTTP.
     let mut plain = neighbour::connect(&server, true);
-    plain.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    plain
+        .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .unwrap();
     let mut reply = Vec::new();
     drop(plain.read_to_end(&mut reply));
     assert!(!reply.starts_with(b"HTTP"), "{reply:?}");
@@ -135,13 +149,21 @@ fn a_new_certificate_is_taken_and_half_of_one_is_not() {
     let new = made();
     write(&folder.sibling_path("tls/cert.pem"), &certificate(&new));
     let line = server.log.wait_for("the previous certificate stays in use");
-    assert!(line.contains("tls/key.pem: is not the key of the certificate in "), "{line}");
+    assert!(
+        line.contains("tls/key.pem: is not the key of the certificate in "),
+        "{line}"
+    );
     connect(&server, &old, &BOTH).unwrap();
     write(&folder.sibling_path("tls/key.pem"), &key(&new));
-    server.log.wait_for("new connections get the new certificate");
+    server
+        .log
+        .wait_for("new connections get the new certificate");
     connect(&server, &new, &BOTH).unwrap();
     connect(&server, &old, &BOTH).unwrap_err();
-    assert!(ask(&mut open, &call()).contains("hello"), "what was open goes on");
+    assert!(
+        ask(&mut open, &call()).contains("hello"),
+        "what was open goes on"
+    );
 }
 
 #[test]
@@ -149,18 +171,35 @@ fn a_pair_that_cannot_be_used_stops_the_program_before_it_listens() {
     let (folder, _) = folder();
     folder.write_config(CONFIG);
     let said = || {
-        let outcome = ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).run();
+        let outcome = ToolbayCommand::new(&folder)
+            .args(["serve", "--http", "127.0.0.1:0"])
+            .run();
         assert_eq!(outcome.code, 64, "{outcome}");
-        outcome.stderr.replace(&format!("{}/", folder.root().display()), "")
+        outcome
+            .stderr
+            .replace(&format!("{}/", folder.root().display()), "")
     };
-    fs::set_permissions(folder.sibling_path("tls/key.pem"), Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(said(), "toolbay: http.tls: tls/key.pem: is open to other users (mode 0644); make it 0600\n");
+    fs::set_permissions(
+        folder.sibling_path("tls/key.pem"),
+        Permissions::from_mode(0o644),
+    )
+    .unwrap();
+    assert_eq!(
+        said(),
+        "toolbay: http.tls: tls/key.pem: is open to other users (mode 0644); make it 0600\n"
+    );
     write(&folder.sibling_path("tls/key.pem"), &key(&made()));
-    assert_eq!(said(), "toolbay: http.tls: tls/key.pem: is not the key of the certificate in tls/cert.pem\n");
+    assert_eq!(
+        said(),
+        "toolbay: http.tls: tls/key.pem: is not the key of the certificate in tls/cert.pem\n"
+    );
     fs::remove_file(folder.sibling_path("tls/key.pem")).unwrap();
     assert_eq!(said(), "toolbay: http.tls: tls/key.pem: does not exist\n");
     folder.write_config("[http.tls]\ncertificate = \"tls/cert.pem\"");
-    assert_eq!(said(), "toolbay: toolbay.toml:1:1: http.tls: the key `key` is missing\n");
+    assert_eq!(
+        said(),
+        "toolbay: toolbay.toml:1:1: http.tls: the key `key` is missing\n"
+    );
 }
 
 #[test]
@@ -170,7 +209,8 @@ fn clients_that_do_not_finish_their_handshake_have_no_more_than_others() {
     let server = serve(&folder, &config);
     // Nothing, the first byte of a handshake, and what looks like a long one.
     let beginnings: [&[u8]; 3] = [b"", b"\x16", b"\x16\x03\x01\x3f\xff"];
-    let mut strangers: Vec<TcpStream> = (0..60).map(|_| neighbour::connect(&server, true)).collect();
+    let mut strangers: Vec<TcpStream> =
+        (0..60).map(|_| neighbour::connect(&server, true)).collect();
     for (stranger, beginning) in strangers.iter_mut().zip(beginnings.iter().cycle()) {
         // It may have lost its place already.
         drop(stranger.write_all(beginning));

@@ -6,18 +6,28 @@ use jsonwebtoken::{Algorithm, Header, get_current_timestamp};
 use serde_json::{Value, json};
 
 use super::auth::{
-    ISSUER, KEY, OTHER_KEY, RESOURCE, bearer, jwks, jwt, plugins, refused, resource, resource_with, signed,
+    ISSUER, KEY, OTHER_KEY, RESOURCE, bearer, jwks, jwt, plugins, refused, resource, resource_with,
+    signed,
 };
 use crate::support::{DEADLINE, HttpServer, error_kind_and_text};
 
 fn list(server: &HttpServer, token: &str) -> u16 {
-    server.post_stateless("tools/list", json!({}), &[("Authorization", &bearer(token))]).status
+    server
+        .post_stateless(
+            "tools/list",
+            json!({}),
+            &[("Authorization", &bearer(token))],
+        )
+        .status
 }
 
 /// Why the token is refused.
 fn why(server: &HttpServer, token: &str) -> String {
-    let (status, challenge) =
-        refused(server.post_stateless("tools/list", json!({}), &[("Authorization", &bearer(token))]));
+    let (status, challenge) = refused(server.post_stateless(
+        "tools/list",
+        json!({}),
+        &[("Authorization", &bearer(token))],
+    ));
     assert_eq!(status, 401, "{challenge}");
     let (_, why) = challenge.split_once("the token was rejected: ").unwrap();
     why.split_once('"').unwrap().0.to_owned()
@@ -27,7 +37,11 @@ fn why(server: &HttpServer, token: &str) -> String {
 fn a_key_is_trusted_for_its_issuer_alone() {
     let folder = plugins();
     std::fs::write(folder.sibling_path("a.json"), jwks(&[("one", KEY)])).unwrap();
-    std::fs::write(folder.sibling_path("b.json"), jwks(&[("one", OTHER_KEY), ("two", OTHER_KEY)])).unwrap();
+    std::fs::write(
+        folder.sibling_path("b.json"),
+        jwks(&[("one", OTHER_KEY), ("two", OTHER_KEY)]),
+    )
+    .unwrap();
     let config = format!(
         "[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\", \"https://b.example\"]\n\
          jwks = {{ \"{ISSUER}\" = \"a.json\", \"https://b.example\" = \"b.json\" }}"
@@ -35,16 +49,40 @@ fn a_key_is_trusted_for_its_issuer_alone() {
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let by = |issuer: &str, id: &str, key: &str| jwt(id, key, json!({"iss": issuer}));
     assert_eq!(list(&server, &by(ISSUER, "one", KEY)), 200);
-    assert_eq!(list(&server, &by("https://b.example", "one", OTHER_KEY)), 200);
-    assert_eq!(list(&server, &by("https://b.example", "two", OTHER_KEY)), 200);
+    assert_eq!(
+        list(&server, &by("https://b.example", "one", OTHER_KEY)),
+        200
+    );
+    assert_eq!(
+        list(&server, &by("https://b.example", "two", OTHER_KEY)),
+        200
+    );
     // Each of them says that it is the other one.
-    assert_eq!(why(&server, &by(ISSUER, "one", OTHER_KEY)), "its signature is invalid");
-    assert_eq!(why(&server, &by("https://b.example", "one", KEY)), "its signature is invalid");
-    assert_eq!(why(&server, &by(ISSUER, "two", OTHER_KEY)), "its signing key is unknown");
-    let both = jwt("one", OTHER_KEY, json!({"iss": [ISSUER, "https://b.example"]}));
+    assert_eq!(
+        why(&server, &by(ISSUER, "one", OTHER_KEY)),
+        "its signature is invalid"
+    );
+    assert_eq!(
+        why(&server, &by("https://b.example", "one", KEY)),
+        "its signature is invalid"
+    );
+    assert_eq!(
+        why(&server, &by(ISSUER, "two", OTHER_KEY)),
+        "its signing key is unknown"
+    );
+    let both = jwt(
+        "one",
+        OTHER_KEY,
+        json!({"iss": [ISSUER, "https://b.example"]}),
+    );
     assert_eq!(why(&server, &both), "it is invalid");
-    let metadata = server.get("/.well-known/oauth-protected-resource", &[]).json();
-    assert_eq!(metadata["authorization_servers"], json!([ISSUER, "https://b.example"]));
+    let metadata = server
+        .get("/.well-known/oauth-protected-resource", &[])
+        .json();
+    assert_eq!(
+        metadata["authorization_servers"],
+        json!([ISSUER, "https://b.example"])
+    );
 }
 
 #[test]
@@ -52,10 +90,15 @@ fn a_removed_key_is_not_trusted_for_long() {
     let server = resource();
     let token = jwt("one", KEY, json!({"exp": get_current_timestamp() + 80_000}));
     assert_eq!(list(&server, &token), 200);
-    let session = server.start_session_with_headers("2025-11-25", &[("Authorization", &bearer(&token))]);
+    let session =
+        server.start_session_with_headers("2025-11-25", &[("Authorization", &bearer(&token))]);
     let mut stream = session.open_stream();
     let begun = Instant::now();
-    std::fs::write(server.folder().sibling_path("keys.json"), jwks(&[("two", OTHER_KEY)])).unwrap();
+    std::fs::write(
+        server.folder().sibling_path("keys.json"),
+        jwks(&[("two", OTHER_KEY)]),
+    )
+    .unwrap();
     while list(&server, &token) == 200 {
         assert!(begun.elapsed() < DEADLINE);
     }
@@ -69,26 +112,39 @@ fn a_removed_key_is_not_trusted_for_long() {
     // An empty set is.
     std::fs::write(server.folder().sibling_path("keys.json"), "{\"keys\": []}").unwrap();
     server.log.wait_for("has no keys any more");
-    assert_eq!(why(&server, &jwt("two", OTHER_KEY, json!({}))), "its signing key is unknown");
+    assert_eq!(
+        why(&server, &jwt("two", OTHER_KEY, json!({}))),
+        "its signing key is unknown"
+    );
 }
 
 #[test]
 fn what_a_token_opened_ends_when_the_token_expires() {
     let server = resource_with(&plugins(), "[http]\nsse = true");
     // Clocks may differ by a minute.
-    let token = bearer(&jwt("one", KEY, json!({"exp": get_current_timestamp() - 56})));
+    let token = bearer(&jwt(
+        "one",
+        KEY,
+        json!({"exp": get_current_timestamp() - 56}),
+    ));
     let header = ("Authorization", token.as_str());
     let session = server.start_session_with_headers("2025-11-25", &[header]);
     let params = json!({"notifications": {"toolsListChanged": true}});
     let mut subscription = server.post_stateless("subscriptions/listen", params, &[header]);
-    assert_eq!(subscription.next_message().unwrap()["method"], "notifications/subscriptions/acknowledged");
+    assert_eq!(
+        subscription.next_message().unwrap()["method"],
+        "notifications/subscriptions/acknowledged"
+    );
     let mut old = server.get("/sse", &[header]);
     assert_eq!(old.next_event().unwrap().0, "endpoint");
     assert_eq!(session.open_stream().next_message(), None);
     assert_eq!(subscription.next_message(), None);
     assert_eq!(old.next_message(), None);
     let response = server.post_stateless("tools/list", json!({}), &[header]);
-    assert_eq!(response.status, 401, "it was seen before, and is not trusted for that");
+    assert_eq!(
+        response.status, 401,
+        "it was seen before, and is not trusted for that"
+    );
 }
 
 #[test]
@@ -101,14 +157,29 @@ fn a_token_may_not_be_valid_for_ever() {
     for exp in [json!(now + 86_000), json!(now + 86_400), fraction] {
         assert_eq!(list(&server, &with(exp.clone())), 200, "{exp}");
     }
-    for exp in [json!(now + 87_000), json!(1_u64 << 63), json!(i64::MAX), json!(u64::MAX), json!(1e18)] {
+    for exp in [
+        json!(now + 87_000),
+        json!(1_u64 << 63),
+        json!(i64::MAX),
+        json!(u64::MAX),
+        json!(1e18),
+    ] {
         for _ in 0..2 {
             assert_eq!(why(&server, &with(exp.clone())), too_long, "{exp}");
         }
     }
-    for exp in [json!(1e300), json!(-1), json!("2099-01-01"), json!(null), json!([now + 600])] {
+    for exp in [
+        json!(1e300),
+        json!(-1),
+        json!("2099-01-01"),
+        json!(null),
+        json!([now + 600]),
+    ] {
         let why = why(&server, &with(exp.clone()));
-        assert!(why == "a required claim (exp, aud or iss) is missing" || why == "it is invalid", "{exp}: {why}");
+        assert!(
+            why == "a required claim (exp, aud or iss) is missing" || why == "it is invalid",
+            "{exp}: {why}"
+        );
     }
     drop(server);
     let folder = plugins();
@@ -125,19 +196,55 @@ fn a_token_may_not_be_valid_for_ever() {
 #[test]
 fn only_an_access_token_without_extensions_is_one() {
     let server = resource();
-    let with = |header: Header| signed(&Header { kid: Some("one".into()), ..header }, KEY, json!({}));
+    let with = |header: Header| {
+        signed(
+            &Header {
+                kid: Some("one".into()),
+                ..header
+            },
+            KEY,
+            json!({}),
+        )
+    };
     let plain = || Header::new(Algorithm::ES256);
-    let typed = |kind: Option<&str>| with(Header { typ: kind.map(str::to_owned), ..plain() });
-    for fine in [None, Some("JWT"), Some("jwt"), Some("at+jwt"), Some("AT+JWT"), Some("application/at+jwt")] {
+    let typed = |kind: Option<&str>| {
+        with(Header {
+            typ: kind.map(str::to_owned),
+            ..plain()
+        })
+    };
+    for fine in [
+        None,
+        Some("JWT"),
+        Some("jwt"),
+        Some("at+jwt"),
+        Some("AT+JWT"),
+        Some("application/at+jwt"),
+    ] {
         assert_eq!(list(&server, &typed(fine)), 200, "{fine:?}");
     }
-    for foreign in ["dpop+jwt", "logout+jwt", "JWE", "", "application/", "application/json", "at+jwt "] {
-        assert_eq!(why(&server, &typed(Some(foreign))), "it is not an access token (typ)", "{foreign:?}");
+    for foreign in [
+        "dpop+jwt",
+        "logout+jwt",
+        "JWE",
+        "",
+        "application/",
+        "application/json",
+        "at+jwt ",
+    ] {
+        assert_eq!(
+            why(&server, &typed(Some(foreign))),
+            "it is not an access token (typ)",
+            "{foreign:?}"
+        );
     }
     for critical in [vec!["b64"], vec!["exp", "https://example.com/own"], vec![]] {
         let crit = Some(critical.iter().map(|name| (*name).to_owned()).collect());
         let why = why(&server, &with(Header { crit, ..plain() }));
-        assert_eq!(why, "its header has critical extensions (crit), and none is supported", "{critical:?}");
+        assert_eq!(
+            why, "its header has critical extensions (crit), and none is supported",
+            "{critical:?}"
+        );
     }
 }
 
@@ -147,13 +254,24 @@ fn a_key_that_is_not_for_signatures_verifies_none() {
     let server = resource_with(&folder, "");
     let token = jwt("one", KEY, json!({}));
     assert_eq!(list(&server, &token), 200);
-    for change in [json!({"use": "enc"}), json!({"key_ops": ["sign"]}), json!({"alg": "ES384"})] {
+    for change in [
+        json!({"use": "enc"}),
+        json!({"key_ops": ["sign"]}),
+        json!({"alg": "ES384"}),
+    ] {
         let mut keys: Value = serde_json::from_str(&jwks(&[("one", KEY)])).unwrap();
         for (name, value) in change.as_object().unwrap() {
             keys["keys"][0][name] = value.clone();
         }
         std::fs::write(folder.sibling_path("keys.json"), keys.to_string()).unwrap();
-        let (begun, wanted) = (Instant::now(), if change.get("alg").is_some() { "algorithm" } else { "use, key_ops" });
+        let (begun, wanted) = (
+            Instant::now(),
+            if change.get("alg").is_some() {
+                "algorithm"
+            } else {
+                "use, key_ops"
+            },
+        );
         while list(&server, &token) == 200 || !why(&server, &token).contains(wanted) {
             assert!(begun.elapsed() < DEADLINE, "{change}");
         }
@@ -166,21 +284,37 @@ fn tokens_without_a_subject_share_nothing() {
         &plugins(),
         "[caller_rate_limit]\ncalls = 1\nper = \"1h\"\n[rate_limit]\ncalls = 100\nper = \"1m\"",
     );
-    let tokens = ["a", "b"].map(|id| bearer(&jwt("one", KEY, json!({"sub": null, "client_id": "app", "jti": id}))));
+    let tokens = ["a", "b"].map(|id| {
+        bearer(&jwt(
+            "one",
+            KEY,
+            json!({"sub": null, "client_id": "app", "jti": id}),
+        ))
+    });
     let call = |token: &str| {
         let response = server
-            .post_stateless("tools/call", json!({"name": "time.now"}), &[("Authorization", token)])
+            .post_stateless(
+                "tools/call",
+                json!({"name": "time.now"}),
+                &[("Authorization", token)],
+            )
             .response_message();
         response["result"].clone()
     };
     for token in &tokens {
-        assert!(call(token).get("isError").is_none(), "each has its own rate");
+        assert!(
+            call(token).get("isError").is_none(),
+            "each has its own rate"
+        );
         assert_eq!(error_kind_and_text(&call(token)).0, "rate-limited");
     }
     let session = server.start_session_with_headers("2025-11-25", &[("Authorization", &tokens[0])]);
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     let status = |token: &str| {
-        let headers = [("Mcp-Session-Id", session.id.as_str()), ("Authorization", token)];
+        let headers = [
+            ("Mcp-Session-Id", session.id.as_str()),
+            ("Authorization", token),
+        ];
         server.post(&headers, ping.as_bytes()).status
     };
     assert_eq!((status(&tokens[0]), status(&tokens[1])), (200, 404));
@@ -191,5 +325,10 @@ fn tokens_without_a_subject_share_nothing() {
     let long = jwt("one", KEY, json!({"sub": "x".repeat(256)}));
     assert_eq!(why(&server, &long), "its subject (sub) is too long");
     let logged = server.log.text();
-    assert!(!tokens.iter().any(|token| logged.contains(&token["Bearer ".len()..])), "a token in the log");
+    assert!(
+        !tokens
+            .iter()
+            .any(|token| logged.contains(&token["Bearer ".len()..])),
+        "a token in the log"
+    );
 }

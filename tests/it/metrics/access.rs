@@ -1,4 +1,5 @@
-//! Who may read metrics: this machine where there are no tokens, and else whoever has a token that says so.
+//! Who may read metrics: this machine where there are no tokens, and else whoever has a token that
+//! says so.
 
 use serde_json::json;
 
@@ -10,7 +11,11 @@ use crate::support::{Folder, HttpResponse, HttpServer, TinyComponent, ToolbayCom
 fn status(response: HttpResponse) -> u16 {
     let status = response.status;
     let said = response.text();
-    assert_eq!(said.contains("# TYPE toolbay_calls_total"), status == 200, "{said}");
+    assert_eq!(
+        said.contains("# TYPE toolbay_calls_total"),
+        status == 200,
+        "{said}"
+    );
     status
 }
 
@@ -21,12 +26,19 @@ fn with(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
 #[test]
 fn without_tokens_this_machine_reads_metrics_and_no_page_does() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let server = HttpServer::start_with_config(&folder, "[http]\nallowed_origins = [\"https://app.example.com\"]")
-        .wait_until_ready();
+    let server = HttpServer::start_with_config(
+        &folder,
+        "[http]\nallowed_origins = [\"https://app.example.com\"]",
+    )
+    .wait_until_ready();
     assert_eq!(with(&server, &[]), 200);
     assert_eq!(with(&server, &[("Host", "localhost")]), 200);
     assert_eq!(with(&server, &[("Authorization", "Bearer whatever")]), 200);
-    for (host, status) in [("evil.example", 403), ("127.0.0.1.evil.example", 403), ("-", 400)] {
+    for (host, status) in [
+        ("evil.example", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("-", 400),
+    ] {
         assert_eq!(with(&server, &[("Host", host)]), status, "{host}");
     }
     for origin in ["https://evil.example", "null"] {
@@ -34,10 +46,23 @@ fn without_tokens_this_machine_reads_metrics_and_no_page_does() {
     }
     // A page that may call tools gets no permission to read this.
     let page = [("Origin", "https://app.example.com")];
-    assert_eq!(server.get("/metrics", &page).header("access-control-allow-origin"), None);
+    assert_eq!(
+        server
+            .get("/metrics", &page)
+            .header("access-control-allow-origin"),
+        None
+    );
     assert_eq!(status(server.request("POST", "/metrics", &[], b"{}")), 405);
-    assert_eq!(server.request("OPTIONS", "/metrics", &page, b"").header("access-control-allow-origin"), None);
-    assert_eq!(server.get("/metrics", &[]).header("cache-control"), Some("no-store"));
+    assert_eq!(
+        server
+            .request("OPTIONS", "/metrics", &page, b"")
+            .header("access-control-allow-origin"),
+        None
+    );
+    assert_eq!(
+        server.get("/metrics", &[]).header("cache-control"),
+        Some("no-store")
+    );
 }
 
 #[test]
@@ -46,10 +71,14 @@ fn with_tokens_only_one_of_an_operator_reads_metrics() {
     let (denied, is_denied) = token("denied", "admin = false");
     let (operator, operators) = token("operator", "tools = []\nadmin = true");
     let server =
-        HttpServer::start_with_config(&plugins(), &format!("{callers}{is_denied}{operators}")).wait_until_ready();
+        HttpServer::start_with_config(&plugins(), &format!("{callers}{is_denied}{operators}"))
+            .wait_until_ready();
     let challenge = |token: &str| {
         let response = server.get("/metrics", &[("Authorization", &bearer(token))]);
-        let challenge = response.header("www-authenticate").unwrap_or_default().to_owned();
+        let challenge = response
+            .header("www-authenticate")
+            .unwrap_or_default()
+            .to_owned();
         (status(response), challenge)
     };
     assert_eq!(with(&server, &[]), 401);
@@ -58,15 +87,36 @@ fn with_tokens_only_one_of_an_operator_reads_metrics() {
     for ordinary in [&caller, &denied] {
         let (status, challenge) = challenge(ordinary);
         assert_eq!(status, 403);
-        assert!(challenge.contains("insufficient_scope") && challenge.contains("admin = true"), "{challenge}");
+        assert!(
+            challenge.contains("insufficient_scope") && challenge.contains("admin = true"),
+            "{challenge}"
+        );
     }
     assert_eq!(challenge(&operator).0, 200);
-    assert_eq!(with(&server, &[("Authorization", &bearer(&operator)), ("Origin", "https://evil.example")]), 403);
-    assert_eq!(status(server.get(&format!("/metrics?token={operator}"), &[])), 401);
+    assert_eq!(
+        with(
+            &server,
+            &[
+                ("Authorization", &bearer(&operator)),
+                ("Origin", "https://evil.example")
+            ]
+        ),
+        403
+    );
+    assert_eq!(
+        status(server.get(&format!("/metrics?token={operator}"), &[])),
+        401
+    );
     // One right does not give the other.
-    let unknown =
-        server.post_stateless("tools/call", json!({"name": "secret"}), &[("Authorization", &bearer(&operator))]);
-    assert_eq!(unknown.response_message()["error"]["message"], "Unknown tool: secret");
+    let unknown = server.post_stateless(
+        "tools/call",
+        json!({"name": "secret"}),
+        &[("Authorization", &bearer(&operator))],
+    );
+    assert_eq!(
+        unknown.response_message()["error"]["message"],
+        "Unknown tool: secret"
+    );
     assert!(!server.log.text().contains(&operator), "a token in the log");
 }
 
@@ -74,8 +124,23 @@ fn with_tokens_only_one_of_an_operator_reads_metrics() {
 fn a_token_of_an_authorization_server_is_no_operators() {
     let (operator, operators) = token("operator", "admin = true");
     let server = resource_with(&plugins(), &operators);
-    assert_eq!(with(&server, &[("Authorization", &bearer(&jwt("one", KEY, json!({}))))]), 403);
-    assert_eq!(with(&server, &[("Authorization", &bearer(&jwt("one", KEY, json!({"aud": "else"}))))]), 401);
+    assert_eq!(
+        with(
+            &server,
+            &[("Authorization", &bearer(&jwt("one", KEY, json!({}))))]
+        ),
+        403
+    );
+    assert_eq!(
+        with(
+            &server,
+            &[(
+                "Authorization",
+                &bearer(&jwt("one", KEY, json!({"aud": "else"})))
+            )]
+        ),
+        401
+    );
     assert_eq!(with(&server, &[]), 401);
     assert_eq!(with(&server, &[("Authorization", &bearer(&operator))]), 200);
 }
@@ -85,20 +150,33 @@ fn strangers_who_may_call_read_no_metrics() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     folder.write_config("[http]\nanonymous = true");
     let server =
-        HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"])).wait_until_ready();
+        HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"]))
+            .wait_until_ready();
     let local = [("Host", "localhost")];
-    assert_eq!(server.post_stateless("tools/list", json!({}), &local).status, 200);
+    assert_eq!(
+        server
+            .post_stateless("tools/list", json!({}), &local)
+            .status,
+        200
+    );
     assert_eq!(with(&server, &local), 403);
 }
 
 #[test]
 fn what_a_proxy_on_this_machine_passes_on_reads_no_metrics() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let server =
-        HttpServer::start_with_config(&folder, "[http]\nanonymous = true\nallowed_hosts = [\"tools.example.com\"]")
-            .wait_until_ready();
+    let server = HttpServer::start_with_config(
+        &folder,
+        "[http]\nanonymous = true\nallowed_hosts = [\"tools.example.com\"]",
+    )
+    .wait_until_ready();
     let proxied = [("Host", "tools.example.com")];
-    assert_eq!(server.post_stateless("tools/list", json!({}), &proxied).status, 200);
+    assert_eq!(
+        server
+            .post_stateless("tools/list", json!({}), &proxied)
+            .status,
+        200
+    );
     for host in ["tools.example.com", "localhost"] {
         assert_eq!(with(&server, &[("Host", host)]), 403, "{host}");
     }
@@ -110,7 +188,10 @@ fn a_loopback_port_without_tokens_is_a_risk_that_the_log_names() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let open = HttpServer::start_with_config(&folder, "").wait_until_ready();
     let line = open.log.wait_for(said);
-    assert!(line.contains("WARN") && line.contains("http.tokens"), "{line}");
+    assert!(
+        line.contains("WARN") && line.contains("http.tokens"),
+        "{line}"
+    );
     let (_, callers) = token("caller", "");
     let closed = HttpServer::start_with_config(&plugins(), &callers).wait_until_ready();
     closed.log.wait_for("serving over HTTP");
@@ -120,13 +201,20 @@ fn a_loopback_port_without_tokens_is_a_risk_that_the_log_names() {
 #[test]
 fn metrics_can_be_turned_off() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let server = HttpServer::start_with_config(&folder, "[metrics]\nenabled = false").wait_until_ready();
+    let server =
+        HttpServer::start_with_config(&folder, "[metrics]\nenabled = false").wait_until_ready();
     assert_eq!(with(&server, &[]), 404);
-    assert!(server.post_stateless("tools/call", json!({"name": "a"}), &[]).response_message()["result"].is_object());
+    assert!(
+        server
+            .post_stateless("tools/call", json!({"name": "a"}), &[])
+            .response_message()["result"]
+            .is_object()
+    );
     drop(server);
     folder.write_config("");
-    let command =
-        ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("TOOLBAY_METRICS_ENABLED", "false");
+    let command = ToolbayCommand::new(&folder)
+        .args(["serve", "--http", "127.0.0.1:0"])
+        .env("TOOLBAY_METRICS_ENABLED", "false");
     assert_eq!(with(&HttpServer::run(command), &[]), 404);
     let server = HttpServer::start_with_config(&folder, "[metrics]\nenabled = true");
     assert!(!scrape(&server).families.is_empty());

@@ -11,7 +11,10 @@ use super::{RATES, call, scrape};
 use crate::support::{Folder, HttpServer, hostile, keeper};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/metrics.md");
-const DASHBOARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/grafana-dashboard.json");
+const DASHBOARD: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../docs/src/grafana-dashboard.json"
+);
 
 /// The marks between which the page is written by the test.
 const MARKS: [&str; 2] = ["<!-- table -->\n", "<!-- end of table -->\n"];
@@ -27,23 +30,39 @@ fn everything() -> Exposition {
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     call(&server, "echo", json!({"text": "a"}));
     call(&server, "hoard", json!({}));
-    super::until(&server, "the state is there", |metrics| metrics.samples("toolbay_state_bytes").count() == 1);
+    super::until(&server, "the state is there", |metrics| {
+        metrics.samples("toolbay_state_bytes").count() == 1
+    });
     scrape(&server)
 }
 
 /// The labels of a family: the bounds of a histogram are none.
 fn labels(family: &Family) -> String {
-    let names: BTreeSet<&str> =
-        family.samples.iter().flat_map(|sample| sample.labels.keys().map(String::as_str)).collect();
-    let names: Vec<String> = names.into_iter().filter(|name| *name != "le").map(|name| format!("`{name}`")).collect();
+    let names: BTreeSet<&str> = family
+        .samples
+        .iter()
+        .flat_map(|sample| sample.labels.keys().map(String::as_str))
+        .collect();
+    let names: Vec<String> = names
+        .into_iter()
+        .filter(|name| *name != "le")
+        .map(|name| format!("`{name}`"))
+        .collect();
     names.join(", ")
 }
 
 fn table(metrics: &Exposition) -> String {
     let mut table = "| metric | type | labels | is |\n| --- | --- | --- | --- |\n".to_owned();
     for family in &metrics.families {
-        let Family { name, kind, help, .. } = family;
-        let _ = writeln!(table, "| `{name}` | {kind} | {} | {} |", labels(family), help.trim_end_matches('.'));
+        let Family {
+            name, kind, help, ..
+        } = family;
+        let _ = writeln!(
+            table,
+            "| `{name}` | {kind} | {} | {} |",
+            labels(family),
+            help.trim_end_matches('.')
+        );
     }
     table
 }
@@ -56,13 +75,26 @@ pub(crate) fn current_table() -> String {
 #[test]
 fn the_table_of_the_book_has_every_metric() {
     let metrics = everything();
-    let silent: Vec<&str> =
-        metrics.families.iter().filter(|family| family.samples.is_empty()).map(|family| family.name.as_str()).collect();
+    let silent: Vec<&str> = metrics
+        .families
+        .iter()
+        .filter(|family| family.samples.is_empty())
+        .map(|family| family.name.as_str())
+        .collect();
     assert!(silent.is_empty(), "their labels are not known: {silent:?}");
     let page = fs::read_to_string(PAGE).unwrap();
     let (before, rest) = page.split_once(MARKS[0]).unwrap();
     let (_, after) = rest.split_once(MARKS[1]).unwrap();
-    let wanted = [before, MARKS[0], "\n", &table(&metrics), "\n", MARKS[1], after].concat();
+    let wanted = [
+        before,
+        MARKS[0],
+        "\n",
+        &table(&metrics),
+        "\n",
+        MARKS[1],
+        after,
+    ]
+    .concat();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(PAGE, &wanted).unwrap();
         return;
@@ -83,10 +115,18 @@ fn asked(query: &str) -> BTreeMap<String, BTreeSet<String>> {
                 continue;
             }
             let rest = &query[at..];
-            let (name, rest) = rest.split_at(rest.find(|char| !is_name(char)).unwrap_or(rest.len()));
+            let (name, rest) =
+                rest.split_at(rest.find(|char| !is_name(char)).unwrap_or(rest.len()));
             let labels = found.entry(name.to_owned()).or_default();
-            let Some(inside) = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) else { continue };
-            let names = inside.0.split(',').map(|part| part.split(['=', '!', '~']).next().unwrap_or_default().trim());
+            let Some(inside) = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')) else {
+                continue;
+            };
+            let names = inside.0.split(',').map(|part| {
+                part.split(['=', '!', '~'])
+                    .next()
+                    .unwrap_or_default()
+                    .trim()
+            });
             labels.extend(names.map(str::to_owned));
         }
     }
@@ -100,8 +140,14 @@ fn check(place: &str, text: &str, metrics: &Exposition) -> usize {
         let samples: Vec<_> = metrics.samples(name).collect();
         assert!(!samples.is_empty(), "{place}: no server has {name}");
         // Who reads metrics adds these.
-        for label in labels.iter().filter(|label| !["job", "instance"].contains(&label.as_str())) {
-            assert!(samples[0].labels.contains_key(label), "{place}: {name} has no label {label}");
+        for label in labels
+            .iter()
+            .filter(|label| !["job", "instance"].contains(&label.as_str()))
+        {
+            assert!(
+                samples[0].labels.contains_key(label),
+                "{place}: {name} has no label {label}"
+            );
         }
     }
     asked.len()
@@ -136,7 +182,10 @@ fn every_query_of_the_dashboard_and_of_the_book_is_about_a_metric_that_exists() 
     texts(&dashboard["templating"], "query", &mut variables);
     assert!(queries.len() >= 15 && !variables.is_empty());
     for query in queries {
-        assert!(check(&format!("the query {query}"), query, &metrics) > 0, "{query} is about nothing of ours");
+        assert!(
+            check(&format!("the query {query}"), query, &metrics) > 0,
+            "{query} is about nothing of ours"
+        );
     }
     for query in variables {
         check(&format!("the variable {query}"), query, &metrics);
@@ -145,14 +194,21 @@ fn every_query_of_the_dashboard_and_of_the_book_is_about_a_metric_that_exists() 
     let written = page.split_once(MARKS[1]).unwrap().1;
     assert!(check("docs/src/metrics.md", written, &metrics) > 5);
     let panels = dashboard["panels"].as_array().unwrap();
-    let ids: BTreeSet<u64> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
+    let ids: BTreeSet<u64> = panels
+        .iter()
+        .map(|panel| panel["id"].as_u64().unwrap())
+        .collect();
     assert_eq!(ids.len(), panels.len());
 }
 
 #[test]
 fn a_query_of_what_is_not_there_would_be_found() {
-    let asked =
-        asked("sum by (tool) (rate(toolbay_calls_total{tool=~\"$tool\", outcome!=\"ok\"}[5m])) / not_toolbay_x");
+    let asked = asked(
+        "sum by (tool) (rate(toolbay_calls_total{tool=~\"$tool\", outcome!=\"ok\"}[5m])) / not_toolbay_x",
+    );
     let labels: BTreeSet<String> = ["tool", "outcome"].map(str::to_owned).into();
-    assert_eq!(asked, BTreeMap::from([("toolbay_calls_total".to_owned(), labels)]));
+    assert_eq!(
+        asked,
+        BTreeMap::from([("toolbay_calls_total".to_owned(), labels)])
+    );
 }

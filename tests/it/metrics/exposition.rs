@@ -1,4 +1,5 @@
-//! Reads metrics as strictly as their formats are written down: whatever a reader could stumble over fails the test.
+//! Reads metrics as strictly as their formats are written down: whatever a reader could stumble
+//! over fails the test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,18 +33,34 @@ impl Exposition {
     /// Reads the text format of Prometheus (0.0.4), or OpenMetrics (1.0).
     pub(super) fn read(text: &str, open: bool) -> Self {
         assert!(text.ends_with('\n') && !text.contains('\r'));
-        let body = if open { text.strip_suffix("# EOF\n").expect("an end mark") } else { text };
+        let body = if open {
+            text.strip_suffix("# EOF\n").expect("an end mark")
+        } else {
+            text
+        };
         let (mut families, mut seen) = (Vec::<Family>::new(), BTreeSet::new());
         let mut lines = body.lines();
         while let Some(line) = lines.next() {
             if let Some(head) = line.strip_prefix("# HELP ") {
                 let (name, help) = head.split_once(' ').unwrap();
-                let kind = lines.next().and_then(|line| line.strip_prefix(&format!("# TYPE {name} "))).expect(line);
+                let kind = lines
+                    .next()
+                    .and_then(|line| line.strip_prefix(&format!("# TYPE {name} ")))
+                    .expect(line);
                 assert!(is_name(name, ":"), "{name}");
                 assert!(!help.contains('\\') && help.ends_with('.'), "{help}");
-                let name = if open && kind == "counter" { format!("{name}_total") } else { name.to_owned() };
+                let name = if open && kind == "counter" {
+                    format!("{name}_total")
+                } else {
+                    name.to_owned()
+                };
                 assert!(seen.insert(name.clone()), "{name} twice");
-                families.push(Family { name, help: help.to_owned(), kind: kind.to_owned(), samples: Vec::new() });
+                families.push(Family {
+                    name,
+                    help: help.to_owned(),
+                    kind: kind.to_owned(),
+                    samples: Vec::new(),
+                });
             } else {
                 let family = families.last_mut().expect("a sample without a family");
                 family.samples.push(sample(line));
@@ -55,13 +72,19 @@ impl Exposition {
 
     /// The samples of this name.
     pub(super) fn samples(&self, name: &str) -> impl Iterator<Item = &Sample> {
-        self.families.iter().flat_map(|family| &family.samples).filter(move |sample| sample.name == name)
+        self.families
+            .iter()
+            .flat_map(|family| &family.samples)
+            .filter(move |sample| sample.name == name)
     }
 
-    /// The value of the only sample of this name that has these labels among its own; 0 if there is none.
+    /// The value of the only sample of this name that has these labels among its own; 0 if there is
+    /// none.
     pub(super) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let has = |sample: &&Sample| {
-            labels.iter().all(|(name, value)| sample.labels.get(*name).is_some_and(|own| own == value))
+            labels
+                .iter()
+                .all(|(name, value)| sample.labels.get(*name).is_some_and(|own| own == value))
         };
         let found: Vec<&Sample> = self.samples(name).filter(has).collect();
         assert!(found.len() <= 1, "{name} {labels:?}: {found:?}");
@@ -71,20 +94,30 @@ impl Exposition {
     /// The same, of what is a whole number.
     pub(super) fn count(&self, name: &str, labels: &[(&str, &str)]) -> u64 {
         let value = self.value(name, labels).to_string();
-        value.parse().unwrap_or_else(|_| panic!("{name} {labels:?} is {value}"))
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} {labels:?} is {value}"))
     }
 
     /// Every sample that can only grow, by its name and labels.
     pub(super) fn growing(&self) -> BTreeMap<(String, Labels), f64> {
-        let growing = self.families.iter().filter(|family| ["counter", "histogram"].contains(&family.kind.as_str()));
+        let growing = self
+            .families
+            .iter()
+            .filter(|family| ["counter", "histogram"].contains(&family.kind.as_str()));
         let samples = growing.flat_map(|family| &family.samples);
-        samples.map(|sample| ((sample.name.clone(), sample.labels.clone()), sample.value)).collect()
+        samples
+            .map(|sample| ((sample.name.clone(), sample.labels.clone()), sample.value))
+            .collect()
     }
 }
 
 fn is_name(name: &str, further: &str) -> bool {
     let first = |byte: char| byte.is_ascii_alphabetic() || byte == '_' || further.contains(byte);
-    name.starts_with(first) && name.chars().all(|byte| first(byte) || byte.is_ascii_digit())
+    name.starts_with(first)
+        && name
+            .chars()
+            .all(|byte| first(byte) || byte.is_ascii_digit())
 }
 
 /// Reads `name{label="value",…} number`.
@@ -112,7 +145,10 @@ fn sample(line: &str) -> Sample {
                     char => value.push(char),
                 }
             }
-            assert!(labels.insert(label.to_owned(), value).is_none(), "{label} twice in {line}");
+            assert!(
+                labels.insert(label.to_owned(), value).is_none(),
+                "{label} twice in {line}"
+            );
             let after = &after[end.expect(line) + 1..];
             if let Some(after) = after.strip_prefix('}') {
                 rest = after;
@@ -122,22 +158,42 @@ fn sample(line: &str) -> Sample {
         }
     }
     let number = rest.strip_prefix(' ').expect(line);
-    assert!(!number.contains(' '), "neither a time nor an exemplar: {line}");
-    Sample { name: name.to_owned(), labels, value: number.parse().expect(line) }
+    assert!(
+        !number.contains(' '),
+        "neither a time nor an exemplar: {line}"
+    );
+    Sample {
+        name: name.to_owned(),
+        labels,
+        value: number.parse().expect(line),
+    }
 }
 
 /// Checks that the samples are those of one family, each of them once.
 fn check(family: &Family) {
-    let Family { name, kind, samples, .. } = family;
+    let Family {
+        name,
+        kind,
+        samples,
+        ..
+    } = family;
     let mut seen = BTreeSet::new();
     for sample in samples {
-        assert!(seen.insert((&sample.name, &sample.labels)), "twice: {sample:?}");
+        assert!(
+            seen.insert((&sample.name, &sample.labels)),
+            "twice: {sample:?}"
+        );
         assert!(sample.value.is_finite(), "{sample:?}");
         match kind.as_str() {
-            "counter" => assert!(sample.name == *name && name.ends_with("_total") && sample.value >= 0.0, "{sample:?}"),
+            "counter" => assert!(
+                sample.name == *name && name.ends_with("_total") && sample.value >= 0.0,
+                "{sample:?}"
+            ),
             "gauge" => assert_eq!(sample.name, *name),
             "histogram" => assert!(
-                ["_sum", "_count", "_bucket"].iter().any(|end| sample.name == format!("{name}{end}")),
+                ["_sum", "_count", "_bucket"]
+                    .iter()
+                    .any(|end| sample.name == format!("{name}{end}")),
                 "{sample:?}"
             ),
             other => panic!("{name} is a {other}"),
@@ -152,20 +208,44 @@ fn check(family: &Family) {
 fn check_histogram(name: &str, samples: &[Sample]) {
     let by_labels = |end: &str| -> BTreeMap<&Labels, f64> {
         let wanted = format!("{name}{end}");
-        samples.iter().filter(|sample| sample.name == wanted).map(|sample| (&sample.labels, sample.value)).collect()
+        samples
+            .iter()
+            .filter(|sample| sample.name == wanted)
+            .map(|sample| (&sample.labels, sample.value))
+            .collect()
     };
-    let (counts, sums, bucket) = (by_labels("_count"), by_labels("_sum"), format!("{name}_bucket"));
+    let (counts, sums, bucket) = (
+        by_labels("_count"),
+        by_labels("_sum"),
+        format!("{name}_bucket"),
+    );
     let mut buckets: BTreeMap<Labels, Vec<(f64, f64)>> = BTreeMap::new();
     for sample in samples.iter().filter(|sample| sample.name == bucket) {
         let mut labels = sample.labels.clone();
         let bound = labels.remove("le").expect("a bound").parse().unwrap();
-        buckets.entry(labels).or_default().push((bound, sample.value));
+        buckets
+            .entry(labels)
+            .or_default()
+            .push((bound, sample.value));
     }
     for (labels, buckets) in &buckets {
-        assert!(buckets.is_sorted_by(|one, two| one.0 < two.0 && one.1 <= two.1), "{name} {labels:?} {buckets:?}");
+        assert!(
+            buckets.is_sorted_by(|one, two| one.0 < two.0 && one.1 <= two.1),
+            "{name} {labels:?} {buckets:?}"
+        );
         let (last, all) = buckets.last().unwrap();
-        assert!(last.is_infinite() && counts.get(labels) == Some(all), "{name} {labels:?}");
-        assert!(sums.get(labels).is_some_and(|sum| *sum >= 0.0), "{name} {labels:?}");
+        assert!(
+            last.is_infinite() && counts.get(labels) == Some(all),
+            "{name} {labels:?}"
+        );
+        assert!(
+            sums.get(labels).is_some_and(|sum| *sum >= 0.0),
+            "{name} {labels:?}"
+        );
     }
-    assert_eq!((counts.len(), sums.len()), (buckets.len(), buckets.len()), "{name}");
+    assert_eq!(
+        (counts.len(), sums.len()),
+        (buckets.len(), buckets.len()),
+        "{name}"
+    );
 }

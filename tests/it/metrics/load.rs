@@ -9,7 +9,9 @@ use serde_json::json;
 
 use super::{RATES, call, calls, scrape};
 use crate::metrics::exposition::Exposition;
-use crate::support::{DEADLINE, Folder, HttpResponse, HttpServer, TinyComponent, hostile, result_text};
+use crate::support::{
+    DEADLINE, Folder, HttpResponse, HttpServer, TinyComponent, hostile, result_text,
+};
 
 /// How many read metrics at once.
 const SCRAPES: usize = 1_000;
@@ -21,7 +23,10 @@ fn median(server: &HttpServer) -> Duration {
     let mut took: Vec<Duration> = (0..CALLS)
         .map(|_| {
             let begun = Instant::now();
-            assert_eq!(result_text(&call(server, "echo", json!({"text": "hello"}))["result"]), "hello");
+            assert_eq!(
+                result_text(&call(server, "echo", json!({"text": "hello"}))["result"]),
+                "hello"
+            );
             begun.elapsed()
         })
         .collect();
@@ -33,7 +38,9 @@ fn median(server: &HttpServer) -> Duration {
 fn asked(server: &HttpServer) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
-    stream.write_all(format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).as_bytes()).unwrap();
+    stream
+        .write_all(format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).as_bytes())
+        .unwrap();
     stream
 }
 
@@ -44,7 +51,8 @@ fn a_thousand_scrapes_at_once_disturb_no_call() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("many.wasm", TinyComponent::new(&names).build());
     let connections = "[http]\nconnections = 4096\nconnections_per_address = 4096\n";
-    let server = HttpServer::start_with_config(&folder, &format!("{RATES}{connections}")).wait_until_ready();
+    let server =
+        HttpServer::start_with_config(&folder, &format!("{RATES}{connections}")).wait_until_ready();
     for name in names {
         call(&server, name, json!({}));
     }
@@ -57,10 +65,18 @@ fn a_thousand_scrapes_at_once_disturb_no_call() {
         let page = response.text();
         // Reading all of them as strictly would take a minute.
         if n % 100 == 0 {
-            assert_eq!(Exposition::read(&page, false).samples("toolbay_calls_total").count(), 201);
+            assert_eq!(
+                Exposition::read(&page, false)
+                    .samples("toolbay_calls_total")
+                    .count(),
+                201
+            );
         }
     }
-    assert!(crowded < 5 * alone + Duration::from_millis(50), "a call took {crowded:?}, and {alone:?} without scrapes");
+    assert!(
+        crowded < 5 * alone + Duration::from_millis(50),
+        "a call took {crowded:?}, and {alone:?} without scrapes"
+    );
     // Those who leave before their answer leave nothing behind.
     for _ in 0..SCRAPES {
         drop(asked(&server));
@@ -100,5 +116,8 @@ fn what_is_read_during_calls_is_true() {
     });
     let metrics = scrape(&server);
     assert_eq!(calls(&metrics, "echo", "ok"), 200);
-    assert_eq!(metrics.count("toolbay_call_duration_seconds_count", &[("tool", "echo")]), 200);
+    assert_eq!(
+        metrics.count("toolbay_call_duration_seconds_count", &[("tool", "echo")]),
+        200
+    );
 }

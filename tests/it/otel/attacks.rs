@@ -12,8 +12,13 @@ use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, hostile, resul
 
 fn number(server: &HttpServer, sample: &str) -> f64 {
     let page = server.get("/metrics", &[]).text();
-    let value = page.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
-    value.unwrap_or_else(|| panic!("{sample}: {page}")).parse().unwrap()
+    let value = page
+        .lines()
+        .find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+    value
+        .unwrap_or_else(|| panic!("{sample}: {page}"))
+        .parse()
+        .unwrap()
 }
 
 #[test]
@@ -27,10 +32,15 @@ fn no_call_waits_for_a_collector() {
         CollectorBehavior::Reject(307, "Location: http://169.254.169.254/\r\n".to_owned()),
         CollectorBehavior::WriteRaw(b"SSH-2.0-OpenSSH\r\n".to_vec()),
     ] {
-        let (folder, collector) =
-            (Folder::with("hostile.wasm", hostile()), OtlpCollector::with_behavior(manner.clone()));
-        let server = HttpServer::start_with_config(&folder, &otel(&collector, "logs = true\ntimeout = \"200ms\""))
-            .wait_until_ready();
+        let (folder, collector) = (
+            Folder::with("hostile.wasm", hostile()),
+            OtlpCollector::with_behavior(manner.clone()),
+        );
+        let server = HttpServer::start_with_config(
+            &folder,
+            &otel(&collector, "logs = true\ntimeout = \"200ms\""),
+        )
+        .wait_until_ready();
         collector.wait_until("it is asked", |received| !received.requests.is_empty());
         for _ in 0..20 {
             let said = call(&server, "echo", json!({"text": "a"}), json!({}));
@@ -40,11 +50,23 @@ fn no_call_waits_for_a_collector() {
         // The log says it once for each signal.
         if !matches!(manner, CollectorBehavior::EndlessBody) {
             let begun = Instant::now();
-            while !server.log.text().contains("cannot send metrics to http://127.0.0.1") {
-                assert!(begun.elapsed() < DEADLINE, "{manner:?}:\n{}", server.log.text());
+            while !server
+                .log
+                .text()
+                .contains("cannot send metrics to http://127.0.0.1")
+            {
+                assert!(
+                    begun.elapsed() < DEADLINE,
+                    "{manner:?}:\n{}",
+                    server.log.text()
+                );
                 thread::yield_now();
             }
-            assert_eq!(server.log.text().matches("cannot send metrics").count(), 1, "{manner:?}");
+            assert_eq!(
+                server.log.text().matches("cannot send metrics").count(),
+                1,
+                "{manner:?}"
+            );
         }
         // And the end does not wait for it either, which the kit checks.
         drop(server);
@@ -54,7 +76,10 @@ fn no_call_waits_for_a_collector() {
 #[test]
 fn ten_thousand_calls_without_a_collector_take_no_memory_and_what_is_lost_is_told() {
     // Nobody listens there any more.
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let config = format!("[otel]\nendpoint = \"http://{address}\"\nmetrics = false\n{RATES}");
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
@@ -75,13 +100,20 @@ fn ten_thousand_calls_without_a_collector_take_no_memory_and_what_is_lost_is_tol
     let after = number(&server, "process_resident_memory_bytes");
     assert!(after - before < 16e6, "{before} {after}");
     let lost = number(&server, "toolbay_otel_lost_total{signal=\"traces\"}");
-    assert!((10_000.0 - 4096.0 - 512.0..=10_000.0 - 4096.0).contains(&lost), "{lost}");
+    assert!(
+        (10_000.0 - 4096.0 - 512.0..=10_000.0 - 4096.0).contains(&lost),
+        "{lost}"
+    );
     let log = server.log.clone();
     drop(server);
     let log = log.text();
     assert_eq!(log.matches("cannot send traces to").count(), 1, "{log}");
     // A batch that was on its way is among them, or was given up before.
-    let left = |spans: &str| log.contains(&format!("the server ends before all was sent (otel); lost: {spans} spans"));
+    let left = |spans: &str| {
+        log.contains(&format!(
+            "the server ends before all was sent (otel); lost: {spans} spans"
+        ))
+    };
     assert!(left("4,096") || left("3,584"), "{log}");
 }
 
@@ -90,7 +122,8 @@ fn a_collector_that_comes_back_gets_what_was_kept() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    let collector = OtlpCollector::with_listener(listener, CollectorBehavior::Reject(503, String::new()));
+    let collector =
+        OtlpCollector::with_listener(listener, CollectorBehavior::Reject(503, String::new()));
     let config = format!("[otel]\nendpoint = \"http://{address}\"\nmetrics = false\n{RATES}");
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     for _ in 0..10 {

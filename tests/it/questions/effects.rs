@@ -13,13 +13,17 @@ fn grant(site: &Site) -> String {
     )
 }
 
-const CONFIG: &str = "[state]\nfolder = \"kept\"\n[ceilings]\nask_rounds = 1000\njournal = \"8MiB\"\n";
+const CONFIG: &str =
+    "[state]\nfolder = \"kept\"\n[ceilings]\nask_rounds = 1000\njournal = \"8MiB\"\n";
 
 fn served(site: &Site, more: &str) -> HttpServer {
     let folder = Folder::with("asker.wasm", asker());
     std::fs::create_dir(folder.sibling_path("data")).unwrap();
     let data = folder.sibling_path("data").display().to_string();
-    folder.put("asker.toml", format!("{}{more}", grant(site).replace("{folder}", &data)));
+    folder.put(
+        "asker.toml",
+        format!("{}{more}", grant(site).replace("{folder}", &data)),
+    );
     configured(&folder, CONFIG)
 }
 
@@ -49,9 +53,18 @@ fn a_request_that_changes_something_is_sent_once_and_its_response_is_there_again
     let (result, rounds) = answering(&server, "tools/call", &call, &mut |key, _| accepted(key));
     assert_eq!(rounds, 3);
     let said = said(&result);
-    assert!(said[0].starts_with("200 POST /echo/first HTTP/1.1"), "{said:?}");
-    assert_eq!((&*said[1], &*said[2], &*said[4], &*said[5]), ("200 hello", "1", "2", "200 hello"));
-    assert_eq!(reached(&site), ["POST", "GET", "GET", "GET", "GET", "DELETE"]);
+    assert!(
+        said[0].starts_with("200 POST /echo/first HTTP/1.1"),
+        "{said:?}"
+    );
+    assert_eq!(
+        (&*said[1], &*said[2], &*said[4], &*said[5]),
+        ("200 hello", "1", "2", "200 hello")
+    );
+    assert_eq!(
+        reached(&site),
+        ["POST", "GET", "GET", "GET", "GET", "DELETE"]
+    );
     // Another call is another one.
     let (result, _) = answering(&server, "tools/call", &call, &mut |key, _| accepted(key));
     assert_eq!(super::said(&result)[2], "3");
@@ -63,8 +76,9 @@ fn over_a_thousand_rounds_with_restarts_everything_happens_once() {
     const ROUNDS: u32 = 1_000;
     let site = Site::start();
     let mut server = served(&site, "[limits]\nask_rounds = 1000\njournal = \"8MiB\"\n");
-    let call =
-        steps(json!([{"send": ["POST", site.url("/hello")]}, {"count": "n"}, {"rounds": ROUNDS}, {"count": "n"}]));
+    let call = steps(
+        json!([{"send": ["POST", site.url("/hello")]}, {"count": "n"}, {"rounds": ROUNDS}, {"count": "n"}]),
+    );
     let mut sent = call.clone();
     let mut rounds = 0;
     let result = loop {
@@ -82,7 +96,10 @@ fn over_a_thousand_rounds_with_restarts_everything_happens_once() {
         }
     };
     assert_eq!(rounds, ROUNDS, "{result}");
-    assert_eq!((said(&result)[1].as_str(), said(&result)[3].as_str()), ("1", "2"));
+    assert_eq!(
+        (said(&result)[1].as_str(), said(&result)[3].as_str()),
+        ("1", "2")
+    );
     assert_eq!(reached(&site), ["POST"]);
 }
 
@@ -92,19 +109,39 @@ fn what_cannot_happen_once_bars_a_call_from_asking() {
     let server = served(&site, "[limits]\njournal = \"1KiB\"\n");
     let ask = json!({"ask": [form("who")]});
     for (before, words) in [
-        (json!({"write": "/data/a"}), "the call changed files before this question"),
-        (json!({"connect": site.address.to_string()}), "the call made a TCP connection before this question"),
-        (json!({"send": ["POST", site.url("/large")]}), "too large to keep (limits.journal)"),
+        (
+            json!({"write": "/data/a"}),
+            "the call changed files before this question",
+        ),
+        (
+            json!({"connect": site.address.to_string()}),
+            "the call made a TCP connection before this question",
+        ),
+        (
+            json!({"send": ["POST", site.url("/large")]}),
+            "too large to keep (limits.journal)",
+        ),
         (
             json!({"send": ["POST", site.url(&format!("/echo/{}", "x".repeat(1_000)))]}),
             "too large to keep (limits.journal)",
         ),
     ] {
-        let result = stateless(&server, "tools/call", steps(json!([before, ask])), &everything());
-        assert!(result_text(&result["result"]).contains(words), "{before}: {result}");
+        let result = stateless(
+            &server,
+            "tools/call",
+            steps(json!([before, ask])),
+            &everything(),
+        );
+        assert!(
+            result_text(&result["result"]).contains(words),
+            "{before}: {result}"
+        );
         // Without a question, nothing is barred.
         let result = stateless(&server, "tools/call", steps(json!([before])), &everything());
-        assert!(!result_text(&result["result"]).contains(words), "{before}: {result}");
+        assert!(
+            !result_text(&result["result"]).contains(words),
+            "{before}: {result}"
+        );
     }
     // What was refused, and what changes nothing, bars nothing.
     for before in [
@@ -113,8 +150,12 @@ fn what_cannot_happen_once_bars_a_call_from_asking() {
         json!({"keep": "n"}),
         json!({"send-unread": ["POST", site.url("/hello")]}),
     ] {
-        let (result, rounds) =
-            answering(&server, "tools/call", &steps(json!([before, ask])), &mut |key, _| accepted(key));
+        let (result, rounds) = answering(
+            &server,
+            "tools/call",
+            &steps(json!([before, ask])),
+            &mut |key, _| accepted(key),
+        );
         assert_eq!((rounds, said(&result).len()), (1, 2), "{before}");
     }
 }
@@ -123,10 +164,15 @@ fn what_cannot_happen_once_bars_a_call_from_asking() {
 fn a_call_that_does_something_else_after_its_question_fails_and_says_what() {
     let site = Site::start();
     let server = served(&site, "");
-    let call = steps(json!([{"send-anywhere": ["POST", site.url("/echo/")]}, {"ask": [form("who")]}]));
+    let call =
+        steps(json!([{"send-anywhere": ["POST", site.url("/echo/")]}, {"ask": [form("who")]}]));
     let (result, _) = answering(&server, "tools/call", &call, &mut |key, _| accepted(key));
     let words = result_text(&result);
-    assert!(words.contains("did something else than before") && words.contains("POST http://127.0.0.1:"), "{words}");
+    assert!(
+        words.contains("did something else than before")
+            && words.contains("POST http://127.0.0.1:"),
+        "{words}"
+    );
     assert_eq!(reached(&site).len(), 1);
 }
 
@@ -144,23 +190,35 @@ fn a_response_that_failed_fails_again_without_another_attempt() {
 #[test]
 fn a_secret_of_a_request_is_not_in_what_is_remembered() {
     let site = Site::start();
-    let secret =
-        format!("[secrets.token]\nenvironment = \"TOKEN\"\nquery = \"key\"\norigins = [\"http://{}\"]\n", site.address);
+    let secret = format!(
+        "[secrets.token]\nenvironment = \"TOKEN\"\nquery = \"key\"\norigins = [\"http://{}\"]\n",
+        site.address
+    );
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", format!("{}{secret}", site.grant()));
     let command = crate::support::ToolbayCommand::new(&folder)
         .args(["serve", "--http", "127.0.0.1:0"])
         .env("TOKEN", "hunter2-hunter2");
     let server = HttpServer::run(command).wait_until_ready();
-    while !server.result("tools/list", json!({}))["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "ask")
+    while !server.result("tools/list", json!({}))["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .any(|tool| tool["name"] == "ask")
     {
         std::thread::yield_now();
     }
     let call = steps(json!([{"send": ["POST", site.url("/echo")]}, {"ask": [form("who")]}]));
     let (result, rounds) = answering(&server, "tools/call", &call, &mut |key, _| accepted(key));
     assert_eq!(rounds, 1);
-    assert!(said(&result)[0].starts_with("200 POST /echo?key="), "{result}");
+    assert!(
+        said(&result)[0].starts_with("200 POST /echo?key="),
+        "{result}"
+    );
     let request = site.requests.recv().unwrap();
-    assert!(request.starts_with("POST /echo?key=hunter2-hunter2 "), "{request}");
+    assert!(
+        request.starts_with("POST /echo?key=hunter2-hunter2 "),
+        "{request}"
+    );
     assert_eq!(reached(&site), Vec::<String>::new());
 }

@@ -1,4 +1,5 @@
-//! Calls that ask are recorded with what their client answered, and run again without asking anybody.
+//! Calls that ask are recorded with what their client answered, and run again without asking
+//! anybody.
 
 use super::*;
 use crate::support::ToolbayCommand;
@@ -7,7 +8,10 @@ use crate::support::ToolbayCommand;
 fn a_call_that_asks_comes_out_the_same_before_and_after_the_answer() {
     let site = Site::start();
     let folder = folder(&format!("{}[permissions.state]\n", site.grant()));
-    let server = configured(&folder, "[record]\nfile = \"calls.jsonl\"\n[state]\nfolder = \"kept\"\n");
+    let server = configured(
+        &folder,
+        "[record]\nfile = \"calls.jsonl\"\n[state]\nfolder = \"kept\"\n",
+    );
     let params = steps(json!([
         {"send": ["POST", site.url("/hello")]},
         {"send": ["GET", site.url("/hello")]},
@@ -22,14 +26,26 @@ fn a_call_that_asks_comes_out_the_same_before_and_after_the_answer() {
     let text = result_text(&result);
     assert!(text.contains("Ada"), "{result}");
     let file = folder.sibling_path("calls.jsonl");
-    let written = || std::fs::read_to_string(&file).unwrap().matches("{\"call\":").count();
+    let written = || {
+        std::fs::read_to_string(&file)
+            .unwrap()
+            .matches("{\"call\":")
+            .count()
+    };
     while written() < 2 {
         std::thread::yield_now();
     }
     drop(server);
     while site.requests.try_recv().is_ok() {}
-    let outcome = ToolbayCommand::new(&folder).args(["replay", file.to_str().unwrap()]).run();
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["replay", file.to_str().unwrap()])
+        .run();
     assert_eq!(outcome.code, 0, "{outcome}");
-    assert!(outcome.stdout.contains("2 equal, 0 different, 0 not replayable"), "{outcome}");
+    assert!(
+        outcome
+            .stdout
+            .contains("2 equal, 0 different, 0 not replayable"),
+        "{outcome}"
+    );
     assert!(site.requests.try_recv().is_err(), "a request was sent");
 }

@@ -1,4 +1,5 @@
-//! Attacks on `requestState`: a state is good for one entry of the request that it was made for, and for nothing else.
+//! Attacks on `requestState`: a state is good for one entry of the request that it was made for,
+//! and for nothing else.
 
 use super::*;
 use crate::http::auth::token;
@@ -7,20 +8,39 @@ use crate::support::ToolbayCommand;
 const BASE64URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// What a server says of a request with these answers and this state: its code and its reason.
-fn refused(server: &HttpServer, method: &str, params: Value, headers: &[(&str, &str)]) -> (i64, String) {
+fn refused(
+    server: &HttpServer,
+    method: &str,
+    params: Value,
+    headers: &[(&str, &str)],
+) -> (i64, String) {
     let mut params = params;
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
-    let response = server.post_stateless(method, params.clone(), headers).response_message();
+    let response = server
+        .post_stateless(method, params.clone(), headers)
+        .response_message();
     let error = &response["error"];
-    assert!(error.is_object(), "{method} {}: {response}", params["arguments"]);
-    (error["code"].as_i64().unwrap(), error["data"]["reason"].as_str().unwrap_or_default().to_owned())
+    assert!(
+        error.is_object(),
+        "{method} {}: {response}",
+        params["arguments"]
+    );
+    (
+        error["code"].as_i64().unwrap(),
+        error["data"]["reason"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+    )
 }
 
 /// A call that was asked something, with the answers.
 fn asked(server: &HttpServer, call: &Value, headers: &[(&str, &str)]) -> Value {
     let mut params = call.clone();
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
-    let response = server.post_stateless("tools/call", params, headers).response_message();
+    let response = server
+        .post_stateless("tools/call", params, headers)
+        .response_message();
     again(call, &response["result"], &mut |key, _| accepted(key))
 }
 
@@ -30,14 +50,20 @@ fn every_change_of_a_state_is_refused() {
     let call = steps(json!([{"ask": [form("who")]}]));
     let good = asked(&server, &call, &[]);
     let state = good["requestState"].as_str().unwrap().to_owned();
-    let other = asked(&server, &call, &[])["requestState"].as_str().unwrap().to_owned();
+    let other = asked(&server, &call, &[])["requestState"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert_ne!(state, other);
     let mut attacks: Vec<String> = Vec::new();
     // Single characters, spread over the whole text: the version, the nonce, the claim and the tag.
     for part in 0..16 {
         let at = part * (state.len() - 1) / 15;
         let mut changed = state.clone().into_bytes();
-        let digit = BASE64URL.iter().position(|digit| *digit == changed[at]).unwrap();
+        let digit = BASE64URL
+            .iter()
+            .position(|digit| *digit == changed[at])
+            .unwrap();
         changed[at] = BASE64URL[digit ^ 0b10_0000];
         attacks.push(String::from_utf8(changed).unwrap());
     }
@@ -63,7 +89,11 @@ fn every_change_of_a_state_is_refused() {
         let mut params = good.clone();
         params["requestState"] = attack.as_str().into();
         let shown = attack.get(..attack.floor_char_boundary(80)).unwrap();
-        assert_eq!(refused(&server, "tools/call", params, &[]), (-32_602, "tampered".to_owned()), "{shown}");
+        assert_eq!(
+            refused(&server, "tools/call", params, &[]),
+            (-32_602, "tampered".to_owned()),
+            "{shown}"
+        );
     }
     for (malformed, what) in [
         (json!(7), "requestState must be the string"),
@@ -74,7 +104,13 @@ fn every_change_of_a_state_is_refused() {
         params["requestState"] = malformed;
         let response = stateless(&server, "tools/call", params, &everything());
         assert_eq!(response["error"]["code"], -32_602, "{response}");
-        assert!(response["error"]["message"].as_str().unwrap().contains(what), "{response}");
+        assert!(
+            response["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains(what),
+            "{response}"
+        );
     }
     // It is still good.
     let response = stateless(&server, "tools/call", good, &everything());
@@ -86,12 +122,18 @@ fn a_state_belongs_to_one_request_of_one_caller() {
     let folder = folder("");
     let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
     let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
-    let (ada, bob) = ([("Authorization", ada.as_str())], [("Authorization", bob.as_str())]);
+    let (ada, bob) = (
+        [("Authorization", ada.as_str())],
+        [("Authorization", bob.as_str())],
+    );
     let server = HttpServer::start_with_config(&folder, &format!("{of_ada}{of_bob}"));
     let listed = || {
         let mut params = json!({});
         params["_meta"] = json!({});
-        server.post_stateless("tools/list", params, &ada).response_message()["result"]["tools"].to_string()
+        server
+            .post_stateless("tools/list", params, &ada)
+            .response_message()["result"]["tools"]
+            .to_string()
     };
     while !listed().contains("\"ask\"") {
         std::thread::yield_now();
@@ -99,28 +141,57 @@ fn a_state_belongs_to_one_request_of_one_caller() {
     let call = steps(json!([{"ask": [form("who")]}]));
     let good = asked(&server, &call, &ada);
     let foreign = (-32_602, "foreign".to_owned());
-    assert_eq!(refused(&server, "tools/call", good.clone(), &bob), foreign, "another caller");
+    assert_eq!(
+        refused(&server, "tools/call", good.clone(), &bob),
+        foreign,
+        "another caller"
+    );
     let mut other = good.clone();
     other["arguments"] = steps(json!([{"ask": [form("whom")]}]))["arguments"].clone();
-    assert_eq!(refused(&server, "tools/call", other, &ada), foreign, "other arguments");
+    assert_eq!(
+        refused(&server, "tools/call", other, &ada),
+        foreign,
+        "other arguments"
+    );
     let mut other = good.clone();
     other["arguments"]["steps"][0]["ask"][0]["optional"] = false.into();
-    assert_eq!(refused(&server, "tools/call", other, &ada), foreign, "one argument more");
+    assert_eq!(
+        refused(&server, "tools/call", other, &ada),
+        foreign,
+        "one argument more"
+    );
     let mut other = good.clone();
     other["name"] = "another".into();
-    assert_eq!(refused(&server, "tools/call", other, &ada), foreign, "another tool");
+    assert_eq!(
+        refused(&server, "tools/call", other, &ada),
+        foreign,
+        "another tool"
+    );
     let mut other = good.clone();
     other["name"] = "about".into();
     other.as_object_mut().unwrap().remove("arguments");
-    assert_eq!(refused(&server, "prompts/get", other.clone(), &ada), foreign, "a prompt");
+    assert_eq!(
+        refused(&server, "prompts/get", other.clone(), &ada),
+        foreign,
+        "a prompt"
+    );
     let other = json!({"uri": "asker://names/1", "inputResponses": good["inputResponses"], "requestState": good["requestState"]});
-    assert_eq!(refused(&server, "resources/read", other, &ada), foreign, "a resource");
+    assert_eq!(
+        refused(&server, "resources/read", other, &ada),
+        foreign,
+        "a resource"
+    );
     // Used once, it is used.
     let mut params = good.clone();
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
-    let response = server.post_stateless("tools/call", params, &ada).response_message();
+    let response = server
+        .post_stateless("tools/call", params, &ada)
+        .response_message();
     assert_eq!(said(&response["result"]), [accepted("who").to_string()]);
-    assert_eq!(refused(&server, "tools/call", good, &ada), (-32_602, "used".to_owned()));
+    assert_eq!(
+        refused(&server, "tools/call", good, &ada),
+        (-32_602, "used".to_owned())
+    );
 }
 
 #[test]
@@ -129,13 +200,23 @@ fn a_state_ends_with_the_plugin_and_the_grant_that_it_was_made_for() {
     let server = over_http(&folder);
     let call = steps(json!([{"ask": [form("who")]}]));
     let outdated = (-32_602, "outdated".to_owned());
-    for (word, grant) in [("one", "[limits]\nfuel = 9000000000"), ("two", "[config]\na = 1")] {
+    for (word, grant) in [
+        ("one", "[limits]\nfuel = 9000000000"),
+        ("two", "[config]\na = 1"),
+    ] {
         let good = asked(&server, &call, &[]);
-        folder.put("asker.toml", format!("{grant}\n[tools.ask]\ndescription = \"{word}\""));
+        folder.put(
+            "asker.toml",
+            format!("{grant}\n[tools.ask]\ndescription = \"{word}\""),
+        );
         while server.result("tools/list", json!({}))["tools"][0]["description"] != word {
             std::thread::yield_now();
         }
-        assert_eq!(refused(&server, "tools/call", good, &[]), outdated, "{grant}");
+        assert_eq!(
+            refused(&server, "tools/call", good, &[]),
+            outdated,
+            "{grant}"
+        );
     }
     let good = asked(&server, &call, &[]);
     folder.remove("asker.wasm");
@@ -155,18 +236,31 @@ fn answers_without_a_state_and_with_others_keys_change_nothing_that_was_decided(
     params["inputResponses"] = json!({"one": accepted("early"), "three": accepted("nobody")});
     let mut response = stateless(&server, "tools/call", params, &everything());
     let first = response["result"].take();
-    assert_eq!(first["inputRequests"].as_object().unwrap().keys().collect::<Vec<_>>(), ["two"]);
+    assert_eq!(
+        first["inputRequests"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .collect::<Vec<_>>(),
+        ["two"]
+    );
     // With a state, only what was asked with it is an answer: `one` was answered already.
     let mut params = again(&call, &first, &mut |key, _| accepted(key));
     params["inputResponses"]["one"] = accepted("late");
     let response = stateless(&server, "tools/call", params, &everything());
-    assert_eq!(said(&response["result"]), [accepted("early").to_string(), accepted("two").to_string()]);
+    assert_eq!(
+        said(&response["result"]),
+        [accepted("early").to_string(), accepted("two").to_string()]
+    );
     for wrong in [json!(7), json!([]), json!("x"), json!({"a": 1, "b": null})] {
         let mut params = call.clone();
         params["inputResponses"] = wrong.clone();
         let response = stateless(&server, "tools/call", params, &everything());
         if wrong.is_object() {
-            assert_eq!(response["result"]["resultType"], "input_required", "{response}");
+            assert_eq!(
+                response["result"]["resultType"], "input_required",
+                "{response}"
+            );
         } else {
             assert_eq!(response["error"]["code"], -32_602, "{wrong}: {response}");
         }
@@ -180,25 +274,36 @@ fn servers_of_one_service_share_a_key_and_others_do_not() {
     let start = |key: &str| {
         let folder = folder("");
         folder.write_config("[server]\nrequest_state_key_variable = \"STATE_KEY\"");
-        let command =
-            ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]).env("STATE_KEY", &key.repeat(32));
+        let command = ToolbayCommand::new(&folder)
+            .args(["serve", "--http", "127.0.0.1:0"])
+            .env("STATE_KEY", &key.repeat(32));
         let server = HttpServer::run(command).wait_until_ready();
-        while !server.result("tools/list", json!({}))["tools"].to_string().contains("\"ask\"") {
+        while !server.result("tools/list", json!({}))["tools"]
+            .to_string()
+            .contains("\"ask\"")
+        {
             std::thread::yield_now();
         }
         server
     };
     let (one, two, other) = (start("ab"), start("ab"), start("cd"));
     let good = asked(&one, &call, &[]);
-    assert_eq!(refused(&other, "tools/call", good.clone(), &[]), (-32_602, "tampered".to_owned()));
+    assert_eq!(
+        refused(&other, "tools/call", good.clone(), &[]),
+        (-32_602, "tampered".to_owned())
+    );
     let response = stateless(&two, "tools/call", good, &everything());
     assert_eq!(said(&response["result"]), [accepted("who").to_string()]);
     let folder = folder("");
     folder.write_config("[server]\nrequest_state_key_variable = \"STATE_KEY\"");
-    let outcome = ToolbayCommand::new(&folder).args(["serve"]).env("STATE_KEY", "too short").run();
+    let outcome = ToolbayCommand::new(&folder)
+        .args(["serve"])
+        .env("STATE_KEY", "too short")
+        .run();
     assert_eq!(outcome.code, 64, "{outcome}");
     assert!(
-        outcome.stderr.contains("must have 64 hexadecimal digits") && !outcome.stderr.contains("too short"),
+        outcome.stderr.contains("must have 64 hexadecimal digits")
+            && !outcome.stderr.contains("too short"),
         "{outcome}"
     );
 }

@@ -15,7 +15,9 @@ struct Connection(TcpStream);
 impl Connection {
     fn open(server: &HttpServer) -> Self {
         let stream = TcpStream::connect(server.address).unwrap();
-        stream.set_read_timeout(Some(crate::support::DEADLINE)).unwrap();
+        stream
+            .set_read_timeout(Some(crate::support::DEADLINE))
+            .unwrap();
         Self(stream)
     }
 
@@ -27,7 +29,9 @@ impl Connection {
              MCP-Protocol-Version: 2025-11-25\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
-        self.0.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        self.0
+            .write_all(format!("{head}{body}").as_bytes())
+            .unwrap();
     }
 
     /// Reads until `wanted` was there.
@@ -44,8 +48,15 @@ impl Connection {
 
 /// The number behind `name` in a message.
 fn number_after(text: &str, name: &str) -> Value {
-    let rest = text.split_once(name).unwrap_or_else(|| panic!("{name}: {text}")).1;
-    serde_json::Deserializer::from_str(rest).into_iter().next().unwrap().unwrap()
+    let rest = text
+        .split_once(name)
+        .unwrap_or_else(|| panic!("{name}: {text}"))
+        .1;
+    serde_json::Deserializer::from_str(rest)
+        .into_iter()
+        .next()
+        .unwrap()
+        .unwrap()
 }
 
 #[test]
@@ -62,20 +73,28 @@ fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     drop(
         server
-            .post(&[("Mcp-Session-Id", &session), ("MCP-Protocol-Version", "2025-11-25")], ready.to_string().as_bytes())
+            .post(
+                &[
+                    ("Mcp-Session-Id", &session),
+                    ("MCP-Protocol-Version", "2025-11-25"),
+                ],
+                ready.to_string().as_bytes(),
+            )
             .text(),
     );
     let call = |id: usize| {
         let params = steps(json!([{"ask": [form("who")]}]));
         json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
     };
-    // What a connection takes is not what a wait takes, nor is what the server remembers of its last calls: each connection
-    // has had a call before.
+    // What a connection takes is not what a wait takes, nor is what the server remembers of its
+    // last calls: each connection has had a call before.
     let used = |n: usize| {
         let mut connection = Connection::open(&server);
         let params = steps(json!([{"exists": "/"}]));
-        connection
-            .send(&session, &json!({"jsonrpc": "2.0", "id": WAITING + n, "method": "tools/call", "params": params}));
+        connection.send(
+            &session,
+            &json!({"jsonrpc": "2.0", "id": WAITING + n, "method": "tools/call", "params": params}),
+        );
         connection.read_until("\"result\"");
         connection
     };
@@ -96,11 +115,28 @@ fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
     // About 1 KiB of them is the stream with its question, kept for a client that has to reconnect.
     assert!(each < 6 << 10, "{each} bytes for each waiting call");
     // One place of the plugin and two of the server are enough for others.
-    assert_eq!(said(&stateless(&server, "tools/call", steps(json!([{"exists": "/"}])), &json!({}))["result"]).len(), 1);
+    assert_eq!(
+        said(
+            &stateless(
+                &server,
+                "tools/call",
+                steps(json!([{"exists": "/"}])),
+                &json!({})
+            )["result"]
+        )
+        .len(),
+        1
+    );
     for (question, connection) in questions.into_iter().zip(&mut connections).rev() {
         let answer = json!({"jsonrpc": "2.0", "id": question, "result": accepted("Ada")});
-        let headers = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", "2025-11-25")];
-        assert_eq!(server.post(&headers, answer.to_string().as_bytes()).status, 202);
+        let headers = [
+            ("Mcp-Session-Id", session.as_str()),
+            ("MCP-Protocol-Version", "2025-11-25"),
+        ];
+        assert_eq!(
+            server.post(&headers, answer.to_string().as_bytes()).status,
+            202
+        );
         connection.read_until("Ada");
     }
 }
@@ -127,7 +163,10 @@ fn a_call_without_a_session_that_waits_holds_nothing() {
             (resident(server.pid()).saturating_sub(before) << 10) / WAITING as u64
         })
         .collect();
-    assert!(grown.iter().any(|each| *each < 256), "{grown:?} bytes for each waiting call");
+    assert!(
+        grown.iter().any(|each| *each < 256),
+        "{grown:?} bytes for each waiting call"
+    );
     for result in asked.iter().rev().take(10) {
         let params = again(&call, result, &mut |key, _| accepted(key));
         assert_eq!(

@@ -13,7 +13,10 @@ const CHANGED: &str = "notifications/resources/list_changed";
 
 /// The entry of a skill, if it is served.
 fn entry(server: &mut StdioServer, name: &str) -> Option<Value> {
-    let answer = server.request_and_wait("skills/get", json!({"uri": format!("skill://{name}/SKILL.md")}));
+    let answer = server.request_and_wait(
+        "skills/get",
+        json!({"uri": format!("skill://{name}/SKILL.md")}),
+    );
     answer.get("result").map(|result| result["skill"].clone())
 }
 
@@ -23,14 +26,21 @@ fn read(server: &mut StdioServer, uri: &str) -> Vec<u8> {
 
 /// The file of an entry.
 fn file<'a>(entry: &'a Value, uri: &str) -> &'a Value {
-    entry["resources"].as_array().unwrap().iter().find(|file| file["uri"] == uri).unwrap()
+    entry["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|file| file["uri"] == uri)
+        .unwrap()
 }
 
 #[test]
 fn a_change_is_told_and_is_in_the_entry_and_in_the_file() {
     let folder = skills();
     let mut server = StdioServer::start(&folder);
-    server.wait_until("the skill is served", |server| entry(server, "pdf").is_some());
+    server.wait_until("the skill is served", |server| {
+        entry(server, "pdf").is_some()
+    });
     server.result("skills/list", json!({}));
     server.result("resources/list", json!({}));
     server.result("resources/templates/list", json!({}));
@@ -40,7 +50,10 @@ fn a_change_is_told_and_is_in_the_entry_and_in_the_file() {
     let before = entry(&mut server, "pdf").unwrap();
     write(&folder, "pdf.skill/templates/invoice.md", "# Bill\n");
     server.notification(CHANGED);
-    assert_eq!(server.notification("notifications/resources/updated"), json!({"uri": uri}));
+    assert_eq!(
+        server.notification("notifications/resources/updated"),
+        json!({"uri": uri})
+    );
     let after = entry(&mut server, "pdf").unwrap();
     assert_ne!(before, after);
     let content = read(&mut server, uri);
@@ -51,44 +64,78 @@ fn a_change_is_told_and_is_in_the_entry_and_in_the_file() {
     write(&folder, "pdf.skill/new.md", "new");
     let new = json!({"uri": "skill://pdf/new.md"});
     server.wait_until("the file is there", |server| {
-        server.request_and_wait("resources/read", new.clone()).get("result").is_some()
+        server
+            .request_and_wait("resources/read", new.clone())
+            .get("result")
+            .is_some()
     });
     assert_eq!(read(&mut server, "skill://pdf/new.md"), b"new");
     fs::remove_file(folder.plugin_path("pdf.skill/new.md")).unwrap();
     server.wait_until("the file is gone", |server| {
-        server.request_and_wait("resources/read", new.clone()).get("error").is_some()
+        server
+            .request_and_wait("resources/read", new.clone())
+            .get("error")
+            .is_some()
     });
     assert_eq!(server.error("resources/read", new)["code"], -32002);
 
     // All of it goes.
     fs::remove_dir_all(folder.plugin_path("pdf.skill")).unwrap();
     server.wait_until("the skill is gone", |server| entry(server, "pdf").is_none());
-    assert_eq!(uris(&server.result("skills/list", json!({}))["skills"]), ["skill://zip/SKILL.md"]);
+    assert_eq!(
+        uris(&server.result("skills/list", json!({}))["skills"]),
+        ["skill://zip/SKILL.md"]
+    );
 }
 
 #[test]
 fn a_skill_that_becomes_wrong_stays_as_it_was_with_all_of_its_files() {
     let folder = skills();
     let mut server = StdioServer::start(&folder);
-    server.wait_until("the skill is served", |server| entry(server, "pdf").is_some());
+    server.wait_until("the skill is served", |server| {
+        entry(server, "pdf").is_some()
+    });
     let before = entry(&mut server, "pdf").unwrap();
-    write(&folder, "pdf.skill/templates/invoice.md", "# Of the new version\n");
-    write(&folder, "pdf.skill/SKILL.md", "---\nname: pdf\ndescription: [\n---\n");
+    write(
+        &folder,
+        "pdf.skill/templates/invoice.md",
+        "# Of the new version\n",
+    );
+    write(
+        &folder,
+        "pdf.skill/SKILL.md",
+        "---\nname: pdf\ndescription: [\n---\n",
+    );
     server.log.wait_for("pdf.skill: SKILL.md:");
     // The new file may have been there for a moment before the manifest was wrong.
     let stays = entry(&mut server, "pdf").unwrap();
-    assert_eq!(file(&stays, "skill://pdf/SKILL.md"), file(&before, "skill://pdf/SKILL.md"));
+    assert_eq!(
+        file(&stays, "skill://pdf/SKILL.md"),
+        file(&before, "skill://pdf/SKILL.md")
+    );
     for file in stays["resources"].as_array().unwrap() {
         let content = read(&mut server, file["uri"].as_str().unwrap());
         assert!(fits(file, &content), "{file}");
     }
-    assert!(server.log.text().contains("; its previous version stays in service"), "{}", server.log.text());
+    assert!(
+        server
+            .log
+            .text()
+            .contains("; its previous version stays in service"),
+        "{}",
+        server.log.text()
+    );
     // Others are not disturbed, and what is mended is served.
     assert!(entry(&mut server, "zip").is_some());
     write(&folder, "pdf.skill/SKILL.md", manifest("pdf", "Is mended."));
-    let mended = |server: &mut StdioServer| entry(server, "pdf").unwrap()["frontmatter"]["description"] == "Is mended.";
+    let mended = |server: &mut StdioServer| {
+        entry(server, "pdf").unwrap()["frontmatter"]["description"] == "Is mended."
+    };
     server.wait_until("it is mended", mended);
-    assert_eq!(read(&mut server, "skill://pdf/templates/invoice.md"), b"# Of the new version\n");
+    assert_eq!(
+        read(&mut server, "skill://pdf/templates/invoice.md"),
+        b"# Of the new version\n"
+    );
 }
 
 #[test]
@@ -96,10 +143,16 @@ fn a_file_that_is_replaced_by_a_link_is_not_followed() {
     let folder = skills();
     fs::write(folder.sibling_path("secret"), "hush").unwrap();
     let mut server = StdioServer::start(&folder);
-    server.wait_until("the skill is served", |server| entry(server, "pdf").is_some());
+    server.wait_until("the skill is served", |server| {
+        entry(server, "pdf").is_some()
+    });
     let uri = "skill://pdf/templates/invoice.md";
     fs::remove_file(folder.plugin_path("pdf.skill/templates/invoice.md")).unwrap();
-    symlink("../../../secret", folder.plugin_path("pdf.skill/templates/invoice.md")).unwrap();
+    symlink(
+        "../../../secret",
+        folder.plugin_path("pdf.skill/templates/invoice.md"),
+    )
+    .unwrap();
     server.wait_until("the file is gone", |server| {
         let answer = server.request_and_wait("resources/read", json!({"uri": uri}));
         if let Some(result) = answer.get("result") {
@@ -108,7 +161,10 @@ fn a_file_that_is_replaced_by_a_link_is_not_followed() {
         answer.get("error").is_some()
     });
     server.log.wait_for("it is a link that leaves the folder");
-    assert_eq!(uris(&entry(&mut server, "pdf").unwrap()["resources"]).len(), 4);
+    assert_eq!(
+        uris(&entry(&mut server, "pdf").unwrap()["resources"]).len(),
+        4
+    );
 }
 
 /// A version of a skill: all of its files say which.
@@ -119,11 +175,23 @@ fn version(folder: &Folder, n: usize) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text(file)).unwrap();
     }
-    fs::write(folder.sibling_path("next/SKILL.md"), manifest("swap", &format!("Version {n}."))).unwrap();
+    fs::write(
+        folder.sibling_path("next/SKILL.md"),
+        manifest("swap", &format!("Version {n}.")),
+    )
+    .unwrap();
     if folder.plugin_path("swap.skill").exists() {
-        fs::rename(folder.plugin_path("swap.skill"), folder.sibling_path("last")).unwrap();
+        fs::rename(
+            folder.plugin_path("swap.skill"),
+            folder.sibling_path("last"),
+        )
+        .unwrap();
     }
-    fs::rename(folder.sibling_path("next"), folder.plugin_path("swap.skill")).unwrap();
+    fs::rename(
+        folder.sibling_path("next"),
+        folder.plugin_path("swap.skill"),
+    )
+    .unwrap();
     if folder.sibling_path("last").exists() {
         fs::remove_dir_all(folder.sibling_path("last")).unwrap();
     }
@@ -151,22 +219,44 @@ fn an_entry_is_never_of_two_versions_and_no_file_is_of_another_than_its_entry() 
             }
         });
         let peer = Peer::new(&server, MODERN);
-        let entry = || peer.ask("skills/get", json!({"uri": uri})).response_message()["result"]["skill"].clone();
+        let entry = || {
+            peer.ask("skills/get", json!({"uri": uri}))
+                .response_message()["result"]["skill"]
+                .clone()
+        };
         let mut seen = Vec::new();
         while seen.len() < 5 {
             let before = entry();
-            let Some(files) = before["resources"].as_array() else { continue };
-            let description = before["frontmatter"]["description"].as_str().unwrap().to_owned();
-            let n = description.trim_start_matches("Version ").trim_end_matches('.');
+            let Some(files) = before["resources"].as_array() else {
+                continue;
+            };
+            let description = before["frontmatter"]["description"]
+                .as_str()
+                .unwrap()
+                .to_owned();
+            let n = description
+                .trim_start_matches("Version ")
+                .trim_end_matches('.');
             assert_eq!(files.len(), 21);
             for (place, file) in files.iter().enumerate() {
-                let read = peer.ask("resources/read", json!({"uri": file["uri"]})).response_message();
-                let name = file["uri"].as_str().unwrap().trim_start_matches("skill://swap/").trim_end_matches(".md");
+                let read = peer
+                    .ask("resources/read", json!({"uri": file["uri"]}))
+                    .response_message();
+                let name = file["uri"]
+                    .as_str()
+                    .unwrap()
+                    .trim_start_matches("skill://swap/")
+                    .trim_end_matches(".md");
                 if name != "SKILL" {
                     // The digest is of this version, whatever is served by now.
-                    assert!(fits(file, format!("version {n} of file {name}\n").as_bytes()), "{place}: {before}");
+                    assert!(
+                        fits(file, format!("version {n} of file {name}\n").as_bytes()),
+                        "{place}: {before}"
+                    );
                 }
-                let fitting = read.get("result").is_some_and(|result| fits(file, &bytes(result)));
+                let fitting = read
+                    .get("result")
+                    .is_some_and(|result| fits(file, &bytes(result)));
                 assert!(fitting || entry() != before, "{file} {read}");
             }
             if seen.last() != Some(&description) {

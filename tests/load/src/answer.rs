@@ -39,7 +39,9 @@ struct Id {
 
 /// Returns the ID of the request that this message responds to; `None` for a notification.
 pub(crate) fn id(message: &[u8]) -> Result<Option<u64>> {
-    Ok(serde_json::from_slice::<Id>(message).with_context(|| shown(message))?.id)
+    Ok(serde_json::from_slice::<Id>(message)
+        .with_context(|| shown(message))?
+        .id)
 }
 
 /// Checks that a call has the expected result.
@@ -48,9 +50,19 @@ pub(crate) fn check(message: &[u8], work: &Work) -> Result<()> {
     if let Some(error) = answer.error {
         bail!("a call of {} got the error {error}", work.tool());
     }
-    let (id, result) = (answer.id.context("no id")?, answer.result.context("no result")?);
-    let [block] = result.content.as_slice() else { bail!("not one block: {}", shown(message)) };
-    ensure!(!result.is_error, "a call of {} failed: {}", work.tool(), block.text);
+    let (id, result) = (
+        answer.id.context("no id")?,
+        answer.result.context("no result")?,
+    );
+    let [block] = result.content.as_slice() else {
+        bail!("not one block: {}", shown(message))
+    };
+    ensure!(
+        !result.is_error,
+        "a call of {} failed: {}",
+        work.tool(),
+        block.text
+    );
     work.check(id, &block.text)
 }
 
@@ -68,7 +80,8 @@ mod tests {
     fn only_the_right_answer_passes() {
         let work = Work::burn(1000);
         let answer = |result: &str| format!(r#"{{"jsonrpc":"2.0","id":1,{result}}}"#).into_bytes();
-        let right = answer(r#""result":{"content":[{"type":"text","text":"429183498"}],"_meta":{}}"#);
+        let right =
+            answer(r#""result":{"content":[{"type":"text","text":"429183498"}],"_meta":{}}"#);
         assert_eq!(id(&right).unwrap(), Some(1));
         check(&right, &work).unwrap();
         for wrong in [
@@ -79,7 +92,10 @@ mod tests {
         ] {
             assert!(check(&answer(wrong), &work).is_err(), "{wrong}");
         }
-        assert_eq!(id(br#"{"jsonrpc":"2.0","method":"notifications/x"}"#).unwrap(), None);
+        assert_eq!(
+            id(br#"{"jsonrpc":"2.0","method":"notifications/x"}"#).unwrap(),
+            None
+        );
         assert!(id(b"hello").is_err());
     }
 }

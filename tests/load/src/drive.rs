@@ -25,7 +25,11 @@ pub struct Group<'a> {
 impl<'a> Group<'a> {
     /// Creates callers without a pause.
     pub fn of(callers: usize, work: &'a Work) -> Self {
-        Self { callers, work, pause: Duration::ZERO }
+        Self {
+            callers,
+            work,
+            pause: Duration::ZERO,
+        }
     }
 }
 
@@ -53,21 +57,29 @@ pub struct Driven {
 impl Driven {
     /// Returns the number of calls per second.
     pub fn rate(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "no measurement has so many calls")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "no measurement has so many calls"
+        )]
         let calls = self.calls as f64;
         calls / self.took.as_secs_f64().max(f64::EPSILON)
     }
 
     /// Returns the server's CPU time per call, in microseconds.
     pub fn cpu_us(&self) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "no measurement has so many calls")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "no measurement has so many calls"
+        )]
         let calls = self.calls as f64;
         self.cpu.as_secs_f64() * 1e6 / calls.max(1.0)
     }
 
     /// Returns a percentile of the first group's latencies, in microseconds.
     pub fn percentile_us(&self, percentile: f64) -> f64 {
-        self.groups.first().map_or(0.0, |first| first.percentile(percentile).as_secs_f64() * 1e6)
+        self.groups.first().map_or(0.0, |first| {
+            first.percentile(percentile).as_secs_f64() * 1e6
+        })
     }
 }
 
@@ -102,16 +114,35 @@ impl Server {
     }
 
     fn driven(&mut self, groups: &[Group<'_>], until: Until) -> Result<Driven> {
-        let members = groups.iter().enumerate().flat_map(|(group, of)| std::iter::repeat_n(group, of.callers));
-        let callers: Vec<Caller> = members.map(|group| Caller { group, open: None, due: None }).collect();
+        let members = groups
+            .iter()
+            .enumerate()
+            .flat_map(|(group, of)| std::iter::repeat_n(group, of.callers));
+        let callers: Vec<Caller> = members
+            .map(|group| Caller {
+                group,
+                open: None,
+                due: None,
+            })
+            .collect();
         if self.via != Via::Stdio {
             self.connect(callers.len())?;
             self.reconnect()?;
         }
-        let mut latencies = groups.iter().map(|_| LatencyHistogram::new()).collect::<Result<Vec<_>>>()?;
+        let mut latencies = groups
+            .iter()
+            .map(|_| LatencyHistogram::new())
+            .collect::<Result<Vec<_>>>()?;
         let cpu = self.cpu()?;
         let began = Instant::now();
-        let mut crowd = Crowd { groups, callers, until, began, begun: 0, last: 0 };
+        let mut crowd = Crowd {
+            groups,
+            callers,
+            until,
+            began,
+            begun: 0,
+            last: 0,
+        };
         for index in 0..crowd.callers.len() {
             self.begin(&mut crowd, index)?;
         }
@@ -132,12 +163,19 @@ impl Server {
         }
         let took = began.elapsed();
         let calls = latencies.iter().map(LatencyHistogram::len).sum();
-        Ok(Driven { groups: latencies, took, calls, cpu: self.cpu()?.saturating_sub(cpu) })
+        Ok(Driven {
+            groups: latencies,
+            took,
+            calls,
+            cpu: self.cpu()?.saturating_sub(cpu),
+        })
     }
 
     /// Starts the next call of a caller, if there is one.
     fn begin(&mut self, crowd: &mut Crowd<'_>, index: usize) -> Result<()> {
-        let Some((id, work)) = crowd.begin(index)? else { return Ok(()) };
+        let Some((id, work)) = crowd.begin(index)? else {
+            return Ok(());
+        };
         let place = if self.via == Via::Stdio { 0 } else { index };
         let text = work.request(id, self.via == Via::Stateless);
         self.queue(place, &text, "tools/call", Some(work.tool()))
@@ -197,20 +235,36 @@ impl<'a> Crowd<'a> {
         // The ID identifies the caller.
         let id = self.last * callers + index as u64;
         caller.open = Some((id, Instant::now()));
-        Ok(Some((id, self.groups.get(caller.group).context("no such group")?.work)))
+        Ok(Some((
+            id,
+            self.groups.get(caller.group).context("no such group")?.work,
+        )))
     }
 
     /// Processes a response. Returns the caller, if its next call starts at once.
-    fn end(&mut self, message: &[u8], latencies: &mut [LatencyHistogram], now: Instant) -> Result<Option<usize>> {
+    fn end(
+        &mut self,
+        message: &[u8],
+        latencies: &mut [LatencyHistogram],
+        now: Instant,
+    ) -> Result<Option<usize>> {
         // Servers may also send notifications.
-        let Some(id) = answer::id(message)? else { return Ok(None) };
+        let Some(id) = answer::id(message)? else {
+            return Ok(None);
+        };
         let index = usize::try_from(id % self.callers.len() as u64)?;
         let caller = self.callers.get_mut(index).context("no such caller")?;
-        let (open, since) = caller.open.take().with_context(|| format!("nobody waits for an answer to {id}"))?;
+        let (open, since) = caller
+            .open
+            .take()
+            .with_context(|| format!("nobody waits for an answer to {id}"))?;
         ensure!(open == id, "an answer to {id} instead of {open}");
         let group = self.groups.get(caller.group).context("no such group")?;
         answer::check(message, group.work)?;
-        latencies.get_mut(caller.group).context("no such group")?.add(now.saturating_duration_since(since));
+        latencies
+            .get_mut(caller.group)
+            .context("no such group")?
+            .add(now.saturating_duration_since(since));
         if group.pause.is_zero() {
             return Ok(Some(index));
         }
@@ -219,24 +273,43 @@ impl<'a> Crowd<'a> {
     }
 
     fn goes_on(&self) -> bool {
-        self.callers.iter().any(|caller| caller.open.is_some() || caller.due.is_some())
+        self.callers
+            .iter()
+            .any(|caller| caller.open.is_some() || caller.due.is_some())
     }
 
     fn next_due(&self) -> Option<Instant> {
-        let patience = self.callers.iter().filter_map(|caller| caller.open.map(|(_, since)| since + PATIENCE)).min();
-        self.callers.iter().filter_map(|caller| caller.due).chain(patience).min()
+        let patience = self
+            .callers
+            .iter()
+            .filter_map(|caller| caller.open.map(|(_, since)| since + PATIENCE))
+            .min();
+        self.callers
+            .iter()
+            .filter_map(|caller| caller.due)
+            .chain(patience)
+            .min()
     }
 
     /// Returns the callers whose next call is due.
     fn due(&self, now: Instant) -> Vec<usize> {
         let is_due = |caller: &Caller| caller.due.is_some_and(|due| due <= now);
-        self.callers.iter().enumerate().filter(|(_, caller)| is_due(caller)).map(|(index, _)| index).collect()
+        self.callers
+            .iter()
+            .enumerate()
+            .filter(|(_, caller)| is_due(caller))
+            .map(|(index, _)| index)
+            .collect()
     }
 
     fn is_patient(&self, now: Instant) -> Result<()> {
         let mut open = self.callers.iter().filter_map(|caller| caller.open);
         let late = open.find(|(_, since)| now.saturating_duration_since(*since) > PATIENCE);
-        ensure!(late.is_none(), "request {late:?} was not answered within {} s", PATIENCE.as_secs());
+        ensure!(
+            late.is_none(),
+            "request {late:?} was not answered within {} s",
+            PATIENCE.as_secs()
+        );
         Ok(())
     }
 }

@@ -19,7 +19,10 @@ pub use self::usage::Memory;
 pub use self::work::{Burn, Echo, Work};
 
 /// Sleeps, to measure activity or its absence during an interval.
-#[expect(clippy::disallowed_methods, reason = "what is measured is what happens in a stretch of time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is measured is what happens in a stretch of time"
+)]
 pub fn pause(time: Duration) {
     std::thread::sleep(time);
 }

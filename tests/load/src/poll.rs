@@ -23,7 +23,10 @@ pub(crate) struct Event {
 
 impl Poll {
     pub(crate) fn new() -> Result<Self> {
-        Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?, writing: Vec::new() })
+        Ok(Self {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            writing: Vec::new(),
+        })
     }
 
     /// Registers a connection for reading.
@@ -34,7 +37,12 @@ impl Poll {
         if let Some(writing) = self.writing.get_mut(place) {
             *writing = false;
         }
-        epoll::add(&self.epoll, wire.reads_from(), epoll::EventData::new_u64(place as u64), epoll::EventFlags::IN)?;
+        epoll::add(
+            &self.epoll,
+            wire.reads_from(),
+            epoll::EventData::new_u64(place as u64),
+            epoll::EventFlags::IN,
+        )?;
         if !wire.is_socket() {
             epoll::add(
                 &self.epoll,
@@ -48,11 +56,26 @@ impl Poll {
 
     /// Sets whether a connection is registered for writing.
     pub(crate) fn wants_to_write(&mut self, wire: &Wire, place: usize, wants: bool) -> Result<()> {
-        let Some(writing) = self.writing.get_mut(place).filter(|writing| **writing != wants) else { return Ok(()) };
+        let Some(writing) = self
+            .writing
+            .get_mut(place)
+            .filter(|writing| **writing != wants)
+        else {
+            return Ok(());
+        };
         *writing = wants;
-        let mut flags = if wire.is_socket() { epoll::EventFlags::IN } else { epoll::EventFlags::empty() };
+        let mut flags = if wire.is_socket() {
+            epoll::EventFlags::IN
+        } else {
+            epoll::EventFlags::empty()
+        };
         flags.set(epoll::EventFlags::OUT, wants);
-        epoll::modify(&self.epoll, wire.writes_to(), epoll::EventData::new_u64(place as u64), flags)?;
+        epoll::modify(
+            &self.epoll,
+            wire.writes_to(),
+            epoll::EventData::new_u64(place as u64),
+            flags,
+        )?;
         Ok(())
     }
 
@@ -60,8 +83,15 @@ impl Poll {
     pub(crate) fn wait(&mut self, until: Option<Instant>) -> Result<Vec<Event>> {
         let mut events = Vec::with_capacity(self.writing.len().max(2));
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let timeout = left.map(Timespec::try_from).transpose().context("too long")?;
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+        let timeout = left
+            .map(Timespec::try_from)
+            .transpose()
+            .context("too long")?;
+        match epoll::wait(
+            &self.epoll,
+            rustix::buffer::spare_capacity(&mut events),
+            timeout.as_ref(),
+        ) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error).context("failed to wait"),
         }
@@ -69,7 +99,10 @@ impl Poll {
             // The end of a connection is detected by reading.
             let readable = epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
             let (flags, data) = (event.flags, event.data);
-            Some(Event { place: usize::try_from(data.u64()).ok()?, can_read: flags.intersects(readable) })
+            Some(Event {
+                place: usize::try_from(data.u64()).ok()?,
+                can_read: flags.intersects(readable),
+            })
         };
         Ok(events.iter().filter_map(told).collect())
     }

@@ -53,11 +53,25 @@ impl Server {
         };
         let errors = tempfile::tempfile().context("no file for what the server says")?;
         let mut command = launch(address);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors.try_clone()?);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors.try_clone()?);
         let started = Instant::now();
-        let child = command.spawn().with_context(|| format!("failed to start {}", command.get_program().display()))?;
+        let child = command
+            .spawn()
+            .with_context(|| format!("failed to start {}", command.get_program().display()))?;
         let poll = Poll::new()?;
-        let mut server = Self { child, address, via, wires: Vec::new(), poll, started, asked: 0, errors };
+        let mut server = Self {
+            child,
+            address,
+            via,
+            wires: Vec::new(),
+            poll,
+            started,
+            asked: 0,
+            errors,
+        };
         match server.connect(1) {
             Ok(()) => Ok(server),
             Err(error) => Err(server.explained(error)),
@@ -79,7 +93,10 @@ impl Server {
                 None => {
                     ensure!(self.wires.is_empty(), "there is one pipe");
                     let input = self.child.stdin.take().context("no standard input")?;
-                    Wire::pipes(input, self.child.stdout.take().context("no standard output")?)?
+                    Wire::pipes(
+                        input,
+                        self.child.stdout.take().context("no standard output")?,
+                    )?
                 }
                 Some(address) => self.reach(address)?,
             };
@@ -87,7 +104,11 @@ impl Server {
             self.poll.watch(&wire, place)?;
             self.wires.push(wire);
             if self.via != Via::Stateless {
-                self.exchange(place, "initialize", message::initialize_params(revision::NEWEST_SESSION_REVISION))?;
+                self.exchange(
+                    place,
+                    "initialize",
+                    message::initialize_params(revision::NEWEST_SESSION_REVISION),
+                )?;
                 self.notify(place, "notifications/initialized")?;
             }
         }
@@ -96,9 +117,13 @@ impl Server {
 
     /// Reconnects where the server has closed an idle connection, as clients do.
     pub(crate) fn reconnect(&mut self) -> Result<()> {
-        let Some(address) = self.address else { return Ok(()) };
+        let Some(address) = self.address else {
+            return Ok(());
+        };
         for place in 0..self.wires.len() {
-            let Some(wire) = self.wires.get_mut(place) else { continue };
+            let Some(wire) = self.wires.get_mut(place) else {
+                continue;
+            };
             if !wire.has_ended() {
                 continue;
             }
@@ -119,7 +144,10 @@ impl Server {
         loop {
             match Wire::connect(address) {
                 Ok(wire) => return Ok(wire),
-                Err(error) => ensure!(Instant::now() < deadline, "the server cannot be reached: {error}"),
+                Err(error) => ensure!(
+                    Instant::now() < deadline,
+                    "the server cannot be reached: {error}"
+                ),
             }
             if let Some(status) = self.child.try_wait()? {
                 bail!("the server ended: {status}");
@@ -140,7 +168,11 @@ impl Server {
     }
 
     /// Like [`Self::until_listed`], with this timeout, for lists that take long.
-    pub fn until_listed_within(&mut self, patience: Duration, is_complete: impl Fn(&[String]) -> bool) -> Result<()> {
+    pub fn until_listed_within(
+        &mut self,
+        patience: Duration,
+        is_complete: impl Fn(&[String]) -> bool,
+    ) -> Result<()> {
         let deadline = Instant::now() + patience;
         loop {
             let tools = message::list_all_tools(|params| self.ask("tools/list", params))?;
@@ -148,7 +180,11 @@ impl Server {
             if is_complete(&names) {
                 return Ok(());
             }
-            ensure!(Instant::now() < deadline, "{} tools are listed, and not all of them", names.len());
+            ensure!(
+                Instant::now() < deadline,
+                "{} tools are listed, and not all of them",
+                names.len()
+            );
             pause(Duration::from_millis(1));
         }
     }
@@ -168,12 +204,24 @@ impl Server {
         // These IDs are separate from the small ones of measured calls.
         let id = (1 << 52) + self.asked;
         let request = match self.via {
-            Via::Stateless => message::stateless_request(revision::FIRST_STATELESS_REVISION, id, method, params),
+            Via::Stateless => {
+                message::stateless_request(revision::FIRST_STATELESS_REVISION, id, method, params)
+            }
             Via::Stdio | Via::Session => message::request(id, method, &params),
         };
-        let name = request.pointer("/params/name").and_then(Value::as_str).map(str::to_owned);
-        self.queue(place, request.to_string().as_bytes(), method, name.as_deref())?;
-        let said = self.receive(place, id).with_context(|| format!("no answer to {method}"))?;
+        let name = request
+            .pointer("/params/name")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        self.queue(
+            place,
+            request.to_string().as_bytes(),
+            method,
+            name.as_deref(),
+        )?;
+        let said = self
+            .receive(place, id)
+            .with_context(|| format!("no answer to {method}"))?;
         message::parse_response(said)?.with_context(|| format!("{method} failed"))
     }
 
@@ -191,7 +239,9 @@ impl Server {
     fn receive(&mut self, place: usize, id: u64) -> Result<Value> {
         self.wait_for(place, |wire| {
             if wire.is_socket() {
-                let Some(response) = wire.response()? else { return Ok(None) };
+                let Some(response) = wire.response()? else {
+                    return Ok(None);
+                };
                 return message::parse_line(&response.message).map(Some);
             }
             while let Some(line) = wire.line() {
@@ -205,15 +255,26 @@ impl Server {
     }
 
     /// Sends and receives until `found` returns a value.
-    fn wait_for<T>(&mut self, place: usize, mut found: impl FnMut(&mut Wire) -> Result<Option<T>>) -> Result<T> {
+    fn wait_for<T>(
+        &mut self,
+        place: usize,
+        mut found: impl FnMut(&mut Wire) -> Result<Option<T>>,
+    ) -> Result<T> {
         let deadline = Instant::now() + DEADLINE;
         let wire = self.wires.get_mut(place).context("no connection")?;
         loop {
             let all_sent = wire.flush()?;
             self.poll.wants_to_write(wire, place, !all_sent)?;
             let events = self.poll.wait(Some(deadline))?;
-            ensure!(!events.is_empty() || Instant::now() < deadline, "it took more than {} s", DEADLINE.as_secs());
-            if events.iter().any(|event| event.place == place && event.can_read) {
+            ensure!(
+                !events.is_empty() || Instant::now() < deadline,
+                "it took more than {} s",
+                DEADLINE.as_secs()
+            );
+            if events
+                .iter()
+                .any(|event| event.place == place && event.can_read)
+            {
                 wire.fill()?;
                 if let Some(found) = found(wire)? {
                     return Ok(found);
@@ -223,7 +284,13 @@ impl Server {
     }
 
     /// Queues a message in the format of the transport.
-    pub(crate) fn queue(&mut self, place: usize, text: &[u8], method: &str, name: Option<&str>) -> Result<()> {
+    pub(crate) fn queue(
+        &mut self,
+        place: usize,
+        text: &[u8],
+        method: &str,
+        name: Option<&str>,
+    ) -> Result<()> {
         let (via, address) = (self.via, self.address);
         let wire = self.wires.get_mut(place).context("no connection")?;
         let Some(address) = address else {
@@ -233,14 +300,19 @@ impl Server {
         };
         let headers = match (via, &wire.session) {
             (Via::Stateless, _) => {
-                let name = name.map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
+                let name = name
+                    .map(|name| format!("Mcp-Name: {name}\r\n"))
+                    .unwrap_or_default();
                 format!(
                     "MCP-Protocol-Version: {}\r\nMcp-Method: {method}\r\n{name}",
                     revision::FIRST_STATELESS_REVISION
                 )
             }
             (_, Some(session)) => {
-                format!("MCP-Protocol-Version: {}\r\nMcp-Session-Id: {session}\r\n", revision::NEWEST_SESSION_REVISION)
+                format!(
+                    "MCP-Protocol-Version: {}\r\nMcp-Session-Id: {session}\r\n",
+                    revision::NEWEST_SESSION_REVISION
+                )
             }
             (_, None) => String::new(),
         };
@@ -257,13 +329,19 @@ impl Server {
     /// Adds the last lines of the server's log to an error.
     pub(crate) fn explained(&mut self, error: anyhow::Error) -> anyhow::Error {
         let mut said = String::new();
-        let read = self.errors.rewind().and_then(|()| self.errors.read_to_string(&mut said));
+        let read = self
+            .errors
+            .rewind()
+            .and_then(|()| self.errors.read_to_string(&mut said));
         let lines: Vec<&str> = said.lines().rev().take(10).collect();
         if read.is_err() || lines.is_empty() {
             return error;
         }
         let last: Vec<&str> = lines.into_iter().rev().collect();
-        error.context(format!("the server's standard error ends:\n{}", last.join("\n")))
+        error.context(format!(
+            "the server's standard error ends:\n{}",
+            last.join("\n")
+        ))
     }
 }
 

@@ -116,7 +116,8 @@ impl Wire {
             match read {
                 Ok(0) => bail!("the server has gone"),
                 Ok(count) => {
-                    self.received.extend_from_slice(self.space.get(..count).unwrap_or_default());
+                    self.received
+                        .extend_from_slice(self.space.get(..count).unwrap_or_default());
                     if count < self.space.len() {
                         return Ok(());
                     }
@@ -152,7 +153,11 @@ impl Wire {
             self.taken += response.length;
             self.searched = self.taken;
             let said = String::from_utf8_lossy(&response.message);
-            ensure!(matches!(response.status, 200 | 202), "the server answered {}: {said}", response.status);
+            ensure!(
+                matches!(response.status, 200 | 202),
+                "the server answered {}: {said}",
+                response.status
+            );
             if let Some(session) = &response.session {
                 self.session = Some(session.clone());
             }

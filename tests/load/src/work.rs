@@ -37,18 +37,33 @@ impl Work {
     /// Like [`Self::echo`], for another tool with the same behaviour.
     pub fn echo_of(tool: &str, bytes: usize) -> Self {
         // The number takes the first bytes.
-        let mut rest: String = PHRASE.chars().cycle().take(bytes.saturating_sub(NUMBER)).collect();
+        let mut rest: String = PHRASE
+            .chars()
+            .cycle()
+            .take(bytes.saturating_sub(NUMBER))
+            .collect();
         while rest.len() > bytes.saturating_sub(NUMBER) {
             rest.pop();
         }
         let quoted = serde_json::Value::from(rest.as_str()).to_string();
-        let escaped = quoted.trim_start_matches('"').strip_suffix('"').unwrap_or_default().to_owned();
-        Self::Echo(Echo { tool: tool.to_owned(), rest, escaped })
+        let escaped = quoted
+            .trim_start_matches('"')
+            .strip_suffix('"')
+            .unwrap_or_default()
+            .to_owned();
+        Self::Echo(Echo {
+            tool: tool.to_owned(),
+            rest,
+            escaped,
+        })
     }
 
     /// Returns calls of the tool `burn`, with this number of rounds.
     pub fn burn(rounds: u32) -> Self {
-        Self::Burn(Burn { rounds, answer: burnt(rounds).to_string() })
+        Self::Burn(Burn {
+            rounds,
+            answer: burnt(rounds).to_string(),
+        })
     }
 
     /// Returns the name of the tool.
@@ -68,17 +83,24 @@ impl Work {
         let tool = self.tool();
         let meta = if stateless { stated() } else { String::new() };
         let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\"");
-        format!("{head},\"params\":{{\"name\":\"{tool}\",\"arguments\":{arguments}{meta}}}}}").into_bytes()
+        format!("{head},\"params\":{{\"name\":\"{tool}\",\"arguments\":{arguments}{meta}}}}}")
+            .into_bytes()
     }
 
     /// Checks that this text is the result of the request with this ID.
     pub(crate) fn check(&self, id: u64, text: &str) -> Result<()> {
         let is_right = match self {
-            Self::Echo(echo) => text.strip_prefix(&format!("{id:016x}")).is_some_and(|rest| rest == echo.rest),
+            Self::Echo(echo) => text
+                .strip_prefix(&format!("{id:016x}"))
+                .is_some_and(|rest| rest == echo.rest),
             Self::Burn(burn) => text == burn.answer,
         };
         let shown: String = text.chars().take(200).collect();
-        ensure!(is_right, "request {id} of {} got the wrong text {shown:?}", self.tool());
+        ensure!(
+            is_right,
+            "request {id} of {} got the wrong text {shown:?}",
+            self.tool()
+        );
         Ok(())
     }
 }
@@ -90,7 +112,9 @@ const NUMBER: usize = 16;
 fn stated() -> String {
     let key = "io.modelcontextprotocol";
     let revision = revision::FIRST_STATELESS_REVISION;
-    format!(",\"_meta\":{{\"{key}/protocolVersion\":\"{revision}\",\"{key}/clientCapabilities\":{{}}}}")
+    format!(
+        ",\"_meta\":{{\"{key}/protocolVersion\":\"{revision}\",\"{key}/clientCapabilities\":{{}}}}"
+    )
 }
 
 /// Returns the expected result of `burn`: this number of steps of the Park-Miller generator.
@@ -110,16 +134,26 @@ mod tests {
             let work = Work::echo(bytes);
             let request: Value = serde_json::from_slice(&work.request(77, false)).unwrap();
             let message = request["params"]["arguments"]["message"].as_str().unwrap();
-            assert!(message.len() <= bytes && message.len() + 2 > bytes, "{} of {bytes}", message.len());
+            assert!(
+                message.len() <= bytes && message.len() + 2 > bytes,
+                "{} of {bytes}",
+                message.len()
+            );
             work.check(77, message).unwrap();
-            assert!(work.check(78, message).is_err(), "the answer to another request");
+            assert!(
+                work.check(78, message).is_err(),
+                "the answer to another request"
+            );
         }
     }
 
     #[test]
     fn requests_without_a_session_state_their_revision() {
         let request: Value = serde_json::from_slice(&Work::burn(3).request(1, true)).unwrap();
-        assert_eq!(request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        assert_eq!(
+            request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"],
+            "2026-07-28"
+        );
         assert_eq!(request["params"]["arguments"]["rounds"], 3);
     }
 

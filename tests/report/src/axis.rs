@@ -13,7 +13,12 @@ pub(crate) struct Axis {
 impl Axis {
     /// Creates an axis for these values. A logarithmic one extends to the next power of ten, or two
     /// or five times a power of ten. A linear one starts at zero.
-    pub(crate) fn of(values: impl Iterator<Item = f64>, is_logarithmic: bool, start: f64, end: f64) -> Self {
+    pub(crate) fn of(
+        values: impl Iterator<Item = f64>,
+        is_logarithmic: bool,
+        start: f64,
+        end: f64,
+    ) -> Self {
         let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.filter(|value| value.is_finite() && (*value > 0.0 || !is_logarithmic)) {
             (from, to) = (from.min(value), to.max(value));
@@ -22,10 +27,22 @@ impl Axis {
             (from, to) = (1.0, 10.0);
         }
         if !is_logarithmic {
-            return Self { from: 0.0, to: round_up(to.max(f64::MIN_POSITIVE)), start, end, is_logarithmic };
+            return Self {
+                from: 0.0,
+                to: round_up(to.max(f64::MIN_POSITIVE)),
+                start,
+                end,
+                is_logarithmic,
+            };
         }
         let (from, to) = (round_down(from), round_up(to));
-        Self { from, to: if to > from { to } else { from * 10.0 }, start, end, is_logarithmic }
+        Self {
+            from,
+            to: if to > from { to } else { from * 10.0 },
+            start,
+            end,
+            is_logarithmic,
+        }
     }
 
     /// Limits the axis to these values.
@@ -34,7 +51,11 @@ impl Axis {
             return self;
         }
         let most = if most > least { most } else { least * 10.0 };
-        Self { from: least, to: most, ..self }
+        Self {
+            from: least,
+            to: most,
+            ..self
+        }
     }
 
     /// Returns the position of a value in the drawing.
@@ -50,7 +71,9 @@ impl Axis {
     /// Returns the values of the grid lines.
     pub(crate) fn ticks(&self) -> Vec<f64> {
         if !self.is_logarithmic {
-            return (0_u8..=4).map(|quarter| self.from + (self.to - self.from) * f64::from(quarter) / 4.0).collect();
+            return (0_u8..=4)
+                .map(|quarter| self.from + (self.to - self.from) * f64::from(quarter) / 4.0)
+                .collect();
         }
         let (mut ticks, mut power) = (Vec::new(), 10_f64.powf(self.from.log10().floor()));
         // In a narrow range, two and five times each power of ten have a line, too.
@@ -58,7 +81,9 @@ impl Axis {
         while power <= self.to * 1.001 {
             let steps: &[f64] = if wide { &[1.0] } else { &[1.0, 2.0, 5.0] };
             let within = steps.iter().map(|step| step * power);
-            ticks.extend(within.filter(|tick| *tick >= self.from * 0.999 && *tick <= self.to * 1.001));
+            ticks.extend(
+                within.filter(|tick| *tick >= self.from * 0.999 && *tick <= self.to * 1.001),
+            );
             power *= 10.0;
         }
         ticks
@@ -68,13 +93,21 @@ impl Axis {
 /// Returns the next larger number that is one, two or five times a power of ten.
 fn round_up(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= value * 0.999).unwrap_or(value)
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|step| step * power)
+        .find(|step| *step >= value * 0.999)
+        .unwrap_or(value)
 }
 
 /// Returns the next smaller number that is one, two or five times a power of ten.
 fn round_down(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
-    [5.0, 2.0, 1.0].into_iter().map(|step| step * power).find(|step| *step <= value * 1.001).unwrap_or(power)
+    [5.0, 2.0, 1.0]
+        .into_iter()
+        .map(|step| step * power)
+        .find(|step| *step <= value * 1.001)
+        .unwrap_or(power)
 }
 
 #[cfg(test)]
@@ -88,21 +121,43 @@ mod tests {
     #[test]
     fn values_lie_between_the_ends() {
         let axis = Axis::of([1.0, 900.0].into_iter(), true, 0.0, 300.0);
-        assert!(about(axis.at(1.0), 0.0) && about(axis.at(10.0), 100.0) && about(axis.at(1000.0), 300.0));
+        assert!(
+            about(axis.at(1.0), 0.0)
+                && about(axis.at(10.0), 100.0)
+                && about(axis.at(1000.0), 300.0)
+        );
         assert!(about(axis.at(1e9), 300.0), "outside");
         let plain = Axis::of([3.0, 70.0].into_iter(), false, 100.0, 0.0);
-        assert!(about(plain.at(0.0), 100.0) && about(plain.at(50.0), 50.0) && about(plain.at(100.0), 0.0));
+        assert!(
+            about(plain.at(0.0), 100.0)
+                && about(plain.at(50.0), 50.0)
+                && about(plain.at(100.0), 0.0)
+        );
         assert_eq!(plain.ticks(), [0.0, 25.0, 50.0, 75.0, 100.0]);
     }
 
     #[test]
     fn lines_are_at_round_numbers() {
         let ticks = |from, to| Axis::of([from, to].into_iter(), true, 0.0, 1.0).ticks();
-        assert!(ticks(3.0, 70.0).iter().zip([2.0, 5.0, 10.0, 20.0, 50.0, 100.0]).all(|(a, b)| about(*a, b)));
+        assert!(
+            ticks(3.0, 70.0)
+                .iter()
+                .zip([2.0, 5.0, 10.0, 20.0, 50.0, 100.0])
+                .all(|(a, b)| about(*a, b))
+        );
         assert_eq!(ticks(1.0, 20_000.0).len(), 5);
-        let none = Axis::of(std::iter::empty(), true, 0.0, 1.0).tight(f64::INFINITY, f64::NEG_INFINITY);
+        let none =
+            Axis::of(std::iter::empty(), true, 0.0, 1.0).tight(f64::INFINITY, f64::NEG_INFINITY);
         assert!(!none.ticks().is_empty(), "nothing was measured");
-        assert!(!Axis::of(std::iter::empty(), true, 0.0, 1.0).ticks().is_empty());
-        assert!(!Axis::of([4.0].into_iter(), true, 0.0, 1.0).ticks().is_empty());
+        assert!(
+            !Axis::of(std::iter::empty(), true, 0.0, 1.0)
+                .ticks()
+                .is_empty()
+        );
+        assert!(
+            !Axis::of([4.0].into_iter(), true, 0.0, 1.0)
+                .ticks()
+                .is_empty()
+        );
     }
 }

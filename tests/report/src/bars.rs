@@ -34,14 +34,28 @@ impl Bars {
         svg.text((0.0, y), Anchor::Start, "title", &self.title);
         for panel in &self.panels {
             y += 30.0;
-            let better = if panel.unit.is_cost() { "less is better" } else { "more is better" };
-            svg.text((0.0, y), Anchor::Start, "", &format!("{} ({better})", panel.title));
+            let better = if panel.unit.is_cost() {
+                "less is better"
+            } else {
+                "more is better"
+            };
+            svg.text(
+                (0.0, y),
+                Anchor::Start,
+                "",
+                &format!("{} ({better})", panel.title),
+            );
             y += 8.0;
             let most = panel.bars.iter().filter_map(|(_, sample)| sample.most());
             let axis = Axis::of(most, false, LABEL, WIDTH - VALUE);
             for (colour, (name, sample)) in panel.bars.iter().enumerate() {
-                let Some(median) = sample.median() else { continue };
-                let (least, most) = (sample.least().unwrap_or(median), sample.most().unwrap_or(median));
+                let Some(median) = sample.median() else {
+                    continue;
+                };
+                let (least, most) = (
+                    sample.least().unwrap_or(median),
+                    sample.most().unwrap_or(median),
+                );
                 let words = panel.unit.words(median);
                 let range = format!("{} to {}", panel.unit.words(least), panel.unit.words(most));
                 svg.text((LABEL - 8.0, y + 13.0), Anchor::End, "", name);
@@ -52,8 +66,17 @@ impl Bars {
                     colour,
                     &format!("{name}: {words}, {range}"),
                 );
-                svg.line((axis.at(least), y + BAR / 2.0), (axis.at(most), y + BAR / 2.0), "axis");
-                svg.text((axis.at(most) + 8.0, y + 13.0), Anchor::Start, "small", &format!("{words} ({range})"));
+                svg.line(
+                    (axis.at(least), y + BAR / 2.0),
+                    (axis.at(most), y + BAR / 2.0),
+                    "axis",
+                );
+                svg.text(
+                    (axis.at(most) + 8.0, y + 13.0),
+                    Anchor::Start,
+                    "small",
+                    &format!("{words} ({range})"),
+                );
                 y += BAR;
             }
         }
@@ -63,10 +86,9 @@ impl Bars {
     /// Describes the chart as text.
     fn words(&self) -> String {
         let panel = |panel: &Panel| {
-            let bars = panel
-                .bars
-                .iter()
-                .filter_map(|(name, sample)| Some(format!("{name} {}", panel.unit.words(sample.median()?))));
+            let bars = panel.bars.iter().filter_map(|(name, sample)| {
+                Some(format!("{name} {}", panel.unit.words(sample.median()?)))
+            });
             format!("{}: {}.", panel.title, bars.collect::<Vec<_>>().join(", "))
         };
         self.panels.iter().map(panel).collect::<Vec<_>>().join(" ")
@@ -92,7 +114,11 @@ mod tests {
                         ("missing".to_owned(), Sample::default()),
                     ],
                 },
-                Panel { title: "Rate".to_owned(), unit: Unit::PerSecond, bars: Vec::new() },
+                Panel {
+                    title: "Rate".to_owned(),
+                    unit: Unit::PerSecond,
+                    bars: Vec::new(),
+                },
             ],
         };
         insta::assert_snapshot!(bars.svg());

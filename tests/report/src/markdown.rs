@@ -12,7 +12,10 @@ pub struct Markdown {
 impl Markdown {
     /// Creates a table without rows.
     pub fn new(header: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
+        Self {
+            header: header.into_iter().map(Into::into).collect(),
+            rows: Vec::new(),
+        }
     }
 
     /// Adds a row. Missing cells at its end are empty.
@@ -24,7 +27,8 @@ impl Markdown {
 impl fmt::Display for Markdown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = |f: &mut fmt::Formatter<'_>, cells: &[String]| {
-            let filled = (0..self.header.len()).map(|column| cells.get(column).map_or("", String::as_str));
+            let filled =
+                (0..self.header.len()).map(|column| cells.get(column).map_or("", String::as_str));
             for cell in filled {
                 // A pipe character would end the cell.
                 write!(f, "| {} ", cell.replace('|', "\\|").replace('\n', " "))?;

@@ -21,21 +21,26 @@ pub struct Page {
 impl Page {
     /// Returns the page of the repository at `root`.
     pub fn of(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+        Self {
+            root: root.to_owned(),
+        }
     }
 
     /// Replaces the text between the markers of `part`.
     pub fn write(&self, part: &str, text: &str) -> Result<()> {
         let path = self.root.join(PAGE);
-        let page = fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
-        let page = replaced(&page, part, text).with_context(|| format!("failed to change {}", path.display()))?;
+        let page = fs::read_to_string(&path)
+            .with_context(|| format!("failed to read {}", path.display()))?;
+        let page = replaced(&page, part, text)
+            .with_context(|| format!("failed to change {}", path.display()))?;
         fs::write(&path, page).with_context(|| format!("failed to write {}", path.display()))
     }
 
     /// Writes a chart. Returns the Markdown that displays it.
     pub fn chart(&self, name: &str, about: &str, svg: &str) -> Result<String> {
         let path = self.root.join(CHARTS).join(name).with_extension("svg");
-        fs::create_dir_all(self.root.join(CHARTS)).context("failed to create the folder of the charts")?;
+        fs::create_dir_all(self.root.join(CHARTS))
+            .context("failed to create the folder of the charts")?;
         fs::write(&path, svg).with_context(|| format!("failed to write {}", path.display()))?;
         Ok(format!("![{about}](bench/{name}.svg)\n"))
     }
@@ -43,8 +48,13 @@ impl Page {
 
 /// Returns a page in which the text between two markers is replaced.
 fn replaced(page: &str, part: &str, text: &str) -> Result<String> {
-    let (begin, end) = (format!("<!-- {part}: begin -->\n"), format!("<!-- {part}: end -->"));
-    let (before, rest) = page.split_once(&begin).with_context(|| format!("no {}", begin.trim_end()))?;
+    let (begin, end) = (
+        format!("<!-- {part}: begin -->\n"),
+        format!("<!-- {part}: end -->"),
+    );
+    let (before, rest) = page
+        .split_once(&begin)
+        .with_context(|| format!("no {}", begin.trim_end()))?;
     let (_, after) = rest.split_once(&end).with_context(|| format!("no {end}"))?;
     ensure!(!text.contains("<!--"), "a text with a marker");
     Ok(format!("{before}{begin}\n{}\n\n{end}{after}", text.trim()))
@@ -66,20 +76,35 @@ impl Machine {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let field = |text: &str, key: &str| {
             let line = text.lines().find(|line| line.starts_with(key));
-            line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim().to_owned())
+            line.and_then(|line| line.split_once(':'))
+                .map(|(_, value)| value.trim().to_owned())
         };
-        let processor =
-            field(&read("/proc/cpuinfo"), "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned());
-        let kib =
-            field(&read("/proc/meminfo"), "MemTotal").and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
-        let memory = kib.map_or_else(String::new, |kib| format!(", {} GiB", kib.div_ceil(1 << 20)));
-        let commit = Command::new("git").args(["describe", "--always", "--dirty"]).current_dir(root).output();
-        let commit = commit.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+        let processor = field(&read("/proc/cpuinfo"), "model name")
+            .unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+        let kib = field(&read("/proc/meminfo"), "MemTotal")
+            .and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+        let memory = kib.map_or_else(String::new, |kib| {
+            format!(", {} GiB", kib.div_ceil(1 << 20))
+        });
+        let commit = Command::new("git")
+            .args(["describe", "--always", "--dirty"])
+            .current_dir(root)
+            .output();
+        let commit = commit
+            .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+            .unwrap_or_default();
         Ok(Self {
             processor,
-            cores: std::thread::available_parallelism().context("how many cores are there?")?.get(),
+            cores: std::thread::available_parallelism()
+                .context("how many cores are there?")?
+                .get(),
             // The rest of the version names the distributor.
-            kernel: read("/proc/sys/kernel/osrelease").trim().split('-').next().unwrap_or_default().to_owned(),
+            kernel: read("/proc/sys/kernel/osrelease")
+                .trim()
+                .split('-')
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
             memory,
             load: process_usage::load_average()?,
             commit,
@@ -88,8 +113,19 @@ impl Machine {
 
     /// Describes the machine in a sentence.
     pub fn words(&self) -> String {
-        let Self { processor, cores, kernel, memory, load, commit } = self;
-        let commit = if commit.is_empty() { String::new() } else { format!(" Toolbay is commit `{commit}`.") };
+        let Self {
+            processor,
+            cores,
+            kernel,
+            memory,
+            load,
+            commit,
+        } = self;
+        let commit = if commit.is_empty() {
+            String::new()
+        } else {
+            format!(" Toolbay is commit `{commit}`.")
+        };
         format!("{processor}, {cores} cores{memory}, Linux {kernel}, load {load} before.{commit}")
     }
 }
@@ -103,7 +139,11 @@ mod tests {
         let page = "a\n<!-- x: begin -->\nold\n<!-- x: end -->\nb\n";
         let new = replaced(page, "x", "new\n\n").unwrap();
         assert_eq!(new, "a\n<!-- x: begin -->\n\nnew\n\n<!-- x: end -->\nb\n");
-        assert_eq!(replaced(&new, "x", "new").unwrap(), new, "the same once more");
+        assert_eq!(
+            replaced(&new, "x", "new").unwrap(),
+            new,
+            "the same once more"
+        );
         assert!(replaced(page, "y", "").is_err());
         assert!(replaced(page, "x", "<!-- x: end -->").is_err());
     }
@@ -111,14 +151,21 @@ mod tests {
     #[test]
     fn the_page_has_its_markers() {
         let page = fs::read_to_string(toolbay_testkit::workspace::root().join(PAGE)).unwrap();
-        for part in ["peers", "tools", "flight", "payload", "clients", "plugins", "files", "metering"] {
+        for part in [
+            "peers", "tools", "flight", "payload", "clients", "plugins", "files", "metering",
+        ] {
             replaced(&page, part, "new").unwrap();
         }
     }
 
     #[test]
     fn this_machine_can_be_described() {
-        let words = Machine::now(toolbay_testkit::workspace::root()).unwrap().words();
-        assert!(words.contains("cores") && words.contains("Linux"), "{words}");
+        let words = Machine::now(toolbay_testkit::workspace::root())
+            .unwrap()
+            .words();
+        assert!(
+            words.contains("cores") && words.contains("Linux"),
+            "{words}"
+        );
     }
 }

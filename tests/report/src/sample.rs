@@ -143,19 +143,53 @@ mod tests {
         assert_eq!(sample(&[3.0, 1.0, 2.0]).median(), Some(2.0));
         assert_eq!(sample(&[4.0, 1.0, 2.0, 3.0]).median(), Some(2.5));
         let some = sample(&[5.0, 1.0, 9.0]);
-        assert_eq!((some.least(), some.most(), some.len()), (Some(1.0), Some(9.0), 3));
+        assert_eq!(
+            (some.least(), some.most(), some.len()),
+            (Some(1.0), Some(9.0), 3)
+        );
         assert_eq!(some.ratio(&sample(&[2.0])), Some(2.5));
-        assert_eq!((some.ratio(&sample(&[])), some.ratio(&sample(&[0.0]))), (None, None));
+        assert_eq!(
+            (some.ratio(&sample(&[])), some.ratio(&sample(&[0.0]))),
+            (None, None)
+        );
     }
 
     #[test]
     fn numbers_have_three_digits_that_count() {
-        let numbers = [0.0, 0.0125, 0.999, 1.0, 9.994, 12.34, 99.96, 153.4, 1234.0, 23_456.0, 1_234_567.0, -1234.0];
+        let numbers = [
+            0.0,
+            0.0125,
+            0.999,
+            1.0,
+            9.994,
+            12.34,
+            99.96,
+            153.4,
+            1234.0,
+            23_456.0,
+            1_234_567.0,
+            -1234.0,
+        ];
         let texts = numbers.map(number);
-        let expected =
-            ["0", "0.013", "0.999", "1.00", "9.99", "12.3", "100", "153", "1,230", "23,500", "1,230,000", "-1,230"];
+        let expected = [
+            "0",
+            "0.013",
+            "0.999",
+            "1.00",
+            "9.99",
+            "12.3",
+            "100",
+            "153",
+            "1,230",
+            "23,500",
+            "1,230,000",
+            "-1,230",
+        ];
         assert_eq!(texts, expected);
-        assert_eq!((count(1.0), count(1_048_576.0)), ("1".to_owned(), "1,048,576".to_owned()));
+        assert_eq!(
+            (count(1.0), count(1_048_576.0)),
+            ("1".to_owned(), "1,048,576".to_owned())
+        );
         assert_eq!(Unit::PerSecond.words(23_456.0), "23,500/s");
         assert_eq!(Unit::Microseconds.words(153.4), "153 µs");
     }

@@ -32,7 +32,9 @@ pub(crate) enum Anchor {
 
 impl Svg {
     pub(crate) fn new() -> Self {
-        Self { body: String::new() }
+        Self {
+            body: String::new(),
+        }
     }
 
     /// Appends a piece. Writing to a string cannot fail.
@@ -47,15 +49,25 @@ impl Svg {
             Anchor::End => "end",
         };
         let text = escaped(text);
-        self.put(format_args!(r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" class="{class}">{text}</text>"#));
+        self.put(format_args!(
+            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" class="{class}">{text}</text>"#
+        ));
     }
 
     pub(crate) fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
-        self.put(format_args!(r#"<line x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}" class="{class}"/>"#));
+        self.put(format_args!(
+            r#"<line x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}" class="{class}"/>"#
+        ));
     }
 
     /// Draws a bar with a tooltip.
-    pub(crate) fn bar(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colour: usize, about: &str) {
+    pub(crate) fn bar(
+        &mut self,
+        (x, y): (f64, f64),
+        (width, height): (f64, f64),
+        colour: usize,
+        about: &str,
+    ) {
         let (class, about) = (class("fill", colour), escaped(about));
         self.put(format_args!(
             r#"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" rx="2" class="{class}"><title>{about}</title></rect>"#
@@ -70,9 +82,14 @@ impl Svg {
     }
 
     pub(crate) fn path(&mut self, points: &[(f64, f64)], colour: usize) {
-        let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let points: Vec<String> = points
+            .iter()
+            .map(|(x, y)| format!("{x:.1},{y:.1}"))
+            .collect();
         let (class, points) = (class("line", colour), points.join(" "));
-        self.put(format_args!(r#"<polyline points="{points}" class="{class}"/>"#));
+        self.put(format_args!(
+            r#"<polyline points="{points}" class="{class}"/>"#
+        ));
     }
 
     /// Draws the line from the minimum to the maximum value of a point.
@@ -97,7 +114,10 @@ fn class(kind: &str, colour: usize) -> String {
 
 /// Escapes text for XML.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -109,7 +129,15 @@ mod tests {
         let mut svg = Svg::new();
         svg.text((1.0, 2.0), Anchor::Start, "small", "a < b & \"c\"");
         let file = svg.end((10.0, 20.0), "<t>", "d");
-        assert!(file.contains("a &lt; b &amp; &quot;c&quot;</text>") && file.contains("&lt;t&gt;</title>"), "{file}");
-        assert!(file.starts_with("<svg ") && file.ends_with("</svg>\n") && file.contains("prefers-color-scheme"));
+        assert!(
+            file.contains("a &lt; b &amp; &quot;c&quot;</text>")
+                && file.contains("&lt;t&gt;</title>"),
+            "{file}"
+        );
+        assert!(
+            file.starts_with("<svg ")
+                && file.ends_with("</svg>\n")
+                && file.contains("prefers-color-scheme")
+        );
     }
 }

@@ -48,7 +48,14 @@ enum Wanted<'a> {
 impl<'a> Caller<'a> {
     pub(crate) fn new(soak: &'a Soak<'a>, window: usize, seed: u64) -> Self {
         let mailbox = soak.connection.open_mailbox();
-        Self { soak, mailbox, random: Rng::with_seed(seed), window, burst: 0, open: HashMap::new() }
+        Self {
+            soak,
+            mailbox,
+            random: Rng::with_seed(seed),
+            window,
+            burst: 0,
+            open: HashMap::new(),
+        }
     }
 
     /// Calls until the run ends, then waits for the requests in flight.
@@ -76,20 +83,46 @@ impl<'a> Caller<'a> {
         };
         let began = Instant::now();
         let mut open = |id, expected, cancel: Option<Duration>| {
-            self.open.insert(id, Open { began, expected, cancel: cancel.map(|after| began + after) });
+            self.open.insert(
+                id,
+                Open {
+                    began,
+                    expected,
+                    cancel: cancel.map(|after| began + after),
+                },
+            );
         };
         match deed {
-            Deed::Call(Call { tool, arguments, expected, cancel }) => {
-                open(self.mailbox.call(tool, &arguments)?, Wanted::Call(expected), cancel);
+            Deed::Call(Call {
+                tool,
+                arguments,
+                expected,
+                cancel,
+            }) => {
+                open(
+                    self.mailbox.call(tool, &arguments)?,
+                    Wanted::Call(expected),
+                    cancel,
+                );
             }
             Deed::CallSlot => {
-                let Some(slot) = self.random.choice(self.soak.slots) else { return Ok(()) };
+                let Some(slot) = self.random.choice(self.soak.slots) else {
+                    return Ok(());
+                };
                 // The step is read before the call is sent, because a change may take effect in
                 // between.
                 let step = slot.step();
-                open(self.mailbox.call(&slot.tool, &slot.arguments)?, Wanted::Slot(slot, step), None);
+                open(
+                    self.mailbox.call(&slot.tool, &slot.arguments)?,
+                    Wanted::Slot(slot, step),
+                    None,
+                );
             }
-            Deed::Ping => open(self.mailbox.request("ping", &json!({}))?, Wanted::Pong, None),
+            Deed::Ping => open(
+                self.mailbox.request("ping", &json!({}))?,
+                Wanted::Pong,
+                None,
+            ),
             Deed::Garbage(line) => self.soak.connection.send_invalid_line(line)?,
         }
         Ok(())
@@ -99,7 +132,12 @@ impl<'a> Caller<'a> {
     fn hear(&mut self) -> Result<()> {
         let now = Instant::now();
         let due = |open: &Open| open.cancel.unwrap_or(open.began + DEADLINE);
-        let Some((id, at)) = self.open.iter().map(|(id, open)| (*id, due(open))).min_by_key(|(_, at)| *at) else {
+        let Some((id, at)) = self
+            .open
+            .iter()
+            .map(|(id, open)| (*id, due(open)))
+            .min_by_key(|(_, at)| *at)
+        else {
             return Ok(());
         };
         // Responses that have already arrived take precedence.
@@ -112,11 +150,16 @@ impl<'a> Caller<'a> {
             Some(CallerEvent::Progress(_)) => {}
             Some(CallerEvent::ServerExited) => bail!("the server exited"),
             None => match self.open.remove(&id) {
-                Some(Open { cancel: Some(_), .. }) => {
+                Some(Open {
+                    cancel: Some(_), ..
+                }) => {
                     self.soak.connection.cancel(id)?;
                     self.soak.counts.call(CANCELLED);
                 }
-                _ => bail!("request {id} was not answered within {} s", DEADLINE.as_secs()),
+                _ => bail!(
+                    "request {id} was not answered within {} s",
+                    DEADLINE.as_secs()
+                ),
             },
         }
         Ok(())
@@ -130,7 +173,10 @@ impl<'a> Caller<'a> {
         };
         self.soak.counts.call(&kind(answer));
         if let Err(fault) = verdict {
-            self.soak.connection.ledger().record_fault(&format!("call {id}: {fault}"));
+            self.soak
+                .connection
+                .ledger()
+                .record_fault(&format!("call {id}: {fault}"));
         }
     }
 }
@@ -139,7 +185,10 @@ impl<'a> Caller<'a> {
 pub(crate) fn judge_slot(slot: &Slot, since: usize, answer: &RequestResult) -> Result<(), String> {
     match slot_said(answer) {
         Some(said) if slot.allows(since, &said) => Ok(()),
-        _ => Err(format!("{} answered what it could not: {answer:?}", slot.tool)),
+        _ => Err(format!(
+            "{} answered what it could not: {answer:?}",
+            slot.tool
+        )),
     }
 }
 

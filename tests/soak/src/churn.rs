@@ -36,9 +36,24 @@ pub(crate) struct Churner<'a> {
 }
 
 impl<'a> Churner<'a> {
-    pub(crate) fn new(soak: &'a Soak<'a>, slot: &'a Slot, source: Source<'a>, files: &'a Files, seed: u64) -> Self {
+    pub(crate) fn new(
+        soak: &'a Soak<'a>,
+        slot: &'a Slot,
+        source: Source<'a>,
+        files: &'a Files,
+        seed: u64,
+    ) -> Self {
         let (mailbox, random) = (soak.connection.open_mailbox(), Rng::with_seed(seed));
-        Self { soak, mailbox, random, slot, source, files, edition: 0, note: 0 }
+        Self {
+            soak,
+            mailbox,
+            random,
+            slot,
+            source,
+            files,
+            edition: 0,
+            note: 0,
+        }
     }
 
     /// Changes the file until the run ends.
@@ -55,7 +70,8 @@ impl<'a> Churner<'a> {
             };
             changed.with_context(|| format!("a change of {} was lost", self.slot.id))?;
         }
-        self.restore().with_context(|| format!("{} could not be put back as it was", self.slot.id))
+        self.restore()
+            .with_context(|| format!("{} could not be put back as it was", self.slot.id))
     }
 
     /// Restores the initial files, so that the server returns to its initial resources.
@@ -76,7 +92,9 @@ impl<'a> Churner<'a> {
 
     /// Replaces the current edition with another one.
     fn replace(&mut self) -> Result<()> {
-        let Source::Editions(editions) = self.source else { return self.put_file() };
+        let Source::Editions(editions) = self.source else {
+            return self.put_file();
+        };
         let before = self.edition;
         self.edition = editions.other_than(before, &mut self.random);
         let said = Some(self.says());
@@ -98,7 +116,10 @@ impl<'a> Churner<'a> {
         let before = self.soak.log.read(loaded);
         self.files.put(name, bytes, &mut self.random)?;
         let began = Instant::now();
-        let mended = self.soak.log.wait_until(PATIENCE, |log| loaded(log) > before);
+        let mended = self
+            .soak
+            .log
+            .wait_until(PATIENCE, |log| loaded(log) > before);
         ensure!(mended, "{name} was not loaded again");
         self.soak.counts.reload("mended", began.elapsed());
         self.still_answered()
@@ -136,7 +157,8 @@ impl<'a> Churner<'a> {
     /// Writes a truncated file, and later a complete one.
     fn leave_half_and_mend(&mut self) -> Result<()> {
         let bytes = self.bytes();
-        self.files.put_half(&self.file(), &bytes, &mut self.random)?;
+        self.files
+            .put_half(&self.file(), &bytes, &mut self.random)?;
         pause(Duration::from_millis(self.random.u64(..100)));
         self.still_answered()?;
         self.replace()
@@ -146,7 +168,11 @@ impl<'a> Churner<'a> {
     fn break_grant_and_mend(&mut self) -> Result<()> {
         let refused = self.refused();
         let (grant, name) = (self.grant(), self.grant_file());
-        self.files.put(&name, format!("kernel = true\n{grant}").as_bytes(), &mut self.random)?;
+        self.files.put(
+            &name,
+            format!("kernel = true\n{grant}").as_bytes(),
+            &mut self.random,
+        )?;
         self.until_refused(refused)?;
         self.mend(&name, grant.as_bytes())
     }
@@ -194,7 +220,11 @@ impl<'a> Churner<'a> {
     fn until_answered(&self) -> Result<()> {
         let (said, deadline) = (Some(self.says()), Instant::now() + PATIENCE);
         while self.asked()? != said {
-            ensure!(Instant::now() < deadline, "{} never answered {said:?}", self.slot.tool);
+            ensure!(
+                Instant::now() < deadline,
+                "{} never answered {said:?}",
+                self.slot.tool
+            );
             pause(LOOK);
         }
         Ok(())
@@ -203,14 +233,21 @@ impl<'a> Churner<'a> {
     /// Checks that the previous plugin continues to work.
     fn still_answered(&self) -> Result<()> {
         let (said, asked) = (Some(self.says()), self.asked()?);
-        ensure!(asked == said, "{} answered {asked:?}, not {said:?}", self.slot.tool);
+        ensure!(
+            asked == said,
+            "{} answered {asked:?}, not {said:?}",
+            self.slot.tool
+        );
         Ok(())
     }
 
     /// Returns the current result of the slot's tool. An impossible result is an error.
     fn asked(&self) -> Result<Said> {
         let since = self.slot.step();
-        let answer = self.mailbox.call_and_wait(&self.slot.tool, &self.slot.arguments)?.message;
+        let answer = self
+            .mailbox
+            .call_and_wait(&self.slot.tool, &self.slot.arguments)?
+            .message;
         self.soak.counts.call(&kind(&answer));
         if let Err(fault) = judge_slot(self.slot, since, &answer) {
             bail!("{fault}");
@@ -225,8 +262,15 @@ impl<'a> Churner<'a> {
     }
 
     fn until_listed_tool(&self, tool: &str, there: bool) -> Result<()> {
-        let listed = self.soak.listed.wait_until(PATIENCE, |tools| tools.contains(tool) == there);
-        ensure!(listed, "no list_changed led to a list {} {tool}", if there { "with" } else { "without" });
+        let listed = self
+            .soak
+            .listed
+            .wait_until(PATIENCE, |tools| tools.contains(tool) == there);
+        ensure!(
+            listed,
+            "no list_changed led to a list {} {tool}",
+            if there { "with" } else { "without" }
+        );
         Ok(())
     }
 
@@ -238,7 +282,10 @@ impl<'a> Churner<'a> {
     /// continues to work.
     fn until_refused(&self, before: u64) -> Result<()> {
         let began = Instant::now();
-        let refused = self.soak.log.wait_until(PATIENCE, |log| log.refused(self.slot.id) > before);
+        let refused = self
+            .soak
+            .log
+            .wait_until(PATIENCE, |log| log.refused(self.slot.id) > before);
         ensure!(refused, "{} was not refused", self.slot.id);
         self.soak.counts.reload("refused", began.elapsed());
         self.still_answered()

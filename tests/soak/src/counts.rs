@@ -33,7 +33,13 @@ pub(crate) struct Totals {
 impl Counts {
     pub(crate) fn new() -> Result<Self> {
         let (kinds, changes, seen) = (BTreeMap::new(), BTreeMap::new(), LatencyHistogram::new()?);
-        Ok(Self(Mutex::new(Totals { calls: 0, kinds, reloads: 0, changes, seen })))
+        Ok(Self(Mutex::new(Totals {
+            calls: 0,
+            kinds,
+            reloads: 0,
+            changes,
+            seen,
+        })))
     }
 
     /// Records a completed call.
@@ -73,13 +79,19 @@ impl Counts {
 /// Returns the ratio of a part to the whole, or 1 if the whole is zero.
 #[expect(clippy::cast_precision_loss, reason = "nobody counts beyond 2^52")]
 pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
+    if whole == 0 {
+        1.0
+    } else {
+        part as f64 / whole as f64
+    }
 }
 
 /// Returns the outcome of a call in one word.
 pub(crate) fn kind(answer: &RequestResult) -> String {
     match answer {
-        Ok(result) if message::is_error(result) => message::error_kind(result).unwrap_or("failed").to_owned(),
+        Ok(result) if message::is_error(result) => {
+            message::error_kind(result).unwrap_or("failed").to_owned()
+        }
         Ok(_) => "ok".to_owned(),
         Err(refusal) => refusal.code.to_string(),
     }
@@ -95,9 +107,20 @@ mod tests {
     #[test]
     fn what_a_call_came_to_is_one_word() {
         assert_eq!(kind(&Ok(json!({"content": []}))), "ok");
-        assert_eq!(kind(&Ok(json!({"isError": true, "_meta": {"dev.toolbay/error": "fuel"}}))), "fuel");
+        assert_eq!(
+            kind(&Ok(
+                json!({"isError": true, "_meta": {"dev.toolbay/error": "fuel"}})
+            )),
+            "fuel"
+        );
         assert_eq!(kind(&Ok(json!({"isError": true}))), "failed");
-        assert_eq!(kind(&Err(RpcError { code: -32602, message: String::new() })), "-32602");
+        assert_eq!(
+            kind(&Err(RpcError {
+                code: -32602,
+                message: String::new()
+            })),
+            "-32602"
+        );
     }
 
     #[test]
@@ -109,6 +132,13 @@ mod tests {
         counts.reload("removed", Duration::from_millis(50));
         let totals = counts.now();
         assert_eq!(counts.done(), (3, 1));
-        assert_eq!((totals.kinds["ok"], totals.kinds["fuel"], totals.changes["removed"]), (2, 1, 1));
+        assert_eq!(
+            (
+                totals.kinds["ok"],
+                totals.kinds["fuel"],
+                totals.changes["removed"]
+            ),
+            (2, 1, 1)
+        );
     }
 }

@@ -31,16 +31,30 @@ impl Editions {
     /// Reads the guest.
     pub(crate) fn read(file: &Path) -> Result<Self> {
         let bytes = fs::read(file).with_context(|| format!("failed to read {}", file.display()))?;
-        Self::of(bytes).with_context(|| format!("{} is not the guest that it should be", file.display()))
+        Self::of(bytes)
+            .with_context(|| format!("{} is not the guest that it should be", file.display()))
     }
 
     fn of(first: Vec<u8>) -> Result<Self> {
-        let mut places = first.windows(MARK.len()).enumerate().filter(|(_, window)| *window == MARK);
+        let mut places = first
+            .windows(MARK.len())
+            .enumerate()
+            .filter(|(_, window)| *window == MARK);
         let number = places.next().context("no edition is written in it")?.0 + MARK.len();
-        ensure!(places.next().is_none(), "an edition is written in it more than once");
+        ensure!(
+            places.next().is_none(),
+            "an edition is written in it more than once"
+        );
         drop(places);
-        ensure!(first.get(number..number + DIGITS) == Some(b"000000"), "it is not the first edition");
-        Ok(Self { first, number, next: AtomicU64::new(RECURRING) })
+        ensure!(
+            first.get(number..number + DIGITS) == Some(b"000000"),
+            "it is not the first edition"
+        );
+        Ok(Self {
+            first,
+            number,
+            next: AtomicU64::new(RECURRING),
+        })
     }
 
     /// Returns the file of an edition.
@@ -62,7 +76,11 @@ impl Editions {
             return self.next.fetch_add(1, Ordering::Relaxed);
         }
         let other = random.u64(..RECURRING);
-        if other == edition { (other + 1) % RECURRING } else { other }
+        if other == edition {
+            (other + 1) % RECURRING
+        } else {
+            other
+        }
     }
 
     /// Returns the number of editions generated so far.
@@ -92,7 +110,11 @@ mod tests {
             assert_ne!(other, edition);
             edition = other;
         }
-        assert!((50..300).contains(&editions.count()), "{}", editions.count());
+        assert!(
+            (50..300).contains(&editions.count()),
+            "{}",
+            editions.count()
+        );
         assert!(Editions::of(b"restless-edition-000000 restless-edition-000000".to_vec()).is_err());
         assert!(Editions::of(b"".to_vec()).is_err());
     }

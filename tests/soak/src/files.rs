@@ -39,24 +39,46 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn new(folder: &Path, beside: &Path) -> Self {
-        Self { folder: folder.to_owned(), beside: beside.to_owned() }
+        Self {
+            folder: folder.to_owned(),
+            beside: beside.to_owned(),
+        }
     }
 
     /// Puts a file into the folder in a random way.
     pub(crate) fn put(&self, name: &str, bytes: &[u8], random: &mut fastrand::Rng) -> Result<()> {
         // A truncated component is recognized as such. A truncated grant may be valid, and is used
         // as it is.
-        let ways: &[Way] = if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
+        let ways: &[Way] = if Path::new(name)
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
             &[Way::Renamed, Way::Moved, Way::Linked]
         } else {
-            &[Way::Renamed, Way::Moved, Way::Linked, Way::Copied, Way::Slowly]
+            &[
+                Way::Renamed,
+                Way::Moved,
+                Way::Linked,
+                Way::Copied,
+                Way::Slowly,
+            ]
         };
         let way = random.choice(ways).copied().unwrap_or(Way::Renamed);
-        self.put_in(way, name, bytes, random).with_context(|| format!("failed to put {name}: {way:?}"))
+        self.put_in(way, name, bytes, random)
+            .with_context(|| format!("failed to put {name}: {way:?}"))
     }
 
-    fn put_in(&self, way: Way, name: &str, bytes: &[u8], random: &mut fastrand::Rng) -> io::Result<()> {
-        let (to, part) = (self.folder.join(name), self.folder.join(format!("{name}.part")));
+    fn put_in(
+        &self,
+        way: Way,
+        name: &str,
+        bytes: &[u8],
+        random: &mut fastrand::Rng,
+    ) -> io::Result<()> {
+        let (to, part) = (
+            self.folder.join(name),
+            self.folder.join(format!("{name}.part")),
+        );
         let (elsewhere, linked) = (self.beside.join(name), fs::read_link(&to));
         match way {
             // Writing through a link would change another file than the one in the folder.
@@ -100,9 +122,17 @@ impl Files {
     }
 
     /// Writes a truncated file, as an interrupted copy does.
-    pub(crate) fn put_half(&self, name: &str, bytes: &[u8], random: &mut fastrand::Rng) -> Result<()> {
-        let half = bytes.get(..random.usize(..bytes.len().max(1))).unwrap_or_default();
-        self.put_in(Way::Copied, name, half, random).with_context(|| format!("failed to put half of {name}"))
+    pub(crate) fn put_half(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        random: &mut fastrand::Rng,
+    ) -> Result<()> {
+        let half = bytes
+            .get(..random.usize(..bytes.len().max(1)))
+            .unwrap_or_default();
+        self.put_in(Way::Copied, name, half, random)
+            .with_context(|| format!("failed to put half of {name}"))
     }
 
     /// Removes a file: deletes it, or moves it to another directory.
@@ -123,7 +153,10 @@ impl Files {
 }
 
 /// Sleeps, as users and programs that work on files do.
-#[expect(clippy::disallowed_methods, reason = "a change of a file is what others wait for; nothing announces it")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a change of a file is what others wait for; nothing announces it"
+)]
 pub(crate) fn pause(time: Duration) {
     std::thread::sleep(time);
 }
@@ -144,7 +177,9 @@ mod tests {
             assert_eq!(fs::read(folder.join("a.wasm")).unwrap(), [n; 10]);
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         }
-        files.put_half("a.wasm", b"0123456789", &mut random).unwrap();
+        files
+            .put_half("a.wasm", b"0123456789", &mut random)
+            .unwrap();
         assert!(fs::metadata(folder.join("a.wasm")).unwrap().len() < 10);
         files.remove("a.wasm", &mut random).unwrap();
         for left in [&folder, &beside] {

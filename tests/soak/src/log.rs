@@ -53,7 +53,10 @@ impl Log {
 
 /// Returns the plugin that a line names.
 fn plugin_of(line: &str) -> Option<&str> {
-    line.split_once("plugin=\"")?.1.split_once('"').map(|(plugin, _)| plugin)
+    line.split_once("plugin=\"")?
+        .1
+        .split_once('"')
+        .map(|(plugin, _)| plugin)
 }
 
 #[cfg(test)]
@@ -67,7 +70,15 @@ mod tests {
         log.take(r#"2026-01-01T00:00:00Z  WARN refused: no plugin="a""#);
         log.take(r#"2026-01-01T00:00:00Z  INFO loaded plugin="b" tools=3 digest=00"#);
         log.take("2026-01-01T00:00:00Z ERROR the sky has fallen");
-        assert_eq!((log.refused("a"), log.refused("b"), log.loaded("a"), log.loaded("b")), (2, 0, 0, 1));
+        assert_eq!(
+            (
+                log.refused("a"),
+                log.refused("b"),
+                log.loaded("a"),
+                log.loaded("b")
+            ),
+            (2, 0, 0, 1)
+        );
         assert_eq!(log.errors.len(), 1);
         (0..100).for_each(|n| log.take(&n.to_string()));
         assert_eq!(log.tail().len(), TAIL);

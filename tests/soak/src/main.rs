@@ -1,6 +1,10 @@
 //! `cargo xtask soak`: calls for a long time while plugins misbehave and files change.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to the person who runs it")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this program talks to the person who runs it"
+)]
 
 mod caller;
 mod churn;
@@ -30,7 +34,8 @@ use clap::Parser;
 use toolbay_testkit::build::{BuildOutput, BuildProfile, WorkspaceBuilder};
 use toolbay_testkit::workspace::CargoWorkspace;
 use toolbay_testkit::{
-    DEADLINE, ObservableValue, SharedConnection, StreamEvent, ToolbayCommand, UnclaimedPolicy, revision, terminal,
+    DEADLINE, ObservableValue, SharedConnection, StreamEvent, ToolbayCommand, UnclaimedPolicy,
+    revision, terminal,
 };
 
 use self::caller::Caller;
@@ -50,7 +55,8 @@ const CALLERS: u64 = 6;
 /// than the server runs concurrently.
 const WINDOW: usize = 4;
 
-/// Call without end while plugins misbehave and their files change, and see that nothing is lost and nothing grows.
+/// Call without end while plugins misbehave and their files change, and see that nothing is lost
+/// and nothing grows.
 #[derive(Parser)]
 #[command(name = "cargo xtask soak", bin_name = "cargo xtask soak", version)]
 struct Options {
@@ -90,7 +96,12 @@ fn run(options: &Options) -> Result<bool> {
     let built = WorkspaceBuilder::new(&CargoWorkspace::load()?)
         .build_all_with_server(options.server.as_deref(), options.profile)?;
     let seed = options.seed.unwrap_or_else(|| fastrand::u64(..));
-    let goal = Goal { calls: options.calls, reloads: options.reloads, time: options.time, seed };
+    let goal = Goal {
+        calls: options.calls,
+        reloads: options.reloads,
+        time: options.time,
+        seed,
+    };
     let verdict = soak(&built, goal)?;
     println!("\n{verdict}");
     Ok(verdict.is_good())
@@ -100,13 +111,20 @@ fn soak(built: &BuildOutput, goal: Goal) -> Result<Verdict> {
     let stage = Stage::set(built)?;
     let log = Arc::new(ObservableValue::new(Log::default()));
     let taken = Arc::clone(&log);
-    let (command, _) = ToolbayCommand::new(&stage.folder).args(["serve"]).into_parts();
+    let (command, _) = ToolbayCommand::new(&stage.folder)
+        .args(["serve"])
+        .into_parts();
     let connection = SharedConnection::start(command, UnclaimedPolicy::Check, move |heard| {
         if let StreamEvent::Line(line, _) = heard {
             taken.update(|log| log.take(&String::from_utf8_lossy(line)));
         }
     })?;
-    let last_words = || format!("the server's log ends:\n{}", log.read(|log| log.tail().join("\n")));
+    let last_words = || {
+        format!(
+            "the server's log ends:\n{}",
+            log.read(|log| log.tail().join("\n"))
+        )
+    };
     let soak = Soak {
         connection: &connection,
         log: &log,
@@ -116,7 +134,9 @@ fn soak(built: &BuildOutput, goal: Goal) -> Result<Verdict> {
         over: ObservableValue::new(false),
         quiet: AtomicBool::new(false),
     };
-    let hello = connection.initialize(revision::NEWEST_SESSION_REVISION).map(drop);
+    let hello = connection
+        .initialize(revision::NEWEST_SESSION_REVISION)
+        .map(drop);
     let mut verdict = hello
         .and_then(|()| all_listed(&soak, &stage))
         .and_then(|()| work(&soak, &stage, goal))
@@ -140,7 +160,9 @@ fn work(soak: &Soak<'_>, stage: &Stage, goal: Goal) -> Result<Verdict> {
         let list = scope.spawn(|| soak.end_with(&soak.keep_list()));
         let mut threads = Vec::new();
         for n in 0..CALLERS {
-            threads.push(scope.spawn(move || soak.end_with(&Caller::new(soak, WINDOW, goal.seed + n).run())));
+            threads.push(
+                scope.spawn(move || soak.end_with(&Caller::new(soak, WINDOW, goal.seed + n).run())),
+            );
         }
         for (slot, n) in stage.slots.iter().zip(100..) {
             let churner = Churner::new(soak, slot, stage.source(slot), &stage.files, goal.seed + n);
@@ -150,10 +172,16 @@ fn work(soak: &Soak<'_>, stage: &Stage, goal: Goal) -> Result<Verdict> {
         soak.over.update(|over| *over = true);
         // A panic has already been printed. The thread counts as failed.
         let done = |thread: std::thread::ScopedJoinHandle<'_, bool>| thread.join().unwrap_or(false);
-        let worked = threads.into_iter().map(done).fold(watched, |good, other| good && other);
+        let worked = threads
+            .into_iter()
+            .map(done)
+            .fold(watched, |good, other| good && other);
         soak.quiet.store(true, Ordering::SeqCst);
         done(list) && worked
     });
-    ensure!(outcome || soak.connection.ledger().faults().count > 0, "a thread of the soak panicked");
+    ensure!(
+        outcome || soak.connection.ledger().faults().count > 0,
+        "a thread of the soak panicked"
+    );
     watch.end(stage)
 }

@@ -60,11 +60,16 @@ const MIX: &[(u32, Make)] = &[
         call(
             "evaluate",
             expression,
-            Expected::Value("/structuredContent/value", json!(f64::from(a) + 2.0 * f64::from(b))),
+            Expected::Value(
+                "/structuredContent/value",
+                json!(f64::from(a) + 2.0 * f64::from(b)),
+            ),
         )
     }),
     (60, |random| {
-        let numbers: Vec<u32> = (0..random.usize(1..200)).map(|_| random.u32(..1000)).collect();
+        let numbers: Vec<u32> = (0..random.usize(1..200))
+            .map(|_| random.u32(..1000))
+            .collect();
         let sum: u32 = numbers.iter().sum();
         call(
             "calculate_total",
@@ -74,43 +79,101 @@ const MIX: &[(u32, Make)] = &[
     }),
     (40, |_| {
         let days = json!({"start": "2026-01-01", "end": "2026-01-02"});
-        call("time_difference", days, Expected::Value("/structuredContent/seconds", json!(86400.0)))
+        call(
+            "time_difference",
+            days,
+            Expected::Value("/structuredContent/seconds", json!(86400.0)),
+        )
     }),
-    (10, |_| call("qr_svg", json!({"text": "toolbay"}), Expected::Content("text"))),
-    (2, |_| call("line_chart", json!({"values": [1, 3, 2], "size": "small"}), Expected::Content("image"))),
+    (10, |_| {
+        call(
+            "qr_svg",
+            json!({"text": "toolbay"}),
+            Expected::Content("text"),
+        )
+    }),
+    (2, |_| {
+        call(
+            "line_chart",
+            json!({"values": [1, 3, 2], "size": "small"}),
+            Expected::Content("image"),
+        )
+    }),
     (200, |_| Deed::CallSlot),
     // This would reveal any state that another call has left.
-    (60, |_| call("bad.count", json!({}), Expected::Text("1".to_owned()))),
+    (60, |_| {
+        call("bad.count", json!({}), Expected::Text("1".to_owned()))
+    }),
     (40, |_| Deed::Ping),
     (2, |_| Deed::Garbage("{\"jsonrpc\": \"2.0\", \"id\"")),
     (2, |_| Deed::Garbage("[]")),
     // Mistakes of callers.
     (10, |_| fails("no_such_tool", json!({}), &[UNKNOWN_TOOL])),
-    (10, |_| fails("evaluate", json!({"expression": 7}), &["invalid-arguments"])),
-    (10, |_| fails("evaluate", json!({"expression": "1 +"}), &["invalid-arguments"])),
+    (10, |_| {
+        fails("evaluate", json!({"expression": 7}), &["invalid-arguments"])
+    }),
+    (10, |_| {
+        fails(
+            "evaluate",
+            json!({"expression": "1 +"}),
+            &["invalid-arguments"],
+        )
+    }),
     // Failures of plugins.
     (5, |_| fails("bad.fail", json!({}), &["failed"])),
-    (5, |_| fails("bad.refuse", json!({}), &["invalid-arguments"])),
+    (5, |_| {
+        fails("bad.refuse", json!({}), &["invalid-arguments"])
+    }),
     (6, |_| fails("flood.spin", json!({}), &["fuel"])),
     (4, |_| fails("flood.clock", json!({}), &["fuel"])),
     (4, |_| fails("flood.random", json!({}), &["fuel"])),
     (4, |_| fails("bad.hoard", json!({}), &["memory"])),
     (4, |_| fails("bad.recurse", json!({}), &["stack"])),
     // A plugin that crashes repeatedly is disabled for a while.
-    (5, |_| fails("crash.panic", json!({}), &["trap", "disabled"])),
+    (5, |_| {
+        fails("crash.panic", json!({}), &["trap", "disabled"])
+    }),
     (5, |_| fails("crash.exit", json!({}), &["trap", "disabled"])),
-    (4, |_| fails("crash.fail", json!({}), &["failed", "disabled"])),
+    (4, |_| {
+        fails("crash.fail", json!({}), &["failed", "disabled"])
+    }),
     // The output is too large. It is truncated, with a link to the full output, which evicts
     // earlier ones.
-    (3, |_| call("bad.big_output", json!({"n": 2_000_000}), Expected::Success)),
-    (3, |_| fails("bad.many_items", json!({"n": 2000}), &["output"])),
-    (1, |_| fails("bad.flood_stdout", json!({"n": 10_000_000}), &["output"])),
+    (3, |_| {
+        call("bad.big_output", json!({"n": 2_000_000}), Expected::Success)
+    }),
+    (3, |_| {
+        fails("bad.many_items", json!({"n": 2000}), &["output"])
+    }),
+    (1, |_| {
+        fails("bad.flood_stdout", json!({"n": 10_000_000}), &["output"])
+    }),
     (5, |_| fails("bad.mismatch", json!({}), &["invalid-output"])),
     (8, |_| fails("bad.sleep_hour", json!({}), &["deadline"])),
-    (5, |_| call("bad.forge_stdout", json!({}), Expected::Text("done".to_owned()))),
-    (3, |_| call("bad.log_flood", json!({"n": 3}), Expected::Success)),
-    (3, |_| call("bad.progress", json!({"n": 100}), Expected::Text("100 steps".to_owned()))),
-    (3, |_| call("bad.environment", json!({}), Expected::Text("[] []".to_owned()))),
+    (5, |_| {
+        call(
+            "bad.forge_stdout",
+            json!({}),
+            Expected::Text("done".to_owned()),
+        )
+    }),
+    (3, |_| {
+        call("bad.log_flood", json!({"n": 3}), Expected::Success)
+    }),
+    (3, |_| {
+        call(
+            "bad.progress",
+            json!({"n": 100}),
+            Expected::Text("100 steps".to_owned()),
+        )
+    }),
+    (3, |_| {
+        call(
+            "bad.environment",
+            json!({}),
+            Expected::Text("[] []".to_owned()),
+        )
+    }),
     (3, |_| call("bad.connect", json!({}), Expected::Success)),
     // Calls that are cancelled.
     (8, |random| cancelled("long.spin", random)),
@@ -118,8 +181,13 @@ const MIX: &[(u32, Make)] = &[
     (4, |random| cancelled("long.random", random)),
     (10, |random| cancelled("long.sleep", random)),
     (20, |random| {
-        let Deed::Call(call) = echo(random, 8, 200) else { return Deed::Ping };
-        Deed::Call(Call { cancel: Some(Duration::from_micros(random.u64(..600))), ..call })
+        let Deed::Call(call) = echo(random, 8, 200) else {
+            return Deed::Ping;
+        };
+        Deed::Call(Call {
+            cancel: Some(Duration::from_micros(random.u64(..600))),
+            ..call
+        })
     }),
 ];
 
@@ -149,7 +217,12 @@ fn echo(random: &mut Rng, least: usize, most: usize) -> Deed {
 }
 
 fn call(tool: &'static str, arguments: Value, expected: Expected) -> Deed {
-    Deed::Call(Call { tool, arguments, expected, cancel: None })
+    Deed::Call(Call {
+        tool,
+        arguments,
+        expected,
+        cancel: None,
+    })
 }
 
 fn fails(tool: &'static str, arguments: Value, kinds: &'static [&'static str]) -> Deed {
@@ -159,7 +232,12 @@ fn fails(tool: &'static str, arguments: Value, kinds: &'static [&'static str]) -
 /// Returns a call that would never end. A response to it is a failure.
 fn cancelled(tool: &'static str, random: &mut Rng) -> Deed {
     let cancel = Some(Duration::from_micros(random.u64(..20_000)));
-    Deed::Call(Call { tool, arguments: json!({}), expected: Expected::Kind(&[]), cancel })
+    Deed::Call(Call {
+        tool,
+        arguments: json!({}),
+        expected: Expected::Kind(&[]),
+        cancel,
+    })
 }
 
 impl Expected {
@@ -167,16 +245,32 @@ impl Expected {
     pub(crate) fn judge(&self, answer: &RequestResult) -> Result<(), String> {
         let fits = match (self, answer) {
             (Self::Text(text), Ok(result)) => succeeded(answer) && said(result) == Some(text),
-            (Self::Value(place, value), Ok(result)) => succeeded(answer) && result.pointer(place) == Some(value),
+            (Self::Value(place, value), Ok(result)) => {
+                succeeded(answer) && result.pointer(place) == Some(value)
+            }
             (Self::Content(kind), Ok(result)) => {
-                let content = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-                succeeded(answer) && content.iter().any(|block| block.get("type").is_some_and(|is| is == kind))
+                let content = result
+                    .get("content")
+                    .and_then(Value::as_array)
+                    .map(Vec::as_slice)
+                    .unwrap_or_default();
+                succeeded(answer)
+                    && content
+                        .iter()
+                        .any(|block| block.get("type").is_some_and(|is| is == kind))
             }
             (Self::Success, _) => succeeded(answer),
             (Self::Kind(kinds), _) => kinds.contains(&kind(answer).as_str()),
             (_, Err(_)) => false,
         };
-        if fits { Ok(()) } else { Err(format!("expected {self:?}, got {}: {answer:?}", kind(answer))) }
+        if fits {
+            Ok(())
+        } else {
+            Err(format!(
+                "expected {self:?}, got {}: {answer:?}",
+                kind(answer)
+            ))
+        }
     }
 }
 
@@ -204,19 +298,36 @@ mod tests {
             }
         }
         // Actions for slots, pings and garbage have no tool, and six actions are echoes.
-        assert!(tools.len() > 25 && tools.contains("bad.flood_stdout"), "{tools:?}");
+        assert!(
+            tools.len() > 25 && tools.contains("bad.flood_stdout"),
+            "{tools:?}"
+        );
     }
 
     #[test]
     fn answers_are_judged_by_what_they_must_be() {
         let text = Expected::Text("a".to_owned());
-        text.judge(&Ok(json!({"content": [{"type": "text", "text": "a"}]}))).unwrap();
-        text.judge(&Ok(json!({"content": [{"type": "text", "text": "b"}]}))).unwrap_err();
-        text.judge(&Ok(json!({"content": [{"type": "text", "text": "a"}], "isError": true}))).unwrap_err();
-        let unknown = || Err(RpcError { code: -32602, message: String::new() });
+        text.judge(&Ok(json!({"content": [{"type": "text", "text": "a"}]})))
+            .unwrap();
+        text.judge(&Ok(json!({"content": [{"type": "text", "text": "b"}]})))
+            .unwrap_err();
+        text.judge(&Ok(
+            json!({"content": [{"type": "text", "text": "a"}], "isError": true}),
+        ))
+        .unwrap_err();
+        let unknown = || {
+            Err(RpcError {
+                code: -32602,
+                message: String::new(),
+            })
+        };
         Expected::Kind(&[UNKNOWN_TOOL]).judge(&unknown()).unwrap();
         text.judge(&unknown()).unwrap_err();
-        Expected::Content("image").judge(&Ok(json!({"content": [{"type": "text"}]}))).unwrap_err();
-        Expected::Value("/a/0", json!(1)).judge(&Ok(json!({"a": [1]}))).unwrap();
+        Expected::Content("image")
+            .judge(&Ok(json!({"content": [{"type": "text"}]})))
+            .unwrap_err();
+        Expected::Value("/a/0", json!(1))
+            .judge(&Ok(json!({"a": [1]})))
+            .unwrap();
     }
 }

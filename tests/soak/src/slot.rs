@@ -23,7 +23,12 @@ impl Slot {
     /// Creates a slot whose tool currently returns this.
     pub(crate) fn new(id: &'static str, tool: &str, arguments: Value, said: &str) -> Self {
         let steps = Mutex::new(vec![vec![Some(said.to_owned())]]);
-        Self { id, tool: format!("{id}_{tool}"), arguments, steps }
+        Self {
+            id,
+            tool: format!("{id}_{tool}"),
+            arguments,
+            steps,
+        }
     }
 
     /// Returns the current step, to be read before a call is made.
@@ -33,7 +38,11 @@ impl Slot {
 
     /// Returns whether a call that was made at a step may have this result by now.
     pub(crate) fn allows(&self, since: usize, said: &Said) -> bool {
-        self.lock().iter().skip(since).flatten().any(|possible| possible == said)
+        self.lock()
+            .iter()
+            .skip(since)
+            .flatten()
+            .any(|possible| possible == said)
     }
 
     /// Starts a change: this result also becomes possible.

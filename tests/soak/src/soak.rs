@@ -46,7 +46,10 @@ impl Soak<'_> {
     pub(crate) fn keep_list(&self) -> Result<()> {
         let (mailbox, mut seen) = (self.connection.open_mailbox(), 0);
         loop {
-            let told = self.connection.list_changes().wait_until(LOOK, |times| *times > seen);
+            let told = self
+                .connection
+                .list_changes()
+                .wait_until(LOOK, |times| *times > seen);
             if told {
                 seen = self.connection.list_changes().read(|times| *times);
                 self.list(&mailbox)?;
@@ -58,8 +61,12 @@ impl Soak<'_> {
 
     pub(crate) fn list(&self, mailbox: &CallerMailbox<'_>) -> Result<()> {
         let tools = mailbox.tool_names()?;
-        ensure!(tools.is_sorted_by(|a, b| a < b), "the list of tools is not in order: {tools:?}");
-        self.listed.update(|listed| *listed = tools.into_iter().collect());
+        ensure!(
+            tools.is_sorted_by(|a, b| a < b),
+            "the list of tools is not in order: {tools:?}"
+        );
+        self.listed
+            .update(|listed| *listed = tools.into_iter().collect());
         Ok(())
     }
 }

@@ -30,7 +30,10 @@ impl Source<'_> {
 
 /// Returns a slot's grant with a number that distinguishes it from others.
 pub(crate) fn grant(prefix: &str, number: u64) -> String {
-    format!("prefix = \"{prefix}\"\n\n[config]\nnote = \"{}\"\n", note(number))
+    format!(
+        "prefix = \"{prefix}\"\n\n[config]\nnote = \"{}\"\n",
+        note(number)
+    )
 }
 
 fn note(number: u64) -> String {

@@ -41,10 +41,18 @@ disable_duration = "300ms"
 
 /// Guests that misbehave: the plugin, the guest, and the plugin's grant.
 const MISBEHAVING: [(&str, &str, &str); 4] = [
-    ("bad", "hostile", "[limits]\nmemory = \"16MiB\"\n\n[tools.sleep_hour.limits]\ntimeout = \"20ms\"\n"),
+    (
+        "bad",
+        "hostile",
+        "[limits]\nmemory = \"16MiB\"\n\n[tools.sleep_hour.limits]\ntimeout = \"20ms\"\n",
+    ),
     ("crash", "hostile", ""),
     ("flood", RESTLESS, "[limits]\nfuel = 20_000_000\n"),
-    ("long", RESTLESS, "[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\n"),
+    (
+        "long",
+        RESTLESS,
+        "[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"\n",
+    ),
 ];
 
 /// A folder for a server, with its plugins.
@@ -61,33 +69,56 @@ impl Stage {
     pub(crate) fn set(built: &BuildOutput) -> Result<Self> {
         let root = TestFolder::create(&ServerProgram::new(&built.server), "toolbay-soak-")?;
         let (folder, beside) = (root.plugin_folder(), root.sibling_path("beside"));
-        fs::create_dir(&beside).with_context(|| format!("failed to create {}", beside.display()))?;
+        fs::create_dir(&beside)
+            .with_context(|| format!("failed to create {}", beside.display()))?;
         write(&root.sibling_path("toolbay.toml"), CONFIG)?;
         for id in STEADY {
             write(&wasm(&folder, id), read(&wasm(&built.plugins, id))?)?;
         }
         for (id, guest, limits) in MISBEHAVING {
             write(&wasm(&folder, id), read(&wasm(&built.guests, guest))?)?;
-            write(&folder.join(format!("{id}.toml")), format!("prefix = \"{id}\"\n\n{limits}"))?;
+            write(
+                &folder.join(format!("{id}.toml")),
+                format!("prefix = \"{id}\"\n\n{limits}"),
+            )?;
         }
         let editions = Editions::read(&wasm(&built.guests, RESTLESS))?;
         let sample = read(&wasm(&built.plugins, SAMPLE))?;
-        let mut slots = vec![Slot::new(SAMPLE, "slugify", json!({"text": "Hello, Toolbay!"}), SLUG)];
+        let mut slots = vec![Slot::new(
+            SAMPLE,
+            "slugify",
+            json!({"text": "Hello, Toolbay!"}),
+            SLUG,
+        )];
         write(&wasm(&folder, SAMPLE), &sample)?;
         for id in CHANGING {
             write(&wasm(&folder, id), editions.file(0))?;
-            slots.push(Slot::new(id, "edition", json!({}), &Source::Editions(&editions).says(0, 0)));
+            slots.push(Slot::new(
+                id,
+                "edition",
+                json!({}),
+                &Source::Editions(&editions).says(0, 0),
+            ));
         }
         for slot in &slots {
             write(&folder.join(format!("{}.toml", slot.id)), grant(slot.id, 0))?;
         }
-        Ok(Self { files: Files::new(&folder, &beside), folder: root, editions, sample, slots })
+        Ok(Self {
+            files: Files::new(&folder, &beside),
+            folder: root,
+            editions,
+            sample,
+            slots,
+        })
     }
 
     /// Returns the content of a slot's file.
     pub(crate) fn source(&self, slot: &Slot) -> Source<'_> {
         match slot.id {
-            SAMPLE => Source::Always { file: &self.sample, says: SLUG },
+            SAMPLE => Source::Always {
+                file: &self.sample,
+                says: SLUG,
+            },
             _ => Source::Editions(&self.editions),
         }
     }
@@ -95,7 +126,8 @@ impl Stage {
     /// Returns tools whose presence shows that all plugins are loaded.
     pub(crate) fn tools(&self) -> Vec<String> {
         let steady = ["evaluate", "line_chart", "qr_svg", "time_difference"].map(str::to_owned);
-        let misbehaving = ["bad.echo", "crash.panic", "flood.spin", "long.sleep"].map(str::to_owned);
+        let misbehaving =
+            ["bad.echo", "crash.panic", "flood.spin", "long.sleep"].map(str::to_owned);
         let slots = self.slots.iter().map(|slot| slot.tool.clone());
         steady.into_iter().chain(misbehaving).chain(slots).collect()
     }

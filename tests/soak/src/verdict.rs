@@ -38,7 +38,10 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     pub(crate) fn new() -> Self {
-        Self { remarks: Vec::new(), checks: Vec::new() }
+        Self {
+            remarks: Vec::new(),
+            checks: Vec::new(),
+        }
     }
 
     /// Returns whether all checks passed.
@@ -49,7 +52,11 @@ impl Verdict {
     /// Adds remarks about the amount of work that was done.
     pub(crate) fn took(&mut self, totals: &Totals, goal: Goal, took: Duration, editions: u64) {
         let took = Duration::from_secs(took.as_secs());
-        let changes: Vec<String> = totals.changes.iter().map(|(what, count)| format!("{count} {what}")).collect();
+        let changes: Vec<String> = totals
+            .changes
+            .iter()
+            .map(|(what, count)| format!("{count} {what}"))
+            .collect();
         self.remarks.push(format!(
             "{} calls and {} changes of files in {}: {}; {editions} different components took the places of others",
             totals.calls,
@@ -92,28 +99,47 @@ impl Verdict {
         );
         self.check(
             faults.count == 0,
-            format!("nothing doubled, mixed up, of the wrong kind, stale or not announced: {} faults", faults.count),
+            format!(
+                "nothing doubled, mixed up, of the wrong kind, stale or not announced: {} faults",
+                faults.count
+            ),
         );
-        self.remarks.extend(faults.first.into_iter().map(|fault| format!("Fault: {fault}")));
+        self.remarks.extend(
+            faults
+                .first
+                .into_iter()
+                .map(|fault| format!("Fault: {fault}")),
+        );
     }
 
     /// Checks that the server logged no internal errors.
     pub(crate) fn log(&mut self, errors: &[String]) {
-        self.check(errors.is_empty(), format!("no error in the log: {}", errors.len()));
-        self.remarks.extend(errors.iter().take(5).map(|line| format!("Log: {line}")));
+        self.check(
+            errors.is_empty(),
+            format!("no error in the log: {}", errors.len()),
+        );
+        self.remarks
+            .extend(errors.iter().take(5).map(|line| format!("Log: {line}")));
     }
 
     /// Checks that memory, threads and files stay constant after the warm-up.
     pub(crate) fn memory(&mut self, samples: &[Sample]) {
-        let warm: Vec<&Sample> = samples.iter().filter(|sample| sample.done >= WARM_UP).collect();
+        let warm: Vec<&Sample> = samples
+            .iter()
+            .filter(|sample| sample.done >= WARM_UP)
+            .collect();
         if warm.len() < WINDOWS * WINDOW {
-            self.remarks.push("Too short to say whether memory, threads and files grow".to_owned());
+            self.remarks
+                .push("Too short to say whether memory, threads and files grow".to_owned());
             return;
         }
         let windows: Vec<&[&Sample]> = warm.chunks(warm.len().div_ceil(WINDOWS)).collect();
         let medians = |of: fn(&ProcessUsage) -> u64| -> (u64, u64) {
             let medians: Vec<u64> = windows.iter().map(|window| median(window, of)).collect();
-            (medians.first().copied().unwrap_or_default(), medians.iter().copied().max().unwrap_or_default())
+            (
+                medians.first().copied().unwrap_or_default(),
+                medians.iter().copied().max().unwrap_or_default(),
+            )
         };
         let (first, most) = medians(|vitals| vitals.resident);
         let growth = ratio(most, first);
@@ -128,9 +154,10 @@ impl Verdict {
                 windows.len(),
             ),
         );
-        for (what, (first, most)) in
-            [("threads", medians(|vitals| vitals.threads)), ("files", medians(|vitals| vitals.descriptors))]
-        {
+        for (what, (first, most)) in [
+            ("threads", medians(|vitals| vitals.threads)),
+            ("files", medians(|vitals| vitals.descriptors)),
+        ] {
             self.check(
                 most <= first + MORE,
                 format!("{what} without growth: {first} after the warm-up, then at most {most}"),
@@ -140,20 +167,33 @@ impl Verdict {
 
     /// Checks that the idle server returns to its initial resources and uses no CPU time.
     pub(crate) fn rest(&mut self, before: ProcessUsage, after: ProcessUsage, cpu: Duration) {
-        for (what, before, after) in
-            [("threads", before.threads, after.threads), ("files", before.descriptors, after.descriptors)]
-        {
-            self.check(after <= before, format!("{what} at rest: {before} before, {after} after"));
+        for (what, before, after) in [
+            ("threads", before.threads, after.threads),
+            ("files", before.descriptors, after.descriptors),
+        ] {
+            self.check(
+                after <= before,
+                format!("{what} at rest: {before} before, {after} after"),
+            );
         }
         self.check(
             cpu <= IDLE,
-            format!("no work left behind: {} ms of processor time in a second of rest", cpu.as_millis()),
+            format!(
+                "no work left behind: {} ms of processor time in a second of rest",
+                cpu.as_millis()
+            ),
         );
     }
 
     /// Checks how the server exited.
     pub(crate) fn ended(&mut self, (status, took): (ExitStatus, Duration)) {
-        self.check(status.success(), format!("the server ended {} ms after its input ({status})", took.as_millis()));
+        self.check(
+            status.success(),
+            format!(
+                "the server ended {} ms after its input ({status})",
+                took.as_millis()
+            ),
+        );
     }
 
     fn check(&mut self, good: bool, what: String) {
@@ -167,10 +207,22 @@ impl fmt::Display for Verdict {
             writeln!(f, "{remark}")?;
         }
         for (good, what) in &self.checks {
-            let mark = if *good { terminal::green("ok  ") } else { terminal::red("FAIL") };
+            let mark = if *good {
+                terminal::green("ok  ")
+            } else {
+                terminal::red("FAIL")
+            };
             writeln!(f, "{mark}  {what}")?;
         }
-        write!(f, "{}", if self.is_good() { "It held." } else { "It did not hold." })
+        write!(
+            f,
+            "{}",
+            if self.is_good() {
+                "It held."
+            } else {
+                "It did not hold."
+            }
+        )
     }
 }
 
@@ -185,8 +237,17 @@ mod tests {
     use super::*;
 
     fn samples(resident: impl Fn(u64) -> u64, threads: impl Fn(u64) -> u64) -> Vec<Sample> {
-        let at = |n: u64| ProcessUsage { resident: resident(n), threads: threads(n), ..ProcessUsage::default() };
-        (0..400).map(|n| Sample { vitals: at(n), done: ratio(n, 400) }).collect()
+        let at = |n: u64| ProcessUsage {
+            resident: resident(n),
+            threads: threads(n),
+            ..ProcessUsage::default()
+        };
+        (0..400)
+            .map(|n| Sample {
+                vitals: at(n),
+                done: ratio(n, 400),
+            })
+            .collect()
     }
 
     fn is_good(samples: &[Sample]) -> bool {
@@ -198,7 +259,10 @@ mod tests {
     #[test]
     fn growth_is_seen_and_noise_is_not() {
         assert!(is_good(&samples(|n| 1000 + n % 50, |n| 10 + n % 7)));
-        assert!(is_good(&samples(|n| if n < 80 { 10 * n } else { 1000 }, |_| 10)), "the warm-up does not count");
+        assert!(
+            is_good(&samples(|n| if n < 80 { 10 * n } else { 1000 }, |_| 10)),
+            "the warm-up does not count"
+        );
         assert!(!is_good(&samples(|n| 1000 + n, |_| 10)));
         assert!(!is_good(&samples(|_| 1000, |n| 10 + n / 50)));
     }
@@ -213,7 +277,11 @@ mod tests {
     #[test]
     fn one_check_that_fails_is_enough() {
         let mut verdict = Verdict::new();
-        verdict.rest(ProcessUsage::default(), ProcessUsage::default(), Duration::ZERO);
+        verdict.rest(
+            ProcessUsage::default(),
+            ProcessUsage::default(),
+            Duration::ZERO,
+        );
         assert!(verdict.is_good());
         verdict.log(&["ERROR".to_owned()]);
         assert!(!verdict.is_good() && verdict.to_string().contains("It did not hold."));

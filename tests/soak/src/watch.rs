@@ -68,10 +68,27 @@ impl<'a> Watch<'a> {
         let kinds = KINDS.map(|(name, _)| format!("{name:>7}")).join(" ");
         let heading = format!(
             "{:>7} {:>9} {:>7} {:>8} {:>7} {:>7} {:>5} {:>7} {:>5} {:>6}  {kinds} {:>7}",
-            "time", "calls", "reloads", "calls/s", "RSS", "private", "files", "threads", "CPU", "faults", "other",
+            "time",
+            "calls",
+            "reloads",
+            "calls/s",
+            "RSS",
+            "private",
+            "files",
+            "threads",
+            "CPU",
+            "faults",
+            "other",
         );
         println!("{}", terminal::bold(heading));
-        Ok(Self { soak, goal, began, first, samples: Vec::new(), printed: (began, 0) })
+        Ok(Self {
+            soak,
+            goal,
+            began,
+            first,
+            samples: Vec::new(),
+            printed: (began, 0),
+        })
     }
 
     /// Watches until the goal is reached or the time is over.
@@ -84,11 +101,16 @@ impl<'a> Watch<'a> {
             let (calls, reloads) = self.soak.counts.done();
             let done = (ratio(calls, self.goal.calls)).min(ratio(reloads, self.goal.reloads));
             let late = self.began.elapsed() >= self.goal.time;
-            let elapsed = self.began.elapsed().as_secs_f64() / self.goal.time.as_secs_f64().max(1e-9);
-            self.samples.push(Sample { vitals, done: done.max(elapsed.min(1.0)) });
+            let elapsed =
+                self.began.elapsed().as_secs_f64() / self.goal.time.as_secs_f64().max(1e-9);
+            self.samples.push(Sample {
+                vitals,
+                done: done.max(elapsed.min(1.0)),
+            });
             let end = over || late || done >= 1.0;
             if end || self.printed.0.elapsed() >= every {
-                let share = vitals.cpu.saturating_sub(cpu).as_secs_f64() / self.printed.0.elapsed().as_secs_f64();
+                let share = vitals.cpu.saturating_sub(cpu).as_secs_f64()
+                    / self.printed.0.elapsed().as_secs_f64();
                 self.print(vitals, share);
                 cpu = vitals.cpu;
             }
@@ -100,7 +122,8 @@ impl<'a> Watch<'a> {
 
     fn print(&mut self, vitals: ProcessUsage, cpu: f64) {
         let totals = self.soak.counts.now();
-        let speed = ratio(totals.calls - self.printed.1, 1) / self.printed.0.elapsed().as_secs_f64();
+        let speed =
+            ratio(totals.calls - self.printed.1, 1) / self.printed.0.elapsed().as_secs_f64();
         let counts = KINDS.map(|(_, name)| totals.kinds.get(name).copied().unwrap_or_default());
         let left = totals.calls - counts.iter().sum::<u64>();
         let kinds = counts.map(|count| format!("{count:>7}")).join(" ");
@@ -122,7 +145,11 @@ impl<'a> Watch<'a> {
 
     /// Checks everything, after calls and changes have stopped.
     pub(crate) fn end(self, stage: &Stage) -> Result<Verdict> {
-        let (pid, books, totals) = (self.soak.connection.pid(), self.soak.connection.ledger(), self.soak.counts.now());
+        let (pid, books, totals) = (
+            self.soak.connection.pid(),
+            self.soak.connection.ledger(),
+            self.soak.counts.now(),
+        );
         let mut verdict = Verdict::new();
         verdict.took(&totals, self.goal, self.began.elapsed(), stage.editions());
         verdict.answers(books, books.wait_for_invalid_line_errors(PATIENCE));

@@ -1,4 +1,5 @@
-//! An MCP server made with the official Rust SDK, as a command for WASI 0.2: it speaks over standard input and output.
+//! An MCP server made with the official Rust SDK, as a command for WASI 0.2: it speaks over
+//! standard input and output.
 
 use std::io::{Read, Write};
 use std::pin::Pin;
@@ -35,14 +36,23 @@ impl Calculator {
     }
 
     #[tool(description = "Divides a number by another.")]
-    async fn divide(&self, Parameters(Numbers { a, b }): Parameters<Numbers>) -> Result<String, String> {
+    async fn divide(
+        &self,
+        Parameters(Numbers { a, b }): Parameters<Numbers>,
+    ) -> Result<String, String> {
         tokio::task::yield_now().await;
-        if b == 0.0 { Err("Nothing can be divided by zero.".to_owned()) } else { Ok((a / b).to_string()) }
+        if b == 0.0 {
+            Err("Nothing can be divided by zero.".to_owned())
+        } else {
+            Ok((a / b).to_string())
+        }
     }
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
     runtime.block_on(async {
         if let Ok(service) = Calculator.serve((Input(0), Output)).await {
             let _ = service.waiting().await;
@@ -50,7 +60,8 @@ fn main() {
     });
 }
 
-/// Standard input. WASI 0.2 has no other thread that could wait for it, so everything else has its turns first.
+/// Standard input. WASI 0.2 has no other thread that could wait for it, so everything else has its
+/// turns first.
 struct Input(u32);
 
 impl AsyncRead for Input {
@@ -75,7 +86,11 @@ impl AsyncRead for Input {
 struct Output;
 
 impl AsyncWrite for Output {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
         Poll::Ready(std::io::stdout().lock().write(bytes))
     }
 

@@ -1,4 +1,5 @@
-//! Says how many bytes it was given, and what it was given. Counts its visits in a folder, and reads from a socket.
+//! Says how many bytes it was given, and what it was given. Counts its visits in a folder, and
+//! reads from a socket.
 
 use std::fs;
 use std::io::Read as _;

@@ -13,7 +13,11 @@ export!(Plugin);
 impl Guest for Plugin {
     async fn greet(name: String) -> Result<String, String> {
         wit_bindgen::yield_async().await;
-        if name.is_empty() { Err("the name is empty".to_owned()) } else { Ok(format!("Hello, {name}.")) }
+        if name.is_empty() {
+            Err("the name is empty".to_owned())
+        } else {
+            Ok(format!("Hello, {name}."))
+        }
     }
 
     fn double(n: u64) -> u64 {
@@ -22,8 +26,15 @@ impl Guest for Plugin {
 
     fn find(text: String, word: String) -> Vec<Place> {
         let lines = text.lines().zip(1..);
-        let words = lines.flat_map(|(words, line)| words.split(' ').map(move |found| (line, found)));
-        words.filter(|(_, found)| *found == word).map(|(line, found)| Place { line, word: found.to_owned() }).collect()
+        let words =
+            lines.flat_map(|(words, line)| words.split(' ').map(move |found| (line, found)));
+        words
+            .filter(|(_, found)| *found == word)
+            .map(|(line, found)| Place {
+                line,
+                word: found.to_owned(),
+            })
+            .collect()
     }
 
     fn visits() -> Result<u64, String> {

@@ -4,12 +4,21 @@
 pub(super) type ClientConversation = (&'static str, &'static str);
 
 /// The conversations of a client that supports both eras, with and without sessions.
-pub(super) const BOTH_ERAS: &[ClientConversation] =
-    &[("legacy", "stdio"), ("auto", "stdio"), ("legacy", "http"), ("auto", "http")];
+pub(super) const BOTH_ERAS: &[ClientConversation] = &[
+    ("legacy", "stdio"),
+    ("auto", "stdio"),
+    ("legacy", "http"),
+    ("auto", "http"),
+];
 
 /// The conversations of a client that supports both eras and the HTTP+SSE transport (2024-11-05).
-pub(super) const BOTH_ERAS_AND_SSE: &[ClientConversation] =
-    &[("legacy", "stdio"), ("auto", "stdio"), ("legacy", "http"), ("auto", "http"), ("legacy", "sse")];
+pub(super) const BOTH_ERAS_AND_SSE: &[ClientConversation] = &[
+    ("legacy", "stdio"),
+    ("auto", "stdio"),
+    ("legacy", "http"),
+    ("auto", "http"),
+    ("legacy", "sse"),
+];
 
 /// The conversations of a client that supports only sessions, and the HTTP+SSE transport
 /// (2024-11-05).

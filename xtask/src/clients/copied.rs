@@ -12,7 +12,8 @@ pub(crate) const CHECKS_SCRIPT: &str = "clients/checks.mjs";
 pub(crate) fn copy_into(files: impl IntoIterator<Item = PathBuf>, folder: &Path) -> Result<()> {
     for file in files {
         let name = file.file_name().unwrap_or_default();
-        fs::copy(&file, folder.join(name)).with_context(|| format!("failed to copy {}", file.display()))?;
+        fs::copy(&file, folder.join(name))
+            .with_context(|| format!("failed to copy {}", file.display()))?;
     }
     Ok(())
 }

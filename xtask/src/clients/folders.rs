@@ -18,8 +18,12 @@ impl ClientFolders {
     /// Returns the folders. Creates the installation folder if it does not exist.
     pub(super) fn create(workspace: &CargoWorkspace) -> Result<Self> {
         let installed = workspace.target.join("clients");
-        fs::create_dir_all(&installed).with_context(|| format!("failed to create {}", installed.display()))?;
-        Ok(Self { source: workspace.root.join("tests/clients"), installed })
+        fs::create_dir_all(&installed)
+            .with_context(|| format!("failed to create {}", installed.display()))?;
+        Ok(Self {
+            source: workspace.root.join("tests/clients"),
+            installed,
+        })
     }
 
     /// Reads a file in the source folder.

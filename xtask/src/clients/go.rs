@@ -20,15 +20,23 @@ pub(super) fn install(folders: &ClientFolders) -> Result<Vec<ClientScript>> {
         return Ok(Vec::new());
     }
     let installed = folders.installed.join("go");
-    std::fs::create_dir_all(&installed).with_context(|| format!("failed to create {}", installed.display()))?;
+    std::fs::create_dir_all(&installed)
+        .with_context(|| format!("failed to create {}", installed.display()))?;
     let mut go = Command::new("go");
-    go.current_dir(folders.source.join("go")).args(["build", "-mod=readonly", "-o"]).arg(&installed).arg("./...");
-    command::run(&mut go).with_context(|| format!("failed to build the Go clients; {GO_ADVICE}"))?;
+    go.current_dir(folders.source.join("go"))
+        .args(["build", "-mod=readonly", "-o"])
+        .arg(&installed)
+        .arg("./...");
+    command::run(&mut go)
+        .with_context(|| format!("failed to build the Go clients; {GO_ADVICE}"))?;
     let script = |client, name| ClientScript {
         client,
         program: installed.join(name),
         args: Vec::new(),
         conversations: BOTH_ERAS_AND_SSE,
     };
-    Ok(vec![script("The official Go SDK", "sdk"), script("mcp-go", "mcpgo")])
+    Ok(vec![
+        script("The official Go SDK", "sdk"),
+        script("mcp-go", "mcpgo"),
+    ])
 }

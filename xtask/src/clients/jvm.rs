@@ -39,7 +39,12 @@ pub(super) const CLIENTS: [JvmClient; 2] = [
         source: "LangChain4j.java",
         main_class: "LangChain4j",
     },
-    JvmClient { name: "kotlin-sdk", project: "kotlin.xml", source: "Kotlin.kt", main_class: "KotlinKt" },
+    JvmClient {
+        name: "kotlin-sdk",
+        project: "kotlin.xml",
+        source: "Kotlin.kt",
+        main_class: "KotlinKt",
+    },
 ];
 
 impl JvmClient {
@@ -47,53 +52,79 @@ impl JvmClient {
     /// returns `None`.
     pub(super) fn install(&self, folders: &ClientFolders) -> Result<Option<ClientScript>> {
         if !java::is_java_installed() {
-            println!("{} is skipped: there is no JDK or no Maven on this machine ({})", self.name, java::JAVA_ADVICE);
+            println!(
+                "{} is skipped: there is no JDK or no Maven on this machine ({})",
+                self.name,
+                java::JAVA_ADVICE
+            );
             return Ok(None);
         }
         let source = folders.source.join("frameworks/jvm");
         let installed = folders.installed.join(self.name);
         let (packages, classes) = (installed.join("packages"), installed.join("classes"));
-        fs::create_dir_all(&classes).with_context(|| format!("failed to create {}", classes.display()))?;
+        fs::create_dir_all(&classes)
+            .with_context(|| format!("failed to create {}", classes.display()))?;
         let inputs = folders.read(&format!("frameworks/jvm/{}", self.project))?;
         run_once(&installed.join(".toolbay-stamp"), &inputs, || {
             println!("Installing {}", self.name);
             let mut maven = Command::new("mvn");
-            maven.args(["--quiet", "--batch-mode", "--file"]).arg(source.join(self.project));
-            maven.arg("dependency:copy-dependencies").arg(format!("-DoutputDirectory={}", packages.display()));
-            command::run(&mut maven).with_context(|| format!("failed to install {}; {}", self.name, java::JAVA_ADVICE))
+            maven
+                .args(["--quiet", "--batch-mode", "--file"])
+                .arg(source.join(self.project));
+            maven
+                .arg("dependency:copy-dependencies")
+                .arg(format!("-DoutputDirectory={}", packages.display()));
+            command::run(&mut maven)
+                .with_context(|| format!("failed to install {}; {}", self.name, java::JAVA_ADVICE))
         })?;
         let everything = packages.join("*");
         let mut javac = Command::new("javac");
-        javac.args(["-nowarn", "-d"]).arg(&classes).arg("-cp").arg(&everything).arg(source.join(HARNESS_SOURCE));
-        let is_kotlin = Path::new(self.source).extension().is_some_and(|extension| extension == "kt");
+        javac
+            .args(["-nowarn", "-d"])
+            .arg(&classes)
+            .arg("-cp")
+            .arg(&everything)
+            .arg(source.join(HARNESS_SOURCE));
+        let is_kotlin = Path::new(self.source)
+            .extension()
+            .is_some_and(|extension| extension == "kt");
         if !is_kotlin {
             javac.arg(source.join(self.source));
         }
-        command::run(&mut javac).with_context(|| format!("failed to compile {}; {}", self.name, java::JAVA_ADVICE))?;
+        command::run(&mut javac)
+            .with_context(|| format!("failed to compile {}; {}", self.name, java::JAVA_ADVICE))?;
         if is_kotlin {
             let mut compiler = Command::new("java");
-            compiler.arg("-cp").arg(&everything).arg(KOTLIN_COMPILER).args([
-                "-no-stdlib",
-                "-no-reflect",
-                "-nowarn",
-                "-d",
-            ]);
+            compiler
+                .arg("-cp")
+                .arg(&everything)
+                .arg(KOTLIN_COMPILER)
+                .args(["-no-stdlib", "-no-reflect", "-nowarn", "-d"]);
             compiler
                 .arg(&classes)
                 .arg("-classpath")
-                .arg(join_class_path(std::iter::once(classes.clone()).chain(list_jars(&packages)?)));
+                .arg(join_class_path(
+                    std::iter::once(classes.clone()).chain(list_jars(&packages)?),
+                ));
             compiler.arg(source.join(self.source));
-            command::run(&mut compiler).with_context(|| format!("failed to compile {}", self.name))?;
+            command::run(&mut compiler)
+                .with_context(|| format!("failed to compile {}", self.name))?;
         }
         let path = join_class_path([classes, everything]);
         let args = vec!["-cp".into(), path, self.main_class.into()];
-        Ok(Some(ClientScript { client: self.name, program: "java".into(), args, conversations: EACH_TRANSPORT }))
+        Ok(Some(ClientScript {
+            client: self.name,
+            program: "java".into(),
+            args,
+            conversations: EACH_TRANSPORT,
+        }))
     }
 }
 
 /// Returns the files of the packages. The Kotlin compiler does not support `*` in class paths.
 fn list_jars(packages: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(packages).with_context(|| format!("failed to read {}", packages.display()))?;
+    let entries =
+        fs::read_dir(packages).with_context(|| format!("failed to read {}", packages.display()))?;
     let mut jars: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     jars.sort();
     Ok(jars)

@@ -45,7 +45,11 @@ pub(super) fn install(folders: &ClientFolders) -> Result<Vec<ClientScript>> {
     };
     Ok(vec![
         script("The official TypeScript client", "client.mjs", BOTH_ERAS),
-        script("The TypeScript SDK of before", "client_v1.mjs", SESSIONS_AND_SSE),
+        script(
+            "The TypeScript SDK of before",
+            "client_v1.mjs",
+            SESSIONS_AND_SSE,
+        ),
     ])
 }
 
@@ -60,14 +64,36 @@ pub(super) fn require_node() -> Result<()> {
 pub(super) fn install_packages(folders: &ClientFolders) -> Result<PathBuf> {
     require_node()?;
     let installed = folders.installed.join("node");
-    fs::create_dir_all(&installed).with_context(|| format!("failed to create {}", installed.display()))?;
-    copy_into(MANIFESTS.iter().chain(&SCRIPT_FILES).map(|name| folders.source.join(name)), &installed)?;
-    let inputs = MANIFESTS.map(|name| folders.read(name)).into_iter().collect::<Result<String>>()?;
-    run_once(&installed.join("node_modules/.toolbay-stamp"), &inputs, || {
-        println!("Installing the official TypeScript clients");
-        let mut npm = Command::new("npm");
-        npm.args(["ci", "--loglevel=error", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&installed);
-        command::run(&mut npm).with_context(|| format!("failed to install the TypeScript clients; {NODE_ADVICE}"))
-    })?;
+    fs::create_dir_all(&installed)
+        .with_context(|| format!("failed to create {}", installed.display()))?;
+    copy_into(
+        MANIFESTS
+            .iter()
+            .chain(&SCRIPT_FILES)
+            .map(|name| folders.source.join(name)),
+        &installed,
+    )?;
+    let inputs = MANIFESTS
+        .map(|name| folders.read(name))
+        .into_iter()
+        .collect::<Result<String>>()?;
+    run_once(
+        &installed.join("node_modules/.toolbay-stamp"),
+        &inputs,
+        || {
+            println!("Installing the official TypeScript clients");
+            let mut npm = Command::new("npm");
+            npm.args([
+                "ci",
+                "--loglevel=error",
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+            ])
+            .current_dir(&installed);
+            command::run(&mut npm)
+                .with_context(|| format!("failed to install the TypeScript clients; {NODE_ADVICE}"))
+        },
+    )?;
     Ok(installed)
 }

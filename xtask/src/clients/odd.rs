@@ -34,15 +34,22 @@ pub(super) struct EdgeCasePlugins {
 }
 
 /// Creates the folder again from the description.
-pub(super) fn create_plugins(folders: &ClientFolders, built: &BuildOutput) -> Result<EdgeCasePlugins> {
+pub(super) fn create_plugins(
+    folders: &ClientFolders,
+    built: &BuildOutput,
+) -> Result<EdgeCasePlugins> {
     let root = folders.installed.join("odd");
-    let odd =
-        EdgeCasePlugins { plugins: root.join("plugins"), calls: root.join("calls.json"), cache: root.join("cache") };
+    let odd = EdgeCasePlugins {
+        plugins: root.join("plugins"),
+        calls: root.join("calls.json"),
+        cache: root.join("cache"),
+    };
     match fs::remove_dir_all(&odd.plugins) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
-    fs::create_dir_all(&odd.plugins).with_context(|| format!("failed to create {}", odd.plugins.display()))?;
+    fs::create_dir_all(&odd.plugins)
+        .with_context(|| format!("failed to create {}", odd.plugins.display()))?;
     let described: Value = serde_json::from_str(&folders.read(EDGE_CASES_FILE)?)
         .with_context(|| format!("failed to read {EDGE_CASES_FILE}"))?;
     let constructs: Map<String, Value> = serde_json::from_str(&folders.read(CONSTRUCTS_FILE)?)
@@ -50,8 +57,12 @@ pub(super) fn create_plugins(folders: &ClientFolders, built: &BuildOutput) -> Re
     for guest in items(&described, "guests") {
         let file = PathBuf::from(text(guest)).with_extension("wasm");
         let from = [&built.plugins, &built.guests].map(|folder| folder.join(&file));
-        let from = from.iter().find(|path| path.is_file()).with_context(|| format!("no plugin {}", file.display()))?;
-        fs::copy(from, odd.plugins.join(&file)).with_context(|| format!("failed to copy {}", from.display()))?;
+        let from = from
+            .iter()
+            .find(|path| path.is_file())
+            .with_context(|| format!("no plugin {}", file.display()))?;
+        fs::copy(from, odd.plugins.join(&file))
+            .with_context(|| format!("failed to copy {}", from.display()))?;
     }
     fs::write(odd.plugins.join("calculator.toml"), UNLIMITED_GRANT)?;
     let resources = items(&described, "resources").fold(TinyCoreModule::new(), |resources, uri| {
@@ -61,21 +72,30 @@ pub(super) fn create_plugins(folders: &ClientFolders, built: &BuildOutput) -> Re
     fs::write(odd.plugins.join("uris.wasm"), resources.build())?;
 
     let mut calls: Vec<Value> = items(&described, "calls").cloned().collect();
-    let mut listed: Vec<Value> = calls.iter().map(|call| member(call, "tool").clone()).collect();
+    let mut listed: Vec<Value> = calls
+        .iter()
+        .map(|call| member(call, "tool").clone())
+        .collect();
     let (mut refused, mut files) = (Vec::new(), Map::new());
     for plugin in items(&described, "plugins") {
         let name = text(member(plugin, "file"));
         let tools = parse_tools(plugin, &constructs)?;
-        let mut tiny = TinyComponent::with_tools(tools.iter().map(|(tool, _)| tool.clone()).collect());
+        let mut tiny =
+            TinyComponent::with_tools(tools.iter().map(|(tool, _)| tool.clone()).collect());
         tiny = match plugin.get("structured") {
-            Some(structured) => tiny.with_structured(&structured.to_string()).with_text(&structured.to_string()),
+            Some(structured) => tiny
+                .with_structured(&structured.to_string())
+                .with_text(&structured.to_string()),
             None => tiny.with_echo(),
         };
         if *member(plugin, "refused") == true {
             refused.push((name, tiny.build()));
             continue;
         }
-        fs::write(odd.plugins.join(name).with_added_extension("wasm"), tiny.build())?;
+        fs::write(
+            odd.plugins.join(name).with_added_extension("wasm"),
+            tiny.build(),
+        )?;
         let prefix = write_grant(plugin, &odd.plugins.join(name).with_added_extension("toml"))?;
         for (tool, arguments) in tools {
             let tool = format!("{prefix}{}", tool.name);
@@ -103,11 +123,20 @@ pub(super) fn create_plugins(folders: &ClientFolders, built: &BuildOutput) -> Re
 
 /// Returns the tools of a plugin, each with the arguments of its call. A tool that no client can
 /// call has no arguments.
-fn parse_tools<'a>(plugin: &'a Value, constructs: &Map<String, Value>) -> Result<Vec<(TinyTool, Option<&'a Value>)>> {
+fn parse_tools<'a>(
+    plugin: &'a Value,
+    constructs: &Map<String, Value>,
+) -> Result<Vec<(TinyTool, Option<&'a Value>)>> {
     if let Some(arguments) = plugin.get("constructs") {
-        let tools = constructs
-            .iter()
-            .map(|(name, schema)| (TinyTool { input: schema.to_string(), ..TinyTool::new(name) }, arguments.get(name)));
+        let tools = constructs.iter().map(|(name, schema)| {
+            (
+                TinyTool {
+                    input: schema.to_string(),
+                    ..TinyTool::new(name)
+                },
+                arguments.get(name),
+            )
+        });
         return Ok(tools.collect());
     }
     items(plugin, "tools")
@@ -127,10 +156,18 @@ fn parse_tools<'a>(plugin: &'a Value, constructs: &Map<String, Value>) -> Result
 /// Writes the grant of a plugin whose tool names have a prefix, and returns the prefix with its
 /// separator.
 fn write_grant(plugin: &Value, file: &Path) -> Result<String> {
-    let Some(prefix) = plugin.get("prefix").and_then(Value::as_str) else { return Ok(String::new()) };
-    let separator = plugin.get("separator").and_then(Value::as_str).unwrap_or("_");
-    fs::write(file, format!("prefix = \"{prefix}\"\nseparator = \"{separator}\"\n"))
-        .with_context(|| format!("failed to write {}", file.display()))?;
+    let Some(prefix) = plugin.get("prefix").and_then(Value::as_str) else {
+        return Ok(String::new());
+    };
+    let separator = plugin
+        .get("separator")
+        .and_then(Value::as_str)
+        .unwrap_or("_");
+    fs::write(
+        file,
+        format!("prefix = \"{prefix}\"\nseparator = \"{separator}\"\n"),
+    )
+    .with_context(|| format!("failed to write {}", file.display()))?;
     Ok(format!("{prefix}{separator}"))
 }
 

@@ -18,8 +18,18 @@ use crate::tally::TestCounts;
 
 /// The packages of the proxies. Each program has the name of its package.
 const PROXIES: [DebianPackage; 2] = [
-    DebianPackage { name: "nginx", programs: &["nginx"], folder: "usr/sbin", with_libraries: true },
-    DebianPackage { name: "haproxy", programs: &["haproxy"], folder: "usr/sbin", with_libraries: true },
+    DebianPackage {
+        name: "nginx",
+        programs: &["nginx"],
+        folder: "usr/sbin",
+        with_libraries: true,
+    },
+    DebianPackage {
+        name: "haproxy",
+        programs: &["haproxy"],
+        folder: "usr/sbin",
+        with_libraries: true,
+    },
 ];
 
 /// The script that connects to the server through a proxy.
@@ -43,21 +53,36 @@ pub(super) fn run(
         let programs = match proxy.install(&workspace.target.join(proxy.name)) {
             Ok(programs) => programs,
             Err(error) => {
-                println!("{0} is skipped: this machine has no {0}, and cannot get its package: {error:#}", proxy.name);
+                println!(
+                    "{0} is skipped: this machine has no {0}, and cannot get its package: {error:#}",
+                    proxy.name
+                );
                 continue;
             }
         };
         let installed = frameworks::install_node_packages(folders)?;
-        copy_into([folders.source.join("frameworks").join(PROXY_SCRIPT)], &installed)?;
+        copy_into(
+            [folders.source.join("frameworks").join(PROXY_SCRIPT)],
+            &installed,
+        )?;
         let mut node = Command::new("node");
-        node.arg(installed.join(PROXY_SCRIPT)).arg(proxy.name).arg(programs.folder.join(proxy.name));
-        node.arg(programs.libraries).arg(workspace.root.join(PROXIES_PAGE));
-        node.arg(&built.server).arg(&built.plugins).arg(built.guests.join(ADDED_PLUGIN));
+        node.arg(installed.join(PROXY_SCRIPT))
+            .arg(proxy.name)
+            .arg(programs.folder.join(proxy.name));
+        node.arg(programs.libraries)
+            .arg(workspace.root.join(PROXIES_PAGE));
+        node.arg(&built.server)
+            .arg(&built.plugins)
+            .arg(built.guests.join(ADDED_PLUGIN));
         let failed = tally.failed;
         if let Err(error) = tally.run_and_print(&mut node) {
             tally.failed = tally.failed.max(failed + 1);
             failures.push(format!("{}: {error:#}", proxy.name));
         }
     }
-    if failures.is_empty() { Ok(()) } else { Err(anyhow!("{}", failures.join("; "))) }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(anyhow!("{}", failures.join("; ")))
+    }
 }

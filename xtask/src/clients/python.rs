@@ -26,12 +26,21 @@ pub(super) fn install(folders: &ClientFolders) -> Result<Vec<ClientScript>> {
         args: vec!["-u".into(), "-B".into(), folders.source.join(name).into()],
         conversations: BOTH_ERAS_AND_SSE,
     };
-    Ok(vec![script("The official Python client", "client.py"), script("fastmcp", "client_fastmcp.py")])
+    Ok(vec![
+        script("The official Python client", "client.py"),
+        script("fastmcp", "client_fastmcp.py"),
+    ])
 }
 
 /// Installs the clients and returns the Python interpreter of their environment.
 pub(super) fn install_client_environment(folders: &ClientFolders) -> Result<PathBuf> {
-    install_environment(folders, "python", REQUIREMENTS_FILE, "the official Python client and fastmcp", "3.10")
+    install_environment(
+        folders,
+        "python",
+        REQUIREMENTS_FILE,
+        "the official Python client and fastmcp",
+        "3.10",
+    )
 }
 
 /// Creates a virtual environment with the packages of a requirements file, and returns its Python
@@ -44,21 +53,34 @@ pub(super) fn install_environment(
     least: &str,
 ) -> Result<PathBuf> {
     let advice = format!("install Python {least} or newer so that `python3` runs it");
-    let version = command::output(Command::new("python3").args(["-c", "import sys; print(sys.version.split()[0])"]))
-        .with_context(|| format!("the Python clients need python3; {advice}"))?;
+    let version = command::output(
+        Command::new("python3").args(["-c", "import sys; print(sys.version.split()[0])"]),
+    )
+    .with_context(|| format!("the Python clients need python3; {advice}"))?;
     require_version(&version, least, &advice).context("python3")?;
     let environment = folders.installed.join(name);
     let python = environment.join("bin/python");
-    run_once(&environment.join("stamp"), &format!("{version}{}", folders.read(requirements)?), || {
-        println!("Installing {what}");
-        command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))
+    run_once(
+        &environment.join("stamp"),
+        &format!("{version}{}", folders.read(requirements)?),
+        || {
+            println!("Installing {what}");
+            command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))
             .context("failed to make a virtual environment; on Debian and Ubuntu it needs the package python3-venv")?;
-        command::run(
-            Command::new(&python)
-                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
-                .arg(folders.source.join(requirements)),
-        )
-        .context("failed to install the Python packages")
-    })?;
+            command::run(
+                Command::new(&python)
+                    .args([
+                        "-m",
+                        "pip",
+                        "install",
+                        "--quiet",
+                        "--disable-pip-version-check",
+                        "--requirement",
+                    ])
+                    .arg(folders.source.join(requirements)),
+            )
+            .context("failed to install the Python packages")
+        },
+    )?;
     Ok(python)
 }

@@ -26,7 +26,9 @@ const EACH_REVISION: &[ClientConversation] = &[
 pub(super) fn install(folders: &ClientFolders) -> Result<Vec<ClientScript>> {
     let target = folders.installed.join("rust");
     let mut cargo = command::cargo(&folders.source.join("rust"));
-    cargo.args(["build", "--quiet", "--locked", "--target-dir"]).arg(&target);
+    cargo
+        .args(["build", "--quiet", "--locked", "--target-dir"])
+        .arg(&target);
     command::run(&mut cargo).context("failed to build the Rust client")?;
     Ok(vec![ClientScript {
         client: "The official Rust client",

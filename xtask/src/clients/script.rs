@@ -14,7 +14,8 @@ use crate::tally::TestCounts;
 pub(super) const ADDED_PLUGIN: &str = "bare.wasm";
 
 /// Every transport. The client selects the revision.
-pub(super) const EACH_TRANSPORT: &[ClientConversation] = &[("auto", "stdio"), ("auto", "http"), ("auto", "sse")];
+pub(super) const EACH_TRANSPORT: &[ClientConversation] =
+    &[("auto", "stdio"), ("auto", "http"), ("auto", "sse")];
 
 /// An installed client program.
 pub(super) struct ClientScript {

@@ -5,9 +5,11 @@ use toolbay_testkit::build::BuildOutput;
 
 /// Returns client configurations for the user to paste, with the paths of this machine.
 pub(super) fn instructions(built: &BuildOutput) -> String {
-    let (server, plugins) = (built.server.display().to_string(), built.plugins.display().to_string());
-    let code =
-        json!({"servers": {"toolbay": {"type": "stdio", "command": server, "args": ["serve", "--plugins", plugins]}}});
+    let (server, plugins) = (
+        built.server.display().to_string(),
+        built.plugins.display().to_string(),
+    );
+    let code = json!({"servers": {"toolbay": {"type": "stdio", "command": server, "args": ["serve", "--plugins", plugins]}}});
     format!(
         "
 Use it yourself, with the plugins in {plugins}
@@ -52,7 +54,10 @@ fn quote_toml(text: &str) -> String {
 }
 
 fn indent_lines(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+    text.lines()
+        .map(|line| format!("    {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[cfg(test)]
@@ -69,9 +74,16 @@ mod tests {
 
     #[test]
     fn paths_are_real_and_escaped() {
-        let built = BuildOutput { server: "/a b/toolbay".into(), plugins: "/p\"q".into(), guests: "/g".into() };
+        let built = BuildOutput {
+            server: "/a b/toolbay".into(),
+            plugins: "/p\"q".into(),
+            guests: "/g".into(),
+        };
         let text = instructions(&built);
-        assert!(text.contains("claude mcp add toolbay -- '/a b/toolbay' serve --plugins '/p\"q'"), "{text}");
+        assert!(
+            text.contains("claude mcp add toolbay -- '/a b/toolbay' serve --plugins '/p\"q'"),
+            "{text}"
+        );
         assert!(text.contains(r#""--plugins", "/p\"q"]"#), "{text}");
         assert!(text.contains(r#"    "servers": {"#), "{text}");
     }

@@ -29,16 +29,30 @@ impl DemoPrinter {
 
 /// Prints an action.
 pub(super) fn print_action(text: impl Display) {
-    for (n, line) in wrap_text(&text.to_string(), LINE_WIDTH - 5).into_iter().enumerate() {
-        let mark = if n == 0 { terminal::dim("→") } else { terminal::dim(" ") };
+    for (n, line) in wrap_text(&text.to_string(), LINE_WIDTH - 5)
+        .into_iter()
+        .enumerate()
+    {
+        let mark = if n == 0 {
+            terminal::dim("→")
+        } else {
+            terminal::dim(" ")
+        };
         println!("   {mark} {line}");
     }
 }
 
 /// Prints an observation.
 pub(super) fn print_observation(text: impl Display) {
-    for (n, line) in wrap_text(&text.to_string(), LINE_WIDTH - 5).into_iter().enumerate() {
-        let mark = if n == 0 { terminal::green("✓") } else { terminal::green(" ") };
+    for (n, line) in wrap_text(&text.to_string(), LINE_WIDTH - 5)
+        .into_iter()
+        .enumerate()
+    {
+        let mark = if n == 0 {
+            terminal::green("✓")
+        } else {
+            terminal::green(" ")
+        };
         println!("   {mark} {line}");
     }
 }
@@ -53,7 +67,11 @@ pub(super) fn print_server_output(text: &str) {
 /// Formats a duration in milliseconds, with one decimal place if it is below 10 ms.
 pub(super) fn format_ms(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1e3;
-    if ms < 10.0 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
+    if ms < 10.0 {
+        format!("{ms:.1} ms")
+    } else {
+        format!("{ms:.0} ms")
+    }
 }
 
 /// Formats a number with thousands separators, such as 1,234,567.

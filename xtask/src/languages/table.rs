@@ -19,13 +19,21 @@ impl OperationTime {
     pub(super) fn measure(work: impl FnOnce() -> Result<()>) -> Result<Self> {
         let (began, before) = (Instant::now(), process_usage::cpu_of_children().ok());
         work()?;
-        let cpu = process_usage::cpu_of_children().ok().zip(before).map(|(now, before)| now.saturating_sub(before));
-        Ok(Self { wall: began.elapsed(), cpu })
+        let cpu = process_usage::cpu_of_children()
+            .ok()
+            .zip(before)
+            .map(|(now, before)| now.saturating_sub(before));
+        Ok(Self {
+            wall: began.elapsed(),
+            cpu,
+        })
     }
 
     /// Formats the elapsed time and the CPU time in seconds, as two cells of the table.
     fn format_seconds(self) -> String {
-        let cpu = self.cpu.map_or_else(|| "-".to_owned(), |cpu| format!("{:.1}", cpu.as_secs_f64()));
+        let cpu = self
+            .cpu
+            .map_or_else(|| "-".to_owned(), |cpu| format!("{:.1}", cpu.as_secs_f64()));
         format!("{:>5.1} | {cpu:>5}", self.wall.as_secs_f64())
     }
 }
@@ -49,7 +57,8 @@ pub(super) struct PluginMeasurement {
 impl PluginMeasurement {
     /// Formats the measurements in one line, to show progress.
     pub(super) fn format_line(&self) -> String {
-        let [setup, build, compile] = [self.setup, self.build, self.compile].map(|took| took.wall.as_secs_f64());
+        let [setup, build, compile] =
+            [self.setup, self.build, self.compile].map(|took| took.wall.as_secs_f64());
         format!(
             "{}: {}, set up in {setup:.1} s, built in {build:.1} s, compiled in {compile:.1} s",
             self.plugin,
@@ -72,10 +81,17 @@ pub(super) fn of(rows: &[PluginMeasurement]) -> String {
         "| ----------------- | --------: | ----: | ----: | ----: | ----: | ------: | ----: | ------: |".to_owned(),
     ];
     lines.extend(rows.iter().map(|row| {
-        let call = row.call.map_or_else(|| "-".to_owned(), |call| format!("{:.2}", call.as_secs_f64() * 1000.0));
-        let [setup, build, compile] = [row.setup, row.build, row.compile].map(OperationTime::format_seconds);
+        let call = row.call.map_or_else(
+            || "-".to_owned(),
+            |call| format!("{:.2}", call.as_secs_f64() * 1000.0),
+        );
+        let [setup, build, compile] =
+            [row.setup, row.build, row.compile].map(OperationTime::format_seconds);
         let size = build::format_kib(row.size);
-        format!("| {:<17} | {size:>9} | {setup} | {build} | {compile:>15} | {call:>7} |", row.plugin)
+        format!(
+            "| {:<17} | {size:>9} | {setup} | {build} | {compile:>15} | {call:>7} |",
+            row.plugin
+        )
     }));
     lines.join("\n")
 }
@@ -88,7 +104,13 @@ mod tests {
     fn time_of_children_counts_when_they_have_ended() {
         let before = process_usage::cpu_of_children().unwrap();
         let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
-        assert!(std::process::Command::new("sh").args(["-c", script]).status().unwrap().success());
+        assert!(
+            std::process::Command::new("sh")
+                .args(["-c", script])
+                .status()
+                .unwrap()
+                .success()
+        );
         assert!(process_usage::cpu_of_children().unwrap() > before);
     }
 
@@ -107,11 +129,22 @@ mod tests {
             call: None,
         };
         let table = of(std::slice::from_ref(&row));
-        let [title, rule, line] = table.lines().collect::<Vec<_>>()[..] else { panic!("{table}") };
-        assert!(title.len() == line.len() && rule.len() == line.len(), "{table}");
-        assert!(line.ends_with("|     2 KiB |   0.1 |     - |   1.5 |   2.9 |     0.1 |   0.1 |       - |"), "{table}");
-        row.call =
-            parse_call_time("call sample-c 0.25").filter(|(plugin, _)| *plugin == row.plugin).map(|(_, call)| call);
+        let [title, rule, line] = table.lines().collect::<Vec<_>>()[..] else {
+            panic!("{table}")
+        };
+        assert!(
+            title.len() == line.len() && rule.len() == line.len(),
+            "{table}"
+        );
+        assert!(
+            line.ends_with(
+                "|     2 KiB |   0.1 |     - |   1.5 |   2.9 |     0.1 |   0.1 |       - |"
+            ),
+            "{table}"
+        );
+        row.call = parse_call_time("call sample-c 0.25")
+            .filter(|(plugin, _)| *plugin == row.plugin)
+            .map(|(_, call)| call);
         assert!(of(&[row]).ends_with("|    0.25 |"));
         assert_eq!(parse_call_time("ok      call it"), None);
     }

@@ -12,11 +12,22 @@ pub(super) struct Measure {
 
 impl Measure {
     /// A number of things, of which there may be `limit`.
-    pub(super) fn of_count(name: &'static str, count: usize, limit: usize, places: Vec<String>) -> Self {
-        Self { name, tenths: count * 10, limit_tenths: limit * 10, places }
+    pub(super) fn of_count(
+        name: &'static str,
+        count: usize,
+        limit: usize,
+        places: Vec<String>,
+    ) -> Self {
+        Self {
+            name,
+            tenths: count * 10,
+            limit_tenths: limit * 10,
+            places,
+        }
     }
 
-    /// The share of the places among `all`, in parts of `scale`, which may be `limit_tenths` tenths.
+    /// The share of the places among `all`, in parts of `scale`, which may be `limit_tenths`
+    /// tenths.
     pub(super) fn of_share(
         name: &'static str,
         all: usize,
@@ -24,7 +35,12 @@ impl Measure {
         limit_tenths: usize,
         places: Vec<String>,
     ) -> Self {
-        Self { name, tenths: places.len() * scale * 10 / all.max(1), limit_tenths, places }
+        Self {
+            name,
+            tenths: places.len() * scale * 10 / all.max(1),
+            limit_tenths,
+            places,
+        }
     }
 
     pub(super) fn is_met(&self) -> bool {

@@ -3,7 +3,8 @@
 use super::figure::Measure;
 use super::source::SourceFile;
 
-/// Phrases that mark a sentence as hard to read: an animate verb for code, a clause in place of a noun, or an unusual word.
+/// Phrases that mark a sentence as hard to read: an animate verb for code, a clause in place of a
+/// noun, or an unusual word.
 const MARKERS: &[&str] = &[
     "beside",
     "besides",
@@ -34,7 +35,9 @@ const MARKERS: &[&str] = &[
 ];
 
 /// First words that turn a noun into a clause.
-const CLAUSE_WORDS: &[&str] = &["What", "Whether", "That", "Those", "Who", "Whom", "How", "Why", "Where"];
+const CLAUSE_WORDS: &[&str] = &[
+    "What", "Whether", "That", "Those", "Who", "Whom", "How", "Why", "Where",
+];
 
 /// Measures phrases in comments, and documentation that begins with a clause.
 pub(super) fn measure(files: &[SourceFile]) -> Vec<Measure> {
@@ -49,8 +52,17 @@ pub(super) fn measure(files: &[SourceFile]) -> Vec<Measure> {
             };
             let place = || format!("{}:{}: {text}", file.path, index + 1);
             words += text.split_whitespace().count();
-            markers.extend(MARKERS.iter().filter(|marker| contains_phrase(text, marker)).map(|_| place()));
-            let first = text.split_whitespace().next().unwrap_or_default().trim_end_matches(',');
+            markers.extend(
+                MARKERS
+                    .iter()
+                    .filter(|marker| contains_phrase(text, marker))
+                    .map(|_| place()),
+            );
+            let first = text
+                .split_whitespace()
+                .next()
+                .unwrap_or_default()
+                .trim_end_matches(',');
             if is_doc && !continues && CLAUSE_WORDS.contains(&first) {
                 clauses.push(place());
                 if first == "What" {
@@ -61,17 +73,36 @@ pub(super) fn measure(files: &[SourceFile]) -> Vec<Measure> {
         }
     }
     vec![
-        Measure::of_share("marked phrases per 1,000 words of comment", words, 1_000, 15, markers),
-        Measure::of_count("documentation that begins with \"What\"", what.len(), 10, what),
-        Measure::of_count("documentation that begins with a clause", clauses.len(), 40, clauses),
+        Measure::of_share(
+            "marked phrases per 1,000 words of comment",
+            words,
+            1_000,
+            15,
+            markers,
+        ),
+        Measure::of_count(
+            "documentation that begins with \"What\"",
+            what.len(),
+            10,
+            what,
+        ),
+        Measure::of_count(
+            "documentation that begins with a clause",
+            clauses.len(),
+            40,
+            clauses,
+        ),
     ]
 }
 
 /// Returns the text of a line that is a comment, and whether it is documentation.
 fn comment(line: &str) -> Option<(&str, bool)> {
     let line = line.trim_start();
-    let doc = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
-    doc.map(|text| (text.trim(), true)).or_else(|| line.strip_prefix("//").map(|text| (text.trim(), false)))
+    let doc = line
+        .strip_prefix("///")
+        .or_else(|| line.strip_prefix("//!"));
+    doc.map(|text| (text.trim(), true))
+        .or_else(|| line.strip_prefix("//").map(|text| (text.trim(), false)))
 }
 
 /// Returns whether `text` contains the phrase as whole words.
@@ -80,7 +111,8 @@ fn contains_phrase(text: &str, phrase: &str) -> bool {
     let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
     text.match_indices(phrase).any(|(start, found)| {
         let (before, rest) = text.split_at(start);
-        is_end(before.chars().next_back()) && is_end(rest.get(found.len()..).and_then(|rest| rest.chars().next()))
+        is_end(before.chars().next_back())
+            && is_end(rest.get(found.len()..).and_then(|rest| rest.chars().next()))
     })
 }
 
@@ -89,13 +121,21 @@ mod tests {
     use super::*;
 
     fn file(text: &str) -> Vec<SourceFile> {
-        vec![SourceFile { path: "a.rs".to_owned(), lines: text.lines().map(str::to_owned).collect() }]
+        vec![SourceFile {
+            path: "a.rs".to_owned(),
+            lines: text.lines().map(str::to_owned).collect(),
+        }]
     }
 
     #[test]
     fn only_the_first_line_of_documentation_begins_it() {
-        let measures = measure(&file("/// What is kept.\n/// What else.\nstruct A;\n// What it does.\n"));
-        let counts: Vec<usize> = measures.iter().map(|measure| measure.places.len()).collect();
+        let measures = measure(&file(
+            "/// What is kept.\n/// What else.\nstruct A;\n// What it does.\n",
+        ));
+        let counts: Vec<usize> = measures
+            .iter()
+            .map(|measure| measure.places.len())
+            .collect();
         assert_eq!(counts, [1, 1, 1]);
     }
 

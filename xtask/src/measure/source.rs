@@ -18,11 +18,18 @@ pub(super) struct SourceFile {
 /// Reads the production code of every crate of the host. The test kit is not part of the host.
 pub(super) fn host(workspace: &CargoWorkspace) -> Result<Vec<SourceFile>> {
     let mut git = Command::new("git");
-    let listed = command::output(git.args(["ls-files", "--", "host/*/src/*.rs"]).current_dir(&workspace.root))?;
+    let listed = command::output(
+        git.args(["ls-files", "--", "host/*/src/*.rs"])
+            .current_dir(&workspace.root),
+    )?;
     let mut files = Vec::new();
     for path in listed.lines().filter(|path| is_production(path)) {
-        let text = fs::read_to_string(workspace.root.join(path)).with_context(|| format!("failed to read {path}"))?;
-        files.push(SourceFile { path: path.to_owned(), lines: without_tests(&text) });
+        let text = fs::read_to_string(workspace.root.join(path))
+            .with_context(|| format!("failed to read {path}"))?;
+        files.push(SourceFile {
+            path: path.to_owned(),
+            lines: without_tests(&text),
+        });
     }
     Ok(files)
 }
@@ -36,10 +43,16 @@ fn is_production(path: &str) -> bool {
 fn without_tests(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let starts_tests = |index: usize| {
-        lines.get(index).is_some_and(|line| line.starts_with("#[cfg(test)]"))
-            && lines.get(index + 1).is_some_and(|next| next.starts_with("mod ") && next.ends_with('{'))
+        lines
+            .get(index)
+            .is_some_and(|line| line.starts_with("#[cfg(test)]"))
+            && lines
+                .get(index + 1)
+                .is_some_and(|next| next.starts_with("mod ") && next.ends_with('{'))
     };
-    let end = (0..lines.len()).find(|index| starts_tests(*index)).unwrap_or(lines.len());
+    let end = (0..lines.len())
+        .find(|index| starts_tests(*index))
+        .unwrap_or(lines.len());
     lines.into_iter().take(end).map(str::to_owned).collect()
 }
 
@@ -50,13 +63,20 @@ mod tests {
     #[test]
     fn only_inline_test_modules_are_left_out() {
         let text = "#[cfg(test)]\nmod tests;\n\nstruct A;\n\n#[cfg(test)]\nmod checks {\n}\n";
-        assert_eq!(without_tests(text), ["#[cfg(test)]", "mod tests;", "", "struct A;", ""]);
+        assert_eq!(
+            without_tests(text),
+            ["#[cfg(test)]", "mod tests;", "", "struct A;", ""]
+        );
     }
 
     #[test]
     fn files_of_tests_are_left_out() {
         assert!(is_production("host/mcp/src/http/reply.rs"));
-        for test in ["host/mcp/src/tests/a.rs", "host/mcp/src/retry/tests.rs", "host/testkit/src/lib.rs"] {
+        for test in [
+            "host/mcp/src/tests/a.rs",
+            "host/mcp/src/retry/tests.rs",
+            "host/testkit/src/lib.rs",
+        ] {
             assert!(!is_production(test), "{test}");
         }
     }

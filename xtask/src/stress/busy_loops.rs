@@ -28,14 +28,17 @@ impl BusyLoops {
             let (end, turns) = (Arc::clone(&end), Arc::clone(turns));
             thread::spawn(move || {
                 while !end.load(Ordering::Relaxed) {
-                    black_box(
-                        (0..STEPS_PER_TURN).fold(1_u64, |sum, step| black_box(sum.wrapping_mul(31).wrapping_add(step))),
-                    );
+                    black_box((0..STEPS_PER_TURN).fold(1_u64, |sum, step| {
+                        black_box(sum.wrapping_mul(31).wrapping_add(step))
+                    }));
                     turns.fetch_add(1, Ordering::Relaxed);
                 }
             })
         });
-        Self { threads: threads.collect(), end }
+        Self {
+            threads: threads.collect(),
+            end,
+        }
     }
 }
 

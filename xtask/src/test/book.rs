@@ -25,12 +25,20 @@ pub(super) fn run(context: &mut StepContext<'_>) -> Result<()> {
     build(&mdbook, workspace, &book)?;
     println!("{}", book.join("index.html").display());
     // Check the links in the repository, as on a code hosting site.
-    let files =
-        command::run(link_checker(&lychee).args(["--remap", TEMPLATE_LINK_MAPPING, "."]).current_dir(&workspace.root));
+    let files = command::run(
+        link_checker(&lychee)
+            .args(["--remap", TEMPLATE_LINK_MAPPING, "."])
+            .current_dir(&workspace.root),
+    );
     // Check the links on the pages, as on any other site, where the repository is not available.
     let alone = tempfile::tempdir().context("failed to make a folder")?;
     build(&mdbook, workspace, alone.path())?;
-    let pages = command::run(link_checker(&lychee).arg("--root-dir").arg(alone.path()).arg(alone.path()));
+    let pages = command::run(
+        link_checker(&lychee)
+            .arg("--root-dir")
+            .arg(alone.path())
+            .arg(alone.path()),
+    );
     files.context("links in the repository")?;
     pages.context(
         "links on the pages of the book: they can lead to each other and to the web, but to no file beside them",
@@ -42,9 +50,18 @@ pub(super) fn run(context: &mut StepContext<'_>) -> Result<()> {
 /// Runs mdBook. Fails also if it prints a warning.
 fn build(mdbook: &Path, workspace: &CargoWorkspace, to: &Path) -> Result<()> {
     let mut build = Command::new(mdbook);
-    build.arg("build").arg(workspace.root.join("docs")).arg("--dest-dir").arg(to);
-    let output = build.stdin(Stdio::null()).output().context("failed to start mdbook")?;
-    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    build
+        .arg("build")
+        .arg(workspace.root.join("docs"))
+        .arg("--dest-dir")
+        .arg(to);
+    let output = build
+        .stdin(Stdio::null())
+        .output()
+        .context("failed to start mdbook")?;
+    let said = [output.stdout, output.stderr]
+        .map(|text| String::from_utf8_lossy(&text).into_owned())
+        .concat();
     if !output.status.success() || has_warnings(&said) {
         bail!("mdbook ({}) says:\n{}", output.status, said.trim());
     }
@@ -53,14 +70,24 @@ fn build(mdbook: &Path, workspace: &CargoWorkspace, to: &Path) -> Result<()> {
 
 /// Returns whether mdBook's log contains a warning or an error. mdBook continues after most errors.
 fn has_warnings(log: &str) -> bool {
-    log.lines().any(|line| ["WARN", "ERROR"].iter().any(|level| line.trim_start().starts_with(level)))
+    log.lines().any(|line| {
+        ["WARN", "ERROR"]
+            .iter()
+            .any(|level| line.trim_start().starts_with(level))
+    })
 }
 
 /// Returns a command for the link checker. It does not follow links to the web, because other sites
 /// may change.
 fn link_checker(lychee: &Path) -> Command {
     let mut links = Command::new(lychee);
-    links.args(["--offline", "--include-fragments", "--no-progress", "--extensions", "md,html"]);
+    links.args([
+        "--offline",
+        "--include-fragments",
+        "--no-progress",
+        "--extensions",
+        "md,html",
+    ]);
     links
 }
 
@@ -70,8 +97,14 @@ mod tests {
 
     #[test]
     fn what_mdbook_only_warns_of_is_found() {
-        assert!(!has_warnings(" INFO Book building has started\n INFO Running the html backend\n"));
-        assert!(has_warnings(" INFO Book building has started\n WARN unclosed HTML tag `<b>` found in `a.md`\n"));
-        assert!(has_warnings("ERROR Error updating \"{{#include nowhere.txt}}\"\n"));
+        assert!(!has_warnings(
+            " INFO Book building has started\n INFO Running the html backend\n"
+        ));
+        assert!(has_warnings(
+            " INFO Book building has started\n WARN unclosed HTML tag `<b>` found in `a.md`\n"
+        ));
+        assert!(has_warnings(
+            "ERROR Error updating \"{{#include nowhere.txt}}\"\n"
+        ));
     }
 }

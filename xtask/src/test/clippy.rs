@@ -20,6 +20,10 @@ pub(super) fn run(context: &mut StepContext<'_>) -> Result<()> {
     // Run both, even if the first fails.
     let native = lint(&select_native(workspace), &["--all-targets"]);
     let guests = select_packages(workspace.guests());
-    let guests = if guests.is_empty() { Ok(()) } else { lint(&guests, &["--target", WASM_TARGET]) };
+    let guests = if guests.is_empty() {
+        Ok(())
+    } else {
+        lint(&guests, &["--target", WASM_TARGET])
+    };
     native.and(guests)
 }

@@ -20,7 +20,8 @@ pub(super) struct StepContext<'a> {
 impl<'a> StepContext<'a> {
     /// Returns the build. Only a step with `needs_build` in its table row may call this.
     pub(super) fn built(&self) -> Result<&'a BuildOutput> {
-        self.built.context("this step does not say that it needs the build")
+        self.built
+            .context("this step does not say that it needs the build")
     }
 
     /// Runs `cargo test` and counts the tests in the harness's output.

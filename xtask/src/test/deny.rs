@@ -19,16 +19,23 @@ pub(super) fn run(context: &mut StepContext<'_>) -> Result<()> {
     let program = tools::install_program(workspace, "cargo-deny")?;
     let check = |what: &[&str]| {
         let mut check = Command::new(&program);
-        check.args(["--workspace", "check", "--deny", "warnings"]).args(what).current_dir(&workspace.root);
+        check
+            .args(["--workspace", "check", "--deny", "warnings"])
+            .args(what)
+            .current_dir(&workspace.root);
         check
     };
     command::run(&mut check(&["bans", "licenses", "sources"]))?;
-    let output = check(&["advisories"]).stdin(Stdio::null()).output().context("failed to start cargo-deny")?;
+    let output = check(&["advisories"])
+        .stdin(Stdio::null())
+        .output()
+        .context("failed to start cargo-deny")?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     match classify_output(output.status.success(), &said) {
         AdvisoryCheck::Checked => println!("advisories: checked, none applies"),
         AdvisoryCheck::Unreachable => {
-            let notice = "advisories: NOT checked, because their database cannot be reached from here";
+            let notice =
+                "advisories: NOT checked, because their database cannot be reached from here";
             println!("{}", terminal::red(notice));
         }
         AdvisoryCheck::Found => bail!("advisories:\n{}", said.trim()),
@@ -61,7 +68,13 @@ mod tests {
     fn only_a_database_that_cannot_be_had_excuses_a_failure() {
         assert_eq!(classify_output(true, ""), AdvisoryCheck::Checked);
         let unreachable = "[ERROR] failed to fetch advisory database https://example.org with cli: failed to clone";
-        assert_eq!(classify_output(false, unreachable), AdvisoryCheck::Unreachable);
-        assert_eq!(classify_output(false, "error[vulnerability]: Marvin Attack"), AdvisoryCheck::Found);
+        assert_eq!(
+            classify_output(false, unreachable),
+            AdvisoryCheck::Unreachable
+        );
+        assert_eq!(
+            classify_output(false, "error[vulnerability]: Marvin Attack"),
+            AdvisoryCheck::Found
+        );
     }
 }

@@ -26,8 +26,16 @@ pub(super) fn run_step(name: &str, work: impl FnOnce(&mut TestCounts) -> Result<
         // A failure without a failed test counts as one.
         tally.failed = 1;
     }
-    let ended = StepResult { name: name.to_owned(), tally, elapsed: begun.elapsed(), error };
-    println!("{}", terminal::bold(format!("<== {}", ended.summary_line())));
+    let ended = StepResult {
+        name: name.to_owned(),
+        tally,
+        elapsed: begun.elapsed(),
+        error,
+    };
+    println!(
+        "{}",
+        terminal::bold(format!("<== {}", ended.summary_line()))
+    );
     ended
 }
 
@@ -35,7 +43,11 @@ impl StepResult {
     /// Formats the outcome in one line.
     pub(super) fn summary_line(&self) -> String {
         let (name, took) = (&self.name, self.elapsed.as_secs_f64());
-        let counts = if self.tally == TestCounts::default() { String::new() } else { format!(", {}", self.tally) };
+        let counts = if self.tally == TestCounts::default() {
+            String::new()
+        } else {
+            format!(", {}", self.tally)
+        };
         match &self.error {
             None => format!("{name}: ok in {took:.1} s{counts}"),
             Some(error) => format!("{name}: FAILED after {took:.1} s{counts}: {error:#}"),

@@ -38,7 +38,10 @@ struct UnitVariant {
 
 pub(super) fn run(context: &mut StepContext<'_>) -> Result<()> {
     let workspace = context.workspace;
-    let built = read_unit_graph(workspace, &["build", "--package", HOST_PACKAGE, "--bin", HOST_PACKAGE])?;
+    let built = read_unit_graph(
+        workspace,
+        &["build", "--package", HOST_PACKAGE, "--bin", HOST_PACKAGE],
+    )?;
     let mut tests = vec!["test"];
     tests.extend(select_native(workspace));
     let twice = find_duplicates(&built, &read_unit_graph(workspace, &tests)?);
@@ -58,33 +61,62 @@ fn read_unit_graph(workspace: &CargoWorkspace, args: &[&str]) -> Result<UnitVari
     let mut cargo = command::cargo(&workspace.root);
     // Without this variable, only a nightly cargo prints the unit graph. The command compiles
     // nothing.
-    cargo.env("RUSTC_BOOTSTRAP", "1").args(args).args(["--unit-graph", "-Z", "unstable-options"]);
-    parse_unit_graph(&command::output(&mut cargo)?).context("failed to read what cargo would compile")
+    cargo
+        .env("RUSTC_BOOTSTRAP", "1")
+        .args(args)
+        .args(["--unit-graph", "-Z", "unstable-options"]);
+    parse_unit_graph(&command::output(&mut cargo)?)
+        .context("failed to read what cargo would compile")
 }
 
 fn parse_unit_graph(graph: &str) -> Result<UnitVariants> {
     let graph: Value = serde_json::from_str(graph)?;
-    ensure!(graph.get("version").is_some_and(|version| version == 1), "the graph is of another version of cargo");
-    let units = graph.get("units").and_then(Value::as_array).context("the graph has no units")?;
+    ensure!(
+        graph.get("version").is_some_and(|version| version == 1),
+        "the graph is of another version of cargo"
+    );
+    let units = graph
+        .get("units")
+        .and_then(Value::as_array)
+        .context("the graph has no units")?;
     let mut compiled = UnitVariants::new();
     for unit in units {
         let text = |key: &str| unit.get(key).and_then(Value::as_str).unwrap_or_default();
         // Crates of the workspace are fast to compile, and intentionally differ between the build
         // and the tests.
-        let Some((_, package)) = text("pkg_id").strip_prefix("registry+").and_then(|id| id.split_once('#')) else {
+        let Some((_, package)) = text("pkg_id")
+            .strip_prefix("registry+")
+            .and_then(|id| id.split_once('#'))
+        else {
             continue;
         };
-        let kind = unit.pointer("/target/kind").map(Value::to_string).unwrap_or_default();
+        let kind = unit
+            .pointer("/target/kind")
+            .map(Value::to_string)
+            .unwrap_or_default();
         let part = format!("{kind} {} {}", text("mode"), text("platform"));
-        let features = unit.get("features").and_then(Value::as_array).into_iter().flatten();
+        let features = unit
+            .get("features")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let features: Vec<&str> = features.filter_map(Value::as_str).collect();
         let mut profile = unit.get("profile").cloned().unwrap_or_default();
         if let Some(profile) = profile.as_object_mut() {
             // The profile of the tests has a different name and the same content.
             profile.remove("name");
         }
-        let way = UnitVariant { features: features.join(","), profile: profile.to_string() };
-        compiled.entry(CompilationUnit { package: package.to_owned(), part }).or_default().insert(way);
+        let way = UnitVariant {
+            features: features.join(","),
+            profile: profile.to_string(),
+        };
+        compiled
+            .entry(CompilationUnit {
+                package: package.to_owned(),
+                part,
+            })
+            .or_default()
+            .insert(way);
     }
     ensure!(!compiled.is_empty(), "the graph has no dependency");
     Ok(compiled)
@@ -95,7 +127,9 @@ fn parse_unit_graph(graph: &str) -> Result<UnitVariants> {
 fn find_duplicates(built: &UnitVariants, tested: &UnitVariants) -> Vec<String> {
     let mut lines = BTreeSet::new();
     for (unit, built) in built {
-        let Some(tested) = tested.get(unit) else { continue };
+        let Some(tested) = tested.get(unit) else {
+            continue;
+        };
         for way in built.difference(tested) {
             let features = |ways: &BTreeSet<UnitVariant>| {
                 ways.iter()
@@ -105,7 +139,10 @@ fn find_duplicates(built: &UnitVariants, tested: &UnitVariants) -> Vec<String> {
                     .collect::<Vec<_>>()
             };
             let others = features(tested).join(" ");
-            lines.insert(format!("{}: built with [{}], tested with {others}", unit.package, way.features));
+            lines.insert(format!(
+                "{}: built with [{}], tested with {others}",
+                unit.package, way.features
+            ));
         }
     }
     lines.into_iter().collect()
@@ -129,12 +166,22 @@ mod tests {
 
     #[test]
     fn what_has_other_features_is_named() {
-        let (memchr, serde) = ("registry+https://r#memchr@2.8.3", "registry+https://r#serde@1.0.0");
+        let (memchr, serde) = (
+            "registry+https://r#memchr@2.8.3",
+            "registry+https://r#serde@1.0.0",
+        );
         let ours = unit("path+file:///w/host#toolbay@0.1.0", "dev", &[]);
-        let built = graph(&[unit(memchr, "dev", &["std"]), unit(serde, "dev", &["derive"]), ours]);
+        let built = graph(&[
+            unit(memchr, "dev", &["std"]),
+            unit(serde, "dev", &["derive"]),
+            ours,
+        ]);
         assert_eq!(built.len(), 2);
-        let tested =
-            [unit(memchr, "test", &["default", "std"]), unit(serde, "test", &["derive"]), unit(serde, "test", &[])];
+        let tested = [
+            unit(memchr, "test", &["default", "std"]),
+            unit(serde, "test", &["derive"]),
+            unit(serde, "test", &[]),
+        ];
         assert_eq!(
             find_duplicates(&built, &graph(&tested)),
             ["memchr@2.8.3: built with [std], tested with [default,std]"]
@@ -144,7 +191,12 @@ mod tests {
 
     #[test]
     fn a_graph_that_cannot_be_read_is_no_success() {
-        for graph in ["", "{}", r#"{"version":1,"units":[]}"#, r#"{"version":2,"units":[]}"#] {
+        for graph in [
+            "",
+            "{}",
+            r#"{"version":1,"units":[]}"#,
+            r#"{"version":2,"units":[]}"#,
+        ] {
             assert!(parse_unit_graph(graph).is_err(), "{graph}");
         }
     }

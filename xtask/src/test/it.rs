@@ -15,5 +15,9 @@ pub(super) const INTEGRATION_FILTER: &str = "binary_id(toolbay::it)";
 pub(super) fn run(context: &mut StepContext<'_>) -> Result<()> {
     // Select only this crate, so that nothing else is built. The step `features` checks that no
     // dependency is compiled twice because of this.
-    nextest::run_tests(context.workspace, context.tally, &["--package", HOST_PACKAGE, "--test", TEST_PROGRAM])
+    nextest::run_tests(
+        context.workspace,
+        context.tally,
+        &["--package", HOST_PACKAGE, "--test", TEST_PROGRAM],
+    )
 }

@@ -25,10 +25,19 @@ pub(super) fn run_steps(steps: &[&TestStep]) -> Vec<StepResult> {
     let ended: Mutex<Vec<(usize, StepResult)>> = Mutex::default();
     let lane = || {
         loop {
-            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-            let Some((index, step)) = next.and_then(|index| Some((index, steps.get(index)?))) else { return };
+            let next = queue
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop_front();
+            let Some((index, step)) = next.and_then(|index| Some((index, steps.get(index)?)))
+            else {
+                return;
+            };
             let outcome = run_step(step.name, |tally| run_in_process(step.name, tally));
-            ended.lock().unwrap_or_else(PoisonError::into_inner).push((index, outcome));
+            ended
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((index, outcome));
         }
     };
     thread::scope(|threads| {
@@ -46,8 +55,14 @@ pub(super) fn run_steps(steps: &[&TestStep]) -> Vec<StepResult> {
 fn run_in_process(name: &str, tally: &mut TestCounts) -> Result<()> {
     let (output, input) = pipe()?;
     let mut program = Command::new(env::current_exe()?);
-    program.args(["test", "--only", name]).stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input);
-    let mut child = program.spawn().with_context(|| format!("failed to start the step {name}"))?;
+    program
+        .args(["test", "--only", name])
+        .stdin(Stdio::null())
+        .stdout(input.try_clone()?)
+        .stderr(input);
+    let mut child = program
+        .spawn()
+        .with_context(|| format!("failed to start the step {name}"))?;
     // Close the write ends of the pipe in this process. Otherwise, the reader would never reach the
     // end of the output.
     drop(program);

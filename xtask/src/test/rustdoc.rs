@@ -12,7 +12,9 @@ pub(super) fn run(context: &mut StepContext<'_>) -> Result<()> {
     let mut cargo = command::cargo(&workspace.root);
     // `--examples` (there are none) makes cargo select the same features of dependencies as for the
     // tests, so that the output of the Clippy step is reused.
-    cargo.args(["doc", "--no-deps", "--lib", "--examples"]).args(select_native(workspace));
+    cargo
+        .args(["doc", "--no-deps", "--lib", "--examples"])
+        .args(select_native(workspace));
     command::run(cargo.env("RUSTDOCFLAGS", "-D warnings"))?;
     context.tally.passed += 1;
     Ok(())

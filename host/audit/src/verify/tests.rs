@@ -21,11 +21,21 @@ static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     for _ in 0..2 {
         let [mut journal, mut rejected] = open_both(dir.path());
         for n in 0..30 {
-            let denied =
-                AuditEvent::Denied { subject: CallSubject::default(), message: "y".repeat(n * 9), remedy: None };
-            rejected.append(&[(SystemTime::now(), denied), record("z")]).unwrap();
+            let denied = AuditEvent::Denied {
+                subject: CallSubject::default(),
+                message: "y".repeat(n * 9),
+                remedy: None,
+            };
+            rejected
+                .append(&[(SystemTime::now(), denied), record("z")])
+                .unwrap();
             journal.set_rejected_anchor(rejected.newest_line());
-            journal.append(&[record(format!("{n} {}", "x".repeat(n * 7))), record("\n{\"seq\":1}\n")]).unwrap();
+            journal
+                .append(&[
+                    record(format!("{n} {}", "x".repeat(n * 7))),
+                    record("\n{\"seq\":1}\n"),
+                ])
+                .unwrap();
             if n % 10 == 0 {
                 journal.checkpoint().unwrap();
             }
@@ -35,11 +45,19 @@ static LOG: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
         journal.set_rejected_anchor(rejected.newest_line());
         journal.end().unwrap();
     }
-    let of = |part| list_files(dir.path(), part).unwrap().into_iter().map(move |first| file_name(part, first));
+    let of = |part| {
+        list_files(dir.path(), part)
+            .unwrap()
+            .into_iter()
+            .map(move |first| file_name(part, first))
+    };
     let logs = LogPart::ALL.into_iter().flat_map(of);
-    let names =
-        logs.chain(LogPart::ALL.map(|part| part.head_file_name().to_owned())).chain([PUBLIC_KEY_FILE_NAME.to_owned()]);
-    let log: Vec<_> = names.map(|name| (name.clone(), fs::read(dir.path().join(name)).unwrap())).collect();
+    let names = logs
+        .chain(LogPart::ALL.map(|part| part.head_file_name().to_owned()))
+        .chain([PUBLIC_KEY_FILE_NAME.to_owned()]);
+    let log: Vec<_> = names
+        .map(|name| (name.clone(), fs::read(dir.path().join(name)).unwrap()))
+        .collect();
     assert!(log.len() >= 4, "two files or more");
     log
 });
@@ -58,8 +76,17 @@ impl Log {
         for (name, content) in LOG.iter() {
             let path = dir.path().join(name);
             fs::write(&path, content).unwrap();
-            if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
-                files.push((path, content.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()));
+            if Path::new(&name)
+                .extension()
+                .is_some_and(|extension| extension == "jsonl")
+            {
+                files.push((
+                    path,
+                    content
+                        .split_inclusive(|byte| *byte == b'\n')
+                        .map(<[u8]>::to_vec)
+                        .collect(),
+                ));
             }
         }
         Self { dir, files }
@@ -99,7 +126,10 @@ impl Log {
                 text.pop();
                 let hash = chain::hash(&text);
                 text.extend_from_slice(format!(",\"hash\":\"{hash}\"}}\n").as_bytes());
-                assert_eq!(chain::parse_line(&text[..text.len() - 1]).unwrap().hash, hash);
+                assert_eq!(
+                    chain::parse_line(&text[..text.len() - 1]).unwrap().hash,
+                    hash
+                );
                 *line = text;
                 prev = Some(hash);
             }
@@ -141,11 +171,24 @@ fn each_finding_names_the_line() {
         let at = line.iter().position(|byte| *byte == b'p').unwrap();
         line[at] = b'q';
     });
-    assert_eq!(edited, format!("{file}:5: was changed: its contents do not match its recorded hash"));
+    assert_eq!(
+        edited,
+        format!("{file}:5: was changed: its contents do not match its recorded hash")
+    );
     let cut = said(&|log| drop(log.files[0].1.remove(4)));
-    assert_eq!(cut, format!("{file}:5: line {} is missing before this line", seq(5)));
+    assert_eq!(
+        cut,
+        format!("{file}:5: line {} is missing before this line", seq(5))
+    );
     let cut = said(&|log| drop(log.files[0].1.drain(4..7)));
-    assert_eq!(cut, format!("{file}:5: lines {} to {} are missing before this line", seq(5), seq(7)));
+    assert_eq!(
+        cut,
+        format!(
+            "{file}:5: lines {} to {} are missing before this line",
+            seq(5),
+            seq(7)
+        )
+    );
     let swapped = said(&|log| log.files[0].1.swap(4, 5));
     let (fifth, sixth) = (seq(5), seq(6));
     let expected = format!(
@@ -157,18 +200,31 @@ fn each_finding_names_the_line() {
         let line = log.line((0, 4)).clone();
         log.files[0].1.insert(7, line);
     });
-    assert_eq!(repeated, format!("{file}:8: line {fifth} follows line {}: it was inserted, repeated or moved", seq(7)));
+    assert_eq!(
+        repeated,
+        format!(
+            "{file}:8: line {fifth} follows line {}: it was inserted, repeated or moved",
+            seq(7)
+        )
+    );
     let foreign = said(&|log| log.files[0].1.insert(7, b"hello\n".to_vec()));
     assert_eq!(foreign, format!("{file}:8: is not a line of an audit log"));
     let replaced = said(&|log| {
         let last = chain::parse_line(log.line((0, 3)).trim_ascii_end()).unwrap();
-        *log.line((0, 4)) = chain::serialize_line(fifth, SystemTime::now(), &record("forged").1, last.hash).0;
+        *log.line((0, 4)) =
+            chain::serialize_line(fifth, SystemTime::now(), &record("forged").1, last.hash).0;
     });
     let expected = format!(
         "{file}:6: line {sixth} does not follow the line {fifth} that is before it: one of the two was replaced"
     );
     assert_eq!(replaced, expected);
-    let is_main = |path: &Path| path.file_name().unwrap().to_str().unwrap().starts_with("audit-");
+    let is_main = |path: &Path| {
+        path.file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .starts_with("audit-")
+    };
     let (files, last) = {
         let files = Log::new().files;
         let main = files.iter().rposition(|(path, _)| is_main(path)).unwrap();
@@ -176,7 +232,10 @@ fn each_finding_names_the_line() {
     };
     let newest = Log::new().verify().newest.unwrap().0;
     let truncated = said(&|log| log.files[files].1.truncate(last - 1));
-    assert_eq!(truncated, format!("line {newest} is missing at the end of the log"));
+    assert_eq!(
+        truncated,
+        format!("line {newest} is missing at the end of the log")
+    );
     let beginning = said(&|log| {
         let (path, _) = log.files.remove(0);
         fs::remove_file(path).unwrap();
@@ -199,11 +258,20 @@ fn a_line_that_somebody_noted_must_be_there() {
     let newest = report.newest.unwrap();
     let check = |expected| told(&verify(log.dir.path(), None, Some(expected)).unwrap()).join("; ");
     assert_eq!(check(newest), "");
-    assert_eq!(check((newest.0 + 1, newest.1)), format!("line {}, which is expected, is not in the log", newest.0 + 1));
+    assert_eq!(
+        check((newest.0 + 1, newest.1)),
+        format!(
+            "line {}, which is expected, is not in the log",
+            newest.0 + 1
+        )
+    );
     let before = newest.0 - 1;
     let expected = format!("line {before} is not the one that is expected: it has another hash");
     assert_eq!(check((before, newest.1)), expected);
-    assert_eq!(check((1, newest.1)), "line 1, which is expected, is in a file that is not kept any more");
+    assert_eq!(
+        check((1, newest.1)),
+        "line 1, which is expected, is in a file that is not kept any more"
+    );
 }
 
 #[test]
@@ -212,11 +280,22 @@ fn another_key_does_not_verify_the_log() {
     log.verify();
     let other = tempfile::tempdir().unwrap();
     open(other.path()).end().unwrap();
-    let key = PublicKey::parse(&fs::read_to_string(other.path().join(PUBLIC_KEY_FILE_NAME)).unwrap());
+    let key =
+        PublicKey::parse(&fs::read_to_string(other.path().join(PUBLIC_KEY_FILE_NAME)).unwrap());
     let report = verify(log.dir.path(), key, None).unwrap();
-    assert!(told(&report).join("\n").contains("the signature is not one of the lines before it"), "{report:?}");
+    assert!(
+        told(&report)
+            .join("\n")
+            .contains("the signature is not one of the lines before it"),
+        "{report:?}"
+    );
     fs::write(log.dir.path().join(PUBLIC_KEY_FILE_NAME), "x").unwrap();
-    assert!(verify(log.dir.path(), None, None).unwrap_err().to_string().ends_with("is not a public key"));
+    assert!(
+        verify(log.dir.path(), None, None)
+            .unwrap_err()
+            .to_string()
+            .ends_with("is not a public key")
+    );
 }
 
 /// A way to change a log.

@@ -60,19 +60,32 @@ impl SecretTable {
     /// Keys are missing or contradict each other.
     pub(super) fn check(&self) -> Result<(), String> {
         self.to_source()?;
-        let Self { origins, header, query, format, .. } = self;
+        let Self {
+            origins,
+            header,
+            query,
+            format,
+            ..
+        } = self;
         let why = match (header, query) {
-            (Some(_), Some(_)) => "header and query exclude each other; remove one of them".to_owned(),
+            (Some(_), Some(_)) => {
+                "header and query exclude each other; remove one of them".to_owned()
+            }
             (Some(_), _) | (_, Some(_)) if origins.is_empty() => {
-                "header and query need origins, such as origins = [\"https://api.example.com\"]".to_owned()
+                "header and query need origins, such as origins = [\"https://api.example.com\"]"
+                    .to_owned()
             }
             (None, None) if !origins.is_empty() => {
                 "origins need header or query, such as header = \"Authorization\"".to_owned()
             }
-            (None, _) if format.is_some() => "format needs header; add header, or remove format".to_owned(),
+            (None, _) if format.is_some() => {
+                "format needs header; add header, or remove format".to_owned()
+            }
             _ => match format {
                 Some(format) if format.matches("{}").count() != 1 => {
-                    format!("format needs {{}} once, for the secret, as in \"Bearer {{}}\", not {format:?}")
+                    format!(
+                        "format needs {{}} once, for the secret, as in \"Bearer {{}}\", not {format:?}"
+                    )
                 }
                 _ => return Ok(()),
             },
@@ -88,16 +101,33 @@ impl SecretTable {
 
     /// Returns the source, of which there is exactly one.
     fn to_source(&self) -> Result<SecretSource, String> {
-        let Self { environment, file, keyring, command, caller_folder, .. } = self;
-        let keyring = keyring.clone().map(|KeyringEntry { service, user }| SecretSource::Keyring { service, user });
+        let Self {
+            environment,
+            file,
+            keyring,
+            command,
+            caller_folder,
+            ..
+        } = self;
+        let keyring = keyring
+            .clone()
+            .map(|KeyringEntry { service, user }| SecretSource::Keyring { service, user });
         let sources = [
-            ("environment", environment.clone().map(SecretSource::Environment)),
+            (
+                "environment",
+                environment.clone().map(SecretSource::Environment),
+            ),
             ("file", file.clone().map(SecretSource::File)),
             ("keyring", keyring),
             ("command", command.clone().map(SecretSource::Command)),
-            ("caller_folder", caller_folder.clone().map(SecretSource::CallerFolder)),
+            (
+                "caller_folder",
+                caller_folder.clone().map(SecretSource::CallerFolder),
+            ),
         ];
-        let mut set = sources.into_iter().filter_map(|(key, source)| Some((key, source?)));
+        let mut set = sources
+            .into_iter()
+            .filter_map(|(key, source)| Some((key, source?)));
         match (set.next(), set.next()) {
             (Some((_, source)), None) => Ok(source),
             (Some((one, _)), Some((two, _))) => Err(format!("{one} and {two} exclude each other; remove one of them")),
@@ -115,13 +145,19 @@ impl SecretTable {
     pub(super) fn to_spec(&self, name: &str) -> Result<toolbay_secrets::SecretSpec, String> {
         let origins = self.origins.clone();
         let carried = match (&self.header, &self.query) {
-            (Some(header), _) => {
-                Some(CredentialRule::in_header(origins, header, self.format.as_deref().unwrap_or("{}"))?)
-            }
+            (Some(header), _) => Some(CredentialRule::in_header(
+                origins,
+                header,
+                self.format.as_deref().unwrap_or("{}"),
+            )?),
             (None, Some(parameter)) => Some(CredentialRule::in_query(origins, parameter)),
             (None, None) => None,
         };
-        Ok(toolbay_secrets::SecretSpec { name: name.to_owned(), source: self.to_source()?, credential_rule: carried })
+        Ok(toolbay_secrets::SecretSpec {
+            name: name.to_owned(),
+            source: self.to_source()?,
+            credential_rule: carried,
+        })
     }
 }
 
@@ -131,14 +167,18 @@ fn variable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
     if is_name(&name) {
         return Ok(Some(name));
     }
-    Err(D::Error::custom(format_args!("{name:?} is not the name of an environment variable")))
+    Err(D::Error::custom(format_args!(
+        "{name:?} is not the name of an environment variable"
+    )))
 }
 
 fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
     let text = String::deserialize(deserializer)?;
     let path = PathBuf::from(&text);
     if path.file_name().is_none() || text.contains('\0') {
-        return Err(D::Error::custom(format_args!("{text:?} is not the path of a file, such as \"secrets/github\"")));
+        return Err(D::Error::custom(format_args!(
+            "{text:?} is not the path of a file, such as \"secrets/github\""
+        )));
     }
     Ok(Some(path))
 }
@@ -146,7 +186,9 @@ fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D
 fn folder<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
     let text = String::deserialize(deserializer)?;
     if text.is_empty() || text.contains('\0') {
-        return Err(D::Error::custom(format_args!("{text:?} is not the path of a folder, such as \"secrets/github\"")));
+        return Err(D::Error::custom(format_args!(
+            "{text:?} is not the path of a folder, such as \"secrets/github\""
+        )));
     }
     Ok(Some(text.into()))
 }
@@ -154,7 +196,8 @@ fn folder<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>,
 fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     let words = Vec::<String>::deserialize(deserializer)?;
     if words.first().is_none_or(String::is_empty) || words.iter().any(|word| word.contains('\0')) {
-        let expected = "expected a program and its arguments, such as [\"pass\", \"show\", \"github\"]";
+        let expected =
+            "expected a program and its arguments, such as [\"pass\", \"show\", \"github\"]";
         return Err(D::Error::custom(expected));
     }
     Ok(Some(words))
@@ -186,12 +229,27 @@ mod tests {
 
     #[test]
     fn each_source_is_read() {
-        assert_eq!(source("environment = \"A\""), SecretSource::Environment("A".to_owned()));
-        assert_eq!(source("file = \"secrets/a\""), SecretSource::File("secrets/a".into()));
+        assert_eq!(
+            source("environment = \"A\""),
+            SecretSource::Environment("A".to_owned())
+        );
+        assert_eq!(
+            source("file = \"secrets/a\""),
+            SecretSource::File("secrets/a".into())
+        );
         let words = ["pass", "show", "x"].map(str::to_owned);
-        assert_eq!(source("command = [\"pass\", \"show\", \"x\"]"), SecretSource::Command(words.into()));
-        let keyring = SecretSource::Keyring { service: "github".to_owned(), user: "ada".to_owned() };
-        assert_eq!(source("keyring = { service = \"github\", user = \"ada\" }"), keyring);
+        assert_eq!(
+            source("command = [\"pass\", \"show\", \"x\"]"),
+            SecretSource::Command(words.into())
+        );
+        let keyring = SecretSource::Keyring {
+            service: "github".to_owned(),
+            user: "ada".to_owned(),
+        };
+        assert_eq!(
+            source("keyring = { service = \"github\", user = \"ada\" }"),
+            keyring
+        );
         let folder = SecretSource::CallerFolder("secrets/github".into());
         assert_eq!(source("caller_folder = \"secrets/github\""), folder);
     }
@@ -223,16 +281,19 @@ mod tests {
             "caller_folder = 1",
             "caller_folder = \"\"",
         ];
-        let said: Vec<String> =
-            texts.iter().map(|text| parse(&format!("[secrets.token]\n{text}")).unwrap_err()).collect();
+        let said: Vec<String> = texts
+            .iter()
+            .map(|text| parse(&format!("[secrets.token]\n{text}")).unwrap_err())
+            .collect();
         insta::assert_snapshot!(said.join("\n"));
     }
 
     #[test]
     fn a_header_that_is_about_the_connection_is_refused() {
         let secret = |header: &str| {
-            let text =
-                format!("[secrets.token]\nenvironment = \"A\"\nheader = {header:?}\norigins = [\"https://a.example\"]");
+            let text = format!(
+                "[secrets.token]\nenvironment = \"A\"\nheader = {header:?}\norigins = [\"https://a.example\"]"
+            );
             parse(&text).unwrap().secret_specs().map(drop)
         };
         assert_eq!(secret("x-key"), Ok(()));

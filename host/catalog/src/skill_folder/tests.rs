@@ -18,7 +18,10 @@ struct Folder {
 
 impl Folder {
     fn new(files: &[(&str, &str)]) -> Self {
-        let folder = Self { dir: tempfile::tempdir().unwrap(), shelf: SkillMemory::new(ByteSize::mib(40)) };
+        let folder = Self {
+            dir: tempfile::tempdir().unwrap(),
+            shelf: SkillMemory::new(ByteSize::mib(40)),
+        };
         fs::create_dir(folder.path("")).unwrap();
         for (path, text) in files {
             folder.write(path, text);
@@ -68,8 +71,18 @@ impl Folder {
 }
 
 fn bytes(folder: &SkillFolder, uri: &str) -> Vec<u8> {
-    let file = folder.files.iter().find(|file| file.entry.resource.uri == uri).unwrap();
-    match file.read(ByteSize::mib(16)).unwrap().unwrap().resource.content {
+    let file = folder
+        .files
+        .iter()
+        .find(|file| file.entry.resource.uri == uri)
+        .unwrap();
+    match file
+        .read(ByteSize::mib(16))
+        .unwrap()
+        .unwrap()
+        .resource
+        .content
+    {
         ResourceContent::Text(text) => text.into_bytes(),
         ResourceContent::Blob(bytes) => bytes.to_vec(),
     }
@@ -84,7 +97,10 @@ fn every_file_is_in_the_entry_once_with_the_digest_of_its_bytes() {
     let folder = Folder::new(&[
         ("SKILL.md", MANIFEST_TEXT),
         ("templates/regional/a b.md", "one\r\ntwo"),
-        ("forms/SKILL.md", "---\nname: forms\ndescription: Fills forms.\n---\nFill."),
+        (
+            "forms/SKILL.md",
+            "---\nname: forms\ndescription: Fills forms.\n---\nFill.",
+        ),
         ("forms/field.txt", "\u{1b}[31m"),
         (".git/config", "hidden"),
     ]);
@@ -96,19 +112,41 @@ fn every_file_is_in_the_entry_once_with_the_digest_of_its_bytes() {
     for entry in &entries {
         for file in entry["resources"].as_array().unwrap() {
             let bytes = bytes(&loaded, file["uri"].as_str().unwrap());
-            assert_eq!(file["digest"], format!("sha256:{}", Digest::new(Sha256::digest(&bytes).into())));
+            assert_eq!(
+                file["digest"],
+                format!("sha256:{}", Digest::new(Sha256::digest(&bytes).into()))
+            );
             assert_eq!(file["size"], bytes.len());
         }
     }
-    let manifests: Vec<_> = loaded.files.iter().map(|file| &file.entry.resource).collect();
-    let described = |name: &str| manifests.iter().any(|listed| listed.name == name && listed.description.is_some());
+    let manifests: Vec<_> = loaded
+        .files
+        .iter()
+        .map(|file| &file.entry.resource)
+        .collect();
+    let described = |name: &str| {
+        manifests
+            .iter()
+            .any(|listed| listed.name == name && listed.description.is_some())
+    };
     assert!(described("pdf") && described("forms"));
-    assert_eq!(manifests.iter().filter(|listed| listed.description.is_some()).count(), 2);
+    assert_eq!(
+        manifests
+            .iter()
+            .filter(|listed| listed.description.is_some())
+            .count(),
+        2
+    );
 }
 
 #[test]
 fn what_is_loaded_stays_whatever_becomes_of_the_files() {
-    let folder = Folder::new(&[("SKILL.md", MANIFEST_TEXT), ("a.md", "one"), ("b.md", "one"), ("c.md", "one")]);
+    let folder = Folder::new(&[
+        ("SKILL.md", MANIFEST_TEXT),
+        ("a.md", "one"),
+        ("b.md", "one"),
+        ("c.md", "one"),
+    ]);
     let (loaded, _) = folder.load().unwrap();
     folder.write("a.md", "two, and longer");
     fs::remove_file(folder.path("b.md")).unwrap();
@@ -142,7 +180,11 @@ fn files_of_two_versions_are_no_skill() {
         let folder = Folder::new(&[("SKILL.md", MANIFEST_TEXT), ("a.md", "one")]);
         let seen = folder.tree();
         change(&folder);
-        assert_eq!(folder.load_as("pdf", &seen, None).unwrap_err(), "a.md changed while it was read", "{n}");
+        assert_eq!(
+            folder.load_as("pdf", &seen, None).unwrap_err(),
+            "a.md changed while it was read",
+            "{n}"
+        );
         assert!(folder.load().is_ok());
     }
 }
@@ -156,7 +198,11 @@ fn links_are_followed_within_the_folder() {
     symlink("/proc/self/environ", folder.path("magic.txt")).unwrap();
     symlink(".", folder.path("self")).unwrap();
     let (loaded, _) = folder.load().unwrap();
-    let uris: Vec<_> = loaded.files.iter().map(|file| file.entry.resource.uri.as_str()).collect();
+    let uris: Vec<_> = loaded
+        .files
+        .iter()
+        .map(|file| file.entry.resource.uri.as_str())
+        .collect();
     assert_eq!(uris, ["skill://pdf/SKILL.md", "skill://pdf/a.txt"]);
     assert_eq!(bytes(&loaded, "skill://pdf/a.txt"), b"inside");
     assert_eq!(folder.tree().notes.len(), 3);
@@ -175,9 +221,17 @@ fn a_folder_that_is_no_skill_says_why() {
         folder
     };
     let large = with(&[]);
-    fs::File::create(large.path("a")).unwrap().set_len((4 << 20) + 1).unwrap();
+    fs::File::create(large.path("a"))
+        .unwrap()
+        .set_len((4 << 20) + 1)
+        .unwrap();
     let heavy = with(&[]);
-    (0..5).for_each(|n| fs::File::create(heavy.path(&n.to_string())).unwrap().set_len(4 << 20).unwrap());
+    (0..5).for_each(|n| {
+        fs::File::create(heavy.path(&n.to_string()))
+            .unwrap()
+            .set_len(4 << 20)
+            .unwrap()
+    });
     let latin = Folder::new(&[]);
     latin.write("SKILL.md", b"---\nname: pdf\ndescription: \xfc\n---\n");
     let cases = [
@@ -185,17 +239,26 @@ fn a_folder_that_is_no_skill_says_why() {
         Folder::new(&[("pdf/SKILL.md", MANIFEST_TEXT)]),
         Folder::new(&[("SKILL.md", "# PDF")]),
         Folder::new(&[("SKILL.md", "---\nname: pdf-tools\ndescription: A.\n---\n")]),
-        Folder::new(&[("SKILL.md", "---\nname: pdf\ndescription: A.\n---\nGood.\nBad: \u{202e}.\n")]),
+        Folder::new(&[(
+            "SKILL.md",
+            "---\nname: pdf\ndescription: A.\n---\nGood.\nBad: \u{202e}.\n",
+        )]),
         latin,
         large,
         heavy,
     ];
-    let said: Vec<String> = cases.iter().map(|folder| folder.load().unwrap_err()).collect();
+    let said: Vec<String> = cases
+        .iter()
+        .map(|folder| folder.load().unwrap_err())
+        .collect();
     insta::assert_snapshot!(said.join("\n"));
     let folder = with(&[]);
     for id in ["PDF Tools", "pdf_tools", "-pdf", ""] {
         let why = folder.load_as(id, &folder.tree(), None).unwrap_err();
-        assert!(why.ends_with("without a hyphen at its ends or two in a row: rename the folder"), "{why}");
+        assert!(
+            why.ends_with("without a hyphen at its ends or two in a row: rename the folder"),
+            "{why}"
+        );
     }
 }
 
@@ -205,15 +268,19 @@ fn a_skill_has_at_most_512_files() {
     (0..511).for_each(|n| folder.write(&format!("{n}.md"), "x"));
     assert_eq!(folder.load().unwrap().0.files.len(), 512);
     folder.write("more.md", "x");
-    let excess = TreeError::Permanent("it has too many files: at most 512 files are allowed".to_owned());
+    let excess =
+        TreeError::Permanent("it has too many files: at most 512 files are allowed".to_owned());
     assert_eq!(folder.tree().error, Some(excess));
 }
 
 #[test]
 fn what_is_in_service_stays_as_a_whole() {
     let nested = |name: &str| format!("---\nname: {name}\ndescription: A.\n---\n");
-    let folder =
-        Folder::new(&[("SKILL.md", MANIFEST_TEXT), ("a/SKILL.md", "# No skill"), ("b/SKILL.md", &nested("b"))]);
+    let folder = Folder::new(&[
+        ("SKILL.md", MANIFEST_TEXT),
+        ("a/SKILL.md", "# No skill"),
+        ("b/SKILL.md", &nested("b")),
+    ]);
     let (first, remarks) = folder.load().unwrap();
     assert_eq!((first.skills.len(), first.files.len()), (2, 3));
     assert_eq!(
@@ -224,14 +291,27 @@ fn what_is_in_service_stays_as_a_whole() {
         ]
     );
     folder.write("b/SKILL.md", nested("c"));
-    let why = folder.load_as("pdf", &folder.tree(), Some(&first)).unwrap_err();
-    assert_eq!(why, "b/SKILL.md: its name is \"c\", but its folder is called \"b\": rename one of them");
-    assert_eq!(folder.load().unwrap().0.skills.len(), 1, "without a version before it");
+    let why = folder
+        .load_as("pdf", &folder.tree(), Some(&first))
+        .unwrap_err();
+    assert_eq!(
+        why,
+        "b/SKILL.md: its name is \"c\", but its folder is called \"b\": rename one of them"
+    );
+    assert_eq!(
+        folder.load().unwrap().0.skills.len(),
+        1,
+        "without a version before it"
+    );
 }
 
 #[test]
 fn all_skills_have_room_for_so_much() {
-    let folder = Folder::new(&[("SKILL.md", MANIFEST_TEXT), ("a", &"x".repeat(3 << 20)), ("b", &"x".repeat(3 << 20))]);
+    let folder = Folder::new(&[
+        ("SKILL.md", MANIFEST_TEXT),
+        ("a", &"x".repeat(3 << 20)),
+        ("b", &"x".repeat(3 << 20)),
+    ]);
     let mut kept: Vec<SkillFolder> = (0..6).map(|_| folder.load().unwrap().0).collect();
     let expected = "the files of all skills are larger than 40.0 MiB in total (to allow more, raise describe.skills)";
     assert_eq!(folder.load().unwrap_err(), expected);
@@ -260,6 +340,11 @@ fn the_entries_are_bounded() {
         })
     };
     assert!(load(ByteSize::mib(1)).is_ok());
-    let Err(PlainFileError::Refused(why)) = load(ByteSize::kib(500)) else { panic!("it is too large") };
-    assert_eq!(why, "what clients are told of its files is larger than 500.0 KiB (to allow more, raise describe.size)");
+    let Err(PlainFileError::Refused(why)) = load(ByteSize::kib(500)) else {
+        panic!("it is too large")
+    };
+    assert_eq!(
+        why,
+        "what clients are told of its files is larger than 500.0 KiB (to allow more, raise describe.size)"
+    );
 }

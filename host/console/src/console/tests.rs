@@ -16,14 +16,15 @@ use crate::denials::DenialNote;
 use crate::operations::ConsoleViewer;
 use crate::request_permits::MAX_PER_OWNER;
 use crate::server_data::{
-    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow, PluginStatus, ServerStatus,
-    ToolDetail, ToolRow, ToolsPage, WaitingApproval,
+    ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow,
+    PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage, WaitingApproval,
 };
 
 const BODY_TIME: Duration = Duration::from_mins(1);
 
 /// Text that pages must escape, regardless of its source.
-const HOSTILE: &str = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;</textarea></title>";
+const HOSTILE: &str =
+    "\"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;</textarea></title>";
 
 /// A server that returns this text for everything.
 struct Stub(&'static str);
@@ -31,7 +32,13 @@ struct Stub(&'static str);
 impl Stub {
     fn tool(&self) -> ToolRow {
         let text = || self.0.to_owned();
-        ToolRow { name: text(), plugin: text(), title: Some(text()), description: Some(text()), approval: Some(text()) }
+        ToolRow {
+            name: text(),
+            plugin: text(),
+            title: Some(text()),
+            description: Some(text()),
+            approval: Some(text()),
+        }
     }
 
     fn row(&self) -> PluginRow {
@@ -82,7 +89,10 @@ impl ConsoleOperations for Stub {
     }
 
     fn tools(&self, _search: &str, _from: usize, _most: usize) -> ToolsPage {
-        ToolsPage { rows: vec![self.tool()], total: 300 }
+        ToolsPage {
+            rows: vec![self.tool()],
+            total: 300,
+        }
     }
 
     fn tool(&self, name: &str) -> Option<ToolDetail> {
@@ -95,7 +105,9 @@ impl ConsoleOperations for Stub {
         });
         (name == self.0).then(|| ToolDetail {
             row: self.tool(),
-            input: JsonText::from(json!({"type": "object", "properties": properties, "description": self.0})),
+            input: JsonText::from(
+                json!({"type": "object", "properties": properties, "description": self.0}),
+            ),
             output: Some(JsonText::from(json!({"description": self.0}))),
             hints: vec!["read-only"],
         })
@@ -127,7 +139,11 @@ impl ConsoleOperations for Stub {
                 {"type": "resource_link", "uri": format!("javascript:{text}"), "name": text},
             ]);
             let result = json!({"content": content, "structuredContent": {"a": text}});
-            ConsoleCallOutcome::Ended { result: Ok(result), outcome: "ok", usage: Some(CallUsage::default()) }
+            ConsoleCallOutcome::Ended {
+                result: Ok(result),
+                outcome: "ok",
+                usage: Some(CallUsage::default()),
+            }
         })
     }
 
@@ -144,7 +160,12 @@ impl ConsoleOperations for Stub {
         }]
     }
 
-    fn answer_approval(&self, viewer: &ConsoleViewer, id: u64, _yes: bool) -> BoxFuture<'_, ApprovalOutcome> {
+    fn answer_approval(
+        &self,
+        viewer: &ConsoleViewer,
+        id: u64,
+        _yes: bool,
+    ) -> BoxFuture<'_, ApprovalOutcome> {
         Box::pin(std::future::ready(match id {
             7 if self.may_use(viewer, self.0) => ApprovalOutcome::Done,
             7 => ApprovalOutcome::Forbidden,
@@ -156,11 +177,17 @@ impl ConsoleOperations for Stub {
         plugin == self.0
     }
 
-    fn clear_cache(&self, _viewer: &ConsoleViewer) -> BoxFuture<'static, Result<ClearedCache, String>> {
+    fn clear_cache(
+        &self,
+        _viewer: &ConsoleViewer,
+    ) -> BoxFuture<'static, Result<ClearedCache, String>> {
         Box::pin(async { Ok(ClearedCache::default()) })
     }
 
-    fn audit_lines(&self, _most: usize) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>> {
+    fn audit_lines(
+        &self,
+        _most: usize,
+    ) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>> {
         let text = || self.0.to_owned();
         let line = AuditLine {
             time: text(),
@@ -200,7 +227,13 @@ impl Site {
         call.plugin = None;
         watch.record_call(call);
         let (at, words) = (SystemTime::UNIX_EPOCH, || text.to_owned());
-        watch.record_denial(DenialNote { at, plugin: words(), tool: words(), what: words(), remedy: Some(words()) });
+        watch.record_denial(DenialNote {
+            at,
+            plugin: words(),
+            tool: words(),
+            what: words(),
+            remedy: Some(words()),
+        });
         for (word, at) in [("requested", SystemTime::now()), ("declined", at)] {
             let time = Duration::from_hours(1);
             let arguments = Some(Digest::new([if word == "requested" { 1 } else { 2 }; 32]));
@@ -216,24 +249,51 @@ impl Site {
             });
         }
         watch.record_log_lines(&format!("2026-05-01T08:00:00Z  WARN {text}\n"));
-        let admin =
-            |name: &str| AdminToken { name: format!("token:{name}"), sha256: hash_secret(&format!("secret-{name}")) };
+        let admin = |name: &str| AdminToken {
+            name: format!("token:{name}"),
+            sha256: hash_secret(&format!("secret-{name}")),
+        };
         let access = ConsoleAccess::admins(vec![admin("ops"), admin("watcher")]);
         Self(
-            Console::new(Arc::new(Stub(text)), watch, access, 8931, Duration::from_hours(8), |_| None, BODY_TIME)
-                .router(),
+            Console::new(
+                Arc::new(Stub(text)),
+                watch,
+                access,
+                8931,
+                Duration::from_hours(8),
+                |_| None,
+                BODY_TIME,
+            )
+            .router(),
         )
     }
 
-    async fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: String) -> Got {
-        let mut request = Request::builder().method(method).uri(path).header(HOST, "127.0.0.1:8931");
+    async fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> Got {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, "127.0.0.1:8931");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = self.0.call(request.body(Body::from(body)).unwrap()).await.unwrap();
+        let response = self
+            .0
+            .call(request.body(Body::from(body)).unwrap())
+            .await
+            .unwrap();
         let (head, body) = response.into_parts();
         let body = String::from_utf8(to_bytes(body, 1 << 22).await.unwrap().to_vec()).unwrap();
-        Got { status: head.status.as_u16(), headers: head.headers, body }
+        Got {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body,
+        }
     }
 
     /// Logs in with a token. Returns the cookie.
@@ -241,12 +301,16 @@ impl Site {
         let got = self.post("/console/login", "", &[("token", token)]).await;
         assert_eq!(got.status, 303);
         let cookie = got.headers[SET_COOKIE].to_str().unwrap();
-        assert!(cookie.ends_with("; Path=/console; Max-Age=28800; HttpOnly; SameSite=Strict"), "{cookie}");
+        assert!(
+            cookie.ends_with("; Path=/console; Max-Age=28800; HttpOnly; SameSite=Strict"),
+            "{cookie}"
+        );
         cookie.split(';').next().unwrap().to_owned()
     }
 
     async fn get(&mut self, path: &str, cookie: &str) -> Got {
-        self.send("GET", path, &[(COOKIE.as_str(), cookie)], String::new()).await
+        self.send("GET", path, &[(COOKIE.as_str(), cookie)], String::new())
+            .await
     }
 
     async fn post(&mut self, path: &str, cookie: &str, form: &[(&str, &str)]) -> Got {
@@ -261,16 +325,33 @@ impl Site {
 
 /// Returns the value of a hidden field of a page.
 fn hidden(page: &str, name: &str) -> String {
-    let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\"")).unwrap();
+    let (_, rest) = page
+        .split_once(&format!("name=\"{name}\" value=\""))
+        .unwrap();
     rest.split('"').next().unwrap().to_owned()
 }
 
-const PAGES: [&str; 9] =
-    ["", "/plugins", "/tools", "/calls", "/denials", "/approvals", "/audit", "/log", "/log?q=WARN"];
+const PAGES: [&str; 9] = [
+    "",
+    "/plugins",
+    "/tools",
+    "/calls",
+    "/denials",
+    "/approvals",
+    "/audit",
+    "/log",
+    "/log?q=WARN",
+];
 
 /// Asserts that the page contains none of the hostile text as markup.
 fn check(got: &Got, what: &str) {
-    for bad in ["<script>alert", "<img src=x", "</textarea></title>", "&amp;</", "javascript:\"'"] {
+    for bad in [
+        "<script>alert",
+        "<img src=x",
+        "</textarea></title>",
+        "&amp;</",
+        "javascript:\"'",
+    ] {
         assert!(!got.body.contains(bad), "{what}: {bad}\n{}", got.body);
     }
     // One script, and no inline scripts or styles.
@@ -283,8 +364,14 @@ fn check(got: &Got, what: &str) {
 
 fn guarded_by_headers(headers: &HeaderMap, what: &str) {
     let policy = headers["content-security-policy"].to_str().unwrap();
-    assert!(policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'"), "{what}: {policy}");
-    assert!(!policy.contains("unsafe") && !policy.contains("http"), "{policy}");
+    assert!(
+        policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'"),
+        "{what}: {policy}"
+    );
+    assert!(
+        !policy.contains("unsafe") && !policy.contains("http"),
+        "{policy}"
+    );
     for (name, value) in [
         ("x-frame-options", "DENY"),
         ("x-content-type-options", "nosniff"),
@@ -303,7 +390,9 @@ async fn every_page_shows_hostile_text_as_text() {
     let cookie = site.enter("secret-ops").await;
     let named = |key: &str| encode_query(&[(key, HOSTILE)]);
     let mut paths: Vec<String> = PAGES.iter().map(|path| format!("/console{path}")).collect();
-    paths.extend(["plugins", "tools", "calls", "log"].map(|page| format!("/console/{page}?{}", named("q"))));
+    paths.extend(
+        ["plugins", "tools", "calls", "log"].map(|page| format!("/console/{page}?{}", named("q"))),
+    );
     paths.push(format!("/console/plugin?{}", named("id")));
     paths.push(format!("/console/plugin?{}&{}", named("id"), named("done")));
     paths.push(format!("/console/tool?{}", named("name")));
@@ -313,7 +402,10 @@ async fn every_page_shows_hostile_text_as_text() {
         assert_eq!(got.status, 200, "{path}");
         check(&got, path);
         // The hostile text is present as text.
-        assert!(got.body.contains("&lt;script&gt;alert(1)") || path.contains("q="), "{path}");
+        assert!(
+            got.body.contains("&lt;script&gt;alert(1)") || path.contains("q="),
+            "{path}"
+        );
     }
     for path in ["/console/plugin?id=no", "/console/tool?name=no"] {
         let got = site.get(path, &cookie).await;
@@ -326,29 +418,75 @@ async fn every_page_shows_hostile_text_as_text() {
 async fn a_call_shows_what_came_of_it_as_text_and_asks_first_where_a_person_must_allow_it() {
     let mut site = Site::new(HOSTILE);
     let cookie = site.enter("secret-ops").await;
-    let page = site.get(&format!("/console/tool?{}", encode_query(&[("name", HOSTILE)])), &cookie).await.body;
+    let page = site
+        .get(
+            &format!("/console/tool?{}", encode_query(&[("name", HOSTILE)])),
+            &cookie,
+        )
+        .await
+        .body;
     let (csrf, schema) = (hidden(&page, "csrf"), hidden(&page, "schema"));
-    let usual = [("csrf", csrf.as_str()), ("tool", HOSTILE), ("schema", schema.as_str()), ("f0", HOSTILE)];
+    let usual = [
+        ("csrf", csrf.as_str()),
+        ("tool", HOSTILE),
+        ("schema", schema.as_str()),
+        ("f0", HOSTILE),
+    ];
     let with = |more: &[(&'static str, &'static str)]| [&usual[..], more].concat();
     let got = site.post("/console/tool", &cookie, &with(&[])).await;
     assert_eq!(got.status, 200);
     check(&got, "a result");
-    assert!(got.body.contains("src=\"data:image/png;base64,iVBORw0KGgo=\""), "{}", got.body);
-    assert_eq!(got.body.matches("<img").count(), 1, "neither what is no base64 nor an SVG");
+    assert!(
+        got.body
+            .contains("src=\"data:image/png;base64,iVBORw0KGgo=\""),
+        "{}",
+        got.body
+    );
+    assert_eq!(
+        got.body.matches("<img").count(),
+        1,
+        "neither what is no base64 nor an SVG"
+    );
     assert!(!got.body.contains("href=\"javascript"));
-    let got = site.post("/console/tool", &cookie, &with(&[("f4", "{\"a\": 1}")])).await;
+    let got = site
+        .post("/console/tool", &cookie, &with(&[("f4", "{\"a\": 1}")]))
+        .await;
     check(&got, "a question");
-    assert!(got.body.contains("Approve this call?") && !got.body.contains("Structured content</h3>"), "{}", got.body);
+    assert!(
+        got.body.contains("Approve this call?") && !got.body.contains("Structured content</h3>"),
+        "{}",
+        got.body
+    );
     let allow = hidden(&got.body, "allow");
     let again = [&with(&[("f4", "{\"a\": 1}")])[..], &[("allow", &allow)]].concat();
     let got = site.post("/console/tool", &cookie, &again).await;
     assert!(got.body.contains("Structured content</h3>"), "{}", got.body);
-    let got = site.post("/console/tool", &cookie, &with(&[("f2_0", HOSTILE), ("f4", "{")])).await;
+    let got = site
+        .post(
+            "/console/tool",
+            &cookie,
+            &with(&[("f2_0", HOSTILE), ("f4", "{")]),
+        )
+        .await;
     check(&got, "wrong fields");
-    assert!(got.body.contains("2 fields cannot be read") && got.body.contains("expected an integer"), "{}", got.body);
-    let outdated = [("csrf", csrf.as_str()), ("tool", HOSTILE), ("schema", "ab"), ("f0", "x")];
+    assert!(
+        got.body.contains("2 fields cannot be read") && got.body.contains("expected an integer"),
+        "{}",
+        got.body
+    );
+    let outdated = [
+        ("csrf", csrf.as_str()),
+        ("tool", HOSTILE),
+        ("schema", "ab"),
+        ("f0", "x"),
+    ];
     let got = site.post("/console/tool", &cookie, &outdated).await;
-    assert!(got.body.contains("The tool has changed since this form was loaded"), "{}", got.body);
+    assert!(
+        got.body
+            .contains("The tool has changed since this form was loaded"),
+        "{}",
+        got.body
+    );
 }
 
 #[tokio::test]
@@ -356,15 +494,34 @@ async fn without_a_right_to_a_tool_there_is_no_form_no_call_and_nothing_of_its_c
     let mut site = Site::new("echo");
     let cookie = site.enter("secret-watcher").await;
     let page = site.get("/console/tool?name=echo", &cookie).await.body;
-    assert!(page.contains("no right to call") && !page.contains("data-call"), "{page}");
+    assert!(
+        page.contains("no right to call") && !page.contains("data-call"),
+        "{page}"
+    );
     let csrf = hidden(&page, "csrf");
-    let form = [("csrf", csrf.as_str()), ("tool", "echo"), ("raw", "yes"), ("json", "{}")];
+    let form = [
+        ("csrf", csrf.as_str()),
+        ("tool", "echo"),
+        ("raw", "yes"),
+        ("json", "{}"),
+    ];
     let got = site.post("/console/tool", &cookie, &form).await;
     assert_eq!(got.status, 403);
     assert!(!got.body.contains("Structured content</h3>"));
-    assert!(!site.get("/console/calls", &cookie).await.body.contains("Contents"));
+    assert!(
+        !site
+            .get("/console/calls", &cookie)
+            .await
+            .body
+            .contains("Contents")
+    );
     let ops = site.enter("secret-ops").await;
-    assert!(site.get("/console/calls", &ops).await.body.contains("Contents"));
+    assert!(
+        site.get("/console/calls", &ops)
+            .await
+            .body
+            .contains("Contents")
+    );
 }
 
 #[tokio::test]
@@ -372,7 +529,11 @@ async fn nothing_is_shown_without_a_session_and_nothing_done_without_its_token()
     let mut site = Site::new("echo");
     for path in PAGES {
         let got = site.get(&format!("/console{path}"), "").await;
-        assert_eq!((got.status, got.headers[LOCATION].to_str().unwrap()), (303, "/console/login"), "{path}");
+        assert_eq!(
+            (got.status, got.headers[LOCATION].to_str().unwrap()),
+            (303, "/console/login"),
+            "{path}"
+        );
         assert!(got.body.is_empty());
         guarded_by_headers(&got.headers, path);
     }
@@ -380,26 +541,77 @@ async fn nothing_is_shown_without_a_session_and_nothing_done_without_its_token()
     let login = site.get("/console/login", "").await;
     assert_eq!(login.status, 200);
     guarded_by_headers(&login.headers, "login");
-    let live = site.send("GET", "/console/calls", &[("toolbay-live", "1")], String::new()).await;
-    assert_eq!(live.status, 401, "the script is told, and not led to the login");
+    let live = site
+        .send(
+            "GET",
+            "/console/calls",
+            &[("toolbay-live", "1")],
+            String::new(),
+        )
+        .await;
+    assert_eq!(
+        live.status, 401,
+        "the script is told, and not led to the login"
+    );
     let cookie = site.enter("secret-ops").await;
-    for path in ["/console/plugin", "/console/tool", "/console/cache", "/console/approval", "/console/logout"] {
-        for form in [&[("id", "echo"), ("tool", "echo")][..], &[("csrf", "guessed"), ("id", "echo")]] {
+    for path in [
+        "/console/plugin",
+        "/console/tool",
+        "/console/cache",
+        "/console/approval",
+        "/console/logout",
+    ] {
+        for form in [
+            &[("id", "echo"), ("tool", "echo")][..],
+            &[("csrf", "guessed"), ("id", "echo")],
+        ] {
             assert_eq!(site.post(path, &cookie, form).await.status, 403, "{path}");
         }
-        assert_eq!(site.post(path, "", &[("csrf", "x")]).await.status, 401, "{path}");
+        assert_eq!(
+            site.post(path, "", &[("csrf", "x")]).await.status,
+            401,
+            "{path}"
+        );
     }
     let other = site.enter("secret-ops").await;
     let csrf = hidden(&site.get("/console", &other).await.body, "csrf");
-    let foreign = site.post("/console/plugin", &cookie, &[("csrf", &csrf), ("id", "echo"), ("disabled", "yes")]).await;
+    let foreign = site
+        .post(
+            "/console/plugin",
+            &cookie,
+            &[("csrf", &csrf), ("id", "echo"), ("disabled", "yes")],
+        )
+        .await;
     assert_eq!(foreign.status, 403, "the token of another session");
-    let own = site.post("/console/plugin", &other, &[("csrf", &csrf), ("id", "echo"), ("disabled", "yes")]).await;
-    assert_eq!((own.status, own.headers[LOCATION].to_str().unwrap()), (303, "/console/plugin?id=echo&done=disabled"));
-    let cleared = site.post("/console/cache", &other, &[("csrf", &csrf)]).await;
+    let own = site
+        .post(
+            "/console/plugin",
+            &other,
+            &[("csrf", &csrf), ("id", "echo"), ("disabled", "yes")],
+        )
+        .await;
+    assert_eq!(
+        (own.status, own.headers[LOCATION].to_str().unwrap()),
+        (303, "/console/plugin?id=echo&done=disabled")
+    );
+    let cleared = site
+        .post("/console/cache", &other, &[("csrf", &csrf)])
+        .await;
     assert_eq!(cleared.headers[LOCATION], "/console?done=cleared");
-    let left = site.post("/console/logout", &other, &[("csrf", &csrf)]).await;
-    assert!(left.headers[SET_COOKIE].to_str().unwrap().contains("Max-Age=0"));
-    assert_eq!(site.get("/console", &other).await.status, 303, "it has ended");
+    let left = site
+        .post("/console/logout", &other, &[("csrf", &csrf)])
+        .await;
+    assert!(
+        left.headers[SET_COOKIE]
+            .to_str()
+            .unwrap()
+            .contains("Max-Age=0")
+    );
+    assert_eq!(
+        site.get("/console", &other).await.status,
+        303,
+        "it has ended"
+    );
     assert_eq!(site.get("/console", &cookie).await.status, 200);
 }
 
@@ -425,7 +637,10 @@ async fn a_call_that_waits_is_answered_by_whoever_may_call_the_tool() {
     let cookie = site.enter("secret-ops").await;
     let page = site.get("/console/approvals", &cookie).await.body;
     let csrf = hidden(&page, "csrf");
-    assert!(page.contains("value=\"approve\"") && page.contains("value=\"decline\""), "{page}");
+    assert!(
+        page.contains("value=\"approve\"") && page.contains("value=\"decline\""),
+        "{page}"
+    );
     for (answer, location) in [("approve", "approved"), ("decline", "declined")] {
         let form = [("csrf", csrf.as_str()), ("id", "7"), ("answer", answer)];
         let got = site.post("/console/approval", &cookie, &form).await;
@@ -438,30 +653,54 @@ async fn a_call_that_waits_is_answered_by_whoever_may_call_the_tool() {
         let form = [("csrf", csrf.as_str()), ("id", id), ("answer", "approve")];
         let got = site.post("/console/approval", &cookie, &form).await;
         assert_eq!(
-            (got.status, got.body.contains("No call waits for this answer")),
+            (
+                got.status,
+                got.body.contains("No call waits for this answer")
+            ),
             (409.try_into().unwrap(), true),
             "{id}"
         );
     }
     for answer in ["", "yes", "Approve"] {
         let form = [("csrf", csrf.as_str()), ("id", "7"), ("answer", answer)];
-        assert_eq!(site.post("/console/approval", &cookie, &form).await.status, 400, "{answer}");
+        assert_eq!(
+            site.post("/console/approval", &cookie, &form).await.status,
+            400,
+            "{answer}"
+        );
     }
     let watcher = site.enter("secret-watcher").await;
     let page = site.get("/console/approvals", &watcher).await.body;
-    assert!(!page.contains("value=\"approve\"") && page.contains("may not call this tool"), "{page}");
-    let form = [("csrf", hidden(&page, "csrf")), ("id", "7".to_owned()), ("answer", "approve".to_owned())];
-    let form: Vec<(&str, &str)> = form.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    assert_eq!(site.post("/console/approval", &watcher, &form).await.status, 403);
+    assert!(
+        !page.contains("value=\"approve\"") && page.contains("may not call this tool"),
+        "{page}"
+    );
+    let form = [
+        ("csrf", hidden(&page, "csrf")),
+        ("id", "7".to_owned()),
+        ("answer", "approve".to_owned()),
+    ];
+    let form: Vec<(&str, &str)> = form
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    assert_eq!(
+        site.post("/console/approval", &watcher, &form).await.status,
+        403
+    );
 }
 
 #[tokio::test]
 async fn a_viewer_whose_forms_do_not_arrive_leaves_places_to_other_viewers() {
     let mut site = Site::new("echo");
-    let (ops, again, watcher) =
-        (site.enter("secret-ops").await, site.enter("secret-ops").await, site.enter("secret-watcher").await);
+    let (ops, again, watcher) = (
+        site.enter("secret-ops").await,
+        site.enter("secret-ops").await,
+        site.enter("secret-watcher").await,
+    );
     let slow = |router: &Router, cookie: &str| {
-        let body = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+        let body =
+            Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
         let request = Request::builder()
             .method("POST")
             .uri("/console/tool")
@@ -477,13 +716,21 @@ async fn a_viewer_whose_forms_do_not_arrive_leaves_places_to_other_viewers() {
         let mut sending = slow(&site.0, if number % 2 == 0 { &ops } else { &again });
         let polled = poll_immediate(&mut sending).await;
         match polled {
-            Some(Ok(response)) => assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE, "{number}"),
+            Some(Ok(response)) => assert_eq!(
+                response.status(),
+                StatusCode::SERVICE_UNAVAILABLE,
+                "{number}"
+            ),
             None => held.push(sending),
         }
     }
     assert_eq!(held.len(), MAX_PER_OWNER);
     assert_eq!(site.get("/console", &ops).await.status, 503);
-    assert_eq!(site.get("/console", &watcher).await.status, 200, "another viewer");
+    assert_eq!(
+        site.get("/console", &watcher).await.status,
+        200,
+        "another viewer"
+    );
     drop(held);
     assert_eq!(site.get("/console", &again).await.status, 200);
 }

@@ -9,7 +9,10 @@ type FieldErrors = Vec<(String, String)>;
 
 /// Converts the values of these fields to arguments. Omits empty fields, except required strings
 /// and required lists.
-pub(super) fn parse_arguments(fields: &[FormField], filled: &FieldValues) -> Result<Map<String, Value>, FieldErrors> {
+pub(super) fn parse_arguments(
+    fields: &[FormField],
+    filled: &FieldValues,
+) -> Result<Map<String, Value>, FieldErrors> {
     let (mut arguments, mut wrong) = (Map::new(), Vec::new());
     for field in fields {
         match parse_value(field, filled) {
@@ -18,11 +21,18 @@ pub(super) fn parse_arguments(fields: &[FormField], filled: &FieldValues) -> Res
             Err(more) => wrong.extend(more),
         }
     }
-    if wrong.is_empty() { Ok(arguments) } else { Err(wrong) }
+    if wrong.is_empty() {
+        Ok(arguments)
+    } else {
+        Err(wrong)
+    }
 }
 
 fn parse_value(field: &FormField, filled: &FieldValues) -> Result<Option<Value>, FieldErrors> {
-    let text = filled.get(&field.id).map(String::as_str).unwrap_or_default();
+    let text = filled
+        .get(&field.id)
+        .map(String::as_str)
+        .unwrap_or_default();
     let wrong = |what: String| vec![(field.id.clone(), what)];
     match &field.kind {
         FieldKind::Group(fields) => {
@@ -45,23 +55,42 @@ fn parse_value(field: &FormField, filled: &FieldValues) -> Result<Option<Value>,
         FieldKind::Number { whole } => parse_number(text, *whole).map_err(wrong)?,
         FieldKind::Choice(choices) => {
             let chosen = text.parse::<usize>().ok().and_then(|at| choices.get(at));
-            chosen.map(|(_, value)| value.clone()).ok_or_else(|| wrong("choose one of the list".to_owned()))?
+            chosen
+                .map(|(_, value)| value.clone())
+                .ok_or_else(|| wrong("choose one of the list".to_owned()))?
         }
         FieldKind::List { numbers } => {
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            let items = lines.map(|line| if *numbers { parse_number(line, false) } else { Ok(line.into()) });
+            let items = lines.map(|line| {
+                if *numbers {
+                    parse_number(line, false)
+                } else {
+                    Ok(line.into())
+                }
+            });
             Value::Array(items.collect::<Result<_, _>>().map_err(wrong)?)
         }
-        _ => serde_json::from_str(text).map_err(|error| wrong(format!("expected JSON: {error}")))?,
+        _ => {
+            serde_json::from_str(text).map_err(|error| wrong(format!("expected JSON: {error}")))?
+        }
     };
     Ok(Some(value))
 }
 
 /// Parses a JSON number without loss of precision.
 fn parse_number(text: &str, whole: bool) -> Result<Value, String> {
-    let expected = || format!("expected {}, not {text:?}", if whole { "an integer" } else { "a number" });
+    let expected = || {
+        format!(
+            "expected {}, not {text:?}",
+            if whole { "an integer" } else { "a number" }
+        )
+    };
     let number: Number = serde_json::from_str(text).map_err(|_| expected())?;
-    if whole && number.is_f64() { Err(expected()) } else { Ok(number.into()) }
+    if whole && number.is_f64() {
+        Err(expected())
+    } else {
+        Ok(number.into())
+    }
 }
 
 /// Converts CR LF to LF, because browsers send CR LF line ends.

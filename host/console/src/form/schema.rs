@@ -26,7 +26,10 @@ const LONG_TEXT_CHARS: u64 = 300;
 
 /// Returns the fields of an object schema; `None` if it has no usable properties or too many.
 pub(super) fn schema_fields(schema: &Value) -> Option<Vec<FormField>> {
-    let mut reading = SchemaReader { root: schema, count: 0 };
+    let mut reading = SchemaReader {
+        root: schema,
+        count: 0,
+    };
     let fields = reading.read_properties(schema, "f", 0)?;
     (reading.count <= MAX_FIELDS).then_some(fields)
 }
@@ -39,24 +42,43 @@ struct SchemaReader<'a> {
 impl<'a> SchemaReader<'a> {
     /// Returns the fields of an object, with ids that start with `prefix`; `None` if the schema has
     /// keywords that fields cannot express.
-    fn read_properties(&mut self, schema: &'a Value, prefix: &str, depth: usize) -> Option<Vec<FormField>> {
+    fn read_properties(
+        &mut self,
+        schema: &'a Value,
+        prefix: &str,
+        depth: usize,
+    ) -> Option<Vec<FormField>> {
         let object = self.resolve(schema)?;
-        if ["anyOf", "oneOf", "allOf", "if", "patternProperties", "dependentSchemas"]
-            .iter()
-            .any(|key| object.contains_key(*key))
+        if [
+            "anyOf",
+            "oneOf",
+            "allOf",
+            "if",
+            "patternProperties",
+            "dependentSchemas",
+        ]
+        .iter()
+        .any(|key| object.contains_key(*key))
         {
             return None;
         }
         let properties = match object.get("properties") {
             Some(properties) => Some(properties.as_object()?),
             // The object accepts any properties, which only JSON can express.
-            None if !matches!(object.get("additionalProperties"), Some(Value::Bool(false))) && depth > 0 => {
+            None if !matches!(object.get("additionalProperties"), Some(Value::Bool(false)))
+                && depth > 0 =>
+            {
                 return None;
             }
             None => None,
         };
-        let required: Vec<&str> =
-            object.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let required: Vec<&str> = object
+            .get("required")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let mut fields = Vec::new();
         for (index, (name, schema)) in properties.into_iter().flatten().enumerate() {
             self.count += 1;
@@ -64,54 +86,103 @@ impl<'a> SchemaReader<'a> {
                 return None;
             }
             let id = format!("{prefix}{index}");
-            fields.push(self.read_field(id, name, schema, required.contains(&name.as_str()), depth));
+            fields.push(self.read_field(
+                id,
+                name,
+                schema,
+                required.contains(&name.as_str()),
+                depth,
+            ));
         }
         Some(fields)
     }
 
-    fn read_field(&mut self, id: String, name: &str, schema: &'a Value, required: bool, depth: usize) -> FormField {
+    fn read_field(
+        &mut self,
+        id: String,
+        name: &str,
+        schema: &'a Value,
+        required: bool,
+        depth: usize,
+    ) -> FormField {
         let found = self.resolve(schema).cloned().unwrap_or_default();
         // Keywords next to a reference take precedence over the referenced schema.
         let beside = |key: &str| schema.get(key).or_else(|| found.get(key));
-        let description = beside("description").and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+        let description = beside("description")
+            .and_then(Value::as_str)
+            .filter(|text| !text.trim().is_empty());
         let description = description.map(|text| truncate_description(&clean(text)));
-        let default = beside("default").or_else(|| found.get("const")).filter(|default| !default.is_null()).cloned();
+        let default = beside("default")
+            .or_else(|| found.get("const"))
+            .filter(|default| !default.is_null())
+            .cloned();
         let kind = self.field_kind(&id, schema, &found, depth);
         let default = match (&kind, &default) {
             (FieldKind::Group(_), _) | (_, None) => String::new(),
-            (FieldKind::Choice(choices), Some(default)) => {
-                choices.iter().position(|(_, value)| value == default).map(|at| at.to_string()).unwrap_or_default()
-            }
+            (FieldKind::Choice(choices), Some(default)) => choices
+                .iter()
+                .position(|(_, value)| value == default)
+                .map(|at| at.to_string())
+                .unwrap_or_default(),
             (FieldKind::Text { .. }, Some(Value::String(text))) => text.clone(),
             (FieldKind::List { .. }, Some(Value::Array(items))) => {
-                let texts = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
+                let texts = items.iter().map(|item| {
+                    item.as_str()
+                        .map_or_else(|| item.to_string(), str::to_owned)
+                });
                 texts.collect::<Vec<_>>().join("\n")
             }
             (_, Some(default)) => default.to_string(),
         };
-        FormField { id, name: name.to_owned(), description, required, default, kind }
+        FormField {
+            id,
+            name: name.to_owned(),
+            description,
+            required,
+            default,
+            kind,
+        }
     }
 
-    fn field_kind(&mut self, id: &str, schema: &'a Value, found: &Map<String, Value>, depth: usize) -> FieldKind {
+    fn field_kind(
+        &mut self,
+        id: &str,
+        schema: &'a Value,
+        found: &Map<String, Value>,
+        depth: usize,
+    ) -> FieldKind {
         if let Some(choices) = choices(found) {
             return FieldKind::Choice(choices);
         }
-        if ["anyOf", "oneOf", "allOf", "not", "if"].iter().any(|key| found.contains_key(*key)) {
+        if ["anyOf", "oneOf", "allOf", "not", "if"]
+            .iter()
+            .any(|key| found.contains_key(*key))
+        {
             return FieldKind::Json;
         }
         match type_of(found) {
             Some("string") => {
-                let long = found.get("maxLength").and_then(Value::as_u64).is_some_and(|most| most > LONG_TEXT_CHARS);
-                let plain = ["format", "pattern"].iter().any(|key| found.contains_key(*key));
-                FieldKind::Text { lines: long || !plain && found.get("maxLength").is_none() }
+                let long = found
+                    .get("maxLength")
+                    .and_then(Value::as_u64)
+                    .is_some_and(|most| most > LONG_TEXT_CHARS);
+                let plain = ["format", "pattern"]
+                    .iter()
+                    .any(|key| found.contains_key(*key));
+                FieldKind::Text {
+                    lines: long || !plain && found.get("maxLength").is_none(),
+                }
             }
             Some("integer") => FieldKind::Number { whole: true },
             Some("number") => FieldKind::Number { whole: false },
-            Some("boolean") => FieldKind::Choice(vec![("yes".into(), true.into()), ("no".into(), false.into())]),
+            Some("boolean") => FieldKind::Choice(vec![
+                ("yes".into(), true.into()),
+                ("no".into(), false.into()),
+            ]),
             Some("array") => self.list_kind(found),
-            Some("object") if depth < MAX_DEPTH => {
-                self.read_properties(schema, &format!("{id}_"), depth + 1).map_or(FieldKind::Json, FieldKind::Group)
-            }
+            Some("object") if depth < MAX_DEPTH => self
+                .read_properties(schema, &format!("{id}_"), depth + 1)
+                .map_or(FieldKind::Json, FieldKind::Group),
             _ => FieldKind::Json,
         }
     }
@@ -120,12 +191,17 @@ impl<'a> SchemaReader<'a> {
         if found.contains_key("prefixItems") {
             return FieldKind::Json;
         }
-        let Some(items) = found.get("items").and_then(Value::as_object) else { return FieldKind::Json };
+        let Some(items) = found.get("items").and_then(Value::as_object) else {
+            return FieldKind::Json;
+        };
         let items = match items.get("$ref").and_then(Value::as_str) {
             Some(reference) => self.find_reference(reference).cloned().unwrap_or_default(),
             None => items.clone(),
         };
-        if ["enum", "const", "anyOf", "oneOf", "allOf"].iter().any(|key| items.contains_key(*key)) {
+        if ["enum", "const", "anyOf", "oneOf", "allOf"]
+            .iter()
+            .any(|key| items.contains_key(*key))
+        {
             return FieldKind::Json;
         }
         match type_of(&items) {
@@ -157,11 +233,16 @@ impl<'a> SchemaReader<'a> {
 
 /// Returns the other branch of an `anyOf` or `oneOf` that consists of it and `null`.
 fn non_null_branch(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    let branches = object.get("anyOf").or_else(|| object.get("oneOf"))?.as_array()?;
+    let branches = object
+        .get("anyOf")
+        .or_else(|| object.get("oneOf"))?
+        .as_array()?;
     let is_null = |branch: &&Value| branch.get("type").and_then(Value::as_str) == Some("null");
     let mut others = branches.iter().filter(|branch| !is_null(branch));
     let (only, none) = (others.next()?, others.next());
-    (none.is_none() && branches.len() == 2).then(|| only.as_object()).flatten()
+    (none.is_none() && branches.len() == 2)
+        .then(|| only.as_object())
+        .flatten()
 }
 
 /// Returns the only type other than `null`.
@@ -169,7 +250,10 @@ fn type_of(schema: &Map<String, Value>) -> Option<&str> {
     match schema.get("type")? {
         Value::String(only) => Some(only),
         Value::Array(types) => {
-            let mut others = types.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            let mut others = types
+                .iter()
+                .filter_map(Value::as_str)
+                .filter(|name| *name != "null");
             let (only, none) = (others.next()?, others.next());
             none.is_none().then_some(only)
         }
@@ -179,23 +263,46 @@ fn type_of(schema: &Map<String, Value>) -> Option<&str> {
 
 /// Returns the choices of an enumeration.
 fn choices(schema: &Map<String, Value>) -> Option<Vec<(String, Value)>> {
-    let shown =
-        |value: &Value| clean_line(&value.as_str().map_or_else(|| value.to_string(), str::to_owned), MAX_NAME_BYTES);
+    let shown = |value: &Value| {
+        clean_line(
+            &value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned),
+            MAX_NAME_BYTES,
+        )
+    };
     if let Some(only) = schema.get("const") {
         return Some(vec![(shown(only), only.clone())]);
     }
     let from_branches = || {
-        let branches = schema.get("oneOf").or_else(|| schema.get("anyOf"))?.as_array()?;
-        branches.iter().map(|branch| branch.get("const").cloned()).collect::<Option<Vec<_>>>()
+        let branches = schema
+            .get("oneOf")
+            .or_else(|| schema.get("anyOf"))?
+            .as_array()?;
+        branches
+            .iter()
+            .map(|branch| branch.get("const").cloned())
+            .collect::<Option<Vec<_>>>()
     };
-    let values = schema.get("enum").and_then(Value::as_array).cloned().or_else(from_branches)?;
-    (!values.is_empty() && values.len() <= MAX_CHOICES)
-        .then(|| values.into_iter().map(|value| (shown(&value), value)).collect())
+    let values = schema
+        .get("enum")
+        .and_then(Value::as_array)
+        .cloned()
+        .or_else(from_branches)?;
+    (!values.is_empty() && values.len() <= MAX_CHOICES).then(|| {
+        values
+            .into_iter()
+            .map(|value| (shown(&value), value))
+            .collect()
+    })
 }
 
 fn truncate_description(text: &str) -> String {
     if text.len() <= MAX_DESCRIPTION_BYTES {
         return text.to_owned();
     }
-    text.get(..text.floor_char_boundary(MAX_DESCRIPTION_BYTES)).unwrap_or_default().to_owned() + "…"
+    text.get(..text.floor_char_boundary(MAX_DESCRIPTION_BYTES))
+        .unwrap_or_default()
+        .to_owned()
+        + "…"
 }

@@ -7,11 +7,17 @@ fn form(schema: Value) -> ToolForm {
 }
 
 fn kinds(form: &ToolForm) -> Vec<(&str, &FieldKind, bool)> {
-    form.fields.iter().map(|field| (field.name.as_str(), &field.kind, field.required)).collect()
+    form.fields
+        .iter()
+        .map(|field| (field.name.as_str(), &field.kind, field.required))
+        .collect()
 }
 
 fn filled(values: &[(&str, &str)]) -> FieldValues {
-    values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    values
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 #[test]
@@ -39,11 +45,24 @@ fn each_plain_property_has_a_field_of_its_kind() {
         "$defs": {"level": {"oneOf": [{"const": "low"}, {"const": "high"}], "description": "A level."}},
     }));
     insta::assert_debug_snapshot!(kinds(&form));
-    let said = |name: &str| form.fields.iter().find(|field| field.name == name).unwrap().description.clone();
+    let said = |name: &str| {
+        form.fields
+            .iter()
+            .find(|field| field.name == name)
+            .unwrap()
+            .description
+            .clone()
+    };
     assert_eq!(said("text").unwrap(), "Any text.");
-    assert_eq!((said("level").unwrap(), said("maybe").unwrap()), ("A level.".to_owned(), "Own words.".to_owned()));
+    assert_eq!(
+        (said("level").unwrap(), said("maybe").unwrap()),
+        ("A level.".to_owned(), "Own words.".to_owned())
+    );
     let defaults = form.defaults();
-    assert_eq!((&*defaults["f1"], &*defaults["f2"], &*defaults["f8"]), ("ada", "3", "a\nb"));
+    assert_eq!(
+        (&*defaults["f1"], &*defaults["f2"], &*defaults["f8"]),
+        ("ada", "3", "a\nb")
+    );
 }
 
 #[test]
@@ -67,10 +86,12 @@ fn what_is_filled_in_becomes_arguments() {
         ("f4_0", "1"),
         ("f5", "[{\"k\": null}]"),
     ]));
-    let expected =
-        json!({"a": "one\ntwo", "b": u64::MAX, "c": 5, "d": [1, 2.5], "e": {"f": false}, "h": [{"k": null}]});
+    let expected = json!({"a": "one\ntwo", "b": u64::MAX, "c": 5, "d": [1, 2.5], "e": {"f": false}, "h": [{"k": null}]});
     assert_eq!(Value::Object(arguments.unwrap()), expected);
-    assert_eq!(Value::Object(form.parse_arguments(&FieldValues::new()).unwrap()), json!({"a": ""}));
+    assert_eq!(
+        Value::Object(form.parse_arguments(&FieldValues::new()).unwrap()),
+        json!({"a": ""})
+    );
 }
 
 #[test]
@@ -79,9 +100,18 @@ fn what_cannot_be_read_is_said_of_its_field() {
         "a": {"type": "integer"}, "b": {"type": "number"}, "c": {"enum": ["x"]}, "d": {},
         "e": {"type": "array", "items": {"type": "number"}},
     }}));
-    let values = filled(&[("f0", "1.5"), ("f1", "many"), ("f2", "9"), ("f3", "{"), ("f4", "1\nx")]);
+    let values = filled(&[
+        ("f0", "1.5"),
+        ("f1", "many"),
+        ("f2", "9"),
+        ("f3", "{"),
+        ("f4", "1\nx"),
+    ]);
     let wrong = form.parse_arguments(&values).unwrap_err();
-    let said: Vec<String> = wrong.iter().map(|(field, what)| format!("{field}: {what}")).collect();
+    let said: Vec<String> = wrong
+        .iter()
+        .map(|(field, what)| format!("{field}: {what}"))
+        .collect();
     insta::assert_snapshot!(said.join("\n"), @r#"
     f0: expected an integer, not "1.5"
     f1: expected a number, not "many"
@@ -93,7 +123,9 @@ fn what_cannot_be_read_is_said_of_its_field() {
 
 #[test]
 fn what_no_form_can_show_is_one_field_for_json() {
-    let many: Map<String, Value> = (0..100).map(|n| (n.to_string(), json!({"type": "string"}))).collect();
+    let many: Map<String, Value> = (0..100)
+        .map(|n| (n.to_string(), json!({"type": "string"})))
+        .collect();
     let mut deep = json!({"type": "string"});
     for _ in 0..50 {
         deep = json!({"type": "object", "properties": {"a": deep}});
@@ -108,16 +140,33 @@ fn what_no_form_can_show_is_one_field_for_json() {
     ] {
         let form = form(schema.clone());
         assert!(form.is_raw && !form.has_fields, "{schema}");
-        assert_eq!(form.parse_arguments(&filled(&[("json", "{\"a\": 1}")])).unwrap()["a"], 1);
-        assert!(
-            form.parse_arguments(&filled(&[("json", "[1]")])).unwrap_err()[0].1.starts_with("expected a JSON object")
+        assert_eq!(
+            form.parse_arguments(&filled(&[("json", "{\"a\": 1}")]))
+                .unwrap()["a"],
+            1
         );
-        assert!(form.parse_arguments(&FieldValues::new()).unwrap().is_empty());
+        assert!(
+            form.parse_arguments(&filled(&[("json", "[1]")]))
+                .unwrap_err()[0]
+                .1
+                .starts_with("expected a JSON object")
+        );
+        assert!(
+            form.parse_arguments(&FieldValues::new())
+                .unwrap()
+                .is_empty()
+        );
     }
     let form = form(deep);
-    let FieldKind::Group(fields) = &form.fields[0].kind else { panic!("{form:?}") };
-    let FieldKind::Group(fields) = &fields[0].kind else { panic!("{form:?}") };
-    let FieldKind::Group(fields) = &fields[0].kind else { panic!("{form:?}") };
+    let FieldKind::Group(fields) = &form.fields[0].kind else {
+        panic!("{form:?}")
+    };
+    let FieldKind::Group(fields) = &fields[0].kind else {
+        panic!("{form:?}")
+    };
+    let FieldKind::Group(fields) = &fields[0].kind else {
+        panic!("{form:?}")
+    };
     assert_eq!(fields[0].kind, FieldKind::Json);
     // A recursive schema ends in a JSON field too.
     let circle = json!({"properties": {"next": {"$ref": "#"}}});
@@ -134,7 +183,11 @@ fn a_tool_without_arguments_has_an_empty_form() {
     ] {
         let form = form(schema);
         assert!(!form.is_raw && form.fields.is_empty());
-        assert!(form.parse_arguments(&FieldValues::new()).unwrap().is_empty());
+        assert!(
+            form.parse_arguments(&FieldValues::new())
+                .unwrap()
+                .is_empty()
+        );
     }
     assert!(ToolForm::from_schema(&JsonText::from(json!({"type": "object"})), true).is_raw);
 }

@@ -14,11 +14,16 @@ use crate::server_data::WaitingApproval;
 use crate::sessions::ConsoleSession;
 
 /// Renders the page of calls that require approval.
-pub(crate) fn approvals(desk: &PageContext, session: &ConsoleSession, done: Option<&str>) -> Markup {
+pub(crate) fn approvals(
+    desk: &PageContext,
+    session: &ConsoleSession,
+    done: Option<&str>,
+) -> Markup {
     let now = SystemTime::now();
     let all: Vec<ApprovalNote> = desk.activity.lock_approvals().newest().cloned().collect();
     let waiting = desk.operations.waiting_approvals();
-    let (asked, over): (Vec<&ApprovalNote>, Vec<&ApprovalNote>) = all.iter().partition(|one| one.is_open(now));
+    let (asked, over): (Vec<&ApprovalNote>, Vec<&ApprovalNote>) =
+        all.iter().partition(|one| one.is_open(now));
     let elsewhere = not_waiting(asked, &waiting);
     let number = waiting.len() + elsewhere.len();
     let body = html! {
@@ -62,12 +67,19 @@ pub(crate) fn too_late(session: &ConsoleSession) -> Markup {
 }
 
 /// Returns the questions that do not belong to a call in `waiting_approvals`.
-fn not_waiting<'a>(asked: Vec<&'a ApprovalNote>, waiting: &[WaitingApproval]) -> Vec<&'a ApprovalNote> {
+fn not_waiting<'a>(
+    asked: Vec<&'a ApprovalNote>,
+    waiting: &[WaitingApproval],
+) -> Vec<&'a ApprovalNote> {
     let mut left: Vec<&WaitingApproval> = waiting.iter().collect();
     let is_other = |note: &&ApprovalNote| {
-        let same =
-            |one: &&WaitingApproval| (&one.caller, &one.plugin, &one.tool) == (&note.caller, &note.plugin, &note.tool);
-        left.iter().position(same).map(|at| left.swap_remove(at)).is_none()
+        let same = |one: &&WaitingApproval| {
+            (&one.caller, &one.plugin, &one.tool) == (&note.caller, &note.plugin, &note.tool)
+        };
+        left.iter()
+            .position(same)
+            .map(|at| left.swap_remove(at))
+            .is_none()
     };
     asked.into_iter().filter(is_other).collect()
 }

@@ -11,7 +11,10 @@ use crate::sessions::ConsoleSession;
 pub(crate) const MAX_AUDIT_LINES: usize = 200;
 
 /// Renders the end of the audit log, if there is one.
-pub(crate) fn audit(session: &ConsoleSession, lines: Option<&Result<Vec<AuditLine>, String>>) -> Markup {
+pub(crate) fn audit(
+    session: &ConsoleSession,
+    lines: Option<&Result<Vec<AuditLine>, String>>,
+) -> Markup {
     let body = html! {
         @match lines {
             None => { p.empty { "There is no audit log. To keep one, set " code { "audit.folder" } " in toolbay.toml." } }
@@ -22,7 +25,13 @@ pub(crate) fn audit(session: &ConsoleSession, lines: Option<&Result<Vec<AuditLin
             }
         }
     };
-    layout(session, NavigationItem::Audit, "Audit log", matches!(lines, Some(Ok(_))), &body)
+    layout(
+        session,
+        NavigationItem::Audit,
+        "Audit log",
+        matches!(lines, Some(Ok(_))),
+        &body,
+    )
 }
 
 fn table(lines: &[AuditLine]) -> Markup {

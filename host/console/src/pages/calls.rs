@@ -15,17 +15,31 @@ use crate::sessions::ConsoleSession;
 const MAX_CALLS_SHOWN: usize = 100;
 
 /// Renders the newest calls that mention `wanted`. If `is_failure` is set, only those that failed.
-pub(crate) fn calls(desk: &PageContext, session: &ConsoleSession, wanted: &str, failed: bool) -> Markup {
+pub(crate) fn calls(
+    desk: &PageContext,
+    session: &ConsoleSession,
+    wanted: &str,
+    failed: bool,
+) -> Markup {
     let lower = wanted.trim().to_lowercase();
     let (found, ended, missed): (Vec<Arc<CallNote>>, u64, u64) = {
         let history = desk.activity.lock_history();
-        let matches =
-            |call: &&Arc<CallNote>| (!failed || call.is_failure()) && (lower.is_empty() || call.mentions(&lower));
-        (history.newest().filter(matches).take(MAX_CALLS_SHOWN).cloned().collect(), history.ended, history.lost)
+        let matches = |call: &&Arc<CallNote>| {
+            (!failed || call.is_failure()) && (lower.is_empty() || call.mentions(&lower))
+        };
+        (
+            history
+                .newest()
+                .filter(matches)
+                .take(MAX_CALLS_SHOWN)
+                .cloned()
+                .collect(),
+            history.ended,
+            history.lost,
+        )
     };
     let contents = |call: &CallNote| desk.operations.may_use(&session.viewer, &call.tool);
-    let only =
-        html! { label.check { input type="checkbox" name="failed" value="yes" checked[failed]; " Failed only" } };
+    let only = html! { label.check { input type="checkbox" name="failed" value="yes" checked[failed]; " Failed only" } };
     let body = html! {
         (search_form("/calls", "Tool, plugin, caller or outcome", wanted, &only))
         div #calls data-live {

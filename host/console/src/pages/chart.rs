@@ -22,13 +22,21 @@ pub(super) struct BarChart<'a> {
 impl BarChart<'_> {
     /// Renders the chart as a figure.
     pub(super) fn figure(&self) -> Markup {
-        let most = self.bars.iter().map(|(value, _)| *value).fold(0.0, f64::max);
+        let most = self
+            .bars
+            .iter()
+            .map(|(value, _)| *value)
+            .fold(0.0, f64::max);
         #[expect(clippy::cast_precision_loss, reason = "there are a hundred steps")]
         let width = WIDTH / self.bars.len().max(1) as f64;
         // Two digits are finer than a pixel.
         let number = |value: f64| format!("{value:.2}");
         let height = |value: f64| {
-            if most > 0.0 { (value / most * (HEIGHT - 2.0)).max(if value > 0.0 { 1.5 } else { 0.0 }) } else { 0.0 }
+            if most > 0.0 {
+                (value / most * (HEIGHT - 2.0)).max(if value > 0.0 { 1.5 } else { 0.0 })
+            } else {
+                0.0
+            }
         };
         html! {
             figure.chart {

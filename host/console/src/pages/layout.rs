@@ -34,7 +34,13 @@ impl NavigationItem {
 }
 
 /// Renders a page for a viewer with a session.
-pub(super) fn layout(session: &ConsoleSession, here: NavigationItem, title: &str, live: bool, body: &Markup) -> Markup {
+pub(super) fn layout(
+    session: &ConsoleSession,
+    here: NavigationItem,
+    title: &str,
+    live: bool,
+    body: &Markup,
+) -> Markup {
     document(
         title,
         &html! {
@@ -88,7 +94,11 @@ pub(super) fn document(title: &str, body: &Markup) -> Markup {
 
 /// Renders a page for a plugin or tool that does not exist.
 pub(crate) fn not_found(session: &ConsoleSession, what: &str) -> Markup {
-    let here = if what == "tool" { NavigationItem::Tools } else { NavigationItem::Plugins };
+    let here = if what == "tool" {
+        NavigationItem::Tools
+    } else {
+        NavigationItem::Plugins
+    };
     let body = html! {
         p.empty { "There is no such " (what) " now. It may have been removed, or its name may have changed." }
     };

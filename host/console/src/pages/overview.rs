@@ -23,10 +23,21 @@ const MAX_ATTENTION_ITEMS: usize = 20;
 
 /// Renders the overview.
 pub(crate) fn overview(desk: &PageContext, session: &ConsoleSession, done: Option<&str>) -> Markup {
-    let (server, plugins, now) = (desk.operations.status(), desk.operations.plugins(), SystemTime::now());
-    let (history, denied) = (desk.activity.lock_history().clone(), desk.activity.lock_denials().newest().count());
+    let (server, plugins, now) = (
+        desk.operations.status(),
+        desk.operations.plugins(),
+        SystemTime::now(),
+    );
+    let (history, denied) = (
+        desk.activity.lock_history().clone(),
+        desk.activity.lock_denials().newest().count(),
+    );
     // The console does not have questions that were asked before it was created.
-    let waiting = desk.activity.lock_approvals().open_count(now).max(desk.operations.waiting_approvals().len());
+    let waiting = desk
+        .activity
+        .lock_approvals()
+        .open_count(now)
+        .max(desk.operations.waiting_approvals().len());
     let body = html! {
         (notice_element(done))
         div #now data-live {
@@ -44,7 +55,10 @@ pub(crate) fn overview(desk: &PageContext, session: &ConsoleSession, done: Optio
 }
 
 fn figures(server: &ServerStatus, plugins: &[PluginRow], history: &CallHistory) -> Markup {
-    let serving = plugins.iter().filter(|row| matches!(row.status, PluginStatus::Ready | PluginStatus::Stale)).count();
+    let serving = plugins
+        .iter()
+        .filter(|row| matches!(row.status, PluginStatus::Ready | PluginStatus::Stale))
+        .count();
     let (running, most) = server.running;
     let failed = if history.failed == 0 {
         "none failed".to_owned()
@@ -77,20 +91,33 @@ fn figures(server: &ServerStatus, plugins: &[PluginRow], history: &CallHistory) 
 }
 
 fn waiting_suffix(number: u64) -> String {
-    if number == 0 { String::new() } else { format!(", {number} wait") }
+    if number == 0 {
+        String::new()
+    } else {
+        format!(", {number} wait")
+    }
 }
 
 fn capitalize(word: &str) -> String {
     let mut letters = word.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    letters
+        .next()
+        .map(|first| first.to_uppercase().chain(letters).collect())
+        .unwrap_or_default()
 }
 
 /// Renders the items that need attention.
-fn attention(server: &ServerStatus, plugins: &[PluginRow], denied: usize, waiting: usize) -> Markup {
+fn attention(
+    server: &ServerStatus,
+    plugins: &[PluginRow],
+    denied: usize,
+    waiting: usize,
+) -> Markup {
     let wrong: Vec<&PluginRow> = plugins
         .iter()
         .filter(|row| {
-            row.status != PluginStatus::Ready && row.status != PluginStatus::Loading || !row.problems.is_empty()
+            row.status != PluginStatus::Ready && row.status != PluginStatus::Loading
+                || !row.problems.is_empty()
         })
         .collect();
     if wrong.is_empty() && server.notes.is_empty() && denied == 0 && waiting == 0 {
@@ -125,14 +152,35 @@ fn attention(server: &ServerStatus, plugins: &[PluginRow], denied: usize, waitin
 fn charts(steps: &[SeriesBucket]) -> Markup {
     #[expect(clippy::cast_precision_loss, reason = "charts show no more")]
     let of = |value: fn(&SeriesBucket) -> (u64, u64)| -> Vec<(f64, f64)> {
-        steps.iter().map(value).map(|(value, failed)| (value as f64, failed as f64)).collect()
+        steps
+            .iter()
+            .map(value)
+            .map(|(value, failed)| (value as f64, failed as f64))
+            .collect()
     };
     let most = |value: fn(&SeriesBucket) -> u64| steps.iter().map(value).max().unwrap_or_default();
-    let (calls, failed) = (steps.iter().map(SeriesBucket::calls).sum(), steps.iter().map(|step| step.failed).sum());
-    let longest = steps.iter().map(|step| step.max_duration).max().unwrap_or_default();
-    let mean = steps.iter().map(SeriesBucket::mean_duration).max().unwrap_or_default();
-    let means: Vec<(f64, f64)> = steps.iter().map(|step| (step.mean_duration().as_secs_f64(), 0.0)).collect();
-    let fuel: u64 = steps.iter().map(|step| step.fuel).fold(0, u64::saturating_add);
+    let (calls, failed) = (
+        steps.iter().map(SeriesBucket::calls).sum(),
+        steps.iter().map(|step| step.failed).sum(),
+    );
+    let longest = steps
+        .iter()
+        .map(|step| step.max_duration)
+        .max()
+        .unwrap_or_default();
+    let mean = steps
+        .iter()
+        .map(SeriesBucket::mean_duration)
+        .max()
+        .unwrap_or_default();
+    let means: Vec<(f64, f64)> = steps
+        .iter()
+        .map(|step| (step.mean_duration().as_secs_f64(), 0.0))
+        .collect();
+    let fuel: u64 = steps
+        .iter()
+        .map(|step| step.fuel)
+        .fold(0, u64::saturating_add);
     html! {
         div.charts {
             (BarChart {

@@ -14,7 +14,11 @@ use crate::sessions::ConsoleSession;
 const MAX_ITEMS_SHOWN: usize = 200;
 
 /// Renders a plugin.
-pub(crate) fn plugin(session: &ConsoleSession, detail: &PluginDetail, done: Option<&str>) -> Markup {
+pub(crate) fn plugin(
+    session: &ConsoleSession,
+    detail: &PluginDetail,
+    done: Option<&str>,
+) -> Markup {
     let row = &detail.row;
     let served = matches!(row.status, PluginStatus::Ready | PluginStatus::Suspended);
     let body = html! {
@@ -86,7 +90,9 @@ pub(crate) fn plugin(session: &ConsoleSession, detail: &PluginDetail, done: Opti
 fn heading(status: PluginStatus) -> &'static str {
     match status {
         PluginStatus::Refused => "Reason for refusal",
-        PluginStatus::Stale => "Why the current file is refused; the previous version is in service",
+        PluginStatus::Stale => {
+            "Why the current file is refused; the previous version is in service"
+        }
         PluginStatus::Loading | PluginStatus::Ready | PluginStatus::Suspended => "Warnings",
     }
 }

@@ -19,7 +19,12 @@ pub(crate) fn plugins(desk: &PageContext, session: &ConsoleSession, wanted: &str
     let matches = |row: &&PluginRow| {
         lower.is_empty()
             || contains(&row.id)
-            || row.purpose.iter().chain(&row.problems).chain(&row.permissions).any(contains)
+            || row
+                .purpose
+                .iter()
+                .chain(&row.problems)
+                .chain(&row.permissions)
+                .any(contains)
     };
     let found: Vec<&PluginRow> = all.iter().filter(matches).collect();
     let body = html! {

@@ -21,7 +21,11 @@ const MAX_BLOCKS: usize = 200;
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Renders the result that a client receives, or the error message that it receives instead.
-pub(super) fn result(result: &Result<Value, String>, word: &str, usage: Option<&CallUsage>) -> Markup {
+pub(super) fn result(
+    result: &Result<Value, String>,
+    word: &str,
+    usage: Option<&CallUsage>,
+) -> Markup {
     html! {
         section.result aria-labelledby="result" {
             h2 #result tabindex="-1" autofocus { "Result " (outcome_badge(word)) }
@@ -47,7 +51,11 @@ fn usage_facts(usage: &CallUsage) -> Markup {
 }
 
 fn contents(result: &Value) -> Markup {
-    let blocks = result.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let blocks = result
+        .get("content")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let structured = result.get("structuredContent");
     html! {
         @for content in blocks.iter().take(MAX_BLOCKS) { (block(content)) }
@@ -61,7 +69,12 @@ fn contents(result: &Value) -> Markup {
 }
 
 fn block(content: &Value) -> Markup {
-    let member = |name: &str| content.get(name).and_then(Value::as_str).unwrap_or_default();
+    let member = |name: &str| {
+        content
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let (kind, media, data) = (member("type"), member("mimeType"), member("data"));
     // Four characters of base64 encode three bytes.
     let bytes = (data.trim_end_matches('=').len() * 3 / 4) as u64;
@@ -78,12 +91,15 @@ fn block(content: &Value) -> Markup {
 }
 
 fn is_base64(data: &str) -> bool {
-    data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
+    data.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
 }
 
 /// Renders text verbatim.
 fn text(text: &str) -> Markup {
-    let shown = text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or_default();
+    let shown = text
+        .get(..text.floor_char_boundary(MAX_TEXT_BYTES))
+        .unwrap_or_default();
     html! {
         pre tabindex="0" { (clean(shown)) }
         @if shown.len() < text.len() { p.hint { "This is the beginning; " (format_size((text.len() - shown.len()) as u64)) " more are not shown." } }

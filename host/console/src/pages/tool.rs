@@ -17,7 +17,12 @@ use crate::sessions::ConsoleSession;
 const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
 /// Renders a tool.
-pub(crate) fn tool(session: &ConsoleSession, detail: &ToolDetail, may_call: bool, tried: &ToolTrial) -> Markup {
+pub(crate) fn tool(
+    session: &ConsoleSession,
+    detail: &ToolDetail,
+    may_call: bool,
+    tried: &ToolTrial,
+) -> Markup {
     let row = &detail.row;
     let body = html! {
         p.lead {
@@ -43,8 +48,12 @@ pub(crate) fn tool(session: &ConsoleSession, detail: &ToolDetail, may_call: bool
 }
 
 fn schema(text: &str) -> Markup {
-    let written = serde_json::from_str::<Value>(text).map(|value| format!("{value:#}")).unwrap_or_default();
-    let shown = written.get(..written.floor_char_boundary(MAX_SCHEMA_BYTES)).unwrap_or_default();
+    let written = serde_json::from_str::<Value>(text)
+        .map(|value| format!("{value:#}"))
+        .unwrap_or_default();
+    let shown = written
+        .get(..written.floor_char_boundary(MAX_SCHEMA_BYTES))
+        .unwrap_or_default();
     html! { pre tabindex="0" { (toolbay_model::text::escape_json(shown)) @if shown.len() < written.len() { "\n…" } } }
 }
 
@@ -76,12 +85,19 @@ fn trial_outcome(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTria
                 }
             }
         },
-        TrialOutcome::Called { result: found, outcome, usage } => result(found, outcome, usage.as_ref()),
+        TrialOutcome::Called {
+            result: found,
+            outcome,
+            usage,
+        } => result(found, outcome, usage.as_ref()),
     }
 }
 
 fn is_argument(name: &str) -> bool {
-    name == RAW_FIELD || name.strip_prefix('f').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    name == RAW_FIELD
+        || name
+            .strip_prefix('f')
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 fn hidden_inputs(detail: &ToolDetail, tried: &ToolTrial) -> Markup {
@@ -94,9 +110,17 @@ fn hidden_inputs(detail: &ToolDetail, tried: &ToolTrial) -> Markup {
 
 fn form(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Markup {
     let name = ("name", detail.row.name.as_str());
-    let other = if tried.form.is_raw { encode_query(&[name]) } else { encode_query(&[name, ("json", "yes")]) };
+    let other = if tried.form.is_raw {
+        encode_query(&[name])
+    } else {
+        encode_query(&[name, ("json", "yes")])
+    };
     let none = Vec::new();
-    let wrong = if let TrialOutcome::InvalidFields(wrong) = &tried.outcome { wrong } else { &none };
+    let wrong = if let TrialOutcome::InvalidFields(wrong) = &tried.outcome {
+        wrong
+    } else {
+        &none
+    };
     html! {
         section aria-labelledby="call" {
             div.heading {
@@ -119,7 +143,10 @@ fn form(session: &ConsoleSession, detail: &ToolDetail, tried: &ToolTrial) -> Mar
 
 fn raw_field(filled: &FieldValues, wrong: &[(String, String)]) -> Markup {
     let value = filled.get(RAW_FIELD).map_or("{}", String::as_str);
-    let why = wrong.iter().find(|(field, _)| field == RAW_FIELD).map(|(_, why)| why);
+    let why = wrong
+        .iter()
+        .find(|(field, _)| field == RAW_FIELD)
+        .map(|(_, why)| why);
     html! {
         div.field {
             label for="in-json" { "Arguments as a JSON object" }
@@ -135,12 +162,25 @@ fn fields(fields: &[FormField], filled: &FieldValues, wrong: &[(String, String)]
 }
 
 fn field(field: &FormField, filled: &FieldValues, wrong: &[(String, String)]) -> Markup {
-    let value = filled.get(&field.id).map(String::as_str).unwrap_or_default();
-    let why = wrong.iter().find(|(wrong, _)| *wrong == field.id).map(|(_, why)| why);
-    let (input, hint, error) = (format!("in-{}", field.id), format!("hint-{}", field.id), format!("why-{}", field.id));
+    let value = filled
+        .get(&field.id)
+        .map(String::as_str)
+        .unwrap_or_default();
+    let why = wrong
+        .iter()
+        .find(|(wrong, _)| *wrong == field.id)
+        .map(|(_, why)| why);
+    let (input, hint, error) = (
+        format!("in-{}", field.id),
+        format!("hint-{}", field.id),
+        format!("why-{}", field.id),
+    );
     let kind = kind_hint(&field.kind);
     let has_hint = field.description.is_some() || kind.is_some();
-    let described = [has_hint.then_some(hint.as_str()), why.map(|_| error.as_str())];
+    let described = [
+        has_hint.then_some(hint.as_str()),
+        why.map(|_| error.as_str()),
+    ];
     let described: Vec<&str> = described.into_iter().flatten().collect();
     let described = Some(described.join(" ")).filter(|ids| !ids.is_empty());
     let (invalid, required) = (why.map(|_| "true"), field.required);

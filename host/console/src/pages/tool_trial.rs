@@ -28,14 +28,22 @@ pub(super) enum TrialOutcome {
     /// A person must approve the call: the question, and its digest.
     Question(String, Digest),
     /// The call ended.
-    Called { result: Result<Value, String>, outcome: &'static str, usage: Option<CallUsage> },
+    Called {
+        result: Result<Value, String>,
+        outcome: &'static str,
+        usage: Option<CallUsage>,
+    },
 }
 
 impl ToolTrial {
     /// Creates a form that is not submitted yet. If `raw` is set, the form is a single JSON field.
     pub(crate) fn unsubmitted(tool: &ToolDetail, raw: bool) -> Self {
         let form = ToolForm::from_schema(&tool.input, raw);
-        Self { filled: form.defaults(), form, outcome: TrialOutcome::NotSubmitted }
+        Self {
+            filled: form.defaults(),
+            form,
+            outcome: TrialOutcome::NotSubmitted,
+        }
     }
 
     /// Calls the tool with the submitted values.
@@ -47,22 +55,43 @@ impl ToolTrial {
     ) -> Self {
         let form = ToolForm::from_schema(&tool.input, filled.contains_key("raw"));
         if filled.get("schema") != Some(&form.digest.to_string()) {
-            return Self { form, filled, outcome: TrialOutcome::Outdated };
+            return Self {
+                form,
+                filled,
+                outcome: TrialOutcome::Outdated,
+            };
         }
         let ended = match form.parse_arguments(&filled) {
             Err(wrong) => TrialOutcome::InvalidFields(wrong),
             Ok(arguments) => {
                 let allowed = filled.get("allow").and_then(|digest| parse_digest(digest));
-                let call = operations.call_tool(&session.viewer, tool.row.name.clone(), arguments, allowed);
+                let call = operations.call_tool(
+                    &session.viewer,
+                    tool.row.name.clone(),
+                    arguments,
+                    allowed,
+                );
                 match call.await {
-                    ConsoleCallOutcome::Question(text, digest) => TrialOutcome::Question(text, digest),
-                    ConsoleCallOutcome::Ended { result, outcome, usage } => {
-                        TrialOutcome::Called { result, outcome, usage }
+                    ConsoleCallOutcome::Question(text, digest) => {
+                        TrialOutcome::Question(text, digest)
                     }
+                    ConsoleCallOutcome::Ended {
+                        result,
+                        outcome,
+                        usage,
+                    } => TrialOutcome::Called {
+                        result,
+                        outcome,
+                        usage,
+                    },
                 }
             }
         };
-        Self { form, filled, outcome: ended }
+        Self {
+            form,
+            filled,
+            outcome: ended,
+        }
     }
 }
 

@@ -13,10 +13,20 @@ use crate::sessions::ConsoleSession;
 const TOOLS_PER_PAGE: usize = 100;
 
 /// Renders the tools that contain `wanted`, starting at the index `from`.
-pub(crate) fn tools(desk: &PageContext, session: &ConsoleSession, wanted: &str, from: usize) -> Markup {
+pub(crate) fn tools(
+    desk: &PageContext,
+    session: &ConsoleSession,
+    wanted: &str,
+    from: usize,
+) -> Markup {
     let found = desk.operations.tools(wanted.trim(), from, TOOLS_PER_PAGE);
     let after = from.saturating_add(found.rows.len());
-    let to = |from: usize| format!("{PATH}/tools?{}", encode_query(&[("q", wanted), ("from", &from.to_string())]));
+    let to = |from: usize| {
+        format!(
+            "{PATH}/tools?{}",
+            encode_query(&[("q", wanted), ("from", &from.to_string())])
+        )
+    };
     let body = html! {
         (search_form("/tools", "Name, description or plugin", wanted, &html! {}))
         p.count {

@@ -22,13 +22,24 @@ impl Served {
         let listener = StdListener::bind(folder.path().join("1.sock")).unwrap();
         listener.set_nonblocking(true).unwrap();
         let access = ConsoleAccess::socket();
-        let opened =
-            OpenedConsole { router: Router::new().route("/page", get(async || "shown")), access: access.clone() };
-        let serving = serve(UnixListener::from_std(listener).unwrap(), "/plugins".to_owned(), move || Some(opened));
+        let opened = OpenedConsole {
+            router: Router::new().route("/page", get(async || "shown")),
+            access: access.clone(),
+        };
+        let serving = serve(
+            UnixListener::from_std(listener).unwrap(),
+            "/plugins".to_owned(),
+            move || Some(opened),
+        );
         let serving = tokio::spawn(serving);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let served = Self { folder, serving, access, port };
+        let served = Self {
+            folder,
+            serving,
+            access,
+            port,
+        };
         let socket = served.socket();
         tokio::spawn(async move { forwarder::forward(listener, &socket).await });
         served
@@ -57,44 +68,96 @@ impl Served {
 #[tokio::test]
 async fn pages_come_through_the_port_and_nothing_else_is_there() {
     let served = Served::start().await;
-    for host in ["127.0.0.1", "127.0.0.1:1", "localhost:9", "[::1]:9", "LOCALHOST"] {
+    for host in [
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "localhost:9",
+        "[::1]:9",
+        "LOCALHOST",
+    ] {
         let page = served.get("/page", host).await;
-        assert!(page.starts_with("HTTP/1.1 200") && page.ends_with("shown"), "{page}");
+        assert!(
+            page.starts_with("HTTP/1.1 200") && page.ends_with("shown"),
+            "{page}"
+        );
     }
-    for path in ["/mcp", "/metrics", "/healthz", "/.well-known/oauth-protected-resource"] {
-        assert!(served.get(path, "127.0.0.1").await.starts_with("HTTP/1.1 404"), "{path}");
+    for path in [
+        "/mcp",
+        "/metrics",
+        "/healthz",
+        "/.well-known/oauth-protected-resource",
+    ] {
+        assert!(
+            served
+                .get(path, "127.0.0.1")
+                .await
+                .starts_with("HTTP/1.1 404"),
+            "{path}"
+        );
     }
 }
 
 #[tokio::test]
 async fn names_that_others_have_lead_here_open_nothing() {
     let served = Served::start().await;
-    for host in ["evil.example", "127.0.0.1.evil.example", "user@127.0.0.1", "192.168.0.1", "0.0.0.0", ""] {
+    for host in [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "user@127.0.0.1",
+        "192.168.0.1",
+        "0.0.0.0",
+        "",
+    ] {
         let rejected = served.get("/page", host).await;
-        assert!(!rejected.contains("shown") && rejected.starts_with("HTTP/1.1 4"), "{host}: {rejected}");
+        assert!(
+            !rejected.contains("shown") && rejected.starts_with("HTTP/1.1 4"),
+            "{host}: {rejected}"
+        );
     }
-    let twice = b"GET /page HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
+    let twice =
+        b"GET /page HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
     assert!(!served.through_the_port(twice).await.contains("shown"));
-    assert!(!served.get("http://evil.example/page", "127.0.0.1").await.contains("shown"));
-    assert!(!served.through_the_port(b"GET /page HTTP/1.0\r\n\r\n").await.contains("shown"));
+    assert!(
+        !served
+            .get("http://evil.example/page", "127.0.0.1")
+            .await
+            .contains("shown")
+    );
+    assert!(
+        !served
+            .through_the_port(b"GET /page HTTP/1.0\r\n\r\n")
+            .await
+            .contains("shown")
+    );
 }
 
 #[tokio::test]
 async fn only_the_socket_gives_tokens() {
     let served = Served::start().await;
-    assert_eq!(forwarder::describe_server(&served.socket()).await.unwrap(), "/plugins");
+    assert_eq!(
+        forwarder::describe_server(&served.socket()).await.unwrap(),
+        "/plugins"
+    );
     let login = forwarder::request_login(&served.socket()).await.unwrap();
     // Bytes from the port are always treated as HTTP.
     for word in [&b"l"[..], b"l\n", b"a", b"pl", b"\n\nl"] {
-        let mut browser = TcpStream::connect(("127.0.0.1", served.port)).await.unwrap();
+        let mut browser = TcpStream::connect(("127.0.0.1", served.port))
+            .await
+            .unwrap();
         browser.write_all(word).await.unwrap();
         browser.shutdown().await.unwrap();
         let mut answer = Vec::new();
         drop(browser.read_to_end(&mut answer).await);
         let answer = String::from_utf8(answer).unwrap();
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer}");
+        assert!(
+            answer.is_empty() || answer.starts_with("HTTP/1.1 400"),
+            "{answer}"
+        );
     }
-    assert!(served.access.authenticate(&login.token).is_some(), "nobody got another one in its place");
+    assert!(
+        served.access.authenticate(&login.token).is_some(),
+        "nobody got another one in its place"
+    );
     assert!(served.access.authenticate(&login.token).is_none());
 }
 
@@ -103,7 +166,9 @@ async fn whoever_asked_for_a_token_learns_of_the_end() {
     let served = Served::start().await;
     let mut login = forwarder::request_login(&served.socket()).await.unwrap();
     served.serving.abort();
-    timeout(REQUEST_TIMEOUT, login.wait_for_server_end()).await.unwrap();
+    timeout(REQUEST_TIMEOUT, login.wait_for_server_end())
+        .await
+        .unwrap();
     assert!(forwarder::request_login(&served.socket()).await.is_err());
 }
 
@@ -112,8 +177,13 @@ async fn connections_that_do_nothing_leave_room_for_tokens() {
     let served = Served::start().await;
     let mut silent = Vec::new();
     for _ in 0..2 * MAX_CONNECTIONS {
-        let mut browser = TcpStream::connect(("127.0.0.1", served.port)).await.unwrap();
-        browser.write_all(b"GET /page HTTP/1.1\r\nHo").await.unwrap();
+        let mut browser = TcpStream::connect(("127.0.0.1", served.port))
+            .await
+            .unwrap();
+        browser
+            .write_all(b"GET /page HTTP/1.1\r\nHo")
+            .await
+            .unwrap();
         silent.push(browser);
     }
     // When the last connection has a response, the forwarder has accepted all of them. The oldest
@@ -123,7 +193,9 @@ async fn connections_that_do_nothing_leave_room_for_tokens() {
     let mut answer = [0; 12];
     last.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200");
-    let ended = timeout(REQUEST_TIMEOUT, silent[0].read(&mut answer)).await.unwrap();
+    let ended = timeout(REQUEST_TIMEOUT, silent[0].read(&mut answer))
+        .await
+        .unwrap();
     assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
     forwarder::request_login(&served.socket()).await.unwrap();
     drop(silent);

@@ -45,7 +45,9 @@ pub(crate) type MethodResult = Result<Map<String, Value>, Error>;
 async fn add_instructions(result: &mut Map<String, Value>, session: &Session, caller: &Caller) {
     if !session.host.is_complete() {
         // Includes what is loaded by then. The lists contain the rest.
-        drop(tokio::time::timeout(INSTRUCTIONS_TIMEOUT, session.host.wait_for_instructions()).await);
+        drop(
+            tokio::time::timeout(INSTRUCTIONS_TIMEOUT, session.host.wait_for_instructions()).await,
+        );
     }
     result_encoding::add_instructions(result, &session.host.instructions(&caller.rights));
 }

@@ -74,7 +74,8 @@ pub(crate) struct ListResult {
 }
 
 impl ListResult {
-    /// Creates a result with `items` as `result_member`. `next` is the cursor if there are more items.
+    /// Creates a result with `items` as `result_member`. `next` is the cursor if there are more
+    /// items.
     pub(crate) fn new(
         session: &Session,
         caller: &Caller,
@@ -87,14 +88,22 @@ impl ListResult {
         if revision.features().caching_hints {
             rest.insert("ttlMs".into(), LIST_TTL_MS.into());
             // Other callers may see other lists.
-            let scope = if caller.has_public_view() { "public" } else { "private" };
+            let scope = if caller.has_public_view() {
+                "public"
+            } else {
+                "private"
+            };
             rest.insert("cacheScope".into(), scope.into());
         }
         if let Some(next) = next {
             rest.insert("nextCursor".into(), next.into());
         }
         session.add_common_members(&mut rest, revision);
-        Self { member, items, rest }
+        Self {
+            member,
+            items,
+            rest,
+        }
     }
 }
 
@@ -121,15 +130,30 @@ pub(crate) async fn list_result<P: PagedList>(
     revision: Revision,
 ) -> Result<ListResult, Error> {
     let params: PagingParams = read(params)?;
-    let after = params.cursor.map(|cursor| cursor::decode(P::LIST, &cursor)).transpose()?;
+    let after = params
+        .cursor
+        .map(|cursor| cursor::decode(P::LIST, &cursor))
+        .transpose()?;
     let after = after.filter(|after| !after.is_empty());
     session.wait_for_plugins().await;
     let (page, view) = page::<P>(session, caller, after.as_deref(), revision).await?;
     if revision.features().sessions {
-        session.known.record_listed(&caller.rights, P::LIST, view, after.is_none() && page.next.is_none());
+        session.known.record_listed(
+            &caller.rights,
+            P::LIST,
+            view,
+            after.is_none() && page.next.is_none(),
+        );
     }
     let next = page.next.as_ref().map(|next| cursor::encode(P::LIST, next));
-    Ok(ListResult::new(session, caller, revision, P::LIST.result_member(), page.items.clone(), next))
+    Ok(ListResult::new(
+        session,
+        caller,
+        revision,
+        P::LIST.result_member(),
+        page.items.clone(),
+        next,
+    ))
 }
 
 /// Returns the page after `after`, and the view of the lists that it belongs to.
@@ -144,7 +168,9 @@ async fn page<P: PagedList>(
     let written = (revision, schemas);
     let find = || {
         let view = host.view(&caller.rights);
-        listings.get(&PageKey::new(P::LIST, view, written, after)).map(|page| (page, view))
+        listings
+            .get(&PageKey::new(P::LIST, view, written, after))
+            .map(|page| (page, view))
     };
     if let Some(found) = find() {
         return Ok(found);
@@ -153,10 +179,15 @@ async fn page<P: PagedList>(
     if let Some(found) = find() {
         return Ok(found);
     }
-    let interface::ListPage { items, more, view } = P::page(&**host, after, host.options().page_size, &caller.rights);
+    let interface::ListPage { items, more, view } =
+        P::page(&**host, after, host.options().page_size, &caller.rights);
     let portable = (schemas == SchemaForm::Portable).then(|| Arc::clone(host));
     let page = Arc::new(encode_page_blocking::<P>(items, more, revision, portable).await?);
-    listings.insert(view.listing, PageKey::new(P::LIST, view, written, after), Arc::clone(&page));
+    listings.insert(
+        view.listing,
+        PageKey::new(P::LIST, view, written, after),
+        Arc::clone(&page),
+    );
     Ok((page, view))
 }
 
@@ -170,7 +201,10 @@ pub(crate) async fn encode_page_blocking<P: PagedList>(
 ) -> Result<CachedPage, Error> {
     let page = tokio::task::spawn_blocking(move || match portable {
         Some(host) => {
-            let items: Vec<_> = items.into_iter().map(|item| P::portable(&*host, item)).collect();
+            let items: Vec<_> = items
+                .into_iter()
+                .map(|item| P::portable(&*host, item))
+                .collect();
             encode_page::<P>(&items, more, revision)
         }
         None => encode_page::<P>(&items, more, revision),
@@ -180,14 +214,25 @@ pub(crate) async fn encode_page_blocking<P: PagedList>(
 }
 
 /// Encodes a page of these items, as far as they fit. `more` is true if others follow them.
-fn encode_page<P: PagedList>(items: &[Arc<P::Entry>], more: bool, revision: Revision) -> CachedPage {
+fn encode_page<P: PagedList>(
+    items: &[Arc<P::Entry>],
+    more: bool,
+    revision: Revision,
+) -> CachedPage {
     let mut room = MAX_PAGE_BYTES;
-    let fit = |entry: &&Arc<P::Entry>| room.checked_sub(P::size(entry)).map(|left| room = left).is_some();
+    let fit = |entry: &&Arc<P::Entry>| {
+        room.checked_sub(P::size(entry))
+            .map(|left| room = left)
+            .is_some()
+    };
     let fitting = items.iter().take_while(fit).count().max(1);
     let (page, rest) = items.split_at_checked(fitting).unwrap_or((items, &[]));
     let shaped: Vec<_> = page.iter().map(|entry| P::shape(entry, revision)).collect();
     let last = page.last().filter(|_| more || !rest.is_empty());
-    CachedPage { items: JsonText::from_serializable(&shaped), next: last.map(|entry| P::name(entry).to_owned()) }
+    CachedPage {
+        items: JsonText::from_serializable(&shaped),
+        next: last.map(|entry| P::name(entry).to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -227,14 +272,20 @@ mod tests {
 
     fn names(page: &CachedPage) -> Vec<String> {
         let tools: Vec<Value> = serde_json::from_str(page.items.get()).unwrap();
-        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+        tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     #[test]
     fn a_page_has_as_many_items_as_fit() {
         let write = |tools: &[Arc<Tool>], more| encode_page::<Tools>(tools, more, Revision::NEWEST);
         let large = |name: &str, bytes| {
-            Arc::new(Tool { description: Some("x".repeat(bytes)), ..Tool::clone(&stub_host::tool(name)) })
+            Arc::new(Tool {
+                description: Some("x".repeat(bytes)),
+                ..Tool::clone(&stub_host::tool(name))
+            })
         };
         let all = [
             large("a", MAX_PAGE_BYTES / 2),
@@ -243,13 +294,23 @@ mod tests {
             large("d", 1),
         ];
         let page = write(&all, false);
-        assert_eq!((names(&page), page.next), (vec!["a".into(), "b".into()], Some("b".into())));
+        assert_eq!(
+            (names(&page), page.next),
+            (vec!["a".into(), "b".into()], Some("b".into()))
+        );
         let page = write(&all[2..], false);
-        assert_eq!((names(&page), page.next), (vec!["c".into(), "d".into()], None));
+        assert_eq!(
+            (names(&page), page.next),
+            (vec!["c".into(), "d".into()], None)
+        );
         let page = write(&all[2..], true);
         assert_eq!(page.next, Some("d".into()));
         let page = write(&[large("a", 2 * MAX_PAGE_BYTES), large("b", 1)], false);
-        assert_eq!((names(&page), page.next), (vec!["a".into()], Some("a".into())), "alone");
+        assert_eq!(
+            (names(&page), page.next),
+            (vec!["a".into()], Some("a".into())),
+            "alone"
+        );
         let page = write(&[], false);
         assert_eq!((page.items.get(), page.next), ("[]", None));
     }

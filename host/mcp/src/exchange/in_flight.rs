@@ -33,21 +33,34 @@ pub(crate) struct RegisteredRequest {
 
 impl InFlight {
     /// Registers a request. Returns `None` if one with this id is already in progress.
-    pub(crate) fn register(&self, id: &RequestId, cancelled: CancellationToken) -> Option<RegisteredRequest> {
+    pub(crate) fn register(
+        &self,
+        id: &RequestId,
+        cancelled: CancellationToken,
+    ) -> Option<RegisteredRequest> {
         let mut table = self.table();
         if table.requests.contains_key(id) {
             return None;
         }
         table.count += 1;
         let number = table.count;
-        table.requests.insert(id.clone(), (number, cancelled.clone()));
-        Some(RegisteredRequest { id: id.clone(), number, cancelled })
+        table
+            .requests
+            .insert(id.clone(), (number, cancelled.clone()));
+        Some(RegisteredRequest {
+            id: id.clone(),
+            number,
+            cancelled,
+        })
     }
 
     /// Removes a request that has ended. Returns false if the client has cancelled it.
     pub(crate) fn finish(&self, request: &RegisteredRequest) -> bool {
         let mut table = self.table();
-        let is_own = table.requests.get(&request.id).is_some_and(|(number, _)| *number == request.number);
+        let is_own = table
+            .requests
+            .get(&request.id)
+            .is_some_and(|(number, _)| *number == request.number);
         if is_own {
             table.requests.remove(&request.id);
         }

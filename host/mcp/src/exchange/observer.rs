@@ -82,12 +82,17 @@ impl CallObserver for PeerObserver {
         if self.log.is_some_and(|least| level >= least) {
             let params = json!({"level": level, "logger": self.target, "data": message});
             self.outbox
-                .try_send(OutgoingMessage::notification(jsonrpc::notification("notifications/message", Some(&params))));
+                .try_send(OutgoingMessage::notification(jsonrpc::notification(
+                    "notifications/message",
+                    Some(&params),
+                )));
         }
     }
 
     fn progress(&self, progress: ProgressUpdate) {
-        let Some((token, limiter)) = &self.progress else { return };
+        let Some((token, limiter)) = &self.progress else {
+            return;
+        };
         {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
             if last.is_some_and(|last| progress.progress <= last) || limiter.check().is_err() {
@@ -99,7 +104,9 @@ impl CallObserver for PeerObserver {
             token,
             progress: progress.progress,
             total: progress.total,
-            message: progress.message.filter(|_| self.revision.features().progress_message),
+            message: progress
+                .message
+                .filter(|_| self.revision.features().progress_message),
         };
         let message = jsonrpc::notification("notifications/progress", Some(&params));
         self.outbox.try_send(OutgoingMessage::notification(message));

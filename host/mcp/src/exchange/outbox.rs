@@ -51,22 +51,38 @@ impl OutgoingKind {
 impl OutgoingMessage {
     /// Creates a request from the server.
     pub(crate) fn request(text: Vec<u8>) -> Self {
-        Self { text, kind: OutgoingKind::Request, retry_after: None }
+        Self {
+            text,
+            kind: OutgoingKind::Request,
+            retry_after: None,
+        }
     }
 
     /// Creates a notification.
     pub(crate) fn notification(text: Vec<u8>) -> Self {
-        Self { text, kind: OutgoingKind::Notification, retry_after: None }
+        Self {
+            text,
+            kind: OutgoingKind::Notification,
+            retry_after: None,
+        }
     }
 
     /// Creates the response to a request that was rejected before it was processed.
     pub(crate) fn rejection(text: Vec<u8>, code: i32) -> Self {
-        Self { text, kind: OutgoingKind::Refusal(code), retry_after: None }
+        Self {
+            text,
+            kind: OutgoingKind::Refusal(code),
+            retry_after: None,
+        }
     }
 
     /// Creates the response to a request that was processed.
     pub(crate) fn response(text: Vec<u8>) -> Self {
-        Self { text, kind: OutgoingKind::Answer, retry_after: None }
+        Self {
+            text,
+            kind: OutgoingKind::Answer,
+            retry_after: None,
+        }
     }
 }
 
@@ -103,7 +119,10 @@ pub(crate) struct OutboxReceiver(Arc<OutboxQueue>);
 /// Creates an empty queue.
 pub(crate) fn channel() -> (Outbox, OutboxReceiver) {
     let queue = Arc::new(OutboxQueue {
-        waiting: Mutex::new(OutboxState { messages: VecDeque::new(), senders: 1 }),
+        waiting: Mutex::new(OutboxState {
+            messages: VecDeque::new(),
+            senders: 1,
+        }),
         room: Semaphore::new(MAX_QUEUED_BYTES as usize),
         arrived: Notify::new(),
         left: Notify::new(),
@@ -135,7 +154,9 @@ impl Drop for OutboxPermit<'_> {
 /// Returns the capacity that a message of this size occupies. The minimum bounds the number of
 /// messages.
 fn permits_for(bytes: usize) -> u32 {
-    u32::try_from(bytes).unwrap_or(MAX_QUEUED_BYTES).clamp(MAX_QUEUED_BYTES / MAX_QUEUED_MESSAGES, MAX_QUEUED_BYTES)
+    u32::try_from(bytes)
+        .unwrap_or(MAX_QUEUED_BYTES)
+        .clamp(MAX_QUEUED_BYTES / MAX_QUEUED_MESSAGES, MAX_QUEUED_BYTES)
 }
 
 impl OutboxQueue {
@@ -187,7 +208,10 @@ impl Outbox {
     pub(crate) async fn reserve(&self, bytes: usize) -> Option<OutboxPermit<'_>> {
         let room = permits_for(bytes);
         self.0.room.acquire_many(room).await.ok()?.forget();
-        Some(OutboxPermit { queue: &self.0, room })
+        Some(OutboxPermit {
+            queue: &self.0,
+            room,
+        })
     }
 
     /// Sends a message if there is capacity, and drops it otherwise. Suits progress and the like.
@@ -237,7 +261,8 @@ impl OutboxReceiver {
         self.0.lock().senders == 0
     }
 
-    /// A change since this was called: a message was queued, the last sender is gone, or [`OutboxReceiver::wake`] was called.
+    /// A change since this was called: a message was queued, the last sender is gone, or
+    /// [`OutboxReceiver::wake`] was called.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.0.arrived.notified()
     }
@@ -281,7 +306,11 @@ mod tests {
         assert!(messages.try_recv().is_none(), "the third was dropped");
         outbox.send(message(10 * half)).await;
         outbox.try_send(message(1));
-        assert_eq!(messages.recv().await.unwrap().text.len(), 10 * half, "a large one waits alone");
+        assert_eq!(
+            messages.recv().await.unwrap().text.len(),
+            10 * half,
+            "a large one waits alone"
+        );
         assert!(messages.try_recv().is_none());
     }
 
@@ -296,7 +325,11 @@ mod tests {
         }
         assert!(messages.try_recv().is_none(), "one more was dropped");
         drop(outbox.reserve(MAX_QUEUED_BYTES as usize).await.unwrap());
-        assert_eq!(outbox.0.room.available_permits(), MAX_QUEUED_BYTES as usize, "what is not used is free again");
+        assert_eq!(
+            outbox.0.room.available_permits(),
+            MAX_QUEUED_BYTES as usize,
+            "what is not used is free again"
+        );
     }
 
     #[tokio::test]
@@ -336,7 +369,9 @@ mod tests {
             let outbox = outbox.clone();
             tokio::spawn(async move {
                 for n in 0..200_u8 {
-                    outbox.send(OutgoingMessage::notification(vec![sender, n])).await;
+                    outbox
+                        .send(OutgoingMessage::notification(vec![sender, n]))
+                        .await;
                     if n % 16 == sender {
                         tokio::task::yield_now().await;
                     }
@@ -346,7 +381,9 @@ mod tests {
         drop(outbox);
         let mut next = [0; 8];
         while let Some(message) = messages.recv().await {
-            let &[sender, n] = message.text.as_slice() else { panic!("{message:?}") };
+            let &[sender, n] = message.text.as_slice() else {
+                panic!("{message:?}")
+            };
             assert_eq!(n, next[usize::from(sender)]);
             next[usize::from(sender)] += 1;
         }

@@ -50,7 +50,12 @@ impl QuotaExhausted {
 impl SharedQuota {
     /// Creates a quota of `all` in total and at most `each` per owner.
     pub fn new(all: usize, each: usize) -> Arc<Self> {
-        Arc::new(Self { all, each: each.min(all), taken: Mutex::default(), freed: Notify::new() })
+        Arc::new(Self {
+            all,
+            each: each.min(all),
+            taken: Mutex::default(),
+            freed: Notify::new(),
+        })
     }
 
     /// Reserves `amount` for the owner with this name.
@@ -58,7 +63,11 @@ impl SharedQuota {
     /// # Errors
     ///
     /// The owner's share or the total does not have this much left.
-    pub fn try_reserve(self: &Arc<Self>, name: &str, amount: usize) -> Result<QuotaPortion, QuotaExhausted> {
+    pub fn try_reserve(
+        self: &Arc<Self>,
+        name: &str,
+        amount: usize,
+    ) -> Result<QuotaPortion, QuotaExhausted> {
         self.try_reserve_within(name, amount, self.each)
     }
 
@@ -71,11 +80,19 @@ impl SharedQuota {
     ) -> Result<QuotaPortion, QuotaExhausted> {
         let name: Arc<str> = name.into();
         self.charge(&name, amount, share.min(self.each))?;
-        Ok(QuotaPortion { of: Some((Arc::clone(self), name)), amount })
+        Ok(QuotaPortion {
+            of: Some((Arc::clone(self), name)),
+            amount,
+        })
     }
 
     /// Waits until `amount` is available within `share`, and reserves it.
-    pub(crate) async fn reserve_within(self: &Arc<Self>, name: &str, amount: usize, share: usize) -> QuotaPortion {
+    pub(crate) async fn reserve_within(
+        self: &Arc<Self>,
+        name: &str,
+        amount: usize,
+        share: usize,
+    ) -> QuotaPortion {
         loop {
             // Created before the check, so that a release in between also wakes this future.
             let freed = self.freed.notified();
@@ -180,9 +197,9 @@ impl QuotaPortion {
     ///
     /// There is none, as for [`SharedQuota::try_reserve`].
     pub fn check_available(&self, amount: usize) -> Result<(), QuotaExhausted> {
-        self.of
-            .as_ref()
-            .map_or(Ok(()), |(quota, name)| quota.check_available(&quota.lock_state(), name, amount, quota.each))
+        self.of.as_ref().map_or(Ok(()), |(quota, name)| {
+            quota.check_available(&quota.lock_state(), name, amount, quota.each)
+        })
     }
 
     /// Releases this much of the portion.
@@ -215,17 +232,32 @@ mod tests {
     fn one_has_its_share_and_leaves_the_rest_to_the_others() {
         let quota = SharedQuota::new(10, 4);
         let mut ada = quota.try_reserve("ada", 3).unwrap();
-        assert_eq!(quota.try_reserve("ada", 2).unwrap_err(), QuotaExhausted::Own(4));
+        assert_eq!(
+            quota.try_reserve("ada", 2).unwrap_err(),
+            QuotaExhausted::Own(4)
+        );
         ada.grow(1).unwrap();
         assert_eq!(ada.grow(1), Err(QuotaExhausted::Own(4)));
-        assert_eq!((ada.check_available(0), ada.check_available(1)), (Ok(()), Err(QuotaExhausted::Own(4))));
+        assert_eq!(
+            (ada.check_available(0), ada.check_available(1)),
+            (Ok(()), Err(QuotaExhausted::Own(4)))
+        );
         let others = ["bob", "cy"].map(|name| quota.try_reserve(name, 3).unwrap());
-        assert_eq!(quota.try_reserve("dan", 1).unwrap_err(), QuotaExhausted::All(10));
+        assert_eq!(
+            quota.try_reserve("dan", 1).unwrap_err(),
+            QuotaExhausted::All(10)
+        );
         ada.shrink_to(1);
         ada.shrink_to(2);
         assert_eq!(quota.of("ada"), 1);
-        assert_eq!(quota.try_reserve_within("ada", 2, 2).unwrap_err(), QuotaExhausted::Own(2));
-        assert_eq!(quota.try_reserve_within("ada", 4, 9).unwrap_err(), QuotaExhausted::Own(4));
+        assert_eq!(
+            quota.try_reserve_within("ada", 2, 2).unwrap_err(),
+            QuotaExhausted::Own(2)
+        );
+        assert_eq!(
+            quota.try_reserve_within("ada", 4, 9).unwrap_err(),
+            QuotaExhausted::Own(4)
+        );
         drop(quota.try_reserve("dan", 3).unwrap());
         drop((ada, others));
         assert!(quota.lock_state().by.is_empty() && quota.lock_state().by_all == 0);
@@ -236,7 +268,10 @@ mod tests {
     #[tokio::test]
     async fn one_waits_until_something_is_given_back() {
         let quota = SharedQuota::new(2, 1);
-        let (first, _other) = (quota.try_reserve("ada", 1).unwrap(), quota.try_reserve("bob", 1).unwrap());
+        let (first, _other) = (
+            quota.try_reserve("ada", 1).unwrap(),
+            quota.try_reserve("bob", 1).unwrap(),
+        );
         let waiting = tokio::spawn({
             let quota = Arc::clone(&quota);
             async move { drop(quota.reserve_within("ada", 1, 1).await) }

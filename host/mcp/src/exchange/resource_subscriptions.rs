@@ -92,7 +92,9 @@ impl Default for ResourceUpdates {
             next: AtomicU64::default(),
             quota: SharedQuota::new(MAX_TOTAL_BYTES, MAX_CALLER_BYTES),
         };
-        Self { shared: Arc::new(shared) }
+        Self {
+            shared: Arc::new(shared),
+        }
     }
 }
 
@@ -105,7 +107,10 @@ impl fmt::Debug for ResourceUpdates {
 impl fmt::Display for SubscriptionRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooLong => write!(f, "the URI of a subscription may have at most {MAX_URI_BYTES} bytes"),
+            Self::TooLong => write!(
+                f,
+                "the URI of a subscription may have at most {MAX_URI_BYTES} bytes"
+            ),
             Self::TooMany => {
                 write!(
                     f,
@@ -113,9 +118,16 @@ impl fmt::Display for SubscriptionRefused {
                 )
             }
             Self::NoRoom(exhausted) => {
-                let whose = if matches!(exhausted, QuotaExhausted::Own(_)) { "this caller" } else { "all callers" };
+                let whose = if matches!(exhausted, QuotaExhausted::Own(_)) {
+                    "this caller"
+                } else {
+                    "all callers"
+                };
                 let most = exhausted.limit();
-                write!(f, "the subscriptions of {whose} may take {most} bytes together: unsubscribe from some first")
+                write!(
+                    f,
+                    "the subscriptions of {whose} may take {most} bytes together: unsubscribe from some first"
+                )
             }
         }
     }
@@ -127,7 +139,9 @@ impl ResourceUpdates {
     pub fn notify_changed(&self, uri: &str) {
         let subscriptions = self.subscriptions();
         for named in ancestors_and_self(uri) {
-            let Some((named, subscribers)) = subscriptions.get_key_value(named) else { continue };
+            let Some((named, subscribers)) = subscriptions.get_key_value(named) else {
+                continue;
+            };
             for marked in subscribers.values() {
                 marked.mark(named);
             }
@@ -137,7 +151,12 @@ impl ResourceUpdates {
     /// Creates a subscriber without subscriptions.
     pub(crate) fn subscriber(&self) -> UpdateSubscriber {
         let number = self.shared.next.fetch_add(1, Ordering::Relaxed);
-        UpdateSubscriber { updates: self.clone(), number, marked: Arc::default(), named: Mutex::default() }
+        UpdateSubscriber {
+            updates: self.clone(),
+            number,
+            marked: Arc::default(),
+            named: Mutex::default(),
+        }
     }
 
     /// Reserves bytes in the subscription quota of the caller with this name, for a subscription of
@@ -146,7 +165,11 @@ impl ResourceUpdates {
     /// # Errors
     ///
     /// The quota is exhausted.
-    pub(crate) fn reserve_bytes(&self, caller: &str, bytes: usize) -> Result<QuotaPortion, QuotaExhausted> {
+    pub(crate) fn reserve_bytes(
+        &self,
+        caller: &str,
+        bytes: usize,
+    ) -> Result<QuotaPortion, QuotaExhausted> {
         self.shared.quota.try_reserve(caller, bytes)
     }
 
@@ -158,7 +181,10 @@ impl ResourceUpdates {
 
     // Held while a URI is marked for its subscribers, and never across an await.
     fn subscriptions(&self) -> MutexGuard<'_, SubscriptionTable> {
-        self.shared.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared
+            .subscriptions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -166,16 +192,27 @@ impl ResourceUpdates {
 /// slash. A scheme is not an ancestor.
 fn ancestors_and_self(uri: &str) -> impl Iterator<Item = &str> {
     // No subscription is longer than this.
-    let start = uri.get(..uri.floor_char_boundary(MAX_URI_BYTES)).unwrap_or_default();
+    let start = uri
+        .get(..uri.floor_char_boundary(MAX_URI_BYTES))
+        .unwrap_or_default();
     let exact = Some(uri).filter(|uri| uri.len() <= MAX_URI_BYTES);
-    let slashes = start.match_indices('/').map(|(place, _)| place).filter(|place| !is_scheme_slash(start, *place));
-    let above = slashes.take(MAX_ANCESTORS).flat_map(move |place| [start.get(..place), start.get(..=place)]).flatten();
-    above.filter(move |above| Some(*above) != exact).chain(exact)
+    let slashes = start
+        .match_indices('/')
+        .map(|(place, _)| place)
+        .filter(|place| !is_scheme_slash(start, *place));
+    let above = slashes
+        .take(MAX_ANCESTORS)
+        .flat_map(move |place| [start.get(..place), start.get(..=place)])
+        .flatten();
+    above
+        .filter(move |above| Some(*above) != exact)
+        .chain(exact)
 }
 
 /// Returns whether the slash at this position is one of those in `scheme://`.
 fn is_scheme_slash(uri: &str, place: usize) -> bool {
-    uri.find("://").is_some_and(|colon| place == colon + 1 || place == colon + 2)
+    uri.find("://")
+        .is_some_and(|colon| place == colon + 1 || place == colon + 2)
 }
 
 impl MarkedUris {
@@ -231,9 +268,14 @@ impl UpdateSubscriber {
             .map_err(SubscriptionRefused::NoRoom)?;
         let mut subscriptions = self.updates.subscriptions();
         // All subscribers share one copy of the URI.
-        let known = subscriptions.get_key_value(uri).map(|(known, _)| Arc::clone(known));
+        let known = subscriptions
+            .get_key_value(uri)
+            .map(|(known, _)| Arc::clone(known));
         let uri = known.unwrap_or_else(|| uri.into());
-        subscriptions.entry(Arc::clone(&uri)).or_default().insert(self.number, Arc::clone(&self.marked));
+        subscriptions
+            .entry(Arc::clone(&uri))
+            .or_default()
+            .insert(self.number, Arc::clone(&self.marked));
         named.insert(uri, portion);
         Ok(())
     }
@@ -347,7 +389,11 @@ mod tests {
             updates.notify_changed(changed);
             told(&subscriber) == [named]
         };
-        assert!(told("a://b", "a://b/c/d") && told("a://b/", "a://b/c/d") && told("a://b/c", "a://b/c/d"));
+        assert!(
+            told("a://b", "a://b/c/d")
+                && told("a://b/", "a://b/c/d")
+                && told("a://b/c", "a://b/c/d")
+        );
         assert!(!told("a://b", "a://bc") && !told("a://b/c/d", "a://b/c") && !told("a:", "a://b"));
         assert!(!told("a:/", "a://b") && !told("a://", "a://b"));
         assert!(told("mem:x", "mem:x/y") && told("mem:x", "mem:x"));
@@ -357,7 +403,10 @@ mod tests {
     fn a_uri_with_many_slashes_costs_few_lookups() {
         let long = format!("a://{}", "b/".repeat(1 << 20));
         assert_eq!(ancestors_and_self(&long).count(), 2 * MAX_ANCESTORS);
-        assert_eq!(ancestors_and_self("a://b/").collect::<Vec<_>>(), ["a://b", "a://b/"]);
+        assert_eq!(
+            ancestors_and_self("a://b/").collect::<Vec<_>>(),
+            ["a://b", "a://b/"]
+        );
         let umlauts = format!("a:{}", "ü".repeat(MAX_URI_BYTES));
         assert_eq!(ancestors_and_self(&umlauts).count(), 0);
     }
@@ -373,7 +422,12 @@ mod tests {
         let second = subscriber.next_change(|uri| uri == "a:2").now_or_never();
         assert_eq!(second.as_deref(), Some("a:2"));
         assert!(subscriber.clear_mark("a:2") && !subscriber.clear_mark("a:2"));
-        assert!(subscriber.next_change(|uri| uri == "a:2").now_or_never().is_none());
+        assert!(
+            subscriber
+                .next_change(|uri| uri == "a:2")
+                .now_or_never()
+                .is_none()
+        );
         assert_eq!(told(&subscriber), ["a:1"]);
     }
 
@@ -398,14 +452,28 @@ mod tests {
         let updates = ResourceUpdates::default();
         let subscriber = updates.subscriber();
         let uri = |n: usize| format!("a://{n:0>width$}", width = MAX_URI_BYTES - 4);
-        assert_eq!(subscriber.add("ada", &"x".repeat(MAX_URI_BYTES + 1)), Err(SubscriptionRefused::TooLong));
-        let added = (0..10_000).filter(|n| subscriber.add("ada", &format!("a:{n}")).is_ok()).count();
+        assert_eq!(
+            subscriber.add("ada", &"x".repeat(MAX_URI_BYTES + 1)),
+            Err(SubscriptionRefused::TooLong)
+        );
+        let added = (0..10_000)
+            .filter(|n| subscriber.add("ada", &format!("a:{n}")).is_ok())
+            .count();
         assert_eq!(added, MAX_SUBSCRIPTIONS);
-        assert_eq!(subscriber.add("ada", "a:x"), Err(SubscriptionRefused::TooMany));
+        assert_eq!(
+            subscriber.add("ada", "a:x"),
+            Err(SubscriptionRefused::TooMany)
+        );
         // More sessions do not raise the limit.
         let others: Vec<_> = (0..10).map(|_| updates.subscriber()).collect();
-        let refused = (0..10 * MAX_SUBSCRIPTIONS).find_map(|n| others[n / MAX_SUBSCRIPTIONS].add("ada", &uri(n)).err());
-        assert_eq!(refused, Some(SubscriptionRefused::NoRoom(QuotaExhausted::Own(MAX_CALLER_BYTES))));
+        let refused = (0..10 * MAX_SUBSCRIPTIONS)
+            .find_map(|n| others[n / MAX_SUBSCRIPTIONS].add("ada", &uri(n)).err());
+        assert_eq!(
+            refused,
+            Some(SubscriptionRefused::NoRoom(QuotaExhausted::Own(
+                MAX_CALLER_BYTES
+            )))
+        );
         others[9].add("bob", "a:bob").unwrap();
         drop(others);
         subscriber.remove("a:0");

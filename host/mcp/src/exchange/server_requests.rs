@@ -64,8 +64,10 @@ pub(crate) struct CallRequests<'a> {
 impl PendingClientRequests {
     /// Registers `count` requests of one call. Returns `None` if too many are pending.
     pub(crate) fn register(&self, count: usize) -> Option<CallRequests<'_>> {
-        let responses =
-            PendingResponses { arrived: Mutex::new((0..count).map(|_| None).collect()), notify: Notify::new() };
+        let responses = PendingResponses {
+            arrived: Mutex::new((0..count).map(|_| None).collect()),
+            notify: Notify::new(),
+        };
         let responses = Arc::new(responses);
         let mut table = self.table();
         if table.waiting.len() + count > MAX_PENDING_REQUESTS {
@@ -79,9 +81,20 @@ impl PendingClientRequests {
         let first = table.count;
         table.count += count as u64;
         for (id, number) in (first..).zip(0..count) {
-            table.waiting.insert(id, WaitingRequest { responses: Arc::clone(&responses), number });
+            table.waiting.insert(
+                id,
+                WaitingRequest {
+                    responses: Arc::clone(&responses),
+                    number,
+                },
+            );
         }
-        Some(CallRequests { pending: self, first, responses, count })
+        Some(CallRequests {
+            pending: self,
+            first,
+            responses,
+            count,
+        })
     }
 
     /// Accepts the response of `caller` to the request with this id. Ignores a response to a
@@ -94,12 +107,19 @@ impl PendingClientRequests {
         caller: &str,
     ) -> bool {
         let mut table = self.table();
-        let Some(RequestId::Text(id)) = id else { return false };
-        let number = id.strip_prefix(&*table.prefix).filter(|_| !table.prefix.is_empty());
-        let waiting =
-            number.and_then(|number| number.parse().ok()).and_then(|number: u64| table.waiting.remove(&number));
+        let Some(RequestId::Text(id)) = id else {
+            return false;
+        };
+        let number = id
+            .strip_prefix(&*table.prefix)
+            .filter(|_| !table.prefix.is_empty());
+        let waiting = number
+            .and_then(|number| number.parse().ok())
+            .and_then(|number: u64| table.waiting.remove(&number));
         drop(table);
-        let Some(WaitingRequest { responses, number }) = waiting else { return false };
+        let Some(WaitingRequest { responses, number }) = waiting else {
+            return false;
+        };
         let response = outcome.and_then(|result| check_result(result, intake, caller));
         if let Some(place) = responses.arrived().get_mut(number) {
             *place = Some(response);
@@ -131,7 +151,9 @@ fn check_result(result: &RawValue, intake: &Arc<SharedQuota>, caller: &str) -> P
     if text.len() > MAX_RESPONSE_BYTES || json_memory::decoded_size(text) > MAX_DECODED_BYTES {
         return Err(refused("a result that is larger than 1 MiB"));
     }
-    let held = intake.try_reserve(caller, text.len()).map_err(|_| refused("a result for which there is no room"))?;
+    let held = intake
+        .try_reserve(caller, text.len())
+        .map_err(|_| refused("a result for which there is no room"))?;
     Ok((text.into(), held))
 }
 
@@ -146,14 +168,20 @@ impl CallRequests<'_> {
     /// Returns the ids of the requests.
     pub(crate) fn ids(&self) -> Vec<RequestId> {
         let prefix = self.pending.table().prefix.clone();
-        (self.first..).take(self.count).map(|number| format_id(&prefix, number)).collect()
+        (self.first..)
+            .take(self.count)
+            .map(|number| format_id(&prefix, number))
+            .collect()
     }
 
     /// Returns the ids of those among the first `sent` requests that have no response.
     pub(crate) fn unanswered(&self, sent: usize) -> Vec<RequestId> {
         let table = self.pending.table();
-        let open = (self.first..).take(self.count.min(sent)).filter(|number| table.waiting.contains_key(number));
-        open.map(|number| format_id(&table.prefix, number)).collect()
+        let open = (self.first..)
+            .take(self.count.min(sent))
+            .filter(|number| table.waiting.contains_key(number));
+        open.map(|number| format_id(&table.prefix, number))
+            .collect()
     }
 
     /// Waits until each request has a response, or one has an error. Returns the available
@@ -162,7 +190,9 @@ impl CallRequests<'_> {
         loop {
             {
                 let mut arrived = self.responses.arrived();
-                if arrived.iter().all(Option::is_some) || arrived.iter().flatten().any(Result::is_err) {
+                if arrived.iter().all(Option::is_some)
+                    || arrived.iter().flatten().any(Result::is_err)
+                {
                     return std::mem::take(&mut *arrived);
                 }
             }
@@ -200,10 +230,19 @@ mod tests {
         RawValue::from_string(text.to_owned()).unwrap()
     }
 
-    fn respond(pending: &PendingClientRequests, id: &RequestId, outcome: Result<&str, Error>) -> bool {
+    fn respond(
+        pending: &PendingClientRequests,
+        id: &RequestId,
+        outcome: Result<&str, Error>,
+    ) -> bool {
         let quota = SharedQuota::new(1 << 21, 1 << 21);
         let outcome = outcome.map(raw);
-        pending.respond(Some(id), outcome.as_deref().map_err(Clone::clone), &quota, "stdio")
+        pending.respond(
+            Some(id),
+            outcome.as_deref().map_err(Clone::clone),
+            &quota,
+            "stdio",
+        )
     }
 
     #[test]
@@ -211,15 +250,30 @@ mod tests {
         let pending = PendingClientRequests::default();
         let (one, two) = (pending.register(2).unwrap(), pending.register(1).unwrap());
         let ids = [one.ids(), two.ids()].concat();
-        assert!(respond(&pending, &ids[2], Ok("{\"c\":3}")) && respond(&pending, &ids[1], Ok("{\"b\":2}")));
+        assert!(
+            respond(&pending, &ids[2], Ok("{\"c\":3}"))
+                && respond(&pending, &ids[1], Ok("{\"b\":2}"))
+        );
         assert!(one.responses().now_or_never().is_none());
-        assert_eq!((one.unanswered(2), one.unanswered(0)), (vec![ids[0].clone()], vec![]));
+        assert_eq!(
+            (one.unanswered(2), one.unanswered(0)),
+            (vec![ids[0].clone()], vec![])
+        );
         assert!(respond(&pending, &ids[0], Ok("{\"a\":1}")));
         let texts = |responses: Vec<Option<PendingResponse>>| {
-            responses.into_iter().map(|response| response.unwrap().unwrap().0).collect::<Vec<_>>()
+            responses
+                .into_iter()
+                .map(|response| response.unwrap().unwrap().0)
+                .collect::<Vec<_>>()
         };
-        assert_eq!(texts(one.responses().now_or_never().unwrap()), ["{\"a\":1}".into(), "{\"b\":2}".into()]);
-        assert_eq!(texts(two.responses().now_or_never().unwrap()), ["{\"c\":3}".into()]);
+        assert_eq!(
+            texts(one.responses().now_or_never().unwrap()),
+            ["{\"a\":1}".into(), "{\"b\":2}".into()]
+        );
+        assert_eq!(
+            texts(two.responses().now_or_never().unwrap()),
+            ["{\"c\":3}".into()]
+        );
         assert!(!respond(&pending, &ids[0], Ok("{}")), "it has a response");
     }
 
@@ -236,7 +290,10 @@ mod tests {
 
     #[test]
     fn what_nobody_waits_for_is_ignored() {
-        let (pending, other) = (PendingClientRequests::default(), PendingClientRequests::default());
+        let (pending, other) = (
+            PendingClientRequests::default(),
+            PendingClientRequests::default(),
+        );
         let nobody = RequestId::Text("0".into());
         assert!(!respond(&pending, &nobody, Ok("{}")), "nothing was sent");
         let requests = pending.register(1).unwrap();
@@ -244,8 +301,16 @@ mod tests {
         let foreign = other.register(1).unwrap();
         assert!(!respond(&pending, &foreign.ids()[0], Ok("{}")));
         for number in 0..10_000_u64 {
-            assert!(!respond(&pending, &RequestId::Number(number.into()), Ok("{}")));
-            assert!(!respond(&pending, &RequestId::Text(number.to_string()), Ok("{}")));
+            assert!(!respond(
+                &pending,
+                &RequestId::Number(number.into()),
+                Ok("{}")
+            ));
+            assert!(!respond(
+                &pending,
+                &RequestId::Text(number.to_string()),
+                Ok("{}")
+            ));
         }
         assert_eq!(pending.table().waiting.len(), 1);
         drop(requests);
@@ -281,7 +346,10 @@ mod tests {
         assert!(pending.register(1).is_none());
         drop(most);
         let two = pending.register(2).unwrap();
-        let (quota, text) = (SharedQuota::new(100, 100), raw(&format!("{{\"a\":\"{}\"}}", "x".repeat(50))));
+        let (quota, text) = (
+            SharedQuota::new(100, 100),
+            raw(&format!("{{\"a\":\"{}\"}}", "x".repeat(50))),
+        );
         for id in two.ids() {
             assert!(pending.respond(Some(&id), Ok(&text), &quota, "stdio"));
         }

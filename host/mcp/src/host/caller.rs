@@ -15,8 +15,8 @@ use crate::lists::access_rights::CallerRights;
 /// rights, because each request has its own token.
 #[derive(Clone)]
 pub struct Caller {
-    /// Name for the log, such as `stdio`, `token:ci`, `oauth:ada of https://auth.example.com`, `ip:192.0.2.7` or
-    /// `ip:2001:db8:0:1::/64`. Never a secret.
+    /// Name for the log, such as `stdio`, `token:ci`, `oauth:ada of https://auth.example.com`,
+    /// `ip:192.0.2.7` or `ip:2001:db8:0:1::/64`. Never a secret.
     pub name: String,
     /// The tools, prompts and resources that the caller may list and use.
     pub rights: CallerRights,
@@ -61,7 +61,9 @@ impl Caller {
     /// Returns whether the caller has a token of an authorization server, from which it can request
     /// another token.
     pub(crate) fn has_oauth_token(&self) -> bool {
-        ["oauth:", "oauth-token:"].iter().any(|kind| self.name.starts_with(kind))
+        ["oauth:", "oauth-token:"]
+            .iter()
+            .any(|kind| self.name.starts_with(kind))
     }
 
     /// Returns whether the caller may use the target with this name or URI.
@@ -71,9 +73,15 @@ impl Caller {
 
     /// Returns the URIs in `uris` that belong to a resource that the caller may read.
     pub(crate) async fn filter_readable(&self, uris: impl Iterator<Item = &String>) -> Vec<String> {
-        let allowed: Vec<String> =
-            uris.filter(|uri| uri.len() <= MAX_URI_BYTES && self.may_use(uri)).cloned().collect();
-        if allowed.is_empty() { allowed } else { self.client.existing_uris(allowed).await }
+        let allowed: Vec<String> = uris
+            .filter(|uri| uri.len() <= MAX_URI_BYTES && self.may_use(uri))
+            .cloned()
+            .collect();
+        if allowed.is_empty() {
+            allowed
+        } else {
+            self.client.existing_uris(allowed).await
+        }
     }
 }
 
@@ -89,9 +97,12 @@ mod tests {
 
     #[test]
     fn every_name_but_those_of_addresses_and_accounts_is_that_of_a_token() {
-        for name in
-            ["token:ci", "oauth:ada of https://auth.example.com", "oauth-token:0123 of https://auth.example.com", "x"]
-        {
+        for name in [
+            "token:ci",
+            "oauth:ada of https://auth.example.com",
+            "oauth-token:0123 of https://auth.example.com",
+            "x",
+        ] {
             assert!(has_token(name), "{name}");
         }
         for name in ["stdio", "ip:192.0.2.7", "ip:2001:db8:0:1::/64", "uid:1000"] {

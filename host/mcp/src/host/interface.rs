@@ -6,8 +6,9 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use toolbay_model::{
-    ArgumentCheck, CallJournal, CallObserver, CallRejection, CallRequest, CallResult, Icon, ListedResource, Prompt,
-    QuestionKindSet, SchemaForm, SchemaViolation, Skill, Tool, TraceContext,
+    ArgumentCheck, CallJournal, CallObserver, CallRejection, CallRequest, CallResult, Icon,
+    ListedResource, Prompt, QuestionKindSet, SchemaForm, SchemaViolation, Skill, Tool,
+    TraceContext,
 };
 
 use crate::exchange::quota::{QuotaPortion, SharedQuota};
@@ -25,8 +26,8 @@ pub trait Host: Send + Sync + 'static {
     /// Returns the options of the protocol.
     fn options(&self) -> &ProtocolOptions;
 
-    /// Waits until the number of the lists ([`CallerView::listing`]) is greater than `listing`, and returns it; `None` if the
-    /// lists cannot change any more.
+    /// Waits until the number of the lists ([`CallerView::listing`]) is greater than `listing`, and
+    /// returns it; `None` if the lists cannot change any more.
     fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>>;
 
     /// Returns whether every plugin that existed at startup has been loaded or refused.
@@ -35,7 +36,8 @@ pub trait Host: Send + Sync + 'static {
     /// Waits until [`Host::instructions`] is final for the plugins that existed at startup.
     fn wait_for_instructions(&self) -> BoxFuture<'_, ()>;
 
-    /// Waits until [`Host::is_complete`], for at most the time that the host's configuration allows.
+    /// Waits until [`Host::is_complete`], for at most the time that the host's configuration
+    /// allows.
     fn wait_until_complete(&self) -> BoxFuture<'_, ()>;
 
     /// Waits until there is a tool with this name or until [`Host::is_complete`], for at most the
@@ -48,15 +50,26 @@ pub trait Host: Send + Sync + 'static {
 
     /// Returns at most `limit` prompts in the order of their names: those after `after` that
     /// `rights` allow.
-    fn prompts(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Prompt>;
+    fn prompts(&self, after: Option<&str>, limit: usize, rights: &CallerRights)
+    -> ListPage<Prompt>;
 
     /// Returns at most `limit` resources in the order of their URIs: those after `after` that
     /// `rights` allow.
-    fn resources(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource>;
+    fn resources(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> ListPage<ListedResource>;
 
     /// Returns at most `limit` resource templates in the order of their text: those after `after`
     /// that `rights` allow.
-    fn templates(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource>;
+    fn templates(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> ListPage<ListedResource>;
 
     /// Returns at most `limit` skills in the order of their URIs: those after `after` of which
     /// `rights` allow every file.
@@ -125,7 +138,11 @@ pub trait Host: Send + Sync + 'static {
 
     /// Returns the metrics as text in this form; `None` if they are not available now. May take
     /// long, but never blocks the calling thread.
-    fn metrics(&self, _form: MetricsForm, _traffic: TransportTraffic) -> BoxFuture<'_, Option<String>> {
+    fn metrics(
+        &self,
+        _form: MetricsForm,
+        _traffic: TransportTraffic,
+    ) -> BoxFuture<'_, Option<String>> {
         Box::pin(std::future::ready(None))
     }
 
@@ -233,11 +250,13 @@ pub struct ListPage<T> {
 
 /// One client's share of the host.
 pub trait ClientShare: Send + Sync {
-    /// Takes a place in the client's queue for a call of `target`: the name of a tool or prompt, or a URI.
+    /// Takes a place in the client's queue for a call of `target`: the name of a tool or prompt, or
+    /// a URI.
     ///
     /// # Errors
     ///
-    /// The client exceeded its rate limit, or its queue is full. The host has counted the rejection.
+    /// The client exceeded its rate limit, or its queue is full. The host has counted the
+    /// rejection.
     fn enqueue(&self, target: &str) -> Result<Box<dyn QueuePlace>, CallRejection>;
 
     /// Returns the URIs in `uris` that belong to a resource, either listed or of a template. The
@@ -253,8 +272,13 @@ pub trait ClientShare: Send + Sync {
 pub trait QueuePlace: Send {
     /// Makes the call as soon as it is admitted. Dropping the future cancels the call.
     ///
-    /// The future must run on the runtime of [`Host::spawn`]. The place is held until it is dropped.
-    fn call(&mut self, call: ClientCall, observer: Arc<dyn CallObserver>) -> BoxFuture<'_, CallResult>;
+    /// The future must run on the runtime of [`Host::spawn`]. The place is held until it is
+    /// dropped.
+    fn call(
+        &mut self,
+        call: ClientCall,
+        observer: Arc<dyn CallObserver>,
+    ) -> BoxFuture<'_, CallResult>;
 
     /// Records that the response is encoded as JSON and that the call computes nothing more. Until
     /// then it counts as a running call. After that it only has its place, until the client takes
@@ -278,12 +302,12 @@ pub struct RequestWire {
 pub struct ClientCall {
     /// The requested target and its arguments.
     pub request: CallRequest,
-    /// The part of the arguments that cannot be read, such as a text with an unpaired surrogate. The
-    /// arguments are then incomplete, and the call fails with this violation.
+    /// The part of the arguments that cannot be read, such as a text with an unpaired surrogate.
+    /// The arguments are then incomplete, and the call fails with this violation.
     pub unreadable: Option<Box<SchemaViolation>>,
     /// What was wrong with the form of the arguments and is corrected in `request`: an object that
-    /// was sent as a string, or numbers for a prompt. Unless the argument check is lenient, the call
-    /// fails with these violations.
+    /// was sent as a string, or numbers for a prompt. Unless the argument check is lenient, the
+    /// call fails with these violations.
     pub corrected: Vec<SchemaViolation>,
     /// If set, the caller may use the target. If not, the target is reported as unknown.
     pub permitted: bool,
@@ -295,7 +319,8 @@ pub struct ClientCall {
     /// the first run.
     ///
     /// If its `edition` is not that of what would serve the call, the call fails with
-    /// [`CallFailure::Outdated`](toolbay_model::CallFailure::Outdated). The host sets it, and `until`, when a guest asks.
+    /// [`CallFailure::Outdated`](toolbay_model::CallFailure::Outdated). The host sets it, and
+    /// `until`, when a guest asks.
     pub journal: Arc<CallJournal>,
     /// The number of the client's session, unique in the process; `None` for a request without a
     /// session.
@@ -314,7 +339,11 @@ pub struct ClientCall {
 impl ClientCall {
     /// Creates a permitted call that no client sent. It belongs to no session and to no trace, and
     /// the memory for its arguments is not counted.
-    pub fn without_client(request: CallRequest, answerable: QuestionKindSet, journal: CallJournal) -> Self {
+    pub fn without_client(
+        request: CallRequest,
+        answerable: QuestionKindSet,
+        journal: CallJournal,
+    ) -> Self {
         Self {
             request,
             unreadable: None,

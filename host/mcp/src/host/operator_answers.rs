@@ -50,7 +50,11 @@ impl OperatorAnswer {
     /// Creates the handle for a question that the sender of `receiver` may answer. `place` is
     /// dropped when no call waits for the answer any more.
     pub fn new(receiver: Receiver<AnsweredElsewhere>, place: impl Any + Send + Sync) -> Self {
-        Self { receiver: Some(receiver), place: Some(Box::new(place)), withdrawn: None }
+        Self {
+            receiver: Some(receiver),
+            place: Some(Box::new(place)),
+            withdrawn: None,
+        }
     }
 
     /// Sets a callback for the case that the call ends without an answer, because its client has

@@ -108,7 +108,10 @@ impl fmt::Display for InvalidState {
             Self::Unrecorded => "was made before the server lost its record of used states",
             Self::Outdated => "was made before the plugin or its grant changed",
         };
-        write!(f, "requestState {what}. Send the request again without requestState.")
+        write!(
+            f,
+            "requestState {what}. Send the request again without requestState."
+        )
     }
 }
 
@@ -126,9 +129,9 @@ impl RequestStates {
     }
 
     /// Opens the states whose key and record of used states are in this directory. Both outlive the
-    /// server, and all servers that use the directory share them. If `key` is given, it replaces the
-    /// key in the directory, for servers on several machines. Each of them then has its own record,
-    /// and an approval counts only on the server that has asked for it.
+    /// server, and all servers that use the directory share them. If `key` is given, it replaces
+    /// the key in the directory, for servers on several machines. Each of them then has its own
+    /// record, and an approval counts only on the server that has asked for it.
     ///
     /// If the record has lost anything, no state that was issued before is accepted.
     ///
@@ -139,7 +142,11 @@ impl RequestStates {
         Self::open_with_clock(folder, key, Box::new(unix_millis_now))
     }
 
-    fn open_with_clock(folder: PrivateFolder, key: Option<[u8; KEY_BYTES]>, now: Clock) -> io::Result<Self> {
+    fn open_with_clock(
+        folder: PrivateFolder,
+        key: Option<[u8; KEY_BYTES]>,
+        now: Clock,
+    ) -> io::Result<Self> {
         Ok(Self::from_parts(UsedStates::open(folder, key, now())?, now))
     }
 
@@ -151,7 +158,8 @@ impl RequestStates {
     ///
     /// # Errors
     ///
-    /// The state would be longer than [`MAX_STATE_BYTES`], or the system provides no random bytes; in words for the log.
+    /// The state would be longer than [`MAX_STATE_BYTES`], or the system provides no random bytes;
+    /// in words for the log.
     pub(crate) fn seal(
         &self,
         binding: RequestBinding,
@@ -159,15 +167,26 @@ impl RequestStates {
         journal: CallJournal,
     ) -> Result<String, String> {
         let mut id = StateId::default();
-        getrandom::fill(&mut id).map_err(|error| format!("the system provides no random bytes: {error}"))?;
+        getrandom::fill(&mut id)
+            .map_err(|error| format!("the system provides no random bytes: {error}"))?;
         let expires = (self.0.now)() + as_millis(STATE_LIFETIME);
         let identity = self.0.used.identity();
         // Only the server that has the record can tell whether an approval was used.
         let server = (journal.approval != ApprovalState::Unasked).then_some(identity.server);
-        let state = identity.seal.seal(&StateClaim { id, expires, server, binding, asked, journal });
+        let state = identity.seal.seal(&StateClaim {
+            id,
+            expires,
+            server,
+            binding,
+            asked,
+            journal,
+        });
         let state = state.ok_or("a request state cannot be encrypted")?;
         if state.len() > MAX_STATE_BYTES {
-            return Err(format!("a request state would have {} bytes, and the most is {MAX_STATE_BYTES}", state.len()));
+            return Err(format!(
+                "a request state would have {} bytes, and the most is {MAX_STATE_BYTES}",
+                state.len()
+            ));
         }
         Ok(state)
     }
@@ -177,13 +196,23 @@ impl RequestStates {
     /// # Errors
     ///
     /// The state is not accepted.
-    pub(crate) fn unseal(&self, state: &str, binding: RequestBinding) -> Result<OpenedState, InvalidState> {
+    pub(crate) fn unseal(
+        &self,
+        state: &str,
+        binding: RequestBinding,
+    ) -> Result<OpenedState, InvalidState> {
         if state.len() > MAX_STATE_BYTES {
             return Err(InvalidState::Tampered);
         }
         let identity = self.0.used.identity();
-        let StateClaim { id, expires, server, binding: own, asked, journal } =
-            identity.seal.open(state).ok_or(InvalidState::Tampered)?;
+        let StateClaim {
+            id,
+            expires,
+            server,
+            binding: own,
+            asked,
+            journal,
+        } = identity.seal.open(state).ok_or(InvalidState::Tampered)?;
         if own != binding {
             return Err(InvalidState::Foreign);
         }
@@ -196,7 +225,15 @@ impl RequestStates {
         if expires.saturating_sub(as_millis(STATE_LIFETIME)) < identity.not_before {
             return Err(InvalidState::Unrecorded);
         }
-        Ok(OpenedState { asked, journal, ticket: EntryTicket { id, expires, epoch: identity.epoch } })
+        Ok(OpenedState {
+            asked,
+            journal,
+            ticket: EntryTicket {
+                id,
+                expires,
+                epoch: identity.epoch,
+            },
+        })
     }
 
     /// Uses the entry that a state grants to `caller`. When this returns, the use is recorded.
@@ -204,14 +241,22 @@ impl RequestStates {
     /// # Errors
     ///
     /// The entry was used before, the record is full or lost, or the record cannot be written.
-    pub(crate) async fn redeem(&self, ticket: EntryTicket, caller: &str) -> Result<(), TicketRefused> {
+    pub(crate) async fn redeem(
+        &self,
+        ticket: EntryTicket,
+        caller: &str,
+    ) -> Result<(), TicketRefused> {
         let caller = caller.to_owned();
-        self.with_used_states(move |used, now| used.redeem(ticket, &caller, now)).await
+        self.with_used_states(move |used, now| used.redeem(ticket, &caller, now))
+            .await
     }
 
     /// Restores an entry that was not started.
     pub(crate) async fn restore(&self, ticket: EntryTicket) {
-        if let Err(error) = self.with_used_states(move |used, now| used.restore(ticket, now)).await {
+        if let Err(error) = self
+            .with_used_states(move |used, now| used.restore(ticket, now))
+            .await
+        {
             tracing::warn!("a request state that was not used cannot be used again: {error}");
         }
     }
@@ -226,7 +271,8 @@ impl RequestStates {
             return work(&states.used, (states.now)());
         }
         let work = tokio::task::spawn_blocking(move || work(&states.used, (states.now)()));
-        work.await.unwrap_or_else(|error| Err(TicketRefused::Unwritten(io::Error::other(error))))
+        work.await
+            .unwrap_or_else(|error| Err(TicketRefused::Unwritten(io::Error::other(error))))
     }
 }
 

@@ -43,7 +43,11 @@ impl NamePattern {
 
     /// Returns whether a name or URI matches the pattern.
     pub fn matches(&self, target: &str) -> bool {
-        if self.exact { target == self.beginning } else { target.starts_with(&self.beginning) }
+        if self.exact {
+            target == self.beginning
+        } else {
+            target.starts_with(&self.beginning)
+        }
     }
 }
 
@@ -56,9 +60,14 @@ impl TryFrom<String> for NamePattern {
             None => (text.as_str(), true),
         };
         if beginning.contains('*') || text.is_empty() {
-            return Err(format!("{text:?} is not a name or URI, or the beginning of one followed by `*`"));
+            return Err(format!(
+                "{text:?} is not a name or URI, or the beginning of one followed by `*`"
+            ));
         }
-        Ok(Self { beginning: beginning.to_owned(), exact })
+        Ok(Self {
+            beginning: beginning.to_owned(),
+            exact,
+        })
     }
 }
 
@@ -80,10 +89,21 @@ mod tests {
 
     #[test]
     fn a_pattern_is_a_name_or_a_prefix() {
-        let cases =
-            [("a", "a", true), ("a", "ab", false), ("a.*", "a.b", true), ("a.*", "ab", false), ("*", "a", true)];
+        let cases = [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("a.*", "a.b", true),
+            ("a.*", "ab", false),
+            ("*", "a", true),
+        ];
         for (pattern, tool, fits) in cases {
-            assert_eq!(NamePattern::try_from(pattern.to_owned()).unwrap().matches(tool), fits, "{pattern} {tool}");
+            assert_eq!(
+                NamePattern::try_from(pattern.to_owned())
+                    .unwrap()
+                    .matches(tool),
+                fits,
+                "{pattern} {tool}"
+            );
         }
         for wrong in ["", "a*b", "**"] {
             assert!(NamePattern::try_from(wrong.to_owned()).is_err(), "{wrong}");

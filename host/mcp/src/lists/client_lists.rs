@@ -56,10 +56,21 @@ impl KnownLists {
 
     /// Records that the client requested a list. `whole` is true if the response contained all of
     /// it.
-    pub(crate) fn record_listed(&self, rights: &CallerRights, list: ListKind, view: CallerView, whole: bool) {
+    pub(crate) fn record_listed(
+        &self,
+        rights: &CallerRights,
+        list: ListKind,
+        view: CallerView,
+        whole: bool,
+    ) {
         let mut views = self.views();
         let entry = touch_entry(&mut views, rights, view);
-        for (seen, _) in entry.lists.iter_mut().zip(ListKind::ALL).filter(|(_, known)| *known == list) {
+        for (seen, _) in entry
+            .lists
+            .iter_mut()
+            .zip(ListKind::ALL)
+            .filter(|(_, known)| *known == list)
+        {
             // The first response includes the changes since the session began. Later, a client
             // requests the list after a notification, or at any time.
             if !seen.listed && whole && view.listing > seen.listing {
@@ -72,11 +83,19 @@ impl KnownLists {
     /// Returns a difference between the view that the client last received and `now`, as far as the
     /// rights show it. `told` is the view last reported to the client, used if its entry was
     /// dropped.
-    pub(crate) fn next_change(&self, rights: &CallerRights, told: CallerView, now: CallerView) -> Option<ListChange> {
+    pub(crate) fn next_change(
+        &self,
+        rights: &CallerRights,
+        told: CallerView,
+        now: CallerView,
+    ) -> Option<ListChange> {
         let mut views = self.views();
         let lists = &mut touch_entry(&mut views, rights, told).lists;
         // The client may have requested the list in the meantime, for the first time.
-        let newer = lists.iter_mut().zip(ListKind::ALL).filter(|(seen, _)| now.listing > seen.listing);
+        let newer = lists
+            .iter_mut()
+            .zip(ListKind::ALL)
+            .filter(|(seen, _)| now.listing > seen.listing);
         let mut changed = newer.filter_map(|(seen, list)| {
             if seen.digest == list.digest(now) {
                 seen.listing = now.listing;
@@ -97,11 +116,19 @@ impl KnownLists {
         now: CallerView,
     ) -> bool {
         let mut views = self.views();
-        let lists = touch_entry(&mut views, rights, told).lists.iter_mut().zip(ListKind::ALL);
+        let lists = touch_entry(&mut views, rights, told)
+            .lists
+            .iter_mut()
+            .zip(ListKind::ALL);
         let mut is_new = false;
-        for (seen, list) in lists.filter(|(seen, list)| list.change() == news && now.listing > seen.listing) {
+        for (seen, list) in
+            lists.filter(|(seen, list)| list.change() == news && now.listing > seen.listing)
+        {
             is_new |= seen.digest != list.digest(now);
-            *seen = SeenList { listed: seen.listed, ..SeenList::from_view(list, now) };
+            *seen = SeenList {
+                listed: seen.listed,
+                ..SeenList::from_view(list, now)
+            };
         }
         is_new
     }
@@ -114,19 +141,30 @@ impl KnownLists {
 
 impl KnownEntry {
     fn new(rights: &CallerRights, view: CallerView) -> Self {
-        Self { rights: rights.clone(), lists: ListKind::ALL.map(|list| SeenList::from_view(list, view)) }
+        Self {
+            rights: rights.clone(),
+            lists: ListKind::ALL.map(|list| SeenList::from_view(list, view)),
+        }
     }
 }
 
 impl SeenList {
     fn from_view(list: ListKind, view: CallerView) -> Self {
-        Self { listing: view.listing, digest: list.digest(view), listed: false }
+        Self {
+            listing: view.listing,
+            digest: list.digest(view),
+            listed: false,
+        }
     }
 }
 
 /// Returns the entry for these rights and marks it as most recently used. Creates it from `first`
 /// if the rights are new.
-fn touch_entry<'a>(views: &'a mut Vec<KnownEntry>, rights: &CallerRights, first: CallerView) -> &'a mut KnownEntry {
+fn touch_entry<'a>(
+    views: &'a mut Vec<KnownEntry>,
+    rights: &CallerRights,
+    first: CallerView,
+) -> &'a mut KnownEntry {
     let entry = match views.iter().position(|entry| entry.rights == *rights) {
         Some(place) => views.remove(place),
         None => KnownEntry::new(rights, first),
@@ -144,16 +182,27 @@ mod tests {
 
     /// Creates a view in which only the tools ever change.
     fn view(listing: u64, tools: u64) -> CallerView {
-        CallerView { listing, tools, prompts: 1, resources: 1 }
+        CallerView {
+            listing,
+            tools,
+            prompts: 1,
+            resources: 1,
+        }
     }
 
     impl KnownLists {
         /// Returns all differences, and records them as reported.
-        fn differs(&self, rights: &CallerRights, told: CallerView, now: CallerView) -> Vec<ListChange> {
+        fn differs(
+            &self,
+            rights: &CallerRights,
+            told: CallerView,
+            now: CallerView,
+        ) -> Vec<ListChange> {
             let mut all = Vec::new();
             while let Some(news) = self.next_change(rights, told, now) {
                 assert!(
-                    self.record_notified(rights, news, told, now) && !self.record_notified(rights, news, told, now)
+                    self.record_notified(rights, news, told, now)
+                        && !self.record_notified(rights, news, told, now)
                 );
                 all.push(news);
             }
@@ -170,24 +219,53 @@ mod tests {
         let known = KnownLists::default();
         known.reset(&CallerRights::All, view(1, 10));
         assert_eq!(known.last_view(&only("a"), view(1, 5)), view(1, 5));
-        assert_eq!(known.differs(&CallerRights::All, view(1, 10), view(2, 20)), [ListChange::Tools]);
-        assert_eq!(known.differs(&only("a"), view(1, 5), view(2, 5)), [], "what changed is hidden from it");
+        assert_eq!(
+            known.differs(&CallerRights::All, view(1, 10), view(2, 20)),
+            [ListChange::Tools]
+        );
+        assert_eq!(
+            known.differs(&only("a"), view(1, 5), view(2, 5)),
+            [],
+            "what changed is hidden from it"
+        );
         // The list changed and changed back unnoticed.
-        assert_eq!(known.differs(&CallerRights::All, view(2, 20), view(4, 20)), []);
-        assert_eq!(known.differs(&only("a"), view(2, 5), view(5, 6)), [ListChange::Tools]);
-        assert_eq!(known.differs(&only("a"), view(5, 6), view(5, 6)), [], "once");
+        assert_eq!(
+            known.differs(&CallerRights::All, view(2, 20), view(4, 20)),
+            []
+        );
+        assert_eq!(
+            known.differs(&only("a"), view(2, 5), view(5, 6)),
+            [ListChange::Tools]
+        );
+        assert_eq!(
+            known.differs(&only("a"), view(5, 6), view(5, 6)),
+            [],
+            "once"
+        );
     }
 
     #[test]
     fn each_list_has_its_news() {
         let known = KnownLists::default();
-        let now = |listing, tools, prompts, resources| CallerView { listing, tools, prompts, resources };
+        let now = |listing, tools, prompts, resources| CallerView {
+            listing,
+            tools,
+            prompts,
+            resources,
+        };
         known.reset(&CallerRights::All, now(1, 1, 1, 1));
         let mut told = now(1, 1, 1, 1);
         for (next, news) in [
             (now(2, 1, 2, 1), vec![ListChange::Prompts]),
             (now(3, 1, 2, 2), vec![ListChange::Resources]),
-            (now(4, 2, 3, 3), vec![ListChange::Tools, ListChange::Prompts, ListChange::Resources]),
+            (
+                now(4, 2, 3, 3),
+                vec![
+                    ListChange::Tools,
+                    ListChange::Prompts,
+                    ListChange::Resources,
+                ],
+            ),
             (now(5, 2, 3, 3), vec![]),
         ] {
             assert_eq!(known.differs(&CallerRights::All, told, next), news);
@@ -200,28 +278,57 @@ mod tests {
         let known = KnownLists::default();
         known.reset(&CallerRights::All, view(0, 1));
         known.record_listed(&CallerRights::All, ListKind::Tools, view(2, 2), true);
-        assert_eq!(known.differs(&CallerRights::All, view(0, 1), view(2, 2)), []);
+        assert_eq!(
+            known.differs(&CallerRights::All, view(0, 1), view(2, 2)),
+            []
+        );
         // A repeated request does not replace a notification.
         known.record_listed(&CallerRights::All, ListKind::Tools, view(3, 3), true);
-        assert_eq!(known.differs(&CallerRights::All, view(2, 2), view(3, 3)), [ListChange::Tools]);
+        assert_eq!(
+            known.differs(&CallerRights::All, view(2, 2), view(3, 3)),
+            [ListChange::Tools]
+        );
         // A page is not the whole list.
         known.reset(&CallerRights::All, view(3, 3));
         known.record_listed(&CallerRights::All, ListKind::Tools, view(4, 4), false);
-        assert_eq!(known.differs(&CallerRights::All, view(3, 3), view(4, 4)), [ListChange::Tools]);
+        assert_eq!(
+            known.differs(&CallerRights::All, view(3, 3), view(4, 4)),
+            [ListChange::Tools]
+        );
     }
 
     #[test]
     fn one_list_says_nothing_of_another() {
         let known = KnownLists::default();
-        let before = CallerView { listing: 1, tools: 1, prompts: 1, resources: 1 };
-        let after = CallerView { listing: 2, tools: 2, prompts: 2, resources: 2 };
+        let before = CallerView {
+            listing: 1,
+            tools: 1,
+            prompts: 1,
+            resources: 1,
+        };
+        let after = CallerView {
+            listing: 2,
+            tools: 2,
+            prompts: 2,
+            resources: 2,
+        };
         known.reset(&CallerRights::All, before);
         for list in [ListKind::Prompts, ListKind::Resources] {
             known.record_listed(&CallerRights::All, list, after, true);
         }
-        assert_eq!(known.last_view(&CallerRights::All, after), CallerView { prompts: 2, resources: 2, ..before });
+        assert_eq!(
+            known.last_view(&CallerRights::All, after),
+            CallerView {
+                prompts: 2,
+                resources: 2,
+                ..before
+            }
+        );
         // The templates were not requested.
-        assert_eq!(known.differs(&CallerRights::All, before, after), [ListChange::Tools, ListChange::Resources]);
+        assert_eq!(
+            known.differs(&CallerRights::All, before, after),
+            [ListChange::Tools, ListChange::Resources]
+        );
     }
 
     #[test]
@@ -231,6 +338,10 @@ mod tests {
             known.last_view(&only(&format!("tool-{n}")), view(1, n));
         }
         assert_eq!(known.views().len(), MAX_REMEMBERED_RIGHTS);
-        assert_eq!(known.differs(&only("tool-0"), view(1, 0), view(2, 0)), [], "what it was told stands in");
+        assert_eq!(
+            known.differs(&only("tool-0"), view(1, 0), view(2, 0)),
+            [],
+            "what it was told stands in"
+        );
     }
 }

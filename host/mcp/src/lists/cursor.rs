@@ -27,12 +27,18 @@ pub(crate) fn encode_in_folder(uri: &str) -> String {
 /// [`INVALID_PARAMS`] if the server did not issue the cursor for this folder.
 pub(crate) fn decode_in_folder(folder: &str, cursor: &str) -> Result<String, Error> {
     let uri = decode_after(FOLDER_PREFIX, cursor)?;
-    let within = uri.strip_prefix(folder).is_some_and(|path| path.starts_with('/'));
-    if uri.is_empty() || within { Ok(uri) } else { Err(invalid_cursor()) }
+    let within = uri
+        .strip_prefix(folder)
+        .is_some_and(|path| path.starts_with('/'));
+    if uri.is_empty() || within {
+        Ok(uri)
+    } else {
+        Err(invalid_cursor())
+    }
 }
 
-/// Returns the name or URI in a cursor of `list_kind`. The empty cursor belongs to the first page and
-/// contains an empty name.
+/// Returns the name or URI in a cursor of `list_kind`. The empty cursor belongs to the first page
+/// and contains an empty name.
 ///
 /// # Errors
 ///
@@ -45,7 +51,10 @@ fn decode_after(letter: char, cursor: &str) -> Result<String, Error> {
     if cursor.is_empty() {
         return Ok(String::new());
     }
-    let text = BASE64.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = BASE64
+        .decode(cursor)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
     let name = text.as_deref().and_then(|text| text.strip_prefix(letter));
     name.map(str::to_owned).ok_or_else(invalid_cursor)
 }
@@ -75,7 +84,11 @@ mod tests {
             for name in ["", "a", "acme.weather-today_2", "toolbay://notes/{name}"] {
                 assert_eq!(decode(list, &encode(list, name)).unwrap(), name);
                 for other in ListKind::ALL.into_iter().filter(|other| *other != list) {
-                    assert_eq!(decode(other, &encode(list, name)).unwrap_err().code, INVALID_PARAMS, "{other:?}");
+                    assert_eq!(
+                        decode(other, &encode(list, name)).unwrap_err().code,
+                        INVALID_PARAMS,
+                        "{other:?}"
+                    );
                 }
             }
             assert_eq!(decode(list, "").unwrap(), "");
@@ -88,13 +101,24 @@ mod tests {
     #[test]
     fn a_cursor_of_a_folder_is_of_no_other_and_of_no_list() {
         let cursor = encode_in_folder("skill://pdf/a/b.md");
-        assert_eq!(decode_in_folder("skill://pdf/a", &cursor).unwrap(), "skill://pdf/a/b.md");
+        assert_eq!(
+            decode_in_folder("skill://pdf/a", &cursor).unwrap(),
+            "skill://pdf/a/b.md"
+        );
         assert_eq!(decode_in_folder("skill://pdf/a", "").unwrap(), "");
-        for other in ["skill://pdf/b", "skill://pd", "skill://pdf/a/b.md", "toolbay://pdf/a"] {
+        for other in [
+            "skill://pdf/b",
+            "skill://pd",
+            "skill://pdf/a/b.md",
+            "toolbay://pdf/a",
+        ] {
             assert!(decode_in_folder(other, &cursor).is_err(), "{other}");
         }
         for list in ListKind::ALL {
-            assert!(decode(list, &cursor).is_err() && decode_in_folder("a", &encode(list, "a/b")).is_err());
+            assert!(
+                decode(list, &cursor).is_err()
+                    && decode_in_folder("a", &encode(list, "a/b")).is_err()
+            );
         }
     }
 }

@@ -30,7 +30,13 @@ pub(crate) enum ListChange {
 
 impl ListKind {
     /// Every list.
-    pub(crate) const ALL: [Self; 5] = [Self::Tools, Self::Prompts, Self::Resources, Self::Templates, Self::Skills];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Tools,
+        Self::Prompts,
+        Self::Resources,
+        Self::Templates,
+        Self::Skills,
+    ];
 
     /// Returns the name of the result member that contains the items.
     pub(crate) const fn result_member(self) -> &'static str {

@@ -62,13 +62,19 @@ impl PageKey {
         (revision, schemas): (Revision, SchemaForm),
         after: Option<&str>,
     ) -> Self {
-        Self { list, digest: list.digest(view), revision, schemas, after: after.map(str::to_owned) }
+        Self {
+            list,
+            digest: list.digest(view),
+            revision,
+            schemas,
+            after: after.map(str::to_owned),
+        }
     }
 
     /// Returns whether this page directly follows the page with `key`.
     fn follows(&self, key: &Self, page: &CachedPage) -> bool {
-        let of_same =
-            (self.list, self.digest, self.revision, self.schemas) == (key.list, key.digest, key.revision, key.schemas);
+        let of_same = (self.list, self.digest, self.revision, self.schemas)
+            == (key.list, key.digest, key.revision, key.schemas);
         of_same && self.after.is_some() && self.after == page.next
     }
 }
@@ -99,9 +105,17 @@ impl PageCache {
             return;
         }
         if listing > kept.listing {
-            *kept = CachedPages { listing, pages: Vec::new() };
+            *kept = CachedPages {
+                listing,
+                pages: Vec::new(),
+            };
         }
-        if key.after.is_some() && !kept.pages.iter().any(|(known, before)| key.follows(known, before)) {
+        if key.after.is_some()
+            && !kept
+                .pages
+                .iter()
+                .any(|(known, before)| key.follows(known, before))
+        {
             return;
         }
         kept.pages.retain(|(known, _)| *known != key);
@@ -109,7 +123,10 @@ impl PageCache {
         let mut bytes: usize = kept.pages.iter().map(|(_, page)| page.size()).sum();
         let mut surplus = 0;
         while bytes > MAX_CACHED_BYTES || kept.pages.len() - surplus > MAX_CACHED_PAGES {
-            bytes -= kept.pages.get(surplus).map_or(bytes, |(_, page)| page.size());
+            bytes -= kept
+                .pages
+                .get(surplus)
+                .map_or(bytes, |(_, page)| page.size());
             surplus += 1;
         }
         kept.pages.drain(..surplus);
@@ -140,13 +157,19 @@ mod tests {
     use super::*;
 
     fn page(bytes: usize) -> Arc<CachedPage> {
-        Arc::new(CachedPage { items: JsonText::new(&Value::from("x".repeat(bytes - 2))), next: None })
+        Arc::new(CachedPage {
+            items: JsonText::new(&Value::from("x".repeat(bytes - 2))),
+            next: None,
+        })
     }
 
     fn key(digest: u64) -> PageKey {
         PageKey::new(
             ListKind::Tools,
-            CallerView { tools: digest, ..CallerView::default() },
+            CallerView {
+                tools: digest,
+                ..CallerView::default()
+            },
             (Revision::NEWEST, SchemaForm::Standard),
             None,
         )
@@ -158,10 +181,38 @@ mod tests {
         listings.insert(1, key(1), page(10));
         assert!(listings.get(&key(1)).is_some());
         assert!(listings.get(&key(2)).is_none());
-        assert!(listings.get(&PageKey { revision: Revision::NEWEST_SESSION, ..key(1) }).is_none());
-        assert!(listings.get(&PageKey { schemas: SchemaForm::Portable, ..key(1) }).is_none());
-        assert!(listings.get(&PageKey { after: Some("a".into()), ..key(1) }).is_none());
-        assert!(listings.get(&PageKey { list: ListKind::Prompts, ..key(1) }).is_none());
+        assert!(
+            listings
+                .get(&PageKey {
+                    revision: Revision::NEWEST_SESSION,
+                    ..key(1)
+                })
+                .is_none()
+        );
+        assert!(
+            listings
+                .get(&PageKey {
+                    schemas: SchemaForm::Portable,
+                    ..key(1)
+                })
+                .is_none()
+        );
+        assert!(
+            listings
+                .get(&PageKey {
+                    after: Some("a".into()),
+                    ..key(1)
+                })
+                .is_none()
+        );
+        assert!(
+            listings
+                .get(&PageKey {
+                    list: ListKind::Prompts,
+                    ..key(1)
+                })
+                .is_none()
+        );
         listings.insert(2, key(3), page(10));
         assert!(listings.get(&key(1)).is_none(), "a page of an older list");
         listings.insert(1, key(1), page(10));
@@ -172,13 +223,26 @@ mod tests {
     fn only_pages_that_follow_one_another_are_kept() {
         let listings = PageCache::default();
         let page = |next: Option<&str>| {
-            Arc::new(CachedPage { items: JsonText::new(&Value::Null), next: next.map(str::to_owned) })
+            Arc::new(CachedPage {
+                items: JsonText::new(&Value::Null),
+                next: next.map(str::to_owned),
+            })
         };
-        let after = |digest, name: &str| PageKey { after: Some(name.to_owned()), ..key(digest) };
+        let after = |digest, name: &str| PageKey {
+            after: Some(name.to_owned()),
+            ..key(digest)
+        };
         listings.insert(1, after(1, "b"), page(None));
         assert!(listings.get(&after(1, "b")).is_none(), "made up");
         listings.insert(1, key(1), page(Some("b")));
-        for wrong in [after(1, "a"), after(2, "b"), PageKey { list: ListKind::Prompts, ..after(1, "b") }] {
+        for wrong in [
+            after(1, "a"),
+            after(2, "b"),
+            PageKey {
+                list: ListKind::Prompts,
+                ..after(1, "b")
+            },
+        ] {
             listings.insert(1, wrong.clone(), page(None));
             assert!(listings.get(&wrong).is_none(), "{wrong:?}");
         }
@@ -196,13 +260,21 @@ mod tests {
         assert!(listings.get(&key(0)).is_some());
         listings.insert(1, key(4), page(MAX_CACHED_BYTES / 2));
         let kept = |digest| listings.get(&key(digest)).is_some();
-        assert_eq!([0, 1, 2, 3, 4].map(kept), [true, false, false, true, true], "not those that were used last");
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(kept),
+            [true, false, false, true, true],
+            "not those that were used last"
+        );
         listings.insert(1, key(5), page(MAX_CACHED_BYTES + 1));
         assert!(listings.get(&key(5)).is_none() && listings.get(&key(4)).is_some());
         for digest in 10..10 + 2 * MAX_CACHED_PAGES as u64 {
             listings.insert(1, key(digest), page(10));
         }
         assert_eq!(listings.cached_pages().pages.len(), MAX_CACHED_PAGES);
-        assert!(listings.get(&key(9 + 2 * MAX_CACHED_PAGES as u64)).is_some());
+        assert!(
+            listings
+                .get(&key(9 + 2 * MAX_CACHED_PAGES as u64))
+                .is_some()
+        );
     }
 }

@@ -14,7 +14,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use toolbay_model::text::bounded_line;
-use toolbay_model::{ApprovalState, CallError, CallFailure, CallJournal, Limit, Question, QuestionKind};
+use toolbay_model::{
+    ApprovalState, CallError, CallFailure, CallJournal, Limit, Question, QuestionKind,
+};
 
 use crate::exchange::outbox::{Outbox, OutgoingMessage};
 use crate::exchange::quota::QuotaPortion;
@@ -75,13 +77,30 @@ pub(crate) async fn ask_client(
     questions: Vec<Question>,
     journal: &mut CallJournal,
 ) -> Result<Vec<QuotaPortion>, InterviewEnd> {
-    let QuestionStream { session, reply, cancelled, .. } = *stream;
+    let QuestionStream {
+        session,
+        reply,
+        cancelled,
+        ..
+    } = *stream;
     let (texts, requests) = register_requests(stream, &questions).map_err(call_failed)?;
     // `collect` would reuse the allocation of the questions, which is larger.
     let mut open = Vec::with_capacity(questions.len());
-    open.extend(questions.into_iter().map(|Question { key, kind, .. }| OpenQuestion { key, kind }));
-    let (time, given, approval) = (remaining_time(journal), total_time(journal), journal.approval);
-    let sent = SentRequests { requests, reply, count: AtomicUsize::new(0) };
+    open.extend(
+        questions
+            .into_iter()
+            .map(|Question { key, kind, .. }| OpenQuestion { key, kind }),
+    );
+    let (time, given, approval) = (
+        remaining_time(journal),
+        total_time(journal),
+        journal.approval,
+    );
+    let sent = SentRequests {
+        requests,
+        reply,
+        count: AtomicUsize::new(0),
+    };
     let mut ended = pin!(async move {
         tokio::select! {
             biased;
@@ -116,7 +135,11 @@ pub(crate) fn remaining_time(journal: &CallJournal) -> Duration {
     if journal.until == 0 {
         return STATE_LIFETIME;
     }
-    Duration::from_millis(journal.until.saturating_sub(request_state::unix_millis_now()))
+    Duration::from_millis(
+        journal
+            .until
+            .saturating_sub(request_state::unix_millis_now()),
+    )
 }
 
 /// Leaves the questions to the next client request for the task, waits, and adds the answers to the
@@ -131,12 +154,18 @@ pub(crate) async fn wait_for_task_answers(
     questions: Vec<Question>,
     journal: &mut CallJournal,
 ) -> Result<Vec<QuotaPortion>, InterviewEnd> {
-    let asking = session.host.tasks().ask(live, questions).await.map_err(|none| match none {
-        NoRoom::Exhausted(_) => {
-            call_failed("The questions of this caller's tasks take what they may take (tasks.memory).".to_owned())
-        }
-        NoRoom::Forgotten => InterviewEnd::Cancelled,
-    })?;
+    let asking = session
+        .host
+        .tasks()
+        .ask(live, questions)
+        .await
+        .map_err(|none| match none {
+            NoRoom::Exhausted(_) => call_failed(
+                "The questions of this caller's tasks take what they may take (tasks.memory)."
+                    .to_owned(),
+            ),
+            NoRoom::Forgotten => InterviewEnd::Cancelled,
+        })?;
     let (answers, held) = tokio::select! {
         biased;
         () = live.cancellation().cancelled() => return Err(InterviewEnd::Cancelled),
@@ -153,13 +182,23 @@ fn register_requests<'a>(
     stream: &QuestionStream<'a>,
     questions: &[Question],
 ) -> Result<(Vec<Vec<u8>>, CallRequests<'a>), String> {
-    let QuestionStream { session, revision, task, .. } = *stream;
+    let QuestionStream {
+        session,
+        revision,
+        task,
+        ..
+    } = *stream;
     let params = questions.iter().map(|question| {
         let params = question_encoding::request_params(question, revision)?;
-        Ok(if let Some(task) = task { Some(with_related_task(params.unwrap_or_default(), task)) } else { params })
+        Ok(if let Some(task) = task {
+            Some(with_related_task(params.unwrap_or_default(), task))
+        } else {
+            params
+        })
     });
     let params = params.collect::<Result<Vec<_>, String>>();
-    let params = params.map_err(|what| format!("The question could not be put to the client: {what}."))?;
+    let params =
+        params.map_err(|what| format!("The question could not be put to the client: {what}."))?;
     let requests = session.pending.register(questions.len());
     let requests = requests.ok_or_else(|| {
         format!(
@@ -168,13 +207,19 @@ fn register_requests<'a>(
         )
     })?;
     let asked = requests.ids().into_iter().zip(questions).zip(&params);
-    let texts = asked.map(|((id, question), params)| jsonrpc::request(&id, question.kind.method(), params.as_ref()));
+    let texts = asked.map(|((id, question), params)| {
+        jsonrpc::request(&id, question.kind.method(), params.as_ref())
+    });
     Ok((texts.collect(), requests))
 }
 
 /// Adds the task id to the `_meta` of a message (MCP 2025-11-25, "Related Task Metadata").
 pub(crate) fn with_related_task(mut message: Map<String, Value>, task: &str) -> Map<String, Value> {
-    if let Some(meta) = message.entry("_meta").or_insert_with(|| json!({})).as_object_mut() {
+    if let Some(meta) = message
+        .entry("_meta")
+        .or_insert_with(|| json!({}))
+        .as_object_mut()
+    {
         meta.insert(RELATED_TASK_KEY.into(), json!({"taskId": task}));
     }
     message
@@ -193,7 +238,8 @@ fn collect_answers(
                 text.into()
             }
             Some(Err(error))
-                if error.code == USER_REJECTED_CODE && matches!(kind, QuestionKind::Form | QuestionKind::Url) =>
+                if error.code == USER_REJECTED_CODE
+                    && matches!(kind, QuestionKind::Form | QuestionKind::Url) =>
             {
                 r#"{"action":"decline"}"#.to_owned()
             }
@@ -218,11 +264,17 @@ fn total_time(journal: &CallJournal) -> Duration {
 
 /// Returns the outcome of questions that were not answered in time. If a plugin asked, its call
 /// fails. If the host asked for approval, it decides without an answer.
-fn timeout_outcome(given: Duration, approval: ApprovalState) -> Result<Vec<QuotaPortion>, InterviewEnd> {
+fn timeout_outcome(
+    given: Duration,
+    approval: ApprovalState,
+) -> Result<Vec<QuotaPortion>, InterviewEnd> {
     if matches!(approval, ApprovalState::Asked(_)) {
         return Ok(Vec::new());
     }
-    Err(InterviewEnd::Failed(CallFailure::Call(CallError::Limit { limit: Limit::AskTime(given), tool: None })))
+    Err(InterviewEnd::Failed(CallFailure::Call(CallError::Limit {
+        limit: Limit::AskTime(given),
+        tool: None,
+    })))
 }
 
 fn refusal_message(key: &str, kind: QuestionKind, error: &Error) -> String {
@@ -262,7 +314,10 @@ impl SentRequests<'_> {
 impl Drop for SentRequests<'_> {
     fn drop(&mut self) {
         for id in self.requests.unanswered(self.count.load(Ordering::Relaxed)) {
-            let params = WithdrawnQuestion { request_id: &id, reason: "nobody waits for the answer any more" };
+            let params = WithdrawnQuestion {
+                request_id: &id,
+                reason: "nobody waits for the answer any more",
+            };
             let text = jsonrpc::notification("notifications/cancelled", Some(&params));
             self.reply.try_send(OutgoingMessage::notification(text));
         }

@@ -37,7 +37,12 @@ pub(crate) struct RetriedRequest {
 
 #[derive(Deserialize)]
 struct RetryParams<'a> {
-    #[serde(rename = "inputResponses", borrow, default, deserialize_with = "present")]
+    #[serde(
+        rename = "inputResponses",
+        borrow,
+        default,
+        deserialize_with = "present"
+    )]
     responses: Option<&'a RawValue>,
     #[serde(rename = "requestState", borrow, default, deserialize_with = "present")]
     state: Option<&'a RawValue>,
@@ -45,7 +50,9 @@ struct RetryParams<'a> {
 
 /// Distinguishes `null`, which is an error, from an absent member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some).map_err(D::Error::custom)
+    <&RawValue>::deserialize(deserializer)
+        .map(Some)
+        .map_err(D::Error::custom)
 }
 
 impl RetriedRequest {
@@ -56,13 +63,28 @@ impl RetriedRequest {
     /// A member is malformed.
     pub(crate) fn read(params: Option<&RawValue>) -> Result<Self, Error> {
         // Most requests have neither: searching the text avoids parsing it again.
-        let contains =
-            |params: &&RawValue| ["inputResponses", "requestState"].iter().any(|name| params.get().contains(name));
-        let Some(params) = params.filter(contains) else { return Ok(Self::default()) };
+        let contains = |params: &&RawValue| {
+            ["inputResponses", "requestState"]
+                .iter()
+                .any(|name| params.get().contains(name))
+        };
+        let Some(params) = params.filter(contains) else {
+            return Ok(Self::default());
+        };
         let RetryParams { responses, state } = read_with_meta(Some(params))?;
-        let responses = responses.map(parse_answers).transpose()?.unwrap_or_default();
-        let invalid = || Error::new(INVALID_PARAMS, "requestState must be the string that the server sent");
-        let state = state.map(|state| serde_json::from_str(state.get()).map_err(|_| invalid())).transpose()?;
+        let responses = responses
+            .map(parse_answers)
+            .transpose()?
+            .unwrap_or_default();
+        let invalid = || {
+            Error::new(
+                INVALID_PARAMS,
+                "requestState must be the string that the server sent",
+            )
+        };
+        let state = state
+            .map(|state| serde_json::from_str(state.get()).map_err(|_| invalid()))
+            .transpose()?;
         Ok(Self { responses, state })
     }
 }
@@ -74,7 +96,8 @@ fn parse_answers(raw: &RawValue) -> Result<BTreeMap<String, String>, Error> {
     if !text.starts_with('{') {
         return Err(invalid("inputResponses must be an object"));
     }
-    if text.len() > MAX_ANSWERS_BYTES || json_memory::decoded_size(text) > MAX_DECODED_ANSWERS_BYTES {
+    if text.len() > MAX_ANSWERS_BYTES || json_memory::decoded_size(text) > MAX_DECODED_ANSWERS_BYTES
+    {
         return Err(invalid("inputResponses is larger than 1 MiB"));
     }
     let read: BTreeMap<String, &RawValue> =
@@ -103,13 +126,22 @@ mod parsing {
 
     #[test]
     fn answers_are_read_and_what_is_none_is_not() {
-        assert_eq!(RetriedRequest::read(None).unwrap(), RetriedRequest::default());
-        assert_eq!(retry(&json!({"name": "a", "arguments": {"b": 1}})).unwrap(), RetriedRequest::default());
+        assert_eq!(
+            RetriedRequest::read(None).unwrap(),
+            RetriedRequest::default()
+        );
+        assert_eq!(
+            retry(&json!({"name": "a", "arguments": {"b": 1}})).unwrap(),
+            RetriedRequest::default()
+        );
         let full = retry(&json!({"inputResponses": {
             "a": {"action": "accept"}, "b": 12345, "c": null, "d": [{}], "e": "text", "x".repeat(65): {},
         }, "requestState": "v1"}));
         let full = full.unwrap();
-        assert_eq!(full.responses, BTreeMap::from([("a".to_owned(), r#"{"action":"accept"}"#.to_owned())]));
+        assert_eq!(
+            full.responses,
+            BTreeMap::from([("a".to_owned(), r#"{"action":"accept"}"#.to_owned())])
+        );
         assert_eq!(full.state.as_deref(), Some("v1"));
         // Within arguments, these names have no meaning.
         let inside = json!({"arguments": {"inputResponses": null, "requestState": 7}});
@@ -118,18 +150,43 @@ mod parsing {
 
     #[test]
     fn what_is_malformed_is_rejected() {
-        let many: serde_json::Map<String, Value> = (0..65).map(|n| (n.to_string(), json!({}))).collect();
+        let many: serde_json::Map<String, Value> =
+            (0..65).map(|n| (n.to_string(), json!({}))).collect();
         let heavy = json!({"a": {"b": vec![json!([0]); 100_000]}});
         let long = json!({"a": {"b": "x".repeat(1 << 20)}});
         let cases = [
-            (json!({"inputResponses": null}), "inputResponses must be an object"),
-            (json!({"inputResponses": []}), "inputResponses must be an object"),
-            (json!({"inputResponses": "a"}), "inputResponses must be an object"),
-            (json!({"inputResponses": many}), "inputResponses has more than 64 answers"),
-            (json!({"inputResponses": heavy}), "inputResponses is larger than 1 MiB"),
-            (json!({"inputResponses": long}), "inputResponses is larger than 1 MiB"),
-            (json!({"requestState": null}), "requestState must be the string that the server sent"),
-            (json!({"requestState": {"a": 1}}), "requestState must be the string that the server sent"),
+            (
+                json!({"inputResponses": null}),
+                "inputResponses must be an object",
+            ),
+            (
+                json!({"inputResponses": []}),
+                "inputResponses must be an object",
+            ),
+            (
+                json!({"inputResponses": "a"}),
+                "inputResponses must be an object",
+            ),
+            (
+                json!({"inputResponses": many}),
+                "inputResponses has more than 64 answers",
+            ),
+            (
+                json!({"inputResponses": heavy}),
+                "inputResponses is larger than 1 MiB",
+            ),
+            (
+                json!({"inputResponses": long}),
+                "inputResponses is larger than 1 MiB",
+            ),
+            (
+                json!({"requestState": null}),
+                "requestState must be the string that the server sent",
+            ),
+            (
+                json!({"requestState": {"a": 1}}),
+                "requestState must be the string that the server sent",
+            ),
         ];
         for (params, what) in cases {
             let error = retry(&params).unwrap_err();

@@ -14,9 +14,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolbay_model::{
-    ArgumentCheck, CallError, CallFailure, CallJournal, CallObserver, CallRejection, CallReply, CallRequest as Wanted,
-    CallResult, CapacityLimit, CompletionRequest, Question, QuestionKind, QuestionKindSet, QuestionRound,
-    RejectionReason, SchemaViolation, TargetKind, TraceContext,
+    ArgumentCheck, CallError, CallFailure, CallJournal, CallObserver, CallRejection, CallReply,
+    CallRequest as Wanted, CallResult, CapacityLimit, CompletionRequest, Question, QuestionKind,
+    QuestionKindSet, QuestionRound, RejectionReason, SchemaViolation, TargetKind, TraceContext,
 };
 
 use crate::exchange::in_flight::RegisteredRequest;
@@ -67,7 +67,14 @@ pub(crate) struct EntryParams {
 impl EntryParams {
     /// Creates parameters whose arguments, if there are any, were read completely.
     pub(crate) fn new(request: Wanted, meta: RequestMeta) -> Self {
-        Self { request, meta, task: None, unreadable: None, packed: None, corrected: Vec::new() }
+        Self {
+            request,
+            meta,
+            task: None,
+            unreadable: None,
+            packed: None,
+            corrected: Vec::new(),
+        }
     }
 
     /// Sets the arguments of a request for a prompt.
@@ -210,23 +217,45 @@ fn read_call(
         Ok(held) => unpack_arguments(session, request.params, &mut asked, held)?,
         rejected @ Err(_) => rejected,
     };
-    let EntryParams { request: wanted, meta, task, unreadable, packed: _, corrected } = asked;
+    let EntryParams {
+        request: wanted,
+        meta,
+        task,
+        unreadable,
+        packed: _,
+        corrected,
+    } = asked;
     let wish = TaskMode::from_request(session, caller, &wanted, task.as_deref(), &rules)?;
     let wanted = with_listed_uri(session, restrict_to_revision(wanted, &rules));
     let answerable = answerable_kinds(&wanted, &rules);
     let retry = match answerable {
-        Some(_) if rules.revision.features().input_requests => Some(RetriedRequest::read(request.params)?),
+        Some(_) if rules.revision.features().input_requests => {
+            Some(RetriedRequest::read(request.params)?)
+        }
         _ => None,
     };
-    let retry = retry.filter(|retry| *retry != RetriedRequest::default()).map(Box::new);
-    let RequestMeta { progress_token, traceparent, tracestate, baggage } = meta;
+    let retry = retry
+        .filter(|retry| *retry != RetriedRequest::default())
+        .map(Box::new);
+    let RequestMeta {
+        progress_token,
+        traceparent,
+        tracestate,
+        baggage,
+    } = meta;
     // The transport may have a trace context too. The one in the message takes precedence.
     let trace = traceparent
         .and_then(|parent| TraceContext::parse(&parent, tracestate, baggage))
         .or(rules.trace.take().map(|trace| *trace));
-    let registered = session.in_flight.register(&request.id, session.life.ended.child_token());
-    let registered =
-        registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
+    let registered = session
+        .in_flight
+        .register(&request.id, session.life.ended.child_token());
+    let registered = registered.ok_or_else(|| {
+        Error::new(
+            INVALID_REQUEST,
+            "a request with this id is already in progress",
+        )
+    })?;
     let asks = answerable.is_some_and(|answerable| answerable != QuestionKindSet::default());
     let kept = if asks || wish != TaskMode::None {
         RetainedRequest::retain(session, caller, request.params, read).map(Some)
@@ -257,14 +286,26 @@ fn read_call(
     };
     let call = Box::new(call);
     let revoked = caller.revoked.clone();
-    Ok(Box::new(PendingCall { request: registered, rules, call, progress_token, place, kept, retry, wish, revoked }))
+    Ok(Box::new(PendingCall {
+        request: registered,
+        rules,
+        call,
+        progress_token,
+        place,
+        kept,
+        retry,
+        wish,
+        revoked,
+    }))
 }
 
 /// Replaces the URI of a resource by the URI under which it is listed, because rights are compared
 /// with the listed URI.
 fn with_listed_uri(session: &Session, wanted: Wanted) -> Wanted {
     match wanted {
-        Wanted::Resource { uri } => Wanted::Resource { uri: session.host.listed_uri(&uri).unwrap_or(uri) },
+        Wanted::Resource { uri } => Wanted::Resource {
+            uri: session.host.listed_uri(&uri).unwrap_or(uri),
+        },
         other => other,
     }
 }
@@ -277,7 +318,13 @@ fn trace_metadata(
     rules: &RequestContext,
 ) -> Option<Box<RequestWire>> {
     let is_local = caller.name == Caller::LOCAL;
-    let wire = || Box::new(RequestWire { id: id.to_string(), revision: rules.revision.as_str(), is_local });
+    let wire = || {
+        Box::new(RequestWire {
+            id: id.to_string(),
+            revision: rules.revision.as_str(),
+            is_local,
+        })
+    };
     session.host.options().traced.then(wire)
 }
 
@@ -294,7 +341,10 @@ fn answerable_kinds(wanted: &Wanted, rules: &RequestContext) -> Option<QuestionK
 fn restrict_to_revision(wanted: Wanted, rules: &RequestContext) -> Wanted {
     match wanted {
         Wanted::Completion(request) if !rules.revision.features().completion_context => {
-            Wanted::Completion(CompletionRequest { context: BTreeMap::new(), ..request })
+            Wanted::Completion(CompletionRequest {
+                context: BTreeMap::new(),
+                ..request
+            })
         }
         wanted => wanted,
     }
@@ -313,7 +363,10 @@ fn reserve_for_params(
 ) -> Result<Result<QuotaPortion, CallRejection>, Error> {
     let bytes = params.map_or(0, |params| json_memory::decoded_size(params.get()));
     check_decoded_size(session, bytes)?;
-    Ok(session.intake.try_reserve(&caller.name, bytes).map_err(busy_rejection))
+    Ok(session
+        .intake
+        .try_reserve(&caller.name, bytes)
+        .map_err(busy_rejection))
 }
 
 /// Parses arguments that were sent as a string, and reserves the bytes that they take, before that,
@@ -328,9 +381,13 @@ fn unpack_arguments(
     asked: &mut EntryParams,
     mut held: QuotaPortion,
 ) -> Result<Result<QuotaPortion, CallRejection>, Error> {
-    let Some(text) = asked.packed.take() else { return Ok(Ok(held)) };
+    let Some(text) = asked.packed.take() else {
+        return Ok(Ok(held));
+    };
     let bytes = json_memory::decoded_size(&text);
-    let all = params.map_or(0, |params| json_memory::decoded_size(params.get())).saturating_add(bytes);
+    let all = params
+        .map_or(0, |params| json_memory::decoded_size(params.get()))
+        .saturating_add(bytes);
     check_decoded_size(session, all)?;
     if let Err(exhausted) = held.grow(bytes) {
         return Ok(Err(busy_rejection(exhausted)));
@@ -347,7 +404,8 @@ fn unpack_arguments(
 fn check_decoded_size(session: &Session, bytes: usize) -> Result<(), Error> {
     let most = session.host.options().max_request_bytes();
     if bytes > most {
-        let [bytes, most] = [bytes, most].map(|bytes| ByteSize::b(bytes as u64).display().iec().to_string());
+        let [bytes, most] =
+            [bytes, most].map(|bytes| ByteSize::b(bytes as u64).display().iec().to_string());
         let what = format!(
             "the values in the request would take {bytes}, and those of one request may take {most}, a quarter of \
              server.request_memory: send fewer values"
@@ -360,7 +418,10 @@ fn check_decoded_size(session: &Session, bytes: usize) -> Result<(), Error> {
 /// Returns the rejection of a request for which there is no memory now.
 pub(crate) fn busy_rejection(exhausted: QuotaExhausted) -> CallRejection {
     CallRejection {
-        reason: RejectionReason::Busy { limit: CapacityLimit::Requests, capacity: exhausted.limit() },
+        reason: RejectionReason::Busy {
+            limit: CapacityLimit::Requests,
+            capacity: exhausted.limit(),
+        },
         retry_after: Some(BUSY_RETRY_DELAY),
     }
 }
@@ -376,15 +437,23 @@ impl RetainedRequest {
             .intake
             .try_reserve(&caller.name, params.map_or(0, |params| params.get().len()))
             .map_err(busy_rejection)?;
-        Ok(Self { params: params.map(ToOwned::to_owned), read, _held: held })
+        Ok(Self {
+            params: params.map(ToOwned::to_owned),
+            read,
+            _held: held,
+        })
     }
 
     /// Parses the retained request again and reserves the bytes that it takes. Also returns what
     /// was corrected in its arguments.
-    fn parse_again(&self, session: &Session) -> Result<(Wanted, Vec<SchemaViolation>, QuotaPortion), CallFailure> {
+    fn parse_again(
+        &self,
+        session: &Session,
+    ) -> Result<(Wanted, Vec<SchemaViolation>, QuotaPortion), CallFailure> {
         let params = self.params.as_deref();
         // It was parsed before, so it is not malformed.
-        let weighed = reserve_for_params(session, &session.opener, params).map_err(internal_failure)?;
+        let weighed =
+            reserve_for_params(session, &session.opener, params).map_err(internal_failure)?;
         let held = weighed.map_err(CallFailure::Rejected)?;
         let mut read = (self.read)(params, ReadExtent::Whole).map_err(internal_failure)?;
         let held = unpack_arguments(session, params, &mut read, held).map_err(internal_failure)?;
@@ -428,7 +497,10 @@ enum ReplyChannel<'a> {
 }
 
 /// The outcome of one entry or of a whole call.
-#[expect(clippy::large_enum_variant, reason = "it is moved at once, and the answer is the common one")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is moved at once, and the answer is the common one"
+)]
 enum CallOutcome {
     /// The client has cancelled the call.
     Cancelled,
@@ -440,7 +512,13 @@ enum CallOutcome {
 impl CallOutcome {
     /// Returns whether it is a rejection. A plugin does not observe a rejected entry.
     fn is_rejection(&self) -> bool {
-        matches!(self, Self::Answered(CallResult { result: Err(CallFailure::Rejected(_)), .. }))
+        matches!(
+            self,
+            Self::Answered(CallResult {
+                result: Err(CallFailure::Rejected(_)),
+                ..
+            })
+        )
     }
 }
 
@@ -481,7 +559,10 @@ impl PendingCall {
     ///
     /// The call does not match the task support of the tool. The call has ended; `None` if its
     /// client has cancelled it.
-    pub(crate) async fn resolve_task_mode(mut self: Box<Self>, session: &Session) -> Result<Box<Self>, Option<Error>> {
+    pub(crate) async fn resolve_task_mode(
+        mut self: Box<Self>,
+        session: &Session,
+    ) -> Result<Box<Self>, Option<Error>> {
         if self.place.is_err() {
             // The call was rejected, so its mode is irrelevant.
             self.wish = TaskMode::None;
@@ -507,9 +588,21 @@ impl PendingCall {
     }
 
     /// Returns the observer that sends log messages and progress to the client.
-    pub(crate) fn observer(&self, session: &Session, reply: &Outbox, cancelled: CancellationToken) -> PeerObserver {
+    pub(crate) fn observer(
+        &self,
+        session: &Session,
+        reply: &Outbox,
+        cancelled: CancellationToken,
+    ) -> PeerObserver {
         let (target, token) = (self.call.request.target(), self.progress_token.clone());
-        PeerObserver::new(reply.clone(), target, &self.rules, token, cancelled, session.host.updates().clone())
+        PeerObserver::new(
+            reply.clone(),
+            target,
+            &self.rules,
+            token,
+            cancelled,
+            session.host.updates().clone(),
+        )
     }
 
     /// Runs the call. Log messages, progress and questions go to `reply`.
@@ -517,7 +610,8 @@ impl PendingCall {
         let observer = Arc::new(self.observer(session, reply, self.request.cancelled.clone()));
         let cancelled = self.request.cancelled.clone();
         let revision = self.rules.revision;
-        let (request, traveling) = self.into_driver(session, ReplyChannel::Reply(reply), observer, &cancelled);
+        let (request, traveling) =
+            self.into_driver(session, ReplyChannel::Reply(reply), observer, &cancelled);
         let CompletedCall { told, place } = traveling.await;
         let error = told.as_ref().and_then(CallResponse::error_code);
         let answer = told.map(|told| told.encode(session, &request.id, revision));
@@ -534,7 +628,8 @@ impl PendingCall {
         observer: Arc<dyn CallObserver>,
     ) -> CompletedCall {
         let cancelled = live.cancellation().clone();
-        let (_request, traveling) = self.into_driver(session, ReplyChannel::Task(live), observer, &cancelled);
+        let (_request, traveling) =
+            self.into_driver(session, ReplyChannel::Task(live), observer, &cancelled);
         traveling.await
     }
 
@@ -545,8 +640,20 @@ impl PendingCall {
         way: ReplyChannel<'a>,
         observer: Arc<dyn CallObserver>,
         cancelled: &'a CancellationToken,
-    ) -> (RegisteredRequest, impl Future<Output = CompletedCall> + Send + 'a) {
-        let Self { request, rules, call, place, kept, retry, revoked, .. } = self.unboxed();
+    ) -> (
+        RegisteredRequest,
+        impl Future<Output = CompletedCall> + Send + 'a,
+    ) {
+        let Self {
+            request,
+            rules,
+            call,
+            place,
+            kept,
+            retry,
+            revoked,
+            ..
+        } = self.unboxed();
         let mut journey = CallDriver {
             session,
             way,
@@ -562,8 +669,8 @@ impl PendingCall {
             trace: call.trace.clone().map(Box::new),
             wire: call.wire.clone(),
         };
-        // A call whose caller's authorization is withdrawn must not enter a plugin any more, whether it
-        // waits in a queue, for an approval or for an answer.
+        // A call whose caller's authorization is withdrawn must not enter a plugin any more,
+        // whether it waits in a queue, for an approval or for an answer.
         let driving = async move {
             let mut driving = pin!(journey.drive(call, place, retry));
             tokio::select! {
@@ -583,25 +690,39 @@ async fn restore_state(
     call: &mut ClientCall,
     retry: Box<RetriedRequest>,
 ) -> Result<Option<EntryTicket>, Error> {
-    let RetriedRequest { mut responses, state } = *retry;
+    let RetriedRequest {
+        mut responses,
+        state,
+    } = *retry;
     let Some(state) = state else {
-        call.journal = Arc::new(CallJournal { answers: responses, ..CallJournal::default() });
+        call.journal = Arc::new(CallJournal {
+            answers: responses,
+            ..CallJournal::default()
+        });
         return Ok(None);
     };
     let (states, caller) = (session.host.request_states(), &session.opener.name);
     let opened = states
         .unseal(&state, RequestBinding::new(caller, &call.request))
         .map_err(call_response::invalid_state_error)?;
-    states.redeem(opened.ticket, caller).await.map_err(|refused| match refused {
-        TicketRefused::Used => call_response::invalid_state_error(InvalidState::Used),
-        TicketRefused::Lost => call_response::invalid_state_error(InvalidState::Unrecorded),
-        TicketRefused::Full => Error::new(INVALID_REQUEST, format!("{refused}: try again later")),
-        TicketRefused::Unwritten(_) => call_response::internal_error(&refused.to_string()),
-    })?;
+    states
+        .redeem(opened.ticket, caller)
+        .await
+        .map_err(|refused| match refused {
+            TicketRefused::Used => call_response::invalid_state_error(InvalidState::Used),
+            TicketRefused::Lost => call_response::invalid_state_error(InvalidState::Unrecorded),
+            TicketRefused::Full => {
+                Error::new(INVALID_REQUEST, format!("{refused}: try again later"))
+            }
+            TicketRefused::Unwritten(_) => call_response::internal_error(&refused.to_string()),
+        })?;
     let mut journal = opened.journal;
     // Accepting answers to questions that were not asked could change answers that the call has
     // already acted on.
-    let answers = opened.asked.into_iter().filter_map(|key| responses.remove_entry(&key));
+    let answers = opened
+        .asked
+        .into_iter()
+        .filter_map(|key| responses.remove_entry(&key));
     journal.answers.extend(answers);
     call.journal = Arc::new(journal);
     Ok(Some(opened.ticket))
@@ -626,20 +747,31 @@ impl CallDriver<'_> {
         };
         let Some(retry) = retry else {
             let (end, place) = self.run_to_end(call, place).await;
-            return CompletedCall { told: self.build_response(end), place };
+            return CompletedCall {
+                told: self.build_response(end),
+                place,
+            };
         };
         // Boxed with its state, because few calls resume.
         let resumed = async {
             let ticket = match restore_state(self.session, &mut call, retry).await {
                 Ok(ticket) => ticket,
-                Err(error) => return CompletedCall { told: Some(CallResponse::from_error(error)), place: Some(place) },
+                Err(error) => {
+                    return CompletedCall {
+                        told: Some(CallResponse::from_error(error)),
+                        place: Some(place),
+                    };
+                }
             };
             let (end, place) = self.run_to_end(call, place).await;
             if let (Some(ticket), true) = (ticket, end.is_rejection() && !self.was_admitted) {
                 // The plugin was never entered, so the client can send the same answers again.
                 self.session.host.request_states().restore(ticket).await;
             }
-            CompletedCall { told: self.build_response(end), place }
+            CompletedCall {
+                told: self.build_response(end),
+                place,
+            }
         };
         Box::pin(resumed).await
     }
@@ -667,9 +799,15 @@ impl CallDriver<'_> {
             let next = match next {
                 DriverStep::Ask(interview) => Box::pin(self.ask_client(interview)).await,
                 DriverStep::Wait(rejection) => {
-                    let journal = answered.as_ref().or(resumed.as_ref()).cloned().unwrap_or_default();
+                    let journal = answered
+                        .as_ref()
+                        .or(resumed.as_ref())
+                        .cloned()
+                        .unwrap_or_default();
                     match self.reserve_journal(&journal) {
-                        Ok(()) => Box::pin(self.wait_to_requeue(rejection)).await.map(|()| journal),
+                        Ok(()) => Box::pin(self.wait_to_requeue(rejection))
+                            .await
+                            .map(|()| journal),
                         Err(ended) => Err(ended),
                     }
                 }
@@ -691,19 +829,24 @@ impl CallDriver<'_> {
     /// # Errors
     ///
     /// The call has ended. The error is its outcome.
-    #[expect(clippy::result_large_err, reason = "the end is the common case, and is moved at once")]
-    fn next_step(&self, end: CallOutcome, answered: Option<&CallJournal>) -> Result<DriverStep, CallOutcome> {
+    #[expect(
+        clippy::result_large_err,
+        reason = "the end is the common case, and is moved at once"
+    )]
+    fn next_step(
+        &self,
+        end: CallOutcome,
+        answered: Option<&CallJournal>,
+    ) -> Result<DriverStep, CallOutcome> {
         match end {
-            CallOutcome::Answered(CallResult { result: Ok(CallReply::Questions(interview)), .. })
-                if self.asks_client() =>
-            {
-                Ok(DriverStep::Ask(Box::new(interview)))
-            }
-            CallOutcome::Answered(CallResult { result: Err(CallFailure::Rejected(rejection)), .. })
-                if self.should_requeue(rejection, answered) =>
-            {
-                Ok(DriverStep::Wait(rejection))
-            }
+            CallOutcome::Answered(CallResult {
+                result: Ok(CallReply::Questions(interview)),
+                ..
+            }) if self.asks_client() => Ok(DriverStep::Ask(Box::new(interview))),
+            CallOutcome::Answered(CallResult {
+                result: Err(CallFailure::Rejected(rejection)),
+                ..
+            }) if self.should_requeue(rejection, answered) => Ok(DriverStep::Wait(rejection)),
             end => Err(end),
         }
     }
@@ -738,7 +881,8 @@ impl CallDriver<'_> {
             (_, Some(journal)) => is_in_time(rejection, journal),
             // A task can wait until its time to live ends.
             (ReplyChannel::Task(live), None) => {
-                matches!(rejection.reason, RejectionReason::Busy { .. }) && live.phase() == TaskPhase::Kept
+                matches!(rejection.reason, RejectionReason::Busy { .. })
+                    && live.phase() == TaskPhase::Kept
             }
             (ReplyChannel::Reply(_), None) => false,
         }
@@ -746,23 +890,40 @@ impl CallDriver<'_> {
 
     /// Asks the client of a session, and returns the journal with the answers. The journal's bytes
     /// count against the caller until the call has ended.
-    async fn ask_client(&mut self, mut interview: Box<QuestionRound>) -> Result<Arc<CallJournal>, InterviewEnd> {
+    async fn ask_client(
+        &mut self,
+        mut interview: Box<QuestionRound>,
+    ) -> Result<Arc<CallJournal>, InterviewEnd> {
         let questions = std::mem::take(&mut interview.questions);
         if self.kept.is_none() || questions.is_empty() {
-            return Err(InterviewEnd::Failed(unanswerable_failure(&questions, self.target)));
+            return Err(InterviewEnd::Failed(unanswerable_failure(
+                &questions,
+                self.target,
+            )));
         }
         let revision = self.rules.revision;
-        self.check_capabilities(&questions).map_err(InterviewEnd::Failed)?;
+        self.check_capabilities(&questions)
+            .map_err(InterviewEnd::Failed)?;
         // Replaces the reservation for the journal of the previous round.
         self.journaled.clear();
         self.reserve_journal(&interview.journal)?;
         let (intake, name) = (&self.session.intake, &self.session.opener.name);
-        let put = PendingQuestions { caller: name, questions: &questions, journal: &interview.journal };
+        let put = PendingQuestions {
+            caller: name,
+            questions: &questions,
+            journal: &interview.journal,
+        };
         let mut elsewhere = self.session.host.operator_answer(put);
         if let Some(waiting) = elsewhere.as_mut().filter(|waiting| waiting.is_open()) {
             // The copy of the questions for the operator counts against the caller as well. Without
             // memory for it, only the client can answer.
-            match intake.try_reserve(name, questions.iter().map(|question| question.params.get().len()).sum()) {
+            match intake.try_reserve(
+                name,
+                questions
+                    .iter()
+                    .map(|question| question.params.get().len())
+                    .sum(),
+            ) {
                 Ok(room) => self.journaled.push(room),
                 Err(_full) => waiting.leave_to_client(),
             }
@@ -771,7 +932,13 @@ impl CallDriver<'_> {
         // If the answer comes from an operator, the question is withdrawn from the client.
         let answered = match self.way {
             ReplyChannel::Reply(reply) => {
-                let stream = QuestionStream { session, reply, revision, cancelled, task: None };
+                let stream = QuestionStream {
+                    session,
+                    reply,
+                    revision,
+                    cancelled,
+                    task: None,
+                };
                 tokio::select! {
                     biased;
                     answered = OperatorAnswer::wait_for_answer(&mut elsewhere) => Err(answered),
@@ -779,7 +946,9 @@ impl CallDriver<'_> {
                 }
             }
             ReplyChannel::Task(live) => {
-                let waiting = Box::pin(elicitation::wait_for_task_answers(session, live, questions, journal));
+                let waiting = Box::pin(elicitation::wait_for_task_answers(
+                    session, live, questions, journal,
+                ));
                 tokio::select! {
                     biased;
                     answered = OperatorAnswer::wait_for_answer(&mut elsewhere) => Err(answered),
@@ -805,10 +974,14 @@ impl CallDriver<'_> {
     /// Reserves the bytes of the journal in the caller's share, unless they are reserved already.
     fn reserve_journal(&mut self, journal: &CallJournal) -> Result<(), InterviewEnd> {
         if self.journaled.is_empty() {
-            let room = self.session.intake.try_reserve(&self.session.opener.name, journal.size());
+            let room = self
+                .session
+                .intake
+                .try_reserve(&self.session.opener.name, journal.size());
             // Exact capacity: few calls need more, and many calls wait.
-            self.journaled =
-                vec![room.map_err(|none| InterviewEnd::Failed(CallFailure::Rejected(busy_rejection(none))))?];
+            self.journaled = vec![room.map_err(|none| {
+                InterviewEnd::Failed(CallFailure::Rejected(busy_rejection(none)))
+            })?];
         }
         Ok(())
     }
@@ -829,10 +1002,20 @@ impl CallDriver<'_> {
         }
     }
 
-    fn try_requeue(&self, journal: &Arc<CallJournal>) -> Result<(Box<ClientCall>, Box<dyn QueuePlace>), CallFailure> {
-        let Some(kept) = &self.kept else { return Err(unanswerable_failure(&[], self.target)) };
+    fn try_requeue(
+        &self,
+        journal: &Arc<CallJournal>,
+    ) -> Result<(Box<ClientCall>, Box<dyn QueuePlace>), CallFailure> {
+        let Some(kept) = &self.kept else {
+            return Err(unanswerable_failure(&[], self.target));
+        };
         let (wanted, corrected, held) = kept.parse_again(self.session)?;
-        let place = self.session.opener.client.enqueue(wanted.target()).map_err(CallFailure::Rejected)?;
+        let place = self
+            .session
+            .opener
+            .client
+            .enqueue(wanted.target())
+            .map_err(CallFailure::Rejected)?;
         let call = ClientCall {
             request: wanted,
             // An entered call had readable arguments.
@@ -865,12 +1048,17 @@ impl CallDriver<'_> {
     /// Checks that the client answers questions of these kinds. The sandbox asks no others.
     fn check_capabilities(&self, questions: &[Question]) -> Result<(), CallFailure> {
         let answerable = self.rules.capabilities.answerable(self.rules.revision);
-        let missing: Vec<_> =
-            questions.iter().map(|question| question.kind).filter(|kind| !answerable.contains(*kind)).collect();
+        let missing: Vec<_> = questions
+            .iter()
+            .map(|question| question.kind)
+            .filter(|kind| !answerable.contains(*kind))
+            .collect();
         if missing.is_empty() {
             Ok(())
         } else {
-            Err(CallFailure::MissingCapabilities(QuestionKind::capabilities(&missing)))
+            Err(CallFailure::MissingCapabilities(
+                QuestionKind::capabilities(&missing),
+            ))
         }
     }
 
@@ -882,19 +1070,26 @@ impl CallDriver<'_> {
         let result = match end {
             CallOutcome::Cancelled => return None,
             CallOutcome::Panicked(panic) => Err(call_response::internal_error(&panic)),
-            CallOutcome::Answered(CallResult { result: Ok(CallReply::Questions(interview)), usage }) => {
-                match self.input_required(interview) {
-                    Ok((questions, state)) => {
-                        call_response::input_required_result(&questions, state, usage.filter(|_| with_usage), revision)
-                    }
-                    Err(failure) => call_response::to_response(
-                        CallResult { result: Err(failure), usage },
-                        self.target,
-                        revision,
-                        with_usage,
-                    ),
-                }
-            }
+            CallOutcome::Answered(CallResult {
+                result: Ok(CallReply::Questions(interview)),
+                usage,
+            }) => match self.input_required(interview) {
+                Ok((questions, state)) => call_response::input_required_result(
+                    &questions,
+                    state,
+                    usage.filter(|_| with_usage),
+                    revision,
+                ),
+                Err(failure) => call_response::to_response(
+                    CallResult {
+                        result: Err(failure),
+                        usage,
+                    },
+                    self.target,
+                    revision,
+                    with_usage,
+                ),
+            },
             CallOutcome::Answered(answer) => {
                 if let Err(CallFailure::Rejected(rejection)) = &answer.result {
                     retry_after = rejection.retry_after;
@@ -902,12 +1097,18 @@ impl CallDriver<'_> {
                 call_response::to_response(answer, self.target, revision, with_usage)
             }
         };
-        Some(CallResponse { result, retry_after })
+        Some(CallResponse {
+            result,
+            retry_after,
+        })
     }
 
     /// Returns the questions for a client without a session, and the sealed state that the client
     /// sends back with the answers.
-    fn input_required(&self, interview: QuestionRound) -> Result<(Vec<Question>, String), CallFailure> {
+    fn input_required(
+        &self,
+        interview: QuestionRound,
+    ) -> Result<(Vec<Question>, String), CallFailure> {
         let QuestionRound { questions, journal } = interview;
         let (Some(kept), false) = (&self.kept, questions.is_empty()) else {
             return Err(unanswerable_failure(&questions, self.target));
@@ -915,29 +1116,50 @@ impl CallDriver<'_> {
         self.check_capabilities(&questions)?;
         let (wanted, _corrected, _held) = kept.parse_again(self.session)?;
         let binding = RequestBinding::new(&self.session.opener.name, &wanted);
-        let asked = questions.iter().map(|question| question.key.clone()).collect();
-        let state = self.session.host.request_states().seal(binding, asked, journal);
-        Ok((questions, state.map_err(|what| CallFailure::Call(CallError::Internal(what)))?))
+        let asked = questions
+            .iter()
+            .map(|question| question.key.clone())
+            .collect();
+        let state = self
+            .session
+            .host
+            .request_states()
+            .seal(binding, asked, journal);
+        Ok((
+            questions,
+            state.map_err(|what| CallFailure::Call(CallError::Internal(what)))?,
+        ))
     }
 }
 
 /// Returns whether a rejected call can still run before the time for its answers ends.
 fn is_in_time(rejection: CallRejection, journal: &CallJournal) -> bool {
-    rejection.retry_after.is_some_and(|wait| wait.max(MIN_REQUEUE_DELAY) < elicitation::remaining_time(journal))
+    rejection
+        .retry_after
+        .is_some_and(|wait| wait.max(MIN_REQUEUE_DELAY) < elicitation::remaining_time(journal))
 }
 
 /// Returns the failure for questions to a client that answers none. The sandbox has the client's
 /// capabilities and should not have passed the questions on.
 fn unanswerable_failure(questions: &[Question], kind: TargetKind) -> CallFailure {
-    let keys: Vec<&str> = questions.iter().map(|question| question.key.as_str()).collect();
-    let what = format!("a {kind} asked nothing, or a client that answers no questions: {}", keys.join(", "));
+    let keys: Vec<&str> = questions
+        .iter()
+        .map(|question| question.key.as_str())
+        .collect();
+    let what = format!(
+        "a {kind} asked nothing, or a client that answers no questions: {}",
+        keys.join(", ")
+    );
     CallFailure::Call(CallError::Internal(what))
 }
 
 impl CallResponse {
     /// Creates the response of a call that ended with this error.
     pub(crate) fn from_error(error: Error) -> Self {
-        Self { result: Err(error), retry_after: None }
+        Self {
+            result: Err(error),
+            retry_after: None,
+        }
     }
 
     /// Returns the code of the error, if the result is an error.
@@ -946,13 +1168,23 @@ impl CallResponse {
     }
 
     /// Encodes the response to the request with this id.
-    pub(crate) fn encode(self, session: &Session, id: &RequestId, revision: Revision) -> OutgoingMessage {
+    pub(crate) fn encode(
+        self,
+        session: &Session,
+        id: &RequestId,
+        revision: Revision,
+    ) -> OutgoingMessage {
         let outgoing = match self.result {
             Ok(result) => session.encode_result(id, result, Some(revision)),
-            Err(error) if error.code == MISSING_CAPABILITY => session.encode_rejection(&error.with_id(id)),
+            Err(error) if error.code == MISSING_CAPABILITY => {
+                session.encode_rejection(&error.with_id(id))
+            }
             Err(error) => OutgoingMessage::response(session.encode_error(&error.with_id(id))),
         };
-        OutgoingMessage { retry_after: self.retry_after, ..outgoing }
+        OutgoingMessage {
+            retry_after: self.retry_after,
+            ..outgoing
+        }
     }
 }
 
@@ -963,10 +1195,15 @@ impl EncodedCall {
         answer: Option<OutgoingMessage>,
         place: Option<Box<dyn QueuePlace>>,
     ) -> Self {
-        Self { request, answer, place }
+        Self {
+            request,
+            answer,
+            place,
+        }
     }
 
-    /// The response is written: nothing more is computed for the call. `error_code` is its code if it is an error.
+    /// The response is written: nothing more is computed for the call. `error_code` is its code if
+    /// it is an error.
     fn mark_encoded(&mut self, error: Option<i32>) {
         if let Some(place) = &mut self.place {
             place.response_encoded(error);
@@ -985,7 +1222,9 @@ impl EncodedCall {
             capacity = reply.reserve(bytes) => capacity,
         };
         let (answer, _place) = self.finish(session);
-        let (Some(capacity), Some(answer)) = (capacity, answer) else { return false };
+        let (Some(capacity), Some(answer)) = (capacity, answer) else {
+            return false;
+        };
         capacity.send(answer);
         true
     }
@@ -998,19 +1237,32 @@ impl EncodedCall {
     /// Frees the id. Returns the response, unless the client has cancelled the call, and the place
     /// in the client's queue. Do not await anything before the response is queued: another request
     /// may already have the id.
-    pub(crate) fn finish(self, session: &Session) -> (Option<OutgoingMessage>, Option<Box<dyn QueuePlace>>) {
-        let Self { request, answer, place } = self;
+    pub(crate) fn finish(
+        self,
+        session: &Session,
+    ) -> (Option<OutgoingMessage>, Option<Box<dyn QueuePlace>>) {
+        let Self {
+            request,
+            answer,
+            place,
+        } = self;
         let is_wanted = session.in_flight.finish(&request);
         (answer.filter(|_| is_wanted), place)
     }
 }
 
 fn failed(failure: CallFailure) -> CallOutcome {
-    CallOutcome::Answered(CallResult { result: Err(failure), usage: None })
+    CallOutcome::Answered(CallResult {
+        result: Err(failure),
+        usage: None,
+    })
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let message = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     format!("a call panicked: {}", message.unwrap_or("no message"))
 }
 
@@ -1047,7 +1299,11 @@ mod tests {
     }
 
     impl QueuePlace for Noted {
-        fn call(&mut self, _call: ClientCall, _observer: Arc<dyn CallObserver>) -> BoxFuture<'_, CallResult> {
+        fn call(
+            &mut self,
+            _call: ClientCall,
+            _observer: Arc<dyn CallObserver>,
+        ) -> BoxFuture<'_, CallResult> {
             self.0.lock().unwrap().push("called");
             let text = ContentBlock {
                 body: ContentBody::Text("x".repeat(1 << 20)),
@@ -1055,8 +1311,14 @@ mod tests {
                 priority: None,
                 last_modified: None,
             };
-            let output = ToolOutput { content: vec![text], ..ToolOutput::default() };
-            Box::pin(std::future::ready(CallResult { result: Ok(CallReply::Tool(output)), usage: None }))
+            let output = ToolOutput {
+                content: vec![text],
+                ..ToolOutput::default()
+            };
+            Box::pin(std::future::ready(CallResult {
+                result: Ok(CallReply::Tool(output)),
+                usage: None,
+            }))
         }
 
         fn response_encoded(&mut self, _error: Option<i32>) {
@@ -1075,9 +1337,19 @@ mod tests {
         let (host, steps) = (Stub::new(), Steps::default());
         let caller = Arc::new(Caller::local(Arc::new(Noting(Arc::clone(&steps)))));
         let intake = host.options().request_quota(true);
-        let session = Session::new(host, Arc::clone(&caller), intake, SessionChannel::Shared, SessionLife::default());
+        let session = Session::new(
+            host,
+            Arc::clone(&caller),
+            intake,
+            SessionChannel::Shared,
+            SessionLife::default(),
+        );
         let params = to_raw_value(&serde_json::json!({"name": "a"})).unwrap();
-        let request = Request { id: RequestId::Number(1.into()), method: "tools/call".into(), params: Some(&params) };
+        let request = Request {
+            id: RequestId::Number(1.into()),
+            method: "tools/call".into(),
+            params: Some(&params),
+        };
         let revision = Revision::NEWEST_SESSION;
         let rules = RequestContext {
             revision,
@@ -1085,8 +1357,14 @@ mod tests {
             log: None,
             trace: None,
         };
-        let calling =
-            begin_call(&session, &caller, &request, crate::dispatch::methods::call_tool::read, rules).unwrap();
+        let calling = begin_call(
+            &session,
+            &caller,
+            &request,
+            crate::dispatch::methods::call_tool::read,
+            rules,
+        )
+        .unwrap();
         let (outbox, messages) = outbox::channel();
         let ended = calling.run(&session, &outbox).await;
         assert!(ended.bytes() > 1 << 20, "the response is there");

@@ -52,12 +52,13 @@ impl RequestedTask {
         struct TaskModeParams {
             ttl: Option<Number>,
         }
-        let Some(task) = task.filter(|_| rules.revision.features().tasks) else { return Self::Nothing };
+        let Some(task) = task.filter(|_| rules.revision.features().tasks) else {
+            return Self::Nothing;
+        };
         match serde_json::from_str(task.get()) {
             Ok(TaskModeParams { ttl: None }) => Self::Task { ttl: None },
-            Ok(TaskModeParams { ttl: Some(ttl) }) => {
-                parse_milliseconds(&ttl).map_or(Self::Malformed, |ttl| Self::Task { ttl: Some(ttl) })
-            }
+            Ok(TaskModeParams { ttl: Some(ttl) }) => parse_milliseconds(&ttl)
+                .map_or(Self::Malformed, |ttl| Self::Task { ttl: Some(ttl) }),
             Err(_) => Self::Malformed,
         }
     }
@@ -69,7 +70,9 @@ fn parse_milliseconds(number: &Number) -> Option<Duration> {
     if let Some(whole) = number.as_u64() {
         return Some(Duration::from_millis(whole));
     }
-    let number = number.as_f64().filter(|number| *number >= 0.0 && number.fract() == 0.0)?;
+    let number = number
+        .as_f64()
+        .filter(|number| *number >= 0.0 && number.fract() == 0.0)?;
     Some(Duration::try_from_secs_f64(number / 1_000.0).unwrap_or(Duration::MAX))
 }
 
@@ -86,7 +89,9 @@ impl TaskMode {
         task: Option<&RawValue>,
         rules: &RequestContext,
     ) -> Result<Self, Error> {
-        let CallRequest::Tool { name, .. } = request else { return Ok(Self::None) };
+        let CallRequest::Tool { name, .. } = request else {
+            return Ok(Self::None);
+        };
         if !caller.may_use(name) {
             return Ok(Self::None);
         }
@@ -104,10 +109,20 @@ impl TaskMode {
     /// # Errors
     ///
     /// As for [`TaskMode::from_request`].
-    pub(crate) async fn resolve(self, session: &Session, name: &str, rules: &RequestContext) -> Result<Self, Error> {
-        let Self::Open(wanted) = self else { return Ok(self) };
+    pub(crate) async fn resolve(
+        self,
+        session: &Session,
+        name: &str,
+        rules: &RequestContext,
+    ) -> Result<Self, Error> {
+        let Self::Open(wanted) = self else {
+            return Ok(self);
+        };
         session.host.wait_for_tool(name).await;
-        session.host.tool(name).map_or(Ok(Self::None), |tool| wanted.resolve_for(&tool, rules))
+        session
+            .host
+            .tool(name)
+            .map_or(Ok(Self::None), |tool| wanted.resolve_for(&tool, rules))
     }
 }
 
@@ -120,7 +135,9 @@ impl RequestedTask {
                 METHOD_NOT_FOUND,
                 format!("The tool {name} cannot be called as a task: call it without `task`."),
             )),
-            (TaskSupport::Optional | TaskSupport::Required, Self::Task { ttl }) => Ok(TaskMode::Task { ttl }),
+            (TaskSupport::Optional | TaskSupport::Required, Self::Task { ttl }) => {
+                Ok(TaskMode::Task { ttl })
+            }
             (TaskSupport::Optional | TaskSupport::Required, Self::Malformed) => Err(Error::new(
                 INVALID_PARAMS,
                 "Invalid params: task must be an object whose ttl is a number of milliseconds",
@@ -130,12 +147,19 @@ impl RequestedTask {
             {
                 Ok(TaskMode::Offered)
             }
-            (TaskSupport::Required, Self::Nothing) if features.tasks_extension => {
-                Err(missing_extension(&format!("The tool {name} runs only as a task")))
-            }
+            (TaskSupport::Required, Self::Nothing) if features.tasks_extension => Err(
+                missing_extension(&format!("The tool {name} runs only as a task")),
+            ),
             (TaskSupport::Required, Self::Nothing) => {
-                let how = if features.tasks { "call it with `task`" } else { "use a client of 2025-11-25 or later" };
-                Err(Error::new(METHOD_NOT_FOUND, format!("The tool {name} runs only as a task: {how}.")))
+                let how = if features.tasks {
+                    "call it with `task`"
+                } else {
+                    "use a client of 2025-11-25 or later"
+                };
+                Err(Error::new(
+                    METHOD_NOT_FOUND,
+                    format!("The tool {name} runs only as a task: {how}."),
+                ))
             }
             (TaskSupport::Forbidden | TaskSupport::Optional, Self::Nothing) => Ok(TaskMode::None),
         }
@@ -144,7 +168,12 @@ impl RequestedTask {
 
 /// Returns the error for a client that did not declare the extension.
 pub(crate) fn missing_extension(what: &str) -> Error {
-    let data = Some(Box::new(json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}})));
+    let data = Some(Box::new(
+        json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}),
+    ));
     let message = format!("{what}: the client must declare the extension {TASKS_EXTENSION}.");
-    Error { data, ..Error::new(MISSING_CAPABILITY, message) }
+    Error {
+        data,
+        ..Error::new(MISSING_CAPABILITY, message)
+    }
 }

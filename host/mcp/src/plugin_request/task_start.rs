@@ -20,7 +20,8 @@ use crate::protocol::revision::Revision;
 use crate::response::call_response;
 use crate::session::client_session::Session;
 use crate::tasks::{
-    LiveTask, NoRoom, TaskEnd, TaskObserver, TaskOptions, TaskPhase, TaskState, TaskTable, error_size, serialized_size,
+    LiveTask, NoRoom, TaskEnd, TaskObserver, TaskOptions, TaskPhase, TaskState, TaskTable,
+    error_size, serialized_size,
 };
 
 /// Starts a call that is, or may become, a task.
@@ -41,8 +42,9 @@ pub(crate) async fn start(
         TaskMode::Offered | TaskMode::None | TaskMode::Open(_) => (TaskPhase::Waited, None),
     };
     let live = tasks.create(&caller.name, revision, ttl, phase);
-    let live =
-        live.ok_or_else(|| call_response::internal_error("the system provides no random bytes").with_id(&request.id))?;
+    let live = live.ok_or_else(|| {
+        call_response::internal_error("the system provides no random bytes").with_id(&request.id)
+    })?;
     if phase == TaskPhase::Kept
         && let Err(exhausted) = tasks.register(&live).await
     {
@@ -56,7 +58,9 @@ pub(crate) async fn start(
     }
     let (sender, receiver) = oneshot::channel();
     let running = run_task(tasks.clone(), Arc::clone(&live), own, calling, sender);
-    session.host.spawn(Box::pin(tasks.running().track_future(running)));
+    session
+        .host
+        .spawn(Box::pin(tasks.running().track_future(running)));
     let (told, reply) = (Arc::clone(session), reply.clone());
     session.spawn(async move {
         respond(&told, &tasks, &live, &request, receiver, &reply).await;
@@ -73,10 +77,15 @@ async fn run_task(
     waiting: oneshot::Sender<CompletedCall>,
 ) {
     let updates = session.host.updates().clone();
-    let observer = Arc::new(TaskObserver { live: Arc::clone(&live), updates });
+    let observer = Arc::new(TaskObserver {
+        live: Arc::clone(&live),
+        updates,
+    });
     let traveling = AssertUnwindSafe(calling.run_as_task(&session, &live, observer)).catch_unwind();
     let panicked = |_| CompletedCall {
-        told: Some(CallResponse::from_error(call_response::internal_error("a task panicked"))),
+        told: Some(CallResponse::from_error(call_response::internal_error(
+            "a task panicked",
+        ))),
         place: None,
     };
     let arrived = traveling.await.unwrap_or_else(panicked);
@@ -87,9 +96,9 @@ async fn run_task(
     }
     let CompletedCall { told, place } = arrived;
     let state = match told {
-        Some(CallResponse { result, .. }) => {
-            TaskState::Ended(Arc::new(build_result(result, &session, &tasks, &live).await))
-        }
+        Some(CallResponse { result, .. }) => TaskState::Ended(Arc::new(
+            build_result(result, &session, &tasks, &live).await,
+        )),
         None => TaskState::Cancelled,
     };
     drop(place);
@@ -109,12 +118,17 @@ async fn build_result(
     let extension = task.revision.features().tasks_extension;
     let result = result.map(|mut result| {
         session.add_common_members(&mut result, task.revision);
-        if extension { result } else { elicitation::with_related_task(result, &task.id) }
+        if extension {
+            result
+        } else {
+            elicitation::with_related_task(result, &task.id)
+        }
     });
     let bytes = result.as_ref().map_or_else(error_size, serialized_size);
     match (tasks.reserve(live, bytes).await, result) {
-        (Ok(()), Ok(result)) => TaskEnd::from_result(&result)
-            .unwrap_or_else(|error| TaskEnd::failed(call_response::internal_error(&error.to_string()))),
+        (Ok(()), Ok(result)) => TaskEnd::from_result(&result).unwrap_or_else(|error| {
+            TaskEnd::failed(call_response::internal_error(&error.to_string()))
+        }),
         (Ok(()), Err(error)) => TaskEnd::failed(error),
         (Err(none), _) => TaskEnd::failed(lost_result_error(bytes, none)),
     }
@@ -125,7 +139,11 @@ fn lost_result_error(bytes: usize, none: NoRoom) -> Error {
     let NoRoom::Exhausted(exhausted) = none else {
         return call_response::internal_error("the time of a task was over");
     };
-    let whose = if matches!(exhausted, QuotaExhausted::Own(_)) { "those of this caller" } else { "all of them" };
+    let whose = if matches!(exhausted, QuotaExhausted::Own(_)) {
+        "those of this caller"
+    } else {
+        "all of them"
+    };
     call_response::busy_error(&format!(
         "The result was lost: it has {bytes} bytes, and of tasks {whose} can take {} bytes together (tasks.memory), more \
          than what is left. Wait until some are forgotten, or have less returned, and call again.",
@@ -135,9 +153,14 @@ fn lost_result_error(bytes: usize, none: NoRoom) -> Error {
 
 /// Returns the error for a task that exceeds the limits on tasks.
 fn too_many_tasks_error(tasks: &TaskTable, exhausted: QuotaExhausted) -> Error {
-    let TaskOptions { per_caller, total, .. } = tasks.options();
-    let whose =
-        if matches!(exhausted, QuotaExhausted::Own(_)) { "This caller has" } else { "All callers together have" };
+    let TaskOptions {
+        per_caller, total, ..
+    } = tasks.options();
+    let whose = if matches!(exhausted, QuotaExhausted::Own(_)) {
+        "This caller has"
+    } else {
+        "All callers together have"
+    };
     call_response::busy_error(&format!(
         "{whose} as many tasks, or results of tasks, as can be kept: {per_caller} of one caller and {total} in all \
          (tasks.per_caller, tasks.total, tasks.memory). Wait until some are forgotten."
@@ -169,7 +192,12 @@ async fn respond(
         }
         // A task that cannot be stored continues as the call of its request.
         let kept = !request.cancelled.is_cancelled() && tasks.register(live).await.is_ok();
-        if live.decide_phase(if kept { TaskPhase::Kept } else { TaskPhase::Given }) == TaskPhase::Given {
+        if live.decide_phase(if kept {
+            TaskPhase::Kept
+        } else {
+            TaskPhase::Given
+        }) == TaskPhase::Given
+        {
             if kept {
                 tasks.discard(live).await;
             }
@@ -195,7 +223,10 @@ async fn respond(
         Map::from_iter([("task".to_owned(), task.summary().into())])
     };
     let answer = session.encode_result(&request.id, result, Some(revision));
-    if !EncodedCall::new(request.clone(), Some(answer), None).send(session, reply).await {
+    if !EncodedCall::new(request.clone(), Some(answer), None)
+        .send(session, reply)
+        .await
+    {
         // No client knows that the task exists.
         live.cancel.cancel();
     }
@@ -209,7 +240,13 @@ async fn respond_with_end(
     revision: Revision,
     reply: &Outbox,
 ) {
-    let CompletedCall { told, place } = arrived.unwrap_or(CompletedCall { told: None, place: None });
-    let answer: Option<OutgoingMessage> = told.map(|told| told.encode(session, &request.id, revision));
-    EncodedCall::new(request.clone(), answer, place).send(session, reply).await;
+    let CompletedCall { told, place } = arrived.unwrap_or(CompletedCall {
+        told: None,
+        place: None,
+    });
+    let answer: Option<OutgoingMessage> =
+        told.map(|told| told.encode(session, &request.id, revision));
+    EncodedCall::new(request.clone(), answer, place)
+        .send(session, reply)
+        .await;
 }

@@ -37,11 +37,15 @@ pub(crate) fn find_unreadable(arguments: &RawValue) -> SchemaViolation {
     let mut why = unreadable_reason(arguments).unwrap_or(UnreadableReason::Deep);
     let (mut value, mut pointer) = (arguments, String::new());
     for _ in 0..MAX_LEVELS {
-        let wrong = child_values(value).into_iter().find_map(|child| match child.name() {
-            Ok(name) => Some((unreadable_reason(child.value)?, name, child.value)),
-            Err(written) => Some((UnreadableReason::Name, written.to_owned(), child.value)),
-        });
-        let Some((reason, name, inner)) = wrong else { break };
+        let wrong = child_values(value)
+            .into_iter()
+            .find_map(|child| match child.name() {
+                Ok(name) => Some((unreadable_reason(child.value)?, name, child.value)),
+                Err(written) => Some((UnreadableReason::Name, written.to_owned(), child.value)),
+            });
+        let Some((reason, name, inner)) = wrong else {
+            break;
+        };
         pointer.push_str(&pointer_step(&name));
         (value, why) = (inner, reason);
         // Every enclosing value is nested at least as deeply: the first one is enough.
@@ -49,7 +53,10 @@ pub(crate) fn find_unreadable(arguments: &RawValue) -> SchemaViolation {
             break;
         }
     }
-    SchemaViolation { pointer: bounded_line(&pointer, MAX_POINTER_BYTES), message: why.message() }
+    SchemaViolation {
+        pointer: bounded_line(&pointer, MAX_POINTER_BYTES),
+        message: why.message(),
+    }
 }
 
 /// The reason that a value cannot be decoded.
@@ -86,7 +93,9 @@ impl UnreadableReason {
 
 /// Returns the reason that a value cannot be decoded; `None` if it can be.
 fn unreadable_reason(value: &RawValue) -> Option<UnreadableReason> {
-    let said = serde_json::from_str::<Value>(value.get()).err()?.to_string();
+    let said = serde_json::from_str::<Value>(value.get())
+        .err()?
+        .to_string();
     Some(if said.contains("recursion limit") {
         UnreadableReason::Deep
     } else if said.contains("number out of range") {
@@ -106,7 +115,10 @@ pub(crate) fn unreadable_string(value: &RawValue) -> Option<String> {
 
 /// Returns the part of a JSON Pointer for the member with this name. Truncates the name.
 pub(crate) fn pointer_step(name: &str) -> String {
-    format!("/{}", truncate_quote(name).replace('~', "~0").replace('/', "~1"))
+    format!(
+        "/{}",
+        truncate_quote(name).replace('~', "~0").replace('/', "~1")
+    )
 }
 
 /// A direct child of a value.
@@ -134,10 +146,19 @@ impl<'a> ChildValue<'a> {
 pub(crate) fn child_values(value: &RawValue) -> Vec<ChildValue<'_>> {
     let text = value.get();
     if text.starts_with('{') {
-        serde_json::Deserializer::from_str(text).deserialize_map(RawMembers).unwrap_or_default()
+        serde_json::Deserializer::from_str(text)
+            .deserialize_map(RawMembers)
+            .unwrap_or_default()
     } else if text.starts_with('[') {
         let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
-        items.into_iter().enumerate().map(|(at, value)| ChildValue { name: Err(at), value }).collect()
+        items
+            .into_iter()
+            .enumerate()
+            .map(|(at, value)| ChildValue {
+                name: Err(at),
+                value,
+            })
+            .collect()
     } else {
         Vec::new()
     }
@@ -157,7 +178,10 @@ impl<'de> Visitor<'de> for RawMembers {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::new();
         while let Some((name, value)) = map.next_entry::<&RawValue, &RawValue>()? {
-            members.push(ChildValue { name: Ok(name), value });
+            members.push(ChildValue {
+                name: Ok(name),
+                value,
+            });
         }
         Ok(members)
     }
@@ -168,7 +192,8 @@ mod tests {
     use super::*;
 
     fn found(arguments: &str) -> String {
-        let params = RawValue::from_string(format!(r#"{{"name": "t", "arguments": {arguments}}}"#)).unwrap();
+        let params =
+            RawValue::from_string(format!(r#"{{"name": "t", "arguments": {arguments}}}"#)).unwrap();
         find_unreadable(raw_arguments(&params).unwrap()).to_string()
     }
 

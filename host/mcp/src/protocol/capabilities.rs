@@ -53,11 +53,17 @@ impl CapabilityNames {
             let declared = match kind {
                 // Before there were modes, every elicitation was a form.
                 QuestionKind::Form if !features.elicitation_modes => {
-                    features.forms && (self.declared.contains(kind) || self.declared.contains(QuestionKind::Url))
+                    features.forms
+                        && (self.declared.contains(kind)
+                            || self.declared.contains(QuestionKind::Url))
                 }
-                QuestionKind::Form | QuestionKind::Sampling | QuestionKind::Roots => self.declared.contains(kind),
+                QuestionKind::Form | QuestionKind::Sampling | QuestionKind::Roots => {
+                    self.declared.contains(kind)
+                }
                 QuestionKind::Url => features.elicitation_modes && self.declared.contains(kind),
-                QuestionKind::SamplingWithTools => features.sampling_tools && self.declared.contains(kind),
+                QuestionKind::SamplingWithTools => {
+                    features.sampling_tools && self.declared.contains(kind)
+                }
             };
             if declared {
                 answerable = answerable.with(kind);
@@ -85,14 +91,17 @@ impl<'de> Visitor<'de> for DeclaredCapabilities {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut names, mut declared, mut tasks) = (BTreeSet::new(), QuestionKindSet::default(), false);
+        let (mut names, mut declared, mut tasks) =
+            (BTreeSet::new(), QuestionKindSet::default(), false);
         while let Some(name) = map.next_key::<String>()? {
             match name.as_str() {
                 "elicitation" | "sampling" | "roots" => {
                     let value: Box<RawValue> = map.next_value()?;
                     // A value that is not an object declares nothing.
                     if let Ok(MemberNames(parts)) = serde_json::from_str(value.get()) {
-                        declared = declared_kinds(&name, &parts).into_iter().fold(declared, QuestionKindSet::with);
+                        declared = declared_kinds(&name, &parts)
+                            .into_iter()
+                            .fold(declared, QuestionKindSet::with);
                     }
                 }
                 "extensions" => {
@@ -106,7 +115,11 @@ impl<'de> Visitor<'de> for DeclaredCapabilities {
                 names.insert(name.into_boxed_str());
             }
         }
-        Ok(CapabilityNames { names: Arc::new(names), declared, tasks })
+        Ok(CapabilityNames {
+            names: Arc::new(names),
+            declared,
+            tasks,
+        })
     }
 }
 
@@ -116,16 +129,22 @@ fn declared_kinds(name: &str, parts: &BTreeSet<Box<str>>) -> Vec<QuestionKind> {
     match name {
         // An empty object means forms: that syntax is older than the modes.
         "elicitation" => [
-            when(QuestionKind::Form, parts.contains("form") || !parts.contains("url")),
+            when(
+                QuestionKind::Form,
+                parts.contains("form") || !parts.contains("url"),
+            ),
             when(QuestionKind::Url, parts.contains("url")),
         ]
         .into_iter()
         .flatten()
         .collect(),
-        "sampling" => [Some(QuestionKind::Sampling), when(QuestionKind::SamplingWithTools, parts.contains("tools"))]
-            .into_iter()
-            .flatten()
-            .collect(),
+        "sampling" => [
+            Some(QuestionKind::Sampling),
+            when(QuestionKind::SamplingWithTools, parts.contains("tools")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         _ => vec![QuestionKind::Roots],
     }
 }
@@ -168,12 +187,22 @@ mod tests {
 
     #[test]
     fn names_are_kept_within_bounds() {
-        let few = read(r#"{"roots": {"listChanged": true}, "sampling": [[]], "r\u006fots": 7}"#).unwrap();
+        let few =
+            read(r#"{"roots": {"listChanged": true}, "sampling": [[]], "r\u006fots": 7}"#).unwrap();
         assert!(few.contains("roots") && few.contains("sampling") && !few.contains("listChanged"));
         assert_eq!(few.names.len(), 2);
         let many: Vec<String> = (0..1000).map(|n| format!("\"{n}\":{{}}")).collect();
-        assert_eq!(read(&format!("{{{}}}", many.join(","))).unwrap().names.len(), MAX_NAMES);
-        let long = format!(r#"{{"{}": {{}}, "a": {{}}}}"#, "x".repeat(MAX_NAME_BYTES + 1));
+        assert_eq!(
+            read(&format!("{{{}}}", many.join(",")))
+                .unwrap()
+                .names
+                .len(),
+            MAX_NAMES
+        );
+        let long = format!(
+            r#"{{"{}": {{}}, "a": {{}}}}"#,
+            "x".repeat(MAX_NAME_BYTES + 1)
+        );
         assert_eq!(read(&long).unwrap().names.len(), 1);
         for wrong in ["[]", "7", "\"roots\"", "null"] {
             assert!(read(wrong).is_err(), "{wrong}");
@@ -201,7 +230,9 @@ mod tests {
             let declared = read(case).unwrap();
             let kinds = Revision::ALL.map(|revision| {
                 let answerable = declared.answerable(revision);
-                let kinds = QuestionKind::ALL.into_iter().filter(|kind| answerable.contains(*kind));
+                let kinds = QuestionKind::ALL
+                    .into_iter()
+                    .filter(|kind| answerable.contains(*kind));
                 format!("  {revision} {:?}\n", kinds.collect::<Vec<_>>())
             });
             format!("{case}\n{}", kinds.concat())

@@ -109,17 +109,27 @@ impl IdScanner {
         match (self.state, byte) {
             // A byte order mark may come before the message.
             (ScanState::Message, 0xef | 0xbb | 0xbf) => {}
-            (ScanState::Message | ScanState::Value, b'{') => self.open(Container::Object, ScanState::Name),
+            (ScanState::Message | ScanState::Value, b'{') => {
+                self.open(Container::Object, ScanState::Name)
+            }
             (ScanState::Value, b'[') => self.open(Container::List, ScanState::Value),
             (ScanState::Name, b'"') => self.begin(ScanState::NameText, byte),
             (ScanState::Value, b'"') => self.begin(ScanState::Text, byte),
             (ScanState::Colon, b':') => self.state = ScanState::Value,
             (ScanState::Comma, b',') => {
                 let is_object = container == Some(Container::Object);
-                self.state = if is_object { ScanState::Name } else { ScanState::Value };
+                self.state = if is_object {
+                    ScanState::Name
+                } else {
+                    ScanState::Value
+                };
             }
-            (ScanState::Name | ScanState::Comma, b'}') if container == Some(Container::Object) => self.close(),
-            (ScanState::Value | ScanState::Comma, b']') if container == Some(Container::List) => self.close(),
+            (ScanState::Name | ScanState::Comma, b'}') if container == Some(Container::Object) => {
+                self.close()
+            }
+            (ScanState::Value | ScanState::Comma, b']') if container == Some(Container::List) => {
+                self.close()
+            }
             (ScanState::Value, byte) if !is_delimiter(byte) => self.begin(ScanState::Word, byte),
             _ => self.state = ScanState::End,
         }
@@ -128,7 +138,11 @@ impl IdScanner {
     /// Scans the rest of a string, and returns what follows it.
     fn scan_text<'p>(&mut self, part: &'p [u8]) -> &'p [u8] {
         let is_escaped = std::mem::take(&mut self.escaped);
-        let end = if is_escaped { Some(0) } else { memchr::memchr2(b'"', b'\\', part) };
+        let end = if is_escaped {
+            Some(0)
+        } else {
+            memchr::memchr2(b'"', b'\\', part)
+        };
         let length = end.map_or(part.len(), |end| end + 1);
         let (text, rest) = part.split_at_checked(length).unwrap_or((part, &[]));
         self.retain(text);
@@ -172,7 +186,8 @@ impl IdScanner {
     fn retain(&mut self, bytes: &[u8]) {
         if self.retains {
             let room = MAX_TOKEN_BYTES.saturating_sub(self.token.len());
-            self.token.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+            self.token
+                .extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         }
     }
 
@@ -183,7 +198,8 @@ impl IdScanner {
         self.state = ScanState::Colon;
         if self.containers.len() == 1 {
             // A name can be written with escapes.
-            let is_escaped = || serde_json::from_slice::<String>(&self.token).is_ok_and(|name| name == "id");
+            let is_escaped =
+                || serde_json::from_slice::<String>(&self.token).is_ok_and(|name| name == "id");
             self.in_id = self.token == br#""id""# || (self.token.contains(&b'\\') && is_escaped());
         }
     }
@@ -192,7 +208,9 @@ impl IdScanner {
         self.state = ScanState::Comma;
         if self.containers.len() == 1 && self.in_id {
             if self.found == 0 {
-                self.first = std::str::from_utf8(&self.token).ok().and_then(RequestId::parse);
+                self.first = std::str::from_utf8(&self.token)
+                    .ok()
+                    .and_then(RequestId::parse);
             }
             self.found += 1;
         }
@@ -221,7 +239,12 @@ mod tests {
     fn id(message: &[u8]) -> Option<String> {
         let [only, _] = ids(message, 1);
         for step in [2, 3, 7, 1_000_000] {
-            assert_eq!(ids(message, step)[0], only, "{}", String::from_utf8_lossy(message));
+            assert_eq!(
+                ids(message, step)[0],
+                only,
+                "{}",
+                String::from_utf8_lossy(message)
+            );
         }
         only
     }
@@ -244,7 +267,10 @@ mod tests {
         ] {
             assert_eq!(id(message.as_bytes()).as_deref(), Some("7"), "{message}");
         }
-        assert_eq!(id(b"{\"params\":\"\xff\",\"id\":\"\\u00e4\"}").as_deref(), Some("ä"));
+        assert_eq!(
+            id(b"{\"params\":\"\xff\",\"id\":\"\\u00e4\"}").as_deref(),
+            Some("ä")
+        );
         assert_eq!(id(br#"{"id":1e2,"params":NaN}"#).as_deref(), Some("1e2"));
     }
 

@@ -58,12 +58,17 @@ mod tests {
     /// Returns the size of a value, counted on the value itself.
     fn real(value: &Value) -> usize {
         match value {
-            Value::Array(items) => items.capacity() * size_of::<Value>() + items.iter().map(real).sum::<usize>(),
+            Value::Array(items) => {
+                items.capacity() * size_of::<Value>() + items.iter().map(real).sum::<usize>()
+            }
             // `Map` does not expose its capacity: assume its length.
             Value::Object(members) if !members.is_empty() => {
                 let room = members.len().max(4);
                 room * (size_of::<String>() + size_of::<Value>() + 8 + 9)
-                    + members.iter().map(|(name, value)| name.capacity() + real(value)).sum::<usize>()
+                    + members
+                        .iter()
+                        .map(|(name, value)| name.capacity() + real(value))
+                        .sum::<usize>()
             }
             Value::String(text) => text.capacity(),
             _ => 0,
@@ -79,18 +84,42 @@ mod tests {
     #[test]
     fn what_is_small_as_text_and_large_as_values_is_found_out() {
         let many = |item: &str, count: usize| format!("[{}]", vec![item; count].join(","));
-        for (item, factor) in [("0", 30), ("[]", 20), ("{}", 20), ("[0]", 50), ("{\"\":0}", 70), ("[[[[[0]]]]]", 100)] {
+        for (item, factor) in [
+            ("0", 30),
+            ("[]", 20),
+            ("{}", 20),
+            ("[0]", 50),
+            ("{\"\":0}", 70),
+            ("[[[[[0]]]]]", 100),
+        ] {
             let text = many(item, 10_000);
-            let (estimate, real) = (decoded_size(&text), real(&serde_json::from_str(&text).unwrap()));
+            let (estimate, real) = (
+                decoded_size(&text),
+                real(&serde_json::from_str(&text).unwrap()),
+            );
             assert!(estimate >= real * 3 / 4, "{item}: {estimate} and {real}");
-            assert!(estimate <= real * 3 + text.len(), "{item}: {estimate} and {real}");
-            assert!(estimate > text.len() * factor, "{item}: {estimate} of {}", text.len());
+            assert!(
+                estimate <= real * 3 + text.len(),
+                "{item}: {estimate} and {real}"
+            );
+            assert!(
+                estimate > text.len() * factor,
+                "{item}: {estimate} of {}",
+                text.len()
+            );
         }
     }
 
     #[test]
     fn text_weighs_what_it_is_long() {
-        for text in [r#""a,b,[{""#, r#""\",[[[{{{,\\\"""#, "7", " \n", "[ ]", "{\n}"] {
+        for text in [
+            r#""a,b,[{""#,
+            r#""\",[[[{{{,\\\"""#,
+            "7",
+            " \n",
+            "[ ]",
+            "{\n}",
+        ] {
             assert_eq!(decoded_size(text), text.len(), "{text}");
         }
         assert_eq!(decoded_size(r#"["\\",0]"#), 8 + ARRAY_BYTES + ELEMENT_BYTES);

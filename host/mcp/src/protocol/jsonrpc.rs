@@ -45,7 +45,9 @@ impl IncomingContent<'_> {
     pub fn needs_response(&self) -> bool {
         match self {
             Self::Single(message) => matches!(message, Message::Request(_)),
-            Self::Batch(messages) => messages.iter().any(|message| matches!(message, Ok(Message::Request(_)) | Err(_))),
+            Self::Batch(messages) => messages
+                .iter()
+                .any(|message| matches!(message, Ok(Message::Request(_)) | Err(_))),
         }
     }
 }
@@ -109,13 +111,21 @@ pub const INTERNAL_ERROR: i32 = -32603;
 impl Error {
     /// Creates an error without an id.
     pub fn new(code: i32, message: impl Into<String>) -> Self {
-        Self { id: None, code, message: message.into(), data: None }
+        Self {
+            id: None,
+            code,
+            message: message.into(),
+            data: None,
+        }
     }
 
     /// Returns the error with the id of its request.
     #[must_use]
     pub fn with_id(self, id: &RequestId) -> Self {
-        Self { id: Some(id.clone()), ..self }
+        Self {
+            id: Some(id.clone()),
+            ..self
+        }
     }
 }
 
@@ -167,34 +177,48 @@ pub fn id_of_truncated(bytes: &[u8]) -> Option<RequestId> {
 fn unparsed(bytes: &[u8], code: i32, message: String) -> Error {
     let mut scanner = IdScanner::default();
     scanner.scan(bytes);
-    Error { id: scanner.only_id(), ..Error::new(code, message) }
+    Error {
+        id: scanner.only_id(),
+        ..Error::new(code, message)
+    }
 }
 
 /// Returns the error for a text that is not JSON.
 fn not_json(text: &str, error: &serde_json::Error) -> Error {
     let what = error.to_string();
-    let is_word = ["expected value", "expected ident", "invalid number"].iter().any(|start| what.starts_with(start));
+    let is_word = ["expected value", "expected ident", "invalid number"]
+        .iter()
+        .any(|start| what.starts_with(start));
     let word = if is_word { word_at(text, error) } else { None };
     let hint = word.and_then(foreign_word_hint).unwrap_or_default();
-    unparsed(text.as_bytes(), PARSE_ERROR, format!("the message is not valid JSON: {what}{hint}"))
+    unparsed(
+        text.as_bytes(),
+        PARSE_ERROR,
+        format!("the message is not valid JSON: {what}{hint}"),
+    )
 }
 
 /// Returns the number or word of a text where an error is.
 fn word_at<'t>(text: &'t str, error: &serde_json::Error) -> Option<&'t str> {
     // Lines and columns begin with 1, and columns count bytes.
     let line = text.split('\n').nth(error.line().checked_sub(1)?)?;
-    let (before, after) = line.as_bytes().split_at_checked(error.column().checked_sub(1)?)?;
+    let (before, after) = line
+        .as_bytes()
+        .split_at_checked(error.column().checked_sub(1)?)?;
     let is_inside = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     let start = before.len() - before.iter().rev().take_while(is_inside).count();
     let end = before.len() + after.iter().take_while(is_inside).count();
-    line.get(start..end).filter(|word| word.len() <= MAX_WORD_BYTES)
+    line.get(start..end)
+        .filter(|word| word.len() <= MAX_WORD_BYTES)
 }
 
 /// Returns what to write instead of a word of another language.
 fn foreign_word_hint(word: &str) -> Option<String> {
     let word = word.trim_start_matches(['+', '-']);
     match word.to_ascii_lowercase().as_str() {
-        "nan" | "infinity" | "inf" => Some(format!(": JSON has no number {word}; send null, or leave the value out")),
+        "nan" | "infinity" | "inf" => Some(format!(
+            ": JSON has no number {word}; send null, or leave the value out"
+        )),
         // `null`, `true` and `false` are JSON in this spelling only.
         "none" | "undefined" | "nil" | "null" => Some(": JSON has the word null".to_owned()),
         "true" | "false" => Some(": JSON has the words true and false".to_owned()),
@@ -211,26 +235,38 @@ pub fn decode(bytes: &[u8]) -> Result<IncomingContent<'_>, Error> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
-        unparsed(bytes, PARSE_ERROR, format!("the message is not valid UTF-8: mistake after {at} bytes"))
+        unparsed(
+            bytes,
+            PARSE_ERROR,
+            format!("the message is not valid UTF-8: mistake after {at} bytes"),
+        )
     })?;
     let invalid = |error: serde_json::Error| not_json(text, &error);
     if text.trim_ascii_start().starts_with('[') {
         let mut items = Vec::new();
         let mut reader = serde_json::Deserializer::from_str(text);
-        let read = reader.deserialize_seq(BatchItems(&mut items)).and_then(|()| reader.end());
+        let read = reader
+            .deserialize_seq(BatchItems(&mut items))
+            .and_then(|()| reader.end());
         if items.len() > MAX_BATCH_MESSAGES {
-            return Err(Error::new(INVALID_REQUEST, format!("a batch can have at most {MAX_BATCH_MESSAGES} messages")));
+            return Err(Error::new(
+                INVALID_REQUEST,
+                format!("a batch can have at most {MAX_BATCH_MESSAGES} messages"),
+            ));
         }
         read.map_err(invalid)?;
         if items.is_empty() {
             return Err(Error::new(INVALID_REQUEST, "the batch is empty"));
         }
-        return Ok(IncomingContent::Batch(items.into_iter().map(parse_message).collect()));
+        return Ok(IncomingContent::Batch(
+            items.into_iter().map(parse_message).collect(),
+        ));
     }
     parse_message(serde_json::from_str(text).map_err(invalid)?).map(IncomingContent::Single)
 }
 
-/// Collects the messages of a batch, not yet parsed, and stops at the first beyond [`MAX_BATCH_MESSAGES`].
+/// Collects the messages of a batch, not yet parsed, and stops at the first beyond
+/// [`MAX_BATCH_MESSAGES`].
 struct BatchItems<'v, 'a>(&'v mut Vec<&'a RawValue>);
 
 impl<'de> Visitor<'de> for BatchItems<'_, 'de> {
@@ -253,10 +289,16 @@ impl<'de> Visitor<'de> for BatchItems<'_, 'de> {
 
 fn parse_message(raw: &RawValue) -> Result<Message<'_>, Error> {
     if !raw.get().starts_with('{') {
-        return Err(Error::new(INVALID_REQUEST, "a message must be a JSON object"));
+        return Err(Error::new(
+            INVALID_REQUEST,
+            "a message must be a JSON object",
+        ));
     }
     let members: MessageMembers<'_> = serde_json::from_str(raw.get()).map_err(|error| {
-        let what = format!("not a JSON-RPC message: {}", truncate_error(&error.to_string()));
+        let what = format!(
+            "not a JSON-RPC message: {}",
+            truncate_error(&error.to_string())
+        );
         unparsed(raw.get().as_bytes(), INVALID_REQUEST, what)
     })?;
     let params = non_empty_params(members.params);
@@ -267,10 +309,16 @@ fn parse_message(raw: &RawValue) -> Result<Message<'_>, Error> {
         Some(raw) if answers && raw.get() == "null" => None,
         Some(raw) => Some(RequestId::parse(raw.get()).ok_or_else(|| {
             let what = truncate_quote(raw.get());
-            Error::new(INVALID_REQUEST, format!("id must be {ID_DESCRIPTION}, not {what}"))
+            Error::new(
+                INVALID_REQUEST,
+                format!("id must be {ID_DESCRIPTION}, not {what}"),
+            )
         })?),
     };
-    let invalid = |message: &str| Error { id: id.clone(), ..Error::new(INVALID_REQUEST, message) };
+    let invalid = |message: &str| Error {
+        id: id.clone(),
+        ..Error::new(INVALID_REQUEST, message)
+    };
     if members.jsonrpc.as_deref() != Some("2.0") {
         return Err(invalid("jsonrpc must be \"2.0\""));
     }
@@ -278,8 +326,14 @@ fn parse_message(raw: &RawValue) -> Result<Message<'_>, Error> {
         (Some(method), Some(id)) => Ok(Message::Request(Request { id, method, params })),
         (Some(method), None) => Ok(Message::Notification { method, params }),
         (None, id) => match (members.result, members.error) {
-            (_, Some(error)) => Ok(Message::Response { id, outcome: Err(parse_client_error(error)) }),
-            (Some(result), None) => Ok(Message::Response { id, outcome: Ok(result) }),
+            (_, Some(error)) => Ok(Message::Response {
+                id,
+                outcome: Err(parse_client_error(error)),
+            }),
+            (Some(result), None) => Ok(Message::Response {
+                id,
+                outcome: Ok(result),
+            }),
             (None, None) => Err(invalid("method is missing")),
         },
     }
@@ -312,7 +366,11 @@ pub fn result(id: &RequestId, result: &impl Serialize) -> Vec<u8> {
         id: &'a RequestId,
         result: &'a T,
     }
-    encode(&Answer { jsonrpc: "2.0", id, result })
+    encode(&Answer {
+        jsonrpc: "2.0",
+        id,
+        result,
+    })
 }
 
 /// Encodes an error. Without a request's id, the id is `null` if `null_id`, otherwise absent.
@@ -336,8 +394,16 @@ pub fn error(error: &Error, null_id: bool) -> Vec<u8> {
     #[serde(transparent)]
     struct ErrorId<'a>(Option<&'a RequestId>);
     let id = (error.id.is_some() || null_id).then_some(ErrorId(error.id.as_ref()));
-    let body = Body { code: error.code, message: &error.message, data: error.data.as_deref() };
-    encode(&Answer { jsonrpc: "2.0", id, error: body })
+    let body = Body {
+        code: error.code,
+        message: &error.message,
+        data: error.data.as_deref(),
+    };
+    encode(&Answer {
+        jsonrpc: "2.0",
+        id,
+        error: body,
+    })
 }
 
 /// Encodes a request.
@@ -350,7 +416,12 @@ pub fn request(id: &RequestId, method: &str, params: Option<&impl Serialize>) ->
         #[serde(skip_serializing_if = "Option::is_none")]
         params: Option<&'a T>,
     }
-    encode(&Request { jsonrpc: "2.0", id, method, params })
+    encode(&Request {
+        jsonrpc: "2.0",
+        id,
+        method,
+        params,
+    })
 }
 
 /// Encodes a notification.
@@ -362,7 +433,11 @@ pub fn notification(method: &str, params: Option<&impl Serialize>) -> Vec<u8> {
         #[serde(skip_serializing_if = "Option::is_none")]
         params: Option<&'a T>,
     }
-    encode(&Notification { jsonrpc: "2.0", method, params })
+    encode(&Notification {
+        jsonrpc: "2.0",
+        method,
+        params,
+    })
 }
 
 fn encode(message: &impl Serialize) -> Vec<u8> {
@@ -378,9 +453,15 @@ fn encode(message: &impl Serialize) -> Vec<u8> {
 /// Returns the JSON as one line for every reader. Some readers end a line at U+0085, U+2028 or
 /// U+2029, which occur in JSON only within strings.
 fn escape_line_ends(text: Vec<u8>) -> Vec<u8> {
-    const ENDS: [(&[u8], &[u8]); 3] =
-        [(b"\xc2\x85", b"\\u0085"), (b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029")];
-    let end_at = |at: usize| ENDS.iter().find(|(end, _)| text.get(at..).is_some_and(|rest| rest.starts_with(end)));
+    const ENDS: [(&[u8], &[u8]); 3] = [
+        (b"\xc2\x85", b"\\u0085"),
+        (b"\xe2\x80\xa8", b"\\u2028"),
+        (b"\xe2\x80\xa9", b"\\u2029"),
+    ];
+    let end_at = |at: usize| {
+        ENDS.iter()
+            .find(|(end, _)| text.get(at..).is_some_and(|rest| rest.starts_with(end)))
+    };
     let found = memchr2_iter(0xc2, 0xe2, &text).filter_map(|at| Some((at, end_at(at)?)));
     let (mut out, mut rest) = (Vec::new(), 0);
     for (at, (end, escaped)) in found {
@@ -413,37 +494,60 @@ mod tests {
             IncomingContent::Single(message) => message,
             IncomingContent::Batch(_) => panic!("{text}"),
         };
-        assert!(matches!(single(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Message::Request(r)
-            if r.method == "ping" && r.id == RequestId::Number(1.into()) && r.params.is_none()));
-        assert!(matches!(single(r#" {"jsonrpc":"2.0","method":"pi\u006eg","params":{}} "#),
-            Message::Notification { method, params: Some(_) } if method == "ping"));
-        assert!(matches!(single(r#"{"jsonrpc":"2.0","id":"a","result":{"b":1}}"#),
-            Message::Response { id: Some(RequestId::Text(id)), outcome: Ok(result) } if id == "a" && result.get() == r#"{"b":1}"#));
+        assert!(
+            matches!(single(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Message::Request(r)
+            if r.method == "ping" && r.id == RequestId::Number(1.into()) && r.params.is_none())
+        );
+        assert!(
+            matches!(single(r#" {"jsonrpc":"2.0","method":"pi\u006eg","params":{}} "#),
+            Message::Notification { method, params: Some(_) } if method == "ping")
+        );
+        assert!(
+            matches!(single(r#"{"jsonrpc":"2.0","id":"a","result":{"b":1}}"#),
+            Message::Response { id: Some(RequestId::Text(id)), outcome: Ok(result) } if id == "a" && result.get() == r#"{"b":1}"#)
+        );
         assert!(matches!(
             single(r#"{"jsonrpc":"2.0","id":1,"result":null}"#),
             Message::Response { outcome: Ok(_), .. }
         ));
         let batch = decode(br#"[{"jsonrpc":"2.0","method":"a"},1]"#).unwrap();
-        assert!(matches!(batch, IncomingContent::Batch(items) if items.len() == 2 && items[1].is_err()));
+        assert!(
+            matches!(batch, IncomingContent::Batch(items) if items.len() == 2 && items[1].is_err())
+        );
     }
 
     #[test]
     fn the_error_of_a_client_is_short() {
         let read = |text: &str| match decode(text.as_bytes()) {
-            Ok(IncomingContent::Single(Message::Response { id, outcome: Err(error) })) => {
-                (id, error.code, error.message)
-            }
+            Ok(IncomingContent::Single(Message::Response {
+                id,
+                outcome: Err(error),
+            })) => (id, error.code, error.message),
             other => panic!("{text}: {other:?}"),
         };
-        let error = read(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":-1,"message":"no","data":[]}}"#);
+        let error = read(
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":-1,"message":"no","data":[]}}"#,
+        );
         assert_eq!(error, (Some(RequestId::Number(1.into())), -1, "no".into()));
-        let long =
-            format!(r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-1,"message":"{}"}}}}"#, "é".repeat(1 << 20));
+        let long = format!(
+            r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":-1,"message":"{}"}}}}"#,
+            "é".repeat(1 << 20)
+        );
         let (id, _, message) = read(&long);
         assert!(id.is_none() && message.len() <= 500);
-        for odd in ["null", "7", "{}", r#"{"code":"x"}"#, r#"{"code":1e99,"message":""}"#] {
+        for odd in [
+            "null",
+            "7",
+            "{}",
+            r#"{"code":"x"}"#,
+            r#"{"code":1e99,"message":""}"#,
+        ] {
             let (_, code, message) = read(&format!(r#"{{"jsonrpc":"2.0","id":1,"error":{odd}}}"#));
-            assert_eq!((code, message.as_str()), (INTERNAL_ERROR, "an error that is not a JSON-RPC error"), "{odd}");
+            assert_eq!(
+                (code, message.as_str()),
+                (INTERNAL_ERROR, "an error that is not a JSON-RPC error"),
+                "{odd}"
+            );
         }
     }
 
@@ -460,7 +564,11 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
             r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
         ];
-        insta::assert_snapshot!(cases.map(|case| format!("{case}\n  {}", refusal(case))).join("\n"));
+        insta::assert_snapshot!(
+            cases
+                .map(|case| format!("{case}\n  {}", refusal(case)))
+                .join("\n")
+        );
         assert!(decode(b"\xff").is_err());
     }
 
@@ -474,13 +582,18 @@ mod tests {
             );
         }
         let list = br#"{"jsonrpc":"2.0","id":1,"method":"a","params":[1]}"#;
-        assert!(matches!(decode(list), Ok(IncomingContent::Single(Message::Request(r))) if r.params.is_some()));
+        assert!(
+            matches!(decode(list), Ok(IncomingContent::Single(Message::Request(r))) if r.params.is_some())
+        );
     }
 
     #[test]
     fn a_byte_order_mark_before_a_message_is_skipped() {
         let text = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
-        assert!(matches!(decode(text.as_bytes()), Ok(IncomingContent::Single(Message::Request(_)))));
+        assert!(matches!(
+            decode(text.as_bytes()),
+            Ok(IncomingContent::Single(Message::Request(_)))
+        ));
         assert!(decode("\u{feff}\u{feff}{}".as_bytes()).is_err());
     }
 
@@ -497,12 +610,21 @@ mod tests {
             assert_eq!(error.id.map(|id| id.to_string()).as_deref(), id, "{text}");
         }
         for (beginning, id) in [
-            (r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"x":"xxx"#, Some("7")),
-            (r#"{"jsonrpc":"2.0","params":{"id":1,"y":[2]},"id":"b","x":"y"#, Some("b")),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"x":"xxx"#,
+                Some("7"),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","params":{"id":1,"y":[2]},"id":"b","x":"y"#,
+                Some("b"),
+            ),
             (r#"{"jsonrpc":"2.0","params":{"id":1"#, None),
             (r#"{"id":7"#, None),
             (r#"{"id":7,"#, Some("7")),
-            (r#"{"method":"a","params":{"id":1,"x":"xxx"},"jsonrpc":"2.0","id":7}"#, Some("7")),
+            (
+                r#"{"method":"a","params":{"id":1,"x":"xxx"},"jsonrpc":"2.0","id":7}"#,
+                Some("7"),
+            ),
             (r#"[{"id":7}"#, None),
             ("", None),
         ] {
@@ -518,13 +640,34 @@ mod tests {
                 br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":NaN}}"#,
                 "expected value at line 1 column 52: JSON has no number NaN; send null, or leave the value out",
             ),
-            (br#"{"method":"a","params":[-Infinity],"jsonrpc":"2.0","id":7}"#, ": JSON has no number Infinity;"),
-            (br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":True}}"#, ": JSON has the words true and false"),
-            (br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":None}}"#, ": JSON has the word null"),
-            (br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":01}}"#, "invalid number at line 1 column "),
-            (br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":"cut"#, "EOF while parsing"),
-            (b"{\"id\":7,\"x\":\"\xff\"}", "the message is not valid UTF-8: mistake after 13 bytes"),
-            (br#"{"\ud800":1,"jsonrpc":"2.0","id":7,"method":"a"}"#, "not a JSON-RPC message: "),
+            (
+                br#"{"method":"a","params":[-Infinity],"jsonrpc":"2.0","id":7}"#,
+                ": JSON has no number Infinity;",
+            ),
+            (
+                br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":True}}"#,
+                ": JSON has the words true and false",
+            ),
+            (
+                br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":None}}"#,
+                ": JSON has the word null",
+            ),
+            (
+                br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":01}}"#,
+                "invalid number at line 1 column ",
+            ),
+            (
+                br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"a":"cut"#,
+                "EOF while parsing",
+            ),
+            (
+                b"{\"id\":7,\"x\":\"\xff\"}",
+                "the message is not valid UTF-8: mistake after 13 bytes",
+            ),
+            (
+                br#"{"\ud800":1,"jsonrpc":"2.0","id":7,"method":"a"}"#,
+                "not a JSON-RPC message: ",
+            ),
         ];
         for (text, said) in cases {
             let shown = String::from_utf8_lossy(text);
@@ -532,7 +675,10 @@ mod tests {
             assert_eq!(error.id, Some(RequestId::Number(7.into())), "{shown}");
             assert!(error.message.contains(said), "{shown}: {}", error.message);
         }
-        for text in [r#"[{"jsonrpc":"2.0","id":7,"x":NaN}]"#, r#"{"id":7,"id":8,"x":NaN}"#] {
+        for text in [
+            r#"[{"jsonrpc":"2.0","id":7,"x":NaN}]"#,
+            r#"{"id":7,"id":8,"x":NaN}"#,
+        ] {
             assert_eq!(decode(text.as_bytes()).unwrap_err().id, None, "{text}");
         }
     }
@@ -541,11 +687,21 @@ mod tests {
     fn an_id_is_returned_as_it_was_written() {
         for id in ["1e2", "-0", "100.0", "18446744073709551615", r#""\u00e4""#] {
             let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
-            let Ok(IncomingContent::Single(Message::Request(read))) = decode(text.as_bytes()) else { panic!("{text}") };
+            let Ok(IncomingContent::Single(Message::Request(read))) = decode(text.as_bytes())
+            else {
+                panic!("{text}")
+            };
             let id = id.replace("\\u00e4", "ä");
             let answer = String::from_utf8(result(&read.id, &Value::Null)).unwrap();
-            assert_eq!(answer, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":null}}"#));
-            let answer = String::from_utf8(error(&Error::new(INTERNAL_ERROR, "no").with_id(&read.id), true)).unwrap();
+            assert_eq!(
+                answer,
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"result":null}}"#)
+            );
+            let answer = String::from_utf8(error(
+                &Error::new(INTERNAL_ERROR, "no").with_id(&read.id),
+                true,
+            ))
+            .unwrap();
             assert!(answer.contains(&format!(r#""id":{id},"#)), "{answer}");
         }
     }
@@ -553,17 +709,31 @@ mod tests {
     #[test]
     fn a_message_is_one_line_for_every_reader() {
         let text = "a\u{2028}\u{2029}b\u{85}\u{2028}ü\u{2027}";
-        let message = result(&RequestId::Number(1.into()), &serde_json::json!({ text: text }));
+        let message = result(
+            &RequestId::Number(1.into()),
+            &serde_json::json!({ text: text }),
+        );
         let message = String::from_utf8(message).unwrap();
-        assert!(!message.contains(['\u{2028}', '\u{2029}', '\u{85}']), "{message}");
-        assert!(message.contains("\\u2028\\u2029b\\u0085\\u2028ü\u{2027}"), "{message}");
+        assert!(
+            !message.contains(['\u{2028}', '\u{2029}', '\u{85}']),
+            "{message}"
+        );
+        assert!(
+            message.contains("\\u2028\\u2029b\\u0085\\u2028ü\u{2027}"),
+            "{message}"
+        );
         let read: Value = serde_json::from_str(&message).unwrap();
         assert_eq!(read["result"][text], text);
     }
 
     #[test]
     fn a_batch_is_read_up_to_its_limit() {
-        let batch = |messages: usize| format!(" [{}]", vec![r#"{"jsonrpc":"2.0","method":"a"}"#; messages].join(","));
+        let batch = |messages: usize| {
+            format!(
+                " [{}]",
+                vec![r#"{"jsonrpc":"2.0","method":"a"}"#; messages].join(",")
+            )
+        };
         let read = |text: &str| match decode(text.as_bytes()) {
             Ok(IncomingContent::Batch(messages)) => messages.len(),
             other => panic!("{other:?}"),
@@ -578,10 +748,17 @@ mod tests {
         }
         // The rest after the limit is not read.
         assert_eq!(
-            decode(format!("{}no JSON", batch(MAX_BATCH_MESSAGES + 1)).as_bytes()).unwrap_err().code,
+            decode(format!("{}no JSON", batch(MAX_BATCH_MESSAGES + 1)).as_bytes())
+                .unwrap_err()
+                .code,
             INVALID_REQUEST
         );
-        assert_eq!(decode(format!("{}no JSON", batch(MAX_BATCH_MESSAGES)).as_bytes()).unwrap_err().code, PARSE_ERROR);
+        assert_eq!(
+            decode(format!("{}no JSON", batch(MAX_BATCH_MESSAGES)).as_bytes())
+                .unwrap_err()
+                .code,
+            PARSE_ERROR
+        );
     }
 
     #[test]
@@ -589,7 +766,11 @@ mod tests {
         let request = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
         let text = |length: usize| format!("\"{}\"", "x".repeat(length));
         decode(request(&text(MAX_ID_BYTES - 2)).as_bytes()).unwrap();
-        for id in [text(MAX_ID_BYTES - 1), text(1 << 20), format!("1.{}", "0".repeat(MAX_ID_BYTES))] {
+        for id in [
+            text(MAX_ID_BYTES - 1),
+            text(1 << 20),
+            format!("1.{}", "0".repeat(MAX_ID_BYTES)),
+        ] {
             let error = decode(request(&id).as_bytes()).unwrap_err();
             assert_eq!((error.code, error.id), (INVALID_REQUEST, None));
             assert!(error.message.len() < 200, "{}", error.message);
@@ -600,7 +781,13 @@ mod tests {
     fn an_error_without_a_request_has_a_null_id_or_no_id() {
         let problem = Error::new(PARSE_ERROR, "no");
         let text = |null| String::from_utf8(error(&problem, null)).unwrap();
-        assert_eq!(text(true), r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#);
-        assert_eq!(text(false), r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}"#);
+        assert_eq!(
+            text(true),
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#
+        );
+        assert_eq!(
+            text(false),
+            r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}"#
+        );
     }
 }

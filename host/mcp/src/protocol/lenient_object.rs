@@ -13,7 +13,9 @@ use serde::{Deserialize, Deserializer};
 /// # Errors
 ///
 /// Returns an error for any other type, or an invalid object.
-pub(crate) fn object<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+pub(crate) fn object<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     deserializer.deserialize_any(LenientObject(PhantomData))
 }
 
@@ -34,7 +36,8 @@ pub(crate) fn json_type(json: &str) -> &'static str {
 
 /// Returns whether a JSON value is a list without items.
 pub(crate) fn is_empty_list(json: &str) -> bool {
-    json.strip_prefix('[').is_some_and(|rest| rest.trim_ascii_start() == "]")
+    json.strip_prefix('[')
+        .is_some_and(|rest| rest.trim_ascii_start() == "]")
 }
 
 struct LenientObject<T>(PhantomData<T>);
@@ -79,16 +82,32 @@ mod tests {
     }
 
     fn named(text: &str) -> Result<BTreeMap<String, u8>, String> {
-        serde_json::from_str(text).map(|Params { named, .. }| named).map_err(|error| error.to_string())
+        serde_json::from_str(text)
+            .map(|Params { named, .. }| named)
+            .map_err(|error| error.to_string())
     }
 
     #[test]
     fn null_and_an_empty_list_are_an_object_without_members() {
-        for text in ["{}", r#"{"named": null}"#, r#"{"named": []}"#, r#"{"named": [ ]}"#, r#"{"named": {}}"#] {
+        for text in [
+            "{}",
+            r#"{"named": null}"#,
+            r#"{"named": []}"#,
+            r#"{"named": [ ]}"#,
+            r#"{"named": {}}"#,
+        ] {
             assert_eq!(named(text), Ok(BTreeMap::new()), "{text}");
         }
-        assert_eq!(named(r#"{"named": {"a": 1}}"#), Ok([("a".to_owned(), 1)].into()));
-        for text in [r#"{"named": [1]}"#, r#"{"named": "x"}"#, r#"{"named": 0}"#, r#"{"named": false}"#] {
+        assert_eq!(
+            named(r#"{"named": {"a": 1}}"#),
+            Ok([("a".to_owned(), 1)].into())
+        );
+        for text in [
+            r#"{"named": [1]}"#,
+            r#"{"named": "x"}"#,
+            r#"{"named": 0}"#,
+            r#"{"named": false}"#,
+        ] {
             let refused = named(text).unwrap_err();
             assert!(refused.contains("expected an object"), "{text}: {refused}");
         }

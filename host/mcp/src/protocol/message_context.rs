@@ -59,9 +59,13 @@ impl RequestContext {
     /// The context is malformed, or the revision is not supported without a session.
     pub(crate) fn from_params(params: Option<&RawValue>) -> Result<Option<Self>, Error> {
         // Requests of a session do not contain this prefix: searching the text avoids parsing them.
-        let Some(params) = params.filter(|params| params.get().contains(META_KEY_PREFIX)) else { return Ok(None) };
+        let Some(params) = params.filter(|params| params.get().contains(META_KEY_PREFIX)) else {
+            return Ok(None);
+        };
         // The method's own parser reports parameters that are malformed.
-        let Ok(ContextEnvelope { meta: stated }) = serde_json::from_str(params.get()) else { return Ok(None) };
+        let Ok(ContextEnvelope { meta: stated }) = serde_json::from_str(params.get()) else {
+            return Ok(None);
+        };
         if stated.version.is_none() && stated.capabilities.is_none() {
             return Ok(None);
         }
@@ -76,18 +80,31 @@ impl StatedContext<'_> {
             Some(version) if version.get().starts_with('"') => {
                 let read = serde_json::from_str(version.get());
                 read.map_err(|error| {
-                    invalid(format!("_meta[{PROTOCOL_VERSION:?}] is not valid: {}", truncate_error(&error.to_string())))
+                    invalid(format!(
+                        "_meta[{PROTOCOL_VERSION:?}] is not valid: {}",
+                        truncate_error(&error.to_string())
+                    ))
                 })?
             }
-            Some(_) => return Err(invalid(format!("_meta[{PROTOCOL_VERSION:?}] must be a string"))),
+            Some(_) => {
+                return Err(invalid(format!(
+                    "_meta[{PROTOCOL_VERSION:?}] must be a string"
+                )));
+            }
             None => return Err(invalid(format!("_meta[{PROTOCOL_VERSION:?}] is missing"))),
         };
         let revision = Revision::parse(&version).filter(|revision| !revision.features().sessions);
         let revision = revision.ok_or_else(|| unsupported_version(&version))?;
         let capabilities = match self.capabilities {
-            Some(capabilities) => object(&mut serde_json::Deserializer::from_str(capabilities.get()))
-                .map_err(|_| invalid(format!("_meta[{CLIENT_CAPABILITIES:?}] must be an object")))?,
-            None => return Err(invalid(format!("_meta[{CLIENT_CAPABILITIES:?}] is missing"))),
+            Some(capabilities) => object(&mut serde_json::Deserializer::from_str(
+                capabilities.get(),
+            ))
+            .map_err(|_| invalid(format!("_meta[{CLIENT_CAPABILITIES:?}] must be an object")))?,
+            None => {
+                return Err(invalid(format!(
+                    "_meta[{CLIENT_CAPABILITIES:?}] is missing"
+                )));
+            }
         };
         let log = match self.log {
             None => None,
@@ -95,10 +112,17 @@ impl StatedContext<'_> {
                 // A level is a short word: a longer text cannot be valid.
                 let level = truncate_quote(level.get());
                 let read = serde_json::from_str(level).and_then(serde_json::from_value::<LogLevel>);
-                Some(read.map_err(|error| invalid(format!("_meta[{LOG_LEVEL:?}] is not a log level: {error}")))?)
+                Some(read.map_err(|error| {
+                    invalid(format!("_meta[{LOG_LEVEL:?}] is not a log level: {error}"))
+                })?)
             }
         };
-        Ok(RequestContext { revision, capabilities, log, trace: None })
+        Ok(RequestContext {
+            revision,
+            capabilities,
+            log,
+            trace: None,
+        })
     }
 }
 
@@ -111,10 +135,16 @@ pub(crate) fn request_meta(revision: Revision, capabilities: &Value) -> Value {
 pub(crate) fn unsupported_version(version: &str) -> Error {
     let version = truncate_quote(version);
     // A revision with sessions does not help a request without one.
-    let supported: Vec<&str> = Revision::dates().into_iter().filter(|date| *date != version).collect();
+    let supported: Vec<&str> = Revision::dates()
+        .into_iter()
+        .filter(|date| *date != version)
+        .collect();
     let data = json!({"supported": supported, "requested": version});
     let message = format!("Unsupported protocol version: {version}");
-    Error { data: Some(Box::new(data)), ..Error::new(UNSUPPORTED_VERSION, message) }
+    Error {
+        data: Some(Box::new(data)),
+        ..Error::new(UNSUPPORTED_VERSION, message)
+    }
 }
 
 /// Returns the error for a request that has no session and does not contain its context.
@@ -138,12 +168,19 @@ mod tests {
     #[test]
     fn a_request_states_its_rules_or_none() {
         assert!(RequestContext::from_params(None).unwrap().is_none());
-        for meta in [json!({}), json!({"progressToken": 1}), json!({"io.modelcontextprotocol/related-task": {}})] {
+        for meta in [
+            json!({}),
+            json!({"progressToken": 1}),
+            json!({"io.modelcontextprotocol/related-task": {}}),
+        ] {
             assert!(stated(&meta).unwrap().is_none(), "{meta}");
         }
         let full = json!({PROTOCOL_VERSION: "2026-07-28", CLIENT_CAPABILITIES: {"roots": {}}, LOG_LEVEL: "notice"});
         let rules = stated(&full).unwrap().unwrap();
-        assert_eq!((rules.revision, rules.log), (Revision::V2026_07_28, Some(LogLevel::Notice)));
+        assert_eq!(
+            (rules.revision, rules.log),
+            (Revision::V2026_07_28, Some(LogLevel::Notice))
+        );
         assert!(rules.capabilities.contains("roots"));
     }
 

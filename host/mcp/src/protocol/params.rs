@@ -44,7 +44,9 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Resu
 /// # Errors
 ///
 /// Returns [`INVALID_PARAMS`] if the parameters are not an object or invalid for the method.
-pub(crate) fn read_with_meta<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Result<T, Error> {
+pub(crate) fn read_with_meta<'a, T: Deserialize<'a>>(
+    params: Option<&'a RawValue>,
+) -> Result<T, Error> {
     let text = params.map_or("{}", RawValue::get);
     if !text.starts_with('{') {
         return Err(Error::new(INVALID_PARAMS, "params must be an object"));
@@ -52,7 +54,8 @@ pub(crate) fn read_with_meta<'a, T: Deserialize<'a>>(params: Option<&'a RawValue
     serde_json::from_str(text).map_err(|error| {
         let said = error.to_string();
         // The error may quote client input.
-        let what = describe_wrong_object(text, &said).unwrap_or_else(|| truncate_error(&said).to_owned());
+        let what =
+            describe_wrong_object(text, &said).unwrap_or_else(|| truncate_error(&said).to_owned());
         Error::new(INVALID_PARAMS, format!("Invalid params: {what}"))
     })
 }
@@ -66,20 +69,27 @@ struct ObjectMembers<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// Returns the error for the member that should be an object, if `said`, the error of the parser, is
-/// about one.
+/// Returns the error for the member that should be an object, if `said`, the error of the parser,
+/// is about one.
 fn describe_wrong_object(params: &str, said: &str) -> Option<String> {
     if !said.contains(&format!("expected {OBJECT_DESCRIPTION}")) {
         return None;
     }
     let ObjectMembers { meta, arguments } = serde_json::from_str(params).ok()?;
-    let wrong = [("_meta", meta), ("arguments", arguments)].into_iter().find_map(|(name, value)| {
-        let value = value?.get();
-        // An empty list counts as an object without members.
-        let is_object = value.starts_with('{') || is_empty_list(value);
-        (!is_object).then_some((name, value))
-    });
-    wrong.map(|(name, value)| format!("{name} must be {OBJECT_DESCRIPTION}, not {}", json_type(value)))
+    let wrong = [("_meta", meta), ("arguments", arguments)]
+        .into_iter()
+        .find_map(|(name, value)| {
+            let value = value?.get();
+            // An empty list counts as an object without members.
+            let is_object = value.starts_with('{') || is_empty_list(value);
+            (!is_object).then_some((name, value))
+        });
+    wrong.map(|(name, value)| {
+        format!(
+            "{name} must be {OBJECT_DESCRIPTION}, not {}",
+            json_type(value)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -90,15 +100,32 @@ mod tests {
     fn a_member_that_is_no_object_is_named() {
         let said = |params: &str| {
             let params = RawValue::from_string(params.to_owned()).unwrap();
-            read::<IgnoredAny>(Some(&params)).map_err(|error| (error.code, error.message)).err()
+            read::<IgnoredAny>(Some(&params))
+                .map_err(|error| (error.code, error.message))
+                .err()
         };
-        for (meta, kind) in [("[1]", "a list"), ("7", "a number"), ("\"{}\"", "a string"), ("true", "a boolean")] {
+        for (meta, kind) in [
+            ("[1]", "a list"),
+            ("7", "a number"),
+            ("\"{}\"", "a string"),
+            ("true", "a boolean"),
+        ] {
             let expected = format!("Invalid params: _meta must be an object, not {kind}");
-            assert_eq!(said(&format!(r#"{{"_meta": {meta}}}"#)), Some((INVALID_PARAMS, expected)));
+            assert_eq!(
+                said(&format!(r#"{{"_meta": {meta}}}"#)),
+                Some((INVALID_PARAMS, expected))
+            );
         }
         for meta in ["{}", "null", "[]", "[ ]", r#"{"a": 1}"#] {
-            assert_eq!(said(&format!(r#"{{"arguments": 7, "_meta": {meta}}}"#)), None, "{meta}");
+            assert_eq!(
+                said(&format!(r#"{{"arguments": 7, "_meta": {meta}}}"#)),
+                None,
+                "{meta}"
+            );
         }
-        assert_eq!(said("[1]"), Some((INVALID_PARAMS, "params must be an object".to_owned())));
+        assert_eq!(
+            said("[1]"),
+            Some((INVALID_PARAMS, "params must be an object".to_owned()))
+        );
     }
 }

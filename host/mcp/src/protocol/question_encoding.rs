@@ -14,13 +14,21 @@ const ELICITATION_ID_BYTES: usize = 16;
 /// # Errors
 ///
 /// The revision cannot express the question. The error is a message for the client.
-pub(crate) fn request_params(question: &Question, revision: Revision) -> Result<Option<Map<String, Value>>, String> {
+pub(crate) fn request_params(
+    question: &Question,
+    revision: Revision,
+) -> Result<Option<Map<String, Value>>, String> {
     let features = revision.features();
     // The sandbox has checked that this is an object.
-    let mut params: Map<String, Value> = serde_json::from_str(question.params.get()).unwrap_or_default();
+    let mut params: Map<String, Value> =
+        serde_json::from_str(question.params.get()).unwrap_or_default();
     match question.kind {
         QuestionKind::Form | QuestionKind::Url => {
-            let mode = if question.kind == QuestionKind::Url { "url" } else { "form" };
+            let mode = if question.kind == QuestionKind::Url {
+                "url"
+            } else {
+                "form"
+            };
             params.shift_remove("mode");
             params.shift_remove("elicitationId");
             if features.elicitation_modes {
@@ -30,7 +38,9 @@ pub(crate) fn request_params(question: &Question, revision: Revision) -> Result<
                 params.insert("elicitationId".into(), elicitation_id()?.into());
             }
             if !features.rich_forms
-                && let Some(schema) = params.get_mut("requestedSchema").and_then(Value::as_object_mut)
+                && let Some(schema) = params
+                    .get_mut("requestedSchema")
+                    .and_then(Value::as_object_mut)
             {
                 downgrade_schema(schema, revision)?;
             }
@@ -38,7 +48,10 @@ pub(crate) fn request_params(question: &Question, revision: Revision) -> Result<
         QuestionKind::Sampling | QuestionKind::SamplingWithTools => {
             if let Some(messages) = params.get_mut("messages").and_then(Value::as_array_mut) {
                 let old = std::mem::take(messages);
-                messages.extend(old.into_iter().flat_map(|message| downgrade_message(message, revision)));
+                messages.extend(
+                    old.into_iter()
+                        .flat_map(|message| downgrade_message(message, revision)),
+                );
             }
         }
         // The method has no parameters.
@@ -55,7 +68,12 @@ pub(crate) fn request_params(question: &Question, revision: Revision) -> Result<
 pub(crate) fn input_request(question: &Question, revision: Revision) -> Result<Value, String> {
     let mut request = Map::from_iter([("method".to_owned(), question.kind.method().into())]);
     // Some clients reject a question without this member.
-    request.insert("params".into(), request_params(question, revision)?.unwrap_or_default().into());
+    request.insert(
+        "params".into(),
+        request_params(question, revision)?
+            .unwrap_or_default()
+            .into(),
+    );
     Ok(request.into())
 }
 
@@ -69,9 +87,13 @@ fn elicitation_id() -> Result<String, String> {
 /// `enumNames`, and only booleans have a default.
 fn downgrade_schema(schema: &mut Map<String, Value>, revision: Revision) -> Result<(), String> {
     schema.shift_remove("$schema");
-    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return Ok(()) };
+    let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
+        return Ok(());
+    };
     for (name, property) in properties {
-        let Some(property) = property.as_object_mut() else { continue };
+        let Some(property) = property.as_object_mut() else {
+            continue;
+        };
         if property.get("type").is_some_and(|kind| kind == "array") {
             return Err(format!(
                 "a form cannot have a choice of several values, such as {name:?}, in MCP {revision}: use a client of \
@@ -83,8 +105,13 @@ fn downgrade_schema(schema: &mut Map<String, Value>, revision: Revision) -> Resu
         }
         if let Some(Value::Array(choices)) = property.shift_remove("oneOf") {
             let part = |key: &str, other: &str| {
-                let parts =
-                    choices.iter().map(|choice| choice.get(key).or(choice.get(other)).cloned().unwrap_or_default());
+                let parts = choices.iter().map(|choice| {
+                    choice
+                        .get(key)
+                        .or(choice.get(other))
+                        .cloned()
+                        .unwrap_or_default()
+                });
                 parts.collect::<Vec<Value>>()
             };
             property.insert("enum".into(), part("const", "title").into());
@@ -97,7 +124,9 @@ fn downgrade_schema(schema: &mut Map<String, Value>, revision: Revision) -> Resu
 /// Splits and rewrites a message for the client's model into messages that the revision supports.
 fn downgrade_message(mut message: Value, revision: Revision) -> Vec<Value> {
     let features = revision.features();
-    let Some(content) = message.get_mut("content") else { return vec![message] };
+    let Some(content) = message.get_mut("content") else {
+        return vec![message];
+    };
     if !features.audio {
         let blocks = match &mut *content {
             Value::Array(blocks) => blocks.as_mut_slice(),
@@ -109,7 +138,9 @@ fn downgrade_message(mut message: Value, revision: Revision) -> Vec<Value> {
         return vec![message];
     }
     // Each block becomes a message of the same role.
-    let Value::Array(blocks) = content.take() else { return vec![message] };
+    let Value::Array(blocks) = content.take() else {
+        return vec![message];
+    };
     let alone = |block| {
         let mut alone = message.clone();
         if let Some(content) = alone.get_mut("content") {
@@ -123,7 +154,10 @@ fn downgrade_message(mut message: Value, revision: Revision) -> Vec<Value> {
 /// Replaces an audio block with a text block that describes it.
 fn replace_audio(block: &mut Value) {
     if block.get("type").is_some_and(|kind| kind == "audio") {
-        let kind = block.get("mimeType").and_then(Value::as_str).unwrap_or("of an unknown type");
+        let kind = block
+            .get("mimeType")
+            .and_then(Value::as_str)
+            .unwrap_or("of an unknown type");
         *block = json!({"type": "text", "text": format!("[audio, {kind}]")});
     }
 }
@@ -135,7 +169,11 @@ mod tests {
     use super::*;
 
     fn question(kind: QuestionKind, params: Value) -> Question {
-        Question { key: "k".into(), kind, params: params.into() }
+        Question {
+            key: "k".into(),
+            kind,
+            params: params.into(),
+        }
     }
 
     #[test]
@@ -162,7 +200,10 @@ mod tests {
             writeln!(shown, "{revision}").unwrap();
             for question in &questions {
                 let mut request = input_request(question, revision).unwrap();
-                if let Some(id) = request.get_mut("params").and_then(|params| params.get_mut("elicitationId")) {
+                if let Some(id) = request
+                    .get_mut("params")
+                    .and_then(|params| params.get_mut("elicitationId"))
+                {
                     assert_eq!(id.as_str().unwrap().len(), 32);
                     *id = "ID".into();
                 }
@@ -180,7 +221,11 @@ mod tests {
         let question = question(QuestionKind::Form, several);
         for revision in Revision::ALL {
             let sent = request_params(&question, revision);
-            assert_eq!(sent.is_ok(), revision >= Revision::V2025_11_25, "{revision}: {sent:?}");
+            assert_eq!(
+                sent.is_ok(),
+                revision >= Revision::V2025_11_25,
+                "{revision}: {sent:?}"
+            );
         }
     }
 }

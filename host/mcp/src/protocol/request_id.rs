@@ -13,12 +13,14 @@ use serde_json::value::RawValue;
 pub(crate) const MAX_ID_BYTES: usize = 1 << 10;
 
 /// Description of a valid id, for error messages.
-pub(crate) const ID_DESCRIPTION: &str = "a string of at most 1,024 bytes or a number of at most 64 bits";
+pub(crate) const ID_DESCRIPTION: &str =
+    "a string of at most 1,024 bytes or a number of at most 64 bits";
 
 /// The id of a request: a string or a number (MCP allows no `null`).
 ///
 /// Ids are compared by their text, not by their value: `1e2`, `100.0` and `100` are three ids. A
-/// client writes an id in one way, in a request as in its cancellation, and gets the same text back.
+/// client writes an id in one way, in a request as in its cancellation, and gets the same text
+/// back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum RequestId {
@@ -42,8 +44,8 @@ impl Serialize for SpelledNumber {
 }
 
 impl RequestId {
-    /// Parses the JSON of an id. Rejects an integer of more than 64 bits, because most clients could
-    /// not read it in the response, and an id that is too long.
+    /// Parses the JSON of an id. Rejects an integer of more than 64 bits, because most clients
+    /// could not read it in the response, and an id that is too long.
     pub(crate) fn parse(json: &str) -> Option<Self> {
         if json.len() > MAX_ID_BYTES {
             return None;
@@ -74,7 +76,8 @@ impl fmt::Display for RequestId {
 impl<'de> Deserialize<'de> for RequestId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Self::parse(raw.get()).ok_or_else(|| D::Error::custom(format_args!("expected {ID_DESCRIPTION}")))
+        Self::parse(raw.get())
+            .ok_or_else(|| D::Error::custom(format_args!("expected {ID_DESCRIPTION}")))
     }
 }
 
@@ -84,13 +87,33 @@ mod tests {
 
     #[test]
     fn an_id_keeps_its_notation() {
-        for json in ["7", "-7", "0", "-0", "1e2", "1E+2", "100.0", "1.50", "0.1", "18446744073709551615", "\"a\""] {
+        for json in [
+            "7",
+            "-7",
+            "0",
+            "-0",
+            "1e2",
+            "1E+2",
+            "100.0",
+            "1.50",
+            "0.1",
+            "18446744073709551615",
+            "\"a\"",
+        ] {
             let id = RequestId::parse(json).unwrap();
             assert_eq!(serde_json::to_string(&id).unwrap(), json);
             assert_eq!(id, serde_json::from_str(json).unwrap(), "{json}");
             assert_eq!(id.to_string(), json.trim_matches('"'));
         }
-        for json in ["18446744073709551616", "01", "NaN", "null", "[1]", "", "\"a"] {
+        for json in [
+            "18446744073709551616",
+            "01",
+            "NaN",
+            "null",
+            "[1]",
+            "",
+            "\"a",
+        ] {
             assert_eq!(RequestId::parse(json), None, "{json}");
         }
     }

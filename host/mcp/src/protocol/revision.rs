@@ -24,7 +24,10 @@ pub enum Revision {
 /// The differences between revisions, as flags. Every flag changes the output to clients; the tests
 /// in `flags` verify that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one difference between dated documents, and independent")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one difference between dated documents, and independent"
+)]
 pub(crate) struct RevisionFeatures {
     /// The date that identifies the revision.
     pub(crate) date: &'static str,
@@ -202,8 +205,13 @@ const V2026_07_28: RevisionFeatures = RevisionFeatures {
 
 impl Revision {
     /// All supported revisions, oldest first.
-    pub const ALL: [Self; 5] =
-        [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
+    pub const ALL: [Self; 5] = [
+        Self::V2024_11_05,
+        Self::V2025_03_26,
+        Self::V2025_06_18,
+        Self::V2025_11_25,
+        Self::V2026_07_28,
+    ];
 
     /// The newest revision, also used for output to programs that are not clients.
     pub const NEWEST: Self = Self::V2026_07_28;
@@ -229,12 +237,18 @@ impl Revision {
 
     /// Returns the revision with this date.
     pub fn parse(date: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|revision| revision.as_str() == date)
+        Self::ALL
+            .into_iter()
+            .find(|revision| revision.as_str() == date)
     }
 
     /// Returns the dates of all supported revisions, newest first.
     pub fn dates() -> Vec<&'static str> {
-        Self::ALL.iter().rev().map(|revision| revision.as_str()).collect()
+        Self::ALL
+            .iter()
+            .rev()
+            .map(|revision| revision.as_str())
+            .collect()
     }
 
     /// Returns the date of the revision.
@@ -265,7 +279,9 @@ mod tests {
     #[test]
     fn the_newest_revisions_are_the_newest_ones() {
         assert_eq!(Revision::ALL.last(), Some(&Revision::NEWEST));
-        let with_sessions = Revision::ALL.into_iter().rfind(|revision| revision.features().sessions);
+        let with_sessions = Revision::ALL
+            .into_iter()
+            .rfind(|revision| revision.features().sessions);
         assert_eq!(with_sessions, Some(Revision::NEWEST_SESSION));
     }
 }

@@ -11,7 +11,9 @@ use serde_json::{Map, Value};
 use toolbay_model::SchemaViolation;
 use toolbay_model::text::clean_line;
 
-use crate::protocol::argument_errors::{child_values, find_unreadable, pointer_step, unreadable_string};
+use crate::protocol::argument_errors::{
+    child_values, find_unreadable, pointer_step, unreadable_string,
+};
 use crate::protocol::lenient_object::json_type;
 
 /// Maximum number of arguments of a prompt that are converted to text.
@@ -54,7 +56,10 @@ pub(crate) struct PromptArguments {
 
 /// Returns the violation of arguments that are a string with an object in it.
 pub(crate) fn packed_violation() -> SchemaViolation {
-    whole("arguments must be an object: send the object itself, and not a string that contains it".to_owned())
+    whole(
+        "arguments must be an object: send the object itself, and not a string that contains it"
+            .to_owned(),
+    )
 }
 
 /// Parses the arguments of a tool, which were sent as this string.
@@ -63,7 +68,9 @@ pub(crate) fn packed_violation() -> SchemaViolation {
 ///
 /// The string does not contain an object that can be decoded.
 pub(crate) fn parse_tool(text: &str) -> Result<Map<String, Value>, SchemaViolation> {
-    let Some(object) = packed_object(text)? else { return Ok(Map::new()) };
+    let Some(object) = packed_object(text)? else {
+        return Ok(Map::new());
+    };
     serde_json::from_str(object.get()).map_err(|_| find_unreadable(object))
 }
 
@@ -72,7 +79,10 @@ pub(crate) fn parse_prompt(text: &str) -> PromptArguments {
     match packed_object(text) {
         Ok(None) => PromptArguments::default(),
         Ok(Some(object)) => read_prompt(object),
-        Err(violation) => PromptArguments { unreadable: Some(violation), ..PromptArguments::default() },
+        Err(violation) => PromptArguments {
+            unreadable: Some(violation),
+            ..PromptArguments::default()
+        },
     }
 }
 
@@ -89,11 +99,15 @@ pub(crate) fn read_prompt(object: &RawValue) -> PromptArguments {
         let kind = json_type(json);
         let message = format!("arguments of prompts are strings: expected a string, not {kind}");
         let value = if json.starts_with('"') {
-            serde_json::from_str(json).map_err(|_| unreadable_string(argument.value).unwrap_or_default())
+            serde_json::from_str(json)
+                .map_err(|_| unreadable_string(argument.value).unwrap_or_default())
         } else if json.starts_with(['{', '[', 'n']) || read.corrected.len() == MAX_CONVERTED {
             Err(message)
         } else {
-            read.corrected.push(SchemaViolation { pointer: pointer(), message });
+            read.corrected.push(SchemaViolation {
+                pointer: pointer(),
+                message,
+            });
             Ok(json.to_owned())
         };
         match value {
@@ -101,7 +115,10 @@ pub(crate) fn read_prompt(object: &RawValue) -> PromptArguments {
                 read.values.insert(name, value);
             }
             Err(message) => {
-                read.unreadable = Some(SchemaViolation { pointer: pointer(), message });
+                read.unreadable = Some(SchemaViolation {
+                    pointer: pointer(),
+                    message,
+                });
                 break;
             }
         }
@@ -120,18 +137,26 @@ fn packed_object(text: &str) -> Result<Option<&RawValue>, SchemaViolation> {
     if text.is_empty() || text == "null" {
         return Ok(None);
     }
-    let raw: &RawValue = serde_json::from_str(text)
-        .map_err(|error| whole(format!("arguments must be an object, and the string is not JSON: {error}")))?;
+    let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
+        whole(format!(
+            "arguments must be an object, and the string is not JSON: {error}"
+        ))
+    })?;
     if !raw.get().starts_with('{') {
         let kind = json_type(raw.get());
-        return Err(whole(format!("arguments must be an object, not a string that contains {kind}")));
+        return Err(whole(format!(
+            "arguments must be an object, not a string that contains {kind}"
+        )));
     }
     Ok(Some(raw))
 }
 
 /// Returns the violation of the arguments as a whole.
 fn whole(message: String) -> SchemaViolation {
-    SchemaViolation { pointer: String::new(), message }
+    SchemaViolation {
+        pointer: String::new(),
+        message,
+    }
 }
 
 #[cfg(test)]
@@ -144,8 +169,19 @@ mod tests {
             assert_eq!(parse_tool(text), Ok(Map::new()), "{text:?}");
             assert_eq!(parse_prompt(text), PromptArguments::default(), "{text:?}");
         }
-        assert_eq!(parse_tool(r#"{"n": [1, "a"]}"#).map(Value::Object), Ok(serde_json::json!({"n": [1, "a"]})));
-        let said = ["[1]", "7", "\"{}\"", "{", r#"{"a": 1e999}"#, r#"{"\ud800": 1}"#, "hello"];
+        assert_eq!(
+            parse_tool(r#"{"n": [1, "a"]}"#).map(Value::Object),
+            Ok(serde_json::json!({"n": [1, "a"]}))
+        );
+        let said = [
+            "[1]",
+            "7",
+            "\"{}\"",
+            "{",
+            r#"{"a": 1e999}"#,
+            r#"{"\ud800": 1}"#,
+            "hello",
+        ];
         let said = said.map(|text| parse_tool(text).unwrap_err().to_string());
         insta::assert_snapshot!(said.join("\n"), @r"
         (root): arguments must be an object, not a string that contains a list
@@ -162,7 +198,12 @@ mod tests {
     fn numbers_and_booleans_become_the_text_of_a_prompt() {
         let read = parse_prompt(r#"{"a": 5, "b": 1.50, "c": true, "d": "x"}"#);
         let values = [("a", "5"), ("b", "1.50"), ("c", "true"), ("d", "x")];
-        assert_eq!(read.values, values.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+        assert_eq!(
+            read.values,
+            values
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into()
+        );
         let said: Vec<String> = read.corrected.iter().map(ToString::to_string).collect();
         insta::assert_snapshot!(said.join("\n"), @r"
         /a: arguments of prompts are strings: expected a string, not a number
@@ -170,7 +211,13 @@ mod tests {
         /c: arguments of prompts are strings: expected a string, not a boolean
         ");
         assert_eq!(read.unreadable, None);
-        let cases = [r#"{"a": null}"#, r#"{"a": 1, "b/": [1]}"#, r#"{"a": "\ud800"}"#, r#"{"\ud800": "x"}"#, "7"];
+        let cases = [
+            r#"{"a": null}"#,
+            r#"{"a": 1, "b/": [1]}"#,
+            r#"{"a": "\ud800"}"#,
+            r#"{"\ud800": "x"}"#,
+            "7",
+        ];
         let said = cases.map(|text| parse_prompt(text).unreadable.unwrap().to_string());
         insta::assert_snapshot!(said.join("\n"), @r"
         /a: arguments of prompts are strings: expected a string, not null
@@ -183,7 +230,9 @@ mod tests {
 
     #[test]
     fn few_arguments_of_a_prompt_are_converted() {
-        let many: Vec<String> = (0..=MAX_CONVERTED).map(|n| format!("\"{n}\": {n}")).collect();
+        let many: Vec<String> = (0..=MAX_CONVERTED)
+            .map(|n| format!("\"{n}\": {n}"))
+            .collect();
         let read = parse_prompt(&format!("{{{}}}", many.join(",")));
         assert_eq!(read.corrected.len(), MAX_CONVERTED);
         assert!(read.unreadable.is_some());

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolbay_model::{
-    CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ErrorKind, Question, QuestionKind,
-    TargetKind,
+    CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ErrorKind, Question,
+    QuestionKind, TargetKind,
 };
 
 use crate::exchange::resource_subscriptions::MAX_URI_BYTES;
@@ -57,13 +57,20 @@ pub(crate) fn to_response(
                 CallReply::Tool(output) => result_encoding::tool_result(output, revision),
                 CallReply::Prompt(output) => result_encoding::prompt_result(output, revision),
                 CallReply::Resource(items) => result_encoding::resource_result(items, revision),
-                CallReply::Completion(completions) => result_encoding::completion_result(completions),
+                CallReply::Completion(completions) => {
+                    result_encoding::completion_result(completions)
+                }
                 // Plugin entry handles questions. Only the protocol can answer them.
                 CallReply::Questions(_) => {
-                    return Err(internal_error(&format!("nobody answers the questions of a {kind}")));
+                    return Err(internal_error(&format!(
+                        "nobody answers the questions of a {kind}"
+                    )));
                 }
             };
-            add_meta(&mut result, usage.map(|usage| (USAGE_KEY, self::usage_json(usage))));
+            add_meta(
+                &mut result,
+                usage.map(|usage| (USAGE_KEY, self::usage_json(usage))),
+            );
             return Ok(result);
         }
         Err(failure) => failure,
@@ -75,34 +82,59 @@ pub(crate) fn to_response(
     };
     match failure {
         CallFailure::Unknown(TargetKind::Resource, uri) => Err(resource_not_found(&uri, revision)),
-        CallFailure::Unknown(kind, name) => {
-            Err(Error::new(INVALID_PARAMS, format!("Unknown {kind}: {}", truncate_quoted(&name))))
+        CallFailure::Unknown(kind, name) => Err(Error::new(
+            INVALID_PARAMS,
+            format!("Unknown {kind}: {}", truncate_quoted(&name)),
+        )),
+        CallFailure::MissingCapabilities(missing) => {
+            Err(missing_capabilities(&missing, kind, revision))
         }
-        CallFailure::MissingCapabilities(missing) => Err(missing_capabilities(&missing, kind, revision)),
-        CallFailure::InvalidArguments { violations, example } => {
+        CallFailure::InvalidArguments {
+            violations,
+            example,
+        } => {
             let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
             let expected = match kind {
                 TargetKind::Tool => "the tool's input schema".to_owned(),
                 kind => format!("those of the {kind}"),
             };
-            let example = example.map(|example| format!("\nFor example: {example}")).unwrap_or_default();
-            let text = format!("The arguments do not match {expected}:\n{}{example}", lines.join("\n"));
+            let example = example
+                .map(|example| format!("\nFor example: {example}"))
+                .unwrap_or_default();
+            let text = format!(
+                "The arguments do not match {expected}:\n{}{example}",
+                lines.join("\n")
+            );
             if kind == TargetKind::Tool && revision.features().invalid_arguments_are_results {
                 return failed(&text);
             }
-            let data: Value = violations.iter().map(|v| json!({"pointer": v.pointer, "message": v.message})).collect();
-            Err(Error { data: Some(Box::new(data)), ..Error::new(INVALID_PARAMS, text) })
+            let data: Value = violations
+                .iter()
+                .map(|v| json!({"pointer": v.pointer, "message": v.message}))
+                .collect();
+            Err(Error {
+                data: Some(Box::new(data)),
+                ..Error::new(INVALID_PARAMS, text)
+            })
         }
-        CallFailure::Outdated if revision.features().input_requests => Err(invalid_state_error(InvalidState::Outdated)),
-        CallFailure::Outdated => {
-            failed("The plugin or its grant changed while the call waited for an answer. Call again.")
+        CallFailure::Outdated if revision.features().input_requests => {
+            Err(invalid_state_error(InvalidState::Outdated))
         }
+        CallFailure::Outdated => failed(
+            "The plugin or its grant changed while the call waited for an answer. Call again.",
+        ),
         CallFailure::Unapproved(unapproved) => failed(&unapproved.to_string()),
         CallFailure::Oversized(output) => {
             let mut result = result_encoding::tool_result(*output, revision);
             result.insert("isError".into(), true.into());
-            add_meta(&mut result, Some((ERROR_KIND_KEY, error_kind.as_str().into())));
-            add_meta(&mut result, usage.map(|usage| (USAGE_KEY, self::usage_json(usage))));
+            add_meta(
+                &mut result,
+                Some((ERROR_KIND_KEY, error_kind.as_str().into())),
+            );
+            add_meta(
+                &mut result,
+                usage.map(|usage| (USAGE_KEY, self::usage_json(usage))),
+            );
             Ok(result)
         }
         CallFailure::Rejected(rejection) => rejection_response(rejection, kind),
@@ -111,26 +143,49 @@ pub(crate) fn to_response(
         }
         CallFailure::Call(error) => match error {
             CallError::InvalidArguments(text) | CallError::Failed(text) => failed(&text),
-            CallError::Limit { limit, tool } => failed(&limit.message(&kind.to_string(), tool.as_deref())),
-            CallError::Denied { message: words, denial: denied } => failed(&format!("{words}\n{denied}")),
-            CallError::Trap { .. } => failed(&format!("The {kind} crashed: {error}.")),
-            CallError::InvalidOutput(what) => failed(&format!("The {kind} returned invalid output: {what}.")),
-            CallError::Cancelled => failed("The call was stopped because the server is shutting down."),
-            CallError::Incapable(kinds) => {
-                Err(missing_capabilities(&QuestionKind::capabilities(&kinds), kind, revision))
+            CallError::Limit { limit, tool } => {
+                failed(&limit.message(&kind.to_string(), tool.as_deref()))
             }
+            CallError::Denied {
+                message: words,
+                denial: denied,
+            } => failed(&format!("{words}\n{denied}")),
+            CallError::Trap { .. } => failed(&format!("The {kind} crashed: {error}.")),
+            CallError::InvalidOutput(what) => {
+                failed(&format!("The {kind} returned invalid output: {what}."))
+            }
+            CallError::Cancelled => {
+                failed("The call was stopped because the server is shutting down.")
+            }
+            CallError::Incapable(kinds) => Err(missing_capabilities(
+                &QuestionKind::capabilities(&kinds),
+                kind,
+                revision,
+            )),
             CallError::Internal(what) => Err(internal_error(&what)),
         },
     }
 }
 
-fn missing_capabilities(missing: &Map<String, Value>, kind: TargetKind, revision: Revision) -> Error {
+fn missing_capabilities(
+    missing: &Map<String, Value>,
+    kind: TargetKind,
+    revision: Revision,
+) -> Error {
     let names: Vec<&str> = missing.keys().map(String::as_str).collect();
     let names = names.join(", ");
-    let message = format!("the {kind} requires client capabilities that were not declared: {names}");
+    let message =
+        format!("the {kind} requires client capabilities that were not declared: {names}");
     let data = Some(Box::new(json!({"requiredCapabilities": missing})));
-    let code = if revision.features().capability_code { MISSING_CAPABILITY } else { INVALID_PARAMS };
-    Error { data, ..Error::new(code, message) }
+    let code = if revision.features().capability_code {
+        MISSING_CAPABILITY
+    } else {
+        INVALID_PARAMS
+    };
+    Error {
+        data,
+        ..Error::new(code, message)
+    }
 }
 
 /// Returns the result that asks the client questions. The client sends the state back with its
@@ -141,44 +196,79 @@ pub(crate) fn input_required_result(
     usage: Option<CallUsage>,
     revision: Revision,
 ) -> Result<Map<String, Value>, Error> {
-    let requests = questions
-        .iter()
-        .map(|question| Ok((question.key.clone(), question_encoding::input_request(question, revision)?)));
-    let requests: Map<String, Value> = requests.collect::<Result<_, String>>().map_err(|what| internal_error(&what))?;
+    let requests = questions.iter().map(|question| {
+        Ok((
+            question.key.clone(),
+            question_encoding::input_request(question, revision)?,
+        ))
+    });
+    let requests: Map<String, Value> = requests
+        .collect::<Result<_, String>>()
+        .map_err(|what| internal_error(&what))?;
     let mut result = Map::new();
     result.insert("resultType".into(), "input_required".into());
     result.insert("inputRequests".into(), requests.into());
     result.insert("requestState".into(), state.into());
-    add_meta(&mut result, usage.map(|usage| (USAGE_KEY, self::usage_json(usage))));
+    add_meta(
+        &mut result,
+        usage.map(|usage| (USAGE_KEY, self::usage_json(usage))),
+    );
     Ok(result)
 }
 
 /// Returns the error for an invalid request state.
 pub(crate) fn invalid_state_error(why: InvalidState) -> Error {
     let data = Some(Box::new(json!({"reason": why.as_str()})));
-    Error { data, ..Error::new(INVALID_PARAMS, why.to_string()) }
+    Error {
+        data,
+        ..Error::new(INVALID_PARAMS, why.to_string())
+    }
 }
 
 /// Returns the error for a resource that does not exist, or that the caller may not read.
 pub(crate) fn resource_not_found(uri: &str, revision: Revision) -> Error {
-    let code = if revision.features().not_found_code { RESOURCE_NOT_FOUND } else { INVALID_PARAMS };
-    let whole = uri.get(..uri.floor_char_boundary(MAX_URI_BYTES)).unwrap_or_default();
+    let code = if revision.features().not_found_code {
+        RESOURCE_NOT_FOUND
+    } else {
+        INVALID_PARAMS
+    };
+    let whole = uri
+        .get(..uri.floor_char_boundary(MAX_URI_BYTES))
+        .unwrap_or_default();
     let data = Some(Box::new(json!({"uri": whole})));
-    Error { data, ..Error::new(code, format!("Resource not found: {}", truncate_quoted(uri))) }
+    Error {
+        data,
+        ..Error::new(
+            code,
+            format!("Resource not found: {}", truncate_quoted(uri)),
+        )
+    }
 }
 
 /// Returns the error for a skill or a directory that does not exist, or that the caller may not
 /// read. `cause` is the beginning of the message.
 pub(crate) fn not_found_at(uri: &str, what: &str) -> Error {
-    let whole = uri.get(..uri.floor_char_boundary(MAX_URI_BYTES)).unwrap_or_default();
+    let whole = uri
+        .get(..uri.floor_char_boundary(MAX_URI_BYTES))
+        .unwrap_or_default();
     let data = Some(Box::new(json!({"uri": whole})));
-    Error { data, ..Error::new(INVALID_PARAMS, format!("{what}: {}", truncate_quoted(uri))) }
+    Error {
+        data,
+        ..Error::new(INVALID_PARAMS, format!("{what}: {}", truncate_quoted(uri)))
+    }
 }
 
-fn rejection_response(rejection: CallRejection, kind: TargetKind) -> Result<Map<String, Value>, Error> {
+fn rejection_response(
+    rejection: CallRejection,
+    kind: TargetKind,
+) -> Result<Map<String, Value>, Error> {
     // Rounds up: a retry that is slightly early would be rejected again.
-    let milliseconds = |wait: Duration| u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
-    let (wait, mut text) = (rejection.retry_after.map(milliseconds), rejection.reason.message(&kind.to_string()));
+    let milliseconds =
+        |wait: Duration| u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
+    let (wait, mut text) = (
+        rejection.retry_after.map(milliseconds),
+        rejection.reason.message(&kind.to_string()),
+    );
     if let Some(wait) = wait {
         write!(text, " Retry after {wait} ms.").ok();
     }
@@ -192,7 +282,10 @@ fn rejection_response(rejection: CallRejection, kind: TargetKind) -> Result<Map<
         Some(wait) => json!({ERROR_KIND_KEY: error_kind.as_str(), RETRY_AFTER_KEY: wait}),
         None => json!({ERROR_KIND_KEY: error_kind.as_str()}),
     };
-    Err(Error { data: Some(Box::new(data)), ..Error::new(PLUGIN_FAILED, text) })
+    Err(Error {
+        data: Some(Box::new(data)),
+        ..Error::new(PLUGIN_FAILED, text)
+    })
 }
 
 /// Returns the error for a request that the server has no capacity for now.
@@ -206,20 +299,31 @@ fn error_with_kind(code: i32, text: &str, kind: ErrorKind) -> Error {
     let data = Some(kind)
         .filter(|kind| *kind != ErrorKind::Failed)
         .map(|kind| Box::new(json!({ERROR_KIND_KEY: kind.as_str()})));
-    Error { data, ..Error::new(code, text) }
+    Error {
+        data,
+        ..Error::new(code, text)
+    }
 }
 
 /// Truncates a name or URI.
 fn truncate_quoted(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(MAX_QUOTED_BYTES)).unwrap_or_default()
+    text.get(..text.floor_char_boundary(MAX_QUOTED_BYTES))
+        .unwrap_or_default()
 }
 
 /// Logs a server error with a number, and returns a protocol error that contains only the number.
 pub(crate) fn internal_error(what: &str) -> Error {
     static COUNT: AtomicU64 = AtomicU64::new(1);
-    let id = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let id = format!(
+        "{}-{}",
+        std::process::id(),
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    );
     tracing::error!(id, "internal error: {what}");
-    Error::new(INTERNAL_ERROR, format!("Internal error {id}. See the server's log for details."))
+    Error::new(
+        INTERNAL_ERROR,
+        format!("Internal error {id}. See the server's log for details."),
+    )
 }
 
 fn failed_tool_result(text: &str, kind: ErrorKind, usage: Option<CallUsage>) -> Map<String, Value> {
@@ -228,14 +332,23 @@ fn failed_tool_result(text: &str, kind: ErrorKind, usage: Option<CallUsage>) -> 
     result.insert("isError".into(), true.into());
     // A failure that the plugin itself reports has no error kind.
     let told = Some(kind).filter(|kind| *kind != ErrorKind::Failed);
-    add_meta(&mut result, told.map(|kind| (ERROR_KIND_KEY, kind.as_str().into())));
-    add_meta(&mut result, usage.map(|usage| (USAGE_KEY, self::usage_json(usage))));
+    add_meta(
+        &mut result,
+        told.map(|kind| (ERROR_KIND_KEY, kind.as_str().into())),
+    );
+    add_meta(
+        &mut result,
+        usage.map(|usage| (USAGE_KEY, self::usage_json(usage))),
+    );
     result
 }
 
 fn add_meta(result: &mut Map<String, Value>, member: Option<(&str, Value)>) {
     if let Some((key, value)) = member
-        && let Some(meta) = result.entry("_meta").or_insert_with(|| json!({})).as_object_mut()
+        && let Some(meta) = result
+            .entry("_meta")
+            .or_insert_with(|| json!({}))
+            .as_object_mut()
     {
         meta.insert(key.into(), value);
     }
@@ -246,17 +359,30 @@ fn usage_json(usage: CallUsage) -> Value {
     let wall_ms = (usage.wall.as_secs_f64() * 1e6).round() / 1e3;
     let mut used = Map::new();
     used.extend(
-        [("fuel", usage.fuel.into()), ("wall_ms", wall_ms.into()), ("memory", usage.memory.into())].map(to_member),
+        [
+            ("fuel", usage.fuel.into()),
+            ("wall_ms", wall_ms.into()),
+            ("memory", usage.memory.into()),
+        ]
+        .map(to_member),
     );
     // Most calls use no network.
     if usage.http_requests > 0 {
         used.extend(
-            [("http_requests", usage.http_requests.into()), ("http_bytes", usage.http_bytes.into())].map(to_member),
+            [
+                ("http_requests", usage.http_requests.into()),
+                ("http_bytes", usage.http_bytes.into()),
+            ]
+            .map(to_member),
         );
     }
     if usage.tcp_connections > 0 {
         used.extend(
-            [("tcp_connections", usage.tcp_connections.into()), ("tcp_bytes", usage.tcp_bytes.into())].map(to_member),
+            [
+                ("tcp_connections", usage.tcp_connections.into()),
+                ("tcp_bytes", usage.tcp_bytes.into()),
+            ]
+            .map(to_member),
         );
     }
     used.into()
@@ -270,7 +396,10 @@ fn to_member((name, value): (&str, Value)) -> (String, Value) {
 mod tests {
     use std::time::Duration;
 
-    use toolbay_model::{CallRejection, CapacityLimit, Limit, RateLimit, RejectionReason, SchemaViolation, ToolOutput};
+    use toolbay_model::{
+        CallRejection, CapacityLimit, Limit, RateLimit, RejectionReason, SchemaViolation,
+        ToolOutput,
+    };
 
     use super::*;
 
@@ -279,7 +408,15 @@ mod tests {
     }
 
     fn told_of(failure: CallFailure, kind: TargetKind, revision: Revision) -> Value {
-        match to_response(CallResult { result: Err(failure), usage: None }, kind, revision, true) {
+        match to_response(
+            CallResult {
+                result: Err(failure),
+                usage: None,
+            },
+            kind,
+            revision,
+            true,
+        ) {
             Ok(result) => result.into(),
             Err(error) => json!({"code": error.code, "message": error.message, "data": error.data}),
         }
@@ -287,10 +424,17 @@ mod tests {
 
     #[test]
     fn every_failure_as_the_client_receives_it() {
-        let violation = || SchemaViolation { pointer: "/a".into(), message: "1 is not of type \"string\"".into() };
+        let violation = || SchemaViolation {
+            pointer: "/a".into(),
+            message: "1 is not of type \"string\"".into(),
+        };
         let latest = Revision::NEWEST_SESSION;
-        let refused =
-            |reason| CallFailure::Rejected(CallRejection { reason, retry_after: Some(Duration::from_micros(249_001)) });
+        let refused = |reason| {
+            CallFailure::Rejected(CallRejection {
+                reason,
+                retry_after: Some(Duration::from_micros(249_001)),
+            })
+        };
         let limit = RateLimit::per_minute(60).unwrap();
         let cases = [
             told(CallFailure::Unknown(TargetKind::Tool, "x".into()), latest),
@@ -335,12 +479,24 @@ mod tests {
 
     #[test]
     fn every_failure_without_a_result_as_the_client_receives_it() {
-        let violation = || SchemaViolation { pointer: "/a".into(), message: "is required".into() };
+        let violation = || SchemaViolation {
+            pointer: "/a".into(),
+            message: "is required".into(),
+        };
         let latest = Revision::NEWEST_SESSION;
-        let busy = RejectionReason::Busy { limit: CapacityLimit::Server, capacity: 64 };
-        let refused =
-            |reason| CallFailure::Rejected(CallRejection { reason, retry_after: Some(Duration::from_micros(249_001)) });
-        let missing = || CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]));
+        let busy = RejectionReason::Busy {
+            limit: CapacityLimit::Server,
+            capacity: 64,
+        };
+        let refused = |reason| {
+            CallFailure::Rejected(CallRejection {
+                reason,
+                retry_after: Some(Duration::from_micros(249_001)),
+            })
+        };
+        let missing = || {
+            CallFailure::MissingCapabilities(Map::from_iter([("sampling".to_owned(), json!({}))]))
+        };
         let long = format!("test://{}", "x".repeat(MAX_URI_BYTES));
         let no_resource = |uri: &str| CallFailure::Unknown(TargetKind::Resource, uri.to_owned());
         let of_prompt = |failure, revision| told_of(failure, TargetKind::Prompt, revision);
@@ -348,19 +504,61 @@ mod tests {
             of_prompt(CallFailure::Unknown(TargetKind::Prompt, "x".into()), latest),
             of_prompt(missing(), latest),
             of_prompt(missing(), Revision::NEWEST),
-            of_prompt(CallFailure::InvalidArguments { violations: vec![violation()], example: None }, latest),
+            of_prompt(
+                CallFailure::InvalidArguments {
+                    violations: vec![violation()],
+                    example: None,
+                },
+                latest,
+            ),
             of_prompt(refused(busy), latest),
-            of_prompt(refused(RejectionReason::ToolRate(RateLimit::per_minute(60).unwrap())), Revision::NEWEST),
-            of_prompt(CallFailure::Call(CallError::InvalidArguments("no such city".into())), latest),
-            of_prompt(CallFailure::Call(CallError::Failed("no luck".into())), latest),
-            of_prompt(CallFailure::Call(CallError::limit(Limit::Fuel(1000))), latest),
-            of_prompt(CallFailure::Call(CallError::Trap { cause: "unreachable".into(), stderr: None }), latest),
+            of_prompt(
+                refused(RejectionReason::ToolRate(
+                    RateLimit::per_minute(60).unwrap(),
+                )),
+                Revision::NEWEST,
+            ),
+            of_prompt(
+                CallFailure::Call(CallError::InvalidArguments("no such city".into())),
+                latest,
+            ),
+            of_prompt(
+                CallFailure::Call(CallError::Failed("no luck".into())),
+                latest,
+            ),
+            of_prompt(
+                CallFailure::Call(CallError::limit(Limit::Fuel(1000))),
+                latest,
+            ),
+            of_prompt(
+                CallFailure::Call(CallError::Trap {
+                    cause: "unreachable".into(),
+                    stderr: None,
+                }),
+                latest,
+            ),
             of_prompt(CallFailure::Call(CallError::Cancelled), latest),
-            told_of(no_resource("test://x"), TargetKind::Resource, Revision::V2024_11_05),
+            told_of(
+                no_resource("test://x"),
+                TargetKind::Resource,
+                Revision::V2024_11_05,
+            ),
             told_of(no_resource("test://x"), TargetKind::Resource, latest),
-            told_of(no_resource("test://x"), TargetKind::Resource, Revision::NEWEST),
-            told_of(CallFailure::Call(CallError::InvalidOutput("(root): no".into())), TargetKind::Resource, latest),
-            told_of(CallFailure::Unknown(TargetKind::Template, "test://{x}".into()), TargetKind::Template, latest),
+            told_of(
+                no_resource("test://x"),
+                TargetKind::Resource,
+                Revision::NEWEST,
+            ),
+            told_of(
+                CallFailure::Call(CallError::InvalidOutput("(root): no".into())),
+                TargetKind::Resource,
+                latest,
+            ),
+            told_of(
+                CallFailure::Unknown(TargetKind::Template, "test://{x}".into()),
+                TargetKind::Template,
+                latest,
+            ),
         ];
         insta::assert_snapshot!(cases.map(|case| case.to_string()).join("\n"));
         let error = told_of(no_resource(&long), TargetKind::Resource, latest);
@@ -377,8 +575,10 @@ mod tests {
 
     #[test]
     fn usage_can_be_switched_off() {
-        let answer =
-            || CallResult { result: Ok(CallReply::Tool(ToolOutput::default())), usage: Some(CallUsage::default()) };
+        let answer = || CallResult {
+            result: Ok(CallReply::Tool(ToolOutput::default())),
+            usage: Some(CallUsage::default()),
+        };
         let on = to_response(answer(), TargetKind::Tool, Revision::NEWEST, true).unwrap();
         let off = to_response(answer(), TargetKind::Tool, Revision::NEWEST, false).unwrap();
         assert_eq!(on["_meta"][USAGE_KEY]["fuel"], 0);

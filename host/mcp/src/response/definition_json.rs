@@ -20,7 +20,8 @@ pub fn prompt_json(prompt: &Prompt) -> Value {
 
 /// Returns a resource as `resources/list` of the newest revision returns it.
 pub fn resource_json(resource: &ListedResource) -> Value {
-    serde_json::to_value(result_encoding::listed_resource(resource, Revision::NEWEST)).unwrap_or_default()
+    serde_json::to_value(result_encoding::listed_resource(resource, Revision::NEWEST))
+        .unwrap_or_default()
 }
 
 /// Returns a resource template as `resources/templates/list` of the newest revision returns it.
@@ -33,7 +34,11 @@ pub fn template_json(template: &ListedResource) -> Value {
 /// # Errors
 ///
 /// The call has failed with a protocol error. The error is its message.
-pub fn result_json(answer: CallResult, kind: TargetKind, revision: Revision) -> Result<Value, String> {
+pub fn result_json(
+    answer: CallResult,
+    kind: TargetKind,
+    revision: Revision,
+) -> Result<Value, String> {
     match call_response::to_response(answer, kind, revision, true) {
         Ok(result) => Ok(result.into()),
         Err(error) => Err(error.message),

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolbay_model::{
-    CompletionResult, ContentBlock, ContentBody, EffectHints, EmbeddedResource, Icon, JsonText, ListedResource,
-    MediaContent, Prompt, PromptArgument, PromptMessage, PromptOutput, ResourceContent, ResourceItem, ResourceLink,
-    TaskSupport, Tool, ToolOutput,
+    CompletionResult, ContentBlock, ContentBody, EffectHints, EmbeddedResource, Icon, JsonText,
+    ListedResource, MediaContent, Prompt, PromptArgument, PromptMessage, PromptOutput,
+    ResourceContent, ResourceItem, ResourceLink, TaskSupport, Tool, ToolOutput,
 };
 
 use crate::host::interface::ServerInfo;
@@ -59,7 +59,9 @@ struct ToolExecution {
 /// Converts a tool to an item of `tools/list`.
 pub(crate) fn tool(tool: &Tool, revision: Revision) -> ToolItem<'_> {
     let features = revision.features();
-    let fits = |schema: &&JsonText| features.structured && (features.any_structure || is_object_schema(schema));
+    let fits = |schema: &&JsonText| {
+        features.structured && (features.any_structure || is_object_schema(schema))
+    };
     ToolItem {
         name: &tool.name,
         title: tool.title.as_deref().filter(|_| features.titles),
@@ -68,8 +70,10 @@ pub(crate) fn tool(tool: &Tool, revision: Revision) -> ToolItem<'_> {
         output_schema: tool.output_schema.as_ref().filter(fits),
         annotations: tool.annotations.filter(|_| features.annotations),
         // An absent member means that tasks are forbidden.
-        execution: Some(ToolExecution { task_support: tool.task_support })
-            .filter(|execution| features.tasks && execution.task_support != TaskSupport::Forbidden),
+        execution: Some(ToolExecution {
+            task_support: tool.task_support,
+        })
+        .filter(|execution| features.tasks && execution.task_support != TaskSupport::Forbidden),
         icons: if features.icons { &tool.icons } else { &[] },
         meta: definition_meta(tool.meta.as_ref(), revision),
     }
@@ -109,7 +113,11 @@ pub(crate) fn prompt(prompt: &Prompt, revision: Revision) -> PromptEntry<'_> {
         name: &prompt.name,
         title: prompt.title.as_deref().filter(|_| features.titles),
         description: prompt.description.as_deref(),
-        arguments: prompt.arguments.iter().map(|argument| self::argument(argument, revision)).collect(),
+        arguments: prompt
+            .arguments
+            .iter()
+            .map(|argument| self::argument(argument, revision))
+            .collect(),
         icons: if features.icons { &prompt.icons } else { &[] },
         meta: prompt.meta.as_ref().filter(|_| features.definition_meta),
     }
@@ -118,7 +126,10 @@ pub(crate) fn prompt(prompt: &Prompt, revision: Revision) -> PromptEntry<'_> {
 fn argument(argument: &PromptArgument, revision: Revision) -> ArgumentEntry<'_> {
     ArgumentEntry {
         name: &argument.name,
-        title: argument.title.as_deref().filter(|_| revision.features().titles),
+        title: argument
+            .title
+            .as_deref()
+            .filter(|_| revision.features().titles),
         description: argument.description.as_deref(),
         required: argument.required,
     }
@@ -153,7 +164,10 @@ pub(crate) struct ResourceEntry<'a> {
 /// Converts a resource to an item of `resources/list`.
 pub(crate) fn listed_resource(resource: &ListedResource, revision: Revision) -> ResourceEntry<'_> {
     let features = revision.features();
-    let last_modified = resource.last_modified.as_deref().filter(|_| features.last_modified);
+    let last_modified = resource
+        .last_modified
+        .as_deref()
+        .filter(|_| features.last_modified);
     ResourceEntry {
         uri: Some(&resource.uri),
         uri_template: None,
@@ -170,7 +184,12 @@ pub(crate) fn listed_resource(resource: &ListedResource, revision: Revision) -> 
 
 /// Converts a template to an item of `resources/templates/list`.
 pub(crate) fn template(template: &ListedResource, revision: Revision) -> ResourceEntry<'_> {
-    ResourceEntry { uri: None, uri_template: Some(&template.uri), size: None, ..listed_resource(template, revision) }
+    ResourceEntry {
+        uri: None,
+        uri_template: Some(&template.uri),
+        size: None,
+        ..listed_resource(template, revision)
+    }
 }
 
 /// Returns the `_meta` of a definition. If the revision has none, only the members of MCP Apps
@@ -181,7 +200,8 @@ fn definition_meta(meta: Option<&JsonText>, revision: Revision) -> Option<Cow<'_
         return Some(Cow::Borrowed(meta));
     }
     let apps: AppsMembers<'_> = serde_json::from_str(meta.get()).ok()?;
-    (apps.ui.is_some() || apps.flat.is_some()).then(|| Cow::Owned(JsonText::from_serializable(&apps)))
+    (apps.ui.is_some() || apps.flat.is_some())
+        .then(|| Cow::Owned(JsonText::from_serializable(&apps)))
 }
 
 /// The [`APPS_MEMBERS`] of a `_meta`. Other members are ignored.
@@ -189,7 +209,11 @@ fn definition_meta(meta: Option<&JsonText>, revision: Revision) -> Option<Cow<'_
 struct AppsMembers<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     ui: Option<&'a RawValue>,
-    #[serde(borrow, rename = "ui/resourceUri", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        rename = "ui/resourceUri",
+        skip_serializing_if = "Option::is_none"
+    )]
     flat: Option<&'a RawValue>,
 }
 
@@ -205,8 +229,15 @@ fn is_object_schema(schema: &JsonText) -> bool {
 
 /// Converts an output to the result of `tools/call`, without Toolbay's own `_meta`.
 pub(crate) fn tool_result(output: ToolOutput, revision: Revision) -> Map<String, Value> {
-    let has_text = output.content.iter().any(|block| matches!(block.body, ContentBody::Text(_)));
-    let mut content: Vec<Value> = output.content.into_iter().map(|block| self::content(block, revision)).collect();
+    let has_text = output
+        .content
+        .iter()
+        .any(|block| matches!(block.body, ContentBody::Text(_)));
+    let mut content: Vec<Value> = output
+        .content
+        .into_iter()
+        .map(|block| self::content(block, revision))
+        .collect();
     let mut structured_content = None;
     if let Some(structured) = output.structured {
         // For clients and models that read only text (MCP, "Structured Content").
@@ -235,7 +266,10 @@ pub(crate) fn prompt_result(output: PromptOutput, revision: Revision) -> Map<Str
     };
     let mut result = Map::new();
     insert_some(&mut result, "description", output.description);
-    result.insert("messages".into(), output.messages.into_iter().map(message).collect());
+    result.insert(
+        "messages".into(),
+        output.messages.into_iter().map(message).collect(),
+    );
     if !output.meta.is_empty() {
         result.insert("_meta".into(), output.meta.into());
     }
@@ -250,7 +284,11 @@ pub(crate) fn resource_result(items: Vec<ResourceItem>, revision: Revision) -> M
         if !features.definition_meta {
             meta.retain(|key, _| APPS_MEMBERS.contains(&key.as_str()));
         }
-        insert_some(&mut value, "_meta", Some(meta).filter(|meta| !meta.is_empty()));
+        insert_some(
+            &mut value,
+            "_meta",
+            Some(meta).filter(|meta| !meta.is_empty()),
+        );
         Value::from(value)
     };
     let mut result = Map::new();
@@ -265,7 +303,11 @@ pub(crate) fn resource_result(items: Vec<ResourceItem>, revision: Revision) -> M
 
 /// Converts values for an argument to the result of `completion/complete`.
 pub(crate) fn completion_result(completions: CompletionResult) -> Map<String, Value> {
-    let CompletionResult { values, total, has_more } = completions;
+    let CompletionResult {
+        values,
+        total,
+        has_more,
+    } = completions;
     let mut completion = Map::new();
     completion.insert("values".into(), values.into());
     insert_some(&mut completion, "total", total);
@@ -274,14 +316,25 @@ pub(crate) fn completion_result(completions: CompletionResult) -> Map<String, Va
 }
 
 /// Adds the members that every result of the revision has.
-pub(crate) fn add_common_members(result: &mut Map<String, Value>, server: &ServerInfo, revision: Revision) {
+pub(crate) fn add_common_members(
+    result: &mut Map<String, Value>,
+    server: &ServerInfo,
+    revision: Revision,
+) {
     if !revision.features().result_type {
         return;
     }
-    result.entry("resultType").or_insert_with(|| "complete".into());
-    if let Some(meta) = result.entry("_meta").or_insert_with(|| json!({})).as_object_mut() {
+    result
+        .entry("resultType")
+        .or_insert_with(|| "complete".into());
+    if let Some(meta) = result
+        .entry("_meta")
+        .or_insert_with(|| json!({}))
+        .as_object_mut()
+    {
         // Some results already contain the full server info.
-        meta.entry(SERVER_INFO_KEY).or_insert_with(|| server_info(server, revision).into());
+        meta.entry(SERVER_INFO_KEY)
+            .or_insert_with(|| server_info(server, revision).into());
     }
 }
 
@@ -292,7 +345,10 @@ fn server_info(server: &ServerInfo, revision: Revision) -> Map<String, Value> {
     info.insert("name".into(), "toolbay".into());
     info.insert("version".into(), env!("CARGO_PKG_VERSION").into());
     if revision.features().titles {
-        info.insert("title".into(), server.title.as_deref().unwrap_or("Toolbay").into());
+        info.insert(
+            "title".into(),
+            server.title.as_deref().unwrap_or("Toolbay").into(),
+        );
     }
     info
 }
@@ -303,14 +359,25 @@ pub(crate) fn full_server_info(server: &ServerInfo, revision: Revision) -> Value
     if revision.features().icons {
         insert_some(&mut info, "description", server.description.as_deref());
         insert_some(&mut info, "websiteUrl", server.website_url.as_deref());
-        insert_some(&mut info, "icons", Some(json!(server.icons)).filter(|_| !server.icons.is_empty()));
+        insert_some(
+            &mut info,
+            "icons",
+            Some(json!(server.icons)).filter(|_| !server.icons.is_empty()),
+        );
     }
     info.into()
 }
 
 /// Adds the full description of the server to a result without a session.
-pub(crate) fn add_server_info(result: &mut Map<String, Value>, server: &ServerInfo, revision: Revision) {
-    result.insert("_meta".into(), json!({SERVER_INFO_KEY: full_server_info(server, revision)}));
+pub(crate) fn add_server_info(
+    result: &mut Map<String, Value>,
+    server: &ServerInfo,
+    revision: Revision,
+) {
+    result.insert(
+        "_meta".into(),
+        json!({SERVER_INFO_KEY: full_server_info(server, revision)}),
+    );
 }
 
 /// Key of the capability to serve skills.
@@ -335,7 +402,10 @@ pub(crate) fn capabilities(revision: Revision, lists_tasks: bool) -> Value {
     capabilities.insert("extensions".into(), extensions.into());
     capabilities.insert("logging".into(), json!({}));
     capabilities.insert("prompts".into(), json!({"listChanged": true}));
-    capabilities.insert("resources".into(), json!({"subscribe": true, "listChanged": true}));
+    capabilities.insert(
+        "resources".into(),
+        json!({"subscribe": true, "listChanged": true}),
+    );
     if features.tasks {
         let mut tasks = Map::from_iter([("cancel".to_owned(), json!({}))]);
         if lists_tasks {
@@ -361,7 +431,11 @@ pub(crate) fn remove_session_capabilities(capabilities: &mut Value) {
 
 /// Adds the operator's instructions, if there are any.
 pub(crate) fn add_instructions(result: &mut Map<String, Value>, instructions: &str) {
-    insert_some(result, "instructions", Some(instructions).filter(|text| !text.is_empty()));
+    insert_some(
+        result,
+        "instructions",
+        Some(instructions).filter(|text| !text.is_empty()),
+    );
 }
 
 /// Returns a text block.
@@ -375,12 +449,21 @@ fn content(block: ContentBlock, revision: Revision) -> Value {
         ContentBody::Text(words) => text(&words),
         ContentBody::Image(image) => media("image", &image),
         ContentBody::Audio(audio) if features.audio => media("audio", &audio),
-        ContentBody::Audio(audio) => text(&format!("[audio, {}, {} bytes]", audio.mime_type, audio.data.len())),
+        ContentBody::Audio(audio) => text(&format!(
+            "[audio, {}, {} bytes]",
+            audio.mime_type,
+            audio.data.len()
+        )),
         ContentBody::ResourceLink(link) if features.resource_links => resource_link(link),
         ContentBody::ResourceLink(link) => text(&format!("[{}]({})", link.name, link.uri)),
-        ContentBody::Resource(resource) => json!({"type": "resource", "resource": resource_contents(resource)}),
+        ContentBody::Resource(resource) => {
+            json!({"type": "resource", "resource": resource_contents(resource)})
+        }
     };
-    let last_modified = block.last_modified.as_deref().filter(|_| features.last_modified);
+    let last_modified = block
+        .last_modified
+        .as_deref()
+        .filter(|_| features.last_modified);
     let annotations = annotations(&block.audience, block.priority, last_modified);
     if !annotations.is_empty()
         && let Some(members) = value.as_object_mut()
@@ -390,9 +473,17 @@ fn content(block: ContentBlock, revision: Revision) -> Value {
     value
 }
 
-fn annotations(audience: &[&str], priority: Option<f64>, last_modified: Option<&str>) -> Map<String, Value> {
+fn annotations(
+    audience: &[&str],
+    priority: Option<f64>,
+    last_modified: Option<&str>,
+) -> Map<String, Value> {
     let mut annotations = Map::new();
-    insert_some(&mut annotations, "audience", Some(json!(audience)).filter(|_| !audience.is_empty()));
+    insert_some(
+        &mut annotations,
+        "audience",
+        Some(json!(audience)).filter(|_| !audience.is_empty()),
+    );
     insert_some(&mut annotations, "priority", priority);
     insert_some(&mut annotations, "lastModified", last_modified);
     annotations
@@ -438,11 +529,19 @@ mod tests {
     use super::*;
 
     fn block(body: ContentBody) -> ContentBlock {
-        ContentBlock { body, audience: Vec::new(), priority: None, last_modified: None }
+        ContentBlock {
+            body,
+            audience: Vec::new(),
+            priority: None,
+            last_modified: None,
+        }
     }
 
     fn everything() -> ToolOutput {
-        let media = |mime: &str| MediaContent { data: Bytes::from_static(b"abc"), mime_type: mime.into() };
+        let media = |mime: &str| MediaContent {
+            data: Bytes::from_static(b"abc"),
+            mime_type: mime.into(),
+        };
         let link = ResourceLink {
             uri: "https://example.com/a".into(),
             name: "a".into(),
@@ -476,18 +575,29 @@ mod tests {
     fn a_result_in_every_revision() {
         let shaped: Vec<String> = Revision::ALL
             .into_iter()
-            .map(|revision| format!("{revision}\n{:#}", Value::Object(tool_result(everything(), revision))))
+            .map(|revision| {
+                format!(
+                    "{revision}\n{:#}",
+                    Value::Object(tool_result(everything(), revision))
+                )
+            })
             .collect();
         insta::assert_snapshot!(shaped.join("\n"));
     }
 
     #[test]
     fn before_2026_structured_content_that_is_not_an_object_is_only_sent_as_text() {
-        let list = || ToolOutput { structured: Some(json!([1, 2])), ..ToolOutput::default() };
+        let list = || ToolOutput {
+            structured: Some(json!([1, 2])),
+            ..ToolOutput::default()
+        };
         let content = json!([{"type": "text", "text": "[1,2]"}]);
         let shaped = |revision| Value::Object(tool_result(list(), revision));
         assert_eq!(shaped(Revision::V2025_11_25), json!({"content": content}));
-        assert_eq!(shaped(Revision::V2026_07_28), json!({"content": content, "structuredContent": [1, 2]}));
+        assert_eq!(
+            shaped(Revision::V2026_07_28),
+            json!({"content": content, "structuredContent": [1, 2]})
+        );
     }
 
     #[test]
@@ -497,9 +607,14 @@ mod tests {
             add_common_members(&mut result, &ServerInfo::default(), revision);
             Value::Object(result)
         };
-        assert_eq!(completed(Revision::NEWEST_SESSION), json!({"_meta": {"a": 1}}));
-        let server = json!({"name": "toolbay", "version": env!("CARGO_PKG_VERSION"), "title": "Toolbay"});
-        let expected = json!({"_meta": {"a": 1, SERVER_INFO_KEY: server}, "resultType": "complete"});
+        assert_eq!(
+            completed(Revision::NEWEST_SESSION),
+            json!({"_meta": {"a": 1}})
+        );
+        let server =
+            json!({"name": "toolbay", "version": env!("CARGO_PKG_VERSION"), "title": "Toolbay"});
+        let expected =
+            json!({"_meta": {"a": 1, SERVER_INFO_KEY: server}, "resultType": "complete"});
         assert_eq!(completed(Revision::NEWEST), expected);
     }
 }

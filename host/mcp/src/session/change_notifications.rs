@@ -57,7 +57,9 @@ pub(crate) async fn notify_session(session: &Session, rights: &CallerRights, out
             let now = session.host.view(rights);
             while let Some(news) = session.known.next_change(rights, told, now) {
                 let message = jsonrpc::notification(news.method(), None::<&Value>);
-                let Some(capacity) = outbox.reserve(message.len()).await else { return };
+                let Some(capacity) = outbox.reserve(message.len()).await else {
+                    return;
+                };
                 // The client may have requested the list before it read the notification.
                 if session.known.record_notified(rights, news, told, now) {
                     capacity.send(OutgoingMessage::notification(message));
@@ -98,7 +100,9 @@ pub(crate) async fn notify_resource_updates(
         let uri = subscriber.next_change(|uri| rights.allow(uri)).await;
         let params = UpdatedResource { uri: &uri, meta };
         let message = jsonrpc::notification(RESOURCE_UPDATED_METHOD, Some(&params));
-        let Some(capacity) = outbox.reserve(message.len()).await else { return };
+        let Some(capacity) = outbox.reserve(message.len()).await else {
+            return;
+        };
         if subscriber.clear_mark(&uri) {
             capacity.send(OutgoingMessage::notification(message));
         }

@@ -40,7 +40,8 @@ const MAX_FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Minimum time to write them: a client that reads gets them even without a grace period.
 const MIN_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Returns how long writing the responses to stopped calls may take after a grace period of `grace`.
+/// Returns how long writing the responses to stopped calls may take after a grace period of
+/// `grace`.
 pub(crate) fn flush_timeout(grace: Duration) -> Duration {
     grace.clamp(MIN_FLUSH_TIMEOUT, MAX_FLUSH_TIMEOUT)
 }
@@ -131,14 +132,28 @@ impl Session {
         life: SessionLife,
     ) -> Arc<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        Self::with_number(COUNT.fetch_add(1, Ordering::Relaxed), host, opener, intake, channel, life)
+        Self::with_number(
+            COUNT.fetch_add(1, Ordering::Relaxed),
+            host,
+            opener,
+            intake,
+            channel,
+            life,
+        )
     }
 
     /// Returns a session for a call that outlives this one, on behalf of `opener`. It has the same
     /// number, so the host treats it as the same session.
     pub(crate) fn detached(&self, opener: Arc<Caller>) -> Arc<Self> {
         let (host, intake) = (Arc::clone(&self.host), Arc::clone(&self.intake));
-        Self::with_number(self.number, host, opener, intake, SessionChannel::PerRequest, SessionLife::default())
+        Self::with_number(
+            self.number,
+            host,
+            opener,
+            intake,
+            SessionChannel::PerRequest,
+            SessionLife::default(),
+        )
     }
 
     fn with_number(
@@ -178,8 +193,9 @@ impl Session {
         self.opener.name == caller.name
     }
 
-    /// Ends the session: waits for running requests for at most `grace`, fails those that are left, waits until their
-    /// responses are written for at most [`flush_timeout`], and drops the rest. As soon as `gone` is ready, drops all.
+    /// Ends the session: waits for running requests for at most `grace`, fails those that are left,
+    /// waits until their responses are written for at most [`flush_timeout`], and drops the rest.
+    /// As soon as `gone` is ready, drops all.
     pub(crate) async fn end(&self, grace: Duration, gone: impl Future<Output = ()>) {
         let mut gone = pin!(gone);
         self.life.closing.cancel();
@@ -210,7 +226,10 @@ impl Session {
     /// # Errors
     ///
     /// The request contains its own context, and it is malformed.
-    pub(crate) fn request_context(&self, params: Option<&RawValue>) -> Result<Option<RequestContext>, Error> {
+    pub(crate) fn request_context(
+        &self,
+        params: Option<&RawValue>,
+    ) -> Result<Option<RequestContext>, Error> {
         if let Some(rules) = RequestContext::from_params(params)? {
             return Ok(Some(rules));
         }
@@ -220,7 +239,8 @@ impl Session {
             capabilities: negotiated.capabilities.clone(),
             // Send no log messages before the client is ready, nor to a client that cannot set a
             // level.
-            log: (negotiated.initialized && self.channel != SessionChannel::OneRequest).then_some(negotiated.log),
+            log: (negotiated.initialized && self.channel != SessionChannel::OneRequest)
+                .then_some(negotiated.log),
             trace: None,
         }))
     }
@@ -229,11 +249,16 @@ impl Session {
     /// `notifications/initialized`.
     pub(crate) async fn wait_until_ready(&self) {
         // The sender lives as long as the session.
-        drop(self.negotiated.subscribe().wait_for(|negotiated| negotiated.initialized).await);
+        drop(
+            self.negotiated
+                .subscribe()
+                .wait_for(|negotiated| negotiated.initialized)
+                .await,
+        );
     }
 
-    /// Waits for the plugins that existed at startup, before a list is answered. A client that asks again when the list changes
-    /// gets what is ready after [`LIST_WAIT_TIMEOUT`].
+    /// Waits for the plugins that existed at startup, before a list is answered. A client that asks
+    /// again when the list changes gets what is ready after [`LIST_WAIT_TIMEOUT`].
     pub(crate) async fn wait_for_plugins(&self) {
         let complete = self.host.wait_until_complete();
         if self.negotiated.borrow().follows_lists {
@@ -290,6 +315,9 @@ impl Session {
     /// Encodes an error.
     pub(crate) fn encode_error(&self, error: &Error) -> Vec<u8> {
         let features = self.negotiated.borrow().revision.map(Revision::features);
-        jsonrpc::error(error, !features.is_some_and(|features| features.errors_without_id))
+        jsonrpc::error(
+            error,
+            !features.is_some_and(|features| features.errors_without_id),
+        )
     }
 }

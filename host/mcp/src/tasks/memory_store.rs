@@ -53,16 +53,32 @@ impl InMemory {
 
     fn insert(&self, owner: &str, task: &Arc<Task>, until: Instant) -> Result<(), QuotaExhausted> {
         let mut tables = self.lock_tables();
-        let take = || Ok((self.number.try_reserve(owner, 1)?, self.bytes.try_reserve(owner, task.size())?));
+        let take = || {
+            Ok((
+                self.number.try_reserve(owner, 1)?,
+                self.bytes.try_reserve(owner, task.size())?,
+            ))
+        };
         let (number, bytes) = match take() {
             Ok(room) => room,
             Err(exhausted) if tables.remove_cancelled(owner) == 0 => return Err(exhausted),
             Err(_) => take()?,
         };
-        let kept = FinishedTask { task: Arc::clone(task), until, bytes, _number: number };
+        let kept = FinishedTask {
+            task: Arc::clone(task),
+            until,
+            bytes,
+            _number: number,
+        };
         let owner: Arc<str> = owner.into();
-        tables.times.insert((until, Arc::clone(&task.id)), Arc::clone(&owner));
-        tables.callers.entry(owner).or_default().insert(Arc::clone(&task.id), kept);
+        tables
+            .times
+            .insert((until, Arc::clone(&task.id)), Arc::clone(&owner));
+        tables
+            .callers
+            .entry(owner)
+            .or_default()
+            .insert(Arc::clone(&task.id), kept);
         Ok(())
     }
 
@@ -88,15 +104,23 @@ impl InMemory {
 impl TaskTables {
     /// Returns a task that has not expired.
     fn get(&self, owner: &str, id: &str) -> Option<&FinishedTask> {
-        self.callers.get(owner)?.get(id).filter(|kept| kept.until > Instant::now())
+        self.callers
+            .get(owner)?
+            .get(id)
+            .filter(|kept| kept.until > Instant::now())
     }
 
     fn get_mut(&mut self, owner: &str, id: &str) -> Option<&mut FinishedTask> {
-        self.callers.get_mut(owner)?.get_mut(id).filter(|kept| kept.until > Instant::now())
+        self.callers
+            .get_mut(owner)?
+            .get_mut(id)
+            .filter(|kept| kept.until > Instant::now())
     }
 
     fn remove(&mut self, owner: &str, id: &str) {
-        let Some(own) = self.callers.get_mut(owner) else { return };
+        let Some(own) = self.callers.get_mut(owner) else {
+            return;
+        };
         if let Some((id, kept)) = own.remove_entry(id) {
             self.times.remove(&(kept.until, id));
         }
@@ -109,7 +133,10 @@ impl TaskTables {
     /// Returns the number of removed tasks.
     fn remove_cancelled(&mut self, owner: &str) -> usize {
         let own = self.callers.get(owner);
-        let cancelled = own.into_iter().flatten().filter(|(_, kept)| matches!(kept.task.state, TaskState::Cancelled));
+        let cancelled = own
+            .into_iter()
+            .flatten()
+            .filter(|(_, kept)| matches!(kept.task.state, TaskState::Cancelled));
         let cancelled: Vec<Arc<str>> = cancelled.map(|(id, _)| Arc::clone(id)).collect();
         for id in &cancelled {
             self.remove(owner, id);
@@ -128,7 +155,12 @@ impl TaskStore for InMemory {
         ready(self.insert(owner, task, until)).boxed()
     }
 
-    fn reserve<'a>(&'a self, owner: &'a str, id: &'a str, bytes: usize) -> BoxFuture<'a, Result<(), NoRoom>> {
+    fn reserve<'a>(
+        &'a self,
+        owner: &'a str,
+        id: &'a str,
+        bytes: usize,
+    ) -> BoxFuture<'a, Result<(), NoRoom>> {
         ready(self.reserve_bytes(owner, id, bytes)).boxed()
     }
 
@@ -154,9 +186,18 @@ impl TaskStore for InMemory {
     ) -> BoxFuture<'a, Vec<Arc<Task>>> {
         let (tables, now) = (self.lock_tables(), Instant::now());
         let after = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let own = tables.callers.get(owner).map(|own| own.range::<str, _>((after, Bound::Unbounded)));
-        let kept = own.into_iter().flatten().map(|(_, kept)| kept).filter(|kept| kept.until > now);
-        let known = kept.map(|kept| &kept.task).filter(|task| task.is_visible_to(revision));
+        let own = tables
+            .callers
+            .get(owner)
+            .map(|own| own.range::<str, _>((after, Bound::Unbounded)));
+        let kept = own
+            .into_iter()
+            .flatten()
+            .map(|(_, kept)| kept)
+            .filter(|kept| kept.until > now);
+        let known = kept
+            .map(|kept| &kept.task)
+            .filter(|task| task.is_visible_to(revision));
         ready(known.take(limit).map(Arc::clone).collect()).boxed()
     }
 
@@ -168,7 +209,11 @@ impl TaskStore for InMemory {
     fn expire(&self) -> BoxFuture<'_, ExpiredTasks> {
         let (mut tables, now) = (self.lock_tables(), Instant::now());
         let mut ids = Vec::new();
-        while let Some(first) = tables.times.first_entry().filter(|first| first.key().0 <= now) {
+        while let Some(first) = tables
+            .times
+            .first_entry()
+            .filter(|first| first.key().0 <= now)
+        {
             let ((_, id), owner) = first.remove_entry();
             tables.remove(&owner, &id);
             ids.push(id);

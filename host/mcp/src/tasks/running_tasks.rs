@@ -135,7 +135,8 @@ impl LiveTask {
         *lock(&self.peer) = None;
     }
 
-    /// Moves from [`TaskPhase::Waited`] to `phase`, unless somebody else was faster. Returns the phase.
+    /// Moves from [`TaskPhase::Waited`] to `phase`, unless somebody else was faster. Returns the
+    /// phase.
     pub(crate) fn decide_phase(&self, phase: TaskPhase) -> TaskPhase {
         let mut now = lock(&self.phase);
         if *now == TaskPhase::Waited {
@@ -154,7 +155,11 @@ impl LiveTask {
             }
             *told = Some(now);
         }
-        let ProgressUpdate { progress, total, message: words } = progress;
+        let ProgressUpdate {
+            progress,
+            total,
+            message: words,
+        } = progress;
         let mut message = match (total, words) {
             (Some(total), Some(words)) => format!("{progress} of {total}: {words}"),
             (Some(total), None) => format!("{progress} of {total}"),
@@ -211,7 +216,10 @@ impl LiveTask {
                     return Err(failure);
                 }
                 if interview.open.is_empty() {
-                    return Ok((std::mem::take(&mut interview.answers), std::mem::take(&mut interview.held)));
+                    return Ok((
+                        std::mem::take(&mut interview.answers),
+                        std::mem::take(&mut interview.held),
+                    ));
                 }
             }
             answered.await;
@@ -231,7 +239,9 @@ impl LiveTask {
         hold: impl FnOnce(usize) -> Result<QuotaPortion, E>,
     ) -> Result<(), E> {
         let mut interview = lock(&self.interview);
-        let Some(place) = interview.open.iter().position(|asked| asked.key == key) else { return Ok(()) };
+        let Some(place) = interview.open.iter().position(|asked| asked.key == key) else {
+            return Ok(());
+        };
         let portion = hold(answer.len())?;
         let asked = interview.open.remove(place);
         interview.answers.insert(asked.question.key.clone(), answer);
@@ -290,7 +300,13 @@ impl AskedQuestions<'_> {
 impl Drop for AskedQuestions<'_> {
     fn drop(&mut self) {
         let mut interview = lock(&self.live.interview);
-        let TaskQuestions { open, answers, held, refused, .. } = &mut *interview;
+        let TaskQuestions {
+            open,
+            answers,
+            held,
+            refused,
+            ..
+        } = &mut *interview;
         (*answers, *held, *refused) = (BTreeMap::new(), Vec::new(), None);
         if !std::mem::take(open).is_empty() {
             // The state change makes the request that sent them to a client withdraw them.

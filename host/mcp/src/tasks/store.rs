@@ -30,7 +30,12 @@ pub(crate) trait TaskStore: Send + Sync {
     /// # Errors
     ///
     /// There is no capacity, or the store no longer has the task.
-    fn reserve<'a>(&'a self, owner: &'a str, id: &'a str, bytes: usize) -> BoxFuture<'a, Result<(), NoRoom>>;
+    fn reserve<'a>(
+        &'a self,
+        owner: &'a str,
+        id: &'a str,
+        bytes: usize,
+    ) -> BoxFuture<'a, Result<(), NoRoom>>;
 
     /// Stores the new state of a task, for which capacity is reserved, and releases the surplus.
     /// Does nothing if the store no longer has the task.

@@ -81,7 +81,10 @@ pub(crate) enum TaskOutcome {
 impl TaskEnd {
     /// Creates the end of a task with this error.
     pub(crate) fn failed(error: Error) -> Self {
-        Self { is_error: false, outcome: TaskOutcome::Error(error) }
+        Self {
+            is_error: false,
+            outcome: TaskOutcome::Error(error),
+        }
     }
 
     /// Creates the end of a task with this result, for which capacity is reserved.
@@ -91,7 +94,10 @@ impl TaskEnd {
     /// The result cannot be serialized.
     pub(crate) fn from_result(result: &Map<String, Value>) -> serde_json::Result<Self> {
         let is_error = result.get("isError") == Some(&Value::Bool(true));
-        Ok(Self { is_error, outcome: TaskOutcome::Result(to_raw_value(result)?) })
+        Ok(Self {
+            is_error,
+            outcome: TaskOutcome::Result(to_raw_value(result)?),
+        })
     }
 
     fn size(&self) -> usize {
@@ -146,19 +152,36 @@ impl TaskState {
 
 impl Task {
     pub(super) fn new(id: Arc<str>, revision: Revision, now: SystemTime, ttl: Duration) -> Self {
-        Self { id, revision, created: now, updated: now, ttl, message: None, state: TaskState::Working }
+        Self {
+            id,
+            revision,
+            created: now,
+            updated: now,
+            ttl,
+            message: None,
+            state: TaskState::Working,
+        }
     }
 
     /// Returns the task in another state.
     pub(super) fn with_state(&self, state: TaskState) -> Self {
         // A task that has ended has no progress.
         let message = self.message.clone().filter(|_| !state.is_final());
-        Self { state, message, updated: SystemTime::now(), ..self.clone() }
+        Self {
+            state,
+            message,
+            updated: SystemTime::now(),
+            ..self.clone()
+        }
     }
 
     /// Returns the task with another status message.
     pub(super) fn with_message(&self, message: String) -> Self {
-        Self { message: Some(message), updated: SystemTime::now(), ..self.clone() }
+        Self {
+            message: Some(message),
+            updated: SystemTime::now(),
+            ..self.clone()
+        }
     }
 
     /// Returns whether clients of `revision` support tasks of this form. For them, tasks of the
@@ -197,7 +220,11 @@ impl Task {
     /// 2025-11-25, and the result that creates a task in the extension.
     pub(crate) fn summary(&self) -> Map<String, Value> {
         let extension = self.revision.features().tasks_extension;
-        let [ttl, poll] = if extension { ["ttlMs", "pollIntervalMs"] } else { ["ttl", "pollInterval"] };
+        let [ttl, poll] = if extension {
+            ["ttlMs", "pollIntervalMs"]
+        } else {
+            ["ttl", "pollInterval"]
+        };
         let time = |time| humantime::format_rfc3339_millis(time).to_string();
         let mut members = Map::new();
         members.insert("taskId".into(), self.id.as_ref().into());
@@ -207,7 +234,12 @@ impl Task {
         }
         members.insert("createdAt".into(), time(self.created).into());
         members.insert("lastUpdatedAt".into(), time(self.updated).into());
-        members.insert(ttl.into(), u64::try_from(self.ttl.as_millis()).unwrap_or(u64::MAX).into());
+        members.insert(
+            ttl.into(),
+            u64::try_from(self.ttl.as_millis())
+                .unwrap_or(u64::MAX)
+                .into(),
+        );
         members.insert(poll.into(), POLL_INTERVAL_MS.into());
         members
     }
@@ -219,12 +251,21 @@ impl Task {
     /// A question cannot be encoded. The error is a message for the log.
     pub(crate) fn detailed(&self) -> Result<DetailedTask<'_>, String> {
         let summary = self.summary();
-        let mut detailed = DetailedTask { summary, meta: None, input_requests: None, result: None, error: None };
+        let mut detailed = DetailedTask {
+            summary,
+            meta: None,
+            input_requests: None,
+            result: None,
+            error: None,
+        };
         match &self.state {
             TaskState::Working | TaskState::Cancelled => {}
             TaskState::InputRequired(asked) => {
                 let requests = asked.iter().map(|asked| {
-                    Ok((asked.key.clone(), question_encoding::input_request(&asked.question, self.revision)?))
+                    Ok((
+                        asked.key.clone(),
+                        question_encoding::input_request(&asked.question, self.revision)?,
+                    ))
                 });
                 detailed.input_requests = Some(requests.collect::<Result<_, String>>()?);
             }
@@ -264,6 +305,10 @@ struct TaskError<'a> {
 
 impl<'a> TaskError<'a> {
     fn new(error: &'a Error) -> Self {
-        Self { code: error.code, message: &error.message, data: error.data.as_deref() }
+        Self {
+            code: error.code,
+            message: &error.message,
+            data: error.data.as_deref(),
+        }
     }
 }

@@ -12,8 +12,8 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde_json::{Value, json};
 use toolbay_model::{
-    CallError, CallFailure, CallJournal, CallRejection, CallReply, CapacityLimit, QuestionKind, QuestionRound,
-    RejectionReason, TaskSupport,
+    CallError, CallFailure, CallJournal, CallRejection, CallReply, CapacityLimit, QuestionKind,
+    QuestionRound, RejectionReason, TaskSupport,
 };
 
 use super::TaskOptions;
@@ -36,17 +36,25 @@ fn declared() -> Value {
 }
 
 /// Creates a host where every call that waits becomes a task.
-fn host(script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static) -> Arc<Stub> {
+fn host(
+    script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static,
+) -> Arc<Stub> {
     Stub::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), script).keeping(soon())
 }
 
 fn soon() -> TaskOptions {
-    TaskOptions { after: Duration::from_millis(1), ..TaskOptions::default() }
+    TaskOptions {
+        after: Duration::from_millis(1),
+        ..TaskOptions::default()
+    }
 }
 
 /// Returns options with which no call runs long enough to become a task.
 fn late() -> TaskOptions {
-    TaskOptions { after: Duration::from_hours(1), ..TaskOptions::default() }
+    TaskOptions {
+        after: Duration::from_hours(1),
+        ..TaskOptions::default()
+    }
 }
 
 /// Waits until the condition is true.
@@ -74,7 +82,10 @@ fn slow() -> Value {
 async fn begin(peer: &mut Peer) -> String {
     let created = peer.result("tools/call", slow()).await;
     let task = created.get("task").unwrap_or(&created);
-    task["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned()
+    task["taskId"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{created}"))
+        .to_owned()
 }
 
 async fn get(peer: &mut Peer, id: &str) -> Value {
@@ -88,7 +99,10 @@ async fn until(peer: &mut Peer, id: &str, status: &str) -> Value {
         if task["status"] == status {
             return task;
         }
-        assert!(matches!(task["status"].as_str(), Some("working" | "input_required")), "{task}");
+        assert!(
+            matches!(task["status"].as_str(), Some("working" | "input_required")),
+            "{task}"
+        );
         tokio::task::yield_now().await;
     }
 }
@@ -103,7 +117,12 @@ fn told(mut value: Value) -> String {
                 match name.as_str() {
                     "taskId" => *value = "ID".into(),
                     "createdAt" | "lastUpdatedAt" => {
-                        assert!(value.as_str().is_some_and(|time| time.ends_with('Z') && time.len() == 24), "{value}");
+                        assert!(
+                            value
+                                .as_str()
+                                .is_some_and(|time| time.ends_with('Z') && time.len() == 24),
+                            "{value}"
+                        );
                         *value = "TIME".into();
                     }
                     "io.modelcontextprotocol/serverInfo" => *value = "SERVER".into(),
@@ -123,13 +142,18 @@ async fn the_messages_of_both_forms() {
         let host = saying("done");
         let mut peer = client(&host, revision).await;
         let created = peer.result("tools/call", slow()).await;
-        let id = created.get("task").unwrap_or(&created)["taskId"].as_str().unwrap().to_owned();
+        let id = created.get("task").unwrap_or(&created)["taskId"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         shown.push(told(created));
         shown.push(told(get(&mut peer, &id).await));
         host.release();
         shown.push(told(until(&mut peer, &id, "completed").await));
         if revision == CORE {
-            shown.push(told(peer.result("tasks/result", json!({"taskId": id})).await));
+            shown.push(told(
+                peer.result("tasks/result", json!({"taskId": id})).await,
+            ));
             shown.push(told(peer.result("tasks/list", json!({})).await));
         }
     }
@@ -140,8 +164,13 @@ async fn the_messages_of_both_forms() {
 async fn only_a_call_that_takes_long_becomes_a_task_where_the_server_decides() {
     let host = saying("at once").keeping(late());
     let mut peer = client(&host, EXTENSION).await;
-    let result = peer.result("tools/call", json!({"name": "a", "task": {}})).await;
-    assert_eq!((&result["resultType"], &result["content"][0]["text"]), (&json!("complete"), &json!("at once")));
+    let result = peer
+        .result("tools/call", json!({"name": "a", "task": {}}))
+        .await;
+    assert_eq!(
+        (&result["resultType"], &result["content"][0]["text"]),
+        (&json!("complete"), &json!("at once"))
+    );
     // A client that accepts no tasks waits.
     let mut without = Peer::new(EXTENSION).await;
     without.host.release();
@@ -151,18 +180,28 @@ async fn only_a_call_that_takes_long_becomes_a_task_where_the_server_decides() {
         let error = without.error(method, json!({"taskId": "x"})).await;
         assert_eq!(
             (&error["code"], &error["data"]),
-            (&json!(-32021), &json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}))
+            (
+                &json!(-32021),
+                &json!({"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}})
+            )
         );
     }
     for method in ["tasks/list", "tasks/result"] {
-        assert_eq!(peer.error(method, json!({"taskId": "x"})).await["code"], -32601);
+        assert_eq!(
+            peer.error(method, json!({"taskId": "x"})).await["code"],
+            -32601
+        );
     }
 }
 
 #[tokio::test]
 async fn a_tool_says_whether_it_can_be_a_task() {
     let mut shown = String::new();
-    for support in [TaskSupport::Forbidden, TaskSupport::Optional, TaskSupport::Required] {
+    for support in [
+        TaskSupport::Forbidden,
+        TaskSupport::Optional,
+        TaskSupport::Required,
+    ] {
         for revision in Revision::ALL {
             for declares in [true, false] {
                 for asks in [true, false] {
@@ -177,11 +216,14 @@ async fn a_tool_says_whether_it_can_be_a_task() {
                     }
                     let response = peer.ask("tools/call", params).await;
                     let what = match (&response["error"], &response["result"]) {
-                        (Value::Null, result) if result.get("task").is_some() => "a task".to_owned(),
+                        (Value::Null, result) if result.get("task").is_some() => {
+                            "a task".to_owned()
+                        }
                         (Value::Null, _) => "a result".to_owned(),
                         (error, _) => format!("{} {}", error["code"], error["message"]),
                     };
-                    let how = [("declares", declares), ("asks", asks)].map(|(word, is)| if is { word } else { "-" });
+                    let how = [("declares", declares), ("asks", asks)]
+                        .map(|(word, is)| if is { word } else { "-" });
                     writeln!(shown, "{support:?} {revision} {}: {what}", how.join(" ")).unwrap();
                 }
             }
@@ -189,8 +231,15 @@ async fn a_tool_says_whether_it_can_be_a_task() {
     }
     insta::assert_snapshot!(shown);
     let mut peer = client(&saying("done"), CORE).await;
-    for wrong in [json!(7), json!({"ttl": -1}), json!({"ttl": "long"}), json!([])] {
-        let error = peer.error("tools/call", json!({"name": "a", "task": wrong})).await;
+    for wrong in [
+        json!(7),
+        json!({"ttl": -1}),
+        json!({"ttl": "long"}),
+        json!([]),
+    ] {
+        let error = peer
+            .error("tools/call", json!({"name": "a", "task": wrong}))
+            .await;
         assert_eq!(error["code"], -32602, "{error}");
     }
 }
@@ -199,8 +248,16 @@ async fn a_tool_says_whether_it_can_be_a_task() {
 async fn failures_end_tasks_as_each_form_says() {
     type Fails = fn() -> CallFailure;
     let cases: [(Fails, &str, &str); 2] = [
-        (|| CallFailure::Call(CallError::Failed("no luck".into())), "failed", "completed"),
-        (|| CallFailure::Unknown(toolbay_model::TargetKind::Tool, "a".into()), "failed", "failed"),
+        (
+            || CallFailure::Call(CallError::Failed("no luck".into())),
+            "failed",
+            "completed",
+        ),
+        (
+            || CallFailure::Unknown(toolbay_model::TargetKind::Tool, "a".into()),
+            "failed",
+            "failed",
+        ),
     ];
     for (fails, core, extension) in cases {
         let host = host(move |_| Some(Err(fails())));
@@ -217,7 +274,11 @@ async fn failures_end_tasks_as_each_form_says() {
         slow.release();
         let task = until(&mut peer, &id, extension).await;
         assert_eq!(task.get("error").is_some(), extension == "failed", "{task}");
-        assert_eq!(task["result"]["isError"] == true, extension == "completed", "{task}");
+        assert_eq!(
+            task["result"]["isError"] == true,
+            extension == "completed",
+            "{task}"
+        );
     }
 }
 
@@ -228,9 +289,16 @@ fn asking(rounds: &'static [&'static [&'static str]]) -> Arc<Stub> {
         let round = usize::try_from(journal.rounds).unwrap();
         Some(Ok(match rounds.get(round) {
             Some(keys) => {
-                let questions = keys.iter().map(|key| question(key, QuestionKind::Form)).collect();
+                let questions = keys
+                    .iter()
+                    .map(|key| question(key, QuestionKind::Form))
+                    .collect();
                 let until = request_state::unix_millis_now() + 60_000;
-                let journal = CallJournal { rounds: journal.rounds + 1, until, ..CallJournal::clone(journal) };
+                let journal = CallJournal {
+                    rounds: journal.rounds + 1,
+                    until,
+                    ..CallJournal::clone(journal)
+                };
                 CallReply::Questions(QuestionRound { questions, journal })
             }
             None => said(&format!("{:?}", journal.answers)),
@@ -245,25 +313,50 @@ async fn questions_of_a_task_are_answered_one_by_one() {
     let id = begin(&mut peer).await;
     host.release();
     let task = until(&mut peer, &id, "input_required").await;
-    let keys = |task: &Value| task["inputRequests"].as_object().map(|asked| asked.keys().cloned().collect::<Vec<_>>());
+    let keys = |task: &Value| {
+        task["inputRequests"]
+            .as_object()
+            .map(|asked| asked.keys().cloned().collect::<Vec<_>>())
+    };
     assert_eq!(keys(&task), Some(vec!["a".to_owned(), "b".to_owned()]));
     assert_eq!(task["inputRequests"]["a"]["method"], "elicitation/create");
     let accept = |n: u64| json!({"action": "accept", "content": {"name": n.to_string()}});
     let update = |responses: Value| json!({"taskId": id, "inputResponses": responses});
-    peer.result("tasks/update", update(json!({"b": accept(2), "x": accept(9), "a": 7}))).await;
+    peer.result(
+        "tasks/update",
+        update(json!({"b": accept(2), "x": accept(9), "a": 7})),
+    )
+    .await;
     let task = get(&mut peer, &id).await;
-    assert_eq!((&task["status"], keys(&task)), (&json!("input_required"), Some(vec!["a".to_owned()])));
+    assert_eq!(
+        (&task["status"], keys(&task)),
+        (&json!("input_required"), Some(vec!["a".to_owned()]))
+    );
     // An answer counts once.
-    peer.result("tasks/update", update(json!({"b": accept(8), "a": accept(1)}))).await;
+    peer.result(
+        "tasks/update",
+        update(json!({"b": accept(8), "a": accept(1)})),
+    )
+    .await;
     let task = until(&mut peer, &id, "input_required").await;
-    assert_eq!(keys(&task), Some(vec!["a-2".to_owned()]), "a key is not used twice");
-    peer.result("tasks/update", update(json!({"a": accept(9)}))).await;
-    peer.result("tasks/update", update(json!({"a-2": accept(3)}))).await;
+    assert_eq!(
+        keys(&task),
+        Some(vec!["a-2".to_owned()]),
+        "a key is not used twice"
+    );
+    peer.result("tasks/update", update(json!({"a": accept(9)})))
+        .await;
+    peer.result("tasks/update", update(json!({"a-2": accept(3)})))
+        .await;
     let task = until(&mut peer, &id, "completed").await;
     let text = task["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains(r#"name\":\"3\""#) && text.contains(r#"name\":\"2\""#), "{text}");
+    assert!(
+        text.contains(r#"name\":\"3\""#) && text.contains(r#"name\":\"2\""#),
+        "{text}"
+    );
     assert_eq!(peer.session.intake.of("stdio"), 0);
-    peer.result("tasks/update", update(json!({"a-2": accept(3)}))).await;
+    peer.result("tasks/update", update(json!({"a-2": accept(3)})))
+        .await;
 }
 
 #[tokio::test]
@@ -271,7 +364,10 @@ async fn a_question_before_the_call_is_a_task_is_in_the_result() {
     let host = asking(&[&["a"]]).keeping(late());
     let mut peer = client(&host, EXTENSION).await;
     let result = peer.result("tools/call", json!({"name": "a"})).await;
-    assert_eq!((&result["resultType"], result.get("taskId")), (&json!("input_required"), None));
+    assert_eq!(
+        (&result["resultType"], result.get("taskId")),
+        (&json!("input_required"), None)
+    );
 }
 
 #[tokio::test]
@@ -287,15 +383,25 @@ async fn whoever_waits_for_the_result_is_asked_once() {
     while responses.len() < 2 {
         let message = peer.receive().await;
         if message["method"] == "elicitation/create" {
-            assert_eq!(message["params"]["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], id);
+            assert_eq!(
+                message["params"]["_meta"]["io.modelcontextprotocol/related-task"]["taskId"],
+                id
+            );
             asked += 1;
-            peer.answer(&message, json!({"action": "accept", "content": {"name": "x"}})).await;
+            peer.answer(
+                &message,
+                json!({"action": "accept", "content": {"name": "x"}}),
+            )
+            .await;
         } else if message.get("result").is_some() {
             responses.push(message);
         }
     }
     assert_eq!(asked, 2, "each question once");
-    let mut ids: Vec<_> = responses.iter().map(|response| response["id"].as_u64().unwrap()).collect();
+    let mut ids: Vec<_> = responses
+        .iter()
+        .map(|response| response["id"].as_u64().unwrap())
+        .collect();
     ids.sort_unstable();
     assert_eq!(ids, [first, second]);
     let related = &responses[0]["result"]["_meta"]["io.modelcontextprotocol/related-task"];
@@ -310,7 +416,11 @@ async fn if_whoever_was_asked_goes_away_the_next_one_is_asked() {
     let id = begin(&mut peer).await;
     let first = peer.request("tasks/result", json!({"taskId": id})).await;
     let question = peer.receive().await;
-    let question = if question["method"] == "notifications/progress" { peer.receive().await } else { question };
+    let question = if question["method"] == "notifications/progress" {
+        peer.receive().await
+    } else {
+        question
+    };
     assert_eq!(question["method"], "elicitation/create", "{question}");
     let mut other = client(&host, CORE).await;
     let waiting = other.request("tasks/result", json!({"taskId": id})).await;
@@ -320,8 +430,14 @@ async fn if_whoever_was_asked_goes_away_the_next_one_is_asked() {
     other.answer(&again, json!({"action": "decline"})).await;
     let response = other.receive().await;
     assert_eq!(
-        (&response["id"], response["result"]["content"][0]["text"].as_str()),
-        (&json!(waiting), Some(r#"{"a": "{\"action\":\"decline\"}"}"#))
+        (
+            &response["id"],
+            response["result"]["content"][0]["text"].as_str()
+        ),
+        (
+            &json!(waiting),
+            Some(r#"{"a": "{\"action\":\"decline\"}"}"#)
+        )
     );
 }
 
@@ -337,7 +453,10 @@ async fn a_task_survives_its_request_and_its_session() {
                 break message["result"].clone();
             }
         };
-        let id = created.get("task").unwrap_or(&created)["taskId"].as_str().unwrap().to_owned();
+        let id = created.get("task").unwrap_or(&created)["taskId"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         peer.cancel(request).await;
         peer.session.life.ended.cancel();
         peer.go_away();
@@ -376,21 +495,48 @@ async fn others_know_nothing_of_a_task() {
             &["tasks/get", "tasks/cancel", "tasks/update"]
         };
         for method in methods {
-            let foreign = eve.error(method, json!({"taskId": id, "inputResponses": {"a": {}}})).await;
-            let missing = eve.error(method, json!({"taskId": "x".repeat(id.len()), "inputResponses": {}})).await;
-            assert_eq!((&foreign["code"], &missing["code"]), (&json!(-32602), &json!(-32602)), "{method}");
+            let foreign = eve
+                .error(method, json!({"taskId": id, "inputResponses": {"a": {}}}))
+                .await;
+            let missing = eve
+                .error(
+                    method,
+                    json!({"taskId": "x".repeat(id.len()), "inputResponses": {}}),
+                )
+                .await;
+            assert_eq!(
+                (&foreign["code"], &missing["code"]),
+                (&json!(-32602), &json!(-32602)),
+                "{method}"
+            );
         }
         if revision == CORE {
-            assert_eq!(eve.result("tasks/list", json!({})).await["tasks"], json!([]));
-            assert_eq!(ada.result("tasks/list", json!({})).await["tasks"].as_array().unwrap().len(), 1);
+            assert_eq!(
+                eve.result("tasks/list", json!({})).await["tasks"],
+                json!([])
+            );
+            assert_eq!(
+                ada.result("tasks/list", json!({})).await["tasks"]
+                    .as_array()
+                    .unwrap()
+                    .len(),
+                1
+            );
             // All clients behind one address are one caller: none of them gets a list.
-            let mut anonymous = Peer::named(Arc::clone(&host), "ip:192.0.2.7", revision, declared()).await;
-            assert_eq!(anonymous.error("tasks/list", json!({})).await["code"], -32601);
+            let mut anonymous =
+                Peer::named(Arc::clone(&host), "ip:192.0.2.7", revision, declared()).await;
+            assert_eq!(
+                anonymous.error("tasks/list", json!({})).await["code"],
+                -32601
+            );
         }
         // A client that supports the other form of tasks does not see the task either.
         let other = if revision == CORE { EXTENSION } else { CORE };
         let mut other = Peer::named(Arc::clone(&host), "token:ada", other, declared()).await;
-        assert_eq!(other.error("tasks/get", json!({"taskId": id})).await["code"], -32602);
+        assert_eq!(
+            other.error("tasks/get", json!({"taskId": id})).await["code"],
+            -32602
+        );
         assert_eq!(get(&mut ada, &id).await["status"], "working");
     }
 }
@@ -414,7 +560,10 @@ async fn a_task_that_is_cancelled_ends_its_call() {
 
 #[tokio::test]
 async fn a_task_is_forgotten_when_its_time_is_over() {
-    let host = saying("done").keeping(TaskOptions { ttl: Duration::from_millis(100), ..soon() });
+    let host = saying("done").keeping(TaskOptions {
+        ttl: Duration::from_millis(100),
+        ..soon()
+    });
     let mut peer = client(&host, CORE).await;
     let (kept, stuck) = (begin(&mut peer).await, begin(&mut peer).await);
     peer.ask("tasks/cancel", json!({"taskId": kept})).await;
@@ -426,26 +575,42 @@ async fn a_task_is_forgotten_when_its_time_is_over() {
                 None => tokio::task::yield_now().await,
             }
         };
-        assert!(error["message"].as_str().unwrap().starts_with("Unknown task: "), "{error}");
+        assert!(
+            error["message"]
+                .as_str()
+                .unwrap()
+                .starts_with("Unknown task: "),
+            "{error}"
+        );
     }
     becomes(|| host.waiting() == 0 && host_tasks(&host).live_tasks().is_empty()).await;
 }
 
 #[tokio::test]
 async fn the_tasks_of_a_caller_are_bounded_in_number() {
-    let host = saying("done").keeping(TaskOptions { per_caller: 2, ..soon() });
+    let host = saying("done").keeping(TaskOptions {
+        per_caller: 2,
+        ..soon()
+    });
     let mut peer = client(&host, CORE).await;
     let first = begin(&mut peer).await;
     begin(&mut peer).await;
     let error = peer.error("tools/call", slow()).await;
-    assert_eq!((&error["code"], &error["data"]["dev.toolbay/error"]), (&json!(-32010), &json!("busy")), "{error}");
+    assert_eq!(
+        (&error["code"], &error["data"]["dev.toolbay/error"]),
+        (&json!(-32010), &json!("busy")),
+        "{error}"
+    );
     // Other callers have their own limit.
     let mut other = Peer::named(Arc::clone(&host), "token:other", CORE, declared()).await;
     begin(&mut other).await;
     // A task without a result is evicted.
     peer.result("tasks/cancel", json!({"taskId": first})).await;
     begin(&mut peer).await;
-    assert_eq!(peer.error("tasks/get", json!({"taskId": first})).await["code"], -32602);
+    assert_eq!(
+        peer.error("tasks/get", json!({"taskId": first})).await["code"],
+        -32602
+    );
     // If the server decides, a call that cannot be stored does not become a task.
     let mut extension = client(&host, EXTENSION).await;
     let running = host.waiting();
@@ -458,19 +623,28 @@ async fn the_tasks_of_a_caller_are_bounded_in_number() {
             break message;
         }
     };
-    assert_eq!((&response["id"], &response["result"]["resultType"]), (&json!(request), &json!("complete")));
+    assert_eq!(
+        (&response["id"], &response["result"]["resultType"]),
+        (&json!(request), &json!("complete"))
+    );
 }
 
 #[tokio::test]
 async fn a_result_without_room_fails_its_task_and_says_so() {
     let host = host(|_| Some(Ok(said(&"x".repeat(1 << 20)))));
-    let host = host.keeping(TaskOptions { memory: ByteSize::mib(4), ..soon() });
+    let host = host.keeping(TaskOptions {
+        memory: ByteSize::mib(4),
+        ..soon()
+    });
     host.release();
     let mut peer = client(&host, CORE).await;
     let id = begin(&mut peer).await;
     until(&mut peer, &id, "failed").await;
     let error = peer.error("tasks/result", json!({"taskId": id})).await;
-    assert!(error["message"].as_str().unwrap().contains("tasks.memory"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("tasks.memory"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -484,11 +658,19 @@ async fn a_thousand_tasks_are_kept() {
     becomes(|| host.waiting() == 1_000).await;
     assert_eq!(peer.error("tools/call", slow()).await["code"], -32010);
     let first = peer.result("tasks/list", json!({})).await;
-    let second = peer.result("tasks/list", json!({"cursor": first["nextCursor"]})).await;
-    let listed: Vec<_> = [&first, &second].iter().flat_map(|page| page["tasks"].as_array().unwrap().clone()).collect();
+    let second = peer
+        .result("tasks/list", json!({"cursor": first["nextCursor"]}))
+        .await;
+    let listed: Vec<_> = [&first, &second]
+        .iter()
+        .flat_map(|page| page["tasks"].as_array().unwrap().clone())
+        .collect();
     assert_eq!(listed.len(), 1_000);
     assert!(second.get("nextCursor").is_none());
-    let listed: BTreeSet<_> = listed.iter().map(|task| task["taskId"].as_str().unwrap()).collect();
+    let listed: BTreeSet<_> = listed
+        .iter()
+        .map(|task| task["taskId"].as_str().unwrap())
+        .collect();
     assert_eq!(listed, ids.iter().map(String::as_str).collect());
     host.release();
     for id in &ids {
@@ -517,22 +699,34 @@ async fn a_client_is_told_what_becomes_of_the_tasks_that_it_names() {
     let params = json!({"notifications": {"taskIds": [id, "unknown"]}});
     let listening = peer.request("subscriptions/listen", params).await;
     let acknowledged = peer.receive().await;
-    assert_eq!(acknowledged["params"]["notifications"], json!({"taskIds": [id]}));
+    assert_eq!(
+        acknowledged["params"]["notifications"],
+        json!({"taskIds": [id]})
+    );
     host.release();
     let mut statuses = Vec::new();
     loop {
         let message = peer.receive().await;
         assert_eq!(message["method"], "notifications/tasks", "{message}");
-        assert_eq!(message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], listening);
+        assert_eq!(
+            message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+            listening
+        );
         statuses.push(message["params"]["status"].as_str().unwrap().to_owned());
         match statuses.last().unwrap().as_str() {
             "input_required" => {
                 assert!(message["params"]["inputRequests"].get("a").is_some());
-                let params = peer.stating(json!({"taskId": id, "inputResponses": {"a": {"action": "decline"}}}));
+                let params = peer
+                    .stating(json!({"taskId": id, "inputResponses": {"a": {"action": "decline"}}}));
                 peer.send(&json!({"jsonrpc": "2.0", "id": "u", "method": "tasks/update", "params": params})).await;
                 let answer = peer.receive().await;
                 if answer["id"] != "u" {
-                    statuses.push(answer["params"]["status"].as_str().unwrap_or_default().to_owned());
+                    statuses.push(
+                        answer["params"]["status"]
+                            .as_str()
+                            .unwrap_or_default()
+                            .to_owned(),
+                    );
                 }
             }
             "completed" => {
@@ -551,14 +745,23 @@ async fn a_client_is_told_what_becomes_of_the_tasks_that_it_names() {
 async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
     let asks = |call: &ClientCall, key: &str| {
         let until = request_state::unix_millis_now() + 60_000;
-        let journal = CallJournal { until, ..CallJournal::clone(&call.journal) };
-        Some(Ok(CallReply::Questions(QuestionRound { questions: vec![question(key, QuestionKind::Form)], journal })))
+        let journal = CallJournal {
+            until,
+            ..CallJournal::clone(&call.journal)
+        };
+        Some(Ok(CallReply::Questions(QuestionRound {
+            questions: vec![question(key, QuestionKind::Form)],
+            journal,
+        })))
     };
     // Both hosts have the same key; the call of the first asks before it becomes a task.
     let states = || RequestStates::in_memory(&[7; 32]).unwrap();
     let first = Stub::scripted(states(), move |call| asks(call, "a")).keeping(late());
     first.release();
-    let asked = client(&first, EXTENSION).await.result("tools/call", slow()).await;
+    let asked = client(&first, EXTENSION)
+        .await
+        .result("tools/call", slow())
+        .await;
     let mut good = slow();
     good["requestState"] = asked["requestState"].clone();
     let accept = json!({"action": "accept", "content": {"name": "Ada"}});
@@ -566,8 +769,12 @@ async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let noted = Arc::clone(&seen);
     let reject = |reason| {
-        let retry_after = (reason != RejectionReason::Suspended).then_some(Duration::from_millis(1));
-        Some(Err(CallFailure::Rejected(CallRejection { reason, retry_after })))
+        let retry_after =
+            (reason != RejectionReason::Suspended).then_some(Duration::from_millis(1));
+        Some(Err(CallFailure::Rejected(CallRejection {
+            reason,
+            retry_after,
+        })))
     };
     let host = host(move |call| {
         let keys: Vec<&str> = call.journal.answers.keys().map(String::as_str).collect();
@@ -575,21 +782,44 @@ async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
         seen.push(keys.join(" "));
         match seen.len() {
             // The call waits in the queue, and starts with the state with which it was resumed.
-            1 => reject(RejectionReason::Busy { limit: CapacityLimit::Plugin, capacity: 1 }),
+            1 => reject(RejectionReason::Busy {
+                limit: CapacityLimit::Plugin,
+                capacity: 1,
+            }),
             2 => asks(call, "b"),
             _ => reject(RejectionReason::Suspended),
         }
     });
     let mut peer = client(&host, EXTENSION).await;
     let created = peer.result("tools/call", good.clone()).await;
-    let id = created["taskId"].as_str().unwrap_or_else(|| panic!("{created}")).to_owned();
+    let id = created["taskId"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{created}"))
+        .to_owned();
     host.release();
     until(&mut peer, &id, "input_required").await;
-    peer.result("tasks/update", json!({"taskId": id, "inputResponses": {"b": accept}})).await;
+    peer.result(
+        "tasks/update",
+        json!({"taskId": id, "inputResponses": {"b": accept}}),
+    )
+    .await;
     let task = until(&mut peer, &id, "completed").await;
     let meta = &task["result"]["_meta"];
-    assert_eq!((&meta["dev.toolbay/error"], meta.get("dev.toolbay/retry-after-ms")), (&json!("disabled"), None));
+    assert_eq!(
+        (
+            &meta["dev.toolbay/error"],
+            meta.get("dev.toolbay/retry-after-ms")
+        ),
+        (&json!("disabled"), None)
+    );
     assert_eq!(*seen.lock().unwrap(), ["a", "a", "a b"]);
-    assert_eq!(peer.error("tools/call", good).await["data"], json!({"reason": "used"}));
-    assert_eq!(seen.lock().unwrap().len(), 3, "one answer is good for one entry");
+    assert_eq!(
+        peer.error("tools/call", good).await["data"],
+        json!({"reason": "used"})
+    );
+    assert_eq!(
+        seen.lock().unwrap().len(),
+        3,
+        "one answer is good for one entry"
+    );
 }

@@ -38,7 +38,9 @@ async fn in_every_revision(method: &str, params: Value) -> String {
         let said = response.get("result").or(response.get("error")).unwrap();
         lines.push(format!("{revision}\n{said:#}"));
     }
-    lines.join("\n").replace(env!("CARGO_PKG_VERSION"), "VERSION")
+    lines
+        .join("\n")
+        .replace(env!("CARGO_PKG_VERSION"), "VERSION")
 }
 
 #[tokio::test]
@@ -49,13 +51,33 @@ async fn every_method_in_every_revision() {
         ("tools_list", "tools/list", json!({})),
         ("tools_call", "tools/call", json!({"name": "a"})),
         ("prompts_list", "prompts/list", json!({})),
-        ("prompts_get", "prompts/get", json!({"name": "a", "arguments": {"x": "1"}})),
+        (
+            "prompts_get",
+            "prompts/get",
+            json!({"name": "a", "arguments": {"x": "1"}}),
+        ),
         ("resources_list", "resources/list", json!({})),
         ("templates_list", "resources/templates/list", json!({})),
-        ("resources_read", "resources/read", json!({"uri": "memo://1/7"})),
-        ("resources_read_unknown", "resources/read", json!({"uri": "memo://4/7"})),
-        ("resources_subscribe", "resources/subscribe", json!({"uri": "test://a"})),
-        ("resources_unsubscribe", "resources/unsubscribe", json!({"uri": "test://a"})),
+        (
+            "resources_read",
+            "resources/read",
+            json!({"uri": "memo://1/7"}),
+        ),
+        (
+            "resources_read_unknown",
+            "resources/read",
+            json!({"uri": "memo://4/7"}),
+        ),
+        (
+            "resources_subscribe",
+            "resources/subscribe",
+            json!({"uri": "test://a"}),
+        ),
+        (
+            "resources_unsubscribe",
+            "resources/unsubscribe",
+            json!({"uri": "test://a"}),
+        ),
         (
             "completion",
             "completion/complete",
@@ -86,14 +108,26 @@ async fn the_server_says_what_it_is_and_can_in_every_revision() {
         });
         let mut peer = Peer::of(host, revision, CallerRights::All).await;
         let hello = json!({"protocolVersion": revision.as_str(), "capabilities": {}});
-        let method = if revision.features().sessions { "initialize" } else { "server/discover" };
-        said.push(format!("{revision}\n{:#}", peer.result(method, hello).await));
+        let method = if revision.features().sessions {
+            "initialize"
+        } else {
+            "server/discover"
+        };
+        said.push(format!(
+            "{revision}\n{:#}",
+            peer.result(method, hello).await
+        ));
         if !revision.features().sessions {
-            let read = peer.result("resources/read", json!({"uri": "test://a"})).await;
+            let read = peer
+                .result("resources/read", json!({"uri": "test://a"}))
+                .await;
             said.push(format!("any other result\n{:#}", read["_meta"]));
         }
     }
-    insta::assert_snapshot!(said.join("\n").replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+    insta::assert_snapshot!(
+        said.join("\n")
+            .replace(env!("CARGO_PKG_VERSION"), "VERSION")
+    );
 }
 
 #[tokio::test]
@@ -105,10 +139,15 @@ async fn every_list_has_a_second_page() {
             for _ in 0..2 {
                 let mut peer = Peer::of(Arc::clone(&host), revision, CallerRights::All).await;
                 let first = peer.result(method, json!({})).await;
-                let second = peer.result(method, json!({"cursor": first["nextCursor"]})).await;
+                let second = peer
+                    .result(method, json!({"cursor": first["nextCursor"]}))
+                    .await;
                 let names = |page: &Value| -> Vec<String> {
                     let items = page[member].as_array().unwrap();
-                    items.iter().map(|item| item[name].as_str().unwrap().to_owned()).collect()
+                    items
+                        .iter()
+                        .map(|item| item[name].as_str().unwrap().to_owned())
+                        .collect()
                 };
                 assert_eq!(names(&first), expected[..2], "{method} in {revision}");
                 assert_eq!(names(&second), expected[2..], "{method} in {revision}");
@@ -131,14 +170,21 @@ async fn a_cursor_is_one_of_its_list() {
                 "{to}"
             );
         }
-        assert_eq!(peer.error(from, json!({"cursor": "x".repeat(1 << 20)})).await["code"], -32602);
+        assert_eq!(
+            peer.error(from, json!({"cursor": "x".repeat(1 << 20)}))
+                .await["code"],
+            -32602
+        );
         assert_eq!(peer.error(from, json!({"cursor": 7})).await["code"], -32602);
     }
 }
 
 #[tokio::test]
 async fn lists_wait_for_plugins_and_delay_nothing_else() {
-    for (method, ..) in LISTS.into_iter().chain([("resources/subscribe", "", "", [""; 3])]) {
+    for (method, ..) in LISTS
+        .into_iter()
+        .chain([("resources/subscribe", "", "", [""; 3])])
+    {
         let mut peer = Peer::new(Revision::NEWEST_SESSION).await;
         peer.host.set_complete(false);
         let waiting = peer.request(method, json!({"uri": "test://a"})).await;
@@ -154,22 +200,43 @@ async fn what_the_caller_may_not_use_does_not_exist() {
     for revision in Revision::ALL {
         let mut peer = Peer::of(Arc::clone(&host), revision, only("test://a")).await;
         for (method, member, ..) in LISTS {
-            let count = peer.result(method, json!({})).await[member].as_array().unwrap().len();
+            let count = peer.result(method, json!({})).await[member]
+                .as_array()
+                .unwrap()
+                .len();
             assert_eq!(count, usize::from(method == "resources/list"), "{method}");
         }
-        peer.result("resources/read", json!({"uri": "test://a"})).await;
-        let hidden = peer.error("resources/read", json!({"uri": "test://b"})).await;
-        let missing = peer.error("resources/read", json!({"uri": "test://x"})).await;
+        peer.result("resources/read", json!({"uri": "test://a"}))
+            .await;
+        let hidden = peer
+            .error("resources/read", json!({"uri": "test://b"}))
+            .await;
+        let missing = peer
+            .error("resources/read", json!({"uri": "test://x"}))
+            .await;
         assert_eq!(hidden["code"], missing["code"]);
         assert_eq!(hidden["data"], json!({"uri": "test://b"}));
-        assert_eq!(peer.error("prompts/get", json!({"name": "a"})).await["message"], "Unknown prompt: a");
+        assert_eq!(
+            peer.error("prompts/get", json!({"name": "a"})).await["message"],
+            "Unknown prompt: a"
+        );
         let template = json!({"type": "ref/resource", "uri": "memo://1/{id}"});
         let argument = json!({"name": "id", "value": ""});
-        let error = peer.error("completion/complete", json!({"ref": template, "argument": argument})).await;
+        let error = peer
+            .error(
+                "completion/complete",
+                json!({"ref": template, "argument": argument}),
+            )
+            .await;
         assert_eq!(error["message"], "Unknown resource template: memo://1/{id}");
         if revision.features().sessions {
-            let refused = peer.error("resources/subscribe", json!({"uri": "test://b"})).await;
-            assert_eq!((refused["code"].clone(), refused["data"].clone()), (json!(-32002), json!({"uri": "test://b"})));
+            let refused = peer
+                .error("resources/subscribe", json!({"uri": "test://b"}))
+                .await;
+            assert_eq!(
+                (refused["code"].clone(), refused["data"].clone()),
+                (json!(-32002), json!({"uri": "test://b"}))
+            );
         }
     }
 }
@@ -184,34 +251,69 @@ async fn malformed_parameters_are_named() {
         ("prompts/get", json!({"name": "a", "arguments": ["x"]})),
         ("resources/read", json!({})),
         ("resources/read", json!({"uri": ["test://a"]})),
-        ("completion/complete", json!({"argument": {"name": "x", "value": ""}})),
+        (
+            "completion/complete",
+            json!({"argument": {"name": "x", "value": ""}}),
+        ),
         (
             "completion/complete",
             json!({"ref": {"type": "ref/tool", "name": "a"}, "argument": {"name": "x", "value": ""}}),
         ),
-        ("completion/complete", json!({"ref": {"type": "ref/prompt"}, "argument": {"name": "x", "value": ""}})),
-        ("completion/complete", json!({"ref": {"type": "ref/prompt", "name": "a"}, "argument": {"name": "x"}})),
-        ("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": "test://a"}})),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt"}, "argument": {"name": "x", "value": ""}}),
+        ),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": "a"}, "argument": {"name": "x"}}),
+        ),
+        (
+            "subscriptions/listen",
+            json!({"notifications": {"resourceSubscriptions": "test://a"}}),
+        ),
     ] {
         let error = peer.error(method, params).await;
-        said.push(format!("{method}: {}: {}", error["code"], error["message"].as_str().unwrap()));
+        said.push(format!(
+            "{method}: {}: {}",
+            error["code"],
+            error["message"].as_str().unwrap()
+        ));
     }
     insta::assert_snapshot!(said.join("\n"));
 }
 
 #[tokio::test]
 async fn a_session_is_told_of_each_list_that_changes() {
-    for revision in Revision::ALL.into_iter().filter(|revision| revision.features().sessions) {
+    for revision in Revision::ALL
+        .into_iter()
+        .filter(|revision| revision.features().sessions)
+    {
         let mut peer = Peer::new(revision).await;
         peer.host.change_view(|view| view.prompts = 2);
-        assert_eq!(peer.hear().await["method"], "notifications/prompts/list_changed");
+        assert_eq!(
+            peer.hear().await["method"],
+            "notifications/prompts/list_changed"
+        );
         // A change that is not visible to this caller, followed by one that is.
         peer.host.change_view(|_| {});
         peer.host.change_view(|view| view.resources = 2);
-        assert_eq!(peer.hear().await["method"], "notifications/resources/list_changed");
-        peer.host.change_view(|view| (view.tools, view.resources) = (3, 3));
-        let both = [peer.hear().await["method"].clone(), peer.hear().await["method"].clone()];
-        assert_eq!(both, ["notifications/tools/list_changed", "notifications/resources/list_changed"]);
+        assert_eq!(
+            peer.hear().await["method"],
+            "notifications/resources/list_changed"
+        );
+        peer.host
+            .change_view(|view| (view.tools, view.resources) = (3, 3));
+        let both = [
+            peer.hear().await["method"].clone(),
+            peer.hear().await["method"].clone(),
+        ];
+        assert_eq!(
+            both,
+            [
+                "notifications/tools/list_changed",
+                "notifications/resources/list_changed"
+            ]
+        );
     }
 }
 
@@ -220,14 +322,21 @@ async fn a_subscription_is_told_what_it_asked_for() {
     let mut peer = Peer::new(Revision::NEWEST).await;
     let uris = ["test://a", "test://x", "test://b", "test://a"];
     let filter = json!({"promptsListChanged": true, "toolsListChanged": false, "resourceSubscriptions": uris});
-    let id = peer.request("subscriptions/listen", json!({"notifications": filter})).await;
+    let id = peer
+        .request("subscriptions/listen", json!({"notifications": filter}))
+        .await;
     let acknowledged = peer.hear().await;
-    assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged");
-    let honoured = json!({"promptsListChanged": true, "resourceSubscriptions": ["test://a", "test://b"]});
+    assert_eq!(
+        acknowledged["method"],
+        "notifications/subscriptions/acknowledged"
+    );
+    let honoured =
+        json!({"promptsListChanged": true, "resourceSubscriptions": ["test://a", "test://b"]});
     assert_eq!(acknowledged["params"]["notifications"], honoured);
     let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
     // Changes of lists that the client did not request are not sent.
-    peer.host.change_view(|view| (view.tools, view.resources) = (2, 2));
+    peer.host
+        .change_view(|view| (view.tools, view.resources) = (2, 2));
     peer.host.change_view(|view| view.prompts = 2);
     let changed = json!({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed", "params": {"_meta": meta}});
     assert_eq!(peer.hear().await, changed);
@@ -250,13 +359,21 @@ async fn a_subscription_is_told_what_it_asked_for() {
 async fn only_what_is_honoured_is_acknowledged() {
     for (rights, filter, honoured) in [
         (CallerRights::All, json!({}), json!({})),
-        (CallerRights::All, json!({"resourceSubscriptions": []}), json!({})),
+        (
+            CallerRights::All,
+            json!({"resourceSubscriptions": []}),
+            json!({}),
+        ),
         (
             CallerRights::All,
             json!({"resourceSubscriptions": ["test://x"], "toolsListChanged": true}),
             json!({"toolsListChanged": true}),
         ),
-        (only("test://b"), json!({"resourceSubscriptions": URIS}), json!({"resourceSubscriptions": ["test://b"]})),
+        (
+            only("test://b"),
+            json!({"resourceSubscriptions": URIS}),
+            json!({"resourceSubscriptions": ["test://b"]}),
+        ),
         (
             CallerRights::All,
             json!({"resourcesListChanged": true, "resourceSubscriptions": ["memo://1/x"]}),
@@ -264,29 +381,53 @@ async fn only_what_is_honoured_is_acknowledged() {
         ),
     ] {
         let mut peer = Peer::of(Stub::new(), Revision::NEWEST, rights).await;
-        peer.request("subscriptions/listen", json!({"notifications": filter})).await;
-        assert_eq!(peer.hear().await["params"]["notifications"], honoured, "{filter}");
+        peer.request("subscriptions/listen", json!({"notifications": filter}))
+            .await;
+        assert_eq!(
+            peer.hear().await["params"]["notifications"],
+            honoured,
+            "{filter}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_session_is_told_of_resources_that_it_subscribed_to() {
-    for revision in Revision::ALL.into_iter().filter(|revision| revision.features().sessions) {
+    for revision in Revision::ALL
+        .into_iter()
+        .filter(|revision| revision.features().sessions)
+    {
         let mut peer = Peer::new(revision).await;
         for uri in ["test://a", "test://c", "memo://1/x"] {
             // Here, a folder is not a resource.
             let expected = uri != "test://c";
-            assert_eq!(peer.ask("resources/subscribe", json!({"uri": uri})).await.get("result").is_some(), expected);
+            assert_eq!(
+                peer.ask("resources/subscribe", json!({"uri": uri}))
+                    .await
+                    .get("result")
+                    .is_some(),
+                expected
+            );
         }
         let host = Arc::clone(&peer.host);
-        let updated =
-            |uri: &str| json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
+        let updated = |uri: &str| json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
         for uri in ["test://b", "test://a", "memo://1/x"] {
             host.updates().notify_changed(uri);
         }
-        assert_eq!([peer.hear().await, peer.hear().await], [updated("test://a"), updated("memo://1/x")]);
-        assert_eq!(peer.result("resources/unsubscribe", json!({"uri": "test://a"})).await, json!({}));
-        assert_eq!(peer.result("resources/unsubscribe", json!({"uri": "test://never"})).await, json!({}));
+        assert_eq!(
+            [peer.hear().await, peer.hear().await],
+            [updated("test://a"), updated("memo://1/x")]
+        );
+        assert_eq!(
+            peer.result("resources/unsubscribe", json!({"uri": "test://a"}))
+                .await,
+            json!({})
+        );
+        assert_eq!(
+            peer.result("resources/unsubscribe", json!({"uri": "test://never"}))
+                .await,
+            json!({})
+        );
         host.updates().notify_changed("test://a");
         host.updates().notify_changed("memo://1/x");
         assert_eq!(peer.hear().await, updated("memo://1/x"));
@@ -298,7 +439,8 @@ async fn a_session_is_told_of_resources_that_it_subscribed_to() {
 async fn a_slow_client_is_told_once_of_many_changes() {
     let mut peer = Peer::new(Revision::NEWEST_SESSION).await;
     for uri in ["test://a", "test://b"] {
-        peer.result("resources/subscribe", json!({"uri": uri})).await;
+        peer.result("resources/subscribe", json!({"uri": uri}))
+            .await;
     }
     // No message is read meanwhile: the notifying task gets no turn.
     for _ in 0..1000 {
@@ -306,7 +448,10 @@ async fn a_slow_client_is_told_once_of_many_changes() {
     }
     peer.host.updates().notify_changed("test://b");
     let heard = [peer.hear().await, peer.hear().await];
-    assert_eq!(heard.map(|told| told["params"]["uri"].clone()), ["test://a", "test://b"]);
+    assert_eq!(
+        heard.map(|told| told["params"]["uri"].clone()),
+        ["test://a", "test://b"]
+    );
 }
 
 #[tokio::test]
@@ -314,7 +459,12 @@ async fn ten_thousand_subscriptions_are_refused_in_words() {
     let mut peer = Peer::new(Revision::NEWEST_SESSION).await;
     let mut refused = Vec::new();
     for n in 0..10_000 {
-        let response = peer.ask("resources/subscribe", json!({"uri": format!("memo://1/{n}")})).await;
+        let response = peer
+            .ask(
+                "resources/subscribe",
+                json!({"uri": format!("memo://1/{n}")}),
+            )
+            .await;
         refused.extend(response.get("error").cloned());
     }
     assert_eq!(refused.len(), 10_000 - MAX_SUBSCRIPTIONS);
@@ -325,7 +475,12 @@ async fn ten_thousand_subscriptions_are_refused_in_words() {
     );
     let many: Vec<_> = (0..10_000).map(|n| format!("memo://2/{n:05}")).collect();
     let mut stream = Peer::of(Arc::clone(&peer.host), Revision::NEWEST, CallerRights::All).await;
-    stream.request("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": many}})).await;
+    stream
+        .request(
+            "subscriptions/listen",
+            json!({"notifications": {"resourceSubscriptions": many}}),
+        )
+        .await;
     let honoured = stream.hear().await["params"]["notifications"]["resourceSubscriptions"].clone();
     assert_eq!(honoured, json!(many[..MAX_SUBSCRIPTIONS]));
 }
@@ -338,17 +493,32 @@ async fn a_uri_of_a_megabyte_is_refused_in_few_words() {
         let reference = json!({"type": "ref/resource", "uri": long});
         let mut cases = vec![
             ("resources/read", json!({"uri": long})),
-            ("completion/complete", json!({"ref": reference, "argument": {"name": "id", "value": ""}})),
+            (
+                "completion/complete",
+                json!({"ref": reference, "argument": {"name": "id", "value": ""}}),
+            ),
             ("prompts/get", json!({"name": long})),
         ];
         if revision.features().sessions {
             cases.push(("resources/subscribe", json!({"uri": long})));
-            assert_eq!(peer.result("resources/unsubscribe", json!({"uri": long})).await, json!({}));
+            assert_eq!(
+                peer.result("resources/unsubscribe", json!({"uri": long}))
+                    .await,
+                json!({})
+            );
         }
         for (method, params) in cases {
             let error = peer.error(method, params).await;
-            assert!(error.to_string().len() < 2 * MAX_URI_BYTES, "{method}: {:.300}", error.to_string());
-            assert!(matches!(error["code"].as_i64(), Some(-32602 | -32002)), "{method}: {:.300}", error.to_string());
+            assert!(
+                error.to_string().len() < 2 * MAX_URI_BYTES,
+                "{method}: {:.300}",
+                error.to_string()
+            );
+            assert!(
+                matches!(error["code"].as_i64(), Some(-32602 | -32002)),
+                "{method}: {:.300}",
+                error.to_string()
+            );
         }
         let fits = format!("memo://1/{}", "x".repeat(MAX_URI_BYTES - 9));
         peer.result("resources/read", json!({"uri": fits})).await;
@@ -358,8 +528,7 @@ async fn a_uri_of_a_megabyte_is_refused_in_few_words() {
 #[tokio::test]
 async fn a_batch_has_all_methods() {
     let mut peer = Peer::new(Revision::V2025_03_26).await;
-    let request =
-        |id: u64, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    let request = |id: u64, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     let reference = json!({"type": "ref/prompt", "name": "a"});
     let batch = json!([
         request(1, "prompts/list", json!({})),
@@ -368,20 +537,32 @@ async fn a_batch_has_all_methods() {
         request(4, "resources/templates/list", json!({})),
         request(5, "resources/read", json!({"uri": "test://a"})),
         request(6, "resources/subscribe", json!({"uri": "test://a"})),
-        request(7, "completion/complete", json!({"ref": reference, "argument": {"name": "x", "value": ""}})),
+        request(
+            7,
+            "completion/complete",
+            json!({"ref": reference, "argument": {"name": "x", "value": ""}})
+        ),
         request(8, "resources/read", json!({"uri": "test://x"})),
         request(9, "tools/call", json!({"name": "a"})),
     ]);
     peer.send(&batch).await;
     let answers = peer.receive().await;
-    let mut ids: Vec<_> = answers.as_array().unwrap().iter().map(|answer| answer["id"].as_u64().unwrap()).collect();
+    let mut ids: Vec<_> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|answer| answer["id"].as_u64().unwrap())
+        .collect();
     ids.sort_unstable();
     assert_eq!(ids, (1..=9).collect::<Vec<_>>());
     for answer in answers.as_array().unwrap() {
         assert_eq!(answer.get("error").is_some(), answer["id"] == 8, "{answer}");
     }
     peer.host.updates().notify_changed("test://a");
-    assert_eq!(peer.receive().await["method"], "notifications/resources/updated");
+    assert_eq!(
+        peer.receive().await["method"],
+        "notifications/resources/updated"
+    );
 }
 
 #[tokio::test]
@@ -391,14 +572,20 @@ async fn progress_of_every_method_that_enters_a_plugin() {
         ("tools/call", json!({"name": "a"})),
         ("prompts/get", json!({"name": "a"})),
         ("resources/read", json!({"uri": "test://a"})),
-        ("completion/complete", json!({"ref": reference, "argument": {"name": "x", "value": ""}})),
+        (
+            "completion/complete",
+            json!({"ref": reference, "argument": {"name": "x", "value": ""}}),
+        ),
     ] {
         let mut peer = Peer::new(Revision::NEWEST_SESSION).await;
         params["_meta"] = json!({"progressToken": "p"});
         peer.result(method, params).await;
         let progress = peer.hear().await;
         assert_eq!(
-            (progress["method"].clone(), progress["params"]["progressToken"].clone()),
+            (
+                progress["method"].clone(),
+                progress["params"]["progressToken"].clone()
+            ),
             ("notifications/progress".into(), "p".into())
         );
     }

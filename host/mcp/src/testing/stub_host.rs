@@ -11,14 +11,17 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, json};
 use tokio::sync::watch;
 use toolbay_model::{
-    CallFailure, CallObserver, CallRejection, CallReply, CallRequest, CallResult, CompletionReference,
-    CompletionRequest, CompletionResult, ContentBlock, ContentBody, EffectHints, EmbeddedResource, Icon,
-    ListedResource, ProgressUpdate, Prompt, PromptArgument, PromptMessage, PromptOutput, QuestionRound,
-    ResourceContent, ResourceItem, Skill, TargetKind, TaskSupport, Tool, ToolOutput,
+    CallFailure, CallObserver, CallRejection, CallReply, CallRequest, CallResult,
+    CompletionReference, CompletionRequest, CompletionResult, ContentBlock, ContentBody,
+    EffectHints, EmbeddedResource, Icon, ListedResource, ProgressUpdate, Prompt, PromptArgument,
+    PromptMessage, PromptOutput, QuestionRound, ResourceContent, ResourceItem, Skill, TargetKind,
+    TaskSupport, Tool, ToolOutput,
 };
 
 use crate::exchange::resource_subscriptions::ResourceUpdates;
-use crate::host::interface::{ClientCall, ClientShare, Host, ListPage, ProtocolOptions, QueuePlace, ServerInfo};
+use crate::host::interface::{
+    ClientCall, ClientShare, Host, ListPage, ProtocolOptions, QueuePlace, ServerInfo,
+};
 use crate::host::operator_answers::{OperatorAnswer, PendingQuestions};
 use crate::host::request_state::RequestStates;
 use crate::lists::access_rights::CallerRights;
@@ -42,7 +45,11 @@ const TEMPLATES: [&str; 3] = ["memo://1/{id}", "memo://2/{id}", "memo://3/{id}"]
 pub(crate) const FOLDER: &str = "skill://x";
 
 /// The URIs of the skills.
-pub(crate) const SKILLS: [&str; 3] = ["skill://x/a/SKILL.md", "skill://x/b/SKILL.md", "skill://x/c/SKILL.md"];
+pub(crate) const SKILLS: [&str; 3] = [
+    "skill://x/a/SKILL.md",
+    "skill://x/b/SKILL.md",
+    "skill://x/c/SKILL.md",
+];
 
 /// The prompt that asks its caller a question.
 pub(crate) const ASKING: &str = "c";
@@ -80,7 +87,11 @@ impl Stub {
         script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static,
     ) -> Arc<Self> {
         let stub = Arc::into_inner(Self::with(|_| {})).unwrap();
-        Arc::new(Self { states, script: Some(Arc::new(script)), ..stub })
+        Arc::new(Self {
+            states,
+            script: Some(Arc::new(script)),
+            ..stub
+        })
     }
 
     /// Creates a host with other options.
@@ -97,7 +108,12 @@ impl Stub {
             schemas: toolbay_model::SchemaForm::default(),
         };
         change(&mut options);
-        let view = watch::Sender::new(CallerView { listing: 1, tools: 1, prompts: 1, resources: 1 });
+        let view = watch::Sender::new(CallerView {
+            listing: 1,
+            tools: 1,
+            prompts: 1,
+            resources: 1,
+        });
         let (listings, updates) = (PageCache::default(), ResourceUpdates::default());
         let states = RequestStates::in_memory(&[7; 32]).unwrap();
         let tasks = TaskTable::new(options.tasks);
@@ -118,7 +134,10 @@ impl Stub {
 
     /// Returns the host with other limits for tasks.
     pub(crate) fn keeping(self: Arc<Self>, options: TaskOptions) -> Arc<Self> {
-        Arc::new(Self { tasks: TaskTable::new(options), ..Arc::into_inner(self).unwrap() })
+        Arc::new(Self {
+            tasks: TaskTable::new(options),
+            ..Arc::into_inner(self).unwrap()
+        })
     }
 
     /// Lets the operator answer the next question instead of the client.
@@ -163,11 +182,17 @@ impl Stub {
         limit: usize,
         rights: &CallerRights,
     ) -> ListPage<T> {
-        let names = names.iter().filter(|name| after.is_none_or(|after| **name > after) && rights.allow(name));
+        let names = names
+            .iter()
+            .filter(|name| after.is_none_or(|after| **name > after) && rights.allow(name));
         let mut items: Vec<_> = names.map(|name| make(name)).collect();
         let more = items.len() > limit;
         items.truncate(limit);
-        ListPage { items, more, view: self.view(rights) }
+        ListPage {
+            items,
+            more,
+            view: self.view(rights),
+        }
     }
 }
 
@@ -184,7 +209,13 @@ pub(crate) fn prompt(name: &str) -> Arc<Prompt> {
         title: Some("A title".into()),
         description: Some("Asks for it.".into()),
         arguments: [argument("x", true), argument("y", false)].into(),
-        icons: [Icon { src: "data:,".into(), mime_type: None, sizes: vec![], theme: None }].into(),
+        icons: [Icon {
+            src: "data:,".into(),
+            mime_type: None,
+            sizes: vec![],
+            theme: None,
+        }]
+        .into(),
         meta: Some(json!({"a": 1}).into()),
     })
 }
@@ -201,7 +232,13 @@ pub(crate) fn listed(uri: &str) -> Arc<ListedResource> {
         audience: vec!["user"],
         priority: Some(0.5),
         last_modified: Some("2026-01-02".into()),
-        icons: [Icon { src: "data:,".into(), mime_type: None, sizes: vec![], theme: None }].into(),
+        icons: [Icon {
+            src: "data:,".into(),
+            mime_type: None,
+            sizes: vec![],
+            theme: None,
+        }]
+        .into(),
         meta: Some(json!({"a": 1}).into()),
     })
 }
@@ -209,11 +246,18 @@ pub(crate) fn listed(uri: &str) -> Arc<ListedResource> {
 /// Returns a skill with one file.
 fn skill(uri: &str) -> Arc<Skill> {
     let entry = json!({"uri": uri, "frontmatter": {}, "resources": []}).into();
-    Arc::new(Skill { uri: uri.to_owned(), description: "Does it.".into(), entry })
+    Arc::new(Skill {
+        uri: uri.to_owned(),
+        description: "Does it.".into(),
+        entry,
+    })
 }
 
 fn is_known(uri: &str) -> bool {
-    URIS.contains(&uri) || TEMPLATES.iter().any(|template| uri.starts_with(template.trim_end_matches("{id}")))
+    URIS.contains(&uri)
+        || TEMPLATES
+            .iter()
+            .any(|template| uri.starts_with(template.trim_end_matches("{id}")))
 }
 
 /// Returns a tool with every member that a tool can have.
@@ -224,8 +268,17 @@ pub(crate) fn tool(name: &str) -> Arc<Tool> {
         description: Some("Does it.".into()),
         input_schema: json!({"type": "object"}).into(),
         output_schema: Some(json!({"type": "object"}).into()),
-        annotations: Some(EffectHints { read_only: Some(true), ..EffectHints::default() }),
-        icons: [Icon { src: "data:,".into(), mime_type: None, sizes: vec![], theme: None }].into(),
+        annotations: Some(EffectHints {
+            read_only: Some(true),
+            ..EffectHints::default()
+        }),
+        icons: [Icon {
+            src: "data:,".into(),
+            mime_type: None,
+            sizes: vec![],
+            theme: None,
+        }]
+        .into(),
         meta: Some(json!({"a": 1}).into()),
         headers: Vec::new(),
         task_support: TaskSupport::Optional,
@@ -239,7 +292,12 @@ impl Host for Stub {
 
     fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
         let mut view = self.view.subscribe();
-        Box::pin(async move { view.wait_for(|view| view.listing > listing).await.ok().map(|view| view.listing) })
+        Box::pin(async move {
+            view.wait_for(|view| view.listing > listing)
+                .await
+                .ok()
+                .map(|view| view.listing)
+        })
     }
 
     fn is_complete(&self) -> bool {
@@ -267,15 +325,30 @@ impl Host for Stub {
         self.page(&NAMES, tool, after, limit, rights)
     }
 
-    fn prompts(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Prompt> {
+    fn prompts(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> ListPage<Prompt> {
         self.page(&NAMES, prompt, after, limit, rights)
     }
 
-    fn resources(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
+    fn resources(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> ListPage<ListedResource> {
         self.page(&URIS, listed, after, limit, rights)
     }
 
-    fn templates(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
+    fn templates(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> ListPage<ListedResource> {
         self.page(&TEMPLATES, listed, after, limit, rights)
     }
 
@@ -319,12 +392,19 @@ impl Host for Stub {
 
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {
         let support = *self.support.lock().unwrap();
-        (self.is_complete() && NAMES.contains(&name))
-            .then(|| Arc::new(Tool { task_support: support, ..Tool::clone(&tool(name)) }))
+        (self.is_complete() && NAMES.contains(&name)).then(|| {
+            Arc::new(Tool {
+                task_support: support,
+                ..Tool::clone(&tool(name))
+            })
+        })
     }
 
     fn client(&self, _name: &str) -> Arc<dyn ClientShare> {
-        Arc::new(Everybody { script: self.script.clone(), open: self.open.clone() })
+        Arc::new(Everybody {
+            script: self.script.clone(),
+            open: self.open.clone(),
+        })
     }
 
     fn instructions(&self, _rights: &CallerRights) -> String {
@@ -348,7 +428,10 @@ impl ClientShare for Everybody {
     }
 
     fn enqueue(&self, _target: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
-        Ok(Box::new(Free { script: self.script.clone(), open: self.open.clone() }))
+        Ok(Box::new(Free {
+            script: self.script.clone(),
+            open: self.open.clone(),
+        }))
     }
 }
 
@@ -359,8 +442,16 @@ struct Free {
 }
 
 impl QueuePlace for Free {
-    fn call(&mut self, call: ClientCall, observer: Arc<dyn CallObserver>) -> BoxFuture<'_, CallResult> {
-        observer.progress(ProgressUpdate { progress: 1.0, total: None, message: Some("halfway".into()) });
+    fn call(
+        &mut self,
+        call: ClientCall,
+        observer: Arc<dyn CallObserver>,
+    ) -> BoxFuture<'_, CallResult> {
+        observer.progress(ProgressUpdate {
+            progress: 1.0,
+            total: None,
+            message: Some("halfway".into()),
+        });
         if let CallRequest::Tool { arguments, .. } = &call.request
             && arguments.contains_key(WAITS)
         {
@@ -368,18 +459,33 @@ impl QueuePlace for Free {
             return Box::pin(async move {
                 drop(open.wait_for(|open| *open).await);
                 let result = script.and_then(|script| script(&call));
-                CallResult { result: result.unwrap_or_else(|| Ok(reply(&call.request))), usage: None }
+                CallResult {
+                    result: result.unwrap_or_else(|| Ok(reply(&call.request))),
+                    usage: None,
+                }
             });
         }
         if let Some(result) = self.script.as_ref().and_then(|script| script(&call)) {
-            return Box::pin(std::future::ready(CallResult { result, usage: None }));
+            return Box::pin(std::future::ready(CallResult {
+                result,
+                usage: None,
+            }));
         }
         // Arguments are checked strictly.
         let unreadable = call.unreadable.as_deref().cloned();
-        let violations: Vec<_> = unreadable.into_iter().chain(call.corrected.clone()).collect();
+        let violations: Vec<_> = unreadable
+            .into_iter()
+            .chain(call.corrected.clone())
+            .collect();
         if !violations.is_empty() {
-            let result = Err(CallFailure::InvalidArguments { violations, example: None });
-            return Box::pin(std::future::ready(CallResult { result, usage: None }));
+            let result = Err(CallFailure::InvalidArguments {
+                violations,
+                example: None,
+            });
+            return Box::pin(std::future::ready(CallResult {
+                result,
+                usage: None,
+            }));
         }
         let (kind, target) = (call.request.kind(), call.request.target());
         let exists = match kind {
@@ -388,9 +494,15 @@ impl QueuePlace for Free {
             TargetKind::Template => TEMPLATES.contains(&target),
         };
         let is_there = call.permitted && exists;
-        let result =
-            if is_there { Ok(reply(&call.request)) } else { Err(CallFailure::Unknown(kind, target.to_owned())) };
-        Box::pin(std::future::ready(CallResult { result, usage: None }))
+        let result = if is_there {
+            Ok(reply(&call.request))
+        } else {
+            Err(CallFailure::Unknown(kind, target.to_owned()))
+        };
+        Box::pin(std::future::ready(CallResult {
+            result,
+            usage: None,
+        }))
     }
 }
 
@@ -403,15 +515,28 @@ fn reply(request: &CallRequest) -> CallReply {
     };
     match request {
         CallRequest::Tool { .. } => CallReply::Tool(ToolOutput::default()),
-        CallRequest::Prompt { name, .. } if name == ASKING => CallReply::Questions(QuestionRound::default()),
+        CallRequest::Prompt { name, .. } if name == ASKING => {
+            CallReply::Questions(QuestionRound::default())
+        }
         CallRequest::Prompt { arguments, .. } => {
             let content = text(format!("{arguments:?}"));
-            let messages = vec![PromptMessage { role: "user", content }];
-            CallReply::Prompt(PromptOutput { description: Some("Filled in.".into()), messages, meta: Map::new() })
+            let messages = vec![PromptMessage {
+                role: "user",
+                content,
+            }];
+            CallReply::Prompt(PromptOutput {
+                description: Some("Filled in.".into()),
+                messages,
+                meta: Map::new(),
+            })
         }
         CallRequest::Resource { uri } => {
             let item = |mime: &str, content| ResourceItem {
-                resource: EmbeddedResource { uri: uri.clone(), mime_type: Some(mime.into()), content },
+                resource: EmbeddedResource {
+                    uri: uri.clone(),
+                    mime_type: Some(mime.into()),
+                    content,
+                },
                 meta: Map::from_iter([("a".to_owned(), 1.into())]),
             };
             let blob = ResourceContent::Blob(Bytes::from_static(b"abc"));
@@ -421,13 +546,22 @@ fn reply(request: &CallRequest) -> CallReply {
             ])
         }
         // Echo the parameters of the request.
-        CallRequest::Completion(CompletionRequest { reference, argument, value, context }) => {
+        CallRequest::Completion(CompletionRequest {
+            reference,
+            argument,
+            value,
+            context,
+        }) => {
             let of = match reference {
                 CompletionReference::Prompt(_) => TargetKind::Prompt,
                 CompletionReference::Resource(_) => TargetKind::Template,
             };
             let values = vec![format!("{of} {argument}={value} {context:?}")];
-            CallReply::Completion(CompletionResult { values, total: Some(7), has_more: true })
+            CallReply::Completion(CompletionResult {
+                values,
+                total: Some(7),
+                has_more: true,
+            })
         }
     }
 }

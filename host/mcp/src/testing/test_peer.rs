@@ -46,22 +46,47 @@ impl Peer {
     }
 
     /// Creates a client of this stub that declares these capabilities.
-    pub(crate) async fn declaring(host: Arc<Stub>, revision: Revision, capabilities: Value) -> Self {
+    pub(crate) async fn declaring(
+        host: Arc<Stub>,
+        revision: Revision,
+        capabilities: Value,
+    ) -> Self {
         Self::begin(host, revision, CallerRights::All, capabilities).await
     }
 
     /// Creates a client of the caller with this name.
-    pub(crate) async fn named(host: Arc<Stub>, name: &str, revision: Revision, capabilities: Value) -> Self {
-        let caller = Caller { name: name.to_owned(), ..Caller::local(host.client(name)) };
+    pub(crate) async fn named(
+        host: Arc<Stub>,
+        name: &str,
+        revision: Revision,
+        capabilities: Value,
+    ) -> Self {
+        let caller = Caller {
+            name: name.to_owned(),
+            ..Caller::local(host.client(name))
+        };
         Self::of_caller(host, revision, caller, capabilities).await
     }
 
-    async fn begin(host: Arc<Stub>, revision: Revision, rights: CallerRights, capabilities: Value) -> Self {
-        let caller = Caller { rights, ..Caller::local(host.client(Caller::LOCAL)) };
+    async fn begin(
+        host: Arc<Stub>,
+        revision: Revision,
+        rights: CallerRights,
+        capabilities: Value,
+    ) -> Self {
+        let caller = Caller {
+            rights,
+            ..Caller::local(host.client(Caller::LOCAL))
+        };
         Self::of_caller(host, revision, caller, capabilities).await
     }
 
-    async fn of_caller(host: Arc<Stub>, revision: Revision, caller: Caller, capabilities: Value) -> Self {
+    async fn of_caller(
+        host: Arc<Stub>,
+        revision: Revision,
+        caller: Caller,
+        capabilities: Value,
+    ) -> Self {
         let intake = host.options().request_quota(true);
         let session = Session::new(
             host.clone(),
@@ -72,11 +97,23 @@ impl Peer {
         );
         let (outbox, messages) = outbox::channel();
         let (id, heard) = (0, Vec::new());
-        let mut peer = Self { host, session, caller, revision, capabilities, outbox, messages, id, heard };
+        let mut peer = Self {
+            host,
+            session,
+            caller,
+            revision,
+            capabilities,
+            outbox,
+            messages,
+            id,
+            heard,
+        };
         if revision.features().sessions {
-            let hello = json!({"protocolVersion": revision.as_str(), "capabilities": peer.capabilities});
+            let hello =
+                json!({"protocolVersion": revision.as_str(), "capabilities": peer.capabilities});
             peer.result("initialize", hello).await;
-            peer.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+            peer.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+                .await;
         }
         peer
     }
@@ -88,7 +125,13 @@ impl Peer {
 
     /// Sends a message unchanged.
     pub(crate) async fn send_text(&mut self, text: &str) {
-        dispatcher::receive(&self.session, &self.caller, jsonrpc::decode(text.as_bytes()), &self.outbox).await;
+        dispatcher::receive(
+            &self.session,
+            &self.caller,
+            jsonrpc::decode(text.as_bytes()),
+            &self.outbox,
+        )
+        .await;
     }
 
     /// Sends a request and returns its id. If the revision has no sessions, the request states the
@@ -96,15 +139,18 @@ impl Peer {
     pub(crate) async fn request(&mut self, method: &str, params: Value) -> u64 {
         self.id += 1;
         let params = self.stating(params);
-        self.send(&json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params})).await;
+        self.send(&json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params}))
+            .await;
         self.id
     }
 
     /// Adds the rules that the revision requires to the parameters.
     pub(crate) fn stating(&self, mut params: Value) -> Value {
         if !self.revision.features().sessions {
-            params["_meta"]["io.modelcontextprotocol/protocolVersion"] = self.revision.as_str().into();
-            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
+            params["_meta"]["io.modelcontextprotocol/protocolVersion"] =
+                self.revision.as_str().into();
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+                self.capabilities.clone();
         }
         params
     }
@@ -116,13 +162,17 @@ impl Peer {
 
     /// Responds to a request from the server.
     pub(crate) async fn answer(&mut self, request: &Value, result: Value) {
-        self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
+        self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+            .await;
     }
 
     /// Cancels a request.
     pub(crate) async fn cancel(&mut self, id: u64) {
         let params = json!({"requestId": id});
-        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})).await;
+        self.send(
+            &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}),
+        )
+        .await;
     }
 
     /// Stops reading, like a client that was killed.
@@ -145,23 +195,35 @@ impl Peer {
     /// Sends a request and returns the result.
     pub(crate) async fn result(&mut self, method: &str, params: Value) -> Value {
         let response = self.ask(method, params).await;
-        response.get("result").unwrap_or_else(|| panic!("{method}: {response}")).clone()
+        response
+            .get("result")
+            .unwrap_or_else(|| panic!("{method}: {response}"))
+            .clone()
     }
 
     /// Sends a request and returns the error.
     pub(crate) async fn error(&mut self, method: &str, params: Value) -> Value {
         let response = self.ask(method, params).await;
-        response.get("error").unwrap_or_else(|| panic!("{method}: {response:.200}")).clone()
+        response
+            .get("error")
+            .unwrap_or_else(|| panic!("{method}: {response:.200}"))
+            .clone()
     }
 
     /// Returns the next notification.
     pub(crate) async fn hear(&mut self) -> Value {
-        if self.heard.is_empty() { self.receive().await } else { self.heard.remove(0) }
+        if self.heard.is_empty() {
+            self.receive().await
+        } else {
+            self.heard.remove(0)
+        }
     }
 
     /// Returns the next message.
     pub(crate) async fn receive(&mut self) -> Value {
-        let message = tokio::time::timeout(PATIENCE, self.messages.recv()).await.expect("a message in time");
+        let message = tokio::time::timeout(PATIENCE, self.messages.recv())
+            .await
+            .expect("a message in time");
         serde_json::from_slice(&message.expect("a message").text).unwrap()
     }
 }

@@ -20,12 +20,24 @@ pub(crate) fn question(key: &str, kind: QuestionKind) -> Question {
         }
         QuestionKind::Roots => json!({}),
     };
-    Question { key: key.into(), kind, params: params.into() }
+    Question {
+        key: key.into(),
+        kind,
+        params: params.into(),
+    }
 }
 
 /// Returns a tool result with this text.
 pub(crate) fn said(text: &str) -> CallReply {
     let body = ContentBody::Text(text.to_owned());
-    let content = vec![ContentBlock { body, audience: vec![], priority: None, last_modified: None }];
-    CallReply::Tool(ToolOutput { content, ..ToolOutput::default() })
+    let content = vec![ContentBlock {
+        body,
+        audience: vec![],
+        priority: None,
+        last_modified: None,
+    }];
+    CallReply::Tool(ToolOutput {
+        content,
+        ..ToolOutput::default()
+    })
 }

@@ -1,8 +1,9 @@
 //! MCP over HTTP: one endpoint for sessions and for stateless requests, and the layers around it.
 //!
-//! A request passes the `check_origin` (Host and Origin), then the `auth` gate, then the `endpoint`, which finds or creates
-//! the session that answers it. `sessions` holds the sessions that `initialize` created; a stateless request has its own,
-//! which ends with it. `post_response` turns the messages of a session into a response.
+//! A request passes the `check_origin` (Host and Origin), then the `auth` gate, then the
+//! `endpoint`, which finds or creates the session that answers it. `sessions` holds the sessions
+//! that `initialize` created; a stateless request has its own, which ends with it. `post_response`
+//! turns the messages of a session into a response.
 
 mod access_settings;
 mod address;
@@ -114,10 +115,17 @@ pub async fn serve(
 ) -> anyhow::Result<()> {
     let listener = listener.into();
     let address = listener.address()?;
-    let life = SessionLife { closing: stop.clone(), ..SessionLife::default() };
+    let life = SessionLife {
+        closing: stop.clone(),
+        ..SessionLife::default()
+    };
     let app = Arc::new(HttpState {
         gate: AuthGate::new(&options, &address, &*host).map_err(anyhow::Error::msg)?,
-        guard: ArcSwap::from_pointee(OriginGuard::new(&options.allowed_hosts, &options.allowed_origins, &address)),
+        guard: ArcSwap::from_pointee(OriginGuard::new(
+            &options.allowed_hosts,
+            &options.allowed_origins,
+            &address,
+        )),
         sessions: SessionTable::new(&options),
         intake: host.options().request_quota(true),
         lane: BodyWorkers::new(),
@@ -134,7 +142,12 @@ pub async fn serve(
     let counted = Arc::downgrade(&app);
     host.register_traffic_source(Box::new(move || counted.upgrade().map(|app| app.traffic())));
     let expiring = Arc::clone(&app);
-    tokio::spawn(async move { expiring.sessions.expire_idle(expiring.life.closing.clone()).await });
+    tokio::spawn(async move {
+        expiring
+            .sessions
+            .expire_idle(expiring.life.closing.clone())
+            .await
+    });
     let reading = Arc::clone(&app);
     tokio::spawn(async move {
         if let Some(oauth) = reading.gate.oauth() {
@@ -142,31 +155,59 @@ pub async fn serve(
         }
     });
     doors.register(&app);
-    let scheme = if app.options.tls.is_some() { "https" } else { "http" };
+    let scheme = if app.options.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     match &address {
-        ListenAddress::Internet(address) => tracing::info!("listening on {scheme}://{address}{MCP_PATH}"),
+        ListenAddress::Internet(address) => {
+            tracing::info!("listening on {scheme}://{address}{MCP_PATH}")
+        }
         ListenAddress::Unix(_) => {
-            tracing::info!("listening on {address} (for {scheme}://{}{MCP_PATH})", address.authority());
+            tracing::info!(
+                "listening on {address} (for {scheme}://{}{MCP_PATH})",
+                address.authority()
+            );
         }
     }
-    let _following = app.options.tls.clone().map(|tls| AbortOnDropHandle::new(tokio::spawn(tls.reload_periodically())));
+    let _following = app
+        .options
+        .tls
+        .clone()
+        .map(|tls| AbortOnDropHandle::new(tokio::spawn(tls.reload_periodically())));
     let places = ConnectionPlaces::new(Arc::clone(&app.connections), &address);
-    let result = listener::serve(listener, router(&app), places, &app.options, &life, host.options().grace).await;
+    let result = listener::serve(
+        listener,
+        router(&app),
+        places,
+        &app.options,
+        &life,
+        host.options().grace,
+    )
+    .await;
     life.ended.cancel();
     app.rejections.write_counts(true);
     result.context("failed to accept connections")
 }
 
 fn router(app: &Arc<HttpState>) -> Router {
-    let endpoint = post(endpoint::post).get(endpoint::get).delete(endpoint::delete);
-    let mut callable = Router::new().route(MCP_PATH, endpoint.clone()).route(MCP_PATH_WITH_SLASH, endpoint);
+    let endpoint = post(endpoint::post)
+        .get(endpoint::get)
+        .delete(endpoint::delete);
+    let mut callable = Router::new()
+        .route(MCP_PATH, endpoint.clone())
+        .route(MCP_PATH_WITH_SLASH, endpoint);
     if app.options.sse {
-        callable =
-            callable.route(sse::SSE_PATH, get(sse::open_stream)).route(sse::MESSAGES_PATH, post(sse::post_message));
+        callable = callable
+            .route(sse::SSE_PATH, get(sse::open_stream))
+            .route(sse::MESSAGES_PATH, post(sse::post_message));
     }
     let pages = Arc::clone(app);
     let origins = AllowOrigin::predicate(move |origin, _| {
-        origin.to_str().is_ok_and(|origin| pages.guard.load().is_allowed_origin(origin))
+        origin
+            .to_str()
+            .is_ok_and(|origin| pages.guard.load().is_allowed_origin(origin))
     });
     let cors = CorsLayer::new()
         .allow_origin(origins)
@@ -177,7 +218,10 @@ fn router(app: &Arc<HttpState>) -> Router {
     let mut guarded = callable
         .layer(from_fn_with_state(Arc::clone(app), authenticate))
         .route(oauth::METADATA_PATH, get(resource_metadata))
-        .route(&format!("{}/{{*path}}", oauth::METADATA_PATH), get(resource_metadata))
+        .route(
+            &format!("{}/{{*path}}", oauth::METADATA_PATH),
+            get(resource_metadata),
+        )
         .layer(cors);
     if app.options.metrics {
         // Without CORS headers, so that no page can read the metrics.
@@ -189,7 +233,8 @@ fn router(app: &Arc<HttpState>) -> Router {
     }
     let guarded = guarded.layer(from_fn_with_state(Arc::clone(app), check_origin));
     Router::new()
-        // Probes use the address as `Host`; these responses contain nothing that a page must not see.
+        // Probes use the address as `Host`; these responses contain nothing that a page must not
+        // see.
         .route(listener::PROBE_PATHS[0], get(|| async { "ok\n" }))
         .route(listener::PROBE_PATHS[1], get(readiness))
         .method_not_allowed_fallback(|| async { (StatusCode::METHOD_NOT_ALLOWED, wrong_method_text()) })
@@ -231,11 +276,17 @@ async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match app.gate.authenticate(request.headers(), peer.source, &*app.host) {
+    match app
+        .gate
+        .authenticate(request.headers(), peer.source, &*app.host)
+    {
         Ok((caller, trust)) => {
             let Ok(place) = app.requests.try_reserve(&caller.name, 1) else {
                 let id = ErrorId::of(request.headers());
-                return post_response::unavailable_response(&too_many_requests(app.options.requests_per_caller), id);
+                return post_response::unavailable_response(
+                    &too_many_requests(app.options.requests_per_caller),
+                    id,
+                );
             };
             request.extensions_mut().insert(caller);
             request.extensions_mut().insert(trust);
@@ -267,12 +318,17 @@ async fn readiness(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static s
 /// Adds a text to a response that rejects the method of a request and has none. Clients show
 /// nothing but this text to somebody who has mistaken the URL.
 fn with_wrong_method_text(response: Response) -> Response {
-    if response.status() != StatusCode::METHOD_NOT_ALLOWED || response.body().size_hint().exact() != Some(0) {
+    if response.status() != StatusCode::METHOD_NOT_ALLOWED
+        || response.body().size_hint().exact() != Some(0)
+    {
         return response;
     }
     let (mut parts, _) = response.into_parts();
     parts.headers.remove(CONTENT_LENGTH);
-    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    parts.headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
     Response::from_parts(parts, Body::from(wrong_method_text()))
 }
 
@@ -284,15 +340,18 @@ fn wrong_method_text() -> String {
 async fn not_found(State(app): State<Arc<HttpState>>, uri: Uri) -> (StatusCode, String) {
     let path = uri.path();
     // Also with too many slashes.
-    let near =
-        [sse::SSE_PATH, sse::MESSAGES_PATH].into_iter().find(|near| path.trim_matches('/') == near.trim_matches('/'));
+    let near = [sse::SSE_PATH, sse::MESSAGES_PATH]
+        .into_iter()
+        .find(|near| path.trim_matches('/') == near.trim_matches('/'));
     let text = match near {
         Some(near) if app.options.sse => format!(
             "the HTTP+SSE transport of 2024-11-05 is served at {near}, without another slash; newer revisions are \
              served at {MCP_PATH}\n"
         ),
         Some(_) => {
-            format!("the HTTP+SSE transport of 2024-11-05 is off; start the server with --sse, or use {MCP_PATH}\n")
+            format!(
+                "the HTTP+SSE transport of 2024-11-05 is off; start the server with --sse, or use {MCP_PATH}\n"
+            )
         }
         None => format!("nothing is served here; MCP is served at {MCP_PATH}\n"),
     };
@@ -302,7 +361,11 @@ async fn not_found(State(app): State<Arc<HttpState>>, uri: Uri) -> (StatusCode, 
 /// Returns the metadata of the protected resource (RFC 9728).
 async fn resource_metadata(State(app): State<Arc<HttpState>>) -> Response {
     match app.gate.oauth() {
-        Some(oauth) => ([(CONTENT_TYPE, JSON_CONTENT_TYPE)], oauth.metadata().to_string()).into_response(),
+        Some(oauth) => (
+            [(CONTENT_TYPE, JSON_CONTENT_TYPE)],
+            oauth.metadata().to_string(),
+        )
+            .into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }

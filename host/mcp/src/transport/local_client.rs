@@ -3,7 +3,10 @@
 use std::io;
 
 use serde_json::{Map, Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
+    split,
+};
 
 use crate::protocol::capabilities::TASKS_EXTENSION;
 use crate::protocol::jsonrpc::{self, RequestId};
@@ -34,7 +37,11 @@ impl LocalClient {
     /// Creates a client at this end of a stream.
     pub fn new(stream: DuplexStream) -> Self {
         let (reader, writer) = split(stream);
-        Self { lines: BufReader::new(reader).lines(), writer, last: 0 }
+        Self {
+            lines: BufReader::new(reader).lines(),
+            writer,
+            last: 0,
+        }
     }
 
     /// Sends a request.
@@ -46,9 +53,13 @@ impl LocalClient {
         self.last += 1;
         params.insert(
             "_meta".to_owned(),
-            message_context::request_meta(Revision::NEWEST, &json!({"extensions": {TASKS_EXTENSION: {}}})),
+            message_context::request_meta(
+                Revision::NEWEST,
+                &json!({"extensions": {TASKS_EXTENSION: {}}}),
+            ),
         );
-        let mut line = jsonrpc::request(&RequestId::Number(self.last.into()), method, Some(&params));
+        let mut line =
+            jsonrpc::request(&RequestId::Number(self.last.into()), method, Some(&params));
         line.push(b'\n');
         self.writer.write_all(&line).await
     }
@@ -63,15 +74,23 @@ impl LocalClient {
         while let Some(line) = self.lines.next_line().await? {
             let mut message: Map<String, Value> = serde_json::from_str(&line)?;
             if let Some(error) = message.get("error") {
-                let words = error.get("message").and_then(Value::as_str).unwrap_or_default();
+                let words = error
+                    .get("message")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default();
                 return Ok(Some(LocalMessage::Error(words.to_owned())));
             }
             if let Some(result) = message.remove("result") {
                 return Ok(Some(LocalMessage::Result(result)));
             }
-            if let (Some("notifications/tasks"), Some(task)) =
-                (message.get("method").and_then(Value::as_str).map(str::to_owned).as_deref(), message.remove("params"))
-            {
+            if let (Some("notifications/tasks"), Some(task)) = (
+                message
+                    .get("method")
+                    .and_then(Value::as_str)
+                    .map(str::to_owned)
+                    .as_deref(),
+                message.remove("params"),
+            ) {
                 return Ok(Some(LocalMessage::Task(task)));
             }
         }

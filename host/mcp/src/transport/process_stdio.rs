@@ -43,9 +43,14 @@ fn is_stdout_closed() -> bool {
     let stdout = std::io::stdout();
     // `poll` always reports hang-ups and errors.
     let mut streams = [PollFd::new(&stdout, PollFlags::empty())];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     poll(&mut streams, Some(&now)).is_ok()
-        && streams.iter().any(|stream| stream.revents().intersects(PollFlags::ERR | PollFlags::HUP))
+        && streams
+            .iter()
+            .any(|stream| stream.revents().intersects(PollFlags::ERR | PollFlags::HUP))
 }
 
 /// Non-blocking streams, without the thread pool.
@@ -77,7 +82,10 @@ mod unblocked {
 
     fn socket(stream: BorrowedFd<'_>) -> Option<UnixStream> {
         let owned = stream.try_clone_to_owned().ok()?;
-        let (file, stderr) = (File::from(owned), File::from(std::io::stderr().as_fd().try_clone_to_owned().ok()?));
+        let (file, stderr) = (
+            File::from(owned),
+            File::from(std::io::stderr().as_fd().try_clone_to_owned().ok()?),
+        );
         let (metadata, other) = (file.metadata().ok()?, stderr.metadata().ok()?);
         // If standard error is the same socket, it must stay blocking: otherwise writes to the log
         // would fail when the buffer is full.

@@ -35,8 +35,13 @@ pub async fn serve(
     let (outbox, messages) = outbox::channel();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
     let intake = host.options().request_quota(false);
-    let session =
-        Session::new(Arc::clone(&host), Arc::clone(&caller), intake, SessionChannel::Shared, SessionLife::default());
+    let session = Session::new(
+        Arc::clone(&host),
+        Arc::clone(&caller),
+        intake,
+        SessionChannel::Shared,
+        SessionLife::default(),
+    );
     let writing = tokio::spawn(write_messages(messages, writer));
     let options = host.options();
     let limit = usize::try_from(options.request.as_u64()).unwrap_or(usize::MAX);
@@ -59,7 +64,15 @@ pub async fn serve(
                     "the message is larger than {} (to allow more, raise server.request_size)",
                     options.request.display().iec()
                 );
-                session.reject(Error { id, ..Error::new(INVALID_REQUEST, what) }, &outbox).await;
+                session
+                    .reject(
+                        Error {
+                            id,
+                            ..Error::new(INVALID_REQUEST, what)
+                        },
+                        &outbox,
+                    )
+                    .await;
             }
         }
     };
@@ -138,7 +151,8 @@ impl SkippedLine {
 
     /// Scans the last part. Returns the report of the line if it was not returned before.
     fn finish(mut self, part: &[u8]) -> Option<LineContent> {
-        self.scan(part).or_else(|| (!self.is_reported).then(|| self.report()))
+        self.scan(part)
+            .or_else(|| (!self.is_reported).then(|| self.report()))
     }
 
     fn report(&mut self) -> LineContent {
@@ -159,12 +173,17 @@ struct LineSplitter {
 
 impl LineSplitter {
     fn new(limit: usize) -> Self {
-        Self { limit, skipped: None, searched: 0 }
+        Self {
+            limit,
+            skipped: None,
+            searched: 0,
+        }
     }
 
     /// Returns the end of the first line in the buffer.
     fn find_line_end(&mut self, buffer: &[u8]) -> Option<usize> {
-        let found = memchr::memchr(b'\n', buffer.get(self.searched..)?).map(|at| self.searched + at);
+        let found =
+            memchr::memchr(b'\n', buffer.get(self.searched..)?).map(|at| self.searched + at);
         self.searched = if found.is_some() { 0 } else { buffer.len() };
         found
     }
@@ -246,14 +265,22 @@ mod tests {
     #[test]
     fn lines_are_the_same_however_they_arrive() {
         for step in 1..20 {
-            assert_eq!(lines("{1}\r\n\n  \n{2}\n{3}", 10, step), ["{1}", "{2}", "{3}"], "step {step}");
+            assert_eq!(
+                lines("{1}\r\n\n  \n{2}\n{3}", 10, step),
+                ["{1}", "{2}", "{3}"],
+                "step {step}"
+            );
         }
     }
 
     #[test]
     fn a_long_line_is_reported_once_and_the_next_line_is_read() {
         for step in 1..30 {
-            assert_eq!(lines("{1}\n01234567890123456789\n{2}\n", 5, step), ["{1}", "TOO LONG", "{2}"], "step {step}");
+            assert_eq!(
+                lines("{1}\n01234567890123456789\n{2}\n", 5, step),
+                ["{1}", "TOO LONG", "{2}"],
+                "step {step}"
+            );
         }
     }
 
@@ -261,13 +288,20 @@ mod tests {
     fn the_id_of_a_long_line_is_found_at_its_start_and_at_its_end() {
         for (line, report) in [
             (r#"{"id":7,"params":{"a":"xxxxxxxxxxxx"}}"#, "TOO LONG 7"),
-            (r#"{"params":{"id":1,"a":"\",\"id\":2"},"id":7}"#, "TOO LONG 7"),
+            (
+                r#"{"params":{"id":1,"a":"\",\"id\":2"},"id":7}"#,
+                "TOO LONG 7",
+            ),
             (r#"{"params":{"id":1,"a":"\",\"id\":2"}}"#, "TOO LONG"),
             (r#"{"params":{"a":"xxxxxxxxxxxxxx"},"id":"b"#, "TOO LONG"),
         ] {
             for step in 1..50 {
                 let text = format!("{line}\n{{2}}\n{line}");
-                assert_eq!(lines(&text, 5, step), [report, "{2}", report], "step {step}");
+                assert_eq!(
+                    lines(&text, 5, step),
+                    [report, "{2}", report],
+                    "step {step}"
+                );
             }
         }
     }

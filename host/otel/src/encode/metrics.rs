@@ -7,8 +7,8 @@ use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as NumberMessage;
 use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics,
-    ScopeMetrics, Sum,
+    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint,
+    ResourceMetrics, ScopeMetrics, Sum,
 };
 use prost::Message as _;
 
@@ -53,15 +53,28 @@ pub(crate) fn encode_metrics(
     started: SystemTime,
     now: SystemTime,
 ) -> Vec<u8> {
-    let period = MetricPeriod { from: unix_nanoseconds(started), to: unix_nanoseconds(now.max(started)) };
-    let metrics = families.into_iter().filter_map(|family| encode_family(family, period)).collect();
-    let scoped = ScopeMetrics { scope: Some(scope()), metrics, schema_url: SCHEMA_URL.to_owned() };
+    let period = MetricPeriod {
+        from: unix_nanoseconds(started),
+        to: unix_nanoseconds(now.max(started)),
+    };
+    let metrics = families
+        .into_iter()
+        .filter_map(|family| encode_family(family, period))
+        .collect();
+    let scoped = ScopeMetrics {
+        scope: Some(scope()),
+        metrics,
+        schema_url: SCHEMA_URL.to_owned(),
+    };
     let of_resource = ResourceMetrics {
         resource: Some(resource.to_message()),
         scope_metrics: vec![scoped],
         schema_url: SCHEMA_URL.to_owned(),
     };
-    ExportMetricsServiceRequest { resource_metrics: vec![of_resource] }.encode_to_vec()
+    ExportMetricsServiceRequest {
+        resource_metrics: vec![of_resource],
+    }
+    .encode_to_vec()
 }
 
 /// Encodes a family; `None` if it has no samples.
@@ -69,32 +82,59 @@ fn encode_family(family: MetricFamily, period: MetricPeriod) -> Option<Metric> {
     let temporality = AggregationTemporality::Cumulative.into();
     let data = match family.points {
         MetricPoints::Counter(points) if !points.is_empty() => Data::Sum(Sum {
-            data_points: points.into_iter().map(|point| number_point(point, period)).collect(),
+            data_points: points
+                .into_iter()
+                .map(|point| number_point(point, period))
+                .collect(),
             aggregation_temporality: temporality,
             is_monotonic: true,
         }),
         MetricPoints::Gauge(points) if !points.is_empty() => {
             // A gauge has no start time.
             let now = MetricPeriod { from: 0, ..period };
-            Data::Gauge(Gauge { data_points: points.into_iter().map(|point| number_point(point, now)).collect() })
+            Data::Gauge(Gauge {
+                data_points: points
+                    .into_iter()
+                    .map(|point| number_point(point, now))
+                    .collect(),
+            })
         }
         MetricPoints::Histogram(points) if !points.is_empty() => Data::Histogram(Histogram {
-            data_points: points.into_iter().map(|point| histogram_point(point, period)).collect(),
+            data_points: points
+                .into_iter()
+                .map(|point| histogram_point(point, period))
+                .collect(),
             aggregation_temporality: temporality,
         }),
-        MetricPoints::Counter(_) | MetricPoints::Gauge(_) | MetricPoints::Histogram(_) => return None,
+        MetricPoints::Counter(_) | MetricPoints::Gauge(_) | MetricPoints::Histogram(_) => {
+            return None;
+        }
     };
     let (description, unit) = (family.help.to_owned(), unit(family.name).to_owned());
-    Some(Metric { name: otlp_name(family.name), description, unit, metadata: Vec::new(), data: Some(data) })
+    Some(Metric {
+        name: otlp_name(family.name),
+        description,
+        unit,
+        metadata: Vec::new(),
+        data: Some(data),
+    })
 }
 
 /// Returns the name of a family in OpenTelemetry: with dots after namespaces, and without the unit.
 fn otlp_name(family: &str) -> String {
-    if let Some((_, name)) = CONVENTIONAL_NAMES.iter().find(|(known, _)| *known == family) {
+    if let Some((_, name)) = CONVENTIONAL_NAMES
+        .iter()
+        .find(|(known, _)| *known == family)
+    {
         return (*name).to_owned();
     }
-    let name = family.strip_suffix("_seconds").or_else(|| family.strip_suffix("_bytes")).unwrap_or(family);
-    let found = NAMESPACES.iter().find_map(|namespace| Some((namespace, name.strip_prefix(namespace)?)));
+    let name = family
+        .strip_suffix("_seconds")
+        .or_else(|| family.strip_suffix("_bytes"))
+        .unwrap_or(family);
+    let found = NAMESPACES
+        .iter()
+        .find_map(|namespace| Some((namespace, name.strip_prefix(namespace)?)));
     match found {
         Some((namespace, rest)) => format!("{}{rest}", namespace.replace('_', ".")),
         None => name.to_owned(),
@@ -112,12 +152,17 @@ fn unit(name: &str) -> &'static str {
 }
 
 fn encode_labels(labels: Vec<(&'static str, String)>) -> Vec<KeyValue> {
-    labels.into_iter().map(|(name, value)| string_attribute(name, value)).collect()
+    labels
+        .into_iter()
+        .map(|(name, value)| string_attribute(name, value))
+        .collect()
 }
 
 fn number_point(point: MetricPoint<MetricNumber>, period: MetricPeriod) -> NumberDataPoint {
     let value = match point.value {
-        MetricNumber::Integer(count) => NumberMessage::AsInt(i64::try_from(count).unwrap_or(i64::MAX)),
+        MetricNumber::Integer(count) => {
+            NumberMessage::AsInt(i64::try_from(count).unwrap_or(i64::MAX))
+        }
         MetricNumber::Float(number) => NumberMessage::AsDouble(number),
     };
     NumberDataPoint {
@@ -130,7 +175,11 @@ fn number_point(point: MetricPoint<MetricNumber>, period: MetricPeriod) -> Numbe
 }
 
 fn histogram_point(point: MetricPoint<HistogramPoint>, period: MetricPeriod) -> HistogramDataPoint {
-    let HistogramPoint { sum, count, buckets } = point.value;
+    let HistogramPoint {
+        sum,
+        count,
+        buckets,
+    } = point.value;
     HistogramDataPoint {
         attributes: encode_labels(point.labels),
         start_time_unix_nano: period.from,
@@ -139,7 +188,11 @@ fn histogram_point(point: MetricPoint<HistogramPoint>, period: MetricPeriod) -> 
         sum: Some(sum),
         bucket_counts: buckets.iter().map(|(_, count)| *count).collect(),
         // OTLP does not encode the infinite bound of the last bucket.
-        explicit_bounds: buckets.iter().map(|(bound, _)| *bound).filter(|bound| bound.is_finite()).collect(),
+        explicit_bounds: buckets
+            .iter()
+            .map(|(bound, _)| *bound)
+            .filter(|bound| bound.is_finite())
+            .collect(),
         ..HistogramDataPoint::default()
     }
 }
@@ -154,10 +207,16 @@ mod tests {
             ("toolbay_calls", "toolbay.calls"),
             ("toolbay_calls_running", "toolbay.calls_running"),
             ("toolbay_call_duration_seconds", "toolbay.call.duration"),
-            ("toolbay_call_stage_duration_seconds", "toolbay.call.stage.duration"),
+            (
+                "toolbay_call_stage_duration_seconds",
+                "toolbay.call.stage.duration",
+            ),
             ("toolbay_call_memory_peak_bytes", "toolbay.call.memory_peak"),
             ("toolbay_memory_limit_bytes", "toolbay.memory.limit"),
-            ("toolbay_http_requests_in_flight", "toolbay.http.requests_in_flight"),
+            (
+                "toolbay_http_requests_in_flight",
+                "toolbay.http.requests_in_flight",
+            ),
             ("process_cpu_seconds", "process.cpu.time"),
             ("process_start_time_seconds", "process.start_time"),
             ("other_bytes", "other"),

@@ -8,7 +8,9 @@ use opentelemetry_proto::tonic::trace::v1::{
 };
 use prost::Message as _;
 
-use super::{ResourceAttributes, SCHEMA_URL, decode_id, encode_attributes, scope, unix_nanoseconds};
+use super::{
+    ResourceAttributes, SCHEMA_URL, decode_id, encode_attributes, scope, unix_nanoseconds,
+};
 use crate::span::{FinishedSpan, SpanEvent, SpanSide, SpanStatus};
 
 /// Maximum length of a `tracestate` that is sent. W3C Trace Context requires that at least this
@@ -18,13 +20,20 @@ const MAX_TRACE_STATE_BYTES: usize = 512;
 /// Encodes spans as a request.
 pub(crate) fn encode_spans(resource: &ResourceAttributes, spans: Vec<FinishedSpan>) -> Vec<u8> {
     let spans = spans.into_iter().map(encode_span).collect();
-    let scoped = ScopeSpans { scope: Some(scope()), spans, schema_url: SCHEMA_URL.to_owned() };
+    let scoped = ScopeSpans {
+        scope: Some(scope()),
+        spans,
+        schema_url: SCHEMA_URL.to_owned(),
+    };
     let of_resource = ResourceSpans {
         resource: Some(resource.to_message()),
         scope_spans: vec![scoped],
         schema_url: SCHEMA_URL.to_owned(),
     };
-    ExportTraceServiceRequest { resource_spans: vec![of_resource] }.encode_to_vec()
+    ExportTraceServiceRequest {
+        resource_spans: vec![of_resource],
+    }
+    .encode_to_vec()
 }
 
 fn encode_span(span: FinishedSpan) -> SpanMessage {
@@ -47,18 +56,29 @@ fn encode_span(span: FinishedSpan) -> SpanMessage {
     };
     let status = match status {
         SpanStatus::Unset => None,
-        SpanStatus::Error(message) => Some(StatusMessage { message, code: StatusCode::Error.into() }),
+        SpanStatus::Error(message) => Some(StatusMessage {
+            message,
+            code: StatusCode::Error.into(),
+        }),
     };
     let event = |SpanEvent { at, name }: SpanEvent| EventMessage {
         time_unix_nano: unix_nanoseconds(at),
         name: name.to_owned(),
         ..EventMessage::default()
     };
-    let remote = if parent_is_remote { SpanFlags::ContextIsRemoteMask as u32 } else { 0 };
+    let remote = if parent_is_remote {
+        SpanFlags::ContextIsRemoteMask as u32
+    } else {
+        0
+    };
     SpanMessage {
         trace_id: decode_id(&own.trace),
         span_id: decode_id(&own.span),
-        trace_state: own.state.clone().filter(|state| state.len() <= MAX_TRACE_STATE_BYTES).unwrap_or_default(),
+        trace_state: own
+            .state
+            .clone()
+            .filter(|state| state.len() <= MAX_TRACE_STATE_BYTES)
+            .unwrap_or_default(),
         parent_span_id: parent.as_deref().map(decode_id).unwrap_or_default(),
         flags: u32::from(own.flags()) | SpanFlags::ContextHasIsRemoteMask as u32 | remote,
         name,

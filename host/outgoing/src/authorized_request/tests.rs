@@ -36,13 +36,27 @@ fn only_the_normalised_origin_is_sent() {
 
 #[test]
 fn a_proxy_gets_the_whole_url_and_its_own_credentials() {
-    let proxy = ProxySettings::parse(&"http://user:password@proxy.example".parse().unwrap()).unwrap();
+    let proxy =
+        ProxySettings::parse(&"http://user:password@proxy.example".parse().unwrap()).unwrap();
     let asked = get("http://api.example:8080").header("proxy-authorization", "Basic of-the-guest");
-    let request = check(asked).unwrap().request(false, Some(&proxy), ()).unwrap();
+    let request = check(asked)
+        .unwrap()
+        .request(false, Some(&proxy), ())
+        .unwrap();
     assert_eq!(request.uri(), "http://api.example:8080/");
     assert_eq!(request.headers()["host"], "api.example:8080");
-    assert_eq!(request.headers().get_all("proxy-authorization").iter().count(), 1);
-    assert_eq!(request.headers()["proxy-authorization"], "Basic dXNlcjpwYXNzd29yZA==");
+    assert_eq!(
+        request
+            .headers()
+            .get_all("proxy-authorization")
+            .iter()
+            .count(),
+        1
+    );
+    assert_eq!(
+        request.headers()["proxy-authorization"],
+        "Basic dXNlcjpwYXNzd29yZA=="
+    );
 }
 
 #[test]
@@ -50,59 +64,135 @@ fn host_and_address_have_to_name_the_same_origin() {
     for host in ["api.example", "API.example:443", "api.example."] {
         check(get("https://api.example/").header("host", host)).unwrap();
     }
-    for host in
-        ["evil.example", "api.example:8080", "api.example:8443", "", "api.example@evil.example", "api.example, x"]
-    {
+    for host in [
+        "evil.example",
+        "api.example:8080",
+        "api.example:8443",
+        "",
+        "api.example@evil.example",
+        "api.example, x",
+    ] {
         let error = check(get("https://api.example/").header("host", host)).unwrap_err();
         assert_eq!(error, SendError::HostHeader, "{host:?}");
     }
-    let two = get("https://api.example/").header("host", "api.example").header("host", "evil.example");
+    let two = get("https://api.example/")
+        .header("host", "api.example")
+        .header("host", "evil.example");
     assert_eq!(check(two).unwrap_err(), SendError::HostHeader);
-    let unreadable = get("https://api.example/").header("host", HeaderValue::from_bytes(b"\xff").unwrap());
+    let unreadable =
+        get("https://api.example/").header("host", HeaderValue::from_bytes(b"\xff").unwrap());
     assert_eq!(check(unreadable).unwrap_err(), SendError::HostHeader);
 }
 
 #[test]
 fn what_the_guest_wrote_is_what_the_rules_see() {
-    assert_eq!(check(get("/relative")).unwrap_err(), SendError::Denied(DenialReason::Scheme));
-    assert_eq!(check(get("ftp://api.example/")).unwrap_err(), SendError::Denied(DenialReason::Scheme));
+    assert_eq!(
+        check(get("/relative")).unwrap_err(),
+        SendError::Denied(DenialReason::Scheme)
+    );
+    assert_eq!(
+        check(get("ftp://api.example/")).unwrap_err(),
+        SendError::Denied(DenialReason::Scheme)
+    );
     let userinfo = check(get("https://api.example@evil.example/")).unwrap_err();
-    assert_eq!(userinfo, SendError::Denied(DenialReason::Authority(AuthorityError::Userinfo)));
+    assert_eq!(
+        userinfo,
+        SendError::Denied(DenialReason::Authority(AuthorityError::Userinfo))
+    );
     let other = check(get("https://evil.example/")).unwrap_err();
-    assert!(matches!(other, SendError::Denied(DenialReason::Host(_))), "{other:?}");
-    assert!(other.details().unwrap().contains("http = [\"https://evil.example\"]"), "{other:?}");
-    let connect = check(Request::builder().method("CONNECT").uri("https://api.example/")).unwrap_err();
-    assert_eq!(connect, SendError::Denied(DenialReason::ForbiddenMethod("CONNECT")));
+    assert!(
+        matches!(other, SendError::Denied(DenialReason::Host(_))),
+        "{other:?}"
+    );
+    assert!(
+        other
+            .details()
+            .unwrap()
+            .contains("http = [\"https://evil.example\"]"),
+        "{other:?}"
+    );
+    let connect = check(
+        Request::builder()
+            .method("CONNECT")
+            .uri("https://api.example/"),
+    )
+    .unwrap_err();
+    assert_eq!(
+        connect,
+        SendError::Denied(DenialReason::ForbiddenMethod("CONNECT"))
+    );
 }
 
 #[test]
 fn a_declared_length_is_one_number() {
     let post = || Request::post("https://api.example/");
-    let allowed = check(post().header("content-length", "007").header("content-length", "7")).unwrap();
+    let allowed = check(
+        post()
+            .header("content-length", "007")
+            .header("content-length", "7"),
+    )
+    .unwrap();
     assert_eq!(allowed.body_length, Some(7));
     let sent = allowed.request(false, None, ()).unwrap();
-    assert_eq!(sent.headers().get_all("content-length").iter().collect::<Vec<_>>(), ["7"]);
-    for length in ["", "+7", "-1", " 7", "7, 7", "0x7", "18446744073709551616", "7 8"] {
+    assert_eq!(
+        sent.headers()
+            .get_all("content-length")
+            .iter()
+            .collect::<Vec<_>>(),
+        ["7"]
+    );
+    for length in [
+        "",
+        "+7",
+        "-1",
+        " 7",
+        "7, 7",
+        "0x7",
+        "18446744073709551616",
+        "7 8",
+    ] {
         let error = check(post().header("content-length", length)).unwrap_err();
         assert_eq!(error, SendError::ContentLength, "{length:?}");
     }
-    let two = post().header("content-length", "7").header("content-length", "8");
+    let two = post()
+        .header("content-length", "7")
+        .header("content-length", "8");
     assert_eq!(check(two).unwrap_err(), SendError::ContentLength);
     // The field for the other kind of request smuggling is removed.
-    let chunked = check(post().header("content-length", "7").header("transfer-encoding", "chunked")).unwrap();
-    assert!(!chunked.request(false, None, ()).unwrap().headers().contains_key("transfer-encoding"));
+    let chunked = check(
+        post()
+            .header("content-length", "7")
+            .header("transfer-encoding", "chunked"),
+    )
+    .unwrap();
+    assert!(
+        !chunked
+            .request(false, None, ())
+            .unwrap()
+            .headers()
+            .contains_key("transfer-encoding")
+    );
 }
 
 #[test]
 fn options_can_be_for_the_server_as_a_whole() {
-    let uri = http::Uri::builder().scheme("https").authority("api.example").path_and_query("*").build().unwrap();
+    let uri = http::Uri::builder()
+        .scheme("https")
+        .authority("api.example")
+        .path_and_query("*")
+        .build()
+        .unwrap();
     let allowed = check(Request::options(uri)).unwrap();
     assert_eq!(allowed.request(false, None, ()).unwrap().uri(), "*");
 }
 
 #[test]
 fn a_head_is_bounded() {
-    let long = |length: usize| check(get("https://api.example/").header("x-long", "x".repeat(length)));
+    let long =
+        |length: usize| check(get("https://api.example/").header("x-long", "x".repeat(length)));
     assert!(long(MAX_HTTP_HEAD_BYTES - 100).is_ok());
-    assert_eq!(long(MAX_HTTP_HEAD_BYTES).unwrap_err(), SendError::RequestHeadTooLarge);
+    assert_eq!(
+        long(MAX_HTTP_HEAD_BYTES).unwrap_err(),
+        SendError::RequestHeadTooLarge
+    );
 }

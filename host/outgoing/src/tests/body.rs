@@ -14,7 +14,8 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::setup::{
-    Authority, BoxedBody, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send, send_within, text,
+    Authority, BoxedBody, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send,
+    send_within, text,
 };
 use crate::{ExceededLimit, PoolPartition, RequestMeter, RequestTimeouts, SendError};
 
@@ -51,7 +52,12 @@ struct Large {
 
 impl Large {
     fn new() -> Self {
-        Self { left: CHUNKS, made: Arc::default(), alive: Arc::default(), most: Arc::default() }
+        Self {
+            left: CHUNKS,
+            made: Arc::default(),
+            alive: Arc::default(),
+            most: Arc::default(),
+        }
     }
 }
 
@@ -59,7 +65,10 @@ impl Body for Large {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if self.left == 0 {
             return Poll::Ready(None);
         }
@@ -122,7 +131,11 @@ async fn a_large_request_is_sent_as_the_server_takes_it() {
             go.add_permits(1);
         };
         let (response, ()) = tokio::join!(send(&outlet, request), check);
-        assert_eq!(read(response.unwrap()).await.unwrap(), (CHUNKS * CHUNK).to_string(), "{alpn}");
+        assert_eq!(
+            read(response.unwrap()).await.unwrap(),
+            (CHUNKS * CHUNK).to_string(),
+            "{alpn}"
+        );
         assert_eq!(made.load(Ordering::SeqCst), CHUNKS);
         // The guest's memory that this process holds at any moment.
         let most = most.load(Ordering::SeqCst);
@@ -136,14 +149,15 @@ async fn a_large_response_comes_as_it_is_read() {
     for alpn in ["http/1.1", "h2"] {
         let made = Arc::new(AtomicUsize::new(0));
         let tls = authority.server("server.example", Valid::Now, &[alpn]);
-        let server = {
-            let made = made.clone();
-            Server::http(Some(tls), move |_| {
+        let server =
+            {
+                let made = made.clone();
+                Server::http(Some(tls), move |_| {
                 let body = Large { made: made.clone(), ..Large::new() };
                 async move { Response::new(body.map_err(|never| match never {}).boxed_unsync()) }
             })
             .await
-        };
+            };
         let outlet = World::trusting(&authority).outlet(&server, 1);
         let response = send(&outlet, get(&server.url("https", "/"))).await.unwrap();
         let waiting = settled(&made).await;
@@ -172,7 +186,10 @@ async fn a_stream_that_nobody_reads_does_not_stop_the_others() {
 
 /// A body of these frames, without a declared length.
 fn frames(frames: &[&'static str]) -> BoxedBody {
-    let frames: Vec<_> = frames.iter().map(|frame| Ok(Frame::data(Bytes::from_static(frame.as_bytes())))).collect();
+    let frames: Vec<_> = frames
+        .iter()
+        .map(|frame| Ok(Frame::data(Bytes::from_static(frame.as_bytes()))))
+        .collect();
     StreamBody::new(futures_util::stream::iter(frames)).boxed_unsync()
 }
 
@@ -197,19 +214,35 @@ async fn a_body_has_the_length_that_its_request_declares() {
         };
         let outlet = World::trusting(&authority).outlet(&server, 1);
         let post = async |length: &str, body| {
-            let request = Request::post(server.url("https", "/")).header("content-length", length).body(body).unwrap();
+            let request = Request::post(server.url("https", "/"))
+                .header("content-length", length)
+                .body(body)
+                .unwrap();
             send(&outlet, request).await.map(drop)
         };
         let wrong = Err(SendError::RequestBodyLength(5));
-        for body in [&["123"][..], &["123456"], &["12", "3456"], &["12345", "6"], &["12345", "", "GET / HTTP/1.1\r\n"]]
-        {
+        for body in [
+            &["123"][..],
+            &["123456"],
+            &["12", "3456"],
+            &["12345", "6"],
+            &["12345", "", "GET / HTTP/1.1\r\n"],
+        ] {
             assert_eq!(post("5", frames(body)).await, wrong, "{alpn} {body:?}");
         }
         assert_eq!(post("5", frames(&[])).await, wrong, "{alpn}");
         assert_eq!(post("5", text("123")).await, wrong, "{alpn}");
         assert_eq!(post("5", text("")).await, wrong, "{alpn}");
-        assert_eq!(complete.load(Ordering::SeqCst), 0, "{alpn}: no server took one of these for complete");
-        assert_eq!(post("5", frames(&["12", "", "345"])).await, Ok(()), "{alpn}");
+        assert_eq!(
+            complete.load(Ordering::SeqCst),
+            0,
+            "{alpn}: no server took one of these for complete"
+        );
+        assert_eq!(
+            post("5", frames(&["12", "", "345"])).await,
+            Ok(()),
+            "{alpn}"
+        );
         assert_eq!(post("0", frames(&[])).await, Ok(()), "{alpn}");
         assert_eq!(complete.load(Ordering::SeqCst), 2, "{alpn}");
     }
@@ -227,34 +260,62 @@ async fn a_request_ends_with_the_meter_or_with_its_body() {
         .await;
         let outlet = World::trusting(&authority).outlet(&server, 1);
         let meter = Arc::new(RequestMeter::new(1, 1_000_000));
-        let request = Request::post(server.url("https", "/")).body(Large::new()).unwrap();
-        let sent = outlet.send(request, &PoolPartition::NONE, PATIENT, Instant::now() + LONG, &meter).await;
-        assert_eq!(sent.map(drop), Err(SendError::LimitExceeded(ExceededLimit::Bytes)), "{alpn}");
+        let request = Request::post(server.url("https", "/"))
+            .body(Large::new())
+            .unwrap();
+        let sent = outlet
+            .send(
+                request,
+                &PoolPartition::NONE,
+                PATIENT,
+                Instant::now() + LONG,
+                &meter,
+            )
+            .await;
+        assert_eq!(
+            sent.map(drop),
+            Err(SendError::LimitExceeded(ExceededLimit::Bytes)),
+            "{alpn}"
+        );
         let broken = StreamBody::new(futures_util::stream::iter([
             Ok(Frame::data(Bytes::from_static(b"123"))),
             Err("the guest was stopped".into()),
         ]));
-        let request = Request::post(server.url("https", "/")).body(broken.boxed_unsync()).unwrap();
+        let request = Request::post(server.url("https", "/"))
+            .body(broken.boxed_unsync())
+            .unwrap();
         let sent = send::<BoxedBody>(&outlet, request).await.map(drop);
-        assert_eq!(sent, Err(SendError::RequestBody("the guest was stopped".to_owned())), "{alpn}");
+        assert_eq!(
+            sent,
+            Err(SendError::RequestBody("the guest was stopped".to_owned())),
+            "{alpn}"
+        );
     }
 }
 
 #[tokio::test]
 async fn the_guest_may_take_its_time() {
-    let server =
-        Server::http(None, |request| async move { Response::new(text(length(request.into_body()).await.to_string())) })
-            .await;
+    let server = Server::http(None, |request| async move {
+        Response::new(text(length(request.into_body()).await.to_string()))
+    })
+    .await;
     let outlet = World::new().outlet(&server, 1);
     let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
     let slow = futures_util::stream::once(async move {
         receiver.await.unwrap();
         Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"123")))
     });
-    let request = Request::post(server.url("http", "/")).body(StreamBody::new(slow)).unwrap();
-    let hasty = RequestTimeouts { first_byte: SHORT, ..PATIENT };
+    let request = Request::post(server.url("http", "/"))
+        .body(StreamBody::new(slow))
+        .unwrap();
+    let hasty = RequestTimeouts {
+        first_byte: SHORT,
+        ..PATIENT
+    };
     let guest = async {
-        tokio::time::timeout(3 * SHORT, std::future::pending::<()>()).await.unwrap_err();
+        tokio::time::timeout(3 * SHORT, std::future::pending::<()>())
+            .await
+            .unwrap_err();
         sender.send(()).unwrap();
     };
     let (response, ()) = tokio::join!(send_within(&outlet, request, hasty), guest);
@@ -283,7 +344,9 @@ async fn dropping_the_response_ends_the_request() {
             drop(held);
             Ok::<_, Infallible>(Frame::data(Bytes::new()))
         });
-        let request = Request::post(server.url("https", "/")).body(StreamBody::new(stalled)).unwrap();
+        let request = Request::post(server.url("https", "/"))
+            .body(StreamBody::new(stalled))
+            .unwrap();
         let response = send(&outlet, request).await.unwrap();
         assert!(alive.upgrade().is_some());
         drop(response);
@@ -294,12 +357,17 @@ async fn dropping_the_response_ends_the_request() {
 #[tokio::test]
 async fn a_response_without_a_body_frees_its_connection() {
     let server = Server::http(None, |_| async {
-        Response::builder().header("content-length", "5").body(text("12345")).unwrap()
+        Response::builder()
+            .header("content-length", "5")
+            .body(text("12345"))
+            .unwrap()
     })
     .await;
     let outlet = World::new().outlet(&server, 1);
     for _ in 0..3 {
-        let request = Request::head(server.url("http", "/")).body(Empty::<Bytes>::new()).unwrap();
+        let request = Request::head(server.url("http", "/"))
+            .body(Empty::<Bytes>::new())
+            .unwrap();
         let response = send(&outlet, request).await.unwrap();
         assert_eq!(response.headers()["content-length"], "5");
         assert!(response.body().is_end_stream());

@@ -9,7 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use super::setup::{LONG, PATIENT, SHORT, Server, World, eventually, get, read, send, send_within, text, unlimited};
+use super::setup::{
+    LONG, PATIENT, SHORT, Server, World, eventually, get, read, send, send_within, text, unlimited,
+};
 use crate::{ExceededLimit, PoolPartition, RequestMeter, RequestTimeouts, SendError};
 
 /// Reads the head of a request.
@@ -60,12 +62,22 @@ async fn fetch(server: &Server, timeouts: RequestTimeouts) -> Result<String, Sen
 
 #[tokio::test]
 async fn silence_has_an_end() {
-    let hasty = RequestTimeouts { connect: LONG, first_byte: SHORT, between_bytes: SHORT };
-    assert_eq!(fetch(&answering("", false).await, hasty).await, Err(SendError::FirstByteTimeout));
+    let hasty = RequestTimeouts {
+        connect: LONG,
+        first_byte: SHORT,
+        between_bytes: SHORT,
+    };
+    assert_eq!(
+        fetch(&answering("", false).await, hasty).await,
+        Err(SendError::FirstByteTimeout)
+    );
     let begun = answering("HTTP/1.1 200 OK\r\ncontent-le", false).await;
     assert_eq!(fetch(&begun, hasty).await, Err(SendError::FirstByteTimeout));
     let stopped = answering("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345", false).await;
-    assert_eq!(fetch(&stopped, hasty).await, Err(SendError::BetweenBytesTimeout));
+    assert_eq!(
+        fetch(&stopped, hasty).await,
+        Err(SendError::BetweenBytesTimeout)
+    );
 }
 
 #[tokio::test]
@@ -80,7 +92,15 @@ async fn the_deadline_ends_everything() {
             first_byte: std::time::Duration::MAX,
             between_bytes: std::time::Duration::MAX,
         };
-        let result = outlet.send(request, &PoolPartition::NONE, endless, deadline, &unlimited()).await;
+        let result = outlet
+            .send(
+                request,
+                &PoolPartition::NONE,
+                endless,
+                deadline,
+                &unlimited(),
+            )
+            .await;
         if head {
             assert_eq!(result.map(drop), Err(SendError::Deadline));
         } else {
@@ -97,19 +117,37 @@ async fn a_truncated_response_is_an_error() {
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n12345\r\n",
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n123",
     ] {
-        let error = fetch(&answering(answer, true).await, PATIENT).await.unwrap_err();
-        assert!(matches!(error, SendError::Incomplete(_)), "{answer:?}: {error:?}");
+        let error = fetch(&answering(answer, true).await, PATIENT)
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, SendError::Incomplete(_)),
+            "{answer:?}: {error:?}"
+        );
     }
     for answer in ["", "HTTP/1.1 200 OK\r\ncontent-length"] {
-        let error = fetch(&answering(answer, true).await, PATIENT).await.unwrap_err();
-        assert!(matches!(error, SendError::Reset(_)), "{answer:?}: {error:?}");
+        let error = fetch(&answering(answer, true).await, PATIENT)
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, SendError::Reset(_)),
+            "{answer:?}: {error:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn a_response_can_end_with_its_connection() {
-    for answer in ["HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n12345", "HTTP/1.0 200 OK\r\n\r\n12345"] {
-        assert_eq!(fetch(&answering(answer, true).await, PATIENT).await.unwrap(), "12345");
+    for answer in [
+        "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n12345",
+        "HTTP/1.0 200 OK\r\n\r\n12345",
+    ] {
+        assert_eq!(
+            fetch(&answering(answer, true).await, PATIENT)
+                .await
+                .unwrap(),
+            "12345"
+        );
     }
 }
 
@@ -133,7 +171,12 @@ async fn what_comes_after_a_response_is_not_the_next_one() {
     let server = answering(injected, false).await;
     let outlet = World::new().outlet(&server, 2);
     for connections in 1..=3 {
-        assert_eq!(read(send(&outlet, get(&server.url("http", "/"))).await.unwrap()).await.unwrap(), "12345");
+        assert_eq!(
+            read(send(&outlet, get(&server.url("http", "/"))).await.unwrap())
+                .await
+                .unwrap(),
+            "12345"
+        );
         eventually(|| outlet.connections() == (0, 2)).await;
         assert_eq!(server.accepted(), connections);
     }
@@ -142,11 +185,18 @@ async fn what_comes_after_a_response_is_not_the_next_one() {
 #[tokio::test]
 async fn a_head_is_bounded() {
     for (beginning, rest) in [
-        ("HTTP/1.1 200 OK\r\n", "x-field: some text that makes the head longer\r\n"),
+        (
+            "HTTP/1.1 200 OK\r\n",
+            "x-field: some text that makes the head longer\r\n",
+        ),
         ("HTTP/1.1 200 OK\r\nx-field: ", "a value without end"),
         ("HTTP/1.1 200 ", "a reason without end"),
     ] {
-        assert_eq!(fetch(&endless(beginning, rest).await, PATIENT).await, Err(SendError::HeadTooLarge), "{rest:?}");
+        assert_eq!(
+            fetch(&endless(beginning, rest).await, PATIENT).await,
+            Err(SendError::HeadTooLarge),
+            "{rest:?}"
+        );
     }
 }
 
@@ -154,7 +204,12 @@ async fn a_head_is_bounded() {
 async fn interim_responses_are_skipped_and_bounded() {
     let interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n\
                    HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
-    assert_eq!(fetch(&answering(interim, false).await, PATIENT).await.unwrap(), "ok");
+    assert_eq!(
+        fetch(&answering(interim, false).await, PATIENT)
+            .await
+            .unwrap(),
+        "ok"
+    );
     let server = endless("", "HTTP/1.1 102 Processing\r\n\r\n").await;
     assert_eq!(fetch(&server, PATIENT).await, Err(SendError::HeadTooLarge));
 }
@@ -169,8 +224,13 @@ async fn what_is_not_http_is_an_error() {
         "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nnot a length\r\n",
     ] {
-        let error = fetch(&answering(answer, false).await, PATIENT).await.unwrap_err();
-        assert!(matches!(error, SendError::Protocol(_)), "{answer:?}: {error:?}");
+        let error = fetch(&answering(answer, false).await, PATIENT)
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, SendError::Protocol(_)),
+            "{answer:?}: {error:?}"
+        );
     }
 }
 
@@ -180,7 +240,16 @@ async fn an_endless_body_ends_with_the_meter() {
     let outlet = World::new().outlet(&server, 1);
     let meter = Arc::new(RequestMeter::new(1, 1_000_000));
     let request = get(&server.url("http", "/"));
-    let response = outlet.send(request, &PoolPartition::NONE, PATIENT, Instant::now() + LONG, &meter).await.unwrap();
+    let response = outlet
+        .send(
+            request,
+            &PoolPartition::NONE,
+            PATIENT,
+            Instant::now() + LONG,
+            &meter,
+        )
+        .await
+        .unwrap();
     let mut body = response.into_body();
     let mut received = 0;
     let error = loop {
@@ -196,9 +265,17 @@ async fn an_endless_body_ends_with_the_meter() {
     assert!(body.frame().await.is_none());
     eventually(|| outlet.connections() == (0, 1)).await;
     // The call has sent its only request.
-    let again =
-        outlet.send(get(&server.url("http", "/")), &PoolPartition::NONE, PATIENT, Instant::now() + LONG, &meter);
-    assert_eq!(again.await.map(drop), Err(SendError::LimitExceeded(ExceededLimit::Requests)));
+    let again = outlet.send(
+        get(&server.url("http", "/")),
+        &PoolPartition::NONE,
+        PATIENT,
+        Instant::now() + LONG,
+        &meter,
+    );
+    assert_eq!(
+        again.await.map(drop),
+        Err(SendError::LimitExceeded(ExceededLimit::Requests))
+    );
     assert_eq!((meter.requests(), server.accepted()), (1, 1));
 }
 
@@ -208,13 +285,30 @@ async fn the_meter_counts_both_ways() {
     let server = answering(answer, false).await;
     let outlet = World::new().outlet(&server, 1);
     let meter = Arc::new(RequestMeter::new(10, 10_000));
-    let request = Request::post(server.url("http", "/path")).body(text("123")).unwrap();
-    let response = outlet.send(request, &PoolPartition::NONE, PATIENT, Instant::now() + LONG, &meter).await.unwrap();
+    let request = Request::post(server.url("http", "/path"))
+        .body(text("123"))
+        .unwrap();
+    let response = outlet
+        .send(
+            request,
+            &PoolPartition::NONE,
+            PATIENT,
+            Instant::now() + LONG,
+            &meter,
+        )
+        .await
+        .unwrap();
     assert_eq!(read(response).await.unwrap(), "12345");
-    let asked = format!("POST /path HTTP/1.1\r\nhost: server.example:{}\r\n\r\n123", server.port);
+    let asked = format!(
+        "POST /path HTTP/1.1\r\nhost: server.example:{}\r\n\r\n123",
+        server.port
+    );
     // Only the status of the response line counts.
     let answered = answer.len() - " OK".len();
-    assert_eq!((meter.requests(), meter.bytes()), (1, (asked.len() + answered) as u64));
+    assert_eq!(
+        (meter.requests(), meter.bytes()),
+        (1, (asked.len() + answered) as u64)
+    );
 }
 
 #[tokio::test]
@@ -231,14 +325,23 @@ async fn who_refuses_and_who_is_silent_are_told_apart() {
             break error;
         }
     };
-    assert!(matches!(error, SendError::ConnectionRefused(_)), "{error:?}");
+    assert!(
+        matches!(error, SendError::ConnectionRefused(_)),
+        "{error:?}"
+    );
     assert!(error.details().unwrap().contains("127.0.0.1"));
     assert!(!error.to_string().contains("127.0.0.1"));
     // TLS with a server that sends nothing.
     let silent = answering("", false).await;
     let outlet = world.outlet(&silent, 1);
-    let hasty = RequestTimeouts { connect: SHORT, ..PATIENT };
-    let error = send_within(&outlet, get(&silent.url("https", "/")), hasty).await.map(drop).unwrap_err();
+    let hasty = RequestTimeouts {
+        connect: SHORT,
+        ..PATIENT
+    };
+    let error = send_within(&outlet, get(&silent.url("https", "/")), hasty)
+        .await
+        .map(drop)
+        .unwrap_err();
     assert_eq!(error, SendError::ConnectTimeout);
     eventually(|| outlet.connections() == (0, 1)).await;
 }

@@ -11,7 +11,8 @@ use tokio::sync::{Notify, mpsc};
 use tokio_rustls::TlsAcceptor;
 
 use super::setup::{
-    Authority, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send, send_within, text,
+    Authority, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send,
+    send_within, text,
 };
 use crate::{PluginClient, RequestTimeouts, SendError};
 
@@ -39,7 +40,11 @@ fn outlet(authority: &Authority, server: &Server) -> PluginClient {
     World::trusting(authority).outlet(server, 1)
 }
 
-async fn fetch(outlet: &PluginClient, server: &Server, timeouts: RequestTimeouts) -> Result<String, SendError> {
+async fn fetch(
+    outlet: &PluginClient,
+    server: &Server,
+    timeouts: RequestTimeouts,
+) -> Result<String, SendError> {
     read(send_within(outlet, get(&server.url("https", "/")), timeouts).await?).await
 }
 
@@ -48,13 +53,23 @@ async fn a_body_with_another_length_than_declared() {
     let authority = Authority::new();
     for body in ["123", "1234567"] {
         let server = serving(&authority, move |mut respond| async move {
-            let response = Response::builder().header("content-length", "5").body(()).unwrap();
+            let response = Response::builder()
+                .header("content-length", "5")
+                .body(())
+                .unwrap();
             let mut stream = respond.send_response(response, false).unwrap();
-            stream.send_data(Bytes::from_static(body.as_bytes()), true).unwrap();
+            stream
+                .send_data(Bytes::from_static(body.as_bytes()), true)
+                .unwrap();
         })
         .await;
-        let error = fetch(&outlet(&authority, &server), &server, PATIENT).await.unwrap_err();
-        assert!(matches!(error, SendError::Incomplete(_)), "{body}: {error:?}");
+        let error = fetch(&outlet(&authority, &server), &server, PATIENT)
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, SendError::Incomplete(_)),
+            "{body}: {error:?}"
+        );
     }
 }
 
@@ -65,7 +80,9 @@ async fn a_stream_that_is_reset() {
         let server = serving(&authority, move |mut respond| async move {
             if begun {
                 let mut stream = respond.send_response(Response::new(()), false).unwrap();
-                stream.send_data(Bytes::from_static(b"12345"), false).unwrap();
+                stream
+                    .send_data(Bytes::from_static(b"12345"), false)
+                    .unwrap();
                 stream.send_reset(Reason::INTERNAL_ERROR);
             } else {
                 respond.send_reset(Reason::REFUSED_STREAM);
@@ -84,8 +101,15 @@ async fn a_stream_that_is_reset() {
 #[tokio::test]
 async fn silence_has_an_end() {
     let authority = Authority::new();
-    let hasty = RequestTimeouts { connect: LONG, first_byte: SHORT, between_bytes: SHORT };
-    for (begun, error) in [(false, SendError::FirstByteTimeout), (true, SendError::BetweenBytesTimeout)] {
+    let hasty = RequestTimeouts {
+        connect: LONG,
+        first_byte: SHORT,
+        between_bytes: SHORT,
+    };
+    for (begun, error) in [
+        (false, SendError::FirstByteTimeout),
+        (true, SendError::BetweenBytesTimeout),
+    ] {
         let server = serving(&authority, move |mut respond| async move {
             let stream = begun.then(|| respond.send_response(Response::new(()), false).unwrap());
             std::future::pending::<()>().await;
@@ -108,12 +132,16 @@ async fn a_head_is_bounded() {
             let mut response = Response::new(());
             for number in 0..fields {
                 let name = http::HeaderName::try_from(format!("x-{number}")).unwrap();
-                response.headers_mut().insert(name, HeaderValue::try_from("x".repeat(length)).unwrap());
+                response
+                    .headers_mut()
+                    .insert(name, HeaderValue::try_from("x".repeat(length)).unwrap());
             }
             respond.send_response(response, true).unwrap();
         })
         .await;
-        let error = fetch(&outlet(&authority, &server), &server, PATIENT).await.unwrap_err();
+        let error = fetch(&outlet(&authority, &server), &server, PATIENT)
+            .await
+            .unwrap_err();
         // h2 resets the stream of a longer body without further details.
         let bounded = matches!(error, SendError::HeadTooLarge | SendError::Protocol(_));
         assert!(bounded, "{fields} fields: {error:?}");
@@ -125,13 +153,20 @@ async fn interim_responses_are_skipped() {
     let authority = Authority::new();
     let server = serving(&authority, |mut respond| async move {
         for status in [100, 103] {
-            respond.send_informational(Response::builder().status(status).body(()).unwrap()).unwrap();
+            respond
+                .send_informational(Response::builder().status(status).body(()).unwrap())
+                .unwrap();
         }
         let mut stream = respond.send_response(Response::new(()), false).unwrap();
         stream.send_data(Bytes::from_static(b"ok"), true).unwrap();
     })
     .await;
-    assert_eq!(fetch(&outlet(&authority, &server), &server, PATIENT).await.unwrap(), "ok");
+    assert_eq!(
+        fetch(&outlet(&authority, &server), &server, PATIENT)
+            .await
+            .unwrap(),
+        "ok"
+    );
 }
 
 #[tokio::test]
@@ -149,7 +184,9 @@ async fn what_is_in_progress_outlives_a_graceful_end() {
                     let rest = rest.clone();
                     async move {
                         if number > 1 {
-                            return Ok::<_, std::convert::Infallible>(Response::new(text("another")));
+                            return Ok::<_, std::convert::Infallible>(Response::new(text(
+                                "another",
+                            )));
                         }
                         let frames = futures_util::stream::unfold(0, move |count| {
                             let rest = rest.clone();
@@ -178,13 +215,29 @@ async fn what_is_in_progress_outlives_a_graceful_end() {
     };
     let outlet = World::trusting(&authority).outlet(&server, 2);
     let mut first = send(&outlet, get(&server.url("https", "/"))).await.unwrap();
-    assert_eq!(first.body_mut().frame().await.unwrap().unwrap().into_data().unwrap(), "part ");
+    assert_eq!(
+        first
+            .body_mut()
+            .frame()
+            .await
+            .unwrap()
+            .unwrap()
+            .into_data()
+            .unwrap(),
+        "part "
+    );
     end.notify_one();
     // As soon as the end is detected, the plugin uses another connection.
     while server.accepted() == 1 {
-        let _of_the_first =
-            send_within(&outlet, get(&server.url("https", "/")), RequestTimeouts { first_byte: SHORT, ..PATIENT })
-                .await;
+        let _of_the_first = send_within(
+            &outlet,
+            get(&server.url("https", "/")),
+            RequestTimeouts {
+                first_byte: SHORT,
+                ..PATIENT
+            },
+        )
+        .await;
     }
     assert_eq!(fetch(&outlet, &server, PATIENT).await.unwrap(), "another");
     rest.notify_one();
@@ -200,8 +253,12 @@ async fn dropping_one_response_leaves_the_others() {
         let told = told.clone();
         async move {
             let mut stream = respond.send_response(Response::new(()), false).unwrap();
-            stream.send_data(Bytes::from_static(b"12345"), false).unwrap();
-            let reason = std::future::poll_fn(|context| stream.poll_reset(context)).await.unwrap();
+            stream
+                .send_data(Bytes::from_static(b"12345"), false)
+                .unwrap();
+            let reason = std::future::poll_fn(|context| stream.poll_reset(context))
+                .await
+                .unwrap();
             told.send(reason).unwrap();
         }
     })
@@ -211,7 +268,17 @@ async fn dropping_one_response_leaves_the_others() {
     let mut second = send(&outlet, get(&server.url("https", "/"))).await.unwrap();
     drop(first);
     assert_eq!(resets.recv().await.unwrap(), Reason::CANCEL);
-    assert_eq!(second.body_mut().frame().await.unwrap().unwrap().into_data().unwrap(), "12345");
+    assert_eq!(
+        second
+            .body_mut()
+            .frame()
+            .await
+            .unwrap()
+            .unwrap()
+            .into_data()
+            .unwrap(),
+        "12345"
+    );
     drop(second);
     assert_eq!(resets.recv().await.unwrap(), Reason::CANCEL);
     assert_eq!(server.accepted(), 1);

@@ -10,7 +10,8 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
 use super::setup::{
-    Authority, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send, send_within, text, unlimited,
+    Authority, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send,
+    send_within, text, unlimited,
 };
 use crate::{PluginClient, PoolPartition, RequestTimeouts, SendError};
 
@@ -20,13 +21,24 @@ async fn hello(_: Request<hyper::body::Incoming>) -> Response<super::setup::Boxe
 
 async fn with(outlet: &PluginClient, url: &str, partition: &PoolPartition) -> String {
     let deadline = Instant::now() + LONG;
-    read(outlet.send(get(url), partition, PATIENT, deadline, &unlimited()).await.unwrap()).await.unwrap()
+    read(
+        outlet
+            .send(get(url), partition, PATIENT, deadline, &unlimited())
+            .await
+            .unwrap(),
+    )
+    .await
+    .unwrap()
 }
 
 #[tokio::test]
 async fn connections_are_used_again_by_their_plugin_for_the_same_credential() {
     let authority = Authority::new();
-    for (scheme, alpn) in [("http", None), ("https", Some("http/1.1")), ("https", Some("h2"))] {
+    for (scheme, alpn) in [
+        ("http", None),
+        ("https", Some("http/1.1")),
+        ("https", Some("h2")),
+    ] {
         let tls = alpn.map(|alpn| authority.server("server.example", Valid::Now, &[alpn]));
         let server = Server::http(tls, hello).await;
         let world = World::trusting(&authority);
@@ -36,14 +48,21 @@ async fn connections_are_used_again_by_their_plugin_for_the_same_credential() {
             assert_eq!(with(&outlet, &url, &PoolPartition::NONE).await, "hello");
         }
         assert_eq!(server.accepted(), 1, "{scheme} {alpn:?}");
-        let (ada, bob) = (PoolPartition::from_secret(b"ada"), PoolPartition::from_secret(b"bob"));
+        let (ada, bob) = (
+            PoolPartition::from_secret(b"ada"),
+            PoolPartition::from_secret(b"bob"),
+        );
         for partition in [&ada, &bob, &ada, &bob] {
             with(&outlet, &url, partition).await;
         }
         assert_eq!(server.accepted(), 3, "one more for each credential");
         let other = world.outlet(&server, 8);
         with(&other, &url, &ada).await;
-        assert_eq!(server.accepted(), 4, "another plugin has connections of its own");
+        assert_eq!(
+            server.accepted(),
+            4,
+            "another plugin has connections of its own"
+        );
     }
 }
 
@@ -72,7 +91,9 @@ async fn http2_mixes_requests_on_one_connection() {
     let requests: Vec<_> = (0..8)
         .map(|_| {
             let (outlet, url) = (outlet.clone(), server.url("https", "/wait"));
-            tokio::spawn(async move { read(send(&outlet, get(&url)).await.unwrap()).await.unwrap() })
+            tokio::spawn(
+                async move { read(send(&outlet, get(&url)).await.unwrap()).await.unwrap() },
+            )
         })
         .collect();
     eventually(|| waiting.load(std::sync::atomic::Ordering::SeqCst) == 8).await;
@@ -105,8 +126,14 @@ async fn no_more_connections_than_the_limit() {
         tokio::spawn(async move { read(send(&outlet, get(&url)).await.unwrap()).await.unwrap() })
     };
     eventually(|| server.accepted() == 1).await;
-    let hasty = RequestTimeouts { connect: SHORT, ..PATIENT };
-    let error = send_within(&outlet, get(&server.url("http", "/")), hasty).await.map(drop).unwrap_err();
+    let hasty = RequestTimeouts {
+        connect: SHORT,
+        ..PATIENT
+    };
+    let error = send_within(&outlet, get(&server.url("http", "/")), hasty)
+        .await
+        .map(drop)
+        .unwrap_err();
     assert_eq!(error, SendError::NoConnection);
     // The waiting request gets the connection when it is free.
     let next = {
@@ -121,9 +148,16 @@ async fn no_more_connections_than_the_limit() {
 
 #[tokio::test]
 async fn an_idle_connection_makes_room_for_another_origin() {
-    let (one, two) = (Server::http(None, hello).await, Server::http(None, hello).await);
+    let (one, two) = (
+        Server::http(None, hello).await,
+        Server::http(None, hello).await,
+    );
     let world = World::new();
-    let outlet = world.outlet_to(&[&one.url("http", ""), &two.url("http", "")], &["127.0.0.0/8"], 1);
+    let outlet = world.outlet_to(
+        &[&one.url("http", ""), &two.url("http", "")],
+        &["127.0.0.0/8"],
+        1,
+    );
     for _ in 0..3 {
         with(&outlet, &one.url("http", "/"), &PoolPartition::NONE).await;
         with(&outlet, &two.url("http", "/"), &PoolPartition::NONE).await;
@@ -134,7 +168,10 @@ async fn an_idle_connection_makes_room_for_another_origin() {
 /// Sends a response, reads until the client closes the connection, and then notifies the test.
 fn until_closed(
     answer: &'static [u8],
-) -> (impl Fn(tokio::net::TcpStream, usize) -> futures_util::future::BoxFuture<'static, ()>, Arc<Semaphore>) {
+) -> (
+    impl Fn(tokio::net::TcpStream, usize) -> futures_util::future::BoxFuture<'static, ()>,
+    Arc<Semaphore>,
+) {
     let closed = Arc::new(Semaphore::new(0));
     let told = closed.clone();
     let serve = move |mut stream: tokio::net::TcpStream, _| {
@@ -176,8 +213,14 @@ async fn giving_up_a_request_closes_the_connection() {
     let (serve, closed) = until_closed(b"");
     let server = Server::raw(serve).await;
     let outlet = World::new().outlet(&server, 1);
-    let hasty = RequestTimeouts { first_byte: SHORT, ..PATIENT };
-    let error = send_within(&outlet, get(&server.url("http", "/")), hasty).await.map(drop).unwrap_err();
+    let hasty = RequestTimeouts {
+        first_byte: SHORT,
+        ..PATIENT
+    };
+    let error = send_within(&outlet, get(&server.url("http", "/")), hasty)
+        .await
+        .map(drop)
+        .unwrap_err();
     assert_eq!(error, SendError::FirstByteTimeout);
     closed.acquire().await.unwrap().forget();
     let url = server.url("http", "/");
@@ -195,18 +238,24 @@ async fn all_connections_end_with_their_plugin() {
     let (serve, closed) = until_closed(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
     let server = Server::raw(serve).await;
     let outlet = World::new().outlet(&server, 2);
-    read(send(&outlet, get(&server.url("http", "/"))).await.unwrap()).await.unwrap();
+    read(send(&outlet, get(&server.url("http", "/"))).await.unwrap())
+        .await
+        .unwrap();
     drop(outlet);
     closed.acquire().await.unwrap().forget();
 
-    let (serve, closed) = until_closed(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n");
+    let (serve, closed) =
+        until_closed(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n");
     let server = Server::raw(serve).await;
     let outlet = World::new().outlet(&server, 2);
     let response = send(&outlet, get(&server.url("http", "/"))).await.unwrap();
     drop(outlet);
     closed.acquire().await.unwrap().forget();
     let error = read(response).await.unwrap_err();
-    assert!(matches!(error, SendError::Reset(_)), "what came is not the whole: {error:?}");
+    assert!(
+        matches!(error, SendError::Reset(_)),
+        "what came is not the whole: {error:?}"
+    );
 }
 
 #[tokio::test]
@@ -215,7 +264,9 @@ async fn an_idle_connection_is_closed_after_a_while() {
     for alpn in ["http/1.1", "h2"] {
         let tls = authority.server("server.example", Valid::Now, &[alpn]);
         let server = Server::http(Some(tls), hello).await;
-        let outlet = World::trusting(&authority).outlet(&server, 1).keeping(Duration::from_millis(50));
+        let outlet = World::trusting(&authority)
+            .outlet(&server, 1)
+            .keeping(Duration::from_millis(50));
         with(&outlet, &server.url("https", "/"), &PoolPartition::NONE).await;
         eventually(|| outlet.connections() == (0, 1)).await;
     }
@@ -232,8 +283,13 @@ async fn a_connection_that_the_server_has_closed_is_not_used() {
     .await;
     let outlet = World::new().outlet(&server, 1);
     for number in ["1", "2", "3"] {
-        let request = Request::post(server.url("http", "/")).body(Empty::<bytes::Bytes>::new()).unwrap();
-        assert_eq!(read(send(&outlet, request).await.unwrap()).await.unwrap(), number);
+        let request = Request::post(server.url("http", "/"))
+            .body(Empty::<bytes::Bytes>::new())
+            .unwrap();
+        assert_eq!(
+            read(send(&outlet, request).await.unwrap()).await.unwrap(),
+            number
+        );
         eventually(|| outlet.connections() == (0, 1)).await;
     }
 }
@@ -252,15 +308,27 @@ async fn the_connections_of_all_plugins_together_are_bounded() {
     }
     assert_eq!(server.accepted(), 10);
     // Connections in use are not evicted.
-    let used = [send(&outlets[0], get(&url)).await.unwrap(), send(&outlets[1], get(&url)).await.unwrap()];
-    let soon = RequestTimeouts { connect: SHORT, ..PATIENT };
-    let error = send_within(&outlets[2], get(&url), soon).await.map(drop).unwrap_err();
+    let used = [
+        send(&outlets[0], get(&url)).await.unwrap(),
+        send(&outlets[1], get(&url)).await.unwrap(),
+    ];
+    let soon = RequestTimeouts {
+        connect: SHORT,
+        ..PATIENT
+    };
+    let error = send_within(&outlets[2], get(&url), soon)
+        .await
+        .map(drop)
+        .unwrap_err();
     assert_eq!(error, SendError::NoSocket);
     assert!(error.details().unwrap().contains("ulimit -n"));
     // A connection that becomes idle while another plugin waits is closed for it.
     let waiting = send(&outlets[2], get(&url));
     let [first, second] = used;
     let (answer, ended) = tokio::join!(waiting, read(first));
-    assert_eq!((read(answer.unwrap()).await.unwrap(), ended.unwrap()), ("hello".to_owned(), "hello".to_owned()));
+    assert_eq!(
+        (read(answer.unwrap()).await.unwrap(), ended.unwrap()),
+        ("hello".to_owned(), "hello".to_owned())
+    );
     assert_eq!(read(second).await.unwrap(), "hello");
 }

@@ -29,8 +29,8 @@ use tokio_rustls::TlsAcceptor;
 use toolbay_policy::{HttpRule, OriginPattern};
 
 use crate::{
-    ConnectorOptions, HttpConnector, NameResolver, PluginClient, PoolPartition, RequestMeter, RequestTimeouts,
-    ResponseBody, SendError,
+    ConnectorOptions, HttpConnector, NameResolver, PluginClient, PoolPartition, RequestMeter,
+    RequestTimeouts, ResponseBody, SendError,
 };
 
 /// Timeout for expected events, which take much less time on any machine.
@@ -38,12 +38,18 @@ pub(crate) const LONG: Duration = Duration::from_mins(1);
 /// Timeout that is expected to expire.
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
 
-pub(crate) const PATIENT: RequestTimeouts = RequestTimeouts { connect: LONG, first_byte: LONG, between_bytes: LONG };
+pub(crate) const PATIENT: RequestTimeouts = RequestTimeouts {
+    connect: LONG,
+    first_byte: LONG,
+    between_bytes: LONG,
+};
 
 pub(crate) type BoxedBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
 pub(crate) fn text(text: impl Into<Bytes>) -> BoxedBody {
-    Full::new(text.into()).map_err(|never: Infallible| match never {}).boxed_unsync()
+    Full::new(text.into())
+        .map_err(|never: Infallible| match never {})
+        .boxed_unsync()
 }
 
 /// A certificate in a file.
@@ -73,7 +79,10 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), pem(params.self_signed(&key).unwrap().der())).unwrap();
-        Self { issuer: Issuer::new(params, key), file }
+        Self {
+            issuer: Issuer::new(params, key),
+            file,
+        }
     }
 
     /// The TLS configuration of a server with this name.
@@ -94,7 +103,10 @@ impl Authority {
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+            )
             .unwrap();
         config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
         Arc::new(config)
@@ -110,8 +122,16 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn set(&self, name: &str, answers: &[&[&str]]) {
-        let parse = |answer: &&[&str]| answer.iter().map(|address| address.parse().unwrap()).collect();
-        self.answers.lock().unwrap().insert(name.to_owned(), answers.iter().map(parse).collect());
+        let parse = |answer: &&[&str]| {
+            answer
+                .iter()
+                .map(|address| address.parse().unwrap())
+                .collect()
+        };
+        self.answers
+            .lock()
+            .unwrap()
+            .insert(name.to_owned(), answers.iter().map(parse).collect());
     }
 }
 
@@ -160,7 +180,11 @@ impl Server {
                 connections.spawn(serve(stream, number));
             }
         });
-        Self { port, accepted, task }
+        Self {
+            port,
+            accepted,
+            task,
+        }
     }
 
     /// A server that responds to requests, over TLS if there is a configuration, with the HTTP
@@ -183,7 +207,9 @@ impl Server {
                         .await;
                     return;
                 };
-                let Ok(stream) = TlsAcceptor::from(tls).accept(stream).await else { return };
+                let Ok(stream) = TlsAcceptor::from(tls).accept(stream).await else {
+                    return;
+                };
                 if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
                     let _end = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
                         .serve_connection(TokioIo::new(stream), service)
@@ -221,32 +247,55 @@ impl World {
     }
 
     pub(crate) fn trusting(authority: &Authority) -> Self {
-        Self::with(&ConnectorOptions { extra_ca: vec![authority.file.path().to_owned()], proxy: None })
+        Self::with(&ConnectorOptions {
+            extra_ca: vec![authority.file.path().to_owned()],
+            proxy: None,
+        })
     }
 
     pub(crate) fn with(options: &ConnectorOptions) -> Self {
         let names = Arc::new(Names::default());
         names.set("server.example", &[&["127.0.0.1"]]);
         let connector = HttpConnector::new(options, names.clone(), 1000).unwrap();
-        Self { names, connector, extra_ca: options.extra_ca.clone() }
+        Self {
+            names,
+            connector,
+            extra_ca: options.extra_ca.clone(),
+        }
     }
 
     /// Creates a world in which all plugins together have this many sockets.
     pub(crate) fn narrow(sockets: usize) -> Self {
         let world = Self::new();
-        let connector = HttpConnector::new(&ConnectorOptions::default(), world.names.clone(), sockets).unwrap();
+        let connector =
+            HttpConnector::new(&ConnectorOptions::default(), world.names.clone(), sockets).unwrap();
         Self { connector, ..world }
     }
 
     /// A client for `server.example` at this server's port, which can connect to the loopback
     /// interface.
     pub(crate) fn outlet(&self, server: &Server, connections: usize) -> PluginClient {
-        self.outlet_to(&[&server.url("http", ""), &server.url("https", "")], &["127.0.0.0/8"], connections)
+        self.outlet_to(
+            &[&server.url("http", ""), &server.url("https", "")],
+            &["127.0.0.0/8"],
+            connections,
+        )
     }
 
-    pub(crate) fn outlet_to(&self, origins: &[&str], opened: &[&str], connections: usize) -> PluginClient {
-        let rules = origins.iter().map(|origin| HttpRule::new(OriginPattern::parse(origin).unwrap())).collect();
-        let opened = opened.iter().map(|network| toolbay_policy::AddressRange::parse(network).unwrap()).collect();
+    pub(crate) fn outlet_to(
+        &self,
+        origins: &[&str],
+        opened: &[&str],
+        connections: usize,
+    ) -> PluginClient {
+        let rules = origins
+            .iter()
+            .map(|origin| HttpRule::new(OriginPattern::parse(origin).unwrap()))
+            .collect();
+        let opened = opened
+            .iter()
+            .map(|network| toolbay_policy::AddressRange::parse(network).unwrap())
+            .collect();
         PluginClient::new(self.connector.clone(), rules, opened, connections)
     }
 }
@@ -259,7 +308,10 @@ pub(crate) fn get(url: &str) -> Request<Empty<Bytes>> {
     Request::get(url).body(Empty::new()).unwrap()
 }
 
-pub(crate) async fn send<B>(outlet: &PluginClient, request: Request<B>) -> Result<Response<ResponseBody>, SendError>
+pub(crate) async fn send<B>(
+    outlet: &PluginClient,
+    request: Request<B>,
+) -> Result<Response<ResponseBody>, SendError>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -276,7 +328,15 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    outlet.send(request, &PoolPartition::NONE, timeouts, Instant::now() + LONG, &unlimited()).await
+    outlet
+        .send(
+            request,
+            &PoolPartition::NONE,
+            timeouts,
+            Instant::now() + LONG,
+            &unlimited(),
+        )
+        .await
 }
 
 /// The whole body as text.

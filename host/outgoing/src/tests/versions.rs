@@ -12,10 +12,24 @@ use crate::SendError;
 
 /// Responds with the received version, method, target, host, and length of the body.
 async fn mirror(request: Request<Incoming>) -> Response<BoxedBody> {
-    let host = request.headers().get(header::HOST).map(|host| host.to_str().unwrap().to_owned());
+    let host = request
+        .headers()
+        .get(header::HOST)
+        .map(|host| host.to_str().unwrap().to_owned());
     let authority = request.uri().authority().map(ToString::to_string);
-    let head = format!("{:?} {} {}", request.version(), request.method(), request.uri().path_and_query().unwrap());
-    let length = request.into_body().collect().await.unwrap().to_bytes().len();
+    let head = format!(
+        "{:?} {} {}",
+        request.version(),
+        request.method(),
+        request.uri().path_and_query().unwrap()
+    );
+    let length = request
+        .into_body()
+        .collect()
+        .await
+        .unwrap()
+        .to_bytes()
+        .len();
     let host = host.or(authority).unwrap();
     let host = host.split(':').next().unwrap();
     Response::new(text(format!("{head} {host} {length}")))
@@ -25,19 +39,34 @@ async fn mirror(request: Request<Incoming>) -> Response<BoxedBody> {
 async fn plain_http_is_version_1() {
     let server = Server::http(None, mirror).await;
     let outlet = World::new().outlet(&server, 4);
-    let post = Request::post(server.url("http", "/a?b")).body(text("four")).unwrap();
+    let post = Request::post(server.url("http", "/a?b"))
+        .body(text("four"))
+        .unwrap();
     let response = send(&outlet, post).await.unwrap();
     assert_eq!(response.version(), Version::HTTP_11);
-    assert_eq!(read(response).await.unwrap(), "HTTP/1.1 POST /a?b server.example 4");
+    assert_eq!(
+        read(response).await.unwrap(),
+        "HTTP/1.1 POST /a?b server.example 4"
+    );
 }
 
 #[tokio::test]
 async fn tls_agrees_on_a_version() {
     let authority = Authority::new();
-    for (alpn, version) in [(&["h2", "http/1.1"][..], "HTTP/2.0"), (&["http/1.1"], "HTTP/1.1"), (&[], "HTTP/1.1")] {
-        let server = Server::http(Some(authority.server("server.example", Valid::Now, alpn)), mirror).await;
+    for (alpn, version) in [
+        (&["h2", "http/1.1"][..], "HTTP/2.0"),
+        (&["http/1.1"], "HTTP/1.1"),
+        (&[], "HTTP/1.1"),
+    ] {
+        let server = Server::http(
+            Some(authority.server("server.example", Valid::Now, alpn)),
+            mirror,
+        )
+        .await;
         let outlet = World::trusting(&authority).outlet(&server, 4);
-        let post = Request::post(server.url("https", "/a?b")).body(text("four")).unwrap();
+        let post = Request::post(server.url("https", "/a?b"))
+            .body(text("four"))
+            .unwrap();
         let answer = read(send(&outlet, post).await.unwrap()).await.unwrap();
         assert_eq!(answer, format!("{version} POST /a?b server.example 4"));
     }
@@ -48,33 +77,61 @@ async fn certificates_are_verified() {
     let authority = Authority::new();
     let error = async |world: &World, name: &str, valid| {
         let server = Server::http(Some(authority.server(name, valid, &["h2"])), mirror).await;
-        send(&world.outlet(&server, 4), get(&server.url("https", "/"))).await.map(drop).unwrap_err()
+        send(&world.outlet(&server, 4), get(&server.url("https", "/")))
+            .await
+            .map(drop)
+            .unwrap_err()
     };
     let trusting = World::trusting(&authority);
     let untrusted = error(&World::new(), "server.example", Valid::Now).await;
-    assert!(matches!(untrusted, SendError::CertificateUntrusted(_)), "{untrusted:?}");
+    assert!(
+        matches!(untrusted, SendError::CertificateUntrusted(_)),
+        "{untrusted:?}"
+    );
     let expired = error(&trusting, "server.example", Valid::Before).await;
-    assert!(matches!(expired, SendError::CertificateExpired(_)), "{expired:?}");
+    assert!(
+        matches!(expired, SendError::CertificateExpired(_)),
+        "{expired:?}"
+    );
     let early = error(&trusting, "server.example", Valid::Later).await;
-    assert!(matches!(early, SendError::CertificateNotYetValid(_)), "{early:?}");
+    assert!(
+        matches!(early, SendError::CertificateNotYetValid(_)),
+        "{early:?}"
+    );
     let other = error(&trusting, "other.example", Valid::Now).await;
-    assert!(matches!(other, SendError::CertificateNameMismatch(_)), "{other:?}");
-    assert_eq!(other.to_string(), "The certificate of the host is for another name.");
-    assert!(other.details().unwrap().contains("other.example"), "{other:?}");
+    assert!(
+        matches!(other, SendError::CertificateNameMismatch(_)),
+        "{other:?}"
+    );
+    assert_eq!(
+        other.to_string(),
+        "The certificate of the host is for another name."
+    );
+    assert!(
+        other.details().unwrap().contains("other.example"),
+        "{other:?}"
+    );
 }
 
 #[tokio::test]
 async fn an_address_is_verified_as_one() {
     let authority = Authority::new();
     let world = World::trusting(&authority);
-    for (name, valid) in [("127.0.0.1", true), ("127.0.0.2", false), ("server.example", false)] {
+    for (name, valid) in [
+        ("127.0.0.1", true),
+        ("127.0.0.2", false),
+        ("server.example", false),
+    ] {
         let server = Server::http(Some(authority.server(name, Valid::Now, &["h2"])), mirror).await;
         let url = format!("https://127.0.0.1:{}", server.port);
         let outlet = world.outlet_to(&[&url], &["127.0.0.1"], 4);
         let answer = send(&outlet, get(&url)).await.map(drop);
         assert_eq!(answer.is_ok(), valid, "{name}: {answer:?}");
         if let Err(error) = answer {
-            assert!(matches!(error, SendError::CertificateNameMismatch(_)), "{error:?}");
+            assert!(
+                matches!(error, SendError::CertificateNameMismatch(_)),
+                "{error:?}"
+            );
         }
     }
 }
@@ -91,15 +148,26 @@ async fn an_alert_is_told() {
     })
     .await;
     let outlet = World::trusting(&authority).outlet(&server, 4);
-    let error = send(&outlet, get(&server.url("https", "/"))).await.map(drop).unwrap_err();
-    assert_eq!(error, SendError::TlsAlert { id: 120, name: "NoApplicationProtocol".to_owned() });
+    let error = send(&outlet, get(&server.url("https", "/")))
+        .await
+        .map(drop)
+        .unwrap_err();
+    assert_eq!(
+        error,
+        SendError::TlsAlert {
+            id: 120,
+            name: "NoApplicationProtocol".to_owned()
+        }
+    );
     assert_eq!(server.accepted(), 1);
 }
 
 #[tokio::test]
 async fn a_redirect_is_a_response() {
     let server = Server::http(None, |_| async {
-        let redirect = Response::builder().status(302).header("location", "http://169.254.169.254/");
+        let redirect = Response::builder()
+            .status(302)
+            .header("location", "http://169.254.169.254/");
         redirect.body(text("elsewhere")).unwrap()
     })
     .await;
@@ -116,9 +184,16 @@ async fn a_redirect_is_a_response() {
 #[tokio::test]
 async fn what_is_about_the_connection_is_not_sent() {
     let server = Server::http(None, |request| async move {
-        let mut names: Vec<&str> = request.headers().keys().map(http::HeaderName::as_str).collect();
+        let mut names: Vec<&str> = request
+            .headers()
+            .keys()
+            .map(http::HeaderName::as_str)
+            .collect();
         names.sort_unstable();
-        Response::builder().header("keep-alive", "timeout=5").body(text(names.join(" "))).unwrap()
+        Response::builder()
+            .header("keep-alive", "timeout=5")
+            .body(text(names.join(" ")))
+            .unwrap()
     })
     .await;
     let outlet = World::new().outlet(&server, 4);

@@ -27,18 +27,45 @@ fn read(entry: &str) -> Result<HttpRule, String> {
 #[test]
 fn entries_have_one_canonical_form() {
     for (entry, canonical) in [
-        (r#""https://api.example.com""#, r#""https://api.example.com""#),
-        (r#""HTTPS://API.Example.COM.""#, r#""https://api.example.com""#),
-        (r#""https://api.example.com:443""#, r#""https://api.example.com""#),
-        (r#""https://api.example.com:80""#, r#""https://api.example.com:80""#),
-        (r#""http://api.example.com:80""#, r#""http://api.example.com""#),
+        (
+            r#""https://api.example.com""#,
+            r#""https://api.example.com""#,
+        ),
+        (
+            r#""HTTPS://API.Example.COM.""#,
+            r#""https://api.example.com""#,
+        ),
+        (
+            r#""https://api.example.com:443""#,
+            r#""https://api.example.com""#,
+        ),
+        (
+            r#""https://api.example.com:80""#,
+            r#""https://api.example.com:80""#,
+        ),
+        (
+            r#""http://api.example.com:80""#,
+            r#""http://api.example.com""#,
+        ),
         (r#""http://localhost:8080""#, r#""http://localhost:8080""#),
-        (r#""https://bücher.example""#, r#""https://xn--bcher-kva.example""#),
-        (r#""https://*.Bücher.example.:444""#, r#""https://*.xn--bcher-kva.example:444""#),
+        (
+            r#""https://bücher.example""#,
+            r#""https://xn--bcher-kva.example""#,
+        ),
+        (
+            r#""https://*.Bücher.example.:444""#,
+            r#""https://*.xn--bcher-kva.example:444""#,
+        ),
         (r#""https://*.example.org""#, r#""https://*.example.org""#),
         (r#""http://127.0.0.1:8080""#, r#""http://127.0.0.1:8080""#),
-        (r#""https://[2001:DB8:0::1]:8443""#, r#""https://[2001:db8::1]:8443""#),
-        (r#"{ origin = "https://a.example:443" }"#, r#""https://a.example""#),
+        (
+            r#""https://[2001:DB8:0::1]:8443""#,
+            r#""https://[2001:db8::1]:8443""#,
+        ),
+        (
+            r#"{ origin = "https://a.example:443" }"#,
+            r#""https://a.example""#,
+        ),
         (
             r#"{ origin = "https://a.example", methods = ["GET", "GET", "PURGE"] }"#,
             r#"{"origin":"https://a.example","methods":["GET","PURGE"]}"#,

@@ -10,7 +10,9 @@ pub(crate) fn rules(http: &str) -> Vec<HttpRule> {
     struct Permissions {
         http: Vec<HttpRule>,
     }
-    toml_file::parse_document::<Permissions>(http).unwrap_or_else(|wrong| panic!("{wrong}")).http
+    toml_file::parse_document::<Permissions>(http)
+        .unwrap_or_else(|wrong| panic!("{wrong}"))
+        .http
 }
 
 /// Returns the origin and the rule of an allowed request, or the reason for a denied one in one
@@ -29,7 +31,9 @@ fn table<T: std::fmt::Debug + Copy>(cases: &[(T, &str)], verdict: impl Fn(T) -> 
         .iter()
         .map(|(case, expected)| (case, expected, verdict(*case)))
         .filter(|(_, expected, verdict)| verdict != *expected)
-        .map(|(case, expected, verdict)| format!("{case:?}: expected {expected:?}, not {verdict:?}"))
+        .map(|(case, expected, verdict)| {
+            format!("{case:?}: expected {expected:?}, not {verdict:?}")
+        })
         .collect();
     assert!(differ.is_empty(), "{}", differ.join("\n"));
 }
@@ -72,7 +76,10 @@ const AUTHORITIES: &[(&str, &str)] = &[
     ("a.example.org", "https://a.example.org by 1"),
     ("a.b.example.org", "https://a.b.example.org by 1"),
     ("A.EXAMPLE.ORG.", "https://a.example.org by 1"),
-    ("münchen.example.org", "https://xn--mnchen-3ya.example.org by 1"),
+    (
+        "münchen.example.org",
+        "https://xn--mnchen-3ya.example.org by 1",
+    ),
     ("example.org", "Host"),
     ("example.org.", "Host"),
     ("aexample.org", "Host"),
@@ -83,9 +90,18 @@ const AUTHORITIES: &[(&str, &str)] = &[
     // IDNA.
     ("bücher.example", "https://xn--bcher-kva.example by 2"),
     ("BÜCHER.example", "https://xn--bcher-kva.example by 2"),
-    ("bu\u{308}cher.example", "https://xn--bcher-kva.example by 2"),
-    ("xn--bcher-kva.example", "https://xn--bcher-kva.example by 2"),
-    ("XN--BCHER-KVA.example", "https://xn--bcher-kva.example by 2"),
+    (
+        "bu\u{308}cher.example",
+        "https://xn--bcher-kva.example by 2",
+    ),
+    (
+        "xn--bcher-kva.example",
+        "https://xn--bcher-kva.example by 2",
+    ),
+    (
+        "XN--BCHER-KVA.example",
+        "https://xn--bcher-kva.example by 2",
+    ),
     ("bucher.example", "Host"),
     ("xn--.example.org", "Name"),
     ("xn--a.example.org", "Name"),
@@ -207,10 +223,22 @@ const AUTHORITIES: &[(&str, &str)] = &[
     ("127。0。0。1", "Address"),
     ("①②⑦.0.0.1", "Address"),
     // IPv6.
-    ("[2606:4700::6810:84e5]", "https://[2606:4700::6810:84e5] by 3"),
-    ("[2606:4700:0::6810:84E5]", "https://[2606:4700::6810:84e5] by 3"),
-    ("[2606:4700::104.16.132.229]", "https://[2606:4700::6810:84e5] by 3"),
-    ("[2606:4700::6810:84e5]:0443", "https://[2606:4700::6810:84e5] by 3"),
+    (
+        "[2606:4700::6810:84e5]",
+        "https://[2606:4700::6810:84e5] by 3",
+    ),
+    (
+        "[2606:4700:0::6810:84E5]",
+        "https://[2606:4700::6810:84e5] by 3",
+    ),
+    (
+        "[2606:4700::104.16.132.229]",
+        "https://[2606:4700::6810:84e5] by 3",
+    ),
+    (
+        "[2606:4700::6810:84e5]:0443",
+        "https://[2606:4700::6810:84e5] by 3",
+    ),
     ("[2606:4700::6810:84e5]:8443", "OtherPort"),
     ("[::ffff:10.0.0.7]", "https://[::ffff:10.0.0.7] by 6"),
     ("[::ffff:a00:7]", "https://[::ffff:10.0.0.7] by 6"),
@@ -239,7 +267,15 @@ const AUTHORITIES: &[(&str, &str)] = &[
 
 /// Returns the verdict on an authority over https.
 fn at(authority: &str) -> String {
-    verdict(HttpRequest { scheme: "https", authority, method: "GET", path_with_query: "/" }, &rules(HTTP))
+    verdict(
+        HttpRequest {
+            scheme: "https",
+            authority,
+            method: "GET",
+            path_with_query: "/",
+        },
+        &rules(HTTP),
+    )
 }
 
 #[test]
@@ -250,16 +286,25 @@ fn authorities() {
 #[test]
 fn long_authorities() {
     let label = "a".repeat(63);
-    let longest = format!("{}.{label}.{label}.{label}.example.org", "b".repeat(253 - 3 * 64 - 12));
+    let longest = format!(
+        "{}.{label}.{label}.{label}.example.org",
+        "b".repeat(253 - 3 * 64 - 12)
+    );
     let by_longest = format!("https://{longest} by 1");
     table(
         &[
-            (format!("{label}.example.org").as_str(), format!("https://{label}.example.org by 1").as_str()),
+            (
+                format!("{label}.example.org").as_str(),
+                format!("https://{label}.example.org by 1").as_str(),
+            ),
             (&format!("a{label}.example.org"), "LabelLength"),
             (&longest, &by_longest),
             (&format!("{longest}."), &by_longest),
             (&format!("b{longest}"), "NameLength"),
-            (&format!("api.example.com:{}443", "0".repeat(200)), "https://api.example.com by 0"),
+            (
+                &format!("api.example.com:{}443", "0".repeat(200)),
+                "https://api.example.com by 0",
+            ),
             (&format!("api.example.com:{}443", "0".repeat(240)), "Length"),
         ],
         at,
@@ -268,7 +313,9 @@ fn long_authorities() {
 
 #[test]
 fn schemes() {
-    let rules = rules(r#"http = ["https://tls.example", "http://plain.example", "http://both.example:443"]"#);
+    let rules = rules(
+        r#"http = ["https://tls.example", "http://plain.example", "http://both.example:443"]"#,
+    );
     let cases = [
         (("https", "tls.example"), "https://tls.example by 0"),
         (("HTTPS", "tls.example"), "https://tls.example by 0"),
@@ -289,7 +336,15 @@ fn schemes() {
         (("https ", "tls.example"), "Scheme"),
     ];
     table(&cases, |(scheme, authority)| {
-        verdict(HttpRequest { scheme, authority, method: "GET", path_with_query: "/latest/meta-data/" }, &rules)
+        verdict(
+            HttpRequest {
+                scheme,
+                authority,
+                method: "GET",
+                path_with_query: "/latest/meta-data/",
+            },
+            &rules,
+        )
     });
 }
 
@@ -304,7 +359,11 @@ fn methods_and_paths() {
         ]"#,
     );
     let first = "https://a.example by 0";
-    let (second, third, fourth) = ("https://a.example by 1", "https://b.example by 2", "https://c.example by 3");
+    let (second, third, fourth) = (
+        "https://a.example by 1",
+        "https://b.example by 2",
+        "https://c.example by 3",
+    );
     let cases = [
         // Methods.
         (("GET", "a", "/v1"), first),
@@ -389,7 +448,15 @@ fn methods_and_paths() {
     ];
     table(&cases, |(method, host, path_with_query)| {
         let authority = &format!("{host}.example");
-        verdict(HttpRequest { scheme: "https", authority, method, path_with_query }, &rules)
+        verdict(
+            HttpRequest {
+                scheme: "https",
+                authority,
+                method,
+                path_with_query,
+            },
+            &rules,
+        )
     });
 }
 
@@ -424,7 +491,14 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
     let said: Vec<String> = requests
         .into_iter()
         .map(|(scheme, authority, method, path_with_query)| {
-            let denied = HttpRequest { scheme, authority, method, path_with_query }.check(&rules).unwrap_err();
+            let denied = HttpRequest {
+                scheme,
+                authority,
+                method,
+                path_with_query,
+            }
+            .check(&rules)
+            .unwrap_err();
             let remedy = denied.remedy().unwrap_or_else(|| "(nothing)".to_owned());
             format!("{denied}\n    {}", remedy.replace('\n', "\n    "))
         })
@@ -474,8 +548,12 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
 #[test]
 fn what_would_allow_a_denied_request_allows_no_other_method_and_no_other_path() {
     let entry = r#"{ origin = "https://*.example.org", methods = ["GET"], paths = ["/read"] }"#;
-    let asked =
-        |method, path_with_query| HttpRequest { scheme: "https", authority: "a.example.org", method, path_with_query };
+    let asked = |method, path_with_query| HttpRequest {
+        scheme: "https",
+        authority: "a.example.org",
+        method,
+        path_with_query,
+    };
     for (method, path) in [("POST", "/write"), ("POST", "/read"), ("GET", "/write")] {
         let before = rules(&format!("http = [{entry}]"));
         let denied = asked(method, path).check(&before).unwrap_err();
@@ -509,10 +587,17 @@ fn what_would_allow_a_denied_request_allows_no_other_method_and_no_other_path() 
             r#"http = [{ origin = "https://a.example.org", methods = ["POST"], paths = ["/y"] }]"#,
         ),
     ] {
-        let denied = asked(method, path).check(&rules(&format!("http = [{entry}]"))).unwrap_err();
+        let denied = asked(method, path)
+            .check(&rules(&format!("http = [{entry}]")))
+            .unwrap_err();
         assert_eq!(denied.remedy().as_deref(), Some(remedy));
     }
-    let denied =
-        asked("POST", "/a%2fb").check(&rules(r#"http = [{ origin = "https://a.example.org", methods = ["GET"] }]"#));
-    assert_eq!(denied.unwrap_err().remedy(), None, "no entry says this path");
+    let denied = asked("POST", "/a%2fb").check(&rules(
+        r#"http = [{ origin = "https://a.example.org", methods = ["GET"] }]"#,
+    ));
+    assert_eq!(
+        denied.unwrap_err().remedy(),
+        None,
+        "no entry says this path"
+    );
 }

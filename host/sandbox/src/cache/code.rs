@@ -27,7 +27,10 @@ pub(crate) fn open_file(engine: &Engine, file: &File) -> wasmtime::Result<Compon
 fn map_file(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     // SAFETY: the file is in a directory that only this user can write. Our compiler wrote all of
     // it, and it is never changed in place.
-    #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
+    #[expect(
+        unsafe_code,
+        reason = "native code of our own compiler; see the comment above and the module's"
+    )]
     unsafe {
         Component::deserialize_file(engine, path)
     }
@@ -45,7 +48,10 @@ pub(crate) fn open_from_memory(engine: &Engine, file: &mut File) -> wasmtime::Re
     file.read_to_end(&mut code)?;
     // SAFETY: only our compiler, a child process that has ended, had access to the file, or the
     // file is in our private directory.
-    #[expect(unsafe_code, reason = "native code of our own compiler; see the comment above and the module's")]
+    #[expect(
+        unsafe_code,
+        reason = "native code of our own compiler; see the comment above and the module's"
+    )]
     unsafe {
         Component::deserialize(engine, code)
     }
@@ -144,21 +150,33 @@ mod tests {
     fn interpreted() -> Config {
         let mut config = engine::config(STACK);
         config.target("pulley64").unwrap();
-        config.signals_based_traps(false).memory_reservation(1 << 20).memory_guard_size(0);
+        config
+            .signals_based_traps(false)
+            .memory_reservation(1 << 20)
+            .memory_guard_size(0);
         config
     }
 
     fn interpreter() -> Engine {
-        Engine::new(interpreted().allocation_strategy(InstanceAllocationStrategy::OnDemand)).unwrap()
+        Engine::new(interpreted().allocation_strategy(InstanceAllocationStrategy::OnDemand))
+            .unwrap()
     }
 
     /// An engine that can run code here, with the server's pool for one component.
     fn pooled() -> Engine {
         if cfg!(miri) {
             // All memory of Miri is real.
-            let few =
-                Limits { memory: ByteSize::mib(1), memories: 1, instances: 2, table_elements: 16, ..Limits::CEILING };
-            return Engine::new(interpreted().allocation_strategy(engine::pooling_strategy(1, 1, &few))).unwrap();
+            let few = Limits {
+                memory: ByteSize::mib(1),
+                memories: 1,
+                instances: 2,
+                table_elements: 16,
+                ..Limits::CEILING
+            };
+            return Engine::new(
+                interpreted().allocation_strategy(engine::pooling_strategy(1, 1, &few)),
+            )
+            .unwrap();
         }
         engine::build(1, STACK, &Limits::CEILING).unwrap().0
     }
@@ -171,7 +189,8 @@ mod tests {
     /// The component as compiled for [`machine`] and for [`interpreted`].
     fn compiled() -> [Vec<u8>; 2] {
         if cfg!(miri) {
-            let folder = PathBuf::from(std::env::var_os(FOLDER).expect("cargo xtask miri sets this"));
+            let folder =
+                PathBuf::from(std::env::var_os(FOLDER).expect("cargo xtask miri sets this"));
             return [MACHINE, INTERPRETED].map(|name| fs::read(folder.join(name)).unwrap());
         }
         let wasm = wat::parse_str(COMPONENT).unwrap();
@@ -194,7 +213,11 @@ mod tests {
 
     fn opened_from_memory(engine: &Engine, content: &[u8]) -> wasmtime::Result<Component> {
         // Miri has no files in memory.
-        let mut file = if cfg!(miri) { tempfile::tempfile().unwrap() } else { create_memory_file().unwrap() };
+        let mut file = if cfg!(miri) {
+            tempfile::tempfile().unwrap()
+        } else {
+            create_memory_file().unwrap()
+        };
         file.write_all(content).unwrap();
         open_from_memory(engine, &mut file)
     }
@@ -202,7 +225,11 @@ mod tests {
     fn opened_from_file(engine: &Engine, content: &[u8]) -> wasmtime::Result<Component> {
         let (_folder, path) = file(content);
         // Miri has separate descriptors, which /proc does not list.
-        if cfg!(miri) { map_file(engine, &path) } else { open_file(engine, &File::open(path).unwrap()) }
+        if cfg!(miri) {
+            map_file(engine, &path)
+        } else {
+            open_file(engine, &File::open(path).unwrap())
+        }
     }
 
     type Opener = fn(&Engine, &[u8]) -> wasmtime::Result<Component>;
@@ -227,14 +254,21 @@ mod tests {
     }
 
     fn greet(store: &mut Store<usize>, instance: &Instance) -> String {
-        let greet = instance.get_typed_func::<(&str,), (String,)>(&mut *store, "greet").unwrap();
+        let greet = instance
+            .get_typed_func::<(&str,), (String,)>(&mut *store, "greet")
+            .unwrap();
         greet.call(&mut *store, ("Miri",)).unwrap().0
     }
 
     fn number(component: &Component, name: &str) -> Result<u32, Trap> {
         let (mut store, instance) = instance(component);
-        let function = instance.get_typed_func::<(), (u32,)>(&mut store, name).unwrap();
-        function.call(&mut store, ()).map(|(number,)| number).map_err(|error| error.downcast().unwrap())
+        let function = instance
+            .get_typed_func::<(), (u32,)>(&mut store, name)
+            .unwrap();
+        function
+            .call(&mut store, ())
+            .map(|(number,)| number)
+            .map_err(|error| error.downcast().unwrap())
     }
 
     #[test]
@@ -260,10 +294,17 @@ mod tests {
         for open in WAYS {
             let component = open(&engine, &code).unwrap();
             assert_eq!(number(&component, "outside"), Err(Trap::MemoryOutOfBounds));
-            assert_eq!(number(&component, "fail"), Err(Trap::UnreachableCodeReached));
+            assert_eq!(
+                number(&component, "fail"),
+                Err(Trap::UnreachableCodeReached)
+            );
             assert_eq!(number(&component, "endless"), Err(Trap::OutOfFuel));
             engine.increment_epoch();
-            assert_eq!(number(&component, "grow"), Ok(42), "a deadline is counted from when the store was made");
+            assert_eq!(
+                number(&component, "grow"),
+                Ok(42),
+                "a deadline is counted from when the store was made"
+            );
         }
     }
 
@@ -306,9 +347,15 @@ mod tests {
         for open in WAYS {
             let reason = |engine, code| open(engine, code).unwrap_err().root_cause().to_string();
             let error = reason(&engine, &other);
-            assert!(error.starts_with("Module was compiled for architecture '"), "{error}");
+            assert!(
+                error.starts_with("Module was compiled for architecture '"),
+                "{error}"
+            );
             let error = reason(&without_fuel, &code());
-            assert_eq!(error, "Module was compiled with fuel support but it is not enabled for the host");
+            assert_eq!(
+                error,
+                "Module was compiled with fuel support but it is not enabled for the host"
+            );
         }
     }
 
@@ -320,13 +367,23 @@ mod tests {
         // page.
         for length in few.chain([1, HEADER - 1, HEADER, code.len() - 4096]) {
             for open in WAYS {
-                assert!(open(&engine, &code[..length]).is_err(), "{length} of {}", code.len());
+                assert!(
+                    open(&engine, &code[..length]).is_err(),
+                    "{length} of {}",
+                    code.len()
+                );
             }
         }
         for length in [0, code.len() - 1] {
-            assert!(opened_from_memory(&engine, &code[..length]).is_err(), "{length}");
+            assert!(
+                opened_from_memory(&engine, &code[..length]).is_err(),
+                "{length}"
+            );
             // Wasmtime's replacement for a mapping under Miri cannot be empty, either.
-            assert!(cfg!(miri) || opened_from_file(&engine, &code[..length]).is_err(), "{length}");
+            assert!(
+                cfg!(miri) || opened_from_file(&engine, &code[..length]).is_err(),
+                "{length}"
+            );
         }
     }
 

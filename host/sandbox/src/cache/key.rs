@@ -60,7 +60,14 @@ impl CacheMacKey {
 
     /// Returns the authentication code of an entry, over all its content.
     pub(super) fn sign_entry(&self, claim: EntryClaim<'_>) -> Vec<u8> {
-        self.sign_parts(&[ENTRY_DOMAIN, &claim.maker.to_le_bytes(), claim.digest.bytes()], [claim.notes, claim.code])
+        self.sign_parts(
+            &[
+                ENTRY_DOMAIN,
+                &claim.maker.to_le_bytes(),
+                claim.digest.bytes(),
+            ],
+            [claim.notes, claim.code],
+        )
     }
 
     /// Returns the authentication code of compiled code, over the whole file.
@@ -87,7 +94,10 @@ impl CacheMacKey {
 
     /// Returns the authentication code of notes about the refusal of a component.
     pub(super) fn sign_refusal(&self, maker: u64, digest: Digest, notes: &[u8]) -> Vec<u8> {
-        self.sign_parts(&[REFUSAL_DOMAIN, &maker.to_le_bytes(), digest.bytes()], [notes, &[]])
+        self.sign_parts(
+            &[REFUSAL_DOMAIN, &maker.to_le_bytes(), digest.bytes()],
+            [notes, &[]],
+        )
     }
 
     /// Returns the authentication code of `fixed` parts, which always have the same length, and of
@@ -105,12 +115,24 @@ impl CacheMacKey {
     }
 
     /// Returns whether `mac` is the authentication code of notes about a plugin folder.
-    pub(super) fn verify_folder(&self, mac: &[u8], maker: u64, folder: &[u8], notes: &[u8]) -> bool {
+    pub(super) fn verify_folder(
+        &self,
+        mac: &[u8],
+        maker: u64,
+        folder: &[u8],
+        notes: &[u8],
+    ) -> bool {
         verify_slices_are_equal(&self.sign_folder(maker, folder, notes), mac).is_ok()
     }
 
     /// Returns whether `mac` is the authentication code of notes about the refusal of a component.
-    pub(super) fn verify_refusal(&self, mac: &[u8], maker: u64, digest: Digest, notes: &[u8]) -> bool {
+    pub(super) fn verify_refusal(
+        &self,
+        mac: &[u8],
+        maker: u64,
+        digest: Digest,
+        notes: &[u8],
+    ) -> bool {
         verify_slices_are_equal(&self.sign_refusal(maker, digest, notes), mac).is_ok()
     }
 
@@ -146,7 +168,12 @@ mod tests {
     }
 
     fn claim<'a>(notes: &'a [u8], code: &'a [u8]) -> EntryClaim<'a> {
-        EntryClaim { maker: 7, digest: Digest::new([1; 32]), notes, code }
+        EntryClaim {
+            maker: 7,
+            digest: Digest::new([1; 32]),
+            notes,
+            code,
+        }
     }
 
     #[test]
@@ -157,19 +184,34 @@ mod tests {
         let metadata = fs::metadata(dir.path().join(KEY_FILE_NAME)).unwrap();
         assert_eq!((metadata.mode() & 0o777, metadata.len()), (0o600, 32));
         let mac = first.sign_entry(claim(b"notes", b"code"));
-        assert!(CacheMacKey::load_or_create(&folder).unwrap().verify_entry(&mac, claim(b"notes", b"code")));
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing temporary is left");
+        assert!(
+            CacheMacKey::load_or_create(&folder)
+                .unwrap()
+                .verify_entry(&mac, claim(b"notes", b"code"))
+        );
+        assert_eq!(
+            fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "nothing temporary is left"
+        );
     }
 
     #[test]
     fn everything_that_an_entry_says_is_signed() {
         let dir = tempfile::tempdir().unwrap();
-        let key = CacheMacKey::load_or_create(&PrivateFolder::open(dir.path(), "tests").unwrap()).unwrap();
+        let key = CacheMacKey::load_or_create(&PrivateFolder::open(dir.path(), "tests").unwrap())
+            .unwrap();
         let mac = key.sign_entry(claim(b"notes", b"code"));
         let signed = |claim: EntryClaim<'_>| key.verify_entry(&mac, claim);
         assert!(signed(claim(b"notes", b"code")));
-        assert!(!signed(EntryClaim { maker: 8, ..claim(b"notes", b"code") }));
-        assert!(!signed(EntryClaim { digest: Digest::new([2; 32]), ..claim(b"notes", b"code") }));
+        assert!(!signed(EntryClaim {
+            maker: 8,
+            ..claim(b"notes", b"code")
+        }));
+        assert!(!signed(EntryClaim {
+            digest: Digest::new([2; 32]),
+            ..claim(b"notes", b"code")
+        }));
         assert!(!signed(claim(b"note", b"code")) && !signed(claim(b"", b"code")));
         assert!(!signed(claim(b"notes", b"codes")) && !signed(claim(b"notes", b"")));
         // The boundary between notes and code is signed too.
@@ -180,7 +222,8 @@ mod tests {
     #[test]
     fn all_of_the_code_is_signed_and_nothing_else_has_its_authentication_code() {
         let dir = tempfile::tempdir().unwrap();
-        let key = CacheMacKey::load_or_create(&PrivateFolder::open(dir.path(), "tests").unwrap()).unwrap();
+        let key = CacheMacKey::load_or_create(&PrivateFolder::open(dir.path(), "tests").unwrap())
+            .unwrap();
         let mut long = vec![7; 3 * READ_BUFFER_BYTES + 5];
         let mac = key.sign_code(&code(&long)).unwrap();
         assert!(key.verify_code(&mac, &code(&long)).unwrap());
@@ -189,7 +232,12 @@ mod tests {
         assert!(!key.verify_code(&mac, &code(&long)).unwrap());
         // The signed content of an entry, presented as code.
         let (entry, mac) = (claim(b"", b""), key.sign_entry(claim(b"", b"")));
-        let bytes = [&entry.maker.to_le_bytes()[..], entry.digest.bytes(), &[0; 16]].concat();
+        let bytes = [
+            &entry.maker.to_le_bytes()[..],
+            entry.digest.bytes(),
+            &[0; 16],
+        ]
+        .concat();
         assert!(!key.verify_code(&mac, &code(&bytes)).unwrap());
     }
 
@@ -198,9 +246,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = PrivateFolder::open(dir.path(), "tests").unwrap();
         let key = dir.path().join(KEY_FILE_NAME);
-        let mac = CacheMacKey::load_or_create(&folder).unwrap().sign_entry(claim(b"", b""));
+        let mac = CacheMacKey::load_or_create(&folder)
+            .unwrap()
+            .sign_entry(claim(b"", b""));
         fs::set_permissions(&key, fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(!CacheMacKey::load_or_create(&folder).unwrap().verify_entry(&mac, claim(b"", b"")));
+        assert!(
+            !CacheMacKey::load_or_create(&folder)
+                .unwrap()
+                .verify_entry(&mac, claim(b"", b""))
+        );
         assert_eq!(fs::symlink_metadata(&key).unwrap().mode(), 0o100_600);
     }
 }

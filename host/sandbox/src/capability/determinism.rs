@@ -35,17 +35,34 @@ impl CallSeed {
                 Self::from_parts("call", &[name.as_bytes(), arguments.as_bytes()])
             }
             PluginRequest::Prompt { name, arguments } => {
-                let parts = arguments.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
-                Self::from_parts("prompt", &std::iter::once(name.as_bytes()).chain(parts).collect::<Vec<_>>())
+                let parts = arguments
+                    .iter()
+                    .flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+                Self::from_parts(
+                    "prompt",
+                    &std::iter::once(name.as_bytes())
+                        .chain(parts)
+                        .collect::<Vec<_>>(),
+                )
             }
             PluginRequest::Resource { uri } => Self::from_parts("resource", &[uri.as_bytes()]),
-            PluginRequest::Completion(CompletionRequest { reference, argument, value, context }) => {
+            PluginRequest::Completion(CompletionRequest {
+                reference,
+                argument,
+                value,
+                context,
+            }) => {
                 let (kind, name) = match reference {
                     CompletionReference::Prompt(name) => ("prompt", name),
                     CompletionReference::Resource(uri) => ("resource", uri),
                 };
-                let context = context.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
-                let parts = [kind, name, argument, value].map(str::as_bytes).into_iter().chain(context);
+                let context = context
+                    .iter()
+                    .flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]);
+                let parts = [kind, name, argument, value]
+                    .map(str::as_bytes)
+                    .into_iter()
+                    .chain(context);
                 Self::from_parts("completion", &parts.collect::<Vec<_>>())
             }
         }
@@ -91,7 +108,9 @@ impl CallTime {
     /// Reads the clock, which advances it.
     pub(crate) fn advance(&self) -> u64 {
         let moved = |now: u64| Some(now.saturating_add(TICK_NANOSECONDS));
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, moved).unwrap_or_default()
+        self.0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, moved)
+            .unwrap_or_default()
     }
 
     /// Advances the clock to at least `when`, because the guest waited until then.
@@ -135,7 +154,10 @@ mod tests {
         let tool = |name, arguments| CallSeed::new(PluginRequest::Tool { name, arguments });
         let seed = tool("roll", "{}");
         assert_eq!(random(seed, "random"), random(tool("roll", "{}"), "random"));
-        let (none, some) = (BTreeMap::new(), BTreeMap::from([("roll".to_owned(), "{}".to_owned())]));
+        let (none, some) = (
+            BTreeMap::new(),
+            BTreeMap::from([("roll".to_owned(), "{}".to_owned())]),
+        );
         let request = |reference| CompletionRequest {
             reference,
             argument: "roll".into(),
@@ -150,15 +172,32 @@ mod tests {
             tool("roll", "{\"n\":1}"),
             tool("rol", "l{}"),
             tool("", "roll{}"),
-            CallSeed::new(PluginRequest::Prompt { name: "roll", arguments: &none }),
-            CallSeed::new(PluginRequest::Prompt { name: "roll", arguments: &some }),
+            CallSeed::new(PluginRequest::Prompt {
+                name: "roll",
+                arguments: &none,
+            }),
+            CallSeed::new(PluginRequest::Prompt {
+                name: "roll",
+                arguments: &some,
+            }),
             CallSeed::new(PluginRequest::Resource { uri: "roll" }),
             CallSeed::new(PluginRequest::Completion(&of_prompt)),
             CallSeed::new(PluginRequest::Completion(&of_template)),
         ];
-        let numbers: BTreeSet<u64> = others.iter().map(|other| random(*other, "random")).collect();
-        assert_eq!(numbers.len(), others.len(), "each is asked for something else");
-        assert!(others.iter().all(|other| random(*other, "random") != random(seed, "random")));
+        let numbers: BTreeSet<u64> = others
+            .iter()
+            .map(|other| random(*other, "random"))
+            .collect();
+        assert_eq!(
+            numbers.len(),
+            others.len(),
+            "each is asked for something else"
+        );
+        assert!(
+            others
+                .iter()
+                .all(|other| random(*other, "random") != random(seed, "random"))
+        );
         assert_ne!(random(seed, "random"), random(seed, "insecure"));
         // A tool's reply must not change with the next version of the server.
         assert_eq!(random(seed, "random"), 0x7749_91bc_3a61_e84f);
@@ -168,11 +207,18 @@ mod tests {
     fn each_look_moves_both_clocks_and_waiting_does_too() {
         let time = CallTime::default();
         assert_eq!(HostMonotonicClock::now(&time), 0);
-        assert_eq!(HostWallClock::now(&time), START_TIME + Duration::from_nanos(TICK_NANOSECONDS));
+        assert_eq!(
+            HostWallClock::now(&time),
+            START_TIME + Duration::from_nanos(TICK_NANOSECONDS)
+        );
         time.advance_to(30 * TICK_NANOSECONDS);
         assert_eq!(HostMonotonicClock::now(&time), 30 * TICK_NANOSECONDS);
         time.advance_to(5);
-        assert_eq!(HostMonotonicClock::now(&time), 31 * TICK_NANOSECONDS, "time does not go back");
+        assert_eq!(
+            HostMonotonicClock::now(&time),
+            31 * TICK_NANOSECONDS,
+            "time does not go back"
+        );
         time.advance_to(u64::MAX);
         assert_eq!([time.advance(), time.advance()], [u64::MAX; 2]);
         assert!(HostWallClock::now(&time) > START_TIME);

@@ -1,9 +1,10 @@
 //! The side effects of a call: operations beyond its memory, each with its result.
 //!
-//! What it does before it asks its caller something must not happen again when the call begins anew: the first run notes
-//! each such operation with its result in the journal, and the next one gets these results without doing anything. A
-//! plugin that does something else than before is told so, because nobody could say what has happened then. A call that is
-//! recorded, or run again from a recording, does the same with its [`ReplayTape`], with all operations and at any time.
+//! What it does before it asks its caller something must not happen again when the call begins
+//! anew: the first run notes each such operation with its result in the journal, and the next one
+//! gets these results without doing anything. A plugin that does something else than before is told
+//! so, because nobody could say what has happened then. A call that is recorded, or run again from
+//! a recording, does the same with its [`ReplayTape`], with all operations and at any time.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,7 +73,10 @@ pub(crate) struct EffectNumber {
 
 impl EffectNumber {
     /// Placeholder for operations that are not recorded.
-    const NONE: Self = Self { journal: None, tape: None };
+    const NONE: Self = Self {
+        journal: None,
+        tape: None,
+    };
 
     /// Returns whether the result is recorded.
     pub(crate) fn is_recorded(self) -> bool {
@@ -106,9 +110,19 @@ impl SideEffects {
     ) -> Self {
         let journal = asks.then(|| {
             let used: usize = past.effects.iter().map(RecordedEffect::size).sum();
-            let room = usize::try_from(limits.journal.as_u64()).unwrap_or(usize::MAX).saturating_sub(used);
+            let room = usize::try_from(limits.journal.as_u64())
+                .unwrap_or(usize::MAX)
+                .saturating_sub(used);
             let (past, done, held) = (Arc::clone(past), Vec::new(), Vec::new());
-            Arc::new(Mutex::new(EffectRecord { past, repeated: 0, done, room, account, held, barred: None }))
+            Arc::new(Mutex::new(EffectRecord {
+                past,
+                repeated: 0,
+                done,
+                room,
+                account,
+                held,
+                barred: None,
+            }))
         });
         Self { journal, tape }
     }
@@ -170,7 +184,10 @@ impl SideEffects {
         let what = truncate(&self.tape.redact_name(&what()));
         Ok(match self.tape.replay_operation(kind, &what)? {
             Some(result) => EffectStart::Before(result),
-            None => EffectStart::Now(EffectNumber { journal: None, tape: self.tape.start_operation(kind, &what) }),
+            None => EffectStart::Now(EffectNumber {
+                journal: None,
+                tape: self.tape.start_operation(kind, &what),
+            }),
         })
     }
 
@@ -185,7 +202,9 @@ impl SideEffects {
         if let Some(number) = number.tape {
             self.tape.record_result(number, &result);
         }
-        let (Some(mut recorded), Some(number)) = (self.lock_journal(), number.journal) else { return };
+        let (Some(mut recorded), Some(number)) = (self.lock_journal(), number.journal) else {
+            return;
+        };
         if recorded.reserve(result.len())
             && let Some((_, slot)) = recorded.done.get_mut(number)
         {
@@ -195,7 +214,9 @@ impl SideEffects {
 
     /// Returns whether a result is still recorded that grows by `bytes` to `size` bytes.
     pub(crate) fn try_grow(&self, number: EffectNumber, bytes: usize, size: usize) -> bool {
-        let taped = number.tape.is_some_and(|number| self.tape.reserve_result(number, bytes));
+        let taped = number
+            .tape
+            .is_some_and(|number| self.tape.reserve_result(number, bytes));
         taped || number.journal.is_some() && size <= self.remaining_bytes()
     }
 
@@ -213,7 +234,13 @@ impl SideEffects {
 
     /// Returns the bytes that further results can take, or 0 if results are not recorded.
     pub(crate) fn remaining_bytes(&self) -> usize {
-        self.lock_journal().map_or(0, |recorded| if recorded.barred.is_none() { recorded.room } else { 0 })
+        self.lock_journal().map_or(0, |recorded| {
+            if recorded.barred.is_none() {
+                recorded.room
+            } else {
+                0
+            }
+        })
     }
 
     /// Returns all operations of the call, to be stored until the call is restarted.
@@ -222,7 +249,9 @@ impl SideEffects {
     ///
     /// The reason why they cannot be stored, worded for the author.
     pub(crate) fn to_journal(&self) -> Result<Vec<RecordedEffect>, String> {
-        let Some(recorded) = self.lock_journal() else { return Ok(Vec::new()) };
+        let Some(recorded) = self.lock_journal() else {
+            return Ok(Vec::new());
+        };
         if let Some(barred) = recorded.barred {
             return Err(barred.message().to_owned());
         }
@@ -233,7 +262,10 @@ impl SideEffects {
                     "{what} was begun before this question, and its response has not been read to the end: read it first"
                 ));
             };
-            all.push(RecordedEffect { what: what.clone(), result });
+            all.push(RecordedEffect {
+                what: what.clone(),
+                result,
+            });
         }
         Ok(all)
     }
@@ -241,13 +273,20 @@ impl SideEffects {
     // Returns the locked journal. The lock is held for a few instructions and never across an
     // await.
     fn lock_journal(&self) -> Option<MutexGuard<'_, EffectRecord>> {
-        Some(self.journal.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(
+            self.journal
+                .as_ref()?
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 }
 
 /// Truncates the description of an operation.
 fn truncate(what: &str) -> String {
-    what.get(..what.floor_char_boundary(MAX_DESCRIPTION_BYTES)).unwrap_or_default().to_owned()
+    what.get(..what.floor_char_boundary(MAX_DESCRIPTION_BYTES))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 impl EffectRecord {
@@ -260,7 +299,10 @@ impl EffectRecord {
     fn begin(&mut self, what: &str) -> Result<(Option<Vec<u8>>, Option<usize>), EffectMismatch> {
         if let Some(before) = self.past.effects.get(self.repeated) {
             if before.what != what {
-                return Err(EffectMismatch::Asked { before: before.what.clone(), now: what.to_owned() });
+                return Err(EffectMismatch::Asked {
+                    before: before.what.clone(),
+                    now: what.to_owned(),
+                });
             }
             let result = before.result.clone();
             self.repeated += 1;
@@ -276,7 +318,11 @@ impl EffectRecord {
     /// Reserves `bytes` of the journal limit and of the call's memory budget. If that fails, the
     /// call can no longer ask.
     fn reserve(&mut self, bytes: usize) -> bool {
-        let held = if bytes <= self.room { self.account.reserve(bytes).ok() } else { None };
+        let held = if bytes <= self.room {
+            self.account.reserve(bytes).ok()
+        } else {
+            None
+        };
         let Some(held) = held else {
             self.barred.get_or_insert(AskBlocker::Room);
             return false;
@@ -333,13 +379,28 @@ mod tests {
     use super::*;
 
     fn effects(past: &[RecordedEffect]) -> SideEffects {
-        let limits = Limits { journal: ByteSize::b(100), ..Limits::DEFAULT };
-        let past = CallJournal { effects: past.to_vec(), ..CallJournal::default() };
-        SideEffects::new(true, &past.into(), &limits, MemoryBudget::new(ByteSize::kib(1)), ReplayTape::default())
+        let limits = Limits {
+            journal: ByteSize::b(100),
+            ..Limits::DEFAULT
+        };
+        let past = CallJournal {
+            effects: past.to_vec(),
+            ..CallJournal::default()
+        };
+        SideEffects::new(
+            true,
+            &past.into(),
+            &limits,
+            MemoryBudget::new(ByteSize::kib(1)),
+            ReplayTape::default(),
+        )
     }
 
     fn done(effects: &SideEffects, what: &str, result: &[u8]) -> Option<Vec<u8>> {
-        match effects.begin(OperationKind::State, || what.to_owned()).unwrap() {
+        match effects
+            .begin(OperationKind::State, || what.to_owned())
+            .unwrap()
+        {
             EffectStart::Before(result) => Some(result),
             EffectStart::Now(number) => {
                 effects.end(number, result.to_vec());
@@ -365,16 +426,29 @@ mod tests {
         let first = effects(&[]);
         done(&first, "a", b"1");
         let second = effects(&first.to_journal().unwrap());
-        let diverged = second.begin(OperationKind::State, || "b".to_owned()).err().unwrap();
-        assert!(diverged.to_string().contains("b instead of a"), "{diverged}");
+        let diverged = second
+            .begin(OperationKind::State, || "b".to_owned())
+            .err()
+            .unwrap();
+        assert!(
+            diverged.to_string().contains("b instead of a"),
+            "{diverged}"
+        );
     }
 
     #[test]
     fn what_is_unfinished_or_too_large_bars_from_asking() {
         let effects = |()| self::effects(&[]);
         let unfinished = effects(());
-        unfinished.begin(OperationKind::Http, || "POST /".to_owned()).unwrap();
-        assert!(unfinished.to_journal().unwrap_err().contains("POST / was begun"));
+        unfinished
+            .begin(OperationKind::Http, || "POST /".to_owned())
+            .unwrap();
+        assert!(
+            unfinished
+                .to_journal()
+                .unwrap_err()
+                .contains("POST / was begun")
+        );
         let large = effects(());
         done(&large, "a", &[0; 100]);
         assert!(large.to_journal().unwrap_err().contains("limits.journal"));
@@ -395,6 +469,12 @@ mod tests {
             ReplayTape::default(),
         );
         assert_eq!(done(&effects, "a", &[0; 1000]), None);
-        assert_eq!((effects.remaining_bytes(), effects.to_journal().unwrap().len()), (0, 0));
+        assert_eq!(
+            (
+                effects.remaining_bytes(),
+                effects.to_journal().unwrap().len()
+            ),
+            (0, 0)
+        );
     }
 }

@@ -22,7 +22,10 @@ impl HostDenial {
         };
         match self {
             Self::Limit(limit) => CallError::limit(limit),
-            Self::Denied(denied) => CallError::Denied { message: words, denial: denied },
+            Self::Denied(denied) => CallError::Denied {
+                message: words,
+                denial: denied,
+            },
         }
     }
 }
@@ -37,11 +40,20 @@ mod tests {
         let failed = CallError::Failed("no weather".to_owned());
         assert_eq!(
             denied().explain(failed.clone()),
-            CallError::Denied { message: "no weather".to_owned(), denial: "No.".to_owned() }
+            CallError::Denied {
+                message: "no weather".to_owned(),
+                denial: "No.".to_owned()
+            }
         );
         let limit = Limit::HttpRequests(1);
-        assert_eq!(HostDenial::Limit(limit).explain(failed), CallError::limit(limit));
-        let crash = CallError::Trap { cause: "unreachable".to_owned(), stderr: None };
+        assert_eq!(
+            HostDenial::Limit(limit).explain(failed),
+            CallError::limit(limit)
+        );
+        let crash = CallError::Trap {
+            cause: "unreachable".to_owned(),
+            stderr: None,
+        };
         assert!(
             matches!(denied().explain(crash), CallError::Denied { message, .. } if message.contains("unreachable"))
         );

@@ -79,7 +79,8 @@ impl HostFunctions {
         reported.log_bytes_left = reported.log_bytes_left.saturating_sub(message.len().max(1));
         self.observer.log(level, part);
         if reported.log_bytes_left == 0 {
-            self.observer.log(LogLevel::Warning, &Limit::Log(self.log_limit).to_string());
+            self.observer
+                .log(LogLevel::Warning, &Limit::Log(self.log_limit).to_string());
         }
     }
 
@@ -95,9 +96,14 @@ impl HostFunctions {
         if progress.is_finite() && progress > reported.progress {
             reported.progress = progress;
             let total = total.filter(|total| total.is_finite());
-            let message =
-                message.map(|message| truncate(&self.secrets.scrub(message), MAX_PROGRESS_MESSAGE_BYTES).to_owned());
-            self.observer.progress(ProgressUpdate { progress, total, message });
+            let message = message.map(|message| {
+                truncate(&self.secrets.scrub(message), MAX_PROGRESS_MESSAGE_BYTES).to_owned()
+            });
+            self.observer.progress(ProgressUpdate {
+                progress,
+                total,
+                message,
+            });
         }
     }
 
@@ -132,7 +138,10 @@ impl HostFunctions {
 
     /// Returns all keys and values of `[config]`, sorted by key.
     pub(crate) fn config_all(&self) -> Vec<(String, String)> {
-        self.config.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+        self.config
+            .iter()
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
     }
 }
 

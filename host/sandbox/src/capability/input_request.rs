@@ -12,8 +12,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Map, Value};
 use toolbay_model::text::{clean, clean_line};
 use toolbay_model::{
-    CallError, CallJournal, JsonSize, JsonText, Limit, Limits, Question, QuestionKind, QuestionKindSet, QuestionRound,
-    is_reserved_meta,
+    CallError, CallJournal, JsonSize, JsonText, Limit, Limits, Question, QuestionKind,
+    QuestionKindSet, QuestionRound, is_reserved_meta,
 };
 use toolbay_secrets::SecretFilter;
 use url::{Host, Url};
@@ -99,7 +99,15 @@ impl QuestionContext {
     ) -> Self {
         let (rounds, time) = (limits.ask_rounds, limits.ask_timeout);
         let size = usize::try_from(limits.journal.as_u64()).unwrap_or(usize::MAX);
-        Self { answerable, journal, effects, secrets, rounds, time, size }
+        Self {
+            answerable,
+            journal,
+            effects,
+            secrets,
+            rounds,
+            time,
+            size,
+        }
     }
 
     /// Returns the answers to these questions, in order. Each answer is the client's result as JSON
@@ -107,16 +115,25 @@ impl QuestionContext {
     ///
     /// # Errors
     ///
-    /// Ends the call: [`SuspendedCall`] if an answer is missing, [`MissingCapability`] if the client cannot answer what must be
-    /// answered, [`Limit`] if the call has asked too often or for too long. The inner error is for the guest.
-    pub(crate) fn ask(&self, posed: &[RawQuestion]) -> wasmtime::Result<Result<Vec<String>, QuestionRefusal>> {
+    /// Ends the call: [`SuspendedCall`] if an answer is missing, [`MissingCapability`] if the
+    /// client cannot answer what must be answered, [`Limit`] if the call has asked too often or for
+    /// too long. The inner error is for the guest.
+    pub(crate) fn ask(
+        &self,
+        posed: &[RawQuestion],
+    ) -> wasmtime::Result<Result<Vec<String>, QuestionRefusal>> {
         let questions = match self.check_questions(posed) {
             Ok(questions) => questions,
             Err(why) => return Ok(Err(QuestionRefusal::Invalid(why))),
         };
         let (mut answers, mut open) = (Vec::new(), Vec::new());
         for (question, posed) in questions.into_iter().zip(posed) {
-            match self.journal.answers.get(&question.key).map(|answer| check_answer(&question, answer)) {
+            match self
+                .journal
+                .answers
+                .get(&question.key)
+                .map(|answer| check_answer(&question, answer))
+            {
                 Some(Ok(answer)) => answers.push(answer),
                 Some(Err(why)) => open.push((self.with_rejection(question, &why), posed.required)),
                 None => open.push((question, posed.required)),
@@ -126,29 +143,44 @@ impl QuestionContext {
             return Ok(Ok(answers));
         }
         let lacking = |required| {
-            let lacking = open
-                .iter()
-                .filter(move |(question, needed)| !self.answerable.contains(question.kind) && *needed == required);
-            lacking.map(|(question, _)| question.kind).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+            let lacking = open.iter().filter(move |(question, needed)| {
+                !self.answerable.contains(question.kind) && *needed == required
+            });
+            lacking
+                .map(|(question, _)| question.kind)
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect::<Vec<_>>()
         };
         let needed = lacking(true);
         if !needed.is_empty() {
             return Err(MissingCapability(needed).into());
         }
         if let Some(kind) = lacking(false).first() {
-            return Ok(Err(QuestionRefusal::Unsupported(format!("the client does not support {}", kind.method()))));
+            return Ok(Err(QuestionRefusal::Unsupported(format!(
+                "the client does not support {}",
+                kind.method()
+            ))));
         }
         let answers = self.journal.answers.clone();
-        self.suspend(open.into_iter().map(|(question, _)| question).collect(), answers)
+        self.suspend(
+            open.into_iter().map(|(question, _)| question).collect(),
+            answers,
+        )
     }
 
     /// Returns a question whose answer was rejected, with the reason in its message.
     fn with_rejection(&self, question: Question, why: &str) -> Question {
         let mut params: Value = serde_json::from_str(question.params.get()).unwrap_or_default();
-        let Some(Value::String(message)) = params.get_mut("message") else { return question };
+        let Some(Value::String(message)) = params.get_mut("message") else {
+            return question;
+        };
         message.push_str("\n\nThe last answer does not fit: ");
         message.push_str(&self.secrets.scrub(&clean(why)));
-        Question { params: JsonText::new(&params), ..question }
+        Question {
+            params: JsonText::new(&params),
+            ..question
+        }
     }
 
     /// Returns the journal of earlier runs of the call.
@@ -158,7 +190,9 @@ impl QuestionContext {
 
     /// Returns the client capabilities that correspond to the supported kinds of questions.
     pub(crate) fn capabilities(&self) -> Map<String, Value> {
-        let kinds = QuestionKind::ALL.into_iter().filter(|kind| self.answerable.contains(*kind));
+        let kinds = QuestionKind::ALL
+            .into_iter()
+            .filter(|kind| self.answerable.contains(*kind));
         QuestionKind::capabilities(&kinds.collect::<Vec<_>>())
     }
 
@@ -177,7 +211,10 @@ impl QuestionContext {
             Ok(questions) => questions,
             Err(why) => return Ok(why),
         };
-        let lacking = questions.iter().map(|question| question.kind).filter(|kind| !self.answerable.contains(*kind));
+        let lacking = questions
+            .iter()
+            .map(|question| question.kind)
+            .filter(|kind| !self.answerable.contains(*kind));
         let lacking: BTreeSet<_> = lacking.collect();
         if !lacking.is_empty() {
             return Err(MissingCapability(lacking.into_iter().collect()).into());
@@ -201,8 +238,16 @@ impl QuestionContext {
         if u64::from(self.journal.rounds) >= self.rounds {
             return Err(Limit::AskRounds(self.rounds).into());
         }
-        let now = milliseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
-        let began = if self.journal.began == 0 { now } else { self.journal.began };
+        let now = milliseconds(
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default(),
+        );
+        let began = if self.journal.began == 0 {
+            now
+        } else {
+            self.journal.began
+        };
         if now.saturating_sub(began) > milliseconds(self.time) {
             return Err(Limit::AskTime(self.time).into());
         }
@@ -235,16 +280,23 @@ impl QuestionContext {
     /// The problem with a question, worded for the plugin's author.
     fn check_questions(&self, posed: &[RawQuestion]) -> Result<Vec<Question>, String> {
         if posed.len() > MAX_QUESTIONS {
-            return Err(format!("at most {MAX_QUESTIONS} questions can be asked at once, not {}", posed.len()));
+            return Err(format!(
+                "at most {MAX_QUESTIONS} questions can be asked at once, not {}",
+                posed.len()
+            ));
         }
         let mut keys = BTreeSet::new();
         posed
             .iter()
             .map(|posed| {
                 let key = &posed.key;
-                let named = |why: String| format!("question {:?}: {why}", clean_line(key, MAX_QUOTED_BYTES));
+                let named = |why: String| {
+                    format!("question {:?}: {why}", clean_line(key, MAX_QUOTED_BYTES))
+                };
                 if !is_key(key) {
-                    return Err(named(format!("a key has 1 to {MAX_KEY_BYTES} characters of A-Z a-z 0-9 _ - .")));
+                    return Err(named(format!(
+                        "a key has 1 to {MAX_KEY_BYTES} characters of A-Z a-z 0-9 _ - ."
+                    )));
                 }
                 if !keys.insert(key) {
                     return Err(named("another question has the same key".to_owned()));
@@ -255,7 +307,9 @@ impl QuestionContext {
     }
 
     fn check_question(&self, posed: &RawQuestion) -> Result<Question, String> {
-        if posed.params.len() > MAX_PARAMS_BYTES || JsonSize::measure(&posed.params).values > MAX_PARAM_VALUES {
+        if posed.params.len() > MAX_PARAMS_BYTES
+            || JsonSize::measure(&posed.params).values > MAX_PARAM_VALUES
+        {
             return Err(format!(
                 "its parameters are larger than {} KiB or {MAX_PARAM_VALUES} values",
                 MAX_PARAMS_BYTES >> 10
@@ -275,7 +329,11 @@ impl QuestionContext {
             PosedKind::Sampling => check_sampling(&params)?,
             PosedKind::Roots => QuestionKind::Roots,
         };
-        Ok(Question { key: posed.key.clone(), kind, params: JsonText::new(&params) })
+        Ok(Question {
+            key: posed.key.clone(),
+            kind,
+            params: JsonText::new(&params),
+        })
     }
 
     /// Removes control characters and secrets from every text, and reserved keys from every
@@ -316,7 +374,9 @@ fn check_answer(question: &Question, answer: &str) -> Result<String, String> {
         QuestionKind::Url if form::action(&answer).is_none() => {
             return Err("it has no `action` that is accept, decline or cancel".to_owned());
         }
-        QuestionKind::Sampling | QuestionKind::SamplingWithTools if answer.get("content").is_none() => {
+        QuestionKind::Sampling | QuestionKind::SamplingWithTools
+            if answer.get("content").is_none() =>
+        {
             return Err("it has no `content`".to_owned());
         }
         QuestionKind::Roots if !answer.get("roots").is_some_and(Value::is_array) => {
@@ -332,9 +392,10 @@ fn clean_answer(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(clean(&text).into_owned()),
         Value::Array(items) => items.into_iter().map(clean_answer).collect(),
-        Value::Object(members) => {
-            members.into_iter().map(|(name, member)| (clean(&name).into_owned(), clean_answer(member))).collect()
-        }
+        Value::Object(members) => members
+            .into_iter()
+            .map(|(name, member)| (clean(&name).into_owned(), clean_answer(member)))
+            .collect(),
         value => value,
     }
 }
@@ -350,13 +411,23 @@ fn check_url(params: &Value) -> Result<(), String> {
     if !params.get("message").is_some_and(Value::is_string) {
         return Err("`message` must say what the page is for".to_owned());
     }
-    let written = params.get("url").and_then(Value::as_str).unwrap_or_default();
+    let written = params
+        .get("url")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let shown = || clean_line(written, MAX_QUOTED_BYTES);
     // Browsers remove tabs and line ends from a URL, and read a backslash as a slash.
-    if let Some(c) = written.chars().find(|c| c.is_whitespace() || c.is_control() || *c == '\\') {
-        return Err(format!("`url` must not contain {c:?}; write it in percent-encoding, not as in {:?}", shown()));
+    if let Some(c) = written
+        .chars()
+        .find(|c| c.is_whitespace() || c.is_control() || *c == '\\')
+    {
+        return Err(format!(
+            "`url` must not contain {c:?}; write it in percent-encoding, not as in {:?}",
+            shown()
+        ));
     }
-    let url = Url::parse(written).map_err(|error| format!("`url` is not a URL ({error}): {:?}", shown()))?;
+    let url = Url::parse(written)
+        .map_err(|error| format!("`url` is not a URL ({error}): {:?}", shown()))?;
     let local = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address == Ipv4Addr::LOCALHOST,
@@ -364,21 +435,34 @@ fn check_url(params: &Value) -> Result<(), String> {
         None => false,
     };
     if !(url.scheme() == "https" || (url.scheme() == "http" && local)) {
-        let what = "`url` must begin with https://, or with http://localhost or a loopback address, not";
+        let what =
+            "`url` must begin with https://, or with http://localhost or a loopback address, not";
         return Err(format!("{what} {:?}", shown()));
     }
     // Browsers also find a host in `https:a.example` and `https:///a.example`.
-    let authority = written.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let authority = written
+        .split_once("://")
+        .map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
     let authority = authority.filter(|authority| !authority.is_empty());
     let Some(authority) = authority else {
-        return Err(format!("`url` must name a host after `{}://`, not {:?}", url.scheme(), shown()));
+        return Err(format!(
+            "`url` must name a host after `{}://`, not {:?}",
+            url.scheme(),
+            shown()
+        ));
     };
     // This includes an empty user: the text before the `@` looks like the host.
     if authority.contains('@') {
-        return Err(format!("`url` must not have user information (what stands before `@`), as in {:?}", shown()));
+        return Err(format!(
+            "`url` must not have user information (what stands before `@`), as in {:?}",
+            shown()
+        ));
     }
     if authority.contains('%') {
-        return Err(format!("`url` must not have percent-encoding in its host, as in {:?}", shown()));
+        return Err(format!(
+            "`url` must not have percent-encoding in its host, as in {:?}",
+            shown()
+        ));
     }
     Ok(())
 }
@@ -394,7 +478,11 @@ fn check_sampling(params: &Value) -> Result<QuestionKind, String> {
             "`messages` must be a list of messages, each with a role (user or assistant) and content".to_owned()
         );
     }
-    if params.get("maxTokens").and_then(Value::as_u64).is_none_or(|most| most == 0) {
+    if params
+        .get("maxTokens")
+        .and_then(Value::as_u64)
+        .is_none_or(|most| most == 0)
+    {
         return Err("`maxTokens` must be a whole number above 0".to_owned());
     }
     match params.get("tools") {
@@ -453,22 +541,40 @@ mod tests {
             MemoryBudget::new(Limits::DEFAULT.memory),
             ReplayTape::default(),
         );
-        QuestionContext::new(answerable, journal, effects, Arc::new(SecretFilter::empty().clone()), &Limits::DEFAULT)
+        QuestionContext::new(
+            answerable,
+            journal,
+            effects,
+            Arc::new(SecretFilter::empty().clone()),
+            &Limits::DEFAULT,
+        )
     }
 
     fn all() -> QuestionKindSet {
-        QuestionKind::ALL.into_iter().fold(QuestionKindSet::default(), QuestionKindSet::with)
+        QuestionKind::ALL
+            .into_iter()
+            .fold(QuestionKindSet::default(), QuestionKindSet::with)
     }
 
     fn form(key: &str) -> RawQuestion {
         let properties = json!({"name": {"type": "string", "minLength": 1}});
         let schema = json!({"type": "object", "properties": properties, "required": ["name"]});
         let params = json!({"message": "Who?", "requestedSchema": schema}).to_string();
-        RawQuestion { key: key.to_owned(), kind: PosedKind::Form, params, required: true }
+        RawQuestion {
+            key: key.to_owned(),
+            kind: PosedKind::Form,
+            params,
+            required: true,
+        }
     }
 
     fn posed(kind: PosedKind, params: &Value) -> RawQuestion {
-        RawQuestion { key: "k".to_owned(), kind, params: params.to_string(), required: true }
+        RawQuestion {
+            key: "k".to_owned(),
+            kind,
+            params: params.to_string(),
+            required: true,
+        }
     }
 
     fn interview(asking: &QuestionContext, questions: &[RawQuestion]) -> QuestionRound {
@@ -478,19 +584,41 @@ mod tests {
 
     #[test]
     fn a_call_ends_with_what_has_no_answer_and_goes_on_when_it_is_there() {
-        let first = interview(&asking(CallJournal::default(), all()), &[form("a"), form("b")]);
-        let keys: Vec<&str> = first.questions.iter().map(|question| question.key.as_str()).collect();
-        assert_eq!((keys.as_slice(), first.journal.rounds), (&["a", "b"][..], 1));
+        let first = interview(
+            &asking(CallJournal::default(), all()),
+            &[form("a"), form("b")],
+        );
+        let keys: Vec<&str> = first
+            .questions
+            .iter()
+            .map(|question| question.key.as_str())
+            .collect();
+        assert_eq!(
+            (keys.as_slice(), first.journal.rounds),
+            (&["a", "b"][..], 1)
+        );
         let mut journal = first.journal;
         // Members without a field in the form are removed.
-        let answer = json!({"action": "accept", "content": {"name": "Ada\u{202e}", "other": 1}}).to_string();
+        let answer =
+            json!({"action": "accept", "content": {"name": "Ada\u{202e}", "other": 1}}).to_string();
         journal.answers.insert("a".to_owned(), answer);
         let second = interview(&asking(journal.clone(), all()), &[form("a"), form("b")]);
-        assert_eq!((second.questions[0].key.as_str(), second.journal.rounds), ("b", 2));
+        assert_eq!(
+            (second.questions[0].key.as_str(), second.journal.rounds),
+            ("b", 2)
+        );
         assert_eq!(second.journal.began, journal.began);
-        journal.answers.insert("b".to_owned(), json!({"action": "decline"}).to_string());
-        let answers = asking(journal, all()).ask(&[form("a"), form("b")]).unwrap().unwrap();
-        assert_eq!(answers[0], r#"{"action":"accept","content":{"name":"Ada"}}"#);
+        journal
+            .answers
+            .insert("b".to_owned(), json!({"action": "decline"}).to_string());
+        let answers = asking(journal, all())
+            .ask(&[form("a"), form("b")])
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            answers[0],
+            r#"{"action":"accept","content":{"name":"Ada"}}"#
+        );
         assert_eq!(answers[1], r#"{"action":"decline"}"#);
     }
 
@@ -526,13 +654,28 @@ mod tests {
 
     #[test]
     fn what_a_client_cannot_answer_ends_the_call_or_is_told() {
-        let asking = asking(CallJournal::default(), QuestionKindSet::default().with(QuestionKind::Form));
+        let asking = asking(
+            CallJournal::default(),
+            QuestionKindSet::default().with(QuestionKind::Form),
+        );
         let roots = posed(PosedKind::Roots, &json!({}));
         let error = asking.ask(&[form("a"), roots.clone()]).unwrap_err();
-        let incapable = error.downcast_ref::<MissingCapability>().unwrap().to_call_error();
+        let incapable = error
+            .downcast_ref::<MissingCapability>()
+            .unwrap()
+            .to_call_error();
         assert_eq!(incapable, CallError::Incapable(vec![QuestionKind::Roots]));
-        let refused = asking.ask(&[RawQuestion { required: false, ..roots }]).unwrap().unwrap_err();
-        assert_eq!(refused, QuestionRefusal::Unsupported("the client does not support roots/list".to_owned()));
+        let refused = asking
+            .ask(&[RawQuestion {
+                required: false,
+                ..roots
+            }])
+            .unwrap()
+            .unwrap_err();
+        assert_eq!(
+            refused,
+            QuestionRefusal::Unsupported("the client does not support roots/list".to_owned())
+        );
     }
 
     #[test]
@@ -550,15 +693,36 @@ mod tests {
             vec![form("a"), form("a")],
             vec![form("a"); 17],
             vec![posed(PosedKind::Roots, &json!([]))],
-            vec![posed(PosedKind::Roots, &json!({"x": "y".repeat(MAX_PARAMS_BYTES)}))],
+            vec![posed(
+                PosedKind::Roots,
+                &json!({"x": "y".repeat(MAX_PARAMS_BYTES)}),
+            )],
             vec![posed(PosedKind::Roots, &json!({"x": vec![0; 5000]}))],
             vec![posed(PosedKind::Url, &json!({"url": "https://a.example"}))],
-            vec![posed(PosedKind::Url, &json!({"message": "m", "url": "http://a.example"}))],
-            vec![posed(PosedKind::Url, &json!({"message": "m", "url": "http://localhost.evil.example"}))],
-            vec![posed(PosedKind::Url, &json!({"message": "m", "url": "javascript:alert(1)"}))],
-            vec![posed(PosedKind::Sampling, &json!({"messages": [], "maxTokens": 1}))],
-            vec![posed(PosedKind::Sampling, &json!({"messages": [message], "maxTokens": 0}))],
-            vec![posed(PosedKind::Sampling, &json!({"messages": [message], "maxTokens": 1, "tools": {}}))],
+            vec![posed(
+                PosedKind::Url,
+                &json!({"message": "m", "url": "http://a.example"}),
+            )],
+            vec![posed(
+                PosedKind::Url,
+                &json!({"message": "m", "url": "http://localhost.evil.example"}),
+            )],
+            vec![posed(
+                PosedKind::Url,
+                &json!({"message": "m", "url": "javascript:alert(1)"}),
+            )],
+            vec![posed(
+                PosedKind::Sampling,
+                &json!({"messages": [], "maxTokens": 1}),
+            )],
+            vec![posed(
+                PosedKind::Sampling,
+                &json!({"messages": [message], "maxTokens": 0}),
+            )],
+            vec![posed(
+                PosedKind::Sampling,
+                &json!({"messages": [message], "maxTokens": 1, "tools": {}}),
+            )],
             vec![posed(PosedKind::Form, &json!({"message": "m"}))],
         ];
         let said: Vec<String> = cases.into_iter().map(refused).collect();
@@ -579,9 +743,14 @@ mod tests {
             "http://[0:0:0:0:0:0:0:1]/",
             "http://127.0.0.1",
         ] {
-            interview(&asking, &[posed(PosedKind::Url, &json!({"message": "m", "url": url}))]);
+            interview(
+                &asking,
+                &[posed(PosedKind::Url, &json!({"message": "m", "url": url}))],
+            );
         }
-        let refused = |url: &&str| match asking.ask(&[posed(PosedKind::Url, &json!({"message": "m", "url": url}))]) {
+        let refused = |url: &&str| match asking
+            .ask(&[posed(PosedKind::Url, &json!({"message": "m", "url": url}))])
+        {
             Ok(Err(QuestionRefusal::Invalid(why))) => why.replace("question \"k\": ", ""),
             other => panic!("{url}: {other:?}"),
         };
@@ -626,10 +795,24 @@ mod tests {
 
     #[test]
     fn rounds_and_time_are_bounded() {
-        let often = CallJournal { rounds: 8, began: 1, ..CallJournal::default() };
-        let limit = |journal| *asking(journal, all()).ask(&[form("a")]).unwrap_err().downcast_ref::<Limit>().unwrap();
+        let often = CallJournal {
+            rounds: 8,
+            began: 1,
+            ..CallJournal::default()
+        };
+        let limit = |journal| {
+            *asking(journal, all())
+                .ask(&[form("a")])
+                .unwrap_err()
+                .downcast_ref::<Limit>()
+                .unwrap()
+        };
         assert_eq!(limit(often), Limit::AskRounds(8));
-        let late = CallJournal { rounds: 1, began: 1, ..CallJournal::default() };
+        let late = CallJournal {
+            rounds: 1,
+            began: 1,
+            ..CallJournal::default()
+        };
         assert_eq!(limit(late), Limit::AskTime(Limits::DEFAULT.ask_timeout));
     }
 
@@ -637,11 +820,15 @@ mod tests {
     fn what_cannot_be_remembered_is_refused() {
         let barred = asking(CallJournal::default(), all());
         barred.effects.block_questions(AskBlocker::File);
-        let Ok(Err(QuestionRefusal::Invalid(why))) = barred.ask(&[form("a")]) else { panic!() };
+        let Ok(Err(QuestionRefusal::Invalid(why))) = barred.ask(&[form("a")]) else {
+            panic!()
+        };
         assert!(why.contains("changed files"), "{why}");
         let mut large = CallJournal::default();
         large.answers.insert("b".to_owned(), "x".repeat(64 << 10));
-        let Ok(Err(QuestionRefusal::Invalid(why))) = asking(large, all()).ask(&[form("a")]) else { panic!() };
+        let Ok(Err(QuestionRefusal::Invalid(why))) = asking(large, all()).ask(&[form("a")]) else {
+            panic!()
+        };
         assert!(why.contains("limits.journal"), "{why}");
     }
 }

@@ -56,7 +56,9 @@ impl KeyValueCall {
 
     /// Opens the bucket with this name, if the call may use it.
     pub(crate) fn open_bucket(&self, name: &str) -> Result<StateBucket, BucketError> {
-        let Some(granted) = self.granted.access() else { return Err(BucketError::Denied) };
+        let Some(granted) = self.granted.access() else {
+            return Err(BucketError::Denied);
+        };
         let caller = match (granted.grant.scope, &self.caller) {
             (StateScope::Plugin, _) => None,
             (StateScope::Caller, Some(caller)) => Some(caller.clone()),
@@ -65,21 +67,37 @@ impl KeyValueCall {
         if granted.store.is_none() {
             return Err(BucketError::Disabled);
         }
-        StateBucket::new(StateOwner { plugin: Arc::clone(&granted.plugin), caller }, name)
-            .map_err(|_| BucketError::InvalidName)
+        StateBucket::new(
+            StateOwner {
+                plugin: Arc::clone(&granted.plugin),
+                caller,
+            },
+            name,
+        )
+        .map_err(|_| BucketError::InvalidName)
     }
 
     /// Returns the bucket with this name in a replayed call. Nothing is read from it or written to
     /// it. Returns `None` if the name is not valid.
     pub(crate) fn replayed_bucket(name: &str) -> Option<StateBucket> {
-        StateBucket::new(StateOwner { plugin: Arc::default(), caller: None }, name).ok()
+        StateBucket::new(
+            StateOwner {
+                plugin: Arc::default(),
+                caller: None,
+            },
+            name,
+        )
+        .ok()
     }
 
     /// Returns the store, and the quota of each owner. Both exist if a bucket could be opened.
     pub(crate) fn store(&self) -> Option<(Arc<dyn StateStore>, StateQuota)> {
         let granted = self.granted.access()?;
         let StateGrant { size, keys, .. } = granted.grant;
-        Some((Arc::clone(granted.store.as_ref()?), StateQuota { size, keys }))
+        Some((
+            Arc::clone(granted.store.as_ref()?),
+            StateQuota { size, keys },
+        ))
     }
 
     /// Returns the payer of one operation.
@@ -146,8 +164,13 @@ struct OperationPayer {
 
 impl WorkPayer for OperationPayer {
     fn hold(&self, bytes: usize) -> bool {
-        let Ok(held) = self.account.reserve(bytes) else { return false };
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).push(held);
+        let Ok(held) = self.account.reserve(bytes) else {
+            return false;
+        };
+        self.held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(held);
         true
     }
 

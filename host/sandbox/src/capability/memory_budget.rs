@@ -1,8 +1,10 @@
 //! The memory budget of one call. Everything that the host holds for the guest counts against it.
 //!
-//! Linear memories and tables are counted by the [`StoreLimiter`](crate::store::limiter::StoreLimiter), buffers behind handles by the
-//! parts of WASI that Toolbay replaces ([`wasi`](crate::wasi::p2)), and standard output and error by
-//! [`GuestOutput`](crate::capability::stdio::output_capture::GuestOutput). Entries of the resource table are bounded by their number instead: `limits.handles`.
+//! Linear memories and tables are counted by the
+//! [`StoreLimiter`](crate::store::limiter::StoreLimiter), buffers behind handles by the parts of
+//! WASI that Toolbay replaces ([`wasi`](crate::wasi::p2)), and standard output and error by
+//! [`GuestOutput`](crate::capability::stdio::output_capture::GuestOutput). Entries of the resource
+//! table are bounded by their number instead: `limits.handles`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -48,14 +50,18 @@ impl MemoryBudget {
 
     /// Reserves `bytes` until the end of the call.
     pub(crate) fn charge(&self, bytes: usize) -> Result<(), BudgetExceeded> {
-        self.try_charge(bytes).inspect_err(|_| self.0.overdrawn.store(true, Ordering::Relaxed))
+        self.try_charge(bytes)
+            .inspect_err(|_| self.0.overdrawn.store(true, Ordering::Relaxed))
     }
 
-    /// Like [`MemoryBudget::charge`], for an optional reservation. A refusal does not mark the budget as
-    /// exceeded.
+    /// Like [`MemoryBudget::charge`], for an optional reservation. A refusal does not mark the
+    /// budget as exceeded.
     pub(crate) fn try_charge(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         let fits = |held: usize| held.checked_add(bytes).filter(|held| *held <= self.0.limit);
-        let taken = self.0.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
+        let taken = self
+            .0
+            .held
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
         let before = taken.map_err(|_| BudgetExceeded)?;
         self.0.peak.fetch_max(before + bytes, Ordering::Relaxed);
         Ok(())
@@ -64,7 +70,10 @@ impl MemoryBudget {
     /// Reserves `bytes` until the returned value is dropped.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<MemoryReservation, BudgetExceeded> {
         self.charge(bytes)?;
-        Ok(MemoryReservation { account: self.clone(), bytes })
+        Ok(MemoryReservation {
+            account: self.clone(),
+            bytes,
+        })
     }
 
     /// Returns the maximum number of bytes that can be reserved at once.

@@ -2,10 +2,11 @@
 //!
 //! When a store yields because of fuel, wasmtime wakes its own task at once and returns `Pending`.
 //! Tokio puts such a task straight back into its queue and polls I/O and timers only once per 61
-//! polls. A spinning guest would make everything else on the runtime wait for 61 slices. [`drive_cooperatively`]
-//! gives the call its own waker: a wake during the poll becomes `tokio::task::yield_now`, which
-//! lets the driver run first. A call that returns `Pending` without such a wake waits for an event.
-//! It then releases its compute permit, and acquires one again before it continues.
+//! polls. A spinning guest would make everything else on the runtime wait for 61 slices.
+//! [`drive_cooperatively`] gives the call its own waker: a wake during the poll becomes
+//! `tokio::task::yield_now`, which lets the driver run first. A call that returns `Pending` without
+//! such a wake waits for an event. It then releases its compute permit, and acquires one again
+//! before it continues.
 //!
 //! This module also measures the CPU time of the call, because fuel only does not suffice: a guest
 //! that only requests random data uses a hundred units of fuel in a millisecond of the host's time.
@@ -53,7 +54,9 @@ impl CpuMeter {
 
     /// Adds CPU time that another thread spent for the call.
     pub(crate) fn add(&self, time: Duration) {
-        self.0.nanoseconds.fetch_add(nanoseconds(time), Ordering::Relaxed);
+        self.0
+            .nanoseconds
+            .fetch_add(nanoseconds(time), Ordering::Relaxed);
     }
 
     /// Runs one step of the call on the current thread. Also returns its CPU time.
@@ -61,7 +64,9 @@ impl CpuMeter {
         let before = thread_cpu_time();
         let result = step();
         let spent = thread_cpu_time().saturating_sub(before);
-        self.0.nanoseconds.fetch_add(nanoseconds(spent), Ordering::Relaxed);
+        self.0
+            .nanoseconds
+            .fetch_add(nanoseconds(spent), Ordering::Relaxed);
         (result, spent)
     }
 }
@@ -102,7 +107,8 @@ pub(crate) async fn drive_cooperatively<F: Future>(
             exchanges.advance(&requests);
             // Earlier wakes of the guest, such as for a response, are served by this poll.
             bell.reset();
-            let (polled, took) = meter.measure(|| call.as_mut().poll(&mut Context::from_waker(&waker)));
+            let (polled, took) =
+                meter.measure(|| call.as_mut().poll(&mut Context::from_waker(&waker)));
             if polled.is_pending() {
                 // Start requests that the guest has just issued before it waits.
                 chime.reset();
@@ -114,7 +120,11 @@ pub(crate) async fn drive_cooperatively<F: Future>(
                 Poll::Pending if yielded => Poll::Ready(CallStep::Yields(took)),
                 Poll::Pending => {
                     meter.0.idled.store(true, Ordering::Relaxed);
-                    if place.is_some_and(ComputePlace::release) { Poll::Ready(CallStep::Waits) } else { Poll::Pending }
+                    if place.is_some_and(ComputePlace::release) {
+                        Poll::Ready(CallStep::Waits)
+                    } else {
+                        Poll::Pending
+                    }
                 }
             }
         });
@@ -133,7 +143,11 @@ pub(crate) async fn drive_cooperatively<F: Future>(
                 poll_fn(|task| {
                     bell.set_task(task.waker());
                     advance(task);
-                    if bell.was_woken() { Poll::Ready(()) } else { Poll::Pending }
+                    if bell.was_woken() {
+                        Poll::Ready(())
+                    } else {
+                        Poll::Pending
+                    }
                 })
                 .await;
                 if let Some(place) = place {
@@ -250,7 +264,16 @@ mod tests {
     async fn a_yielding_call_finishes_and_lets_others_run() {
         let other = tokio::spawn(async { "other" });
         let meter = CpuMeter::default();
-        assert_eq!(drive_cooperatively(meter.clone(), PendingRequests::default(), None, yields(1000)).await, "done");
+        assert_eq!(
+            drive_cooperatively(
+                meter.clone(),
+                PendingRequests::default(),
+                None,
+                yields(1000)
+            )
+            .await,
+            "done"
+        );
         assert!(!meter.has_idled(), "a call that yields has something to do");
         assert!(other.is_finished(), "the other task ran between two yields");
     }
@@ -280,14 +303,30 @@ mod tests {
             })
         };
         let meter = CpuMeter::default();
-        drive_cooperatively(meter.clone(), PendingRequests::default(), None, computes(2, MIN_COMPUTE_STEP * 2)).await;
+        drive_cooperatively(
+            meter.clone(),
+            PendingRequests::default(),
+            None,
+            computes(2, MIN_COMPUTE_STEP * 2),
+        )
+        .await;
         let first = turns.swap(0, Ordering::Relaxed);
         assert_eq!(first, 1, "it gave way after its first step");
         let before = meter.nanoseconds();
-        drive_cooperatively(meter.clone(), PendingRequests::default(), None, computes(100, MIN_COMPUTE_STEP * 2)).await;
-        let slices = (meter.nanoseconds() - before) / u64::try_from(YIELD_SLICE.as_nanos()).unwrap();
+        drive_cooperatively(
+            meter.clone(),
+            PendingRequests::default(),
+            None,
+            computes(100, MIN_COMPUTE_STEP * 2),
+        )
+        .await;
+        let slices =
+            (meter.nanoseconds() - before) / u64::try_from(YIELD_SLICE.as_nanos()).unwrap();
         let turns = turns.load(Ordering::Relaxed);
-        assert!((2..=slices + 1).contains(&turns), "{turns} turns in {slices} slices");
+        assert!(
+            (2..=slices + 1).contains(&turns),
+            "{turns} turns in {slices} slices"
+        );
         other.abort();
     }
 
@@ -318,7 +357,12 @@ mod tests {
     #[tokio::test]
     async fn a_wake_from_elsewhere_is_not_lost() {
         let (tx, rx) = tokio::sync::oneshot::channel();
-        let call = tokio::spawn(drive_cooperatively(CpuMeter::default(), PendingRequests::default(), None, rx));
+        let call = tokio::spawn(drive_cooperatively(
+            CpuMeter::default(),
+            PendingRequests::default(),
+            None,
+            rx,
+        ));
         tokio::task::yield_now().await;
         tx.send(7).unwrap();
         assert_eq!(call.await.unwrap(), Ok(7));
@@ -336,11 +380,19 @@ mod tests {
     impl Counted {
         fn new(gives: bool, turns: usize) -> Self {
             let turns = tokio::sync::Semaphore::new(turns);
-            Self { gives, given: AtomicU64::new(0), taken: AtomicU64::new(0), turns }
+            Self {
+                gives,
+                given: AtomicU64::new(0),
+                taken: AtomicU64::new(0),
+                turns,
+            }
         }
 
         fn counts(&self) -> (u64, u64) {
-            (self.given.load(Ordering::SeqCst), self.taken.load(Ordering::SeqCst))
+            (
+                self.given.load(Ordering::SeqCst),
+                self.taken.load(Ordering::SeqCst),
+            )
         }
     }
 
@@ -361,8 +413,20 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_computes_keeps_its_place() {
         let place = Counted::new(true, 0);
-        drive_cooperatively(CpuMeter::default(), PendingRequests::default(), Some(&place), yields(100)).await;
-        drive_cooperatively(CpuMeter::default(), PendingRequests::default(), Some(&place), yield_briefly()).await;
+        drive_cooperatively(
+            CpuMeter::default(),
+            PendingRequests::default(),
+            Some(&place),
+            yields(100),
+        )
+        .await;
+        drive_cooperatively(
+            CpuMeter::default(),
+            PendingRequests::default(),
+            Some(&place),
+            yield_briefly(),
+        )
+        .await;
         assert_eq!(place.counts(), (0, 0));
     }
 
@@ -371,7 +435,12 @@ mod tests {
         for gives in [true, false] {
             let place = Counted::new(gives, 0);
             let (tx, rx) = tokio::sync::oneshot::channel();
-            let mut call = pin!(drive_cooperatively(CpuMeter::default(), PendingRequests::default(), Some(&place), rx));
+            let mut call = pin!(drive_cooperatively(
+                CpuMeter::default(),
+                PendingRequests::default(),
+                Some(&place),
+                rx
+            ));
             let mut look = async || poll_fn(|task| Poll::Ready(call.as_mut().poll(task))).await;
             assert!(look().await.is_pending());
             assert_eq!(place.counts(), (1, 0));

@@ -33,7 +33,10 @@ impl CompilationCounts {
     pub(crate) fn record_compilation(&self, took: Duration, well: bool) {
         let count = if well { &self.compiled } else { &self.failed };
         count.fetch_add(1, Ordering::Relaxed);
-        self.nanoseconds.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.nanoseconds.fetch_add(
+            u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
+            Ordering::Relaxed,
+        );
     }
 
     /// Counts a lookup in the compile cache.
@@ -68,6 +71,15 @@ mod tests {
             compilations.record_lookup(found);
         }
         let time = Duration::from_millis(5);
-        assert_eq!(compilations.snapshot(), CompileCounts { compiled: 1, failed: 1, time, found: 1, missed: 2 });
+        assert_eq!(
+            compilations.snapshot(),
+            CompileCounts {
+                compiled: 1,
+                failed: 1,
+                time,
+                found: 1,
+                missed: 2
+            }
+        );
     }
 }

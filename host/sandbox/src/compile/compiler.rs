@@ -64,33 +64,65 @@ impl Compiler {
     }
 
     /// Compiles `source` into the file `output`. Dropping the future kills the child.
-    pub(crate) async fn compile(&self, source: &CompileSource, output: File) -> Result<WorkerNotes, PrepareError> {
+    pub(crate) async fn compile(
+        &self,
+        source: &CompileSource,
+        output: File,
+    ) -> Result<WorkerNotes, PrepareError> {
         match &self.place {
             CompilePlace::Child(program, stack, concurrent) => {
-                let said =
-                    self.run_child(program, *stack, *concurrent, WorkerJob::Compile, (source, &[]), output).await?;
+                let said = self
+                    .run_child(
+                        program,
+                        *stack,
+                        *concurrent,
+                        WorkerJob::Compile,
+                        (source, &[]),
+                        output,
+                    )
+                    .await?;
                 let read = move || {
-                    serde_json::from_slice(&said).map_err(|error| format!("the compiler's output is invalid: {error}"))
+                    serde_json::from_slice(&said)
+                        .map_err(|error| format!("the compiler's output is invalid: {error}"))
                 };
                 let notes = tokio::task::spawn_blocking(read).await;
                 notes
-                    .unwrap_or_else(|error| Err(format!("reading the compiler's output failed: {error}")))
+                    .unwrap_or_else(|error| {
+                        Err(format!("reading the compiler's output failed: {error}"))
+                    })
                     .map_err(PrepareError::Transient)
             }
             CompilePlace::Here(engines) => {
                 let (engines, source) = (WorkerEngines::clone(engines), source.clone());
-                run_in_process(move || compiler_process::compile(&engines, source.file, &source.wit), output).await
+                run_in_process(
+                    move || compiler_process::compile(&engines, source.file, &source.wit),
+                    output,
+                )
+                .await
             }
         }
     }
 
     /// Adds exports that expose the state of `source`, and writes the result into the file
     /// `output`.
-    pub(crate) async fn instrument(&self, source: &CompileSource, output: File) -> Result<(), PrepareError> {
+    pub(crate) async fn instrument(
+        &self,
+        source: &CompileSource,
+        output: File,
+    ) -> Result<(), PrepareError> {
         match &self.place {
             CompilePlace::Child(program, stack, concurrent) => {
                 let input = (source, [].as_slice());
-                self.run_child(program, *stack, *concurrent, WorkerJob::Instrument, input, output).await.map(drop)
+                self.run_child(
+                    program,
+                    *stack,
+                    *concurrent,
+                    WorkerJob::Instrument,
+                    input,
+                    output,
+                )
+                .await
+                .map(drop)
             }
             CompilePlace::Here(_) => {
                 let CompileSource { file, wit } = source.clone();
@@ -110,11 +142,24 @@ impl Compiler {
         match &self.place {
             CompilePlace::Child(program, stack, concurrent) => {
                 let input = (source, image.as_slice());
-                self.run_child(program, *stack, *concurrent, WorkerJob::Snapshot, input, output).await.map(drop)
+                self.run_child(
+                    program,
+                    *stack,
+                    *concurrent,
+                    WorkerJob::Snapshot,
+                    input,
+                    output,
+                )
+                .await
+                .map(drop)
             }
             CompilePlace::Here(_) => {
                 let CompileSource { file, wit } = source.clone();
-                run_in_process(move || Ok((compiler_process::snapshot(file, &wit, &image)?, ())), output).await
+                run_in_process(
+                    move || Ok((compiler_process::snapshot(file, &wit, &image)?, ())),
+                    output,
+                )
+                .await
             }
         }
     }
@@ -146,12 +191,17 @@ impl Compiler {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|error| PrepareError::Transient(format!("cannot start the compiler: {error}")))?;
-        let work = tokio::time::timeout(self.limits.timeout, exchange_with_child(&mut child, source, rest));
+            .map_err(|error| {
+                PrepareError::Transient(format!("cannot start the compiler: {error}"))
+            })?;
+        let work = tokio::time::timeout(
+            self.limits.timeout,
+            exchange_with_child(&mut child, source, rest),
+        );
         let (status, said) = match work.await {
-            Ok(done) => {
-                done.map_err(|error| PrepareError::Transient(format!("cannot communicate with the compiler: {error}")))?
-            }
+            Ok(done) => done.map_err(|error| {
+                PrepareError::Transient(format!("cannot communicate with the compiler: {error}"))
+            })?,
             Err(_elapsed) => {
                 let timeout = format_duration(self.limits.timeout);
                 return Err(PrepareError::TimedOut(format!(
@@ -165,13 +215,19 @@ impl Compiler {
 
     fn check_exit(&self, status: ExitStatus, said: &[u8]) -> Result<(), PrepareError> {
         let signal = status.signal();
-        let complaint = join_lines(&String::from_utf8_lossy(said.get(..MAX_ERROR_BYTES).unwrap_or(said)));
+        let complaint = join_lines(&String::from_utf8_lossy(
+            said.get(..MAX_ERROR_BYTES).unwrap_or(said),
+        ));
         match signal {
             None if status.success() => Ok(()),
-            None if status.code() == Some(EXIT_WRITE_FAILED.into()) => Err(PrepareError::WriteFailed),
+            None if status.code() == Some(EXIT_WRITE_FAILED.into()) => {
+                Err(PrepareError::WriteFailed)
+            }
             // A compiler that runs out of memory can still unwind and report it.
             None if complaint.contains("memory allocation") => Err(self.out_of_memory()),
-            None if status.code() == Some(EXIT_INVALID.into()) => Err(PrepareError::Invalid(complaint)),
+            None if status.code() == Some(EXIT_INVALID.into()) => {
+                Err(PrepareError::Invalid(complaint))
+            }
             None => Err(PrepareError::Crashed(complaint)),
             // SIGXCPU.
             Some(24) => {
@@ -186,10 +242,12 @@ impl Compiler {
             Some(6) => Err(self.out_of_memory()),
             // The signal was sent by another process, most likely because the machine was out of
             // memory.
-            Some(9) => Err(PrepareError::Transient("its compiler was killed by another process (signal 9)".to_owned())),
-            Some(signal) => {
-                Err(PrepareError::Crashed(format!("the compiler crashed while compiling it (signal {signal})")))
-            }
+            Some(9) => Err(PrepareError::Transient(
+                "its compiler was killed by another process (signal 9)".to_owned(),
+            )),
+            Some(signal) => Err(PrepareError::Crashed(format!(
+                "the compiler crashed while compiling it (signal {signal})"
+            ))),
         }
     }
 
@@ -207,11 +265,18 @@ async fn run_in_process<T: Send + 'static>(
     mut output: File,
 ) -> Result<T, PrepareError> {
     let work = tokio::task::spawn_blocking(move || {
-        let (bytes, notes) = work().map_err(|complaint| PrepareError::Invalid(join_lines(&complaint)))?;
-        output.write_all(&bytes).map_err(|_| PrepareError::WriteFailed)?;
+        let (bytes, notes) =
+            work().map_err(|complaint| PrepareError::Invalid(join_lines(&complaint)))?;
+        output
+            .write_all(&bytes)
+            .map_err(|_| PrepareError::WriteFailed)?;
         Ok(notes)
     });
-    work.await.unwrap_or_else(|error| Err(PrepareError::Transient(format!("compiling it failed: {error}"))))
+    work.await.unwrap_or_else(|error| {
+        Err(PrepareError::Transient(format!(
+            "compiling it failed: {error}"
+        )))
+    })
 }
 
 /// Writes the source, and reads the notes or the error until the child ends.
@@ -225,7 +290,8 @@ async fn exchange_with_child(
         if let Some(mut stdin) = stdin {
             // If the child ended early, its error output or exit status has the reason.
             let [file, wit] = [source.file.as_slice(), source.wit.as_bytes()];
-            let [file_length, wit_length] = [file, wit].map(|part| (part.len() as u64).to_le_bytes());
+            let [file_length, wit_length] =
+                [file, wit].map(|part| (part.len() as u64).to_le_bytes());
             for part in [&file_length, file, &wit_length, wit, rest] {
                 if stdin.write_all(part).await.is_err() {
                     return;
@@ -236,7 +302,10 @@ async fn exchange_with_child(
     let read = async {
         let mut said = Vec::new();
         if let Some(stderr) = stderr {
-            stderr.take((MAX_NOTES_BYTES + MAX_ERROR_BYTES) as u64).read_to_end(&mut said).await?;
+            stderr
+                .take((MAX_NOTES_BYTES + MAX_ERROR_BYTES) as u64)
+                .read_to_end(&mut said)
+                .await?;
         }
         Ok::<_, std::io::Error>(said)
     };

@@ -8,7 +8,9 @@ use std::io::{self, Read as _, Write as _};
 use std::process::ExitCode;
 
 use bytesize::ByteSize;
-use rustix::process::{Resource, Rlimit, getrlimit, nice, set_parent_process_death_signal, setrlimit};
+use rustix::process::{
+    Resource, Rlimit, getrlimit, nice, set_parent_process_death_signal, setrlimit,
+};
 use serde::{Deserialize, Serialize};
 use toolbay_model::text::join_lines;
 use wasmtime::Engine;
@@ -104,12 +106,17 @@ pub(crate) struct WorkerEngines {
 impl WorkerEngines {
     /// Creates the engines for guests with a native stack of this size.
     pub(crate) fn new(stack: ByteSize, concurrent: bool) -> wasmtime::Result<Self> {
-        Ok(Self { sync_engine: engine::build_compiler(stack)?, stack_size: stack, allows_async: concurrent })
+        Ok(Self {
+            sync_engine: engine::build_compiler(stack)?,
+            stack_size: stack,
+            allows_async: concurrent,
+        })
     }
 
     /// Creates the engine for components with async functions.
     fn async_engine(&self) -> Result<Engine, String> {
-        engine::build_async_compiler(self.stack_size).map_err(|error| error.root_cause().to_string())
+        engine::build_async_compiler(self.stack_size)
+            .map_err(|error| error.root_cause().to_string())
     }
 }
 
@@ -120,12 +127,18 @@ impl WorkerEngines {
 /// If `concurrent` is set, components may have async functions.
 pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: WorkerJob) -> ExitCode {
     if let Err(error) = set_limits(memory, cpu) {
-        return report_failure(EXIT_NOT_STARTED, &format!("cannot set the compiler's limits: {error}"));
+        return report_failure(
+            EXIT_NOT_STARTED,
+            &format!("cannot set the compiler's limits: {error}"),
+        );
     }
     let WorkerInput { file, wit, rest } = match read_input() {
         Ok(input) => input,
         Err(error) => {
-            return report_failure(EXIT_NOT_STARTED, &format!("the compiler cannot read the component: {error}"));
+            return report_failure(
+                EXIT_NOT_STARTED,
+                &format!("the compiler cannot read the component: {error}"),
+            );
         }
     };
     if job != WorkerJob::Compile {
@@ -134,11 +147,14 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: Worker
     }
     let done = match job {
         WorkerJob::Compile => {
-            let engines = WorkerEngines::new(stack, concurrent).map_err(|error| error.root_cause().to_string());
+            let engines = WorkerEngines::new(stack, concurrent)
+                .map_err(|error| error.root_cause().to_string());
             let compiled = engines.and_then(|engines| compile(&engines, file, &wit));
             compiled.map(|(code, notes)| (code, encode_notes(notes)))
         }
-        WorkerJob::Instrument => preinit::instrument(file, &wit).map(|component| (component, Vec::new())),
+        WorkerJob::Instrument => {
+            preinit::instrument(file, &wit).map(|component| (component, Vec::new()))
+        }
         WorkerJob::Snapshot => snapshot(file, &wit, &rest).map(|component| (component, Vec::new())),
     };
     match done {
@@ -154,10 +170,21 @@ pub fn run(stack: ByteSize, memory: u64, cpu: u64, concurrent: bool, job: Worker
 }
 
 /// Compiles a plugin file. Returns the code and the notes, or an error message.
-pub(crate) fn compile(engines: &WorkerEngines, file: Vec<u8>, wit: &str) -> Result<(Vec<u8>, WorkerNotes), String> {
-    let AdaptedComponent { component, kind, remark } = adapter::componentize(file, wit)?;
+pub(crate) fn compile(
+    engines: &WorkerEngines,
+    file: Vec<u8>,
+    wit: &str,
+) -> Result<(Vec<u8>, WorkerNotes), String> {
+    let AdaptedComponent {
+        component,
+        kind,
+        remark,
+    } = adapter::componentize(file, wit)?;
     let uses = WasmProposals::of(&component)?;
-    let (checked, off) = match (check_exports(&component)?, concurrency::wasi_p3_requirements(&component)) {
+    let (checked, off) = match (
+        check_exports(&component)?,
+        concurrency::wasi_p3_requirements(&component),
+    ) {
         (_, WasiP3Requirements::Refused(why)) => return Err(why),
         // The component has no async functions itself, and only uses something like a clock that is
         // read.
@@ -167,9 +194,10 @@ pub(crate) fn compile(engines: &WorkerEngines, file: Vec<u8>, wit: &str) -> Resu
         (checked, _) => (checked, ASYNC_DISABLED_MESSAGE),
     };
     let (engine, tasked) = match checked {
-        ComponentKind::Async if engines.allows_async => {
-            (engines.async_engine()?, Some(concurrency::async_instances(&component)?))
-        }
+        ComponentKind::Async if engines.allows_async => (
+            engines.async_engine()?,
+            Some(concurrency::async_instances(&component)?),
+        ),
         ComponentKind::Async => return Err(off.to_owned()),
         // The engine that accepts more reports the most precise error.
         ComponentKind::Invalid if engines.allows_async => (engines.async_engine()?, None),
@@ -181,7 +209,11 @@ pub(crate) fn compile(engines: &WorkerEngines, file: Vec<u8>, wit: &str) -> Resu
     if checked == ComponentKind::Invalid {
         return Err(format!("{INVALID_PREFIX}its exports cannot be read"));
     }
-    let mut notes = collect_notes(PluginSummary::new(kind, &uses, &component, code.len()), &component, wit);
+    let mut notes = collect_notes(
+        PluginSummary::new(kind, &uses, &component, code.len()),
+        &component,
+        wit,
+    );
     notes.remarks.extend(remark);
     Ok((code, WorkerNotes { tasked, ..notes }))
 }
@@ -210,11 +242,15 @@ fn read_input() -> io::Result<WorkerInput> {
         let mut length = [0; 8];
         stdin.read_exact(&mut length)?;
         let mut bytes = Vec::new();
-        stdin.by_ref().take(u64::from_le_bytes(length)).read_to_end(&mut bytes)?;
+        stdin
+            .by_ref()
+            .take(u64::from_le_bytes(length))
+            .read_to_end(&mut bytes)?;
         Ok::<_, io::Error>(bytes)
     };
     let (file, wit) = (part()?, part()?);
-    let wit = String::from_utf8(wit).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    let wit = String::from_utf8(wit)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     let mut rest = Vec::new();
     stdin.read_to_end(&mut rest)?;
     Ok(WorkerInput { file, wit, rest })
@@ -222,22 +258,36 @@ fn read_input() -> io::Result<WorkerInput> {
 
 /// Returns the component with the state of a memory snapshot.
 pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: &[u8]) -> Result<Vec<u8>, String> {
-    let image = memory_snapshot::decode(image).ok_or("the state of the instance arrived incomplete")?;
+    let image =
+        memory_snapshot::decode(image).ok_or("the state of the instance arrived incomplete")?;
     preinit::snapshot(file, wit, image)
 }
 
 fn collect_notes(about: PluginSummary, component: &[u8], wit: &str) -> WorkerNotes {
     let mut remarks = Vec::new();
-    let beside = if wit.is_empty() { Ok(ComponentDocs::default()) } else { ComponentDocs::from_wit(wit) };
+    let beside = if wit.is_empty() {
+        Ok(ComponentDocs::default())
+    } else {
+        ComponentDocs::from_wit(wit)
+    };
     let beside = beside.unwrap_or_else(|why| {
         remarks.push(format!("its .wit file is ignored: {}", join_lines(&why)));
         ComponentDocs::default()
     });
     let mut docs = ComponentDocs::from_component(component);
     docs.functions.extend(beside.functions);
-    let is_command = about.exports.iter().any(|name| name.starts_with("wasi:cli/run@"));
+    let is_command = about
+        .exports
+        .iter()
+        .any(|name| name.starts_with("wasi:cli/run@"));
     let speaks = is_command && mcp_detection::contains_mcp_words(component);
-    WorkerNotes { docs, remarks, about, speaks, tasked: None }
+    WorkerNotes {
+        docs,
+        remarks,
+        about,
+        speaks,
+        tasked: None,
+    }
 }
 
 /// Encodes the notes for the parent, without the parts that are too long.
@@ -247,7 +297,12 @@ fn encode_notes(notes: WorkerNotes) -> Vec<u8> {
         return text;
     }
     let remarks = vec!["its documentation is ignored: it is larger than 1 MiB".to_owned()];
-    let notes = WorkerNotes { docs: ComponentDocs::default(), remarks, about: notes.about.truncated(), ..notes };
+    let notes = WorkerNotes {
+        docs: ComponentDocs::default(),
+        remarks,
+        about: notes.about.truncated(),
+        ..notes
+    };
     serde_json::to_vec(&notes).unwrap_or_default()
 }
 
@@ -263,7 +318,13 @@ fn set_limits(memory: u64, cpu: u64) -> io::Result<()> {
     for (resource, current, maximum) in limits {
         // Do not exceed a lower limit that the operator has set.
         let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
-        setrlimit(resource, Rlimit { current: Some(current.min(most)), maximum: Some(maximum.min(most)) })?;
+        setrlimit(
+            resource,
+            Rlimit {
+                current: Some(current.min(most)),
+                maximum: Some(maximum.min(most)),
+            },
+        )?;
     }
     // Calls have priority. If the kernel refuses, calls only become slower.
     let _ = nice(NICE);
@@ -283,9 +344,15 @@ mod tests {
 
     #[test]
     fn notes_are_short_whatever_is_in_a_file() {
-        let names: Vec<String> = (0..4000).map(|n| format!("{n}{}", "x".repeat(100_000))).collect();
-        let about =
-            PluginSummary { imports: names.clone(), exports: names, wit: Some("w".into()), ..PluginSummary::default() };
+        let names: Vec<String> = (0..4000)
+            .map(|n| format!("{n}{}", "x".repeat(100_000)))
+            .collect();
+        let about = PluginSummary {
+            imports: names.clone(),
+            exports: names,
+            wit: Some("w".into()),
+            ..PluginSummary::default()
+        };
         let text = encode_notes(WorkerNotes {
             docs: ComponentDocs::default(),
             remarks: Vec::new(),
@@ -295,6 +362,9 @@ mod tests {
         });
         assert!(text.len() <= MAX_NOTES_BYTES, "{}", text.len());
         let notes: WorkerNotes = serde_json::from_slice(&text).unwrap();
-        assert_eq!((notes.about.imports.len(), notes.about.wit, notes.tasked), (1000, None, Some(3)));
+        assert_eq!(
+            (notes.about.imports.len(), notes.about.wit, notes.tasked),
+            (1000, None, Some(3))
+        );
     }
 }

@@ -13,7 +13,8 @@ use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
 use toolbay_model::Limits;
 use wasmtime::{
-    Collector, Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig,
+    Collector, Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, OptLevel,
+    PoolingAllocationConfig,
 };
 
 use crate::component::concurrency::MAX_ASYNC_INSTANCES;
@@ -53,7 +54,11 @@ const ASYNC_STACKS_PER_COMPONENT: u32 = MAX_ASYNC_INSTANCES + 2;
 /// Builds the synchronous engine with a pool for `slots` components. If the system refuses the
 /// address space, falls back to a smaller pool or to no pool. Also returns the number of slots of
 /// the pool.
-pub(crate) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Result<(Engine, Option<u32>)> {
+pub(crate) fn build(
+    slots: u32,
+    stack: ByteSize,
+    ceiling: &Limits,
+) -> anyhow::Result<(Engine, Option<u32>)> {
     let (least, mut slots) = (slots.min(16), slots);
     while slots > 0 && slots >= least {
         let mut config = config(stack);
@@ -70,14 +75,24 @@ pub(crate) fn build(slots: u32, stack: ByteSize, ceiling: &Limits) -> anyhow::Re
             }
         }
     }
-    tracing::warn!("running without an instance pool: every call allocates its memory, which is several times slower");
-    let engine = Engine::new(config(stack).allocation_strategy(InstanceAllocationStrategy::OnDemand));
-    Ok((engine.map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?, None))
+    tracing::warn!(
+        "running without an instance pool: every call allocates its memory, which is several times slower"
+    );
+    let engine =
+        Engine::new(config(stack).allocation_strategy(InstanceAllocationStrategy::OnDemand));
+    Ok((
+        engine.map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?,
+        None,
+    ))
 }
 
 /// Builds the engine for components with async functions, with as many slots as the pool of
 /// [`build`]. If the address space does not suffice for a second pool, the engine has none.
-pub(crate) fn build_async(slots: Option<u32>, stack: ByteSize, ceiling: &Limits) -> wasmtime::Result<Engine> {
+pub(crate) fn build_async(
+    slots: Option<u32>,
+    stack: ByteSize,
+    ceiling: &Limits,
+) -> wasmtime::Result<Engine> {
     if let Some(slots) = slots {
         let mut config = enable_async(config(stack));
         config.allocation_strategy(pooling_strategy(slots, ASYNC_STACKS_PER_COMPONENT, ceiling));
@@ -91,7 +106,9 @@ pub(crate) fn build_async(slots: Option<u32>, stack: ByteSize, ceiling: &Limits)
             ),
         }
     }
-    Engine::new(enable_async(config(stack)).allocation_strategy(InstanceAllocationStrategy::OnDemand))
+    Engine::new(
+        enable_async(config(stack)).allocation_strategy(InstanceAllocationStrategy::OnDemand),
+    )
 }
 
 /// Builds an engine that compiles but runs nothing. It has no pool, because the child process with
@@ -105,13 +122,17 @@ pub(crate) fn build_compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
 /// Like [`build_compiler`], for components with async functions. The engine of [`build_async`] can
 /// open its code.
 pub(crate) fn build_async_compiler(stack: ByteSize) -> wasmtime::Result<Engine> {
-    Engine::new(enable_async(config(stack)).allocation_strategy(InstanceAllocationStrategy::OnDemand))
+    Engine::new(
+        enable_async(config(stack)).allocation_strategy(InstanceAllocationStrategy::OnDemand),
+    )
 }
 
 /// Returns the size of the native stack of one task, in bytes, including the space for host
 /// functions.
 pub(crate) fn stack_size(stack: ByteSize) -> usize {
-    usize::try_from(stack.as_u64()).unwrap_or(HOST_STACK_BYTES).saturating_add(HOST_STACK_BYTES)
+    usize::try_from(stack.as_u64())
+        .unwrap_or(HOST_STACK_BYTES)
+        .saturating_add(HOST_STACK_BYTES)
 }
 
 /// Returns the configuration of the synchronous engine: all settings that affect compiled code. The
@@ -162,9 +183,13 @@ fn enable_async(mut config: Config) -> Config {
 
 /// Returns the settings of a pool for `slots` components within `ceiling`, each with `stacks`
 /// native stacks.
-pub(crate) fn pooling_strategy(slots: u32, stacks: u32, ceiling: &Limits) -> InstanceAllocationStrategy {
-    let [instances, memories, tables] =
-        [ceiling.instances, ceiling.memories, MAX_TABLES].map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+pub(crate) fn pooling_strategy(
+    slots: u32,
+    stacks: u32,
+    ceiling: &Limits,
+) -> InstanceAllocationStrategy {
+    let [instances, memories, tables] = [ceiling.instances, ceiling.memories, MAX_TABLES]
+        .map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(slots)
         .total_stacks(slots.saturating_mul(stacks))
@@ -182,7 +207,10 @@ pub(crate) fn pooling_strategy(slots: u32, stacks: u32, ceiling: &Limits) -> Ins
         .max_tables_per_module(tables)
         // Below the initial size of the garbage-collected heap, wasmtime rejects the pool. The
         // limits of the component still apply.
-        .max_memory_size(usize::try_from(ceiling.memory.as_u64().max(INITIAL_GC_HEAP_BYTES)).unwrap_or(usize::MAX))
+        .max_memory_size(
+            usize::try_from(ceiling.memory.as_u64().max(INITIAL_GC_HEAP_BYTES))
+                .unwrap_or(usize::MAX),
+        )
         .table_elements(ceiling.table_elements)
         .max_component_instance_size(1 << 20)
         .max_core_instance_size(1 << 20)
@@ -203,14 +231,28 @@ pub(crate) fn pooling_strategy(slots: u32, stacks: u32, ceiling: &Limits) -> Ins
 /// code fits into the engine: the pool and the size of its slots. Code that was opened under other
 /// settings may be too large for these.
 pub(crate) fn pool_fingerprint(slots: Option<u32>, ceiling: &Limits) -> u64 {
-    let Limits { instances, memories, memory, table_elements, .. } = ceiling;
+    let Limits {
+        instances,
+        memories,
+        memory,
+        table_elements,
+        ..
+    } = ceiling;
     let mut hasher = DefaultHasher::new();
-    (slots.is_some(), instances, memories, memory.as_u64(), table_elements, MAX_TABLES).hash(&mut hasher);
+    (
+        slots.is_some(),
+        instances,
+        memories,
+        memory.as_u64(),
+        table_elements,
+        MAX_TABLES,
+    )
+        .hash(&mut hasher);
     hasher.finish()
 }
 
-/// Advances the epochs every [`TICK_INTERVAL`] while at least one guest runs, and for [`MAX_IDLE_TICKS`] ticks after
-/// that. Sleeps otherwise.
+/// Advances the epochs every [`TICK_INTERVAL`] while at least one guest runs, and for
+/// [`MAX_IDLE_TICKS`] ticks after that. Sleeps otherwise.
 #[derive(Clone)]
 pub(crate) struct EpochTicker {
     shared: Arc<TickerState>,
@@ -236,8 +278,14 @@ impl EpochTicker {
     /// Starts the thread. It ends when all engines are dropped or with [`EpochTicker::close`].
     pub(crate) fn start(engine: &Engine) -> anyhow::Result<Self> {
         let engines = Mutex::new(vec![engine.weak()]);
-        let shared = Arc::new(TickerState { guests: Mutex::default(), changed: Condvar::new(), engines });
-        let ticker = Self { shared: Arc::clone(&shared) };
+        let shared = Arc::new(TickerState {
+            guests: Mutex::default(),
+            changed: Condvar::new(),
+            engines,
+        });
+        let ticker = Self {
+            shared: Arc::clone(&shared),
+        };
         std::thread::Builder::new()
             .name("toolbay-epoch".into())
             .spawn(move || {
@@ -250,18 +298,29 @@ impl EpochTicker {
 
     /// Also advances the epoch of `engine`.
     pub(crate) fn add_engine(&self, engine: &Engine) {
-        self.shared.engines.lock().unwrap_or_else(PoisonError::into_inner).push(engine.weak());
+        self.shared
+            .engines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(engine.weak());
     }
 
     /// Keeps the epochs advancing until the returned guard is dropped.
     pub(crate) fn start_guest(&self) -> TickGuard {
         self.update(|state| state.running += 1);
-        TickGuard { ticker: self.clone() }
+        TickGuard {
+            ticker: self.clone(),
+        }
     }
 
     /// Returns whether a guest runs.
     pub(crate) fn is_running(&self) -> bool {
-        self.shared.guests.lock().unwrap_or_else(PoisonError::into_inner).running > 0
+        self.shared
+            .guests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .running
+            > 0
     }
 
     /// Ends the thread.
@@ -270,7 +329,11 @@ impl EpochTicker {
     }
 
     fn update(&self, work: impl FnOnce(&mut RunningGuests)) {
-        let mut state = self.shared.guests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self
+            .shared
+            .guests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         work(&mut state);
         if state.asleep && state.running > 0 || state.closed {
             self.shared.changed.notify_one();
@@ -291,9 +354,9 @@ impl TickerState {
         !engines.is_empty()
     }
 
-    /// Waits for one tick while a guest runs or has run within [`MAX_IDLE_TICKS`] ticks. Otherwise, sleeps
-    /// until a guest runs. Returns false if the ticker is closed. `idle` counts the ticks without a
-    /// guest.
+    /// Waits for one tick while a guest runs or has run within [`MAX_IDLE_TICKS`] ticks. Otherwise,
+    /// sleeps until a guest runs. Returns false if the ticker is closed. `idle` counts the ticks
+    /// without a guest.
     fn wait(&self, idle: &mut u32) -> bool {
         let mut state = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
         *idle = if state.running > 0 { 0 } else { *idle + 1 };
@@ -321,7 +384,8 @@ pub(crate) struct TickGuard {
 
 impl Drop for TickGuard {
     fn drop(&mut self) {
-        self.ticker.update(|state| state.running = state.running.saturating_sub(1));
+        self.ticker
+            .update(|state| state.running = state.running.saturating_sub(1));
     }
 }
 

@@ -94,7 +94,10 @@ mod tests {
             ("global3", SnapshotValue::F32(f32::NAN.to_bits())),
             ("global4", SnapshotValue::F64(u64::MAX)),
         ];
-        let image: MemorySnapshot = entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let image: MemorySnapshot = entries
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
         let bytes = encode(&image);
         assert_eq!(decode(&bytes).unwrap(), image);
         for cut in [1, 9, bytes.len() - 1] {

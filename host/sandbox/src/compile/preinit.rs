@@ -33,22 +33,43 @@ const MAX_LIBRARY_ERROR_BYTES: usize = 300;
 
 /// Advice for components that the library cannot process, by a part of its error message.
 const LIBRARY_ADVICE: [(&str, &str); 9] = [
-    ("nested components", "it is composed of several components; optimise these before they are composed"),
-    ("module aliases", "it is composed of several components; optimise these before they are composed"),
-    ("component aliases", "it is composed of several components; optimise these before they are composed"),
+    (
+        "nested components",
+        "it is composed of several components; optimise these before they are composed",
+    ),
+    (
+        "module aliases",
+        "it is composed of several components; optimise these before they are composed",
+    ),
+    (
+        "component aliases",
+        "it is composed of several components; optimise these before they are composed",
+    ),
     (
         "instantiated at most once",
         "it instantiates one of its core modules twice; optimise the components that it is made of",
     ),
-    ("v128 globals", "one of its core modules has a global with 128 bits; compile it without SIMD (-msimd128)"),
-    ("reference type", "it keeps references in globals; compile it without reference types"),
+    (
+        "v128 globals",
+        "one of its core modules has a global with 128 bits; compile it without SIMD (-msimd128)",
+    ),
+    (
+        "reference type",
+        "it keeps references in globals; compile it without reference types",
+    ),
     (
         "unsupported `table.",
         "it can change its tables of functions as it runs, and their contents cannot become part of a file; compile it \
          without reference types and without loading code at run time",
     ),
-    (".drop` instruction", "it drops segments as it runs (bulk memory, threads); compile it without -pthread"),
-    ("__wizer_", "it was prepared for initialisation by another tool already"),
+    (
+        ".drop` instruction",
+        "it drops segments as it runs (bulk memory, threads); compile it without -pthread",
+    ),
+    (
+        "__wizer_",
+        "it was prepared for initialisation by another tool already",
+    ),
 ];
 
 /// Returns the component with additional exports that expose its state.
@@ -67,9 +88,14 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
                 .to_owned(),
         );
     }
-    match (check_exports(&component)?, concurrency::wasi_p3_requirements(&component)) {
+    match (
+        check_exports(&component)?,
+        concurrency::wasi_p3_requirements(&component),
+    ) {
         (ComponentKind::Sync, concurrency::WasiP3Requirements::Nothing) => {}
-        (ComponentKind::Invalid, _) => return Err("invalid component: its exports cannot be read".to_owned()),
+        (ComponentKind::Invalid, _) => {
+            return Err("invalid component: its exports cannot be read".to_owned());
+        }
         _ => {
             return Err(
                 "it has async functions or is for WASI 0.3, whose state cannot become part of a file; build it \
@@ -79,7 +105,9 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
         }
     }
     let instrumented = |component: &[u8]| {
-        let instrumented = wizer().instrument_component(component).map_err(|error| library_error_message(&error))?;
+        let instrumented = wizer()
+            .instrument_component(component)
+            .map_err(|error| library_error_message(&error))?;
         Ok::<_, String>(instrumented.1)
     };
     catch_panic(|| match NestedComponent::find(&component) {
@@ -99,7 +127,10 @@ pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
 pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: MemorySnapshot) -> Result<Vec<u8>, String> {
     let component = to_component(file, wit)?;
     let mut optimised = catch_panic(|| match NestedComponent::find(&component) {
-        Some(nested) => Ok(nested.replace(&component, &write_state(nested.bytes_in(&component), image)?)),
+        Some(nested) => Ok(nested.replace(
+            &component,
+            &write_state(nested.bytes_in(&component), image)?,
+        )),
         None => write_state(&component, image),
     })?;
     optimised.extend(optimized_section());
@@ -109,10 +140,16 @@ pub(crate) fn snapshot(file: Vec<u8>, wit: &str, image: MemorySnapshot) -> Resul
 /// Writes the state into a component.
 fn write_state(component: &[u8], image: MemorySnapshot) -> Result<Vec<u8>, String> {
     let wizer = wizer();
-    let (context, _) = wizer.instrument_component(component).map_err(|error| library_error_message(&error))?;
+    let (context, _) = wizer
+        .instrument_component(component)
+        .map_err(|error| library_error_message(&error))?;
     let mut state = SnapshotSource(image);
-    let written = wizer.snapshot_component(&context, &mut state).now_or_never();
-    written.ok_or_else(unsupported_message)?.map_err(|error| library_error_message(&error))
+    let written = wizer
+        .snapshot_component(&context, &mut state)
+        .now_or_never();
+    written
+        .ok_or_else(unsupported_message)?
+        .map_err(|error| library_error_message(&error))
 }
 
 fn to_component(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
@@ -133,12 +170,16 @@ fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String>
 }
 
 fn unsupported_message() -> String {
-    "it cannot be optimised: it is made in a way whose state cannot become part of a file".to_owned()
+    "it cannot be optimised: it is made in a way whose state cannot become part of a file"
+        .to_owned()
 }
 
 fn library_error_message(error: &wasmtime::Error) -> String {
     let why = clean_line(&format!("{error:#}"), MAX_LIBRARY_ERROR_BYTES);
-    let cure = LIBRARY_ADVICE.iter().find(|(known, _)| why.contains(known)).map(|(_, cure)| *cure);
+    let cure = LIBRARY_ADVICE
+        .iter()
+        .find(|(known, _)| why.contains(known))
+        .map(|(_, cure)| *cure);
     match cure {
         Some(cure) => format!("it cannot be optimised: {cure} ({why})"),
         None => format!("it cannot be optimised: {why}"),
@@ -165,7 +206,11 @@ fn is_optimized(component: &[u8]) -> bool {
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(component).map_while(Result::ok) {
         match payload {
-            Payload::CustomSection(section) if depth == 0 && section.name() == OPTIMIZED_SECTION => return true,
+            Payload::CustomSection(section)
+                if depth == 0 && section.name() == OPTIMIZED_SECTION =>
+            {
+                return true;
+            }
             Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),
             _ => {}
@@ -179,7 +224,12 @@ fn is_optimized(component: &[u8]) -> bool {
 struct SnapshotSource(MemorySnapshot);
 
 impl ComponentInstanceState for SnapshotSource {
-    async fn call_func_ret_list_u8(&mut self, _instance: &str, func: &str, contents: impl FnOnce(&[u8]) + Send) {
+    async fn call_func_ret_list_u8(
+        &mut self,
+        _instance: &str,
+        func: &str,
+        contents: impl FnOnce(&[u8]) + Send,
+    ) {
         match self.0.get(func) {
             Some(SnapshotValue::Memory(bytes)) => contents(bytes),
             _ => contents(&[]),

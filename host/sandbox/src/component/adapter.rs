@@ -7,10 +7,13 @@ use std::fmt;
 
 use toolbay_model::text::{clean_line, join_lines};
 use wasi_preview1_component_adapter_provider::{
-    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
+    WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
 };
 use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
-use wit_component::{ComponentEncoder, DecodedWasm, StringEncoding, decode, embed_component_metadata};
+use wit_component::{
+    ComponentEncoder, DecodedWasm, StringEncoding, decode, embed_component_metadata,
+};
 use wit_parser::{Resolve, UnresolvedPackageGroup, World, WorldId, WorldItem};
 
 use crate::component::contract_interface::ContractInterface;
@@ -34,13 +37,24 @@ const WASI_IMPORTS: [(&str, &str, &[WitPage]); 2] = [
     (
         "wasi:keyvalue/",
         "import wasi:keyvalue/store@0.2.0-draft; import wasi:keyvalue/atomics@0.2.0-draft;",
-        &[("keyvalue.wit", include_str!("../../../../wit/wasi/keyvalue.wit"))],
+        &[(
+            "keyvalue.wit",
+            include_str!("../../../../wit/wasi/keyvalue.wit"),
+        )],
     ),
 ];
 
 /// Functions that language runtimes export for their own use.
-const RUNTIME_EXPORTS: [&str; 8] =
-    ["memory", "malloc", "free", "cabi_realloc", "canonical_abi_realloc", "alloc", "dealloc", "main"];
+const RUNTIME_EXPORTS: [&str; 8] = [
+    "memory",
+    "malloc",
+    "free",
+    "cabi_realloc",
+    "canonical_abi_realloc",
+    "alloc",
+    "dealloc",
+    "main",
+];
 
 /// Names that toolchains give to the function that `_start` calls.
 const MAIN_FUNCTION_NAMES: [&str; 3] = ["main", "start", "run"];
@@ -81,7 +95,10 @@ impl fmt::Display for PluginFileKind {
 
 /// Properties of a core module that parsing reveals.
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent property of the file")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent property of the file"
+)]
 struct ModuleSummary {
     has_type: bool,
     /// The contract interfaces whose functions the module exports, by contract version.
@@ -128,20 +145,41 @@ pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<AdaptedComponent
         if is_package(&bytes) {
             return Err(WIT_PACKAGE_ERROR.to_owned());
         }
-        return Ok(AdaptedComponent { component: bytes, kind: PluginFileKind::Component, remark: None });
+        return Ok(AdaptedComponent {
+            component: bytes,
+            kind: PluginFileKind::Component,
+            remark: None,
+        });
     }
     let look = inspect_module(&bytes).map_err(|error| format!("invalid module: {error}"))?;
     let (module, adapter, kind) = if look.has_type {
-        (bytes, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, PluginFileKind::Module)
+        (
+            bytes,
+            WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+            PluginFileKind::Module,
+        )
     } else if let Some(contract) = find_contract(&look)? {
-        let module = embed_contract(bytes, &contract, &look).map_err(|error| format!("{error:#}"))?;
-        (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, PluginFileKind::ContractModule)
+        let module =
+            embed_contract(bytes, &contract, &look).map_err(|error| format!("{error:#}"))?;
+        (
+            module,
+            WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+            PluginFileKind::ContractModule,
+        )
     } else if let Some(why) = look.names.foreign_host() {
         return Err(why);
     } else if let Some(module) = embed_wit(&bytes, wit, &look)? {
-        (module, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER, PluginFileKind::TypedModule)
+        (
+            module,
+            WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+            PluginFileKind::TypedModule,
+        )
     } else if look.has_start {
-        (bytes, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER, PluginFileKind::CommandModule)
+        (
+            bytes,
+            WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
+            PluginFileKind::CommandModule,
+        )
     } else {
         return Err(explain_untyped(&look, wit));
     };
@@ -149,13 +187,26 @@ pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<AdaptedComponent
         .validate(true)
         .module(&module)
         .and_then(|encoder| encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter))
-        .and_then(|encoder| if look.aborts { encoder.adapter(ENV_MODULE, ABORT_MODULE) } else { Ok(encoder) })
+        .and_then(|encoder| {
+            if look.aborts {
+                encoder.adapter(ENV_MODULE, ABORT_MODULE)
+            } else {
+                Ok(encoder)
+            }
+        })
         .and_then(|mut encoder| encoder.encode());
     let why = |error| {
         let said = || format!("a core module that cannot be converted to a component: {error:#}");
-        look.names.foreign_host().or_else(|| explain_failure(&look, adapter)).unwrap_or_else(said)
+        look.names
+            .foreign_host()
+            .or_else(|| explain_failure(&look, adapter))
+            .unwrap_or_else(said)
     };
-    Ok(AdaptedComponent { component: component.map_err(why)?, kind, remark: omission_remark(kind, &look) })
+    Ok(AdaptedComponent {
+        component: component.map_err(why)?,
+        kind,
+        remark: omission_remark(kind, &look),
+    })
 }
 
 /// Returns why a module cannot be converted, if the encoder's own words do not tell its author what
@@ -169,7 +220,10 @@ fn explain_failure(look: &ModuleSummary, adapter: &[u8]) -> Option<String> {
         );
     }
     let provided = inspect_module(adapter).ok()?.names.exports;
-    let missing = look.preview1.iter().find(|name| !provided.contains(*name))?;
+    let missing = look
+        .preview1
+        .iter()
+        .find(|name| !provided.contains(*name))?;
     Some(format!(
         "a core module that imports {WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME}.{}, which is not a function of WASI 0.1, but \
          an extension of one runtime, such as WASIX of Wasmer or the sockets of WasmEdge; build it for wasm32-wasip2, \
@@ -180,7 +234,12 @@ fn explain_failure(look: &ModuleSummary, adapter: &[u8]) -> Option<String> {
 
 /// Returns a remark on parts of a module of this kind that are not offered.
 fn omission_remark(kind: PluginFileKind, look: &ModuleSummary) -> Option<String> {
-    let own = || look.names.exports.iter().find(|name| is_plugin_function(name));
+    let own = || {
+        look.names
+            .exports
+            .iter()
+            .find(|name| is_plugin_function(name))
+    };
     match kind {
         PluginFileKind::CommandModule => match (look.names.spin_handler(), own()) {
             (Some(handler), _) => {
@@ -206,11 +265,14 @@ fn is_package(bytes: &[u8]) -> bool {
     let is_code = |payload: &Payload<'_>| {
         matches!(
             payload,
-            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } | Payload::ComponentCanonicalSection(_)
+            Payload::ModuleSection { .. }
+                | Payload::ComponentSection { .. }
+                | Payload::ComponentCanonicalSection(_)
         )
     };
     let mut payloads = Parser::new(0).parse_all(bytes).map_while(Result::ok);
-    !payloads.any(|payload| is_code(&payload)) && matches!(decode(bytes), Ok(DecodedWasm::WitPackage(..)))
+    !payloads.any(|payload| is_code(&payload))
+        && matches!(decode(bytes), Ok(DecodedWasm::WitPackage(..)))
 }
 
 /// Returns whether a function is neither a runtime function of its language nor a linker
@@ -225,7 +287,8 @@ fn is_wit_name(name: &str) -> bool {
     let is_word = |word: &str| {
         word.starts_with(|first: char| first.is_ascii_alphabetic())
             && word.chars().all(|c| c.is_ascii_alphanumeric())
-            && !(word.contains(|c: char| c.is_ascii_lowercase()) && word.contains(|c: char| c.is_ascii_uppercase()))
+            && !(word.contains(|c: char| c.is_ascii_lowercase())
+                && word.contains(|c: char| c.is_ascii_uppercase()))
     };
     let function = match name.split_once('#') {
         Some((interface, function)) if interface.contains([':', '/']) => function,
@@ -248,7 +311,9 @@ fn inspect_module(bytes: &[u8]) -> wasmparser::Result<ModuleSummary> {
     let mut look = ModuleSummary::default();
     for payload in Parser::new(0).parse_all(bytes) {
         match payload? {
-            Payload::CustomSection(section) => look.has_type |= section.name().starts_with("component-type"),
+            Payload::CustomSection(section) => {
+                look.has_type |= section.name().starts_with("component-type")
+            }
             Payload::ExportSection(exports) => {
                 for export in exports {
                     let export = export?;
@@ -256,7 +321,10 @@ fn inspect_module(bytes: &[u8]) -> wasmparser::Result<ModuleSummary> {
                         if let Some((part, function)) = ContractInterface::from_export(export.name)
                             && let Some((version, _)) = function.split_once('#')
                         {
-                            look.contract.entry(version.to_owned()).or_default().insert(part);
+                            look.contract
+                                .entry(version.to_owned())
+                                .or_default()
+                                .insert(part);
                         }
                         look.has_start |= export.name == "_start";
                         look.names.exports.insert(export.name.to_owned());
@@ -278,14 +346,23 @@ fn inspect_module(bytes: &[u8]) -> wasmparser::Result<ModuleSummary> {
                     if let TypeRef::Memory(memory) = import.ty {
                         look.has_memory64 |= memory.memory64;
                     }
-                    if import.module == WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME && look.preview1.len() < MAX_ENV_IMPORTS {
+                    if import.module == WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME
+                        && look.preview1.len() < MAX_ENV_IMPORTS
+                    {
                         look.preview1.insert(import.name.to_owned());
                     }
                     if import.module == ENV_MODULE && look.names.env.len() < MAX_ENV_IMPORTS {
                         look.names.env.insert(import.name.to_owned());
                     }
-                    if !look.names.imports.iter().any(|(module, _)| module == import.module) {
-                        look.names.imports.push((import.module.to_owned(), import.name.to_owned()));
+                    if !look
+                        .names
+                        .imports
+                        .iter()
+                        .any(|(module, _)| module == import.module)
+                    {
+                        look.names
+                            .imports
+                            .push((import.module.to_owned(), import.name.to_owned()));
                     }
                 }
             }
@@ -311,7 +388,11 @@ struct ServedContract<'a> {
 fn find_contract(look: &ModuleSummary) -> Result<Option<ServedContract<'_>>, String> {
     let mut served = SERVED_VERSIONS.into_iter().filter_map(|(version, wit)| {
         let parts = look.contract.get(version)?;
-        Some(ServedContract { version, wit, parts })
+        Some(ServedContract {
+            version,
+            wit,
+            parts,
+        })
     });
     match (served.next(), served.next()) {
         (Some(one), Some(other)) => Err(format!(
@@ -324,15 +405,32 @@ fn find_contract(look: &ModuleSummary) -> Result<Option<ServedContract<'_>>, Str
 }
 
 /// Embeds the types of the contract and of the module's WASI imports in the module.
-fn embed_contract(mut module: Vec<u8>, contract: &ServedContract<'_>, look: &ModuleSummary) -> anyhow::Result<Vec<u8>> {
-    let ServedContract { version, wit, parts } = contract;
+fn embed_contract(
+    mut module: Vec<u8>,
+    contract: &ServedContract<'_>,
+    look: &ModuleSummary,
+) -> anyhow::Result<Vec<u8>> {
+    let ServedContract {
+        version,
+        wit,
+        parts,
+    } = contract;
     let mut resolve = Resolve::default();
     resolve.push_str("plugin.wit", wit)?;
-    let exports = parts.iter().map(|part| format!("export toolbay:plugin/{}@{version};", part.name()));
+    let exports = parts
+        .iter()
+        .map(|part| format!("export toolbay:plugin/{}@{version};", part.name()));
     let exports: String = exports.collect();
-    let mut world = format!("package toolbay:module; world module {{ import toolbay:plugin/host@{version}; {exports}");
+    let mut world = format!(
+        "package toolbay:module; world module {{ import toolbay:plugin/host@{version}; {exports}"
+    );
     for (name, imports, packages) in WASI_IMPORTS {
-        if look.names.imports.iter().any(|(module, _)| module.starts_with(name)) {
+        if look
+            .names
+            .imports
+            .iter()
+            .any(|(module, _)| module.starts_with(name))
+        {
             world += imports;
             for (file, wit) in packages {
                 resolve.push_str(file, wit)?;
@@ -356,10 +454,17 @@ fn embed_wit(module: &[u8], wit: &str, look: &ModuleSummary) -> Result<Option<Ve
         return Ok(None);
     }
     let (resolve, world) = parse_world(wit)?;
-    let Some(functions) = resolve.worlds.get(world).map(|world| core_export_names(&resolve, world)) else {
+    let Some(functions) = resolve
+        .worlds
+        .get(world)
+        .map(|world| core_export_names(&resolve, world))
+    else {
         return Ok(None);
     };
-    if !functions.iter().any(|name| look.names.exports.contains(name)) {
+    if !functions
+        .iter()
+        .any(|name| look.names.exports.contains(name))
+    {
         return Ok(None);
     }
     let mut module = module.to_vec();
@@ -372,9 +477,14 @@ fn embed_wit(module: &[u8], wit: &str, look: &ModuleSummary) -> Result<Option<Ve
 fn parse_world(wit: &str) -> Result<(Resolve, WorldId), String> {
     let wrong = |why: String| format!("its .wit file is not valid: {}", join_lines(&why));
     let mut resolve = Resolve::default();
-    let group = UnresolvedPackageGroup::parse("wit", wit).map_err(|(sources, error)| wrong(error.render(&sources)))?;
-    let package = resolve.push_group(group).map_err(|error| wrong(format!("{error:#}")))?;
-    let world = resolve.select_world(&[package], None).map_err(|error| wrong(format!("{error:#}")))?;
+    let group = UnresolvedPackageGroup::parse("wit", wit)
+        .map_err(|(sources, error)| wrong(error.render(&sources)))?;
+    let package = resolve
+        .push_group(group)
+        .map_err(|error| wrong(format!("{error:#}")))?;
+    let world = resolve
+        .select_world(&[package], None)
+        .map_err(|error| wrong(format!("{error:#}")))?;
     Ok((resolve, world))
 }
 
@@ -386,8 +496,11 @@ fn core_export_names(resolve: &Resolve, world: &World) -> Vec<String> {
             WorldItem::Function(function) => names.push(function.name.clone()),
             WorldItem::Interface { id, .. } => {
                 let interface = resolve.name_world_key(key);
-                let functions =
-                    resolve.interfaces.get(*id).into_iter().flat_map(|interface| interface.functions.keys());
+                let functions = resolve
+                    .interfaces
+                    .get(*id)
+                    .into_iter()
+                    .flat_map(|interface| interface.functions.keys());
                 names.extend(functions.map(|function| format!("{interface}#{function}")));
             }
             WorldItem::Type { .. } => {}
@@ -412,7 +525,12 @@ fn explain_untyped(look: &ModuleSummary, wit: &str) -> String {
              component that is an MCP server over HTTP, or with an SDK of toolbay:plugin"
         );
     }
-    let own = |only: fn(&str) -> bool| look.names.exports.iter().find(|name| is_plugin_function(name) && only(name));
+    let own = |only: fn(&str) -> bool| {
+        look.names
+            .exports
+            .iter()
+            .find(|name| is_plugin_function(name) && only(name))
+    };
     match own(is_wit_name).or_else(|| own(|_| true)) {
         Some(function) if !wit.is_empty() => format!(
             "a core WebAssembly module that exports none of the functions of its .wit file, but {}",
@@ -466,7 +584,14 @@ mod tests {
     fn a_component_is_unchanged() {
         let bytes = wat::parse_str("(component)").unwrap();
         let adapted = componentize(bytes.clone(), "").unwrap();
-        assert_eq!(adapted, AdaptedComponent { component: bytes, kind: PluginFileKind::Component, remark: None });
+        assert_eq!(
+            adapted,
+            AdaptedComponent {
+                component: bytes,
+                kind: PluginFileKind::Component,
+                remark: None
+            }
+        );
     }
 
     #[test]
@@ -491,13 +616,26 @@ mod tests {
             (func (param i32) (result i32)))"#;
         let delete = r#"(import "wasi:keyvalue/store@0.2.0-draft" "[method]bucket.delete"
             (func (param i32 i32 i32 i32)))"#;
-        for imports in ["", subscribe, delete, &format!("{subscribe} {block}"), &format!("{subscribe} {delete}")] {
-            assert_eq!(adapted(&module(imports)), Ok(PluginFileKind::ContractModule), "{imports}");
+        for imports in [
+            "",
+            subscribe,
+            delete,
+            &format!("{subscribe} {block}"),
+            &format!("{subscribe} {delete}"),
+        ] {
+            assert_eq!(
+                adapted(&module(imports)),
+                Ok(PluginFileKind::ContractModule),
+                "{imports}"
+            );
         }
         // Not in the part of WASI that an untyped module can import.
-        let server =
-            r#"(import "wasi:http/types@0.2.0" "[constructor]outgoing-response" (func (param i32) (result i32)))"#;
-        assert!(adapted(&module(server)).unwrap_err().contains("cannot be converted"));
+        let server = r#"(import "wasi:http/types@0.2.0" "[constructor]outgoing-response" (func (param i32) (result i32)))"#;
+        assert!(
+            adapted(&module(server))
+                .unwrap_err()
+                .contains("cannot be converted")
+        );
     }
 
     #[test]
@@ -505,7 +643,9 @@ mod tests {
         let module = |functions: &[(&str, usize)]| {
             let function = |(name, parameters): &(&str, usize)| {
                 let parameters = "i32 ".repeat(*parameters);
-                format!(r#"(func (export "toolbay:plugin/{name}") (param {parameters}) (result i32) i32.const 0)"#)
+                format!(
+                    r#"(func (export "toolbay:plugin/{name}") (param {parameters}) (result i32) i32.const 0)"#
+                )
             };
             format!(
                 r#"(module (memory (export "memory") 1)
@@ -513,7 +653,10 @@ mod tests {
                 functions.iter().map(function).collect::<String>()
             )
         };
-        let prompts = [("prompts@0.2.0#list-prompts", 0), ("prompts@0.2.0#get-prompt", 4)];
+        let prompts = [
+            ("prompts@0.2.0#list-prompts", 0),
+            ("prompts@0.2.0#get-prompt", 4),
+        ];
         let resources = [
             ("resources@0.2.0#list-resources", 0),
             ("resources@0.2.0#list-resource-templates", 0),
@@ -522,23 +665,34 @@ mod tests {
         let completion = [("completion@0.2.0#complete", 9)];
         let all = [prompts.as_slice(), &resources, &completion].concat();
         for functions in [prompts.as_slice(), &resources, &all] {
-            assert_eq!(adapted(&module(functions)), Ok(PluginFileKind::ContractModule), "{functions:?}");
+            assert_eq!(
+                adapted(&module(functions)),
+                Ok(PluginFileKind::ContractModule),
+                "{functions:?}"
+            );
         }
         let half = adapted(&module(&prompts[..1])).unwrap_err();
         assert!(half.contains("get-prompt"), "{half}");
         let older = [("tools@0.1.0#list-tools", 0), ("tools@0.1.0#call-tool", 4)];
         let mixed = adapted(&module(&[older.as_slice(), &prompts].concat())).unwrap_err();
-        assert!(mixed.contains("toolbay:plugin@0.1.0 and of toolbay:plugin@0.2.0"), "{mixed}");
+        assert!(
+            mixed.contains("toolbay:plugin@0.1.0 and of toolbay:plugin@0.2.0"),
+            "{mixed}"
+        );
         let unknown = adapted(&module(&[("tools@0.9.0#list-tools", 0)])).unwrap_err();
         assert!(
-            unknown.ends_with("toolbay:plugin@0.9.0, but this version of Toolbay supports 0.1.0 and 0.2.0"),
+            unknown.ends_with(
+                "toolbay:plugin@0.9.0, but this version of Toolbay supports 0.1.0 and 0.2.0"
+            ),
             "{unknown}"
         );
     }
 
     #[test]
     fn errors_of_modules_that_cannot_be_adapted_say_what_to_do() {
-        let import = |module: &str| format!(r#"(module (import "{module}" "x" (func)) (func (export "_start")))"#);
+        let import = |module: &str| {
+            format!(r#"(module (import "{module}" "x" (func)) (func (export "_start")))"#)
+        };
         let cases = [
             ("(module)".to_owned(), "so it cannot be called"),
             ("(module (func (export \"f\")))".to_owned(), "such as `f`, but not their types; put a .wit file"),
@@ -592,19 +746,36 @@ mod tests {
     fn a_module_gets_its_types_from_the_wit_file_beside_it() {
         let wit = "package local:sums; interface sums { add: func(a: s32, b: s32) -> s32; } world plugin {
             export sums; export double: func(n: f64) -> f64; }";
-        let add = r#"(func (export "local:sums/sums#add") (param i32 i32) (result i32) i32.const 7)"#;
+        let add =
+            r#"(func (export "local:sums/sums#add") (param i32 i32) (result i32) i32.const 7)"#;
         let double = r#"(func (export "double") (param f64) (result f64) local.get 0)"#;
         let module = |items: &str| format!("(module {items})");
-        assert_eq!(adapted_with(&module(&format!("{add} {double}")), wit), Ok(PluginFileKind::TypedModule));
+        assert_eq!(
+            adapted_with(&module(&format!("{add} {double}")), wit),
+            Ok(PluginFileKind::TypedModule)
+        );
         // As AssemblyScript generates it.
-        let aborts = r#"(import "env" "abort" (func (param i32 i32 i32 i32))) (memory (export "memory") 1)"#;
-        assert_eq!(adapted_with(&module(&format!("{aborts} {add} {double}")), wit), Ok(PluginFileKind::TypedModule));
+        let aborts =
+            r#"(import "env" "abort" (func (param i32 i32 i32 i32))) (memory (export "memory") 1)"#;
+        assert_eq!(
+            adapted_with(&module(&format!("{aborts} {add} {double}")), wit),
+            Ok(PluginFileKind::TypedModule)
+        );
         let half = adapted_with(&module(double), wit).unwrap_err();
-        assert!(half.contains("interface `local:sums/sums` function `add`"), "{half}");
+        assert!(
+            half.contains("interface `local:sums/sums` function `add`"),
+            "{half}"
+        );
         let other = adapted_with(&module(r#"(func (export "other"))"#), wit).unwrap_err();
-        assert_eq!(other, "a core WebAssembly module that exports none of the functions of its .wit file, but `other`");
+        assert_eq!(
+            other,
+            "a core WebAssembly module that exports none of the functions of its .wit file, but `other`"
+        );
         let invalid = adapted_with(&module(double), "world {").unwrap_err();
-        assert!(invalid.starts_with("its .wit file is not valid: "), "{invalid}");
+        assert!(
+            invalid.starts_with("its .wit file is not valid: "),
+            "{invalid}"
+        );
         let two = adapted_with(&module(double), "package a:b; world c {} world d {}").unwrap_err();
         assert!(two.contains("its .wit file is not valid: "), "{two}");
     }

@@ -48,12 +48,19 @@ pub(crate) fn wasi_p3_requirements(component: &[u8]) -> WasiP3Requirements {
     }
     names.retain(|name| is_wasi_p3_candidate(name));
     let further = names.len().saturating_sub(MAX_LISTED_INTERFACES);
-    let shown: Vec<String> =
-        names.iter().take(MAX_LISTED_INTERFACES).map(|name| clean_line(name, MAX_NAME_BYTES)).collect();
+    let shown: Vec<String> = names
+        .iter()
+        .take(MAX_LISTED_INTERFACES)
+        .map(|name| clean_line(name, MAX_NAME_BYTES))
+        .collect();
     let shown = match (shown.is_empty(), further) {
         (true, _) => return WasiP3Requirements::Wanted,
         (false, 0) => shown.join(", "),
-        (false, further) => format!("{} and {} more", shown.join(", "), format_thousands(further as u64)),
+        (false, further) => format!(
+            "{} and {} more",
+            shown.join(", "),
+            format_thousands(further as u64)
+        ),
     };
     WasiP3Requirements::Refused(format!(
         "needs a release candidate of WASI 0.3, which Toolbay does not offer: {shown} (build it with a newer toolchain, for \
@@ -122,7 +129,9 @@ struct ComponentScope {
 impl ComponentScope {
     fn total(&self) -> Option<u64> {
         let own = u64::from(self.has_functions);
-        self.within.iter().try_fold(own, |sum, within| Some(sum.saturating_add((*within)?)))
+        self.within
+            .iter()
+            .try_fold(own, |sum, within| Some(sum.saturating_add((*within)?)))
     }
 }
 
@@ -146,13 +155,24 @@ fn count_instances(component: &[u8]) -> Result<Option<u64>, BinaryReaderError> {
         }
         begun = true;
     }
-    Ok(open.first().filter(|_| begun).and_then(Option::as_ref).and_then(ComponentScope::total))
+    Ok(open
+        .first()
+        .filter(|_| begun)
+        .and_then(Option::as_ref)
+        .and_then(ComponentScope::total))
 }
 
 /// Reads a section of the innermost open component.
-fn read_section(payload: &Payload<'_>, open: &mut [Option<ComponentScope>]) -> Result<(), BinaryReaderError> {
-    let Some((Some(scope), around)) = open.split_last_mut() else { return Ok(()) };
-    let known = |scope: &ComponentScope, index: u32| scope.components.get(index as usize).copied().flatten();
+fn read_section(
+    payload: &Payload<'_>,
+    open: &mut [Option<ComponentScope>],
+) -> Result<(), BinaryReaderError> {
+    let Some((Some(scope), around)) = open.split_last_mut() else {
+        return Ok(());
+    };
+    let known = |scope: &ComponentScope, index: u32| {
+        scope.components.get(index as usize).copied().flatten()
+    };
     match payload {
         Payload::ComponentImportSection(imports) => {
             for import in imports.clone() {
@@ -164,14 +184,25 @@ fn read_section(payload: &Payload<'_>, open: &mut [Option<ComponentScope>]) -> R
         Payload::ComponentAliasSection(aliases) => {
             for alias in aliases.clone() {
                 match alias? {
-                    ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. } => {
+                    ComponentAlias::InstanceExport {
+                        kind: ComponentExternalKind::Component,
+                        ..
+                    } => {
                         scope.components.push(None);
                     }
-                    ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
+                    ComponentAlias::Outer {
+                        kind: ComponentOuterAliasKind::Component,
+                        count,
+                        index,
+                    } => {
                         let from = match count.checked_sub(1) {
                             None => known(scope, index),
                             Some(out) => {
-                                let outer = around.iter().rev().nth(out as usize).and_then(Option::as_ref);
+                                let outer = around
+                                    .iter()
+                                    .rev()
+                                    .nth(out as usize)
+                                    .and_then(Option::as_ref);
                                 outer.and_then(|outer| known(outer, index))
                             }
                         };
@@ -192,7 +223,10 @@ fn read_section(payload: &Payload<'_>, open: &mut [Option<ComponentScope>]) -> R
         }
         Payload::ComponentInstanceSection(instances) => {
             for instance in instances.clone() {
-                if let ComponentInstance::Instantiate { component_index, .. } = instance? {
+                if let ComponentInstance::Instantiate {
+                    component_index, ..
+                } = instance?
+                {
                     scope.within.push(known(scope, component_index));
                 }
             }
@@ -225,10 +259,19 @@ mod tests {
         assert_eq!(counted("(component)"), Some(0));
         assert_eq!(counted(&format!("(component {MODULE})")), Some(1));
         let twice = "(instance (instantiate $c)) (instance (instantiate $c))";
-        assert_eq!(counted(&format!("(component (component $c {MODULE}) {twice})")), Some(2));
-        assert_eq!(counted(&format!("(component (component $c {MODULE}) {MODULE} {twice})")), Some(3));
+        assert_eq!(
+            counted(&format!("(component (component $c {MODULE}) {twice})")),
+            Some(2)
+        );
+        assert_eq!(
+            counted(&format!(
+                "(component (component $c {MODULE}) {MODULE} {twice})"
+            )),
+            Some(3)
+        );
         let nested = format!("(component $d (component $c {MODULE}) {twice} {MODULE})");
-        let thrice = "(instance (instantiate $d)) (instance (instantiate $d)) (instance (instantiate $d))";
+        let thrice =
+            "(instance (instantiate $d)) (instance (instantiate $d)) (instance (instantiate $d))";
         assert_eq!(counted(&format!("(component {nested} {thrice})")), Some(9));
         // From outside the component.
         let outer = format!("(component (component $c {MODULE}) (component $d {twice}) {thrice})");
@@ -237,14 +280,19 @@ mod tests {
         // exported interface, are not counted.
         let shim = r#"(component $s (import "f" (func $f)) (export "g" (func $f)))"#;
         assert_eq!(
-            counted(&format!(r#"(component {MODULE} {shim} (instance (instantiate $s (with "f" (func 0)))))"#)),
+            counted(&format!(
+                r#"(component {MODULE} {shim} (instance (instantiate $s (with "f" (func 0)))))"#
+            )),
             Some(1)
         );
     }
 
     #[test]
     fn instances_of_components_from_elsewhere_are_not_counted_as_none() {
-        assert_eq!(counted(r#"(component (import "c" (component $c)) (instance (instantiate $c)))"#), None);
+        assert_eq!(
+            counted(r#"(component (import "c" (component $c)) (instance (instantiate $c)))"#),
+            None
+        );
         let exported = r#"(component
             (component $a (component $c) (export "c" (component $c)))
             (instance $i (instantiate $a))
@@ -260,28 +308,62 @@ mod tests {
         let mut text = format!("(component $c0 {MODULE})");
         for n in 1..=40 {
             let below = format!("(alias outer $root $c{} (component $b))", n - 1);
-            let _ = write!(text, "(component $c{n} {below} (instance (instantiate $b)) (instance (instantiate $b)))");
+            let _ = write!(
+                text,
+                "(component $c{n} {below} (instance (instantiate $b)) (instance (instantiate $b)))"
+            );
         }
         let text = format!("(component $root {text} (instance (instantiate $c40)))");
         let why = async_instances(&wat::parse_str(text).unwrap()).unwrap_err();
-        assert!(why.contains("composed of 1,099,511,627,776 components"), "{why}");
+        assert!(
+            why.contains("composed of 1,099,511,627,776 components"),
+            "{why}"
+        );
     }
 
     #[test]
     fn wasi_0_3_is_recognised_by_the_version_of_an_interface_of_wasi() {
         let wanted = |imports: &[&str]| {
-            let imports: Vec<String> = imports.iter().map(|name| format!("(import \"{name}\" (instance))")).collect();
-            wasi_p3_requirements(&wat::parse_str(format!("(component {})", imports.concat())).unwrap())
+            let imports: Vec<String> = imports
+                .iter()
+                .map(|name| format!("(import \"{name}\" (instance))"))
+                .collect();
+            wasi_p3_requirements(
+                &wat::parse_str(format!("(component {})", imports.concat())).unwrap(),
+            )
         };
         assert_eq!(
-            wanted(&["wasi:cli/stdout@0.2.6", "acme:cli/stdout@0.3.0", "wasi:cli/stderr"]),
+            wanted(&[
+                "wasi:cli/stdout@0.2.6",
+                "acme:cli/stdout@0.3.0",
+                "wasi:cli/stderr"
+            ]),
             WasiP3Requirements::Nothing
         );
-        assert_eq!(wanted(&["wasi:cli/stdout@0.3.0", "wasi:cli/stderr@0.2.0"]), WasiP3Requirements::Wanted);
-        let many: Vec<String> = (0..6).map(|n| format!("wasi:cli/s{n}@0.3.0-rc-2026-03-15")).collect();
-        let many = many.iter().map(String::as_str).chain(["wasi:cli/stdout@0.3.0"]).collect::<Vec<_>>();
-        let WasiP3Requirements::Refused(why) = wanted(&many) else { panic!() };
-        assert!(why.starts_with("needs a release candidate of WASI 0.3, which Toolbay does not offer: "), "{why}");
-        assert!(why.contains("wasi:cli/s3@0.3.0-rc-2026-03-15 and 2 more (build"), "{why}");
+        assert_eq!(
+            wanted(&["wasi:cli/stdout@0.3.0", "wasi:cli/stderr@0.2.0"]),
+            WasiP3Requirements::Wanted
+        );
+        let many: Vec<String> = (0..6)
+            .map(|n| format!("wasi:cli/s{n}@0.3.0-rc-2026-03-15"))
+            .collect();
+        let many = many
+            .iter()
+            .map(String::as_str)
+            .chain(["wasi:cli/stdout@0.3.0"])
+            .collect::<Vec<_>>();
+        let WasiP3Requirements::Refused(why) = wanted(&many) else {
+            panic!()
+        };
+        assert!(
+            why.starts_with(
+                "needs a release candidate of WASI 0.3, which Toolbay does not offer: "
+            ),
+            "{why}"
+        );
+        assert!(
+            why.contains("wasi:cli/s3@0.3.0-rc-2026-03-15 and 2 more (build"),
+            "{why}"
+        );
     }
 }

@@ -19,7 +19,12 @@ pub(crate) enum ContractInterface {
 }
 
 impl ContractInterface {
-    const ALL: [Self; 4] = [Self::Tools, Self::Prompts, Self::Resources, Self::Completion];
+    const ALL: [Self; 4] = [
+        Self::Tools,
+        Self::Prompts,
+        Self::Resources,
+        Self::Completion,
+    ];
 
     /// Returns the name of the interface in the contract.
     pub(crate) const fn name(self) -> &'static str {
@@ -35,7 +40,12 @@ impl ContractInterface {
     /// the text after the `@`.
     pub(crate) fn from_export(name: &str) -> Option<(Self, &str)> {
         let (interface, rest) = name.strip_prefix(EXPORT_PREFIX)?.split_once('@')?;
-        Some((Self::ALL.into_iter().find(|part| part.name() == interface)?, rest))
+        Some((
+            Self::ALL
+                .into_iter()
+                .find(|part| part.name() == interface)?,
+            rest,
+        ))
     }
 }
 
@@ -60,18 +70,30 @@ mod tests {
             Some((ContractInterface::Tools, "0.1.0"))
         );
         let function = "toolbay:plugin/completion@0.2.0#complete";
-        assert_eq!(ContractInterface::from_export(function), Some((ContractInterface::Completion, "0.2.0#complete")));
-        for none in
-            ["toolbay:plugin/toolshed@0.1.0", "toolbay:plugin/tools", "toolbay:plugin/host@0.2.0", "tools@0.1.0"]
-        {
+        assert_eq!(
+            ContractInterface::from_export(function),
+            Some((ContractInterface::Completion, "0.2.0#complete"))
+        );
+        for none in [
+            "toolbay:plugin/toolshed@0.1.0",
+            "toolbay:plugin/tools",
+            "toolbay:plugin/host@0.2.0",
+            "tools@0.1.0",
+        ] {
             assert_eq!(ContractInterface::from_export(none), None, "{none}");
         }
     }
 
     #[test]
     fn several_interfaces_are_named_together() {
-        assert_eq!(export_names(&BTreeSet::from([ContractInterface::Tools]), "0.2.0"), "toolbay:plugin/tools@0.2.0");
+        assert_eq!(
+            export_names(&BTreeSet::from([ContractInterface::Tools]), "0.2.0"),
+            "toolbay:plugin/tools@0.2.0"
+        );
         let both = BTreeSet::from([ContractInterface::Resources, ContractInterface::Prompts]);
-        assert_eq!(export_names(&both, "0.2.0"), "toolbay:plugin/{prompts, resources}@0.2.0");
+        assert_eq!(
+            export_names(&both, "0.2.0"),
+            "toolbay:plugin/{prompts, resources}@0.2.0"
+        );
     }
 }

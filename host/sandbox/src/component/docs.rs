@@ -31,7 +31,9 @@ pub(crate) const RESULT_PREFIX: &str = "=";
 impl ComponentDocs {
     /// Returns the documentation of the function `name` of `interface`, or of the world.
     pub(crate) fn get(&self, interface: Option<&str>, name: &str) -> Option<&FunctionDocs> {
-        let Some(interface) = interface else { return self.functions.get(name) };
+        let Some(interface) = interface else {
+            return self.functions.get(name);
+        };
         let interface = interface.split('@').next().unwrap_or_default();
         let by = |interface: &str| self.functions.get(&format!("{interface}#{name}"));
         // The component's own section has only the last part of interface names.
@@ -56,7 +58,9 @@ impl ComponentDocs {
         let mut depth = 0_usize;
         for payload in Parser::new(0).parse_all(bytes) {
             match payload {
-                Ok(Payload::CustomSection(section)) if depth == 0 && section.name() == DOCS_SECTION => {
+                Ok(Payload::CustomSection(section))
+                    if depth == 0 && section.name() == DOCS_SECTION =>
+                {
                     // A version byte, followed by JSON.
                     let json = section.data().get(1..).unwrap_or_default();
                     if let Ok(metadata) = serde_json::from_slice::<PackageMetadata>(json) {
@@ -79,7 +83,10 @@ impl ComponentDocs {
                 FunctionDoc::Docs { docs } => docs,
             };
             if text.is_some() {
-                self.functions.entry(key).or_insert(FunctionDocs { text, parts: BTreeMap::new() });
+                self.functions.entry(key).or_insert(FunctionDocs {
+                    text,
+                    parts: BTreeMap::new(),
+                });
             }
         };
         for world in metadata.worlds.into_values() {
@@ -106,26 +113,44 @@ impl ComponentDocs {
     /// The location where the text is not valid WIT.
     pub(crate) fn from_wit(text: &str) -> Result<Self, String> {
         let mut resolve = Resolve::default();
-        let group = UnresolvedPackageGroup::parse("wit", text).map_err(|(sources, error)| error.render(&sources))?;
-        resolve.push_group(group).map_err(|error| format!("{error:#}"))?;
+        let group = UnresolvedPackageGroup::parse("wit", text)
+            .map_err(|(sources, error)| error.render(&sources))?;
+        resolve
+            .push_group(group)
+            .map_err(|error| format!("{error:#}"))?;
         let mut docs = Self::default();
         for (_, interface) in &resolve.interfaces {
-            let Some(name) = &interface.name else { continue };
+            let Some(name) = &interface.name else {
+                continue;
+            };
             let package = interface.package.and_then(|id| resolve.packages.get(id));
-            let prefix = package.map(|package| format!("{}:{}/", package.name.namespace, package.name.name));
+            let prefix =
+                package.map(|package| format!("{}:{}/", package.name.namespace, package.name.name));
             let prefix = prefix.unwrap_or_default();
             for function in interface.functions.values() {
-                docs.insert(&resolve, format!("{prefix}{name}#{}", function.name), function);
+                docs.insert(
+                    &resolve,
+                    format!("{prefix}{name}#{}", function.name),
+                    function,
+                );
             }
         }
         for (_, world) in &resolve.worlds {
             for (key, item) in &world.exports {
                 match item {
-                    WorldItem::Function(function) => docs.insert(&resolve, function.name.clone(), function),
+                    WorldItem::Function(function) => {
+                        docs.insert(&resolve, function.name.clone(), function)
+                    }
                     WorldItem::Interface { id, .. } => {
-                        if let (WorldKey::Name(name), Some(interface)) = (key, resolve.interfaces.get(*id)) {
+                        if let (WorldKey::Name(name), Some(interface)) =
+                            (key, resolve.interfaces.get(*id))
+                        {
                             for function in interface.functions.values() {
-                                docs.insert(&resolve, format!("{name}#{}", function.name), function);
+                                docs.insert(
+                                    &resolve,
+                                    format!("{name}#{}", function.name),
+                                    function,
+                                );
                             }
                         }
                     }
@@ -139,12 +164,21 @@ impl ComponentDocs {
     fn insert(&mut self, resolve: &Resolve, key: String, function: &wit_parser::Function) {
         let mut parts = BTreeMap::new();
         for parameter in &function.params {
-            collect_type_docs(resolve, &parameter.ty, &format!("/{}", parameter.name), 0, &mut parts);
+            collect_type_docs(
+                resolve,
+                &parameter.ty,
+                &format!("/{}", parameter.name),
+                0,
+                &mut parts,
+            );
         }
         if let Some(ty) = &function.result {
             collect_type_docs(resolve, ty, RESULT_PREFIX, 0, &mut parts);
         }
-        let docs = FunctionDocs { text: function.docs.contents.as_deref().map(trimmed), parts };
+        let docs = FunctionDocs {
+            text: function.docs.contents.as_deref().map(trimmed),
+            parts,
+        };
         if docs != FunctionDocs::default() {
             self.functions.insert(key, docs);
         }
@@ -152,9 +186,17 @@ impl ComponentDocs {
 }
 
 /// Collects the documentation of the fields and cases of a type.
-fn collect_type_docs(resolve: &Resolve, ty: &Type, path: &str, depth: usize, parts: &mut BTreeMap<String, String>) {
+fn collect_type_docs(
+    resolve: &Resolve,
+    ty: &Type,
+    path: &str,
+    depth: usize,
+    parts: &mut BTreeMap<String, String>,
+) {
     let Type::Id(id) = ty else { return };
-    let Some(def) = resolve.types.get(*id) else { return };
+    let Some(def) = resolve.types.get(*id) else {
+        return;
+    };
     if depth > MAX_DEPTH || parts.len() > MAX_PARTS {
         return;
     }
@@ -164,7 +206,11 @@ fn collect_type_docs(resolve: &Resolve, ty: &Type, path: &str, depth: usize, par
         TypeDefKind::Type(ty) | TypeDefKind::Option(ty) | TypeDefKind::List(ty) => inner(ty, path),
         TypeDefKind::Tuple(tuple) => tuple.types.iter().for_each(|ty| inner(ty, path)),
         TypeDefKind::Result(result) => {
-            result.ok.iter().chain(&result.err).for_each(|ty| inner(ty, path));
+            result
+                .ok
+                .iter()
+                .chain(&result.err)
+                .for_each(|ty| inner(ty, path));
         }
         TypeDefKind::Record(record) => {
             for field in &record.fields {
@@ -189,7 +235,9 @@ fn collect_type_docs(resolve: &Resolve, ty: &Type, path: &str, depth: usize, par
         }
     }
     if let Some(text) = &def.docs.contents {
-        parts.entry(path.to_owned()).or_insert_with(|| trimmed(text));
+        parts
+            .entry(path.to_owned())
+            .or_insert_with(|| trimmed(text));
     }
 }
 
@@ -256,22 +304,40 @@ mod tests {
         assert_eq!(forecast.text.as_deref(), Some("Foretells the weather."));
         assert_eq!(forecast.parts["/ask/place"], "Where.");
         assert_eq!(forecast.parts["/ask"], "What is asked.");
-        assert_eq!(docs.get(None, "hello").unwrap().text.as_deref(), Some("Says hello."));
+        assert_eq!(
+            docs.get(None, "hello").unwrap().text.as_deref(),
+            Some("Says hello.")
+        );
         assert_eq!(docs.get(None, "goodbye"), None);
     }
 
     #[test]
     fn an_error_in_a_wit_file_has_a_place() {
         let why = ComponentDocs::from_wit("package a:b;\nworld {").unwrap_err();
-        assert!(why.contains("expected an identifier") && why.contains("wit:2:"), "{why}");
+        assert!(
+            why.contains("expected an identifier") && why.contains("wit:2:"),
+            "{why}"
+        );
     }
 
     #[test]
     fn a_component_can_contain_its_documentation() {
         let json = r#"{"worlds":{"root":{"func_exports":{"hello":{"docs":"Says hello."}}}},"interfaces":{"weather":{"funcs":{"forecast":"Foretells."}}}}"#;
-        let wat = format!(r#"(component (@custom "package-docs" "\01{}"))"#, json.replace('"', "\\\""));
+        let wat = format!(
+            r#"(component (@custom "package-docs" "\01{}"))"#,
+            json.replace('"', "\\\"")
+        );
         let docs = ComponentDocs::from_component(&wat::parse_str(wat).unwrap());
-        assert_eq!(docs.get(None, "hello").unwrap().text.as_deref(), Some("Says hello."));
-        assert_eq!(docs.get(Some("a:b/weather@1.0.0"), "forecast").unwrap().text.as_deref(), Some("Foretells."));
+        assert_eq!(
+            docs.get(None, "hello").unwrap().text.as_deref(),
+            Some("Says hello.")
+        );
+        assert_eq!(
+            docs.get(Some("a:b/weather@1.0.0"), "forecast")
+                .unwrap()
+                .text
+                .as_deref(),
+            Some("Foretells.")
+        );
     }
 }

@@ -42,17 +42,23 @@ pub(crate) enum ComponentKind {
 /// Returns a message that names the exceeded limit.
 pub(crate) fn check_exports(component: &[u8]) -> Result<ComponentKind, String> {
     if is_nested_too_deep(component) {
-        return Err(format!("contains components that are nested more than {MAX_NESTING_DEPTH} levels deep"));
+        return Err(format!(
+            "contains components that are nested more than {MAX_NESTING_DEPTH} levels deep"
+        ));
     }
     let (all, asynchronous) = (WasmFeatures::all(), WasmFeatures::CM_ASYNC);
     let counted = match count_exports(component, all.difference(asynchronous)) {
         Ok(exports) => Ok((exports, ComponentKind::Sync)),
         Err(_) => count_exports(component, all).map(|exports| (exports, ComponentKind::Async)),
     };
-    let Ok((ExportCounts { functions, others }, checked)) = counted else { return Ok(ComponentKind::Invalid) };
+    let Ok((ExportCounts { functions, others }, checked)) = counted else {
+        return Ok(ComponentKind::Invalid);
+    };
     let too_many = |what: &str, n: usize, most: usize| {
         let [n, most] = [n, most].map(|n| format_thousands(n as u64));
-        Err(format!("exports {n} {what}, but at most {most} are allowed"))
+        Err(format!(
+            "exports {n} {what}, but at most {most} are allowed"
+        ))
     };
     if functions > MAX_FUNCTIONS {
         too_many("functions", functions, MAX_FUNCTIONS)
@@ -80,7 +86,10 @@ fn is_nested_too_deep(component: &[u8]) -> bool {
 }
 
 /// Counts the exports and the items of exported instances. Does not check code.
-fn count_exports(component: &[u8], features: WasmFeatures) -> Result<ExportCounts, BinaryReaderError> {
+fn count_exports(
+    component: &[u8],
+    features: WasmFeatures,
+) -> Result<ExportCounts, BinaryReaderError> {
     let mut validator = Validator::new_with_features(features);
     let mut exports = ExportCounts::default();
     let mut depth = 0_usize;
@@ -91,14 +100,22 @@ fn count_exports(component: &[u8], features: WasmFeatures) -> Result<ExportCount
             Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),
             Payload::ComponentExportSection(section) if depth == 0 => {
-                let Some(types) = validator.types(0) else { continue };
+                let Some(types) = validator.types(0) else {
+                    continue;
+                };
                 for export in section {
                     let item = types.component_item_for_export(export?.name.name);
                     exports.add(item.map(|item| item.ty));
                     if let Some(ComponentEntityType::Instance(id)) = item.map(|item| item.ty) {
-                        #[expect(clippy::indexing_slicing, reason = "the id comes from these types")]
+                        #[expect(
+                            clippy::indexing_slicing,
+                            reason = "the id comes from these types"
+                        )]
                         let instance = &types[id];
-                        instance.exports.values().for_each(|item| exports.add(Some(item.ty)));
+                        instance
+                            .exports
+                            .values()
+                            .for_each(|item| exports.add(Some(item.ty)));
                     }
                 }
             }
@@ -124,8 +141,12 @@ mod tests {
     /// Builds a component that exports `functions` functions, and one interface with
     /// `in_an_interface` functions.
     fn component(functions: usize, in_an_interface: usize) -> Vec<u8> {
-        let exported: Vec<String> = (0..functions).map(|n| format!("(export \"f{n}\" (func $f))")).collect();
-        let inner: Vec<String> = (0..in_an_interface).map(|n| format!("(export \"g{n}\" (func $f))")).collect();
+        let exported: Vec<String> = (0..functions)
+            .map(|n| format!("(export \"f{n}\" (func $f))"))
+            .collect();
+        let inner: Vec<String> = (0..in_an_interface)
+            .map(|n| format!("(export \"g{n}\" (func $f))"))
+            .collect();
         let text = format!(
             "(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m))
                (func $f (canon lift (core func $i \"f\"))) {} (instance $all {}) (export \"a:b/c\" (instance $all)))",
@@ -139,7 +160,10 @@ mod tests {
     fn functions_are_counted_wherever_they_are() {
         assert_eq!(
             count_exports(&component(3, 4), WasmFeatures::all()).unwrap(),
-            ExportCounts { functions: 7, others: 1 }
+            ExportCounts {
+                functions: 7,
+                others: 1
+            }
         );
         assert_eq!(check_exports(&component(96, 4000)), Ok(ComponentKind::Sync));
         let too_many = "exports 4,097 functions, but at most 4,096 are allowed";
@@ -179,14 +203,30 @@ mod tests {
     #[test]
     fn whatever_needs_async_is_noticed() {
         let check = |text: &str| check_exports(&wat::parse_str(text).unwrap());
-        let function = r#"(core module $m (func (export "f"))) (core instance $i (instantiate $m))"#;
-        let lifted =
-            |ty: &str| format!(r#"(component {function} (func (export "f"){ty} (canon lift (core func $i "f"))))"#);
+        let function =
+            r#"(core module $m (func (export "f"))) (core instance $i (instantiate $m))"#;
+        let lifted = |ty: &str| {
+            format!(
+                r#"(component {function} (func (export "f"){ty} (canon lift (core func $i "f"))))"#
+            )
+        };
         assert_eq!(check(&lifted("")), Ok(ComponentKind::Sync));
         assert_eq!(check(&lifted(" async")), Ok(ComponentKind::Async));
-        assert_eq!(check(r#"(component (import "f" (func async)))"#), Ok(ComponentKind::Async));
-        assert_eq!(check("(component (type (stream u8)))"), Ok(ComponentKind::Async));
-        assert_eq!(check("(component (core func (canon waitable-set.new)))"), Ok(ComponentKind::Async));
-        assert_eq!(check("(component (component (core func (canon task.return))))"), Ok(ComponentKind::Async));
+        assert_eq!(
+            check(r#"(component (import "f" (func async)))"#),
+            Ok(ComponentKind::Async)
+        );
+        assert_eq!(
+            check("(component (type (stream u8)))"),
+            Ok(ComponentKind::Async)
+        );
+        assert_eq!(
+            check("(component (core func (canon waitable-set.new)))"),
+            Ok(ComponentKind::Async)
+        );
+        assert_eq!(
+            check("(component (component (core func (canon task.return))))"),
+            Ok(ComponentKind::Async)
+        );
     }
 }

@@ -8,7 +8,8 @@ use toolbay_model::text::clean_line;
 const MAX_QUOTED_BYTES: usize = 100;
 
 /// Advice that most messages share.
-const REBUILD_ADVICE: &str = "rebuild it with an SDK of toolbay:plugin, or as a component (wasm32-wasip2)";
+const REBUILD_ADVICE: &str =
+    "rebuild it with an SDK of toolbay:plugin, or as a component (wasm32-wasip2)";
 
 /// The import and export names of a core module that reveal its host.
 #[derive(Default)]
@@ -38,8 +39,16 @@ impl ModuleNames {
 
     /// Like [`foreign_host`](Self::foreign_host), for hosts that are recognized by name.
     fn known_host(&self) -> Option<String> {
-        let imports = |start: &str| self.imports.iter().any(|(module, _)| module.starts_with(start));
-        let imports_any = |modules: &[&str]| modules.iter().any(|known| self.imports.iter().any(|(m, _)| m == known));
+        let imports = |start: &str| {
+            self.imports
+                .iter()
+                .any(|(module, _)| module.starts_with(start))
+        };
+        let imports_any = |modules: &[&str]| {
+            modules
+                .iter()
+                .any(|known| self.imports.iter().any(|(m, _)| m == known))
+        };
         let env = |start: &str| self.env.iter().any(|name| name.starts_with(start));
         let exports = |start: &str| self.exports.iter().any(|name| name.starts_with(start));
         if imports("__main_module__") || (exports("fd_write") && exports("cabi_import_realloc")) {
@@ -50,7 +59,10 @@ impl ModuleNames {
             );
         }
         if imports_any(&["wasi_unstable"]) {
-            return Some("built for a version of WASI before 0.1; rebuild it with a newer toolchain".to_owned());
+            return Some(
+                "built for a version of WASI before 0.1; rebuild it with a newer toolchain"
+                    .to_owned(),
+            );
         }
         if imports("wasix_") {
             return Some(
@@ -64,8 +76,14 @@ impl ModuleNames {
                     .to_owned(),
             );
         }
-        if imports_any(&["wbg", "__wbindgen_placeholder__", "__wbindgen_externref_xform__"]) {
-            return Some("built for browsers with wasm-bindgen; rebuild it for wasm32-wasip2".to_owned());
+        if imports_any(&[
+            "wbg",
+            "__wbindgen_placeholder__",
+            "__wbindgen_externref_xform__",
+        ]) {
+            return Some(
+                "built for browsers with wasm-bindgen; rebuild it for wasm32-wasip2".to_owned(),
+            );
         }
         if imports("extism:host/") || env("extism_") {
             return Some(format!(
@@ -79,7 +97,15 @@ impl ModuleNames {
                     .to_owned(),
             );
         }
-        if ["spin:", "fermyon:spin", "spin-", "wasi-outbound-http", "outbound-redis"].iter().any(|start| imports(start))
+        if [
+            "spin:",
+            "fermyon:spin",
+            "spin-",
+            "wasi-outbound-http",
+            "outbound-redis",
+        ]
+        .iter()
+        .any(|start| imports(start))
         {
             return Some(format!(
                 "a module for Spin, which imports Spin's own interfaces; build it with a Spin SDK that makes components and \
@@ -87,15 +113,24 @@ impl ModuleNames {
             ));
         }
         if imports_any(&["wapc"]) {
-            return Some(format!("a module for waPC (wasmCloud before 1.0, Kubewarden); {REBUILD_ADVICE}"));
+            return Some(format!(
+                "a module for waPC (wasmCloud before 1.0, Kubewarden); {REBUILD_ADVICE}"
+            ));
         }
         if imports("fastly_") {
             return Some(format!(
                 "a program for Fastly Compute, which has a host interface of its own; {REBUILD_ADVICE}"
             ));
         }
-        let is_emscripten =
-            ["emscripten_", "_emscripten_", "__syscall_", "invoke_", "__cxa_"].iter().any(|name| env(name));
+        let is_emscripten = [
+            "emscripten_",
+            "_emscripten_",
+            "__syscall_",
+            "invoke_",
+            "__cxa_",
+        ]
+        .iter()
+        .any(|name| env(name));
         (is_emscripten || imports_any(&["a"])).then(|| {
             "built by Emscripten for JavaScript; link it with -sSTANDALONE_WASM, or build it with the WASI SDK"
                 .to_owned()
@@ -104,14 +139,21 @@ impl ModuleNames {
 
     /// Returns the export with which the module handles requests for Spin.
     pub(crate) fn spin_handler(&self) -> Option<&str> {
-        let is_handler = |name: &&String| matches!(name.as_str(), "handle-http-request" | "handle-redis-message");
+        let is_handler = |name: &&String| {
+            matches!(
+                name.as_str(),
+                "handle-http-request" | "handle-redis-message"
+            )
+        };
         self.exports.iter().find(is_handler).map(String::as_str)
     }
 
     /// Returns the first import that belongs neither to components nor to WASI 0.1 nor to
     /// `AssemblyScript`, for a message.
     pub(crate) fn unknown_import(&self) -> Option<String> {
-        let is_known = |module: &str| module.contains(':') || matches!(module, "wasi_snapshot_preview1" | "$root");
+        let is_known = |module: &str| {
+            module.contains(':') || matches!(module, "wasi_snapshot_preview1" | "$root")
+        };
         let (module, name) = self.imports.iter().find(|(module, _)| !is_known(module))?;
         Some(clean_line(&format!("{module}.{name}"), MAX_QUOTED_BYTES))
     }

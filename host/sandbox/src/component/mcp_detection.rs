@@ -2,8 +2,13 @@
 //! contains words that every MCP server needs.
 
 /// Words of the protocol. A server contains some of them however it was compiled.
-const PROTOCOL_WORDS: [&[u8]; 5] =
-    [b"protocolVersion", b"tools/list", b"inputSchema", b"notifications/initialized", b"modelcontextprotocol"];
+const PROTOCOL_WORDS: [&[u8]; 5] = [
+    b"protocolVersion",
+    b"tools/list",
+    b"inputSchema",
+    b"notifications/initialized",
+    b"modelcontextprotocol",
+];
 
 /// Returns whether the file contains a word of the protocol. Reads each byte several times, so it
 /// runs in the compiling child.
@@ -15,7 +20,9 @@ fn contains_bytes(bytes: &[u8], word: &[u8]) -> bool {
     let [first, ..] = word else { return true };
     let mut rest = bytes;
     while let Some(at) = rest.iter().position(|byte| byte == first) {
-        let Some(found) = rest.get(at..) else { return false };
+        let Some(found) = rest.get(at..) else {
+            return false;
+        };
         if found.starts_with(word) {
             return true;
         }
@@ -30,7 +37,12 @@ mod tests {
 
     #[test]
     fn a_word_is_found_anywhere() {
-        for file in [&b"protocolVersion"[..], b"\0asmppprotocolVersion\0", b"tttools/list", b"x inputSchema"] {
+        for file in [
+            &b"protocolVersion"[..],
+            b"\0asmppprotocolVersion\0",
+            b"tttools/list",
+            b"x inputSchema",
+        ] {
             assert!(contains_mcp_words(file));
         }
         for file in [&b""[..], b"protocolVersio", b"tools/ list", b"inputschema"] {

@@ -7,7 +7,8 @@
 use std::ops::Range;
 
 use wasmparser::{
-    BinaryReader, ComponentAlias, ComponentExternalKind, ComponentInstance, Operator, Parser, Payload, SectionLimited,
+    BinaryReader, ComponentAlias, ComponentExternalKind, ComponentInstance, Operator, Parser,
+    Payload, SectionLimited,
 };
 
 /// Ids of the relevant sections of a component.
@@ -49,7 +50,10 @@ impl NestedComponent {
                 COMPONENT_SECTION => components.push((section, bytes, has_state(data)?)),
                 INSTANCE_SECTION => {
                     for instance in read_items::<ComponentInstance<'_>>(data)? {
-                        if let ComponentInstance::Instantiate { component_index, .. } = instance.ok()? {
+                        if let ComponentInstance::Instantiate {
+                            component_index, ..
+                        } = instance.ok()?
+                        {
                             made.push((component_index, instances));
                         }
                         instances += 1;
@@ -58,12 +62,21 @@ impl NestedComponent {
                 ALIAS_SECTION => {
                     for alias in read_items::<ComponentAlias<'_>>(data)? {
                         match alias.ok()? {
-                            ComponentAlias::InstanceExport { kind: ComponentExternalKind::Instance, .. } => {
+                            ComponentAlias::InstanceExport {
+                                kind: ComponentExternalKind::Instance,
+                                ..
+                            } => {
                                 instances += 1;
                             }
                             // This adds a component whose content is unknown.
-                            ComponentAlias::InstanceExport { kind: ComponentExternalKind::Component, .. }
-                            | ComponentAlias::Outer { kind: wasmparser::ComponentOuterAliasKind::Component, .. } => {
+                            ComponentAlias::InstanceExport {
+                                kind: ComponentExternalKind::Component,
+                                ..
+                            }
+                            | ComponentAlias::Outer {
+                                kind: wasmparser::ComponentOuterAliasKind::Component,
+                                ..
+                            } => {
                                 return None;
                             }
                             _ => {}
@@ -91,17 +104,27 @@ impl NestedComponent {
                 _ => {}
             }
         }
-        let mut stateful = components.into_iter().enumerate().filter(|(_, (.., has_state))| *has_state);
+        let mut stateful = components
+            .into_iter()
+            .enumerate()
+            .filter(|(_, (.., has_state))| *has_state);
         let (index, (section, bytes, _)) = stateful.next()?;
         if stateful.next().is_some() {
             return None;
         }
-        let mut of_it = made.into_iter().filter(|(component, _)| *component as usize == index);
+        let mut of_it = made
+            .into_iter()
+            .filter(|(component, _)| *component as usize == index);
         let (_, instance) = of_it.next()?;
         if of_it.next().is_some() {
             return None;
         }
-        Some(Self { section, bytes, instance, instances })
+        Some(Self {
+            section,
+            bytes,
+            instance,
+            instances,
+        })
     }
 
     /// Returns the bytes of the nested component.
@@ -145,7 +168,9 @@ fn sections(component: &[u8]) -> Option<Vec<SectionRange>> {
         let id = reader.read_u8().ok()?;
         let length = reader.read_var_u32().ok()? as usize;
         let start = at + reader.original_position();
-        let end = start.checked_add(length).filter(|end| *end <= component.len())?;
+        let end = start
+            .checked_add(length)
+            .filter(|end| *end <= component.len())?;
         found.push((id, at..end, start..end));
         at = end;
     }
@@ -251,18 +276,32 @@ mod tests {
 
     #[test]
     fn the_component_with_the_state_is_found_replaced_and_shown() {
-        for shim in ["", "(memory 0)", "(func $s) (start $s)", "(global i32 (i32.const 1))"] {
+        for shim in [
+            "",
+            "(memory 0)",
+            "(func $s) (start $s)",
+            "(global i32 (i32.const 1))",
+        ] {
             let alone = outer(shim, "");
             let nested = NestedComponent::find(&alone).unwrap();
             assert_eq!((nested.instance, nested.instances), (1, 2));
             assert_eq!(nested.replace(&alone, nested.bytes_in(&alone)), alone);
-            Validator::new().validate_all(nested.bytes_in(&alone)).unwrap();
-            Validator::new().validate_all(&nested.reexport(alone, "d:e/f")).unwrap();
+            Validator::new()
+                .validate_all(nested.bytes_in(&alone))
+                .unwrap();
+            Validator::new()
+                .validate_all(&nested.reexport(alone, "d:e/f"))
+                .unwrap();
         }
-        let exporting = outer("", "(alias export $s \"d:e/f\" (instance $e)) (export \"g:h/i\" (instance $e))");
+        let exporting = outer(
+            "",
+            "(alias export $s \"d:e/f\" (instance $e)) (export \"g:h/i\" (instance $e))",
+        );
         let nested = NestedComponent::find(&exporting).unwrap();
         assert_eq!((nested.instance, nested.instances), (1, 4));
-        Validator::new().validate_all(&nested.reexport(exporting, "d:e/f")).unwrap();
+        Validator::new()
+            .validate_all(&nested.reexport(exporting, "d:e/f"))
+            .unwrap();
     }
 
     #[test]
@@ -273,12 +312,18 @@ mod tests {
             .iter()
             .map(|inside| wat::parse_str(format!("(component {inside})")).unwrap())
             .collect();
-        for shim in
-            ["(memory 1)", "(global (mut i32) (i32.const 1))", "(memory 0) (func (drop (memory.grow (i32.const 1))))"]
-        {
+        for shim in [
+            "(memory 1)",
+            "(global (mut i32) (i32.const 1))",
+            "(memory 0) (func (drop (memory.grow (i32.const 1))))",
+        ] {
             cases.push(outer(shim, ""));
         }
-        cases.extend([outer("", again), outer("", whole), b"\0asm\x0d\0\x01\0\x04\xff".to_vec()]);
+        cases.extend([
+            outer("", again),
+            outer("", whole),
+            b"\0asm\x0d\0\x01\0\x04\xff".to_vec(),
+        ]);
         for case in cases {
             assert_eq!(NestedComponent::find(&case), None);
         }

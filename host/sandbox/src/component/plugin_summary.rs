@@ -54,14 +54,26 @@ pub struct PluginSummary {
 }
 
 impl PluginSummary {
-    pub(crate) fn new(kind: PluginFileKind, uses: &WasmProposals, component: &[u8], code: usize) -> Self {
+    pub(crate) fn new(
+        kind: PluginFileKind,
+        uses: &WasmProposals,
+        component: &[u8],
+        code: usize,
+    ) -> Self {
         let uses = uses.names();
-        let mut about = Self { kind: kind.to_string(), uses, code: code as u64, ..Self::default() };
+        let mut about = Self {
+            kind: kind.to_string(),
+            uses,
+            code: code as u64,
+            ..Self::default()
+        };
         // The file compiled, so parsing it cannot fail.
         about.read_sections(component).unwrap_or_default();
         if kind != PluginFileKind::Component {
             // The host has used it to make a component of the file.
-            about.made_with.retain(|tool| !tool.starts_with(ENCODER_NAME));
+            about
+                .made_with
+                .retain(|tool| !tool.starts_with(ENCODER_NAME));
         }
         about.wit = print_wit(component).filter(|wit| wit.len() <= MAX_WIT_BYTES);
         about
@@ -71,10 +83,24 @@ impl PluginSummary {
     /// most 1 MiB, whatever the file contains.
     pub(crate) fn truncated(self) -> Self {
         let short = |names: Vec<String>| {
-            names.into_iter().take(MAX_LISTED_NAMES).map(|name| clean_line(&name, MAX_NAME_BYTES)).collect()
+            names
+                .into_iter()
+                .take(MAX_LISTED_NAMES)
+                .map(|name| clean_line(&name, MAX_NAME_BYTES))
+                .collect()
         };
-        let (made_with, imports, exports) = (short(self.made_with), short(self.imports), short(self.exports));
-        Self { made_with, imports, exports, wit: None, ..self }
+        let (made_with, imports, exports) = (
+            short(self.made_with),
+            short(self.imports),
+            short(self.exports),
+        );
+        Self {
+            made_with,
+            imports,
+            exports,
+            wit: None,
+            ..self
+        }
     }
 
     fn read_sections(&mut self, component: &[u8]) -> wasmparser::Result<()> {
@@ -117,17 +143,22 @@ impl PluginSummary {
                 // The component's own section can come before or after those of its modules.
                 Payload::CustomSection(section) if section.name() == DESCRIPTION_SECTION => {
                     let text = String::from_utf8_lossy(section.data());
-                    let text = Some(clean_line(text.trim(), MAX_DESCRIPTION_BYTES)).filter(|text| !text.is_empty());
+                    let text = Some(clean_line(text.trim(), MAX_DESCRIPTION_BYTES))
+                        .filter(|text| !text.is_empty());
                     if depth == 0 || self.description.is_none() {
                         self.description = text;
                     }
                 }
                 Payload::CustomSection(section) => {
-                    let KnownCustom::Producers(fields) = section.as_known() else { continue };
+                    let KnownCustom::Producers(fields) = section.as_known() else {
+                        continue;
+                    };
                     for field in fields {
                         for value in field?.values {
                             let value = value?;
-                            let maker = format!("{} {}", value.name, value.version).trim().to_owned();
+                            let maker = format!("{} {}", value.name, value.version)
+                                .trim()
+                                .to_owned();
                             match &mut module {
                                 Some(module) => module.made_with.push(maker),
                                 None => drop(made_with.insert(maker)),
@@ -181,7 +212,9 @@ fn is_preview1_function(name: &str) -> bool {
 }
 
 fn print_wit(component: &[u8]) -> Option<String> {
-    let Ok(DecodedWasm::Component(resolve, world)) = decode(component) else { return None };
+    let Ok(DecodedWasm::Component(resolve, world)) = decode(component) else {
+        return None;
+    };
     let package = resolve.worlds.get(world)?.package?;
     let mut printer = WitPrinter::default();
     printer.print(&resolve, package, &[]).ok()?;
@@ -198,7 +231,8 @@ mod tests {
         let import = r#"(import "wasi_snapshot_preview1" "proc_exit" (func (param i32)))"#;
         let command = |producers: &str| {
             let start = r#"(func (export "_start") (call 0 (i32.const 0)))"#;
-            let module = format!(r#"(module {import} (memory (export "memory") 1) {start} {producers})"#);
+            let module =
+                format!(r#"(module {import} (memory (export "memory") 1) {start} {producers})"#);
             componentize(wat::parse_str(module).unwrap(), "").unwrap()
         };
         let made_with = |kind, component: &[u8]| {
@@ -208,9 +242,13 @@ mod tests {
         assert_eq!(made_with(zig.kind, &zig.component), ["Zig", "clang 21.1.0"]);
         let plain = command("");
         assert!(made_with(plain.kind, &plain.component).is_empty());
-        // The same file, converted by its author: the adapter in it is no part of the plugin either.
+        // The same file, converted by its author: the adapter in it is no part of the plugin
+        // either.
         let made = made_with(PluginFileKind::Component, &zig.component);
-        assert!(made.iter().any(|tool| tool.starts_with(ENCODER_NAME)), "{made:?}");
+        assert!(
+            made.iter().any(|tool| tool.starts_with(ENCODER_NAME)),
+            "{made:?}"
+        );
         assert!(!made.iter().any(|tool| tool.contains("rustc")), "{made:?}");
     }
 }

@@ -20,15 +20,26 @@ pub(crate) fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
         } else if let Some(kind) = known_kind(bytes) {
             PrepareError::OtherFile(kind)
         } else {
-            let start: String = bytes.iter().take(8).map(|b| b.escape_ascii().to_string()).collect();
+            let start: String = bytes
+                .iter()
+                .take(8)
+                .map(|b| b.escape_ascii().to_string())
+                .collect();
             PrepareError::NotWasm(format!("\"{start}\""))
         });
     }
     if let Some(&[version_low, version_high, layer_low, layer_high]) = bytes.get(4..8) {
-        let (version, layer) =
-            (u16::from_le_bytes([version_low, version_high]), u16::from_le_bytes([layer_low, layer_high]));
-        if !matches!((version, layer), (MODULE_VERSION, 0) | (COMPONENT_VERSION, 1)) {
-            return Err(PrepareError::Invalid(unknown_version_message(version, layer)));
+        let (version, layer) = (
+            u16::from_le_bytes([version_low, version_high]),
+            u16::from_le_bytes([layer_low, layer_high]),
+        );
+        if !matches!(
+            (version, layer),
+            (MODULE_VERSION, 0) | (COMPONENT_VERSION, 1)
+        ) {
+            return Err(PrepareError::Invalid(unknown_version_message(
+                version, layer,
+            )));
         }
     }
     match bytes.get(4..8) {
@@ -47,14 +58,26 @@ fn known_kind(bytes: &[u8]) -> Option<&'static str> {
             "a Git LFS pointer, which stands for the file in a repository; run `git lfs pull` there, and copy the file \
              again",
         ),
-        (b"(module", "the text form of WebAssembly (WAT); convert it with `wasm-tools parse`"),
-        (b"(component", "the text form of WebAssembly (WAT); convert it with `wasm-tools parse`"),
-        (b"<!DOCTYPE", "a web page, perhaps of a failed download; download the file again"),
+        (
+            b"(module",
+            "the text form of WebAssembly (WAT); convert it with `wasm-tools parse`",
+        ),
+        (
+            b"(component",
+            "the text form of WebAssembly (WAT); convert it with `wasm-tools parse`",
+        ),
+        (
+            b"<!DOCTYPE",
+            "a web page, perhaps of a failed download; download the file again",
+        ),
         (b"PK\x03\x04", "a ZIP archive; unpack it"),
         (b"\x1f\x8b", "compressed with gzip; unpack it"),
     ];
     let start = bytes.trim_ascii_start();
-    KINDS.into_iter().find(|(known, _)| start.starts_with(known)).map(|(_, kind)| kind)
+    KINDS
+        .into_iter()
+        .find(|(known, _)| start.starts_with(known))
+        .map(|(_, kind)| kind)
 }
 
 /// Returns the message for a file in an unknown version of the binary format.
@@ -68,7 +91,9 @@ fn unknown_version_message(version: u16, layer: u16) -> String {
             "a component in version {version} of the binary format; build it with a toolchain that writes version \
              {COMPONENT_VERSION}"
         ),
-        _ => format!("neither a core module nor a component, but WebAssembly of an unknown kind (layer {layer})"),
+        _ => format!(
+            "neither a core module nor a component, but WebAssembly of an unknown kind (layer {layer})"
+        ),
     }
 }
 
@@ -79,7 +104,9 @@ fn sections_are_complete(mut rest: &[u8]) -> bool {
         let mut shift = 0;
         let mut after = tail;
         loop {
-            let Some((byte, tail)) = after.split_first() else { return false };
+            let Some((byte, tail)) = after.split_first() else {
+                return false;
+            };
             length |= u64::from(byte & 0x7f) << shift;
             after = tail;
             shift += 7;
@@ -91,7 +118,12 @@ fn sections_are_complete(mut rest: &[u8]) -> bool {
                 return true;
             }
         }
-        let Some(next) = usize::try_from(length).ok().and_then(|length| after.get(length..)) else { return false };
+        let Some(next) = usize::try_from(length)
+            .ok()
+            .and_then(|length| after.get(length..))
+        else {
+            return false;
+        };
         rest = next;
     }
     true
@@ -120,7 +152,10 @@ mod tests {
     fn files_of_other_kinds_are_named() {
         let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 7\n";
         for (file, expected) in [
-            (&pointer[..], "a Git LFS pointer, which stands for the file in a repository; run `git lfs pull`"),
+            (
+                &pointer[..],
+                "a Git LFS pointer, which stands for the file in a repository; run `git lfs pull`",
+            ),
             (b"\n (module)", "the text form of WebAssembly"),
             (b"(component)", "the text form of WebAssembly"),
             (b"<!DOCTYPE html><html>", "a web page"),
@@ -128,16 +163,28 @@ mod tests {
             (b"\x1f\x8b\x08", "compressed with gzip"),
         ] {
             let why = refused(file).to_string();
-            assert!(why.starts_with(&format!("not a WebAssembly file, but {expected}")), "{why}");
+            assert!(
+                why.starts_with(&format!("not a WebAssembly file, but {expected}")),
+                "{why}"
+            );
         }
     }
 
     #[test]
     fn unknown_versions_are_named() {
         for (file, expected) in [
-            (b"\0asm\x02\0\0\0", "a core module in version 2 of the binary format"),
-            (b"\0asm\x0c\0\x01\0", "a component in version 12 of the binary format"),
-            (b"\0asm\x01\0\x02\0", "WebAssembly of an unknown kind (layer 2)"),
+            (
+                b"\0asm\x02\0\0\0",
+                "a core module in version 2 of the binary format",
+            ),
+            (
+                b"\0asm\x0c\0\x01\0",
+                "a component in version 12 of the binary format",
+            ),
+            (
+                b"\0asm\x01\0\x02\0",
+                "WebAssembly of an unknown kind (layer 2)",
+            ),
         ] {
             let why = refused(file).to_string();
             assert!(why.contains(expected), "{why}");
@@ -155,7 +202,11 @@ mod tests {
         assert!(check_preamble(&file).is_ok());
         let boundaries = [8, 13, file.len()];
         for cut in 8..file.len() {
-            assert_eq!(check_preamble(&file[..cut]).is_ok(), boundaries.contains(&cut), "cut at {cut}");
+            assert_eq!(
+                check_preamble(&file[..cut]).is_ok(),
+                boundaries.contains(&cut),
+                "cut at {cut}"
+            );
         }
     }
 }

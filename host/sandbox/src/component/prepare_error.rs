@@ -38,7 +38,9 @@ pub enum PrepareError {
     #[error("{0}")]
     Transient(String),
     /// The compiled code could not be written.
-    #[error("cannot write the compiled code: the disk is full, or files are limited in size (ulimit -f)")]
+    #[error(
+        "cannot write the compiled code: the disk is full, or files are limited in size (ulimit -f)"
+    )]
     WriteFailed,
     /// The component imports interfaces that the host does not provide. The texts are their names.
     #[error("imports interfaces that the host does not provide: {}", .0.join(", "))]
@@ -65,7 +67,9 @@ pub enum PrepareError {
     SeveralVersions(String, String),
     /// The component completes arguments, but offers nothing that has arguments. The text is the
     /// name of the export.
-    #[error("exports {0}, but nothing that has arguments to complete; export prompts or resources, too")]
+    #[error(
+        "exports {0}, but nothing that has arguments to complete; export prompts or resources, too"
+    )]
     NothingToComplete(String),
     /// The component offers tools through an unsupported interface of another host. The text is the
     /// name of its export.
@@ -83,8 +87,8 @@ pub enum PrepareError {
 }
 
 impl PrepareError {
-    /// Returns whether the same file is certain to be refused again by the same program with the same
-    /// settings, and whether finding that out takes a compilation.
+    /// Returns whether the same file is certain to be refused again by the same program with the
+    /// same settings, and whether finding that out takes a compilation.
     pub fn is_lasting(&self) -> bool {
         match self {
             Self::Invalid(_)

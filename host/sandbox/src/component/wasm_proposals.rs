@@ -36,12 +36,22 @@ impl WasmProposals {
         proposals.read(component).unwrap_or_default();
         let too_many = |n: usize, what: &str, most: usize| {
             let [n, most] = [n, most].map(|n| format_thousands(n as u64));
-            Err(format!("defines {n} {what} or more, but at most {most} are allowed"))
+            Err(format!(
+                "defines {n} {what} or more, but at most {most} are allowed"
+            ))
         };
         if proposals.types > MAX_DEFINED_TYPES {
-            too_many(proposals.types, "types in its core modules", MAX_DEFINED_TYPES)
+            too_many(
+                proposals.types,
+                "types in its core modules",
+                MAX_DEFINED_TYPES,
+            )
         } else if proposals.members > MAX_TYPE_MEMBERS {
-            too_many(proposals.members, "members of types in its core modules", MAX_TYPE_MEMBERS)
+            too_many(
+                proposals.members,
+                "members of types in its core modules",
+                MAX_TYPE_MEMBERS,
+            )
         } else {
             Ok(proposals)
         }
@@ -55,7 +65,11 @@ impl WasmProposals {
     /// Returns the names of the used proposals, for people.
     pub(crate) fn names(&self) -> Vec<String> {
         let names = [(self.gc, "WebAssembly GC"), (self.exceptions, "exceptions")];
-        names.into_iter().filter(|(used, _)| *used).map(|(_, name)| name.to_owned()).collect()
+        names
+            .into_iter()
+            .filter(|(used, _)| *used)
+            .map(|(_, name)| name.to_owned())
+            .collect()
     }
 
     fn read(&mut self, component: &[u8]) -> Result<(), BinaryReaderError> {
@@ -84,7 +98,9 @@ impl WasmProposals {
     fn add(&mut self, ty: &SubType) {
         self.types += 1;
         self.members += match &ty.composite_type.inner {
-            CompositeInnerType::Func(function) => function.params().len() + function.results().len(),
+            CompositeInnerType::Func(function) => {
+                function.params().len() + function.results().len()
+            }
             CompositeInnerType::Struct(fields) => {
                 self.gc = true;
                 fields.fields.len()
@@ -113,7 +129,10 @@ mod tests {
         assert_eq!(names("(type (array i8))"), ["WebAssembly GC"]);
         assert_eq!(names("(tag (param i32))"), ["exceptions"]);
         assert_eq!(names(r#"(import "a" "b" (tag))"#), ["exceptions"]);
-        assert_eq!(names("(type $s (struct (field i32))) (tag (param (ref $s)))"), ["WebAssembly GC", "exceptions"]);
+        assert_eq!(
+            names("(type $s (struct (field i32))) (tag (param (ref $s)))"),
+            ["WebAssembly GC", "exceptions"]
+        );
     }
 
     #[test]
@@ -129,6 +148,10 @@ mod tests {
             types(101, 9999).unwrap_err(),
             "defines 1,009,899 members of types in its core modules or more, but at most 1,000,000 are allowed"
         );
-        assert!(types(100_001, 0).unwrap_err().starts_with("defines 100,001 types in its core modules or more"));
+        assert!(
+            types(100_001, 0)
+                .unwrap_err()
+                .starts_with("defines 100,001 types in its core modules or more")
+        );
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use toolbay_model::{CallJournal, CallObserver, CallerIdentity, Limits, QuestionKindSet, TraceContext};
+use toolbay_model::{
+    CallJournal, CallObserver, CallerIdentity, Limits, QuestionKindSet, TraceContext,
+};
 use toolbay_policy::Permissions;
 use toolbay_secrets::SecretVault;
 

@@ -21,7 +21,11 @@ pub(crate) struct StoreAccess {
 
 impl KeyValue {
     pub(crate) fn new(store: Option<Arc<dyn StateStore>>, plugin: &str, grant: StateGrant) -> Self {
-        Self(Some(Arc::new(StoreAccess { store, plugin: plugin.into(), grant })))
+        Self(Some(Arc::new(StoreAccess {
+            store,
+            plugin: plugin.into(),
+            grant,
+        })))
     }
 
     /// Returns the store and the grant, or `None` if the plugin has no grant.
@@ -39,6 +43,8 @@ impl PartialEq for KeyValue {
 
 impl fmt::Debug for KeyValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("KeyValue").field(&self.0.as_ref().map(|granted| granted.grant)).finish()
+        f.debug_tuple("KeyValue")
+            .field(&self.0.as_ref().map(|granted| granted.grant))
+            .finish()
     }
 }

@@ -72,7 +72,14 @@ impl MountRoots {
     /// Opens the directories, and returns a warning for each one that cannot be used. Such a
     /// directory is opened by the first call after it was created or repaired. Blocks.
     pub fn open(&self) -> Vec<String> {
-        self.0.iter().filter_map(|root| root.directory().err().map(|why| root.unusable_message(&why))).collect()
+        self.0
+            .iter()
+            .filter_map(|root| {
+                root.directory()
+                    .err()
+                    .map(|why| root.unusable_message(&why))
+            })
+            .collect()
     }
 
     /// Returns the directories of a call of `caller`. `reached` receives the first bound that the
@@ -89,19 +96,29 @@ impl MountRoots {
     ) -> Result<Vec<MountedDirectory>, String> {
         let (roots, caller) = (self.clone(), caller.cloned());
         let (ledgers, reached) = (Arc::clone(ledgers), Arc::clone(reached));
-        let all = move || roots.0.iter().map(|root| root.mount_for_call(caller.as_ref(), &ledgers, &reached)).collect();
+        let all = move || {
+            roots
+                .0
+                .iter()
+                .map(|root| root.mount_for_call(caller.as_ref(), &ledgers, &reached))
+                .collect()
+        };
         // Directories that are already open need no blocking thread.
         if self.0.iter().all(|root| root.mount.scope.is_none()) {
             return all();
         }
-        tokio::task::spawn_blocking(all).await.unwrap_or_else(|error| Err(error.to_string()))
+        tokio::task::spawn_blocking(all)
+            .await
+            .unwrap_or_else(|error| Err(error.to_string()))
     }
 }
 
 /// Roots are equal if their calls reach the same directories.
 impl PartialEq for MountRoots {
     fn eq(&self, other: &Self) -> bool {
-        let same = |(one, two): (&MountRoot, &MountRoot)| one.mount == two.mount && one.identity() == two.identity();
+        let same = |(one, two): (&MountRoot, &MountRoot)| {
+            one.mount == two.mount && one.identity() == two.identity()
+        };
         self.0.len() == other.0.len() && self.0.iter().zip(other.0.iter()).all(same)
     }
 }
@@ -123,9 +140,15 @@ impl MountRoot {
             }
         });
         let dir = dir.map_err(|why| self.unusable_message(&why))?;
-        let quota =
-            self.quota(&dir, ledgers, reached).map_err(|error| self.unusable_message(&describe_error(error)))?;
-        Ok(MountedDirectory { dir, guest: self.mount.guest.clone(), quota, mount: Some(Arc::clone(&self.mount)) })
+        let quota = self
+            .quota(&dir, ledgers, reached)
+            .map_err(|error| self.unusable_message(&describe_error(error)))?;
+        Ok(MountedDirectory {
+            dir,
+            guest: self.mount.guest.clone(),
+            quota,
+            mount: Some(Arc::clone(&self.mount)),
+        })
     }
 
     /// Returns the quota of the directory, or `None` if neither this mount nor another one of the
@@ -136,26 +159,42 @@ impl MountRoot {
         ledgers: &LedgerRegistry,
         reached: &Arc<OnceLock<Limit>>,
     ) -> Result<Option<CallQuota>, Errno> {
-        let bytes = self.mount.quota.map(|most| (most.as_u64(), Limit::MountQuota(most)));
-        let entries = self.mount.max_entries().map(|most| (most as u64, Limit::MountEntries(most)));
+        let bytes = self
+            .mount
+            .quota
+            .map(|most| (most.as_u64(), Limit::MountQuota(most)));
+        let entries = self
+            .mount
+            .max_entries()
+            .map(|most| (most as u64, Limit::MountEntries(most)));
         let bounds = UsageBounds { bytes, entries };
         let ledger = if bytes.is_none() && entries.is_none() {
             ledgers.find(&dir.dir)
         } else {
             let ledger = ledgers.register(&dir.dir, &bounds)?;
             match self.mount.scope {
-                None => *self.ledger.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&ledger)),
+                None => {
+                    *self.ledger.lock().unwrap_or_else(PoisonError::into_inner) =
+                        Some(Arc::clone(&ledger))
+                }
                 Some(MountScope::Caller) => ledgers.cache(&ledger),
             }
             Some(ledger)
         };
-        Ok(ledger.map(|ledger| CallQuota { ledger, bounds, reached: Arc::clone(reached) }))
+        Ok(ledger.map(|ledger| CallQuota {
+            ledger,
+            bounds,
+            reached: Arc::clone(reached),
+        }))
     }
 
     /// Returns the open directory, or opens it. The error is the end of a sentence about the
     /// directory.
     fn directory(&self) -> Result<Dir, String> {
-        let mut held = self.open_directory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self
+            .open_directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(folder) = held.as_ref()
             // A deleted directory may have been created again.
             && fstat(&*folder.dir).is_ok_and(|found| found.st_nlink > 0)
@@ -167,53 +206,90 @@ impl MountRoot {
             MountAccess::Read => (FsPerms::ReadOnly, OpenMode::READ),
             MountAccess::ReadWrite => (FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE),
         };
-        let folder = Dir::new(File::from(open(&self.mount.base, &self.mount.host)?), perms, mode, false);
+        let folder = Dir::new(
+            File::from(open(&self.mount.base, &self.mount.host)?),
+            perms,
+            mode,
+            false,
+        );
         Ok(held.insert(folder).clone())
     }
 
     /// Returns the device and inode of the open directory.
     fn identity(&self) -> Option<(u64, u64)> {
-        let held = self.open_directory.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self
+            .open_directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let found = fstat(&*held.as_ref()?.dir).ok()?;
         Some((found.st_dev, found.st_ino))
     }
 
     fn unusable_message(&self, why: &str) -> String {
-        let MountPermission { host_as_written: written, guest, source_location: place, .. } = &*self.mount;
-        format!("cannot mount the folder {} at {guest}: it {why} ({place})", written.display())
+        let MountPermission {
+            host_as_written: written,
+            guest,
+            source_location: place,
+            ..
+        } = &*self.mount;
+        format!(
+            "cannot mount the folder {} at {guest}: it {why} ({place})",
+            written.display()
+        )
     }
 }
 
 impl fmt::Debug for MountRoot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MountRoot").field("mount", &self.mount).field("held", &self.identity()).finish_non_exhaustive()
+        f.debug_struct("MountRoot")
+            .field("mount", &self.mount)
+            .field("held", &self.identity())
+            .finish_non_exhaustive()
     }
 }
 
 /// Opens the directory of `caller` in `directory`, and creates it if it does not exist. Follows no
 /// links.
-fn open_caller_directory(folder: &File, caller: Option<&CallerIdentity>) -> Result<OwnedFd, String> {
+fn open_caller_directory(
+    folder: &File,
+    caller: Option<&CallerIdentity>,
+) -> Result<OwnedFd, String> {
     let Some(caller) = caller else {
-        return Err("has a folder for each caller, and this caller is not authenticated (see http.tokens)".to_owned());
+        return Err(
+            "has a folder for each caller, and this caller is not authenticated (see http.tokens)"
+                .to_owned(),
+        );
     };
     let Some(path) = caller.path() else {
-        return Err("cannot have a folder for this caller, whose name is too long for a path".to_owned());
+        return Err(
+            "cannot have a folder for this caller, whose name is too long for a path".to_owned(),
+        );
     };
     let mut here = openat(folder, ".", STEP_FLAGS, Mode::empty()).map_err(describe_error)?;
     for component in path.components() {
         // The path of an identity has only normal components.
-        let Component::Normal(name) = component else { continue };
+        let Component::Normal(name) = component else {
+            continue;
+        };
         let next = match open_component(&here, name) {
             Err(Errno::NOENT) => match mkdirat(&here, name, Mode::RWXU) {
                 // Another call of this caller may have created it concurrently.
                 Ok(()) | Err(Errno::EXIST) => open_component(&here, name),
-                Err(error) => return Err(format!("cannot have a folder for {caller}: {}", io::Error::from(error))),
+                Err(error) => {
+                    return Err(format!(
+                        "cannot have a folder for {caller}: {}",
+                        io::Error::from(error)
+                    ));
+                }
             },
             found => found,
         };
         here = next.map_err(|error| match error {
             Errno::NOTDIR | Errno::LOOP => {
-                format!("has something else than a folder in the place of {}, the folder of {caller}", path.display())
+                format!(
+                    "has something else than a folder in the place of {}, the folder of {caller}",
+                    path.display()
+                )
             }
             error => describe_error(error),
         })?;
@@ -243,7 +319,10 @@ fn open(base: &Path, path: &Path) -> Result<OwnedFd, String> {
         folder = match open_component(&folder, name) {
             Ok(next) => next,
             Err(Errno::NOTDIR | Errno::LOOP) if is_link(&folder, name) => {
-                return Err("is reached through a symbolic link; write the path that the link leads to".to_owned());
+                return Err(
+                    "is reached through a symbolic link; write the path that the link leads to"
+                        .to_owned(),
+                );
             }
             Err(error) => return Err(describe_error(error)),
         };
@@ -298,7 +377,11 @@ mod tests {
 
     fn inode_of(roots: &MountRoots, caller: Option<&str>) -> Result<u64, String> {
         let caller = caller.map(|name| CallerIdentity::from_name(name).unwrap());
-        let mounted = roots.0[0].mount_for_call(caller.as_ref(), &LedgerRegistry::default(), &Arc::default())?;
+        let mounted = roots.0[0].mount_for_call(
+            caller.as_ref(),
+            &LedgerRegistry::default(),
+            &Arc::default(),
+        )?;
         Ok(fstat(&*mounted.dir.dir).unwrap().st_ino)
     }
 
@@ -324,8 +407,17 @@ mod tests {
         let deep = is_at(&root.path().join("real/data/deep"));
         assert_eq!(inode(&roots(&base, "../data/deep")), Ok(deep));
         assert_eq!(inode(&roots(&base, "./..//data/deep/.")), Ok(deep));
-        assert_eq!(inode(&roots(&base, ".")), Ok(is_at(&root.path().join("real/plugins"))));
-        assert_eq!(inode(&roots(&base, root.path().join("real/data/deep").to_str().unwrap())), Ok(deep));
+        assert_eq!(
+            inode(&roots(&base, ".")),
+            Ok(is_at(&root.path().join("real/plugins")))
+        );
+        assert_eq!(
+            inode(&roots(
+                &base,
+                root.path().join("real/data/deep").to_str().unwrap()
+            )),
+            Ok(deep)
+        );
         let absolute = root.path().join("link/data/deep");
         for host in ["../linked", "../linked/deep", absolute.to_str().unwrap()] {
             let why = inode(&roots(&base, host)).unwrap_err();
@@ -364,7 +456,11 @@ mod tests {
         assert_eq!(inode(&roots), Ok(is_at(&later)));
         fs::remove_dir(&later).unwrap();
         symlink("/", &later).unwrap();
-        assert!(inode(&roots).unwrap_err().contains("through a symbolic link"));
+        assert!(
+            inode(&roots)
+                .unwrap_err()
+                .contains("through a symbolic link")
+        );
         fs::remove_file(&later).unwrap();
         fs::create_dir(&later).unwrap();
         assert_eq!(inode(&roots), Ok(is_at(&later)));
@@ -380,7 +476,11 @@ mod tests {
         assert_ne!(one, two);
         two.open();
         assert_eq!(one, two);
-        fs::rename(root.path().join("real/data"), root.path().join("real/moved")).unwrap();
+        fs::rename(
+            root.path().join("real/data"),
+            root.path().join("real/moved"),
+        )
+        .unwrap();
         fs::create_dir(root.path().join("real/data")).unwrap();
         let three = roots(&base, "../data");
         three.open();
@@ -401,7 +501,10 @@ mod tests {
         assert_eq!(inode_of(&roots, Some("token:ci")), Ok(ci));
         assert_ne!(inode_of(&roots, Some("token:other")), Ok(ci));
         assert_ne!(inode_of(&roots, Some("stdio")), Ok(ci));
-        assert_eq!(inode_of(&roots, Some("token:..")), Ok(is_at(&root.path().join("real/data/token/%2E."))));
+        assert_eq!(
+            inode_of(&roots, Some("token:..")),
+            Ok(is_at(&root.path().join("real/data/token/%2E.")))
+        );
         let why = inode_of(&roots, None).unwrap_err();
         assert!(why.contains("this caller is not authenticated"), "{why}");
         let why = inode_of(&roots, Some(&format!("token:{}", "a".repeat(300)))).unwrap_err();
@@ -420,9 +523,17 @@ mod tests {
         fs::write(root.path().join("real/data/oauth/https%3A%2F%2Fa"), "").unwrap();
         for caller in ["stdio", "token:ci", "oauth:ada of https://a"] {
             let why = inode_of(&roots, Some(caller)).unwrap_err();
-            assert!(why.contains("something else than a folder") && why.contains(caller), "{why}");
+            assert!(
+                why.contains("something else than a folder") && why.contains(caller),
+                "{why}"
+            );
         }
-        assert_eq!(fs::read_dir(root.path().join("real/data/deep")).unwrap().count(), 0);
+        assert_eq!(
+            fs::read_dir(root.path().join("real/data/deep"))
+                .unwrap()
+                .count(),
+            0
+        );
     }
 
     #[test]
@@ -430,23 +541,45 @@ mod tests {
         let root = tree();
         let base = root.path().join("real/plugins");
         let mut bounded = mount(&base, "../data");
-        (bounded.access, bounded.quota) = (MountAccess::ReadWrite, Some(bytesize::ByteSize::kib(1)));
+        (bounded.access, bounded.quota) =
+            (MountAccess::ReadWrite, Some(bytesize::ByteSize::kib(1)));
         let mut other = mount(&base, "../data/../data");
         (other.access, other.entries) = (MountAccess::ReadWrite, Some(3));
         let ledgers = LedgerRegistry::default();
         let quota = |mount: MountPermission| {
             let roots = MountRoots::new(&[mount]);
-            roots.0[0].mount_for_call(None, &ledgers, &Arc::default()).unwrap().quota
+            roots.0[0]
+                .mount_for_call(None, &ledgers, &Arc::default())
+                .unwrap()
+                .quota
         };
-        assert!(quota(mount(&base, "../data")).is_none(), "nothing bounds it");
+        assert!(
+            quota(mount(&base, "../data")).is_none(),
+            "nothing bounds it"
+        );
         let (bounded, other) = (quota(bounded).unwrap(), quota(other).unwrap());
         assert!(bounded.shares_ledger(&other));
-        assert_eq!(bounded.bounds.bytes, Some((1024, Limit::MountQuota(bytesize::ByteSize::kib(1)))));
-        assert_eq!(bounded.bounds.entries, Some((10_000, Limit::MountEntries(10_000))));
-        assert_eq!((other.bounds.bytes, other.bounds.entries), (None, Some((3, Limit::MountEntries(3)))));
+        assert_eq!(
+            bounded.bounds.bytes,
+            Some((1024, Limit::MountQuota(bytesize::ByteSize::kib(1))))
+        );
+        assert_eq!(
+            bounded.bounds.entries,
+            Some((10_000, Limit::MountEntries(10_000)))
+        );
+        assert_eq!(
+            (other.bounds.bytes, other.bounds.entries),
+            (None, Some((3, Limit::MountEntries(3))))
+        );
         // A mount without a quota counts with them.
         let free = quota(mount(&base, "../data")).unwrap();
-        assert!(free.shares_ledger(&bounded) && free.bounds.bytes.is_none() && free.bounds.entries.is_none());
-        assert!(!quota(mount(&base, "../data/deep")).is_some_and(|deep| deep.shares_ledger(&bounded)));
+        assert!(
+            free.shares_ledger(&bounded)
+                && free.bounds.bytes.is_none()
+                && free.bounds.entries.is_none()
+        );
+        assert!(
+            !quota(mount(&base, "../data/deep")).is_some_and(|deep| deep.shares_ledger(&bounded))
+        );
     }
 }

@@ -23,8 +23,17 @@ pub(crate) struct ConnectionRules {
 impl PluginConnections {
     /// Creates connections that `rules` allow, to addresses that are globally reachable or in
     /// `opened`.
-    pub(crate) fn new(lookups: Arc<LookupLimiter>, rules: Vec<TcpRule>, opened: Vec<AddressRange>) -> Self {
-        Self(Some(Arc::new(ConnectionRules { rules, opened, lookups, places: PluginLookups::new() })))
+    pub(crate) fn new(
+        lookups: Arc<LookupLimiter>,
+        rules: Vec<TcpRule>,
+        opened: Vec<AddressRange>,
+    ) -> Self {
+        Self(Some(Arc::new(ConnectionRules {
+            rules,
+            opened,
+            lookups,
+            places: PluginLookups::new(),
+        })))
     }
 
     pub(crate) fn rules(&self) -> Option<Arc<ConnectionRules>> {
@@ -41,6 +50,8 @@ impl PartialEq for PluginConnections {
 
 impl fmt::Debug for PluginConnections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PluginConnections").field(&self.0.is_some()).finish()
+        f.debug_tuple("PluginConnections")
+            .field(&self.0.is_some())
+            .finish()
     }
 }

@@ -28,6 +28,8 @@ impl PartialEq for PluginHttp {
 
 impl fmt::Debug for PluginHttp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PluginHttp").field(&self.0.is_some()).finish()
+        f.debug_tuple("PluginHttp")
+            .field(&self.0.is_some())
+            .finish()
     }
 }

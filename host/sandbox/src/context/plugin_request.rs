@@ -38,11 +38,20 @@ impl PluginRequest<'_> {
     /// only listed items never receive it.
     pub(crate) fn not_offered(&self) -> GuestFailure {
         GuestFailure::Failed(match self {
-            Self::Tool { name, .. } => format!("There is no tool {name}: the plugin offers no tools."),
-            Self::Prompt { name, .. } => format!("There is no prompt {name}: the plugin offers no prompts."),
-            Self::Resource { uri } => format!("There is no resource {uri}: the plugin offers no resources."),
+            Self::Tool { name, .. } => {
+                format!("There is no tool {name}: the plugin offers no tools.")
+            }
+            Self::Prompt { name, .. } => {
+                format!("There is no prompt {name}: the plugin offers no prompts.")
+            }
+            Self::Resource { uri } => {
+                format!("There is no resource {uri}: the plugin offers no resources.")
+            }
             Self::Completion(request) => {
-                format!("There are no values for {}: the plugin completes no arguments.", request.argument)
+                format!(
+                    "There are no values for {}: the plugin completes no arguments.",
+                    request.argument
+                )
             }
         })
     }

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng as _};
 use toolbay_recording::{
-    HostAnswers, HostOperation, MissingInput, OperationResult, RandomSeed, RecordingReservation, variable_digest,
+    HostAnswers, HostOperation, MissingInput, OperationResult, RandomSeed, RecordingReservation,
+    variable_digest,
 };
 use toolbay_secrets::SecretFilter;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
@@ -106,13 +107,19 @@ pub struct ReplayDeviation {
 }
 
 impl ReplayTape {
-    /// Creates a log that records, within the reservation `reservation`. All random numbers of the call
-    /// are derived from `seed`. `salt` is the salt of the recording.
+    /// Creates a log that records, within the reservation `reservation`. All random numbers of the
+    /// call are derived from `seed`. `salt` is the salt of the recording.
     pub fn record(seed: [u8; 32], salt: &str, room: RecordingReservation) -> Self {
-        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let began = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let began = u64::try_from(began.as_nanos()).unwrap_or_default();
         Self::with_mode(TapeReel::Record(TapeRecords {
-            answers: HostAnswers { began, seed: RandomSeed(seed), ..HostAnswers::default() },
+            answers: HostAnswers {
+                began,
+                seed: RandomSeed(seed),
+                ..HostAnswers::default()
+            },
             began: Instant::now(),
             last_time: 0,
             salt: salt.to_owned(),
@@ -128,7 +135,10 @@ impl ReplayTape {
     pub fn replay(mut given: ReplayedValue) -> Self {
         let clock = std::mem::take(&mut given.answers.clock).into_iter();
         let polls = std::mem::take(&mut given.answers.polls).into_iter();
-        let operations = std::mem::take(&mut given.answers.operations).into_iter().map(Some).collect();
+        let operations = std::mem::take(&mut given.answers.operations)
+            .into_iter()
+            .map(Some)
+            .collect();
         let (unknown, missing) = (Vec::new(), BTreeSet::new());
         let (last, looked, secrets) = (0, 0, Arc::default());
         Self::with_mode(TapeReel::Replay(TapePlayback {
@@ -158,7 +168,9 @@ impl ReplayTape {
     /// Ends recording. Returns `None` if nothing was recorded.
     pub fn finish_recording(&self) -> Option<TapedCall> {
         let mut reel = self.lock_mode()?;
-        let TapeReel::Record(records) = &mut *reel else { return None };
+        let TapeReel::Record(records) = &mut *reel else {
+            return None;
+        };
         Some(TapedCall {
             answers: std::mem::take(&mut records.answers),
             operations: std::mem::take(&mut records.operations),
@@ -260,7 +272,11 @@ impl ReplayTape {
     }
 
     /// Returns the value of an environment variable: `value`, or the recorded one in a replay.
-    pub(crate) fn variable(&self, name: &str, value: impl FnOnce() -> Option<String>) -> Option<String> {
+    pub(crate) fn variable(
+        &self,
+        name: &str,
+        value: impl FnOnce() -> Option<String>,
+    ) -> Option<String> {
         match self.lock_mode().as_deref_mut() {
             None => value(),
             Some(TapeReel::Replay(plays)) => plays.input.variables.get(name).cloned(),
@@ -283,14 +299,26 @@ impl ReplayTape {
 
     /// Returns the environment variables with the trace context: `variables`, or the recorded ones
     /// in a replay.
-    pub(crate) fn trace_variables(&self, variables: Vec<(&'static str, String)>) -> Vec<(String, String)> {
-        let owned = variables.into_iter().map(|(name, value)| (name.to_owned(), value));
+    pub(crate) fn trace_variables(
+        &self,
+        variables: Vec<(&'static str, String)>,
+    ) -> Vec<(String, String)> {
+        let owned = variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value));
         match self.lock_mode().as_deref_mut() {
             None => owned.collect(),
-            Some(TapeReel::Replay(plays)) => plays.input.answers.trace.clone().into_iter().collect(),
+            Some(TapeReel::Replay(plays)) => {
+                plays.input.answers.trace.clone().into_iter().collect()
+            }
             Some(TapeReel::Record(records)) => {
                 let variables: Vec<_> = owned.collect();
-                if records.reserve(variables.iter().map(|(name, value)| name.len() + value.len()).sum()) {
+                if records.reserve(
+                    variables
+                        .iter()
+                        .map(|(name, value)| name.len() + value.len())
+                        .sum(),
+                ) {
                     records.answers.trace.extend(variables.iter().cloned());
                 }
                 variables
@@ -298,20 +326,27 @@ impl ReplayTape {
         }
     }
 
-    /// Returns whether the call was cancelled: the result of `is_cancelled`, or the recorded one in a
-    /// replay.
+    /// Returns whether the call was cancelled: the result of `is_cancelled`, or the recorded one in
+    /// a replay.
     pub(crate) fn is_cancelled(&self, cancelled: impl FnOnce() -> bool) -> bool {
         match self.lock_mode().as_deref_mut() {
             None => cancelled(),
             Some(TapeReel::Replay(plays)) => {
-                let told = plays.input.answers.cancelled.is_some_and(|after| plays.cancel_checks >= after);
+                let told = plays
+                    .input
+                    .answers
+                    .cancelled
+                    .is_some_and(|after| plays.cancel_checks >= after);
                 plays.cancel_checks += 1;
                 told
             }
             Some(TapeReel::Record(records)) => {
                 let told = cancelled();
                 if told {
-                    records.answers.cancelled.get_or_insert(records.cancel_checks);
+                    records
+                        .answers
+                        .cancelled
+                        .get_or_insert(records.cancel_checks);
                 }
                 records.cancel_checks += 1;
                 told
@@ -351,9 +386,15 @@ impl ReplayTape {
     /// # Errors
     ///
     /// Fails if the recording does not have the operation.
-    pub(crate) fn replay_operation(&self, kind: OperationKind, what: &str) -> Result<Option<Vec<u8>>, NotRecorded> {
+    pub(crate) fn replay_operation(
+        &self,
+        kind: OperationKind,
+        what: &str,
+    ) -> Result<Option<Vec<u8>>, NotRecorded> {
         let mut reel = self.lock_mode();
-        let Some(TapeReel::Replay(plays)) = reel.as_deref_mut() else { return Ok(None) };
+        let Some(TapeReel::Replay(plays)) = reel.as_deref_mut() else {
+            return Ok(None);
+        };
         let is_it = |operation: &HostOperation| {
             let same = match operation.answer {
                 OperationResult::Http(_) => kind == OperationKind::Http,
@@ -361,10 +402,18 @@ impl ReplayTape {
             };
             same && operation.what == what
         };
-        let found = plays.operations.iter_mut().find(|operation| operation.as_ref().is_some_and(is_it));
-        match found.and_then(Option::take).map(|operation| operation.answer) {
+        let found = plays
+            .operations
+            .iter_mut()
+            .find(|operation| operation.as_ref().is_some_and(is_it));
+        match found
+            .and_then(Option::take)
+            .map(|operation| operation.answer)
+        {
             Some(OperationResult::State(bytes)) => Ok(Some(bytes.0)),
-            Some(OperationResult::Http(answer)) => Ok(Some(postcard::to_allocvec(&answer).unwrap_or_default())),
+            Some(OperationResult::Http(answer)) => {
+                Ok(Some(postcard::to_allocvec(&answer).unwrap_or_default()))
+            }
             None => {
                 if plays.unrecorded.len() < MAX_NOTED_OPERATIONS {
                     plays.unrecorded.push(what.to_owned());
@@ -377,7 +426,9 @@ impl ReplayTape {
     /// Records the start of an operation. Returns its number if the result must be recorded.
     pub(crate) fn start_operation(&self, kind: OperationKind, what: &str) -> Option<usize> {
         let mut reel = self.lock_mode();
-        let Some(TapeReel::Record(records)) = reel.as_deref_mut() else { return None };
+        let Some(TapeReel::Record(records)) = reel.as_deref_mut() else {
+            return None;
+        };
         if !records.reserve(OPERATION_OVERHEAD_BYTES + what.len()) {
             return None;
         }
@@ -393,7 +444,9 @@ impl ReplayTape {
     /// Reserves memory for a part of a result. Returns whether enough was available.
     pub(crate) fn reserve_result(&self, number: usize, bytes: usize) -> bool {
         let mut reel = self.lock_mode();
-        let Some(TapeReel::Record(records)) = reel.as_deref_mut() else { return false };
+        let Some(TapeReel::Record(records)) = reel.as_deref_mut() else {
+            return false;
+        };
         let taken = records.reserve(bytes);
         if taken && let Some(operation) = records.operations.get_mut(number) {
             operation.reserved_bytes += bytes;
@@ -404,8 +457,13 @@ impl ReplayTape {
     /// Records the result of an operation.
     pub(crate) fn record_result(&self, number: usize, result: &[u8]) {
         let mut reel = self.lock_mode();
-        let Some(TapeReel::Record(records)) = reel.as_deref_mut() else { return };
-        let held = records.operations.get(number).map_or(0, |operation| operation.reserved_bytes);
+        let Some(TapeReel::Record(records)) = reel.as_deref_mut() else {
+            return;
+        };
+        let held = records
+            .operations
+            .get(number)
+            .map_or(0, |operation| operation.reserved_bytes);
         if records.reserve(result.len().saturating_sub(held))
             && let Some(operation) = records.operations.get_mut(number)
         {
@@ -420,13 +478,18 @@ impl ReplayTape {
             Some(TapeReel::Record(records)) => {
                 let now = u64::try_from(records.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 if records.reserve(SMALL_ANSWER_BYTES) {
-                    records.answers.clock.push(now.saturating_sub(records.last_time));
+                    records
+                        .answers
+                        .clock
+                        .push(now.saturating_sub(records.last_time));
                 }
                 records.last_time = now.max(records.last_time);
                 records.last_time
             }
             Some(TapeReel::Replay(plays)) => {
-                plays.last_time = plays.last_time.saturating_add(plays.clock.next().unwrap_or(REPLAY_TICK_NANOS));
+                plays.last_time = plays
+                    .last_time
+                    .saturating_add(plays.clock.next().unwrap_or(REPLAY_TICK_NANOS));
                 plays.last_time
             }
         }
@@ -442,20 +505,32 @@ impl ReplayTape {
 
     // The lock is held for a few instructions and never across an await.
     fn lock_mode(&self) -> Option<MutexGuard<'_, TapeReel>> {
-        Some(self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(
+            self.0
+                .as_ref()?
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 }
 
 impl TapeRecords {
     /// Reserves memory. If it is exhausted, discards the recording and records nothing more.
     fn reserve(&mut self, bytes: usize) -> bool {
-        let taken = self.reservation.as_mut().is_some_and(|room| room.try_reserve(bytes));
+        let taken = self
+            .reservation
+            .as_mut()
+            .is_some_and(|room| room.try_reserve(bytes));
         if !taken {
             self.missing.insert(MissingInput::TooLarge);
             self.reservation = None;
             self.operations.clear();
             let HostAnswers { began, seed, .. } = std::mem::take(&mut self.answers);
-            self.answers = HostAnswers { began, seed, ..HostAnswers::default() };
+            self.answers = HostAnswers {
+                began,
+                seed,
+                ..HostAnswers::default()
+            };
         }
         taken
     }
@@ -501,7 +576,11 @@ pub(crate) struct NotRecorded(String);
 
 impl fmt::Display for NotRecorded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "The tool did something that the recording does not have: {}.", self.0)
+        write!(
+            f,
+            "The tool did something that the recording does not have: {}.",
+            self.0
+        )
     }
 }
 
@@ -517,12 +596,22 @@ mod tests {
     use super::*;
 
     fn recording(most: usize) -> ReplayTape {
-        ReplayTape::record([3; 32], "salt", RecordingReservation::new(&Arc::new(AtomicUsize::new(1 << 20)), most))
+        ReplayTape::record(
+            [3; 32],
+            "salt",
+            RecordingReservation::new(&Arc::new(AtomicUsize::new(1 << 20)), most),
+        )
     }
 
     fn again(tape: &ReplayTape) -> (ReplayTape, Vec<MissingInput>) {
         let (answers, missing) = tape.finish_recording().unwrap().into_answers();
-        (ReplayTape::replay(ReplayedValue { answers, ..ReplayedValue::default() }), missing.into_iter().collect())
+        (
+            ReplayTape::replay(ReplayedValue {
+                answers,
+                ..ReplayedValue::default()
+            }),
+            missing.into_iter().collect(),
+        )
     }
 
     fn did(tape: &ReplayTape, what: &str, result: &[u8]) {
@@ -537,24 +626,45 @@ mod tests {
         assert!(looks.is_sorted());
         tape.record_poll(&[0, 2]);
         tape.record_poll(&[]);
-        assert!(!tape.is_cancelled(|| false) && !tape.is_cancelled(|| false) && tape.is_cancelled(|| true));
+        assert!(
+            !tape.is_cancelled(|| false)
+                && !tape.is_cancelled(|| false)
+                && tape.is_cancelled(|| true)
+        );
         did(&tape, "get a", b"1");
         did(&tape, "get b", b"2");
         let (plays, missing) = again(&tape);
         assert_eq!(missing, []);
-        assert_eq!((0..100).map(|_| plays.read_clock()).collect::<Vec<_>>(), looks);
+        assert_eq!(
+            (0..100).map(|_| plays.read_clock()).collect::<Vec<_>>(),
+            looks
+        );
         assert_eq!(
             plays.read_clock(),
             looks[99] + REPLAY_TICK_NANOS,
             "a guest that looks more often does not wait for ever"
         );
         assert_eq!(
-            [plays.next_recorded_poll(), plays.next_recorded_poll(), plays.next_recorded_poll()],
+            [
+                plays.next_recorded_poll(),
+                plays.next_recorded_poll(),
+                plays.next_recorded_poll()
+            ],
             [Some(vec![0, 2]), Some(vec![]), None]
         );
-        assert!(!plays.is_cancelled(|| true) && !plays.is_cancelled(|| true) && plays.is_cancelled(|| false));
+        assert!(
+            !plays.is_cancelled(|| true)
+                && !plays.is_cancelled(|| true)
+                && plays.is_cancelled(|| false)
+        );
         // In another order.
-        assert_eq!(plays.replay_operation(OperationKind::State, "get b").unwrap().unwrap(), b"2");
+        assert_eq!(
+            plays
+                .replay_operation(OperationKind::State, "get b")
+                .unwrap()
+                .unwrap(),
+            b"2"
+        );
         assert!(
             plays
                 .replay_operation(OperationKind::State, "get b")
@@ -562,11 +672,24 @@ mod tests {
                 .to_string()
                 .contains("does not have: get b.")
         );
-        assert!(plays.replay_operation(OperationKind::Http, "get a").is_err(), "that was something else");
-        let ReplayDeviation { unrecorded: unknown, not_repeated: undone, missing } = plays.deviation();
+        assert!(
+            plays
+                .replay_operation(OperationKind::Http, "get a")
+                .is_err(),
+            "that was something else"
+        );
+        let ReplayDeviation {
+            unrecorded: unknown,
+            not_repeated: undone,
+            missing,
+        } = plays.deviation();
         assert_eq!(
             (unknown, undone, missing),
-            (vec!["get b".to_owned(), "get a".to_owned()], vec!["get a".to_owned()], vec![])
+            (
+                vec!["get b".to_owned(), "get a".to_owned()],
+                vec!["get a".to_owned()],
+                vec![]
+            )
         );
     }
 
@@ -574,11 +697,24 @@ mod tests {
     fn what_does_not_fit_leaves_the_outline() {
         let tape = recording(OPERATION_OVERHEAD_BYTES * 2);
         did(&tape, "get a", &[7; 30]);
-        assert!(tape.start_operation(OperationKind::State, "get b").is_none());
+        assert!(
+            tape.start_operation(OperationKind::State, "get b")
+                .is_none()
+        );
         tape.read_clock();
         let (answers, missing) = tape.finish_recording().unwrap().into_answers();
-        assert_eq!(missing.into_iter().collect::<Vec<_>>(), [MissingInput::TooLarge]);
-        assert_eq!(answers, HostAnswers { began: answers.began, seed: RandomSeed([3; 32]), ..HostAnswers::default() });
+        assert_eq!(
+            missing.into_iter().collect::<Vec<_>>(),
+            [MissingInput::TooLarge]
+        );
+        assert_eq!(
+            answers,
+            HostAnswers {
+                began: answers.began,
+                seed: RandomSeed([3; 32]),
+                ..HostAnswers::default()
+            }
+        );
     }
 
     #[test]
@@ -608,33 +744,60 @@ mod tests {
             "GET http://a/?k=hunter2-hunter2",
             &http(&response(b"my hunter2-hunter2", "hunter2-hunter2")),
         );
-        assert!(text.contains("?k=[secret:key]") && text.contains("my [secret:key]"), "{text}");
+        assert!(
+            text.contains("?k=[secret:key]") && text.contains("my [secret:key]"),
+            "{text}"
+        );
         assert_eq!(missing, []);
         let binary = [b"\xff".as_slice(), b"hunter2-hunter2"].concat();
-        assert_eq!(recorded(OperationKind::Http, "GET /", &http(&response(&binary, ""))).1, [MissingInput::Secret]);
-        assert_eq!(recorded(OperationKind::State, "get a", b"\x0fhunter2-hunter2").1, [MissingInput::Secret]);
+        assert_eq!(
+            recorded(OperationKind::Http, "GET /", &http(&response(&binary, ""))).1,
+            [MissingInput::Secret]
+        );
+        assert_eq!(
+            recorded(OperationKind::State, "get a", b"\x0fhunter2-hunter2").1,
+            [MissingInput::Secret]
+        );
         assert_eq!(recorded(OperationKind::State, "get a", b"\x03abc").1, []);
         let tape = recording(1 << 16);
         tape.set_secrets(&secrets);
-        assert_eq!(tape.variable("KEY", || Some("hunter2-hunter2".to_owned())).as_deref(), Some("hunter2-hunter2"));
+        assert_eq!(
+            tape.variable("KEY", || Some("hunter2-hunter2".to_owned()))
+                .as_deref(),
+            Some("hunter2-hunter2")
+        );
         let (answers, _) = tape.finish_recording().unwrap().into_answers();
-        assert_eq!(answers.marked, BTreeMap::from([("KEY".to_owned(), "[secret:key]".to_owned())]));
+        assert_eq!(
+            answers.marked,
+            BTreeMap::from([("KEY".to_owned(), "[secret:key]".to_owned())])
+        );
         assert!(answers.redacted && answers.variables.is_empty());
     }
 
     #[test]
     fn variables_are_a_digest_and_come_back_from_whoever_plays() {
         let tape = recording(1 << 16);
-        assert_eq!(tape.variable("LANG", || Some("C.UTF-8".to_owned())).as_deref(), Some("C.UTF-8"));
+        assert_eq!(
+            tape.variable("LANG", || Some("C.UTF-8".to_owned()))
+                .as_deref(),
+            Some("C.UTF-8")
+        );
         assert_eq!(tape.variable("NONE", || None), None);
         let (answers, _) = tape.finish_recording().unwrap().into_answers();
         assert_eq!(
             answers.variables,
-            BTreeMap::from([("LANG".to_owned(), variable_digest("salt", "LANG", "C.UTF-8"))])
+            BTreeMap::from([(
+                "LANG".to_owned(),
+                variable_digest("salt", "LANG", "C.UTF-8")
+            )])
         );
         assert!(!answers.redacted && answers.marked.is_empty());
         let variables = BTreeMap::from([("LANG".to_owned(), "C".to_owned())]);
-        let plays = ReplayTape::replay(ReplayedValue { answers, variables, ..ReplayedValue::default() });
+        let plays = ReplayTape::replay(ReplayedValue {
+            answers,
+            variables,
+            ..ReplayedValue::default()
+        });
         assert_eq!(plays.variable("LANG", || panic!()).as_deref(), Some("C"));
         assert_eq!(plays.variable("HOME", || panic!()), None);
     }

@@ -2,10 +2,10 @@
 //! updated as calls of this server change it.
 //!
 //! A directory has one ledger, however many calls, plugins and mounts use it. A task that changes
-//! the directory holds the [`ChangePermit`] of its ledger while it checks the usage, makes the change and
-//! records the difference. Thus two calls never use the same free space. Waiting for it blocks no
-//! thread. The work itself runs to its end even if the call is cancelled, because every change must
-//! be recorded.
+//! the directory holds the [`ChangePermit`] of its ledger while it checks the usage, makes the
+//! change and records the difference. Thus two calls never use the same free space. Waiting for it
+//! blocks no thread. The work itself runs to its end even if the call is cancelled, because every
+//! change must be recorded.
 
 mod directory_scan;
 mod usage_state;
@@ -97,14 +97,22 @@ pub(crate) struct UsageBounds {
 impl Default for LedgerRegistry {
     fn default() -> Self {
         let counting = Arc::new(Semaphore::new(MAX_CONCURRENT_SCANS));
-        Self { known: Mutex::default(), recent: Mutex::default(), counting }
+        Self {
+            known: Mutex::default(),
+            recent: Mutex::default(),
+            counting,
+        }
     }
 }
 
 impl LedgerRegistry {
     /// Returns the ledger of a directory, and registers the bounds of a mount with it. Creates the
     /// ledger if necessary.
-    pub(crate) fn register(&self, folder: &Arc<File>, bounds: &UsageBounds) -> Result<Arc<UsageLedger>, Errno> {
+    pub(crate) fn register(
+        &self,
+        folder: &Arc<File>,
+        bounds: &UsageBounds,
+    ) -> Result<Arc<UsageLedger>, Errno> {
         let ledger = self.get_or_create(folder)?;
         let most = |bound: Option<(u64, Limit)>| bound.map_or(u64::MAX, |(most, _)| most);
         lock(&ledger.books).raise_bounds(most(bounds.bytes), most(bounds.entries));
@@ -118,7 +126,10 @@ impl LedgerRegistry {
             return Ok(ledger);
         }
         known.retain(|_, ledger| ledger.strong_count() > 0);
-        let ledger = Arc::new(UsageLedger::new(Arc::clone(folder), Arc::clone(&self.counting)));
+        let ledger = Arc::new(UsageLedger::new(
+            Arc::clone(folder),
+            Arc::clone(&self.counting),
+        ));
         known.insert(key, Arc::downgrade(&ledger));
         Ok(ledger)
     }
@@ -145,13 +156,22 @@ impl LedgerRegistry {
 
 impl UsageLedger {
     fn new(folder: Arc<File>, counting: Arc<Semaphore>) -> Self {
-        Self { folder, changing: Arc::default(), books: Mutex::default(), counting }
+        Self {
+            folder,
+            changing: Arc::default(),
+            books: Mutex::default(),
+            counting,
+        }
     }
 
     /// Returns the ledger of an empty directory that belongs to one call.
     pub(crate) fn empty(folder: Arc<File>) -> Arc<Self> {
         let ledger = Self::new(folder, Arc::new(Semaphore::new(MAX_CONCURRENT_SCANS)));
-        lock(&ledger.books).record_scan(ScanResult::All(DirectoryUsage::default()), Instant::now(), Duration::MAX);
+        lock(&ledger.books).record_scan(
+            ScanResult::All(DirectoryUsage::default()),
+            Instant::now(),
+            Duration::MAX,
+        );
         Arc::new(ledger)
     }
 
@@ -159,9 +179,16 @@ impl UsageLedger {
     /// future stops the scan.
     pub(crate) async fn change(self: &Arc<Self>) -> io::Result<ChangePermit> {
         let alone = Arc::clone(&self.changing).lock_owned().await;
-        let change = ChangePermit { ledger: Arc::clone(self), _alone: alone };
+        let change = ChangePermit {
+            ledger: Arc::clone(self),
+            _alone: alone,
+        };
         let stale = lock(&self.books).is_stale(Instant::now());
-        if stale { change.scan().await } else { Ok(change) }
+        if stale {
+            change.scan().await
+        } else {
+            Ok(change)
+        }
     }
 
     /// Waits until no call changes the directory.
@@ -195,7 +222,10 @@ impl UsageLedger {
         let nameless = (found.st_nlink == 0).then(|| file_length(&found));
         let key = inode_id(&found);
         books.record_open(key, nameless);
-        Some(OpenFile { ledger: Arc::clone(self), file: key })
+        Some(OpenFile {
+            ledger: Arc::clone(self),
+            file: key,
+        })
     }
 }
 
@@ -231,7 +261,8 @@ impl ChangePermit {
                 }
             }
             let now = Instant::now();
-            self.ledger.record_scan(counted?, now, now.saturating_duration_since(begun));
+            self.ledger
+                .record_scan(counted?, now, now.saturating_duration_since(begun));
             Ok(self)
         });
         counting.await.map_err(io::Error::other)?
@@ -243,11 +274,19 @@ impl ChangePermit {
     /// # Errors
     ///
     /// Returns [`Errno::NOSPC`] if there is no space, or the error of the scan.
-    pub(crate) async fn ensure_space(self, quota: &CallQuota, more: DirectoryUsage) -> io::Result<Self> {
+    pub(crate) async fn ensure_space(
+        self,
+        quota: &CallQuota,
+        more: DirectoryUsage,
+    ) -> io::Result<Self> {
         if self.exceeded_bound(&quota.bounds, more).is_none() {
             return Ok(self);
         }
-        let change = if self.may_gain_space() { self.scan().await? } else { self };
+        let change = if self.may_gain_space() {
+            self.scan().await?
+        } else {
+            self
+        };
         change.check_space(quota, more).map(|()| change)
     }
 
@@ -278,10 +317,16 @@ impl ChangePermit {
 
     /// Returns the bound that `more` would exceed. A dimension that does not grow is always
     /// allowed.
-    pub(crate) fn exceeded_bound(&self, bounds: &UsageBounds, more: DirectoryUsage) -> Option<Limit> {
+    pub(crate) fn exceeded_bound(
+        &self,
+        bounds: &UsageBounds,
+        more: DirectoryUsage,
+    ) -> Option<Limit> {
         let holds = lock(&self.ledger.books).usage();
         let exceeded = |bound: Option<(u64, Limit)>, holds: u64, more: u64| {
-            bound.filter(|(most, _)| more > 0 && holds.saturating_add(more) > *most).map(|(_, limit)| limit)
+            bound
+                .filter(|(most, _)| more > 0 && holds.saturating_add(more) > *most)
+                .map(|(_, limit)| limit)
         };
         exceeded(bounds.bytes, holds.bytes, more.bytes)
             .or_else(|| exceeded(bounds.entries, holds.entries, more.entries))
@@ -335,7 +380,10 @@ mod tests {
 
     fn bounds(bytes: u64, entries: u64) -> UsageBounds {
         let limit = Limit::MountQuota(ByteSize::b(bytes));
-        UsageBounds { bytes: Some((bytes, limit)), entries: Some((entries, Limit::MountEntries(0))) }
+        UsageBounds {
+            bytes: Some((bytes, limit)),
+            entries: Some((entries, Limit::MountEntries(0))),
+        }
     }
 
     #[tokio::test]
@@ -344,10 +392,21 @@ mod tests {
         for name in ["a", "b"] {
             fs::write(root.path().join(name), "12345").unwrap();
         }
-        let (ledgers, folder) = (LedgerRegistry::default(), Arc::new(File::open(root.path()).unwrap()));
-        let more = DirectoryUsage { bytes: 1, entries: 0 };
+        let (ledgers, folder) = (
+            LedgerRegistry::default(),
+            Arc::new(File::open(root.path()).unwrap()),
+        );
+        let more = DirectoryUsage {
+            bytes: 1,
+            entries: 0,
+        };
         let measured = async |bounds: UsageBounds| {
-            let change = ledgers.register(&folder, &bounds).unwrap().change().await.unwrap();
+            let change = ledgers
+                .register(&folder, &bounds)
+                .unwrap()
+                .change()
+                .await
+                .unwrap();
             // As if another program deleted an entry: a directory that was not completely scanned
             // stays full.
             change.add_entries(-1);
@@ -362,13 +421,34 @@ mod tests {
     #[tokio::test]
     async fn what_does_not_grow_is_allowed_in_a_folder_that_cannot_be_counted() {
         let root = tempfile::tempdir().unwrap();
-        let (ledgers, folder) = (LedgerRegistry::default(), Arc::new(File::open(root.path()).unwrap()));
+        let (ledgers, folder) = (
+            LedgerRegistry::default(),
+            Arc::new(File::open(root.path()).unwrap()),
+        );
         let bounds = bounds(10, 10);
-        let change = ledgers.register(&folder, &bounds).unwrap().change().await.unwrap();
-        change.ledger.record_scan(ScanResult::Full(FullReason::Memory(1 << 20)), Instant::now(), Duration::ZERO);
-        assert_eq!(change.exceeded_bound(&bounds, DirectoryUsage::default()), None);
-        let one = DirectoryUsage { bytes: 1, entries: 0 };
-        assert_eq!(change.exceeded_bound(&bounds, one), bounds.bytes.map(|(_, limit)| limit));
+        let change = ledgers
+            .register(&folder, &bounds)
+            .unwrap()
+            .change()
+            .await
+            .unwrap();
+        change.ledger.record_scan(
+            ScanResult::Full(FullReason::Memory(1 << 20)),
+            Instant::now(),
+            Duration::ZERO,
+        );
+        assert_eq!(
+            change.exceeded_bound(&bounds, DirectoryUsage::default()),
+            None
+        );
+        let one = DirectoryUsage {
+            bytes: 1,
+            entries: 0,
+        };
+        assert_eq!(
+            change.exceeded_bound(&bounds, one),
+            bounds.bytes.map(|(_, limit)| limit)
+        );
         // The next scan happens as soon as another program may have freed space.
         let change = change.scan().await.unwrap();
         assert_eq!(change.exceeded_bound(&bounds, one), None);

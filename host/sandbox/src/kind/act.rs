@@ -2,9 +2,10 @@
 //! and 0.2). It has one function that lists the tools and one that calls any of them. These
 //! components do not depend on Toolbay.
 //!
-//! Arguments and metadata are CBOR. A result is a list of events, or a stream of them while the guest goes on, and ends
-//! with the first error; what its parts mean is decided later, by [`result_parts`](crate::reply::result_parts). Metadata of calls are empty,
-//! and no sessions are opened.
+//! Arguments and metadata are CBOR. A result is a list of events, or a stream of them while the
+//! guest goes on, and ends with the first error; what its parts mean is decided later, by
+//! [`result_parts`](crate::reply::result_parts). Metadata of calls are empty, and no sessions are
+//! opened.
 
 mod events;
 mod hints;
@@ -18,7 +19,9 @@ use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 use wasmtime::{Engine, Store};
 
-use self::types::{ActError, CallParams, CallResults, ListParams, ListResults, ToolEvent, ToolResult};
+use self::types::{
+    ActError, CallParams, CallResults, ListParams, ListResults, ToolEvent, ToolResult,
+};
 use crate::component::prepare_error::PrepareError;
 use crate::reply::cbor;
 use crate::reply::guest_reply::{GuestFailure, GuestReply, ResultPart};
@@ -65,12 +68,17 @@ pub(crate) struct LinkedActComponent {
 pub(crate) fn find_interface<'a>(exports: &[&'a str]) -> Result<Option<&'a str>, PrepareError> {
     let version = |name: &&'a str| {
         let version = Version::parse(name.strip_prefix(TOOL_PROVIDER_PREFIX)?).ok()?;
-        (version.pre.is_empty() && version.major == 0 && matches!(version.minor, 1 | 2)).then_some((version, *name))
+        (version.pre.is_empty() && version.major == 0 && matches!(version.minor, 1 | 2))
+            .then_some((version, *name))
     };
     if let Some((_, name)) = exports.iter().filter_map(version).max() {
         return Ok(Some(name));
     }
-    match exports.iter().find(|name| UNSUPPORTED_PREFIXES.iter().any(|other| name.starts_with(other))) {
+    match exports.iter().find(|name| {
+        UNSUPPORTED_PREFIXES
+            .iter()
+            .any(|other| name.starts_with(other))
+    }) {
         Some(name) if !name.starts_with("act:tools/types") => {
             Err(PrepareError::OtherTools(clean_line(name, MAX_ERROR_BYTES)))
         }
@@ -87,27 +95,43 @@ impl LinkedActComponent {
         interface: &str,
     ) -> Result<Self, PrepareError> {
         let ty = component.component_type();
-        let differs = |why: String| PrepareError::ContractTypes(clean_line(interface, MAX_ERROR_BYTES), why);
-        let Some(ComponentItem::ComponentInstance(instance)) = ty.get_export(engine, interface).map(|item| item.ty)
+        let differs =
+            |why: String| PrepareError::ContractTypes(clean_line(interface, MAX_ERROR_BYTES), why);
+        let Some(ComponentItem::ComponentInstance(instance)) =
+            ty.get_export(engine, interface).map(|item| item.ty)
         else {
             return Err(differs("it is not an interface".to_owned()));
         };
         let function = |name: &str, check: &dyn Fn(&ComponentFunc) -> wasmtime::Result<()>| {
-            let Some(ComponentItem::ComponentFunc(function)) = instance.get_export(engine, name).map(|item| item.ty)
+            let Some(ComponentItem::ComponentFunc(function)) =
+                instance.get_export(engine, name).map(|item| item.ty)
             else {
                 return Err(differs(format!("there is no function {name}")));
             };
-            check(&function)
-                .map_err(|error| differs(join_lines(&format!("{:#}", error.context(format!("function {name}"))))))?;
+            check(&function).map_err(|error| {
+                differs(join_lines(&format!(
+                    "{:#}",
+                    error.context(format!("function {name}"))
+                )))
+            })?;
             let interface = component.get_export_index(None, interface);
             interface
                 .and_then(|interface| component.get_export_index(Some(&interface), name))
                 .ok_or_else(|| differs(format!("there is no function {name}")))
         };
         let instance_type = ty.instance_type();
-        let list = function(LIST_TOOLS, &|function| function.typecheck::<ListParams, ListResults>(&instance_type))?;
-        let call = function(CALL_TOOL, &|function| function.typecheck::<CallParams, CallResults>(&instance_type))?;
-        Ok(Self { pre, interface: interface.to_owned(), list, call })
+        let list = function(LIST_TOOLS, &|function| {
+            function.typecheck::<ListParams, ListResults>(&instance_type)
+        })?;
+        let call = function(CALL_TOOL, &|function| {
+            function.typecheck::<CallParams, CallResults>(&instance_type)
+        })?;
+        Ok(Self {
+            pre,
+            interface: interface.to_owned(),
+            list,
+            call,
+        })
     }
 
     /// Returns the interface that the component exports, with its version.
@@ -116,7 +140,10 @@ impl LinkedActComponent {
     }
 
     /// Lists the tools of the guest.
-    pub(crate) async fn list(&self, store: &mut Store<StoreState>) -> wasmtime::Result<RawDescription> {
+    pub(crate) async fn list(
+        &self,
+        store: &mut Store<StoreState>,
+    ) -> wasmtime::Result<RawDescription> {
         let instance = self.pre.instantiate_async(&mut *store).await?;
         let list = instance.get_typed_func::<ListParams, ListResults>(&mut *store, self.list)?;
         // The future is large. Boxing keeps its size out of calls to other kinds of components.
@@ -128,7 +155,10 @@ impl LinkedActComponent {
                 let refused = format!(
                     "its {LIST_TOOLS} failed: {why} (it was asked without a grant, without metadata and without a session)"
                 );
-                RawDescription { refused: Some(refused), ..RawDescription::default() }
+                RawDescription {
+                    refused: Some(refused),
+                    ..RawDescription::default()
+                }
             }
         })
     }
@@ -165,7 +195,10 @@ fn events_to_reply(events: Vec<ToolEvent>) -> Result<GuestReply, GuestFailure> {
     let mut parts = Vec::new();
     for event in events {
         match event {
-            ToolEvent::Content(part) => parts.push(ResultPart { data: part.data, mime_type: part.mime_type }),
+            ToolEvent::Content(part) => parts.push(ResultPart {
+                data: part.data,
+                mime_type: part.mime_type,
+            }),
             ToolEvent::Error(error) => return Err(error_to_failure(error, &join_texts(&parts))),
         }
     }
@@ -174,22 +207,40 @@ fn events_to_reply(events: Vec<ToolEvent>) -> Result<GuestReply, GuestFailure> {
 
 /// Joins the text parts that precede an error.
 fn join_texts(parts: &[ResultPart]) -> String {
-    let is_text = |part: &&ResultPart| part.mime_type.as_ref().is_some_and(|mime_type| mime_type.starts_with("text/"));
-    let texts = parts.iter().filter(is_text).filter_map(|part| str::from_utf8(&part.data).ok());
+    let is_text = |part: &&ResultPart| {
+        part.mime_type
+            .as_ref()
+            .is_some_and(|mime_type| mime_type.starts_with("text/"))
+    };
+    let texts = parts
+        .iter()
+        .filter(is_text)
+        .filter_map(|part| str::from_utf8(&part.data).ok());
     texts.flat_map(|text| [text, "\n"]).collect()
 }
 
 /// Converts an error of the guest. `before` is the text that the tool returned before it.
 fn error_to_failure(error: ActError, before: &str) -> GuestFailure {
-    let ActError { kind, message, metadata: _ } = error;
+    let ActError {
+        kind,
+        message,
+        metadata: _,
+    } = error;
     let message = message.into_text();
-    let message = if message.trim().is_empty() { "The tool failed and did not say why." } else { message.as_str() };
+    let message = if message.trim().is_empty() {
+        "The tool failed and did not say why."
+    } else {
+        message.as_str()
+    };
     match kind.as_str() {
         INVALID_ARGUMENTS => GuestFailure::InvalidArguments(format!("{before}{message}")),
-        NO_SESSION => {
-            GuestFailure::Failed(format!("{before}{message} ({kind}: the server opens no sessions of act:sessions)"))
-        }
-        _ => GuestFailure::Failed(format!("{before}{message} ({})", clean_line(&kind, MAX_ERROR_KIND_BYTES))),
+        NO_SESSION => GuestFailure::Failed(format!(
+            "{before}{message} ({kind}: the server opens no sessions of act:sessions)"
+        )),
+        _ => GuestFailure::Failed(format!(
+            "{before}{message} ({})",
+            clean_line(&kind, MAX_ERROR_KIND_BYTES)
+        )),
     }
 }
 
@@ -200,10 +251,20 @@ mod tests {
 
     #[test]
     fn the_newest_interface_that_is_served_is_found() {
-        let [first, second] = ["act:tools/tool-provider@0.1.0", "act:tools/tool-provider@0.2.3"];
+        let [first, second] = [
+            "act:tools/tool-provider@0.1.0",
+            "act:tools/tool-provider@0.2.3",
+        ];
         assert_eq!(find_interface(&["a:b/c", first, second]), Ok(Some(second)));
-        assert_eq!(find_interface(&[first, "act:sessions/session-provider@0.2.0"]), Ok(Some(first)));
-        for nothing in [&[][..], &["a:b/c", "act:sessions/session-provider@0.2.0"], &["act:tools/types@0.2.0"]] {
+        assert_eq!(
+            find_interface(&[first, "act:sessions/session-provider@0.2.0"]),
+            Ok(Some(first))
+        );
+        for nothing in [
+            &[][..],
+            &["a:b/c", "act:sessions/session-provider@0.2.0"],
+            &["act:tools/types@0.2.0"],
+        ] {
             assert_eq!(find_interface(nothing), Ok(None));
         }
         for other in [
@@ -213,7 +274,10 @@ mod tests {
             "act:tools-sync/tool-provider-sync@0.1.0",
             "act:core/tool-provider@0.3.0",
         ] {
-            assert_eq!(find_interface(&[other]), Err(PrepareError::OtherTools(other.to_owned())));
+            assert_eq!(
+                find_interface(&[other]),
+                Err(PrepareError::OtherTools(other.to_owned()))
+            );
         }
     }
 
@@ -228,20 +292,40 @@ mod tests {
         };
         let part = |mime: &str, data: &str| {
             let (data, mime_type) = (data.as_bytes().to_vec(), Some(mime.to_owned()));
-            ToolEvent::Content(ContentPart { data, mime_type, metadata: Vec::new() })
+            ToolEvent::Content(ContentPart {
+                data,
+                mime_type,
+                metadata: Vec::new(),
+            })
         };
         let refused = |events| match events_to_reply(events) {
             Err(GuestFailure::InvalidArguments(text)) => format!("invalid: {text}"),
             Err(GuestFailure::Failed(text)) => text,
             other => panic!("{other:?}"),
         };
-        assert_eq!(refused(vec![error("std:not-found", "no b")]), "no b (std:not-found)");
-        assert_eq!(refused(vec![error("std:invalid-args", "no b")]), "invalid: no b");
-        assert_eq!(refused(vec![error("acme:x", " ")]), "The tool failed and did not say why. (acme:x)");
+        assert_eq!(
+            refused(vec![error("std:not-found", "no b")]),
+            "no b (std:not-found)"
+        );
+        assert_eq!(
+            refused(vec![error("std:invalid-args", "no b")]),
+            "invalid: no b"
+        );
+        assert_eq!(
+            refused(vec![error("acme:x", " ")]),
+            "The tool failed and did not say why. (acme:x)"
+        );
         let session = refused(vec![error("std:session-not-found", "open one")]);
-        assert_eq!(session, "open one (std:session-not-found: the server opens no sessions of act:sessions)");
-        let late =
-            vec![part("text/plain", "half"), part("image/png", "x"), error("std:internal", "oh"), part("a/b", "")];
+        assert_eq!(
+            session,
+            "open one (std:session-not-found: the server opens no sessions of act:sessions)"
+        );
+        let late = vec![
+            part("text/plain", "half"),
+            part("image/png", "x"),
+            error("std:internal", "oh"),
+            part("a/b", ""),
+        ];
         assert_eq!(refused(late), "half\noh (std:internal)");
     }
 }

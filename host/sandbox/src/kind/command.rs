@@ -43,12 +43,23 @@ pub(crate) async fn run_command(
     let (stdout, stderr) = store.data().stdio.captured();
     if let Err(code) = done {
         let [stdout, stderr] = [stdout, stderr].map(|kept| kept.scrubbed(&store.data().secrets));
-        let said = [stderr.trim(), stdout.trim()].into_iter().find(|text| !text.is_empty());
-        let said = said.map_or_else(|| format!("The command exited with code {code}."), str::to_owned);
+        let said = [stderr.trim(), stdout.trim()]
+            .into_iter()
+            .find(|text| !text.is_empty());
+        let said = said.map_or_else(
+            || format!("The command exited with code {code}."),
+            str::to_owned,
+        );
         return Ok(Err(GuestFailure::Failed(said)));
     }
     let stdout = stdout.text();
     // A JSON object is structured content as well.
-    let structured = serde_json::from_str::<Map<String, Value>>(&stdout).is_ok().then(|| stdout.clone());
-    Ok(Ok(ToolResult { content: vec![RawBlock::text(stdout)], structured, meta: None }))
+    let structured = serde_json::from_str::<Map<String, Value>>(&stdout)
+        .is_ok()
+        .then(|| stdout.clone());
+    Ok(Ok(ToolResult {
+        content: vec![RawBlock::text(stdout)],
+        structured,
+        meta: None,
+    }))
 }

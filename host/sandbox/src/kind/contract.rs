@@ -1,8 +1,9 @@
 //! The contract between host and plugin, with one module for each supported version.
 //!
-//! Every released version is served for ever. Its module converts its types to those of the host ([`GuestReply`],
-//! [`ComponentDescription`]), and nothing else depends on it. A plugin for a version that is not served, or whose types differ
-//! from those of its version, is refused when it is loaded, not when it is first called.
+//! Every released version is served for ever. Its module converts its types to those of the host
+//! ([`GuestReply`], [`ComponentDescription`]), and nothing else depends on it. A plugin for a
+//! version that is not served, or whose types differ from those of its version, is refused when it
+//! is loaded, not when it is first called.
 
 mod interface;
 #[cfg(test)]
@@ -61,12 +62,21 @@ impl ExportedContract {
     ///
     /// The component exports interfaces of several versions, or only the one that completes
     /// arguments of other interfaces.
-    pub(crate) fn find<'a>(exports: impl Iterator<Item = &'a str>) -> Result<Option<Self>, PrepareError> {
+    pub(crate) fn find<'a>(
+        exports: impl Iterator<Item = &'a str>,
+    ) -> Result<Option<Self>, PrepareError> {
         let mut found: Option<Self> = None;
         for name in exports {
-            let Some((part, version)) = ContractInterface::from_export(name) else { continue };
-            let Ok(version) = Version::parse(version) else { continue };
-            let found = found.get_or_insert_with(|| Self { version: version.clone(), names: BTreeMap::new() });
+            let Some((part, version)) = ContractInterface::from_export(name) else {
+                continue;
+            };
+            let Ok(version) = Version::parse(version) else {
+                continue;
+            };
+            let found = found.get_or_insert_with(|| Self {
+                version: version.clone(),
+                names: BTreeMap::new(),
+            });
             if found.version != version {
                 let first = found.names.values().next().cloned().unwrap_or_default();
                 return Err(PrepareError::SeveralVersions(first, name.to_owned()));
@@ -74,7 +84,12 @@ impl ExportedContract {
             found.names.insert(part, name.to_owned());
         }
         match found {
-            Some(found) if found.names.keys().all(|part| *part == ContractInterface::Completion) => {
+            Some(found)
+                if found
+                    .names
+                    .keys()
+                    .all(|part| *part == ContractInterface::Completion) =>
+            {
                 Err(PrepareError::NothingToComplete(found.name().to_owned()))
             }
             found => Ok(found),
@@ -110,14 +125,23 @@ impl ContractComponent {
                 }
             }
             (major, minor) => {
-                return Err(PrepareError::UnknownContract(exported.name().to_owned(), format!("{major}.{minor}")));
+                return Err(PrepareError::UnknownContract(
+                    exported.name().to_owned(),
+                    format!("{major}.{minor}"),
+                ));
             }
         };
-        Ok(Self { adapter, parts: names.keys().copied().collect() })
+        Ok(Self {
+            adapter,
+            parts: names.keys().copied().collect(),
+        })
     }
 
     /// Lists the items that the plugin offers.
-    pub(crate) async fn list(&self, store: &mut Store<StoreState>) -> wasmtime::Result<ComponentDescription> {
+    pub(crate) async fn list(
+        &self,
+        store: &mut Store<StoreState>,
+    ) -> wasmtime::Result<ComponentDescription> {
         match &self.adapter {
             ContractAdapter::V0_1(adapter) => adapter.list(store).await,
             ContractAdapter::V0_2(adapter) => adapter.list(store).await,
@@ -154,7 +178,9 @@ pub(crate) fn imports_ask(engine: &Engine, component: &types::Component) -> bool
     component.imports(engine).any(|(name, import)| {
         let is_host = name.starts_with(HOST_PREFIX);
         match import.ty {
-            ComponentItem::ComponentInstance(host) if is_host => host.get_export(engine, "ask").is_some(),
+            ComponentItem::ComponentInstance(host) if is_host => {
+                host.get_export(engine, "ask").is_some()
+            }
             _ => false,
         }
     })

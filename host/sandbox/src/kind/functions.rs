@@ -81,7 +81,11 @@ struct FunctionExport {
 pub(crate) fn find(engine: &Engine, component: &Component) -> Result<UnlinkedFunctions, String> {
     let exports = exported_functions(engine, component);
     let names = tool_names(&exports);
-    let (mut found, mut budget, mut further) = (UnlinkedFunctions::default(), SignatureBudget::default(), 0_u64);
+    let (mut found, mut budget, mut further) = (
+        UnlinkedFunctions::default(),
+        SignatureBudget::default(),
+        0_u64,
+    );
     for (export, tool) in exports.into_iter().zip(names) {
         let what = match &export.interface {
             Some(interface) => format!("{interface}#{}", export.name),
@@ -90,17 +94,25 @@ pub(crate) fn find(engine: &Engine, component: &Component) -> Result<UnlinkedFun
         match FunctionTool::new(export, &tool, &mut budget) {
             Ok(function) => drop(found.by_tool.insert(tool, function)),
             Err(why) if found.refused.len() < MAX_REFUSED_LISTED => {
-                found
-                    .refused
-                    .push(format!("function {} is not offered: {why}", clean_line(&what, MAX_FUNCTION_NAME_BYTES)));
+                found.refused.push(format!(
+                    "function {} is not offered: {why}",
+                    clean_line(&what, MAX_FUNCTION_NAME_BYTES)
+                ));
             }
             Err(_) => further += 1,
         }
     }
     if further > 0 {
-        found.refused.push(format!("{} further functions are not offered", format_thousands(further)));
+        found.refused.push(format!(
+            "{} further functions are not offered",
+            format_thousands(further)
+        ));
     }
-    if found.by_tool.is_empty() { Err(found.refused.join("; ")) } else { Ok(found) }
+    if found.by_tool.is_empty() {
+        Err(found.refused.join("; "))
+    } else {
+        Ok(found)
+    }
 }
 
 /// The functions that [`find`] returns, before the component is linked.
@@ -115,12 +127,18 @@ impl UnlinkedFunctions {
     pub(crate) fn free_name(&self, wanted: &str) -> String {
         let numbered = (2..).map(|n| format!("{wanted}_{n}"));
         let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
-        names.find(|name| !self.by_tool.contains_key(name)).unwrap_or_default()
+        names
+            .find(|name| !self.by_tool.contains_key(name))
+            .unwrap_or_default()
     }
 
     /// Adds the linked component.
     pub(crate) fn link(self, pre: InstancePre<StoreState>) -> FunctionTools {
-        FunctionTools { pre, by_tool: self.by_tool, refused: self.refused }
+        FunctionTools {
+            pre,
+            by_tool: self.by_tool,
+            refused: self.refused,
+        }
     }
 }
 
@@ -129,14 +147,25 @@ fn exported_functions(engine: &Engine, component: &Component) -> Vec<FunctionExp
     let mut exports = Vec::new();
     let ty = component.component_type();
     for (name, item) in ty.exports(engine) {
-        let Some(index) = component.get_export_index(None, name) else { continue };
+        let Some(index) = component.get_export_index(None, name) else {
+            continue;
+        };
         match item.ty {
             ComponentItem::ComponentFunc(ty) if !is_runtime_helper(name) => {
-                exports.push(FunctionExport { interface: None, name: name.to_owned(), index, ty });
+                exports.push(FunctionExport {
+                    interface: None,
+                    name: name.to_owned(),
+                    index,
+                    ty,
+                });
             }
-            ComponentItem::ComponentInstance(instance) if !name.starts_with("wasi:") && !is_runtime_helper(name) => {
+            ComponentItem::ComponentInstance(instance)
+                if !name.starts_with("wasi:") && !is_runtime_helper(name) =>
+            {
                 for (function, item) in instance.exports(engine) {
-                    let Some(index) = component.get_export_index(Some(&index), function) else { continue };
+                    let Some(index) = component.get_export_index(Some(&index), function) else {
+                        continue;
+                    };
                     if let ComponentItem::ComponentFunc(ty) = item.ty {
                         exports.push(FunctionExport {
                             interface: Some(name.to_owned()),
@@ -156,7 +185,10 @@ fn exported_functions(engine: &Engine, component: &Component) -> Vec<FunctionExp
 /// Returns whether `take_name` is a function that componentize-qjs or componentize-py adds, or that
 /// `toolbay optimize` calls.
 pub(crate) fn is_runtime_helper(name: &str) -> bool {
-    matches!(name, "init" | "exports" | "exports#init" | INITIALIZE_EXPORT | ACCESS_EXPORT)
+    matches!(
+        name,
+        "init" | "exports" | "exports#init" | INITIALIZE_EXPORT | ACCESS_EXPORT
+    )
 }
 
 /// Chooses the names of the tools: the name of the function if it is unique. Otherwise, the name of
@@ -166,12 +198,20 @@ fn tool_names(exports: &[FunctionExport]) -> Vec<String> {
     let middle = |export: &FunctionExport| match &export.interface {
         Some(interface) => {
             let last = interface.rsplit('/').next().unwrap_or_default();
-            format!("{}_{}", last.split('@').next().unwrap_or_default(), export.name)
+            format!(
+                "{}_{}",
+                last.split('@').next().unwrap_or_default(),
+                export.name
+            )
         }
         None => export.name.clone(),
     };
     let long = |export: &FunctionExport| match &export.interface {
-        Some(interface) => format!("{}_{}", interface.replace([':', '/', '@', '+'], "_"), export.name),
+        Some(interface) => format!(
+            "{}_{}",
+            interface.replace([':', '/', '@', '+'], "_"),
+            export.name
+        ),
         None => export.name.clone(),
     };
     let count = |of: &dyn Fn(&FunctionExport) -> String| {
@@ -192,7 +232,10 @@ fn tool_names(exports: &[FunctionExport]) -> Vec<String> {
             long(export)
         };
         let numbered = (2..).map(|n| format!("{wanted}_{n}"));
-        let name = std::iter::once(wanted.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(wanted);
+        let name = std::iter::once(wanted.clone())
+            .chain(numbered)
+            .find(|name| !taken.contains(name))
+            .unwrap_or(wanted);
         taken.insert(name.clone());
         name
     };
@@ -200,31 +243,47 @@ fn tool_names(exports: &[FunctionExport]) -> Vec<String> {
 }
 
 impl FunctionTool {
-    fn new(export: FunctionExport, tool: &str, budget: &mut SignatureBudget) -> Result<Self, String> {
+    fn new(
+        export: FunctionExport,
+        tool: &str,
+        budget: &mut SignatureBudget,
+    ) -> Result<Self, String> {
         if tool.len() > MAX_MCP_TOOL_NAME_BYTES {
-            return Err(format!("its name is longer than {MAX_MCP_TOOL_NAME_BYTES} characters"));
+            return Err(format!(
+                "its name is longer than {MAX_MCP_TOOL_NAME_BYTES} characters"
+            ));
         }
         if export.name.starts_with('[') {
             return Err("it is a method of a resource".into());
         }
         budget.start_signature();
-        let parameters =
-            export.ty.params().map(|(name, ty)| Ok((budget.take_name(name)?, WitType::from_type(&ty, budget)?)));
+        let parameters = export
+            .ty
+            .params()
+            .map(|(name, ty)| Ok((budget.take_name(name)?, WitType::from_type(&ty, budget)?)));
         let parameters = parameters.collect::<Result<_, String>>()?;
         let returns = match export.ty.results().next() {
             None => ReturnType::Nothing,
             Some(ty) => match WitType::from_type(&ty, budget)? {
-                WitType::Result(ok, err) => ReturnType::Result(ok.map(|shape| *shape), err.map(|shape| *shape)),
+                WitType::Result(ok, err) => {
+                    ReturnType::Result(ok.map(|shape| *shape), err.map(|shape| *shape))
+                }
                 shape => ReturnType::Value(shape),
             },
         };
-        let function =
-            Self { interface: export.interface, name: export.name, export: export.index, parameters, returns };
+        let function = Self {
+            interface: export.interface,
+            name: export.name,
+            export: export.index,
+            parameters,
+            returns,
+        };
         // The schemas must be valid in `tools/list`.
         let definition = function.definition(tool, None);
         let schemas = std::iter::once(definition.input_schema).chain(definition.output_schema);
         for schema in schemas {
-            toolbay_schema::JsonSchema::compile(&schema).map_err(|why| format!("its JSON Schema {why}"))?;
+            toolbay_schema::JsonSchema::compile(&schema)
+                .map_err(|why| format!("its JSON Schema {why}"))?;
         }
         Ok(function)
     }
@@ -236,13 +295,24 @@ impl FunctionTool {
         if signature.len() <= MAX_SUMMARY_BYTES {
             return signature;
         }
-        let names: Vec<&str> = self.parameters.iter().map(|(name, _)| name.as_str()).collect();
-        clean_line(&format!("{}({})", self.name, names.join(", ")), MAX_SUMMARY_BYTES)
+        let names: Vec<&str> = self
+            .parameters
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        clean_line(
+            &format!("{}({})", self.name, names.join(", ")),
+            MAX_SUMMARY_BYTES,
+        )
     }
 
     /// Formats the function in WIT notation.
     fn signature(&self) -> String {
-        let parameters: Vec<String> = self.parameters.iter().map(|(name, shape)| format!("{name}: {shape}")).collect();
+        let parameters: Vec<String> = self
+            .parameters
+            .iter()
+            .map(|(name, shape)| format!("{name}: {shape}"))
+            .collect();
         let returns = match &self.returns {
             ReturnType::Nothing => String::new(),
             ReturnType::Value(shape) => format!(" -> {shape}"),
@@ -269,7 +339,10 @@ impl FunctionTool {
         ToolDefinition {
             name: tool.to_owned(),
             // The types are better than no description.
-            description: Some(docs.and_then(|docs| docs.text.clone()).unwrap_or_else(|| self.summary())),
+            description: Some(
+                docs.and_then(|docs| docs.text.clone())
+                    .unwrap_or_else(|| self.summary()),
+            ),
             input_schema: input.to_string(),
             output_schema: output.map(|schema| schema.to_string()),
             ..ToolDefinition::default()
@@ -314,7 +387,10 @@ impl FunctionTools {
     /// Returns the tools, with the author's documentation.
     pub(crate) fn definitions(&self, docs: &ComponentDocs) -> Vec<ToolDefinition> {
         let definition = |(tool, function): (&String, &FunctionTool)| {
-            function.definition(tool, docs.get(function.interface.as_deref(), &function.name))
+            function.definition(
+                tool,
+                docs.get(function.interface.as_deref(), &function.name),
+            )
         };
         self.by_tool.iter().map(definition).collect()
     }
@@ -325,7 +401,12 @@ impl FunctionTools {
             let function = self.by_tool.get(&tool.name);
             function.is_some_and(|function| tool.description.as_ref() == Some(&function.summary()))
         };
-        description.tools.iter().filter(is_wordless).map(|tool| tool.name.clone()).collect()
+        description
+            .tools
+            .iter()
+            .filter(is_wordless)
+            .map(|tool| tool.name.clone())
+            .collect()
     }
 
     /// Returns messages about the functions that are not offered.
@@ -342,7 +423,9 @@ impl FunctionTools {
         arguments: &str,
     ) -> wasmtime::Result<Result<ToolResult, GuestFailure>> {
         let Some(function) = self.by_tool.get(tool) else {
-            return Ok(Err(GuestFailure::Failed(format!("There is no function named {tool}."))));
+            return Ok(Err(GuestFailure::Failed(format!(
+                "There is no function named {tool}."
+            ))));
         };
         // wasmtime limits the values that a guest passes to the host. Apply the same limit to those
         // that the guest receives.
@@ -364,10 +447,14 @@ impl FunctionTools {
             ReturnType::Nothing => vec![],
             _ => vec![Val::Bool(false)],
         };
-        entry.call_async(&mut *store, &parameters, &mut results).await?;
+        entry
+            .call_async(&mut *store, &parameters, &mut results)
+            .await?;
         match function.convert_results(&results) {
             Some(answer) => Ok(answer),
-            None => wasmtime::bail!("its function {tool} returned a value that does not match its type"),
+            None => {
+                wasmtime::bail!("its function {tool} returned a value that does not match its type")
+            }
         }
     }
 }
@@ -375,11 +462,17 @@ impl FunctionTools {
 /// Converts a value to a result: text stays text, and any other value becomes structured content.
 fn to_tool_result(shape: &WitType, value: &Val) -> Option<ToolResult> {
     if let (WitType::String, Val::String(text)) = (shape, value) {
-        return Some(ToolResult { content: vec![RawBlock::text(text.clone())], ..ToolResult::default() });
+        return Some(ToolResult {
+            content: vec![RawBlock::text(text.clone())],
+            ..ToolResult::default()
+        });
     }
     let mut json = value::to_json(shape, value)?;
     if !matches!(shape, WitType::Record(_)) {
         json = json!({RESULT_MEMBER: json});
     }
-    Some(ToolResult { structured: Some(json.to_string()), ..ToolResult::default() })
+    Some(ToolResult {
+        structured: Some(json.to_string()),
+        ..ToolResult::default()
+    })
 }

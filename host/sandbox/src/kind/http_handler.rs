@@ -32,7 +32,11 @@ pub(crate) enum HandlerInstance {
 impl HandlerPre {
     /// Links the handler that a component exports as `interface`.
     pub(crate) fn new(pre: InstancePre<StoreState>, interface: &str) -> wasmtime::Result<Self> {
-        if is_wasi_p3(interface) { ServicePre::new(pre).map(Self::P3) } else { ProxyPre::new(pre).map(Self::P2) }
+        if is_wasi_p3(interface) {
+            ServicePre::new(pre).map(Self::P3)
+        } else {
+            ProxyPre::new(pre).map(Self::P2)
+        }
     }
 
     /// Returns the exported interface, without its version.
@@ -43,10 +47,19 @@ impl HandlerPre {
         }
     }
 
-    pub(crate) async fn instantiate(&self, store: &mut Store<StoreState>) -> wasmtime::Result<HandlerInstance> {
+    pub(crate) async fn instantiate(
+        &self,
+        store: &mut Store<StoreState>,
+    ) -> wasmtime::Result<HandlerInstance> {
         match self {
-            Self::P2(pre) => pre.instantiate_async(&mut *store).await.map(HandlerInstance::P2),
-            Self::P3(pre) => pre.instantiate_async(&mut *store).await.map(HandlerInstance::P3),
+            Self::P2(pre) => pre
+                .instantiate_async(&mut *store)
+                .await
+                .map(HandlerInstance::P2),
+            Self::P3(pre) => pre
+                .instantiate_async(&mut *store)
+                .await
+                .map(HandlerInstance::P3),
         }
     }
 }

@@ -41,7 +41,8 @@ impl CompiledFile {
     /// Takes about 10 ms for each megabyte of text and for each thousand plain functions, so it
     /// must run on a thread that can block.
     pub fn description(&mut self, listed: RawDescription) -> ComponentDescription {
-        self.prepared.set_mcp_endpoint(listed.description.manner.clone());
+        self.prepared
+            .set_mcp_endpoint(listed.description.manner.clone());
         let mut description = self.prepared.description(listed, &self.docs);
         description.remarks.extend(self.remarks.iter().cloned());
         description

@@ -15,6 +15,9 @@ pub(crate) struct ComponentSummary {
 
 impl ComponentSummary {
     pub(crate) fn of(prepared: &PreparedComponent) -> Self {
-        Self { is_command: prepared.is_command(), has_files: prepared.has_files() }
+        Self {
+            is_command: prepared.is_command(),
+            has_files: prepared.has_files(),
+        }
     }
 }

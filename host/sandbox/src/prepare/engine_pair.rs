@@ -46,11 +46,24 @@ pub(crate) struct EnginePair {
 impl EnginePair {
     /// Builds the synchronous engine, with a pool for `slots` components, and starts the epoch
     /// thread.
-    pub(crate) fn new(slots: u32, stack: ByteSize, ceiling: Limits, is_concurrent: bool) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        slots: u32,
+        stack: ByteSize,
+        ceiling: Limits,
+        is_concurrent: bool,
+    ) -> anyhow::Result<Self> {
         let (engine, slots) = engine::build(slots, stack, &ceiling)?;
         let ticker = EpochTicker::start(&engine)?;
         let (ordinary, concurrent) = (LinkedEngine::new(engine, false)?, OnceLock::new());
-        Ok(Self { ordinary, async_engine: concurrent, allows_async: is_concurrent, slots, stack, ceiling, ticker })
+        Ok(Self {
+            ordinary,
+            async_engine: concurrent,
+            allows_async: is_concurrent,
+            slots,
+            stack,
+            ceiling,
+            ticker,
+        })
     }
 
     pub(crate) fn sync_engine(&self) -> &LinkedEngine {
@@ -73,11 +86,15 @@ impl EnginePair {
         }
         let made = self.async_engine.get_or_init(|| {
             let engine = engine::build_async(self.slots, self.stack, &self.ceiling);
-            let linked = engine.map_err(|error| format!("{error:#}")).and_then(|engine| {
-                self.ticker.add_engine(&engine);
-                LinkedEngine::new(engine, true).map_err(|error| format!("{error:#}"))
-            });
-            linked.map_err(|why| format!("cannot prepare the engine of components with async functions: {why}"))
+            let linked = engine
+                .map_err(|error| format!("{error:#}"))
+                .and_then(|engine| {
+                    self.ticker.add_engine(&engine);
+                    LinkedEngine::new(engine, true).map_err(|error| format!("{error:#}"))
+                });
+            linked.map_err(|why| {
+                format!("cannot prepare the engine of components with async functions: {why}")
+            })
         });
         made.as_ref().map_err(Clone::clone)
     }
@@ -92,7 +109,8 @@ impl EnginePair {
         tasked.is_none() || self.allows_async
     }
 
-    /// Returns the fingerprint of the pool that code must fit into: see [`engine::pool_fingerprint`].
+    /// Returns the fingerprint of the pool that code must fit into: see
+    /// [`engine::pool_fingerprint`].
     pub(crate) fn pool_fingerprint(&self) -> u64 {
         engine::pool_fingerprint(self.slots, &self.ceiling)
     }
@@ -142,8 +160,19 @@ mod tests {
         let sandbox = sandbox();
         let ordinary = r#"(component (core module $m (func (export "two") (result i32) (i32.const 2)))
             (core instance $i (instantiate $m))"#;
-        let ordinary = TrialComponent::new(&sandbox, wat::parse_str(format!("{ordinary} {TWO})")).unwrap()).unwrap();
-        let two = |loaded: &TrialComponent| loaded.call("two", &json!({})).unwrap().structured.unwrap().to_string();
+        let ordinary = TrialComponent::new(
+            &sandbox,
+            wat::parse_str(format!("{ordinary} {TWO})")).unwrap(),
+        )
+        .unwrap();
+        let two = |loaded: &TrialComponent| {
+            loaded
+                .call("two", &json!({}))
+                .unwrap()
+                .structured
+                .unwrap()
+                .to_string()
+        };
         assert_eq!(two(&ordinary), r#"{"result":2}"#);
         assert!(!sandbox.engines().is_concurrent_made());
         let text = format!(
@@ -155,8 +184,20 @@ mod tests {
         );
         let concurrent = TrialComponent::new(&sandbox, wat::parse_str(text).unwrap()).unwrap();
         assert!(sandbox.engines().is_concurrent_made());
-        let three = concurrent.call("three", &json!({})).unwrap().structured.unwrap().to_string();
-        assert_eq!((two(&concurrent), three), (two(&ordinary), r#"{"result":3}"#.to_owned()));
-        assert_eq!(sandbox.pool_usage(), 0, "all slots of both pools are free again");
+        let three = concurrent
+            .call("three", &json!({}))
+            .unwrap()
+            .structured
+            .unwrap()
+            .to_string();
+        assert_eq!(
+            (two(&concurrent), three),
+            (two(&ordinary), r#"{"result":3}"#.to_owned())
+        );
+        assert_eq!(
+            sandbox.pool_usage(),
+            0,
+            "all slots of both pools are free again"
+        );
     }
 }

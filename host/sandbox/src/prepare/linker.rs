@@ -27,7 +27,10 @@ pub(crate) const IMPORT_PREFIXES: [&str; 11] = [
 
 /// Returns a linker with everything that a plugin can import. If `concurrent` is set, it includes
 /// WASI 0.3.
-pub(crate) fn build_linker(engine: &Engine, concurrent: bool) -> wasmtime::Result<Linker<StoreState>> {
+pub(crate) fn build_linker(
+    engine: &Engine,
+    concurrent: bool,
+) -> wasmtime::Result<Linker<StoreState>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;

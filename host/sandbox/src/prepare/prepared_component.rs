@@ -64,7 +64,8 @@ pub struct PreparedComponent {
 }
 
 /// The form in which a component offers its tools. For each further form, add a variant here and an
-/// arm in [`PreparedComponent::list`], [`PreparedComponent::description`] and [`PreparedComponent::call`].
+/// arm in [`PreparedComponent::list`], [`PreparedComponent::description`] and
+/// [`PreparedComponent::call`].
 enum ComponentForm {
     /// It implements the contract.
     Contract(ContractComponent),
@@ -80,7 +81,11 @@ enum ComponentForm {
 
 impl PreparedComponent {
     /// Checks and links a compiled component.
-    pub(crate) fn new(linked: &LinkedEngine, component: &Component, tasked: Option<u32>) -> Result<Self, PrepareError> {
+    pub(crate) fn new(
+        linked: &LinkedEngine,
+        component: &Component,
+        tasked: Option<u32>,
+    ) -> Result<Self, PrepareError> {
         let LinkedEngine { engine, linker } = linked;
         let ty = component.component_type();
         let unknown = unprovided_imports(engine, &ty);
@@ -88,20 +93,38 @@ impl PreparedComponent {
             return Err(PrepareError::UnknownImports(unknown));
         }
         let exports: Vec<&str> = ty.exports(engine).map(|(name, _)| name).collect();
-        let exported = |wanted: &str| exports.iter().find(|name| name.split('@').next() == Some(wanted));
-        let handler = http_handler::HANDLER_INTERFACES.iter().find_map(|wanted| exported(wanted));
-        let unlinked = |error: wasmtime::Error| PrepareError::Link(join_lines(&format!("{error:#}")));
+        let exported = |wanted: &str| {
+            exports
+                .iter()
+                .find(|name| name.split('@').next() == Some(wanted))
+        };
+        let handler = http_handler::HANDLER_INTERFACES
+            .iter()
+            .find_map(|wanted| exported(wanted));
+        let unlinked =
+            |error: wasmtime::Error| PrepareError::Link(join_lines(&format!("{error:#}")));
         let contract = ExportedContract::find(exports.iter().copied())?;
-        let act = if contract.is_some() { None } else { act::find_interface(&exports)? };
+        let act = if contract.is_some() {
+            None
+        } else {
+            act::find_interface(&exports)?
+        };
         let is_listed = contract.is_some() || act.is_some();
-        let functions = if is_listed { None } else { Some(functions::find(engine, component)) };
+        let functions = if is_listed {
+            None
+        } else {
+            Some(functions::find(engine, component))
+        };
         let pre = linker.instantiate_pre(component).map_err(unlinked)?;
         let run = exported(RUN_EXPORT).copied();
         let mut left_out = other_exports(engine, &ty);
-        let command = |name: &str| LinkedCommand::new(component, pre.clone(), name).map_err(unlinked);
+        let command =
+            |name: &str| LinkedCommand::new(component, pre.clone(), name).map_err(unlinked);
         let mut fallback = None;
         let form = match (contract, act, functions) {
-            (Some(exported), ..) => ComponentForm::Contract(ContractComponent::new(engine, component, pre, &exported)?),
+            (Some(exported), ..) => {
+                ComponentForm::Contract(ContractComponent::new(engine, component, pre, &exported)?)
+            }
             (None, Some(interface), _) => {
                 left_out.retain(|other| other != interface);
                 ComponentForm::Act(LinkedActComponent::new(engine, component, pre, interface)?)
@@ -109,13 +132,18 @@ impl PreparedComponent {
             (None, None, Some(Ok(functions))) => {
                 left_out.retain(|name| Some(name.as_str()) != run && is_wasi(name));
                 let tool = functions.free_name(command::COMMAND_TOOL_NAME);
-                let command = run.map(|name| Ok::<_, PrepareError>((tool, command(name)?))).transpose()?;
+                let command = run
+                    .map(|name| Ok::<_, PrepareError>((tool, command(name)?)))
+                    .transpose()?;
                 ComponentForm::Functions(functions.link(pre), command)
             }
             (None, None, refused) => match (handler, run) {
                 (Some(name), run) => {
                     left_out.retain(|other| other != name);
-                    fallback = run.map(command).transpose()?.map(|run| (run, (*name).to_owned()));
+                    fallback = run
+                        .map(command)
+                        .transpose()?
+                        .map(|run| (run, (*name).to_owned()));
                     ComponentForm::Handler(HandlerPre::new(pre, name).map_err(unlinked)?)
                 }
                 (None, Some(name)) => {
@@ -127,11 +155,20 @@ impl PreparedComponent {
         };
         let imports: Vec<&str> = ty.imports(engine).map(|(name, _)| name).collect();
         let newer = imports.iter().chain(&exports).any(|name| is_wasi_p3(name));
-        let has_files = !imports.iter().any(|name| is_wasi_p3(name) && name.starts_with(PREOPENS_PREFIX))
-            || imports.iter().any(|name| !is_wasi_p3(name) && name.starts_with(PREOPENS_PREFIX));
-        let pages = component.resources_required().map(|needs| needs.max_initial_memory_size.unwrap_or_default());
+        let has_files = !imports
+            .iter()
+            .any(|name| is_wasi_p3(name) && name.starts_with(PREOPENS_PREFIX))
+            || imports
+                .iter()
+                .any(|name| !is_wasi_p3(name) && name.starts_with(PREOPENS_PREFIX));
+        let pages = component
+            .resources_required()
+            .map(|needs| needs.max_initial_memory_size.unwrap_or_default());
         let asks = contract::imports_ask(engine, &ty);
-        let (memory, engine) = (pages.map(|pages| pages.saturating_mul(PAGE_BYTES)), engine.clone());
+        let (memory, engine) = (
+            pages.map(|pages| pages.saturating_mul(PAGE_BYTES)),
+            engine.clone(),
+        );
         let (manner, command) = (None, fallback);
         Ok(Self {
             form,
@@ -155,7 +192,8 @@ impl PreparedComponent {
     /// Returns the number of native stacks that a call may use in addition to the usual one. It is
     /// zero without async functions.
     pub(crate) fn extra_stacks(&self) -> usize {
-        self.async_instances.map_or(0, |tasked| tasked.max(1) as usize)
+        self.async_instances
+            .map_or(0, |tasked| tasked.max(1) as usize)
     }
 
     /// Describes the form of the component for people.
@@ -172,20 +210,28 @@ impl PreparedComponent {
         if let Some(GuestServerProtocol { path, revision, .. }) = &self.manner {
             return match path {
                 Some(path) => format!("it is an MCP server over HTTP, at {path} (MCP {revision})"),
-                None => format!("it is an MCP server on standard input and output (MCP {revision})"),
+                None => {
+                    format!("it is an MCP server on standard input and output (MCP {revision})")
+                }
             };
         }
         match &self.form {
             ComponentForm::Contract(contract) => format!("it exports {contract}"),
-            ComponentForm::Act(act) => format!("it exports {}, which lists its tools", act.interface()),
+            ComponentForm::Act(act) => {
+                format!("it exports {}, which lists its tools", act.interface())
+            }
             ComponentForm::Handler(handler) => format!("it exports {}", handler.interface()),
-            ComponentForm::Functions(_, None) => "it exports plain functions; each is a tool".to_owned(),
+            ComponentForm::Functions(_, None) => {
+                "it exports plain functions; each is a tool".to_owned()
+            }
             ComponentForm::Functions(_, Some((name, _))) => {
                 format!(
                     "it exports plain functions and is a command; each function is a tool, and the command is {name}"
                 )
             }
-            ComponentForm::Command(_) => "it is a command: one tool, named after the file".to_owned(),
+            ComponentForm::Command(_) => {
+                "it is a command: one tool, named after the file".to_owned()
+            }
         }
     }
 
@@ -232,7 +278,8 @@ impl PreparedComponent {
             return;
         }
         if let Some((command, handler)) = self.command.take() {
-            self.left_out.retain(|name| name.split('@').next() != Some(RUN_EXPORT));
+            self.left_out
+                .retain(|name| name.split('@').next() != Some(RUN_EXPORT));
             self.left_out.push(handler);
             self.form = ComponentForm::Command(command);
         }
@@ -240,7 +287,11 @@ impl PreparedComponent {
 
     /// Describes the exports that are not offered, for people. Returns `None` if there are none.
     fn left_out_remark(&self) -> Option<String> {
-        let names: Vec<String> = self.left_out.iter().map(|name| display_name(name)).collect();
+        let names: Vec<String> = self
+            .left_out
+            .iter()
+            .map(|name| display_name(name))
+            .collect();
         if names.is_empty() {
             return None;
         }
@@ -262,13 +313,16 @@ impl PreparedComponent {
         match &self.form {
             ComponentForm::Handler(pre) => Some(ServerTransport::Http(pre)),
             ComponentForm::Command(pre) => Some(ServerTransport::Stdio(pre)),
-            ComponentForm::Contract(_) | ComponentForm::Act(_) | ComponentForm::Functions(..) => None,
+            ComponentForm::Contract(_) | ComponentForm::Act(_) | ComponentForm::Functions(..) => {
+                None
+            }
         }
     }
 
     /// Returns the stdio transport of a call, if the component uses one.
     pub(crate) fn stdio_transport(&self) -> Option<StdioConversation> {
-        (self.manner.is_some() && matches!(self.form, ComponentForm::Command(_))).then(StdioConversation::default)
+        (self.manner.is_some() && matches!(self.form, ComponentForm::Command(_)))
+            .then(StdioConversation::default)
     }
 
     /// Returns the names of tools in `description` that the component does not document.
@@ -283,18 +337,27 @@ impl PreparedComponent {
     }
 
     /// Lists what the component offers, if it has list functions.
-    pub(crate) async fn list(&self, store: &mut Store<StoreState>) -> wasmtime::Result<RawDescription> {
+    pub(crate) async fn list(
+        &self,
+        store: &mut Store<StoreState>,
+    ) -> wasmtime::Result<RawDescription> {
         match &self.form {
-            ComponentForm::Contract(contract) => contract.list(store).await.map(RawDescription::from),
-            ComponentForm::Act(act) => act.list(store).await,
-            ComponentForm::Functions(..) | ComponentForm::Handler(_) | ComponentForm::Command(_) => {
-                Ok(RawDescription::default())
+            ComponentForm::Contract(contract) => {
+                contract.list(store).await.map(RawDescription::from)
             }
+            ComponentForm::Act(act) => act.list(store).await,
+            ComponentForm::Functions(..)
+            | ComponentForm::Handler(_)
+            | ComponentForm::Command(_) => Ok(RawDescription::default()),
         }
     }
 
     /// Returns the description of the component. `docs` is the documentation of plain functions.
-    pub(crate) fn description(&self, listed: RawDescription, docs: &ComponentDocs) -> ComponentDescription {
+    pub(crate) fn description(
+        &self,
+        listed: RawDescription,
+        docs: &ComponentDocs,
+    ) -> ComponentDescription {
         let (listed, refused) = match &self.form {
             ComponentForm::Contract(_) | ComponentForm::Act(_) | ComponentForm::Handler(_) => {
                 (listed.description, [].as_slice())
@@ -304,16 +367,26 @@ impl PreparedComponent {
                     name: name.clone(),
                     ..command::command_definition()
                 };
-                let all = functions.definitions(docs).into_iter().chain(command.as_ref().map(named));
+                let all = functions
+                    .definitions(docs)
+                    .into_iter()
+                    .chain(command.as_ref().map(named));
                 (tools_description(all.collect()), functions.refused())
             }
-            ComponentForm::Command(_) if listed.description.manner.is_some() => (listed.description, [].as_slice()),
-            ComponentForm::Command(_) => (tools_description(vec![command::command_definition()]), [].as_slice()),
+            ComponentForm::Command(_) if listed.description.manner.is_some() => {
+                (listed.description, [].as_slice())
+            }
+            ComponentForm::Command(_) => (
+                tools_description(vec![command::command_definition()]),
+                [].as_slice(),
+            ),
         };
         let mut description = definition::clean_description(listed);
         description.remarks.extend_from_slice(refused);
         description.remarks.extend(self.left_out_remark());
-        description.remarks.extend(wide_integers::wide_integer_warning(&description.tools));
+        description
+            .remarks
+            .extend(wide_integers::wide_integer_warning(&description.tools));
         description
     }
 
@@ -327,9 +400,10 @@ impl PreparedComponent {
         arguments: &str,
     ) -> wasmtime::Result<Option<Result<ToolResult, GuestFailure>>> {
         match &self.form {
-            ComponentForm::Functions(functions, _) => {
-                functions.call(store, Some(within), name, arguments).await.map(Some)
-            }
+            ComponentForm::Functions(functions, _) => functions
+                .call(store, Some(within), name, arguments)
+                .await
+                .map(Some),
             ComponentForm::Contract(_)
             | ComponentForm::Act(_)
             | ComponentForm::Handler(_)
@@ -351,13 +425,16 @@ impl PreparedComponent {
             (ComponentForm::Act(act), PluginRequest::Tool { name, arguments }) => {
                 return act.call(store, name, arguments).await;
             }
-            (ComponentForm::Functions(_, Some((tool, command))), PluginRequest::Tool { name, .. }) if tool == name => {
-                command::run_command(command, store).await?
-            }
+            (
+                ComponentForm::Functions(_, Some((tool, command))),
+                PluginRequest::Tool { name, .. },
+            ) if tool == name => command::run_command(command, store).await?,
             (ComponentForm::Functions(functions, _), PluginRequest::Tool { name, arguments }) => {
                 functions.call(store, None, name, arguments).await?
             }
-            (ComponentForm::Command(pre), PluginRequest::Tool { .. }) => command::run_command(pre, store).await?,
+            (ComponentForm::Command(pre), PluginRequest::Tool { .. }) => {
+                command::run_command(pre, store).await?
+            }
             (
                 ComponentForm::Act(_)
                 | ComponentForm::Functions(..)
@@ -378,14 +455,24 @@ fn nothing_offered(
     refused: Option<Result<UnlinkedFunctions, String>>,
 ) -> PrepareError {
     let nothing = || "nothing (is `export!(…)` missing?)".to_owned();
-    let exports: Vec<String> = ty.exports(engine).map(|(name, _)| display_name(name)).collect();
-    let exports = if exports.is_empty() { nothing() } else { clean_line(&exports.join(", "), MAX_LEFT_OUT_BYTES) };
+    let exports: Vec<String> = ty
+        .exports(engine)
+        .map(|(name, _)| display_name(name))
+        .collect();
+    let exports = if exports.is_empty() {
+        nothing()
+    } else {
+        clean_line(&exports.join(", "), MAX_LEFT_OUT_BYTES)
+    };
     let why = refused.and_then(Result::err).filter(|why| !why.is_empty());
     PrepareError::NothingOffered(why.map_or(exports.clone(), |why| format!("{exports} ({why})")))
 }
 
 fn tools_description(tools: Vec<ToolDefinition>) -> ComponentDescription {
-    ComponentDescription { tools, ..ComponentDescription::default() }
+    ComponentDescription {
+        tools,
+        ..ComponentDescription::default()
+    }
 }
 
 impl fmt::Debug for PreparedComponent {

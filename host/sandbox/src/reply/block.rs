@@ -42,7 +42,13 @@ pub(crate) enum BlockKind {
 }
 
 impl BlockKind {
-    const ALL: [Self; 5] = [Self::Text, Self::Image, Self::Audio, Self::ResourceLink, Self::EmbeddedResource];
+    const ALL: [Self; 5] = [
+        Self::Text,
+        Self::Image,
+        Self::Audio,
+        Self::ResourceLink,
+        Self::EmbeddedResource,
+    ];
 
     /// Returns the kind with this name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
@@ -86,14 +92,25 @@ pub(crate) fn deduplicate_audience(named: impl Iterator<Item = &'static str>) ->
 impl RawBlock {
     /// Creates a text block.
     pub(crate) fn text(text: String) -> Self {
-        Self { kind: BlockKind::Text.name().into(), text: Some(text), ..Self::default() }
+        Self {
+            kind: BlockKind::Text.name().into(),
+            text: Some(text),
+            ..Self::default()
+        }
     }
 
     /// Returns the size of the block, in bytes. The name of a known kind is not counted, because
     /// contract 0.1.0 does not transfer it.
     pub(crate) fn size(&self) -> usize {
         let kind = Some(&self.kind).filter(|kind| BlockKind::parse(kind).is_none());
-        let texts = [&self.text, &self.mime_type, &self.uri, &self.name, &self.title, &self.description];
+        let texts = [
+            &self.text,
+            &self.mime_type,
+            &self.uri,
+            &self.name,
+            &self.title,
+            &self.description,
+        ];
         let newer = [&self.last_modified, &self.members];
         let texts = texts.into_iter().chain(newer).flatten().chain(kind);
         texts.map(String::len).sum::<usize>() + self.data.as_ref().map_or(0, Vec::len)
@@ -123,16 +140,29 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
         let contract = read("wit/0.2.0/plugin.wit");
-        let table =
-            contract.lines().map(str::trim).skip_while(|line| *line != "/// | `kind` | needs | may have |").skip(2);
+        let table = contract
+            .lines()
+            .map(str::trim)
+            .skip_while(|line| *line != "/// | `kind` | needs | may have |")
+            .skip(2);
         let rows = table.map_while(|line| line.strip_prefix("/// | `")?.split('`').next());
-        assert_eq!(rows.collect::<Vec<_>>(), BlockKind::ALL.map(BlockKind::name));
+        assert_eq!(
+            rows.collect::<Vec<_>>(),
+            BlockKind::ALL.map(BlockKind::name)
+        );
         for path in SDKS {
             let sdk = read(&format!("plugin-sdk/{path}"));
             for kind in BlockKind::ALL.map(BlockKind::name) {
                 // JavaScript uses single quotes, and none for a key that is an identifier.
-                let ways = [format!("\"{kind}\""), format!("'{kind}':"), format!("\n  {kind}:")];
-                assert!(ways.iter().any(|way| sdk.contains(way)), "plugin-sdk/{path} has no kind `{kind}`");
+                let ways = [
+                    format!("\"{kind}\""),
+                    format!("'{kind}':"),
+                    format!("\n  {kind}:"),
+                ];
+                assert!(
+                    ways.iter().any(|way| sdk.contains(way)),
+                    "plugin-sdk/{path} has no kind `{kind}`"
+                );
             }
         }
     }

@@ -68,11 +68,16 @@ fn put(cbor: &mut Vec<u8>, value: &Value) -> Result<(), String> {
                 Some(rest) if rest.starts_with('$') => rest.to_owned(),
                 _ => name.clone(),
             };
-            let mut members: Vec<_> = members.iter().map(|(name, value)| (unescaped(name), value)).collect();
+            let mut members: Vec<_> = members
+                .iter()
+                .map(|(name, value)| (unescaped(name), value))
+                .collect();
             // A longer key has a greater head.
             members.sort_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
             if let Some([(name, _), _]) = members.array_windows().find(|[(a, _), (b, _)]| a == b) {
-                return Err(format!("Two members are named {name:?} without the `$` before it."));
+                return Err(format!(
+                    "Two members are named {name:?} without the `$` before it."
+                ));
             }
             write_head(cbor, Header::Map(Some(members.len())));
             for (name, value) in members {
@@ -110,21 +115,38 @@ fn number_header(number: &Number) -> Header {
 
 /// Returns the byte string that an object represents, if it represents one.
 fn byte_string(members: &Map<String, Value>) -> Result<Option<Vec<u8>>, String> {
-    let Some(value) = members.get(BYTES_MEMBER).filter(|_| members.len() == 1) else { return Ok(None) };
+    let Some(value) = members.get(BYTES_MEMBER).filter(|_| members.len() == 1) else {
+        return Ok(None);
+    };
     let bytes = value.as_str().and_then(|text| STANDARD.decode(text).ok());
-    bytes.map(Some).ok_or_else(|| format!("The value of {BYTES_MEMBER:?} is not a text in base64."))
+    bytes
+        .map(Some)
+        .ok_or_else(|| format!("The value of {BYTES_MEMBER:?} is not a text in base64."))
 }
 
 /// Converts one item to JSON text of at most `most` bytes. Items without a JSON representation are
 /// rejected, except `undefined` and non-finite numbers, which become `null`. Tags are omitted.
-pub(crate) fn to_json(cbor: &[u8], most: usize, interrupt: &Interrupt) -> Result<String, CborError> {
-    let mut reading = CborReader { rest: cbor, json: BoundedText { bytes: Vec::new(), most }, interrupt, items: 0 };
+pub(crate) fn to_json(
+    cbor: &[u8],
+    most: usize,
+    interrupt: &Interrupt,
+) -> Result<String, CborError> {
+    let mut reading = CborReader {
+        rest: cbor,
+        json: BoundedText {
+            bytes: Vec::new(),
+            most,
+        },
+        interrupt,
+        items: 0,
+    };
     let first = reading.read_header()?;
     reading.write_value(first, MAX_DEPTH)?;
     if !reading.rest.is_empty() {
         return Err(CborError::Malformed("goes on after its end"));
     }
-    String::from_utf8(reading.json.bytes).map_err(|_| CborError::Malformed("has a text that is not UTF-8"))
+    String::from_utf8(reading.json.bytes)
+        .map_err(|_| CborError::Malformed("has a text that is not UTF-8"))
 }
 
 /// The remaining input and the output of a conversion.
@@ -158,14 +180,21 @@ impl<'a> CborReader<'a> {
     }
 
     fn take_bytes(&mut self, length: usize) -> Result<&'a [u8], CborError> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(CborError::Malformed(UNEXPECTED_END))?;
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(length)
+            .ok_or(CborError::Malformed(UNEXPECTED_END))?;
         self.rest = rest;
         Ok(taken)
     }
 
     /// Writes the item that begins with `read_header` and is nested at most `depth` levels deep.
     fn write_value(&mut self, header: Header, depth: usize) -> Result<(), CborError> {
-        let inner = || depth.checked_sub(1).ok_or(CborError::Malformed("is nested more than 64 levels deep"));
+        let inner = || {
+            depth
+                .checked_sub(1)
+                .ok_or(CborError::Malformed("is nested more than 64 levels deep"))
+        };
         match header {
             Header::Positive(n) => self.json.write_json(n.to_string()),
             Header::Negative(n) => self.json.write_json((!i128::from(n)).to_string()),
@@ -176,13 +205,18 @@ impl<'a> CborReader<'a> {
             Header::Simple(20) => self.json.write_json("false"),
             Header::Simple(21) => self.json.write_json("true"),
             Header::Simple(22 | 23) => self.json.write_json("null"),
-            Header::Simple(_) => Err(CborError::Malformed("has a simple value that JSON does not have")),
+            Header::Simple(_) => Err(CborError::Malformed(
+                "has a simple value that JSON does not have",
+            )),
             Header::Bytes(length) => {
                 let bytes = self.read_string(length, |header| match header {
                     Header::Bytes(length) => length,
                     _ => None,
                 })?;
-                self.json.write_json(format!("{{\"{BYTES_MEMBER}\":\"{}\"}}", STANDARD.encode(bytes)))
+                self.json.write_json(format!(
+                    "{{\"{BYTES_MEMBER}\":\"{}\"}}",
+                    STANDARD.encode(bytes)
+                ))
             }
             Header::Text(length) => {
                 let text = self.read_text(length)?;
@@ -245,7 +279,9 @@ impl<'a> CborReader<'a> {
             }
             Header::Positive(n) => self.json.write_json(format!("\"{n}\"")),
             Header::Negative(n) => self.json.write_json(format!("\"{}\"", !i128::from(n))),
-            _ => Err(CborError::Malformed("has a key that is neither a text nor an integer")),
+            _ => Err(CborError::Malformed(
+                "has a key that is neither a text nor an integer",
+            )),
         }
     }
 
@@ -272,8 +308,9 @@ impl<'a> CborReader<'a> {
             match self.read_header()? {
                 Header::Break => return Ok(bytes),
                 header => {
-                    let length =
-                        piece(header).ok_or(CborError::Malformed("has a string with a piece of another kind"))?;
+                    let length = piece(header).ok_or(CborError::Malformed(
+                        "has a string with a piece of another kind",
+                    ))?;
                     bytes.extend_from_slice(self.take_bytes(length)?);
                 }
             }
@@ -291,7 +328,8 @@ struct BoundedText {
 
 impl BoundedText {
     fn write_json(&mut self, text: impl AsRef<str>) -> Result<(), CborError> {
-        self.write_all(text.as_ref().as_bytes()).map_err(|_| CborError::Large)
+        self.write_all(text.as_ref().as_bytes())
+            .map_err(|_| CborError::Large)
     }
 
     /// Writes a JSON string.
@@ -353,7 +391,10 @@ mod tests {
             ("f5", "true"),
             ("f6", "null"),
             ("f7", "null"),
-            ("c074323031332d30332d32315432303a30343a30305a", "\"2013-03-21T20:04:00Z\""),
+            (
+                "c074323031332d30332d32315432303a30343a30305a",
+                "\"2013-03-21T20:04:00Z\"",
+            ),
             ("4401020304", "{\"$bytes\":\"AQIDBA==\"}"),
             ("62225c", r#""\"\\""#),
             ("64f0908591", "\"\u{10151}\""),
@@ -408,14 +449,25 @@ mod tests {
         assert_eq!(malformed(&nested(65)), "is nested more than 64 levels deep");
         let endless = [vec![0x81; 10_000_000], vec![0x80]].concat();
         let refused = Err(CborError::Malformed("is nested more than 64 levels deep"));
-        assert_eq!(to_json(&endless, usize::MAX, &Interrupt::default()), refused);
+        assert_eq!(
+            to_json(&endless, usize::MAX, &Interrupt::default()),
+            refused
+        );
         let tags = [vec![0xc0; 10_000_000], vec![0x80]].concat();
-        assert_eq!(to_json(&tags, 2, &Interrupt::default()).as_deref(), Ok("[]"));
+        assert_eq!(
+            to_json(&tags, 2, &Interrupt::default()).as_deref(),
+            Ok("[]")
+        );
         for large in ["\u{1}\u{1}", "é", "\\"] {
             let cbor = from_json(&json!([large])).unwrap();
-            let length = to_json(&cbor, usize::MAX, &Interrupt::default()).unwrap().len();
+            let length = to_json(&cbor, usize::MAX, &Interrupt::default())
+                .unwrap()
+                .len();
             assert!(to_json(&cbor, length, &Interrupt::default()).is_ok());
-            assert_eq!(to_json(&cbor, length - 1, &Interrupt::default()), Err(CborError::Large));
+            assert_eq!(
+                to_json(&cbor, length - 1, &Interrupt::default()),
+                Err(CborError::Large)
+            );
         }
     }
 
@@ -425,13 +477,19 @@ mod tests {
         let interrupt = Interrupt::default();
         assert!(to_json(&cbor, usize::MAX, &interrupt).is_ok());
         interrupt.raise();
-        assert_eq!(to_json(&cbor, usize::MAX, &interrupt), Err(CborError::Interrupted));
+        assert_eq!(
+            to_json(&cbor, usize::MAX, &interrupt),
+            Err(CborError::Interrupted)
+        );
     }
 
     #[test]
     fn what_is_written_is_deterministic() {
         let cases = [
-            (json!({"b": 1, "aa": 2, "a": 3, "": 4}), "a4600461610361620162616102"),
+            (
+                json!({"b": 1, "aa": 2, "a": 3, "": 4}),
+                "a4600461610361620162616102",
+            ),
             (json!(23), "17"),
             (json!(24), "1818"),
             (json!(u64::MAX), "1bffffffffffffffff"),
@@ -442,7 +500,10 @@ mod tests {
             (json!(1.1), "fb3ff199999999999a"),
             (json!([null, true, false]), "83f6f5f4"),
             (json!({"$bytes": "AQIDBA=="}), "4401020304"),
-            (json!({"$bytes": "AQ==", "a": 1}), "a2616101662462797465736441513d3d"),
+            (
+                json!({"$bytes": "AQ==", "a": 1}),
+                "a2616101662462797465736441513d3d",
+            ),
             (json!({"$$a": 1}), "a162246101"),
         ];
         for (value, cbor) in cases {
@@ -451,7 +512,11 @@ mod tests {
         for wrong in [json!({"$bytes": "?"}), json!({"$bytes": 1})] {
             assert!(from_json(&wrong).unwrap_err().contains("base64"));
         }
-        assert!(from_json(&json!({"$a": 1, "$$a": 2})).unwrap_err().contains("\"$a\""));
+        assert!(
+            from_json(&json!({"$a": 1, "$$a": 2}))
+                .unwrap_err()
+                .contains("\"$a\"")
+        );
     }
 
     fn values() -> impl Strategy<Value = Value> {

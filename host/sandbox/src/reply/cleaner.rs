@@ -27,13 +27,23 @@ pub(crate) struct TextCleaner<'a> {
 
 impl<'a> TextCleaner<'a> {
     pub(crate) fn new(secrets: &'a SecretFilter) -> Self {
-        Self { secrets, removed: 0, reserved: 0, redacted: 0, interrupt: None, interrupted: false }
+        Self {
+            secrets,
+            removed: 0,
+            reserved: 0,
+            redacted: 0,
+            interrupt: None,
+            interrupted: false,
+        }
     }
 
     /// Returns a cleaner that stops when `interrupt` is due. Output that was not cleaned must not
     /// be used.
     pub(crate) fn with_interrupt(self, interrupt: &'a Interrupt) -> Self {
-        Self { interrupt: Some(interrupt), ..self }
+        Self {
+            interrupt: Some(interrupt),
+            ..self
+        }
     }
 
     /// Returns whether the cleaner stopped before the end.
@@ -64,18 +74,27 @@ impl<'a> TextCleaner<'a> {
     }
 
     pub(crate) fn check_data(&self, data: Vec<u8>) -> Result<Bytes, String> {
-        if self.secrets.contains_secret(&data) { Err("contains a secret in `data`".into()) } else { Ok(data.into()) }
+        if self.secrets.contains_secret(&data) {
+            Err("contains a secret in `data`".into())
+        } else {
+            Ok(data.into())
+        }
     }
 
     /// Parses and cleans the JSON value of the guest's `member`.
     pub(crate) fn clean_json(&mut self, member: &str, text: &str) -> Result<Value, String> {
-        let value = serde_json::from_str(text).map_err(|error| format!("{member} is not valid JSON: {error}"))?;
+        let value = serde_json::from_str(text)
+            .map_err(|error| format!("{member} is not valid JSON: {error}"))?;
         Ok(self.clean_value(value))
     }
 
     /// Parses and cleans the guest's `member` as the members of a `_meta`, without those that it
     /// cannot set.
-    pub(crate) fn clean_meta(&mut self, member: &str, text: Option<&String>) -> Result<Map<String, Value>, String> {
+    pub(crate) fn clean_meta(
+        &mut self,
+        member: &str,
+        text: Option<&String>,
+    ) -> Result<Map<String, Value>, String> {
         match text.map(|text| self.clean_json(member, text)).transpose()? {
             None => Ok(Map::new()),
             Some(Value::Object(mut members)) => {
@@ -95,13 +114,21 @@ impl<'a> TextCleaner<'a> {
         match value {
             Value::String(text) => Value::String(self.clean_text(text)),
             // Digits can also be a secret.
-            Value::Number(number) if self.secrets.contains_secret(number.to_string().as_bytes()) => {
+            Value::Number(number)
+                if self.secrets.contains_secret(number.to_string().as_bytes()) =>
+            {
                 Value::String(self.clean_text(number.to_string()))
             }
-            Value::Array(items) => items.into_iter().map(|item| self.clean_value(item)).collect(),
+            Value::Array(items) => items
+                .into_iter()
+                .map(|item| self.clean_value(item))
+                .collect(),
             Value::Object(members) => {
                 // If two names become equal, the last member wins, as with duplicate names.
-                members.into_iter().map(|(name, member)| (self.clean_text(name), self.clean_value(member))).collect()
+                members
+                    .into_iter()
+                    .map(|(name, member)| (self.clean_text(name), self.clean_value(member)))
+                    .collect()
             }
             value => value,
         }
@@ -111,13 +138,22 @@ impl<'a> TextCleaner<'a> {
 impl Drop for TextCleaner<'_> {
     fn drop(&mut self) {
         if self.removed > 0 {
-            tracing::debug!(bytes = self.removed, "removed control characters from the plugin's output");
+            tracing::debug!(
+                bytes = self.removed,
+                "removed control characters from the plugin's output"
+            );
         }
         if self.reserved > 0 {
-            tracing::debug!(members = self.reserved, "removed reserved members from the plugin's _meta");
+            tracing::debug!(
+                members = self.reserved,
+                "removed reserved members from the plugin's _meta"
+            );
         }
         if self.redacted > 0 {
-            tracing::warn!(strings = self.redacted, "redacted secrets in the plugin's output");
+            tracing::warn!(
+                strings = self.redacted,
+                "redacted secrets in the plugin's output"
+            );
         }
     }
 }

@@ -9,7 +9,10 @@
 
 use serde_json::Value;
 use toolbay_model::text::{clean, clean_line};
-use toolbay_model::{ComponentDescription, Icon, PromptArgument, PromptDefinition, ResourceDefinition, ToolDefinition};
+use toolbay_model::{
+    ComponentDescription, Icon, PromptArgument, PromptDefinition, ResourceDefinition,
+    ToolDefinition,
+};
 
 use crate::reply::syntax::{is_mime_type, is_timestamp, is_uri};
 
@@ -40,8 +43,14 @@ const VALIDATION_KEYWORDS: [&str; 21] = [
 ];
 
 /// Keywords whose members are schemas under names that the author chooses.
-const SCHEMA_MAP_KEYWORDS: [&str; 6] =
-    ["$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"];
+const SCHEMA_MAP_KEYWORDS: [&str; 6] = [
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+];
 
 /// Maximum size of a name or address in a remark, in bytes.
 const MAX_QUOTED_BYTES: usize = 200;
@@ -52,21 +61,50 @@ const MAX_REMARKS: usize = 10;
 
 /// Returns the description with cleaned texts, and with remarks for the operator on dropped values.
 pub(crate) fn clean_description(description: ComponentDescription) -> ComponentDescription {
-    let ComponentDescription { tools, prompts, resources, templates, completes, manner, mut remarks, left_out } =
-        description;
+    let ComponentDescription {
+        tools,
+        prompts,
+        resources,
+        templates,
+        completes,
+        manner,
+        mut remarks,
+        left_out,
+    } = description;
     let mut dropped = DroppedEntries::new("tool");
-    let tools = tools.into_iter().map(|tool| clean_tool(tool, &mut dropped)).collect();
+    let tools = tools
+        .into_iter()
+        .map(|tool| clean_tool(tool, &mut dropped))
+        .collect();
     remarks.extend(dropped.into_remarks());
     let mut dropped = DroppedEntries::new("prompt");
-    let prompts = prompts.into_iter().map(|prompt| clean_prompt(prompt, &mut dropped)).collect();
+    let prompts = prompts
+        .into_iter()
+        .map(|prompt| clean_prompt(prompt, &mut dropped))
+        .collect();
     remarks.extend(dropped.into_remarks());
     let mut dropped = DroppedEntries::new("resource");
-    let resources = resources.into_iter().map(|resource| clean_resource(resource, &mut dropped)).collect();
+    let resources = resources
+        .into_iter()
+        .map(|resource| clean_resource(resource, &mut dropped))
+        .collect();
     remarks.extend(dropped.into_remarks());
     let mut dropped = DroppedEntries::new("resource template");
-    let templates = templates.into_iter().map(|template| clean_resource(template, &mut dropped)).collect();
+    let templates = templates
+        .into_iter()
+        .map(|template| clean_resource(template, &mut dropped))
+        .collect();
     remarks.extend(dropped.into_remarks());
-    ComponentDescription { tools, prompts, resources, templates, completes, manner, remarks, left_out }
+    ComponentDescription {
+        tools,
+        prompts,
+        resources,
+        templates,
+        completes,
+        manner,
+        remarks,
+        left_out,
+    }
 }
 
 /// Remarks on dropped values, for all entries of a kind.
@@ -79,14 +117,22 @@ struct DroppedEntries {
 
 impl DroppedEntries {
     fn new(kind: &'static str) -> Self {
-        Self { kind, remarks: Vec::new(), more: 0 }
+        Self {
+            kind,
+            remarks: Vec::new(),
+            more: 0,
+        }
     }
 
     /// Adds a remark on the first dropped value of an entry, if there is one.
     fn add(&mut self, name: &str, why: Option<String>) {
         let Some(why) = why else { return };
         if self.remarks.len() < MAX_REMARKS {
-            self.remarks.push(format!("{} {:?}: {why}", self.kind, clean_line(name, MAX_QUOTED_BYTES)));
+            self.remarks.push(format!(
+                "{} {:?}: {why}",
+                self.kind,
+                clean_line(name, MAX_QUOTED_BYTES)
+            ));
         } else {
             self.more += 1;
         }
@@ -94,7 +140,10 @@ impl DroppedEntries {
 
     fn into_remarks(mut self) -> Vec<String> {
         if self.more > 0 {
-            self.remarks.push(format!("{} more {}s have something that is not shown", self.more, self.kind));
+            self.remarks.push(format!(
+                "{} more {}s have something that is not shown",
+                self.more, self.kind
+            ));
         }
         self.remarks
     }
@@ -104,7 +153,9 @@ impl DroppedEntries {
 fn drop_icons(icons: &mut Vec<Icon>) -> Option<String> {
     let mut first = None;
     let cleaned = std::mem::take(icons).into_iter().map(clean_icon);
-    *icons = cleaned.filter_map(|icon| icon.map_err(|why| first.get_or_insert(why)).ok()).collect();
+    *icons = cleaned
+        .filter_map(|icon| icon.map_err(|why| first.get_or_insert(why)).ok())
+        .collect();
     first.map(|why| format!("an icon is not shown: {why}"))
 }
 
@@ -114,7 +165,9 @@ fn clean_tool(mut tool: ToolDefinition, dropped: &mut DroppedEntries) -> ToolDef
         title: tool.title.map(clean_text),
         description: tool.description.map(clean_text),
         input_schema: clean_json(tool.input_schema, clean_schema),
-        output_schema: tool.output_schema.map(|text| clean_json(text, clean_schema)),
+        output_schema: tool
+            .output_schema
+            .map(|text| clean_json(text, clean_schema)),
         meta: tool.meta.map(|text| clean_json(text, clean_all_texts)),
         ..tool
     }
@@ -137,12 +190,23 @@ fn clean_prompt(mut prompt: PromptDefinition, dropped: &mut DroppedEntries) -> P
 }
 
 /// Cleans a resource or a template.
-fn clean_resource(mut resource: ResourceDefinition, dropped: &mut DroppedEntries) -> ResourceDefinition {
+fn clean_resource(
+    mut resource: ResourceDefinition,
+    dropped: &mut DroppedEntries,
+) -> ResourceDefinition {
     let why = drop_icons(&mut resource.icons);
-    let mime_type = take_invalid(&mut resource.mime_type, is_mime_type)
-        .map(|mime_type| format!("its MIME type is not shown: {:?} is none", clean_line(&mime_type, MAX_QUOTED_BYTES)));
-    let priority = resource.priority.take_if(|priority| !(0.0..=1.0).contains(priority));
-    let priority = priority.map(|priority| format!("its priority is not shown: {priority} is not between 0.0 and 1.0"));
+    let mime_type = take_invalid(&mut resource.mime_type, is_mime_type).map(|mime_type| {
+        format!(
+            "its MIME type is not shown: {:?} is none",
+            clean_line(&mime_type, MAX_QUOTED_BYTES)
+        )
+    });
+    let priority = resource
+        .priority
+        .take_if(|priority| !(0.0..=1.0).contains(priority));
+    let priority = priority.map(|priority| {
+        format!("its priority is not shown: {priority} is not between 0.0 and 1.0")
+    });
     let time = take_invalid(&mut resource.last_modified, is_timestamp).map(|time| {
         let time = clean_line(&time, MAX_QUOTED_BYTES);
         format!("when it was last modified is not shown: {time:?} is not a time such as \"2026-01-12T15:00:58Z\"")
@@ -177,7 +241,9 @@ fn clean_json(text: String, change: fn(&mut Value)) -> String {
     if !text.contains("\\u") && matches!(clean(&text), std::borrow::Cow::Borrowed(_)) {
         return text;
     }
-    let Ok(mut value) = serde_json::from_str(&text) else { return text };
+    let Ok(mut value) = serde_json::from_str(&text) else {
+        return text;
+    };
     change(&mut value);
     value.to_string()
 }
@@ -206,13 +272,17 @@ fn clean_schema(schema: &mut Value) {
         Value::String(text) => clean_in_place(text),
         Value::Array(schemas) => schemas.iter_mut().for_each(self::clean_schema),
         Value::Object(keywords) => {
-            for (keyword, value) in
-                keywords.iter_mut().filter(|(keyword, _)| !VALIDATION_KEYWORDS.contains(&keyword.as_str()))
+            for (keyword, value) in keywords
+                .iter_mut()
+                .filter(|(keyword, _)| !VALIDATION_KEYWORDS.contains(&keyword.as_str()))
             {
                 match value {
                     Value::Object(schemas) if SCHEMA_MAP_KEYWORDS.contains(&keyword.as_str()) => {
                         // A dependency can also be a list of names.
-                        schemas.values_mut().filter(|schema| !schema.is_array()).for_each(self::clean_schema);
+                        schemas
+                            .values_mut()
+                            .filter(|schema| !schema.is_array())
+                            .for_each(self::clean_schema);
                     }
                     value => self::clean_schema(value),
                 }
@@ -235,19 +305,31 @@ fn clean_icon(icon: Icon) -> Result<Icon, String> {
     let shown = clean_line(&icon.src, MAX_QUOTED_BYTES);
     let (scheme, rest) = icon.src.split_once(':').unwrap_or_default();
     let allowed = match scheme.to_ascii_lowercase().as_str() {
-        "https" => rest.strip_prefix("//").is_some_and(|rest| !rest.starts_with(['/', '?', '#']) && !rest.is_empty()),
-        "data" => rest.get(..6).is_some_and(|family| family.eq_ignore_ascii_case("image/")),
+        "https" => rest
+            .strip_prefix("//")
+            .is_some_and(|rest| !rest.starts_with(['/', '?', '#']) && !rest.is_empty()),
+        "data" => rest
+            .get(..6)
+            .is_some_and(|family| family.eq_ignore_ascii_case("image/")),
         _ => false,
     };
     if !allowed || !is_uri(&icon.src) || clean(&icon.src) != icon.src {
-        return Err(format!("its address must begin with https:// or data:image/, not {shown:?}"));
+        return Err(format!(
+            "its address must begin with https:// or data:image/, not {shown:?}"
+        ));
     }
     if let Some(mime_type) = &icon.mime_type
         && !(mime_type.starts_with("image/") && is_mime_type(mime_type))
     {
-        return Err(format!("its MIME type must be image/…, not {:?}", clean_line(mime_type, MAX_QUOTED_BYTES)));
+        return Err(format!(
+            "its MIME type must be image/…, not {:?}",
+            clean_line(mime_type, MAX_QUOTED_BYTES)
+        ));
     }
-    Ok(Icon { sizes: icon.sizes.into_iter().map(clean_text).collect(), ..icon })
+    Ok(Icon {
+        sizes: icon.sizes.into_iter().map(clean_text).collect(),
+        ..icon
+    })
 }
 
 #[cfg(test)]
@@ -259,11 +341,19 @@ mod tests {
     const EVIL: &str = "a\u{1b}[2J\u{202e}b\u{9b}1m\u{e0041}c";
 
     fn of(tools: Vec<ToolDefinition>) -> ComponentDescription {
-        ComponentDescription { tools, ..ComponentDescription::default() }
+        ComponentDescription {
+            tools,
+            ..ComponentDescription::default()
+        }
     }
 
     fn icon(src: &str) -> Icon {
-        Icon { src: src.into(), mime_type: None, sizes: vec!["48x48\u{202e}".into()], theme: None }
+        Icon {
+            src: src.into(),
+            mime_type: None,
+            sizes: vec!["48x48\u{202e}".into()],
+            theme: None,
+        }
     }
 
     #[test]
@@ -304,20 +394,39 @@ mod tests {
             ..ToolDefinition::default()
         };
         let ComponentDescription { tools, remarks, .. } = clean_description(of(vec![tool]));
-        let [tool] = tools.as_slice() else { panic!("{tools:?}") };
-        assert_eq!((tool.title.as_deref(), tool.description.as_deref()), (Some("abc"), Some("abc")));
+        let [tool] = tools.as_slice() else {
+            panic!("{tools:?}")
+        };
+        assert_eq!(
+            (tool.title.as_deref(), tool.description.as_deref()),
+            (Some("abc"), Some("abc"))
+        );
         let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         assert_eq!(read(&tool.input_schema), after);
         assert_eq!(read(tool.output_schema.as_deref().unwrap()), after);
-        assert_eq!(read(tool.meta.as_deref().unwrap()), json!({"abc": ["abc", {"n": 1}]}));
+        assert_eq!(
+            read(tool.meta.as_deref().unwrap()),
+            json!({"abc": ["abc", {"n": 1}]})
+        );
         assert!(remarks.is_empty());
     }
 
     #[test]
     fn what_needs_no_cleaning_is_not_written_anew() {
-        for text in [r#"{ "type":"object", "maximum": 1.50 }"#, "{", r#"{"title": "\u00"#, "\u{202e}"] {
-            let tool = ToolDefinition { input_schema: text.into(), ..ToolDefinition::default() };
-            assert_eq!(clean_description(of(vec![tool])).tools[0].input_schema, text);
+        for text in [
+            r#"{ "type":"object", "maximum": 1.50 }"#,
+            "{",
+            r#"{"title": "\u00"#,
+            "\u{202e}",
+        ] {
+            let tool = ToolDefinition {
+                input_schema: text.into(),
+                ..ToolDefinition::default()
+            };
+            assert_eq!(
+                clean_description(of(vec![tool])).tools[0].input_schema,
+                text
+            );
         }
     }
 
@@ -344,24 +453,47 @@ mod tests {
             "",
             "i.png",
         ];
-        let tool = |icons| ToolDefinition { name: "a".into(), icons, ..ToolDefinition::default() };
+        let tool = |icons| ToolDefinition {
+            name: "a".into(),
+            icons,
+            ..ToolDefinition::default()
+        };
         let all = bad.iter().chain(&good).map(|src| icon(src)).collect();
         let ComponentDescription { tools, remarks, .. } = clean_description(of(vec![tool(all)]));
-        assert_eq!(tools[0].icons.iter().map(|icon| icon.src.as_str()).collect::<Vec<_>>(), good);
+        assert_eq!(
+            tools[0]
+                .icons
+                .iter()
+                .map(|icon| icon.src.as_str())
+                .collect::<Vec<_>>(),
+            good
+        );
         assert_eq!(tools[0].icons[0].sizes, ["48x48"]);
         assert_eq!(
             remarks,
-            ["tool \"a\": an icon is not shown: its address must begin with https:// or data:image/, not \
-             \"http://a.example/i.png\""]
+            [
+                "tool \"a\": an icon is not shown: its address must begin with https:// or data:image/, not \
+             \"http://a.example/i.png\""
+            ]
         );
         for bad in bad {
             assert!(clean_icon(icon(bad)).is_err(), "{bad}");
         }
-        let ComponentDescription { remarks, .. } = clean_description(of(vec![tool(vec![icon(bad[1]); 100]); 30]));
+        let ComponentDescription { remarks, .. } =
+            clean_description(of(vec![tool(vec![icon(bad[1]); 100]); 30]));
         assert_eq!(remarks.len(), MAX_REMARKS + 1);
-        assert_eq!(remarks[MAX_REMARKS], "20 more tools have something that is not shown");
-        let page = Icon { mime_type: Some("text/html".into()), ..icon(good[0]) };
-        assert_eq!(clean_icon(page).unwrap_err(), "its MIME type must be image/…, not \"text/html\"");
+        assert_eq!(
+            remarks[MAX_REMARKS],
+            "20 more tools have something that is not shown"
+        );
+        let page = Icon {
+            mime_type: Some("text/html".into()),
+            ..icon(good[0])
+        };
+        assert_eq!(
+            clean_icon(page).unwrap_err(),
+            "its MIME type must be image/…, not \"text/html\""
+        );
     }
 
     #[test]
@@ -377,7 +509,10 @@ mod tests {
                 description: Some(EVIL.into()),
                 required: true,
             }],
-            icons: vec![icon("https://a.example/i.png"), icon("http://a.example/i.png")],
+            icons: vec![
+                icon("https://a.example/i.png"),
+                icon("http://a.example/i.png"),
+            ],
             meta: meta(),
         };
         let resource = ResourceDefinition {
@@ -405,7 +540,10 @@ mod tests {
             meta: Some(r#"{"abc":"abc"}"#.into()),
             ..ResourceDefinition::default()
         };
-        assert_eq!((&cleaned.resources, &cleaned.templates), (&vec![expected.clone()], &vec![expected]));
+        assert_eq!(
+            (&cleaned.resources, &cleaned.templates),
+            (&vec![expected.clone()], &vec![expected])
+        );
         let expected = PromptDefinition {
             title: Some("abc".into()),
             description: Some("abc".into()),
@@ -415,15 +553,23 @@ mod tests {
                 description: Some("abc".into()),
                 required: true,
             }],
-            icons: vec![Icon { sizes: vec!["48x48".into()], ..icon("https://a.example/i.png") }],
+            icons: vec![Icon {
+                sizes: vec!["48x48".into()],
+                ..icon("https://a.example/i.png")
+            }],
             meta: Some(r#"{"abc":"abc"}"#.into()),
             ..prompt
         };
         assert_eq!(cleaned.prompts, [expected]);
         assert!(cleaned.completes);
-        let [first, second] = cleaned.remarks.as_slice() else { panic!("{:?}", cleaned.remarks) };
+        let [first, second] = cleaned.remarks.as_slice() else {
+            panic!("{:?}", cleaned.remarks)
+        };
         assert_eq!(first, "first");
-        assert!(second.starts_with("prompt \"a") && second.contains("an icon is not shown"), "{second}");
+        assert!(
+            second.starts_with("prompt \"a") && second.contains("an icon is not shown"),
+            "{second}"
+        );
     }
 
     #[test]
@@ -437,17 +583,48 @@ mod tests {
         };
         let fine = || resource("text/plain", 1.0, "2026-01-12T15:00:58Z");
         let cases = [
-            (ResourceDefinition { mime_type: None, ..fine() }, resource("text", 1.0, "2026-01-12T15:00:58Z")),
-            (ResourceDefinition { priority: None, ..fine() }, resource("text/plain", f64::NAN, "2026-01-12T15:00:58Z")),
-            (ResourceDefinition { priority: None, ..fine() }, resource("text/plain", 1.1, "2026-01-12T15:00:58Z")),
-            (ResourceDefinition { last_modified: None, ..fine() }, resource("text/plain", 1.0, "today\u{202e}")),
+            (
+                ResourceDefinition {
+                    mime_type: None,
+                    ..fine()
+                },
+                resource("text", 1.0, "2026-01-12T15:00:58Z"),
+            ),
+            (
+                ResourceDefinition {
+                    priority: None,
+                    ..fine()
+                },
+                resource("text/plain", f64::NAN, "2026-01-12T15:00:58Z"),
+            ),
+            (
+                ResourceDefinition {
+                    priority: None,
+                    ..fine()
+                },
+                resource("text/plain", 1.1, "2026-01-12T15:00:58Z"),
+            ),
+            (
+                ResourceDefinition {
+                    last_modified: None,
+                    ..fine()
+                },
+                resource("text/plain", 1.0, "today\u{202e}"),
+            ),
         ];
         for (expected, wrong) in cases {
-            let said = ComponentDescription { resources: vec![fine(), wrong], ..ComponentDescription::default() };
+            let said = ComponentDescription {
+                resources: vec![fine(), wrong],
+                ..ComponentDescription::default()
+            };
             let cleaned = clean_description(said);
             assert_eq!(cleaned.resources, [fine(), expected]);
             assert_eq!(cleaned.remarks.len(), 1);
-            assert!(cleaned.remarks[0].starts_with("resource \"notes://a\": "), "{:?}", cleaned.remarks);
+            assert!(
+                cleaned.remarks[0].starts_with("resource \"notes://a\": "),
+                "{:?}",
+                cleaned.remarks
+            );
         }
     }
 }

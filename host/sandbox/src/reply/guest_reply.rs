@@ -108,15 +108,25 @@ impl GuestReply {
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Tool(result) => result.size(),
-            Self::Parts(parts) => parts.iter().map(|part| part.data.len() + size([&part.mime_type])).sum(),
+            Self::Parts(parts) => parts
+                .iter()
+                .map(|part| part.data.len() + size([&part.mime_type]))
+                .sum(),
             Self::Prompt(prompt) => {
-                prompt.messages.iter().map(|(_, block)| block.size()).sum::<usize>()
+                prompt
+                    .messages
+                    .iter()
+                    .map(|(_, block)| block.size())
+                    .sum::<usize>()
                     + size([&prompt.description, &prompt.meta])
             }
             Self::Resource(read) => read.items.iter().map(ResourceReplyItem::size).sum(),
-            Self::Completion(suggestions) => {
-                suggestions.values.iter().take(CompletionResult::MAX_VALUES).map(String::len).sum()
-            }
+            Self::Completion(suggestions) => suggestions
+                .values
+                .iter()
+                .take(CompletionResult::MAX_VALUES)
+                .map(String::len)
+                .sum(),
             // Questions were checked when the guest asked them.
             Self::Questions(_) => 0,
         }
@@ -140,22 +150,30 @@ impl GuestReply {
             Self::Tool(result) => (&result.structured, &result.meta, [].as_slice()),
             Self::Prompt(prompt) => (&prompt.meta, &None, [].as_slice()),
             Self::Resource(read) => (&None, &None, read.items.as_slice()),
-            Self::Parts(_) | Self::Completion(_) | Self::Questions(_) => (&None, &None, [].as_slice()),
+            Self::Parts(_) | Self::Completion(_) | Self::Questions(_) => {
+                (&None, &None, [].as_slice())
+            }
         };
-        [one, other].into_iter().chain(items.iter().map(|item| &item.meta)).flatten()
+        [one, other]
+            .into_iter()
+            .chain(items.iter().map(|item| &item.meta))
+            .flatten()
     }
 }
 
 impl ToolResult {
     /// Returns the number of bytes to check.
     pub(crate) fn size(&self) -> usize {
-        self.content.iter().map(RawBlock::size).sum::<usize>() + size([&self.structured, &self.meta])
+        self.content.iter().map(RawBlock::size).sum::<usize>()
+            + size([&self.structured, &self.meta])
     }
 }
 
 impl ResourceReplyItem {
     fn size(&self) -> usize {
-        self.uri.len() + size([&self.mime_type, &self.text, &self.meta]) + self.data.as_ref().map_or(0, Vec::len)
+        self.uri.len()
+            + size([&self.mime_type, &self.text, &self.meta])
+            + self.data.as_ref().map_or(0, Vec::len)
     }
 }
 

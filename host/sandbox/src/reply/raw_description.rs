@@ -19,6 +19,9 @@ impl RawDescription {
 
 impl From<ComponentDescription> for RawDescription {
     fn from(description: ComponentDescription) -> Self {
-        Self { description, refused: None }
+        Self {
+            description,
+            refused: None,
+        }
     }
 }

@@ -35,7 +35,11 @@ enum PartForm {
 /// parts, it is text.
 ///
 /// The total size of the JSON that is converted from CBOR is at most `most` bytes.
-pub(crate) fn combine(parts: Vec<ResultPart>, most: usize, interrupt: &Interrupt) -> Result<ToolResult, PartsError> {
+pub(crate) fn combine(
+    parts: Vec<ResultPart>,
+    most: usize,
+    interrupt: &Interrupt,
+) -> Result<ToolResult, PartsError> {
     let is_alone = parts.len() == 1;
     let (mut result, mut room) = (ToolResult::default(), most);
     for (index, part) in parts.into_iter().enumerate() {
@@ -44,9 +48,14 @@ pub(crate) fn combine(parts: Vec<ResultPart>, most: usize, interrupt: &Interrupt
         let mime_type = mime_type.filter(|mime_type| is_mime_type(mime_type));
         let form = PartForm::of(mime_type.as_deref());
         let malformed = |mime_type: Option<&str>, why: &str| {
-            PartsError::Malformed(format!("content[{index}] is {} and {why}", quote(mime_type.unwrap_or_default())))
+            PartsError::Malformed(format!(
+                "content[{index}] is {} and {why}",
+                quote(mime_type.unwrap_or_default())
+            ))
         };
-        let utf8 = |data| String::from_utf8(data).map_err(|_| malformed(mime_type.as_deref(), "not UTF-8"));
+        let utf8 = |data| {
+            String::from_utf8(data).map_err(|_| malformed(mime_type.as_deref(), "not UTF-8"))
+        };
         let json = match form {
             PartForm::Text => {
                 result.content.push(RawBlock::text(utf8(data)?));
@@ -54,8 +63,9 @@ pub(crate) fn combine(parts: Vec<ResultPart>, most: usize, interrupt: &Interrupt
             }
             PartForm::Json => {
                 let text = utf8(data)?;
-                serde_json::from_str::<IgnoredAny>(&text)
-                    .map_err(|error| malformed(mime_type.as_deref(), &format!("not valid JSON: {error}")))?;
+                serde_json::from_str::<IgnoredAny>(&text).map_err(|error| {
+                    malformed(mime_type.as_deref(), &format!("not valid JSON: {error}"))
+                })?;
                 text
             }
             PartForm::Cbor => {
@@ -77,7 +87,9 @@ pub(crate) fn combine(parts: Vec<ResultPart>, most: usize, interrupt: &Interrupt
                 continue;
             }
             PartForm::Other(is_known) => {
-                result.content.push(resource_block(index, data, mime_type, is_known));
+                result
+                    .content
+                    .push(resource_block(index, data, mime_type, is_known));
                 continue;
             }
         };
@@ -92,8 +104,15 @@ pub(crate) fn combine(parts: Vec<ResultPart>, most: usize, interrupt: &Interrupt
 
 impl PartForm {
     fn of(mime_type: Option<&str>) -> Self {
-        let Some(mime_type) = mime_type else { return Self::Other(false) };
-        let essence = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let Some(mime_type) = mime_type else {
+            return Self::Other(false);
+        };
+        let essence = mime_type
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
         let (family, subtype) = essence.split_once('/').unwrap_or_default();
         match (family, subtype) {
             ("text", _) => Self::Text,
@@ -110,14 +129,29 @@ impl PartForm {
 }
 
 /// Converts a part of another form to a resource, with its text or its bytes.
-fn resource_block(index: usize, data: Vec<u8>, mime_type: Option<String>, is_known: bool) -> RawBlock {
+fn resource_block(
+    index: usize,
+    data: Vec<u8>,
+    mime_type: Option<String>,
+    is_known: bool,
+) -> RawBlock {
     let (text, data) = match String::from_utf8(data) {
         Ok(text) if is_known => (Some(text), None),
         Ok(text) => (None, Some(text.into_bytes())),
         Err(error) => (None, Some(error.into_bytes())),
     };
-    let (kind, uri) = (BlockKind::EmbeddedResource.name().into(), Some(format!("act:content/{index}")));
-    RawBlock { kind, text, data, mime_type, uri, ..RawBlock::default() }
+    let (kind, uri) = (
+        BlockKind::EmbeddedResource.name().into(),
+        Some(format!("act:content/{index}")),
+    );
+    RawBlock {
+        kind,
+        text,
+        data,
+        mime_type,
+        uri,
+        ..RawBlock::default()
+    }
 }
 
 #[cfg(test)]
@@ -127,7 +161,10 @@ mod tests {
     use super::*;
 
     fn part(mime_type: &str, data: impl AsRef<[u8]>) -> ResultPart {
-        ResultPart { data: data.as_ref().to_vec(), mime_type: Some(mime_type.to_owned()) }
+        ResultPart {
+            data: data.as_ref().to_vec(),
+            mime_type: Some(mime_type.to_owned()),
+        }
     }
 
     fn read(parts: Vec<ResultPart>) -> Result<ToolResult, PartsError> {
@@ -152,32 +189,56 @@ mod tests {
             ("application/senml+cbor", &cbor),
         ] {
             let result = read(vec![part(mime_type, data)]).unwrap();
-            assert_eq!(result.structured.as_deref().map(str::trim), Some(r#"{"a":1}"#), "{mime_type}");
+            assert_eq!(
+                result.structured.as_deref().map(str::trim),
+                Some(r#"{"a":1}"#),
+                "{mime_type}"
+            );
             assert!(result.content.is_empty());
         }
-        for (mime_type, data, text) in
-            [("application/json", b"[1]".as_slice(), "[1]"), ("application/cbor", b"\x01", "1")]
-        {
+        for (mime_type, data, text) in [
+            ("application/json", b"[1]".as_slice(), "[1]"),
+            ("application/cbor", b"\x01", "1"),
+        ] {
             let result = read(vec![part(mime_type, data)]).unwrap();
-            assert_eq!((result.structured, result.content[0].text.as_deref()), (None, Some(text)));
+            assert_eq!(
+                (result.structured, result.content[0].text.as_deref()),
+                (None, Some(text))
+            );
         }
         assert_eq!(read(Vec::new()).unwrap().size(), 0);
     }
 
     #[test]
     fn what_is_not_what_it_says_is_refused() {
-        assert_eq!(malformed(part("text/plain", b"\xff")), "content[0] is \"text/plain\" and not UTF-8");
-        assert_eq!(malformed(part("application/json", b"\xff")), "content[0] is \"application/json\" and not UTF-8");
+        assert_eq!(
+            malformed(part("text/plain", b"\xff")),
+            "content[0] is \"text/plain\" and not UTF-8"
+        );
+        assert_eq!(
+            malformed(part("application/json", b"\xff")),
+            "content[0] is \"application/json\" and not UTF-8"
+        );
         let json = malformed(part("application/json", "{"));
-        assert!(json.starts_with("content[0] is \"application/json\" and not valid JSON: EOF"), "{json}");
+        assert!(
+            json.starts_with("content[0] is \"application/json\" and not valid JSON: EOF"),
+            "{json}"
+        );
         let cbor = malformed(part("application/cbor", b"\x61"));
-        assert_eq!(cbor, "content[0] is \"application/cbor\" and ends in the middle of an item");
+        assert_eq!(
+            cbor,
+            "content[0] is \"application/cbor\" and ends in the middle of an item"
+        );
     }
 
     #[test]
     fn all_cbor_together_has_a_bound_as_json() {
         let cbor = cbor::from_json(&json!("x".repeat(48))).unwrap();
-        let parts = |count: usize| (0..count).map(|_| part("application/cbor", &cbor)).collect();
+        let parts = |count: usize| {
+            (0..count)
+                .map(|_| part("application/cbor", &cbor))
+                .collect()
+        };
         assert_eq!(read(parts(2)).unwrap().content.len(), 2);
         assert_eq!(read(parts(3)).unwrap_err(), PartsError::Large);
     }
@@ -186,13 +247,25 @@ mod tests {
     fn what_nobody_knows_is_a_resource() {
         let text = |part| {
             let block = read(vec![part]).unwrap().content.remove(0);
-            assert_eq!((block.kind.as_str(), block.uri.as_deref()), ("embedded-resource", Some("act:content/0")));
+            assert_eq!(
+                (block.kind.as_str(), block.uri.as_deref()),
+                ("embedded-resource", Some("act:content/0"))
+            );
             block.text
         };
-        assert_eq!(text(part("application/xml", "<a/>")).as_deref(), Some("<a/>"));
+        assert_eq!(
+            text(part("application/xml", "<a/>")).as_deref(),
+            Some("<a/>")
+        );
         assert_eq!(text(part("application/pdf", b"\xff")), None);
         assert_eq!(text(part("application/octet-stream", "abc")), None);
-        assert_eq!(text(ResultPart { data: b"abc".to_vec(), mime_type: None }), None);
+        assert_eq!(
+            text(ResultPart {
+                data: b"abc".to_vec(),
+                mime_type: None
+            }),
+            None
+        );
         assert_eq!(text(part("nonsense", "abc")), None);
     }
 }

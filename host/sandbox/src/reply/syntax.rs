@@ -7,16 +7,24 @@ use toolbay_model::uri::check_authority;
 pub(crate) fn is_mime_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default();
     let token = |part: &str| {
-        (1..=127).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))
+        (1..=127).contains(&part.len())
+            && part
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))
     };
-    essence.trim_end().split_once('/').is_some_and(|(kind, subtype)| token(kind) && token(subtype))
+    essence
+        .trim_end()
+        .split_once('/')
+        .is_some_and(|(kind, subtype)| token(kind) && token(subtype))
         && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic())
 }
 
 /// Returns whether the text is an RFC 3339 timestamp with uppercase `T` and `Z`, which all
 /// validators accept. Clients reject a whole list if one timestamp is invalid.
 pub(crate) fn is_timestamp(text: &str) -> bool {
-    let Some((date, time)) = text.split_once('T') else { return false };
+    let Some((date, time)) = text.split_once('T') else {
+        return false;
+    };
     let (time, offset) = match time.strip_suffix('Z') {
         Some(time) => (time, None),
         None => match time.rfind(['+', '-']) {
@@ -24,10 +32,18 @@ pub(crate) fn is_timestamp(text: &str) -> bool {
             None => return false,
         },
     };
-    let (time, fraction) = time.split_once('.').map_or((time, None), |(time, fraction)| (time, Some(fraction)));
-    let is_fraction = |digits: &str| (1..=9).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
-    let Some([year, month, day]) = parse_numbers(date, '-', [4, 2, 2]) else { return false };
-    let Some([hour, minute, second]) = parse_numbers(time, ':', [2, 2, 2]) else { return false };
+    let (time, fraction) = time
+        .split_once('.')
+        .map_or((time, None), |(time, fraction)| (time, Some(fraction)));
+    let is_fraction = |digits: &str| {
+        (1..=9).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit())
+    };
+    let Some([year, month, day]) = parse_numbers(date, '-', [4, 2, 2]) else {
+        return false;
+    };
+    let Some([hour, minute, second]) = parse_numbers(time, ':', [2, 2, 2]) else {
+        return false;
+    };
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
         4 | 6 | 9 | 11 => 30,
@@ -36,7 +52,8 @@ pub(crate) fn is_timestamp(text: &str) -> bool {
         1..=12 => 31,
         _ => 0,
     };
-    let is_offset = |offset: &str| matches!(parse_numbers(offset, ':', [2, 2]), Some([0..24, 0..60]));
+    let is_offset =
+        |offset: &str| matches!(parse_numbers(offset, ':', [2, 2]), Some([0..24, 0..60]));
     (1..=days).contains(&day)
         && hour < 24
         && minute < 60
@@ -47,11 +64,17 @@ pub(crate) fn is_timestamp(text: &str) -> bool {
 }
 
 /// Parses numbers with the given numbers of digits, separated by `between`.
-fn parse_numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Option<[u32; N]> {
+fn parse_numbers<const N: usize>(
+    text: &str,
+    between: char,
+    digits: [usize; N],
+) -> Option<[u32; N]> {
     let mut parts = text.split(between);
     let mut found = [0; N];
     for (number, digits) in found.iter_mut().zip(digits) {
-        let part = parts.next().filter(|part| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()))?;
+        let part = parts
+            .next()
+            .filter(|part| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()))?;
         *number = part.parse().ok()?;
     }
     parts.next().is_none().then_some(found)
@@ -59,10 +82,14 @@ fn parse_numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) 
 
 /// Returns whether the text is a scheme (RFC 3986), a colon, and only characters that a URI allows.
 pub(crate) fn is_uri(text: &str) -> bool {
-    let Some((scheme, _)) = text.split_once(':') else { return false };
+    let Some((scheme, _)) = text.split_once(':') else {
+        return false;
+    };
     check_authority(text).is_ok()
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+        && scheme
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
         && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
@@ -79,16 +106,44 @@ mod tests {
         check(
             is_mime_type,
             &["text/plain", "text/plain; charset=utf-8", "image/svg+xml"],
-            &["", "text", "text/", "text/pl ain", "text/plain\r\nx: y", "text/plain; charset=ü"],
+            &[
+                "",
+                "text",
+                "text/",
+                "text/pl ain",
+                "text/plain\r\nx: y",
+                "text/plain; charset=ü",
+            ],
         );
         check(
             is_uri,
-            &["notes://a/b?c#d", "a:b", "urn:isbn:1", "a+b-c.d:", "http://[::1]:80/"],
-            &["http://[::1/", "http://", "x://h:99999/", "", "a", "1a:b", ":b", "a b:c", "a:b c", "a:b\u{1b}"],
+            &[
+                "notes://a/b?c#d",
+                "a:b",
+                "urn:isbn:1",
+                "a+b-c.d:",
+                "http://[::1]:80/",
+            ],
+            &[
+                "http://[::1/",
+                "http://",
+                "x://h:99999/",
+                "",
+                "a",
+                "1a:b",
+                ":b",
+                "a b:c",
+                "a:b c",
+                "a:b\u{1b}",
+            ],
         );
         check(
             is_timestamp,
-            &["2026-01-12T15:00:58Z", "2026-01-12T15:00:58.123+01:00", "2024-02-29T23:59:59-11:30"],
+            &[
+                "2026-01-12T15:00:58Z",
+                "2026-01-12T15:00:58.123+01:00",
+                "2024-02-29T23:59:59-11:30",
+            ],
             &[
                 "",
                 "today",

@@ -25,7 +25,10 @@ const SCHEMA_MAP_KEYWORDS: [&str; 3] = ["properties", "patternProperties", "$def
 pub(crate) fn wide_integer_warning(tools: &[ToolDefinition]) -> Option<String> {
     let mut room = MAX_TOTAL_SCHEMA_BYTES;
     let mut can = tools.iter().filter(|tool| {
-        let schema = tool.output_schema.as_deref().filter(|schema| schema.len() <= MAX_SCHEMA_BYTES.min(room));
+        let schema = tool
+            .output_schema
+            .as_deref()
+            .filter(|schema| schema.len() <= MAX_SCHEMA_BYTES.min(room));
         room -= schema.map_or(0, str::len);
         schema
             .and_then(|schema| serde_json::from_str(schema).ok())
@@ -44,7 +47,9 @@ pub(crate) fn wide_integer_warning(tools: &[ToolDefinition]) -> Option<String> {
 
 /// Returns whether a value that matches the schema can contain such an integer.
 fn allows_wide_integer(schema: &Value) -> bool {
-    let Value::Object(members) = schema else { return false };
+    let Value::Object(members) = schema else {
+        return false;
+    };
     let within = |key: &&str| members.get(*key);
     let all = |value: &Value| match value {
         Value::Array(schemas) => schemas.iter().any(allows_wide_integer),
@@ -52,8 +57,15 @@ fn allows_wide_integer(schema: &Value) -> bool {
         _ => false,
     };
     is_inexact_integer(members)
-        || SCHEMA_KEYWORDS.iter().filter_map(within).any(allows_wide_integer)
-        || SCHEMA_LIST_KEYWORDS.iter().chain(&SCHEMA_MAP_KEYWORDS).filter_map(within).any(all)
+        || SCHEMA_KEYWORDS
+            .iter()
+            .filter_map(within)
+            .any(allows_wide_integer)
+        || SCHEMA_LIST_KEYWORDS
+            .iter()
+            .chain(&SCHEMA_MAP_KEYWORDS)
+            .filter_map(within)
+            .any(all)
 }
 
 /// Returns whether this schema is an integer without bounds that keep it exact.
@@ -83,7 +95,11 @@ mod tests {
 
     fn tool(name: &str, output: &str) -> ToolDefinition {
         let output_schema = Some(output.to_owned());
-        ToolDefinition { name: name.to_owned(), output_schema, ..ToolDefinition::default() }
+        ToolDefinition {
+            name: name.to_owned(),
+            output_schema,
+            ..ToolDefinition::default()
+        }
     }
 
     #[test]
@@ -114,11 +130,21 @@ mod tests {
     #[test]
     fn one_warning_is_for_all_tools() {
         let wide = r#"{"properties":{"id":{"type":"integer"}}}"#;
-        let tools = [tool("a", "{}"), tool("b", wide), tool("c", "{"), tool("d", wide)];
+        let tools = [
+            tool("a", "{}"),
+            tool("b", wide),
+            tool("c", "{"),
+            tool("d", wide),
+        ];
         assert!(
-            wide_integer_warning(&tools).unwrap().starts_with("results of b and 1 more can have integers beyond 2^53")
+            wide_integer_warning(&tools)
+                .unwrap()
+                .starts_with("results of b and 1 more can have integers beyond 2^53")
         );
-        assert_eq!(wide_integer_warning(&[tool("a", "{}"), ToolDefinition::default()]), None);
+        assert_eq!(
+            wide_integer_warning(&[tool("a", "{}"), ToolDefinition::default()]),
+            None
+        );
         let long = format!("{}{}", " ".repeat(MAX_SCHEMA_BYTES), wide);
         assert_eq!(wide_integer_warning(&[tool("a", &long)]), None);
     }

@@ -30,8 +30,8 @@ use crate::store::error::{TrapEvidence, classify};
 use crate::store::state::{CallResources, StoreState};
 
 /// Fuel after which a guest yields: 40 to 250 µs of computation. The guest's own HTTP requests then
-/// advance, and every few yields other tasks run ([`drive_cooperatively`]). With a tenth of this value, tight
-/// loops take twice as long. With ten times this value, other tasks wait.
+/// advance, and every few yields other tasks run ([`drive_cooperatively`]). With a tenth of this
+/// value, tight loops take twice as long. With ten times this value, other tasks wait.
 const YIELD_INTERVAL_FUEL: u64 = 1_000_000;
 
 /// Maximum size of a crashed guest's final standard error output that the error quotes, in bytes.
@@ -50,7 +50,8 @@ pub struct FinishedCall<T> {
     pub usage: CallUsage,
     /// When its store was ready: [`CallUsage::wall`] begins there. `None` if no guest was entered.
     pub entered: Option<Instant>,
-    /// How long it waited, or others had the processor: the rest of [`CallUsage::wall`] is its own CPU time.
+    /// How long it waited, or others had the processor: the rest of [`CallUsage::wall`] is its own
+    /// CPU time.
     pub waited: Duration,
     /// True if the guest itself waited for an external event, such as a response.
     pub idled: bool,
@@ -71,8 +72,8 @@ pub struct FinishedCall<T> {
 const CODE_LOST_MESSAGE: &str = "The plugin cannot be called now: its compiled code was lost, and it could not be compiled again. Call it again in a few seconds.";
 
 impl Sandbox {
-    /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet checked:
-    /// [`UncheckedReply::check`] may take long.
+    /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet
+    /// checked: [`UncheckedReply::check`] may take long.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]). Dropping the future cancels the call
     /// and frees its store.
@@ -91,20 +92,47 @@ impl Sandbox {
         let prepared = match timeout_at(deadline, callable.get_or_open(begin)).await {
             Ok(Ok(prepared)) => prepared,
             // The reason is in the log.
-            Ok(Err(_)) => return FinishedCall::without_guest(Err(CallError::Failed(CODE_LOST_MESSAGE.to_owned()))),
-            Err(_elapsed) => return FinishedCall::without_guest(Err(CallError::limit(Limit::Deadline(timeout)))),
+            Ok(Err(_)) => {
+                return FinishedCall::without_guest(Err(CallError::Failed(
+                    CODE_LOST_MESSAGE.to_owned(),
+                )));
+            }
+            Err(_elapsed) => {
+                return FinishedCall::without_guest(Err(CallError::limit(Limit::Deadline(
+                    timeout,
+                ))));
+            }
         };
         let prepared = &*prepared;
         let stdin = match asked {
-            PluginRequest::Tool { name, arguments } => prepared.is_command_tool(name).then(|| arguments.to_owned()),
-            PluginRequest::Prompt { .. } | PluginRequest::Resource { .. } | PluginRequest::Completion(_) => None,
+            PluginRequest::Tool { name, arguments } => {
+                prepared.is_command_tool(name).then(|| arguments.to_owned())
+            }
+            PluginRequest::Prompt { .. }
+            | PluginRequest::Resource { .. }
+            | PluginRequest::Completion(_) => None,
         };
         let talk = prepared.stdio_transport();
-        let seed = entry.environment.permissions.deterministic.then(|| CallSeed::new(asked));
+        let seed = entry
+            .environment
+            .permissions
+            .deterministic
+            .then(|| CallSeed::new(asked));
         let files = self.new_call_descriptors();
         let opening = async {
-            let secrets = entry.environment.secrets.open(entry.caller).await.map_err(CallError::Internal)?;
-            let folders = CallDirectories::open(&entry, &files, self.usage_ledgers(), self.scratch_directories()).await;
+            let secrets = entry
+                .environment
+                .secrets
+                .open(entry.caller)
+                .await
+                .map_err(CallError::Internal)?;
+            let folders = CallDirectories::open(
+                &entry,
+                &files,
+                self.usage_ledgers(),
+                self.scratch_directories(),
+            )
+            .await;
             Ok((secrets, folders.map_err(CallError::Failed)?))
         };
         let opened = timeout_at(deadline, opening).await;
@@ -116,17 +144,33 @@ impl Sandbox {
         let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
         let redacted = Arc::clone(&secrets.filter);
         let asks = prepared.can_ask();
-        let given = CallResources { secrets, directories: folders, stdin, stdio_transport: talk, seed, can_ask: asks };
+        let given = CallResources {
+            secrets,
+            directories: folders,
+            stdin,
+            stdio_transport: talk,
+            seed,
+            can_ask: asks,
+        };
         let finished = match self.enter(prepared, &entry, files, given) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let call = prepared.call(&mut entered.store, asked);
                 let answer = {
-                    let call = pin!(drive_cooperatively(entered.meter.clone(), exchanges, entry.place, call));
+                    let call = pin!(drive_cooperatively(
+                        entered.meter.clone(),
+                        exchanges,
+                        entry.place,
+                        call
+                    ));
                     until_deadline(deadline, call).await
                 };
-                entered
-                    .finish(suspension_to_reply(answer), |returned| Ok(UncheckedReply { returned, secrets: redacted }))
+                entered.finish(suspension_to_reply(answer), |returned| {
+                    Ok(UncheckedReply {
+                        returned,
+                        secrets: redacted,
+                    })
+                })
             }
             Err(error) => FinishedCall::without_guest(Err(error)),
         };
@@ -149,8 +193,13 @@ impl Sandbox {
         let limits = &entry.environment.limits;
         let (meter, fuel) = (CpuMeter::default(), limits.fuel);
         let state = StoreState::new(entry, given, files, meter.clone());
-        let stacks = prepared.extra_stacks().saturating_mul(engine::stack_size(self.stack_size()));
-        state.memory_budget.charge(stacks).map_err(|_overdrawn| CallError::limit(Limit::Memory(limits.memory)))?;
+        let stacks = prepared
+            .extra_stacks()
+            .saturating_mul(engine::stack_size(self.stack_size()));
+        state
+            .memory_budget
+            .charge(stacks)
+            .map_err(|_overdrawn| CallError::limit(Limit::Memory(limits.memory)))?;
         let mut store = Store::new(prepared.engine(), state);
         store.limiter(|state| &mut state.limiter);
         if let Some(table) = store.concurrent_resource_table() {
@@ -172,8 +221,9 @@ impl Sandbox {
             // permit.
             Ok(UpdateDeadline::Yield(1))
         });
-        let metered =
-            store.set_fuel(limits.fuel).and_then(|()| store.fuel_async_yield_interval(Some(YIELD_INTERVAL_FUEL)));
+        let metered = store
+            .set_fuel(limits.fuel)
+            .and_then(|()| store.fuel_async_yield_interval(Some(YIELD_INTERVAL_FUEL)));
         metered.map_err(|error| CallError::Internal(format!("{error:#}")))?;
         Ok(EnteredStore {
             store,
@@ -208,11 +258,22 @@ impl EnteredStore<'_> {
         let state = self.store.data();
         let (stdout, stderr) = state.stdio.captured();
         let [stdout, stderr] = [stdout, stderr].map(|kept| kept.scrubbed(&state.secrets));
-        let burnt = self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default());
+        let burnt = self
+            .limits
+            .fuel
+            .saturating_sub(self.store.get_fuel().unwrap_or_default());
         let (http_requests, http_bytes) = state.outgoing_http.usage();
         let (tcp_connections, tcp_bytes) = state.call_sockets.tcp_usage().totals();
         let memory = state.memory_budget.peak() as u64;
-        let mut usage = CallUsage { fuel: burnt, wall, memory, http_requests, http_bytes, tcp_connections, tcp_bytes };
+        let mut usage = CallUsage {
+            fuel: burnt,
+            wall,
+            memory,
+            http_requests,
+            http_bytes,
+            tcp_connections,
+            tcp_bytes,
+        };
         let result = match answer {
             Err(_elapsed) => Err(CallError::limit(Limit::Deadline(self.limits.timeout))),
             Ok(Ok(answer)) => check(answer),
@@ -226,22 +287,55 @@ impl EnteredStore<'_> {
                 Err(classify(&error, evidence, self.limits, self.stack))
             }
         };
-        if matches!(result, Err(CallError::Limit { limit: Limit::Fuel(_), .. })) {
+        if matches!(
+            result,
+            Err(CallError::Limit {
+                limit: Limit::Fuel(_),
+                ..
+            })
+        ) {
             usage.fuel = self.limits.fuel;
         }
         let full = state.exceeded_bound.get().copied().map(HostDenial::Limit);
-        let hindered = state.outgoing_http.first_denial(self.limits).or_else(|| state.kept.first_denial()).or(full);
+        let hindered = state
+            .outgoing_http
+            .first_denial(self.limits)
+            .or_else(|| state.kept.first_denial())
+            .or(full);
         let (entered, log_dropped) = (Some(self.started), state.imports.log_dropped());
         let waited = wall.saturating_sub(Duration::from_nanos(self.meter.nanoseconds()));
         let idled = self.meter.has_idled();
-        FinishedCall { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered }
+        FinishedCall {
+            result,
+            usage,
+            entered,
+            waited,
+            idled,
+            stdout,
+            stderr,
+            log_dropped,
+            hindered,
+        }
     }
 }
 
 impl<T> FinishedCall<T> {
     /// Returns the same call with another outcome that is derived from this one.
-    pub(crate) fn and_then<U>(self, next: impl FnOnce(T) -> Result<U, CallError>) -> FinishedCall<U> {
-        let Self { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered } = self;
+    pub(crate) fn and_then<U>(
+        self,
+        next: impl FnOnce(T) -> Result<U, CallError>,
+    ) -> FinishedCall<U> {
+        let Self {
+            result,
+            usage,
+            entered,
+            waited,
+            idled,
+            stdout,
+            stderr,
+            log_dropped,
+            hindered,
+        } = self;
         FinishedCall {
             result: result.and_then(next),
             usage,
@@ -305,11 +399,16 @@ fn suspension_to_reply(
 ///
 /// Removes Rust's hint about `RUST_BACKTRACE`, which does not help here.
 fn stderr_tail(text: &str) -> Option<String> {
-    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("note: run with `RUST_BACKTRACE=1`")).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with("note: run with `RUST_BACKTRACE=1`"))
+        .collect();
     let text = lines.join("\n");
     let text = text.trim();
     let start = text.ceil_char_boundary(text.len().saturating_sub(MAX_STDERR_BYTES));
-    text.get(start..).filter(|tail| !tail.is_empty()).map(str::to_owned)
+    text.get(start..)
+        .filter(|tail| !tail.is_empty())
+        .map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -319,9 +418,15 @@ mod tests {
     #[test]
     fn an_error_quotes_the_end_of_standard_error_without_the_hint_about_backtraces() {
         let panic = "\nthread 'main' panicked at src/lib.rs:3:5:\nboom\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
-        assert_eq!(stderr_tail(panic).unwrap(), "thread 'main' panicked at src/lib.rs:3:5:\nboom");
+        assert_eq!(
+            stderr_tail(panic).unwrap(),
+            "thread 'main' panicked at src/lib.rs:3:5:\nboom"
+        );
         assert_eq!(stderr_tail(" \n"), None);
         let long = format!("{}é{}", "x".repeat(10), "y".repeat(MAX_STDERR_BYTES - 1));
-        assert_eq!(stderr_tail(&long).unwrap(), "y".repeat(MAX_STDERR_BYTES - 1));
+        assert_eq!(
+            stderr_tail(&long).unwrap(),
+            "y".repeat(MAX_STDERR_BYTES - 1)
+        );
     }
 }

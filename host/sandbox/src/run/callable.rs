@@ -26,7 +26,8 @@ pub trait Recompile: Send + Sync {
 }
 
 /// What becomes of [`Recompile::recompile`].
-pub type RecompileFuture = Pin<Box<dyn Future<Output = Result<(PreparedComponent, UncachedCode), String>> + Send>>;
+pub type RecompileFuture =
+    Pin<Box<dyn Future<Output = Result<(PreparedComponent, UncachedCode), String>> + Send>>;
 
 /// A component that can be called.
 pub struct LazyComponent {
@@ -61,14 +62,24 @@ struct OpenState {
 impl From<PreparedComponent> for LazyComponent {
     fn from(prepared: PreparedComponent) -> Self {
         let facts = ComponentSummary::of(&prepared);
-        Self { facts, open: Arc::new(prepared).into(), stored: None, opening: Mutex::default() }
+        Self {
+            facts,
+            open: Arc::new(prepared).into(),
+            stored: None,
+            opening: Mutex::default(),
+        }
     }
 }
 
 impl LazyComponent {
     /// Creates a component whose code is opened when a call needs it.
     pub(crate) fn from_stored(facts: ComponentSummary, stored: UnopenedCode) -> Self {
-        Self { facts, open: OnceLock::new(), stored: Some(stored), opening: Mutex::default() }
+        Self {
+            facts,
+            open: OnceLock::new(),
+            stored: Some(stored),
+            opening: Mutex::default(),
+        }
     }
 
     /// Returns whether it is a single tool without a name.
@@ -105,9 +116,13 @@ impl LazyComponent {
             return Err(why.clone());
         }
         // A component that is not open has stored code.
-        let Some(stored) = &self.stored else { return Err("the plugin has no code".to_owned()) };
+        let Some(stored) = &self.stored else {
+            return Err("the plugin has no code".to_owned());
+        };
         let work = opening.work.get_or_insert_with(|| begin(stored.clone()));
-        let ended = work.await.unwrap_or_else(|error| Err(format!("opening its code failed: {error}")));
+        let ended = work
+            .await
+            .unwrap_or_else(|error| Err(format!("opening its code failed: {error}")));
         opening.work = None;
         match ended {
             Ok(prepared) => {
@@ -115,7 +130,9 @@ impl LazyComponent {
                 Ok(Arc::clone(self.open.get_or_init(|| Arc::new(prepared))))
             }
             Err(why) => {
-                tracing::warn!("its compiled code cannot be used, and it cannot be compiled again: {why}");
+                tracing::warn!(
+                    "its compiled code cannot be used, and it cannot be compiled again: {why}"
+                );
                 opening.failed = Some((Instant::now(), why.clone()));
                 Err(why)
             }

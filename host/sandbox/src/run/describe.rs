@@ -5,9 +5,12 @@ use std::time::Instant;
 
 use tokio::time::{timeout, timeout_at};
 use toolbay_guest_mcp::lists::{self, GuestPage, ServerDescription};
-use toolbay_guest_mcp::{GuestList, GuestMethod, NEWEST_WITH_SESSIONS, QuestionAnswers, RequestOutcome, STATELESS};
+use toolbay_guest_mcp::{
+    GuestList, GuestMethod, NEWEST_WITH_SESSIONS, QuestionAnswers, RequestOutcome, STATELESS,
+};
 use toolbay_model::{
-    CallError, ComponentDescription, GuestServerProtocol, Limit, Limits, NoopObserver, QuestionKindSet,
+    CallError, ComponentDescription, GuestServerProtocol, Limit, Limits, NoopObserver,
+    QuestionKindSet,
 };
 
 use crate::capability::stdio::stdio_transport::StdioConversation;
@@ -29,13 +32,21 @@ const PROBED_PATHS: [&str; 2] = ["/mcp", "/"];
 const MAX_PAGES: usize = 64;
 
 impl Sandbox {
-    /// Asks a plugin for its tools, prompts and resources, without permissions and within `limits`. Waits while many others
-    /// are asked. What it said becomes definitions elsewhere: [`CompiledFile::description`] may take long.
+    /// Asks a plugin for its tools, prompts and resources, without permissions and within `limits`.
+    /// Waits while many others are asked. What it said becomes definitions elsewhere:
+    /// [`CompiledFile::description`] may take long.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]).
-    pub async fn describe(&self, compiled: &CompiledFile, limits: &Limits) -> FinishedCall<RawDescription> {
+    pub async fn describe(
+        &self,
+        compiled: &CompiledFile,
+        limits: &Limits,
+    ) -> FinishedCall<RawDescription> {
         let _describing = self.acquire_describe_permit().await;
-        let environment = PluginContext { limits: limits.clone(), ..PluginContext::default() };
+        let environment = PluginContext {
+            limits: limits.clone(),
+            ..PluginContext::default()
+        };
         let deadline = Instant::now() + limits.timeout;
         let entry = CallContext {
             tape: ReplayTape::default(),
@@ -49,20 +60,35 @@ impl Sandbox {
             place: None,
         };
         let prepared = &compiled.prepared;
-        let probe = |wire| ServerProbe { sandbox: self, prepared, entry: &entry, wire };
+        let probe = |wire| ServerProbe {
+            sandbox: self,
+            prepared,
+            entry: &entry,
+            wire,
+        };
         match prepared.wire() {
-            Some(wire @ ServerTransport::Http(pre)) => return probe(wire).probe_handler(pre.interface()).await,
+            Some(wire @ ServerTransport::Http(pre)) => {
+                return probe(wire).probe_handler(pre.interface()).await;
+            }
             Some(wire @ ServerTransport::Stdio(_)) if compiled.speaks => {
                 return probe(wire).probe_command().await;
             }
             _ => {}
         }
-        match self.enter(prepared, &entry, self.new_call_descriptors(), CallResources::default()) {
+        match self.enter(
+            prepared,
+            &entry,
+            self.new_call_descriptors(),
+            CallResources::default(),
+        ) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let call = prepared.list(&mut entered.store);
-                let answer =
-                    timeout(limits.timeout, drive_cooperatively(entered.meter.clone(), exchanges, None, call)).await;
+                let answer = timeout(
+                    limits.timeout,
+                    drive_cooperatively(entered.meter.clone(), exchanges, None, call),
+                )
+                .await;
                 entered.finish(answer, Ok)
             }
             Err(error) => FinishedCall::without_guest(Err(error)),
@@ -84,9 +110,15 @@ impl ServerProbe<'_> {
     async fn probe_handler(self, interface: &str) -> FinishedCall<RawDescription> {
         let mut tried = Vec::new();
         for path in PROBED_PATHS {
-            let manner = |revision: &str| GuestServerProtocol { path: Some(path.to_owned()), ..endpoint(revision) };
+            let manner = |revision: &str| GuestServerProtocol {
+                path: Some(path.to_owned()),
+                ..endpoint(revision)
+            };
             let (stateless, sessions) = (manner(STATELESS), manner(NEWEST_WITH_SESSIONS));
-            for (manner, ask) in [(stateless, GuestMethod::Discover), (sessions, GuestMethod::Initialize)] {
+            for (manner, ask) in [
+                (stateless, GuestMethod::Discover),
+                (sessions, GuestMethod::Initialize),
+            ] {
                 let what = format!("POST {path} ({})", ask.method());
                 match self.identify(manner, &ask, None).await {
                     Ok((server, manner)) => return self.list_all(&server, manner).await,
@@ -108,16 +140,29 @@ impl ServerProbe<'_> {
              or wasmtime serve, is no plugin",
             tried.join("; ")
         );
-        FinishedCall::without_guest(Ok(RawDescription { refused: Some(refused), ..RawDescription::default() }))
+        FinishedCall::without_guest(Ok(RawDescription {
+            refused: Some(refused),
+            ..RawDescription::default()
+        }))
     }
 
     /// Returns the items that a command offers if it is an MCP server. Returns an empty description
     /// if it is only a command.
     async fn probe_command(self) -> FinishedCall<RawDescription> {
-        for (revision, ask) in [(STATELESS, GuestMethod::Discover), (NEWEST_WITH_SESSIONS, GuestMethod::Initialize)] {
+        for (revision, ask) in [
+            (STATELESS, GuestMethod::Discover),
+            (NEWEST_WITH_SESSIONS, GuestMethod::Initialize),
+        ] {
             // The input ends after the request: a command that reads all input first must not
             // block.
-            match self.identify(endpoint(revision), &ask, Some(StdioConversation::single_request())).await {
+            match self
+                .identify(
+                    endpoint(revision),
+                    &ask,
+                    Some(StdioConversation::single_request()),
+                )
+                .await
+            {
                 Ok((server, manner)) => return self.list_all(&server, manner).await,
                 Err(ProbeRefusal::Ended(finished)) => return *finished,
                 Err(ProbeRefusal::Other(_) | ProbeRefusal::Absent(_)) => {}
@@ -136,7 +181,13 @@ impl ServerProbe<'_> {
         let finished = self.send_request(&manner, ask, talk).await;
         let said = match finished.result {
             // A later attempt can succeed, for example on a busy machine.
-            Err(CallError::Limit { limit: Limit::Deadline(_), .. } | CallError::Internal(_)) => {
+            Err(
+                CallError::Limit {
+                    limit: Limit::Deadline(_),
+                    ..
+                }
+                | CallError::Internal(_),
+            ) => {
                 let ended = finished.and_then(|_| Ok(RawDescription::default()));
                 return Err(ProbeRefusal::Ended(Box::new(ended)));
             }
@@ -144,10 +195,14 @@ impl ServerProbe<'_> {
             Ok(said) => said,
         };
         let understood = match &said {
-            RequestReply::Outcome(RequestOutcome::Result(result)) if matches!(ask, GuestMethod::Discover) => {
+            RequestReply::Outcome(RequestOutcome::Result(result))
+                if matches!(ask, GuestMethod::Discover) =>
+            {
                 lists::parse_discover_result(result)
             }
-            RequestReply::Outcome(RequestOutcome::Result(result)) => lists::parse_initialize_result(result),
+            RequestReply::Outcome(RequestOutcome::Result(result)) => {
+                lists::parse_initialize_result(result)
+            }
             RequestReply::NotMcp(404 | 405, _) => {
                 return Err(ProbeRefusal::Absent(mcp_server::describe_response(&said)));
             }
@@ -155,7 +210,10 @@ impl ServerProbe<'_> {
         };
         match understood {
             Ok(server) => {
-                let manner = GuestServerProtocol { revision: server.revision.clone(), ..manner };
+                let manner = GuestServerProtocol {
+                    revision: server.revision.clone(),
+                    ..manner
+                };
                 Ok((server, manner))
             }
             Err(why) => Err(ProbeRefusal::Other(why)),
@@ -168,7 +226,10 @@ impl ServerProbe<'_> {
         server: &ServerDescription,
         mut manner: GuestServerProtocol,
     ) -> FinishedCall<RawDescription> {
-        let mut said = ComponentDescription { completes: server.has_completions, ..ComponentDescription::default() };
+        let mut said = ComponentDescription {
+            completes: server.has_completions,
+            ..ComponentDescription::default()
+        };
         let mut room = self.entry.environment.limits.transfer.as_u64();
         let mut last = None;
         for list in GuestList::ALL.into_iter().filter(|list| server.has(*list)) {
@@ -178,9 +239,13 @@ impl ServerProbe<'_> {
                     let why = format!("{} has more than {MAX_PAGES} pages", list.method());
                     return FinishedCall::without_guest(Err(CallError::Failed(why)));
                 }
-                let talk = matches!(self.wire, ServerTransport::Stdio(_)).then(StdioConversation::default);
-                let finished = self.send_request(&manner, &GuestMethod::List(list, cursor.as_deref()), talk).await;
-                let finished = finished.and_then(|answer| add_entries(list, answer, &mut room, &mut said));
+                let talk =
+                    matches!(self.wire, ServerTransport::Stdio(_)).then(StdioConversation::default);
+                let finished = self
+                    .send_request(&manner, &GuestMethod::List(list, cursor.as_deref()), talk)
+                    .await;
+                let finished =
+                    finished.and_then(|answer| add_entries(list, answer, &mut room, &mut said));
                 let next = match &finished.result {
                     Ok(next) => next.clone(),
                     Err(_) => return finished.and_then(|_| Ok(RawDescription::default())),
@@ -197,7 +262,10 @@ impl ServerProbe<'_> {
             }
         }
         if manner.path.is_some() && manner.revision == STATELESS {
-            let headers = said.tools.iter().map(|tool| (tool.name.clone(), lists::header_params(&tool.input_schema)));
+            let headers = said
+                .tools
+                .iter()
+                .map(|tool| (tool.name.clone(), lists::header_params(&tool.input_schema)));
             manner.headers = headers.filter(|(_, headers)| !headers.is_empty()).collect();
         }
         said.manner = Some(manner);
@@ -214,12 +282,21 @@ impl ServerProbe<'_> {
         ask: &GuestMethod<'_>,
         talk: Option<StdioConversation>,
     ) -> FinishedCall<RequestReply> {
-        let given = CallResources { stdio_transport: talk, ..CallResources::default() };
-        match self.sandbox.enter(self.prepared, self.entry, self.sandbox.new_call_descriptors(), given) {
+        let given = CallResources {
+            stdio_transport: talk,
+            ..CallResources::default()
+        };
+        match self.sandbox.enter(
+            self.prepared,
+            self.entry,
+            self.sandbox.new_call_descriptors(),
+            given,
+        ) {
             Ok(mut entered) => {
                 let exchanges = entered.store.data().exchanges.clone();
                 let answers = QuestionAnswers::default();
-                let call = mcp_server::send_request(self.wire, &mut entered.store, manner, ask, &answers);
+                let call =
+                    mcp_server::send_request(self.wire, &mut entered.store, manner, ask, &answers);
                 let call = drive_cooperatively(entered.meter.clone(), exchanges, None, call);
                 let answer = timeout_at(self.entry.deadline.into(), call).await;
                 entered.finish(answer, Ok)
@@ -240,7 +317,10 @@ enum ProbeRefusal {
 }
 
 fn endpoint(revision: &str) -> GuestServerProtocol {
-    GuestServerProtocol { revision: revision.to_owned(), ..GuestServerProtocol::default() }
+    GuestServerProtocol {
+        revision: revision.to_owned(),
+        ..GuestServerProtocol::default()
+    }
 }
 
 /// Adds the items on a page. Returns the cursor of the next page. A list that the guest does not
@@ -254,7 +334,9 @@ fn add_entries(
     let failed = |why: String| CallError::Failed(format!("{}: {why}", list.method()));
     let result = match answer {
         RequestReply::Outcome(RequestOutcome::Result(result)) => result,
-        RequestReply::Outcome(RequestOutcome::Error(problem)) if problem.is_method_not_found() => return Ok(None),
+        RequestReply::Outcome(RequestOutcome::Error(problem)) if problem.is_method_not_found() => {
+            return Ok(None);
+        }
         other => return Err(failed(mcp_server::describe_response(&other))),
     };
     let most = *room;
@@ -263,9 +345,15 @@ fn add_entries(
         .ok_or_else(|| failed(format!("its lists have more than {most} bytes")))?;
     let added = match list {
         GuestList::Tools => lists::parse_tools(&result).map(|page| add_page(&mut said.tools, page)),
-        GuestList::Prompts => lists::parse_prompts(&result).map(|page| add_page(&mut said.prompts, page)),
-        GuestList::Resources => lists::parse_resources(&result).map(|page| add_page(&mut said.resources, page)),
-        GuestList::Templates => lists::parse_templates(&result).map(|page| add_page(&mut said.templates, page)),
+        GuestList::Prompts => {
+            lists::parse_prompts(&result).map(|page| add_page(&mut said.prompts, page))
+        }
+        GuestList::Resources => {
+            lists::parse_resources(&result).map(|page| add_page(&mut said.resources, page))
+        }
+        GuestList::Templates => {
+            lists::parse_templates(&result).map(|page| add_page(&mut said.templates, page))
+        }
     };
     added.map_err(failed)
 }

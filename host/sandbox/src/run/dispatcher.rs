@@ -4,8 +4,8 @@
 //! perhaps on an idle core. Therefore a call that arrives alone on an idle server starts on the
 //! thread that received it, which polls it once. Most calls end with this poll. A call that has to
 //! wait, or has used its first time slice, continues on the guest runtime, and so does a call that
-//! is known to take longer ([`move_to_guest_runtime`]). A guest can thus delay the protocol by one time slice and
-//! one host call, and only until its plugin is known to be slow.
+//! is known to take longer ([`move_to_guest_runtime`]). A guest can thus delay the protocol by one
+//! time slice and one host call, and only until its plugin is known to be slow.
 //!
 //! For a lone call that does not start here, there is another way to save a hop. When a future is
 //! spawned from outside the runtime, the Tokio worker that picks it up wakes a second worker. That
@@ -39,7 +39,14 @@ thread_local! {
 /// call is already there.
 pub(crate) async fn move_to_guest_runtime() {
     // No wake-up is needed: the call is polled again as soon as it has moved.
-    poll_fn(|_| if IS_FIRST_POLL.get() { Poll::Pending } else { Poll::Ready(()) }).await;
+    poll_fn(|_| {
+        if IS_FIRST_POLL.get() {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
+    })
+    .await;
 }
 
 /// The dispatcher through which calls reach the guest runtime.
@@ -65,8 +72,11 @@ impl CallDispatcher {
         let (rung, bell) = io::pipe()?;
         let _context = runtime.enter();
         let mut rung = Receiver::from_owned_fd(OwnedFd::from(rung))?;
-        let door =
-            Arc::new(DispatchQueue { active_calls: AtomicUsize::new(0), waiting: Mutex::default(), wake_pipe: bell });
+        let door = Arc::new(DispatchQueue {
+            active_calls: AtomicUsize::new(0),
+            waiting: Mutex::default(),
+            wake_pipe: bell,
+        });
         let attended = Arc::clone(&door);
         runtime.spawn(async move {
             // The buffer is larger than any read, so a short read tells Tokio that the pipe is
@@ -77,7 +87,11 @@ impl CallDispatcher {
                 }
             }
         });
-        Ok(Self { runtime: runtime.clone(), queue: door, last_park_count: AtomicU64::new(0) })
+        Ok(Self {
+            runtime: runtime.clone(),
+            queue: door,
+            last_park_count: AtomicU64::new(0),
+        })
     }
 
     /// Runs a call. If other calls run, or `busy` returns that other guests run, the call is
@@ -103,7 +117,9 @@ impl CallDispatcher {
     /// single-threaded runtime. If it was not idle, other requests may be ready, and they can be
     /// received while a guest runs.
     fn was_idle(&self) -> bool {
-        let Ok(runtime) = Handle::try_current() else { return false };
+        let Ok(runtime) = Handle::try_current() else {
+            return false;
+        };
         let metrics = runtime.metrics();
         if metrics.num_workers() != 1 {
             return false;
@@ -189,7 +205,11 @@ mod tests {
     const DEADLINE: Duration = Duration::from_mins(1);
 
     fn runtime() -> (Runtime, CallDispatcher) {
-        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
         let entrance = CallDispatcher::start(runtime.handle()).unwrap();
         (runtime, entrance)
     }
@@ -217,7 +237,9 @@ mod tests {
         entrance.dispatch(Box::pin(first), || false);
         started.1.recv_timeout(DEADLINE).unwrap();
         let (sender, receiver) = mpsc::channel();
-        entrance.dispatch(Box::pin(async move { sender.send(()).unwrap() }), || unreachable!("another call is inside"));
+        entrance.dispatch(Box::pin(async move { sender.send(()).unwrap() }), || {
+            unreachable!("another call is inside")
+        });
         receiver.recv_timeout(DEADLINE).unwrap();
         // The second call leaves a moment after it has sent its message. The first one stays.
         while entrance.queue.active_calls.load(Ordering::Relaxed) > 1 {
@@ -248,7 +270,10 @@ mod tests {
             }),
             || false,
         );
-        assert_eq!(receiver.recv_timeout(DEADLINE), Err::<(), _>(mpsc::RecvTimeoutError::Disconnected));
+        assert_eq!(
+            receiver.recv_timeout(DEADLINE),
+            Err::<(), _>(mpsc::RecvTimeoutError::Disconnected)
+        );
         while entrance.queue.active_calls.load(Ordering::Relaxed) > 0 {
             std::thread::yield_now();
         }
@@ -277,10 +302,16 @@ mod tests {
         let here = std::thread::current().id();
         waited(async {
             let first = sender.clone();
-            entrance.dispatch(Box::pin(async move { first.send(std::thread::current().id()).unwrap() }), || false);
+            entrance.dispatch(
+                Box::pin(async move { first.send(std::thread::current().id()).unwrap() }),
+                || false,
+            );
             assert_eq!(receiver.try_recv(), Ok(here));
             // The next call finds that the thread has not been idle since.
-            entrance.dispatch(Box::pin(async move { sender.send(std::thread::current().id()).unwrap() }), || false);
+            entrance.dispatch(
+                Box::pin(async move { sender.send(std::thread::current().id()).unwrap() }),
+                || false,
+            );
             assert_ne!(receiver.recv_timeout(DEADLINE).unwrap(), here);
         });
     }
@@ -310,7 +341,9 @@ mod tests {
     #[test]
     fn a_call_that_panics_at_once_ends_alone() {
         let (_runtime, entrance) = runtime();
-        waited(async { entrance.dispatch(Box::pin(async { panic!("as a call must not") }), || false) });
+        waited(async {
+            entrance.dispatch(Box::pin(async { panic!("as a call must not") }), || false)
+        });
         assert!(!IS_FIRST_POLL.get());
         assert_eq!(entrance.queue.active_calls.load(Ordering::Relaxed), 0);
     }
@@ -322,6 +355,9 @@ mod tests {
         let (sender, receiver) = mpsc::channel::<()>();
         entrance.dispatch(Box::pin(async move { drop(sender) }), || false);
         drop(entrance);
-        assert_eq!(receiver.recv_timeout(DEADLINE), Err(mpsc::RecvTimeoutError::Disconnected));
+        assert_eq!(
+            receiver.recv_timeout(DEADLINE),
+            Err(mpsc::RecvTimeoutError::Disconnected)
+        );
     }
 }

@@ -119,11 +119,24 @@ struct ForbiddenImport {
 
 const FORBIDDEN_IMPORTS: [ForbiddenImport; 14] = {
     use InitAllowance::{Clocks, Environment, Folders, Random};
-    const fn all(interface: &'static str, allowance: Option<InitAllowance>, does: &'static str) -> ForbiddenImport {
-        ForbiddenImport { interface, functions: &[], allowance, does }
+    const fn all(
+        interface: &'static str,
+        allowance: Option<InitAllowance>,
+        does: &'static str,
+    ) -> ForbiddenImport {
+        ForbiddenImport {
+            interface,
+            functions: &[],
+            allowance,
+            does,
+        }
     }
     [
-        all("wasi:cli/environment", Some(Environment), "reads environment variables or arguments"),
+        all(
+            "wasi:cli/environment",
+            Some(Environment),
+            "reads environment variables or arguments",
+        ),
         all("wasi:config/store", Some(Environment), "reads [config]"),
         ForbiddenImport {
             interface: "toolbay:plugin/host",
@@ -131,12 +144,24 @@ const FORBIDDEN_IMPORTS: [ForbiddenImport; 14] = {
             allowance: Some(Environment),
             does: "reads [config]",
         },
-        all("wasi:filesystem/preopens", Some(Folders), "looks for folders"),
+        all(
+            "wasi:filesystem/preopens",
+            Some(Folders),
+            "looks for folders",
+        ),
         all("wasi:random/random", Some(Random), "draws random numbers"),
         all("wasi:random/insecure", Some(Random), "draws random numbers"),
-        all("wasi:random/insecure-seed", Some(Random), "draws a random seed"),
+        all(
+            "wasi:random/insecure-seed",
+            Some(Random),
+            "draws a random seed",
+        ),
         all("wasi:clocks/wall-clock", Some(Clocks), "looks at the clock"),
-        all("wasi:clocks/monotonic-clock", Some(Clocks), "looks at the clock"),
+        all(
+            "wasi:clocks/monotonic-clock",
+            Some(Clocks),
+            "looks at the clock",
+        ),
         ForbiddenImport {
             interface: "toolbay:plugin/host",
             functions: &["ask", "resource-updated"],
@@ -165,7 +190,10 @@ impl InitAllowance {
     ];
 
     fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(known, _)| *known == self).map_or("", |(_, name)| name)
+        Self::ALL
+            .iter()
+            .find(|(known, _)| *known == self)
+            .map_or("", |(_, name)| name)
     }
 }
 
@@ -193,29 +221,62 @@ impl Sandbox {
         check_preamble(&job.source.file)?;
         let unwritten = |_| PrepareError::WriteFailed;
         let mut output = cache::create_memory_file().map_err(unwritten)?;
-        self.compiler().instrument(&job.source, output.try_clone().map_err(unwritten)?).await?;
-        let instrumented = CompileSource { file: read(&mut output).map_err(unwritten)?, wit: String::new() };
+        self.compiler()
+            .instrument(&job.source, output.try_clone().map_err(unwritten)?)
+            .await?;
+        let instrumented = CompileSource {
+            file: read(&mut output).map_err(unwritten)?,
+            wit: String::new(),
+        };
         let mut code = cache::create_memory_file().map_err(unwritten)?;
-        self.compiler().compile(&instrumented, code.try_clone().map_err(unwritten)?).await?;
+        self.compiler()
+            .compile(&instrumented, code.try_clone().map_err(unwritten)?)
+            .await?;
         drop(instrumented);
         let (sandbox, job) = (self.clone(), Arc::new(job));
         let opened = tokio::task::spawn_blocking(move || sandbox.open_instrumented(&mut code));
-        let ready = opened.await.unwrap_or_else(|error| Err(PrepareError::Transient(error.to_string())))?;
+        let ready = opened
+            .await
+            .unwrap_or_else(|error| Err(PrepareError::Transient(error.to_string())))?;
         let (sandbox, asked) = (self.clone(), Arc::clone(&job));
         let run = self.spawn(async move { sandbox.run_initialization(&ready, &asked).await });
-        let left = run.await.map_err(|error| OptimizeError::Failed(CallError::Internal(error.to_string())))??;
-        let InitOutcome { image, fuel, wall, ran } = left;
+        let left = run
+            .await
+            .map_err(|error| OptimizeError::Failed(CallError::Internal(error.to_string())))??;
+        let InitOutcome {
+            image,
+            fuel,
+            wall,
+            ran,
+        } = left;
         let mut output = cache::create_memory_file().map_err(unwritten)?;
-        self.compiler().snapshot(&job.source, encode(&image), output.try_clone().map_err(unwritten)?).await?;
+        self.compiler()
+            .snapshot(
+                &job.source,
+                encode(&image),
+                output.try_clone().map_err(unwritten)?,
+            )
+            .await?;
         let file = read(&mut output).map_err(unwritten)?;
-        Ok(OptimizedComponent { file, fuel, wall, ran })
+        Ok(OptimizedComponent {
+            file,
+            fuel,
+            wall,
+            ran,
+        })
     }
 
     /// Opens the component whose exports expose its state.
-    fn open_instrumented(&self, code: &mut File) -> Result<(Component, PreparedComponent), PrepareError> {
+    fn open_instrumented(
+        &self,
+        code: &mut File,
+    ) -> Result<(Component, PreparedComponent), PrepareError> {
         let linked = self.engines().sync_engine();
         let invalid = |error: wasmtime::Error| {
-            PrepareError::Invalid(format!("invalid component: {}", join_lines(&error.root_cause().to_string())))
+            PrepareError::Invalid(format!(
+                "invalid component: {}",
+                join_lines(&error.root_cause().to_string())
+            ))
         };
         let component = cache::open_from_memory(&linked.engine, code).map_err(invalid)?;
         let prepared = PreparedComponent::new(linked, &component, None)?;
@@ -229,13 +290,21 @@ impl Sandbox {
         job: &OptimizeJob,
     ) -> Result<InitOutcome, OptimizeError> {
         let ordinary = self.engines().sync_engine();
-        let linker = shadow_forbidden_imports(&ordinary.linker, &ordinary.engine, component, &job.allowed)
+        let linker =
+            shadow_forbidden_imports(&ordinary.linker, &ordinary.engine, component, &job.allowed)
+                .map_err(|error| PrepareError::Link(join_lines(&format!("{error:#}"))))?;
+        let pre = linker
+            .instantiate_pre(component)
             .map_err(|error| PrepareError::Link(join_lines(&format!("{error:#}"))))?;
-        let pre =
-            linker.instantiate_pre(component).map_err(|error| PrepareError::Link(join_lines(&format!("{error:#}"))))?;
         // The functions that expose the state are in an additional core module.
-        let limits = Limits { instances: job.limits.instances.saturating_add(1), ..job.limits.clone() };
-        let environment = PluginContext { limits, ..PluginContext::default() };
+        let limits = Limits {
+            instances: job.limits.instances.saturating_add(1),
+            ..job.limits.clone()
+        };
+        let environment = PluginContext {
+            limits,
+            ..PluginContext::default()
+        };
         let entry = CallContext {
             tape: ReplayTape::default(),
             environment: &environment,
@@ -248,10 +317,16 @@ impl Sandbox {
             place: None,
         };
         // A fixed seed makes the output reproducible.
-        let seed = Some(CallSeed::for_file(job.source.digest().to_string().as_bytes()));
-        let given = CallResources { seed, ..CallResources::default() };
-        let mut entered =
-            self.enter(prepared, &entry, self.new_call_descriptors(), given).map_err(OptimizeError::Failed)?;
+        let seed = Some(CallSeed::for_file(
+            job.source.digest().to_string().as_bytes(),
+        ));
+        let given = CallResources {
+            seed,
+            ..CallResources::default()
+        };
+        let mut entered = self
+            .enter(prepared, &entry, self.new_call_descriptors(), given)
+            .map_err(OptimizeError::Failed)?;
         let exchanges = entered.store.data().exchanges.clone();
         let store = &mut entered.store;
         let began = Instant::now();
@@ -268,21 +343,36 @@ impl Sandbox {
             store.set_hostcall_fuel(usize::MAX);
             store.set_fuel(job.limits.fuel)?;
             let image = read_state(store, &instance, component).await?;
-            Ok::<_, wasmtime::Error>(InitOutcome { image, fuel, wall, ran })
+            Ok::<_, wasmtime::Error>(InitOutcome {
+                image,
+                fuel,
+                wall,
+                ran,
+            })
         };
-        let answer =
-            timeout(job.limits.timeout, drive_cooperatively(entered.meter.clone(), exchanges, None, work)).await;
+        let answer = timeout(
+            job.limits.timeout,
+            drive_cooperatively(entered.meter.clone(), exchanges, None, work),
+        )
+        .await;
         if let Ok(Err(error)) = &answer
             && let Some(InitFailure(why)) = error.downcast_ref()
         {
             return Err(OptimizeError::Unfit(why.clone()));
         }
-        entered.finish(answer, Ok).result.map_err(OptimizeError::Failed)
+        entered
+            .finish(answer, Ok)
+            .result
+            .map_err(OptimizeError::Failed)
     }
 }
 
 fn open_handles_message(held: usize) -> String {
-    let handles = if held == 1 { "1 handle".to_owned() } else { format!("{held} handles") };
+    let handles = if held == 1 {
+        "1 handle".to_owned()
+    } else {
+        format!("{held} handles")
+    };
     format!(
         "its initialisation keeps {handles} of the host, which no other instance has: close files and streams, and write \
          nothing to standard output or standard error before a tool is called"
@@ -306,20 +396,31 @@ fn shadow_forbidden_imports(
     let mut linker = linker.clone();
     linker.allow_shadowing(true);
     for (name, import) in component.component_type().imports(engine) {
-        let ComponentItem::ComponentInstance(instance) = import.ty else { continue };
+        let ComponentItem::ComponentInstance(instance) = import.ty else {
+            continue;
+        };
         let interface = name.split('@').next().unwrap_or_default();
-        for refused in FORBIDDEN_IMPORTS.iter().filter(|refused| refused.interface == interface) {
-            if refused.allowance.is_some_and(|allowance| allowed.contains(&allowance)) {
+        for refused in FORBIDDEN_IMPORTS
+            .iter()
+            .filter(|refused| refused.interface == interface)
+        {
+            if refused
+                .allowance
+                .is_some_and(|allowance| allowed.contains(&allowance))
+            {
                 continue;
             }
             let mut instead = linker.instance(name)?;
             for (function, item) in instance.exports(engine) {
-                let concerned = refused.functions.is_empty() || refused.functions.contains(&function);
+                let concerned =
+                    refused.functions.is_empty() || refused.functions.contains(&function);
                 if !concerned || !matches!(item.ty, ComponentItem::ComponentFunc(_)) {
                     continue;
                 }
                 let why = refused.message(&format!("{name}#{function}"));
-                instead.func_new(function, move |_, _, _, _| Err(InitFailure(why.clone()).into()))?;
+                instead.func_new(function, move |_, _, _, _| {
+                    Err(InitFailure(why.clone()).into())
+                })?;
             }
         }
     }
@@ -329,13 +430,19 @@ fn shadow_forbidden_imports(
 impl ForbiddenImport {
     /// Describes the use of the import and the remedy.
     fn message(&self, function: &str) -> String {
-        let Self { allowance, does, .. } = self;
+        let Self {
+            allowance, does, ..
+        } = self;
         let first = "do that when a tool is first called";
         let cure = match allowance {
             Some(allowance) => format!("{first}, or allow it with --allow {}", allowance.name()),
             None => first.to_owned(),
         };
-        let part = if allowance.is_some() { ", and the answer would become part of the file" } else { "" };
+        let part = if allowance.is_some() {
+            ", and the answer would become part of the file"
+        } else {
+            ""
+        };
         format!("its initialisation {does} ({function}){part}: {cure}")
     }
 }
@@ -352,10 +459,14 @@ async fn warm_up(
     let mut ran = Vec::new();
     if let Some(item) = ty.get_export(&engine, INITIALIZE_EXPORT) {
         let ComponentItem::ComponentFunc(ty) = item.ty else {
-            return Err(InitFailure(format!("its export {INITIALIZE_EXPORT} is no function")).into());
+            return Err(
+                InitFailure(format!("its export {INITIALIZE_EXPORT} is no function")).into(),
+            );
         };
         if ty.params().len() + ty.results().len() > 0 {
-            let why = format!("its function {INITIALIZE_EXPORT} has parameters or a result; it must have neither");
+            let why = format!(
+                "its function {INITIALIZE_EXPORT} has parameters or a result; it must have neither"
+            );
             return Err(InitFailure(why).into());
         }
         call(store, instance, None, INITIALIZE_EXPORT, &[]).await?;
@@ -369,7 +480,9 @@ async fn warm_up(
                 &["list-tools"]
             }
             Some((ContractInterface::Prompts, _)) => &["list-prompts"],
-            Some((ContractInterface::Resources, _)) => &["list-resources", "list-resource-templates"],
+            Some((ContractInterface::Resources, _)) => {
+                &["list-resources", "list-resource-templates"]
+            }
             Some((ContractInterface::Completion, _)) | None => &[],
         };
         for list in lists {
@@ -378,13 +491,21 @@ async fn warm_up(
         }
     }
     for WarmUp { tool, arguments } in calls {
-        let failure = match (prepared.call_function(store, *instance, tool, arguments).await?, &tools) {
+        let failure = match (
+            prepared
+                .call_function(store, *instance, tool, arguments)
+                .await?,
+            &tools,
+        ) {
             (Some(answer), _) => answer.err().map(GuestFailure::into_text),
             (None, Some(interface)) => {
                 let arguments = [Val::String(tool.clone()), Val::String(arguments.clone())];
-                let answer = call(store, instance, Some(interface), "call-tool", &arguments).await?;
+                let answer =
+                    call(store, instance, Some(interface), "call-tool", &arguments).await?;
                 match answer {
-                    Some(Val::Result(Err(failure))) => Some(failure_text(failure.map(|failure| *failure))),
+                    Some(Val::Result(Err(failure))) => {
+                        Some(failure_text(failure.map(|failure| *failure)))
+                    }
                     _ => None,
                 }
             }
@@ -392,9 +513,11 @@ async fn warm_up(
         };
         let tool = clean_line(tool, MAX_QUOTED_BYTES);
         if let Some(failure) = failure {
-            return Err(
-                InitFailure(format!("the call of {tool} failed: {}", clean_line(&failure, MAX_QUOTED_BYTES))).into()
-            );
+            return Err(InitFailure(format!(
+                "the call of {tool} failed: {}",
+                clean_line(&failure, MAX_QUOTED_BYTES)
+            ))
+            .into());
         }
         ran.push(format!("call {tool}"));
     }
@@ -420,13 +543,21 @@ async fn call(
 ) -> wasmtime::Result<Option<Val>> {
     let missing = || wasmtime::Error::from(InitFailure(format!("it does not export {function}")));
     let within = match interface {
-        Some(interface) => Some(instance.get_export_index(&mut *store, None, interface).ok_or_else(missing)?),
+        Some(interface) => Some(
+            instance
+                .get_export_index(&mut *store, None, interface)
+                .ok_or_else(missing)?,
+        ),
         None => None,
     };
-    let index = instance.get_export_index(&mut *store, within.as_ref(), function).ok_or_else(missing)?;
+    let index = instance
+        .get_export_index(&mut *store, within.as_ref(), function)
+        .ok_or_else(missing)?;
     let function = instance.get_func(&mut *store, index).ok_or_else(missing)?;
     let mut results = vec![Val::Bool(false); function.ty(&*store).results().len()];
-    function.call_async(&mut *store, arguments, &mut results).await?;
+    function
+        .call_async(&mut *store, arguments, &mut results)
+        .await?;
     Ok(results.into_iter().next())
 }
 
@@ -439,15 +570,22 @@ async fn read_state(
     let engine = store.engine().clone();
     let mut image = MemorySnapshot::new();
     let ty = component.component_type();
-    let Some(ComponentItem::ComponentInstance(access)) = ty.get_export(&engine, ACCESS_EXPORT).map(|item| item.ty)
+    let Some(ComponentItem::ComponentInstance(access)) =
+        ty.get_export(&engine, ACCESS_EXPORT).map(|item| item.ty)
     else {
         return Ok(image);
     };
     let missing = || wasmtime::Error::from(InitFailure("its state cannot be read".to_owned()));
-    let within = instance.get_export_index(&mut *store, None, ACCESS_EXPORT).ok_or_else(missing)?;
+    let within = instance
+        .get_export_index(&mut *store, None, ACCESS_EXPORT)
+        .ok_or_else(missing)?;
     for (name, item) in access.exports(&engine) {
-        let ComponentItem::ComponentFunc(ty) = item.ty else { continue };
-        let index = instance.get_export_index(&mut *store, Some(&within), name).ok_or_else(missing)?;
+        let ComponentItem::ComponentFunc(ty) = item.ty else {
+            continue;
+        };
+        let index = instance
+            .get_export_index(&mut *store, Some(&within), name)
+            .ok_or_else(missing)?;
         let value = match ty.results().next() {
             Some(Type::S32) => {
                 let show = instance.get_typed_func::<(), (i32,)>(&mut *store, index)?;

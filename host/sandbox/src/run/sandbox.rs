@@ -15,7 +15,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 use toolbay_model::text::join_lines;
 use toolbay_model::{ComponentDescription, Digest, GuestServerProtocol, Limits};
-use toolbay_outgoing::{ConnectorOptions, HttpConnector, LookupLimiter, PluginClient, SystemResolver};
+use toolbay_outgoing::{
+    ConnectorOptions, HttpConnector, LookupLimiter, PluginClient, SystemResolver,
+};
 use toolbay_policy::Permissions;
 use toolbay_state::StateStore;
 use wasmtime::Engine;
@@ -141,16 +143,24 @@ impl Sandbox {
             state,
             scratch,
         } = settings;
-        let slots = if calls == 0 { 0 } else { calls.saturating_add(MAX_CONCURRENT_DESCRIBES) };
+        let slots = if calls == 0 {
+            0
+        } else {
+            calls.saturating_add(MAX_CONCURRENT_DESCRIBES)
+        };
         let most_memory = ceiling.memory;
         let basis = refusal_basis(compiler.as_deref(), &compile, &ceiling, stack, concurrent);
         let engines = EnginePair::new(slots, stack, ceiling, concurrent)?;
-        let slots = engines.slots().map_or(usize::MAX, |slots| slots.saturating_sub(MAX_CONCURRENT_DESCRIBES) as usize);
+        let slots = engines.slots().map_or(usize::MAX, |slots| {
+            slots.saturating_sub(MAX_CONCURRENT_DESCRIBES) as usize
+        });
         let calls = slots.min(DescriptorTable::max_calls(calls as usize, waiting as usize));
         let cache = match cache {
             Some((folder, size)) => {
                 let opened = CompileCache::open(&folder, &engines.sync_engine().engine, size);
-                opened.map(Arc::new).inspect_err(|why| tracing::warn!("{why}"))
+                opened
+                    .map(Arc::new)
+                    .inspect_err(|why| tracing::warn!("{why}"))
             }
             None => Err("the compile cache is off: compile.cache_folder is empty".to_owned()),
         };
@@ -165,8 +175,8 @@ impl Sandbox {
             .global_queue_interval(4)
             .build()
             .context("failed to start the guests' runtime")?;
-        let entrance =
-            CallDispatcher::start(runtime.handle()).context("failed to prepare the guests' runtime for calls")?;
+        let entrance = CallDispatcher::start(runtime.handle())
+            .context("failed to prepare the guests' runtime for calls")?;
         let describing = Semaphore::new(MAX_CONCURRENT_DESCRIBES as usize);
         let scratches = Arc::new(TemporaryFolders::new(scratch, calls));
         let swept = Arc::clone(&scratches);
@@ -197,7 +207,9 @@ impl Sandbox {
             dispatcher: entrance,
             runtime: Some(runtime),
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
     }
 
     /// Returns the HTTP client of a plugin with these permissions. All calls of the plugin share
@@ -206,15 +218,28 @@ impl Sandbox {
     /// # Errors
     ///
     /// Returns the reason why no requests can be sent.
-    pub fn plugin_http(&self, permissions: &Permissions, limits: &Limits) -> Result<PluginHttp, String> {
-        let Permissions { http, private_networks, .. } = permissions;
+    pub fn plugin_http(
+        &self,
+        permissions: &Permissions,
+        limits: &Limits,
+    ) -> Result<PluginHttp, String> {
+        let Permissions {
+            http,
+            private_networks,
+            ..
+        } = permissions;
         if http.is_empty() {
             return Ok(PluginHttp::default());
         }
         let inner = &self.inner;
         let sockets = inner.descriptors.connections();
-        let connector = || HttpConnector::new(&inner.http_client, Arc::new(SystemResolver), sockets);
-        let connector = inner.connector.get_or_init(connector).as_ref().map_err(Clone::clone)?;
+        let connector =
+            || HttpConnector::new(&inner.http_client, Arc::new(SystemResolver), sockets);
+        let connector = inner
+            .connector
+            .get_or_init(connector)
+            .as_ref()
+            .map_err(Clone::clone)?;
         Ok(PluginHttp::new(PluginClient::new(
             Arc::clone(connector),
             http.clone(),
@@ -226,11 +251,19 @@ impl Sandbox {
     /// Returns the TCP connections of a plugin with these permissions. All calls of the plugin
     /// share them.
     pub fn plugin_connections(&self, permissions: &Permissions) -> PluginConnections {
-        let Permissions { tcp, private_networks, .. } = permissions;
+        let Permissions {
+            tcp,
+            private_networks,
+            ..
+        } = permissions;
         if tcp.is_empty() {
             return PluginConnections::default();
         }
-        PluginConnections::new(Arc::clone(&self.inner.lookups), tcp.clone(), private_networks.clone())
+        PluginConnections::new(
+            Arc::clone(&self.inner.lookups),
+            tcp.clone(),
+            private_networks.clone(),
+        )
     }
 
     /// Returns the persistent state of the plugin `id` with these permissions.
@@ -250,14 +283,29 @@ impl Sandbox {
         remake: &Arc<dyn Recompile>,
     ) -> Option<(LazyComponent, ComponentDescription, PluginSummary)> {
         let engines = &self.inner.engines;
-        let CachedComponent { notes: cache::ComponentNotes { facts, room, description, about, tasked }, code } =
-            self.look_up_cached(digest)?;
+        let CachedComponent {
+            notes:
+                cache::ComponentNotes {
+                    facts,
+                    room,
+                    description,
+                    about,
+                    tasked,
+                },
+            code,
+        } = self.look_up_cached(digest)?;
         if !engines.supports(tasked) {
             // Recompiling reports the reason.
             return None;
         }
         let (remake, manner) = (Arc::clone(remake), description.manner.clone());
-        let stored = UnopenedCode { digest, code, manner, tasked, remake };
+        let stored = UnopenedCode {
+            digest,
+            code,
+            manner,
+            tasked,
+            remake,
+        };
         let callable = if room == engines.pool_fingerprint() {
             LazyComponent::from_stored(facts, stored)
         } else {
@@ -269,9 +317,20 @@ impl Sandbox {
 
     /// Looks up a component in the compile cache and opens its code. Blocks for milliseconds, and
     /// longer for megabytes of code and for thousands of plain functions.
-    pub fn open_cached(&self, digest: Digest) -> Option<(PreparedComponent, ComponentDescription, PluginSummary)> {
-        let CachedComponent { notes: cache::ComponentNotes { description, about, tasked, .. }, code } =
-            self.look_up_cached(digest)?;
+    pub fn open_cached(
+        &self,
+        digest: Digest,
+    ) -> Option<(PreparedComponent, ComponentDescription, PluginSummary)> {
+        let CachedComponent {
+            notes:
+                cache::ComponentNotes {
+                    description,
+                    about,
+                    tasked,
+                    ..
+                },
+            code,
+        } = self.look_up_cached(digest)?;
         let prepared = self.open_and_link(&code, tasked, description.manner.clone())?;
         Some((prepared, description, about))
     }
@@ -304,15 +363,23 @@ impl Sandbox {
         let mut prepared = PreparedComponent::new(linked, &component, tasked).ok()?;
         prepared.set_mcp_endpoint(manner);
         // Recompiling reports the reason.
-        self.initial_memory_error(&prepared).is_none().then_some(prepared)
+        self.initial_memory_error(&prepared)
+            .is_none()
+            .then_some(prepared)
     }
 
     /// Returns an error message if the component's initial memory exceeds the ceiling. The pool
     /// detects this only if the ceiling is larger than what the pool needs for GC heaps.
     fn initial_memory_error(&self, prepared: &PreparedComponent) -> Option<String> {
         let most = self.inner.max_memory;
-        let size = prepared.memory().map(ByteSize::b).filter(|size| *size > most)?;
-        Some(error::initial_memory_message(&error::format_bytes(size), &error::format_bytes(most)))
+        let size = prepared
+            .memory()
+            .map(ByteSize::b)
+            .filter(|size| *size > most)?;
+        Some(error::initial_memory_message(
+            &error::format_bytes(size),
+            &error::format_bytes(most),
+        ))
     }
 
     /// Opens stored code, or recompiles it and stores the result.
@@ -320,12 +387,17 @@ impl Sandbox {
     /// # Errors
     ///
     /// Returns the reason why neither is possible.
-    pub(crate) async fn open_stored(&self, stored: UnopenedCode) -> Result<PreparedComponent, String> {
+    pub(crate) async fn open_stored(
+        &self,
+        stored: UnopenedCode,
+    ) -> Result<PreparedComponent, String> {
         let (sandbox, wanted) = (self.clone(), stored.clone());
         let opened = tokio::task::spawn_blocking(move || {
             // Read the notes for the new code first: opening damaged code removes the cache entry.
             let known = sandbox.cache().and_then(|cache| cache.find(wanted.digest));
-            sandbox.open_stored_code(&wanted).ok_or_else(|| known.map(Box::new))
+            sandbox
+                .open_stored_code(&wanted)
+                .ok_or_else(|| known.map(Box::new))
         });
         let known = match opened.await {
             Ok(Ok(prepared)) => return Ok(prepared),
@@ -337,12 +409,15 @@ impl Sandbox {
         let sandbox = self.clone();
         let kept = tokio::task::spawn_blocking(move || {
             if let Some(known) = known {
-                let cache::ComponentNotes { description, about, .. } = known.notes;
+                let cache::ComponentNotes {
+                    description, about, ..
+                } = known.notes;
                 sandbox.add_to_cache(stored.digest, scratch, &prepared, description, about);
             }
             prepared
         });
-        kept.await.map_err(|error| format!("storing its code failed: {error}"))
+        kept.await
+            .map_err(|error| format!("storing its code failed: {error}"))
     }
 
     /// Compiles and links a plugin file within the limits. Dropping the future stops the compiler.
@@ -353,7 +428,9 @@ impl Sandbox {
     pub async fn compile(&self, source: CompileSource) -> Result<CompiledFile, PrepareError> {
         let began = Instant::now();
         let compiled = self.compile_and_link(source).await;
-        self.inner.compilations.record_compilation(began.elapsed(), compiled.is_ok());
+        self.inner
+            .compilations
+            .record_compilation(began.elapsed(), compiled.is_ok());
         compiled
     }
 
@@ -364,7 +441,15 @@ impl Sandbox {
 
     async fn compile_and_link(&self, source: CompileSource) -> Result<CompiledFile, PrepareError> {
         check_preamble(&source.file)?;
-        let assembled = |prepared, WorkerNotes { docs, remarks, about, speaks, tasked }, code| CompiledFile {
+        let assembled = |prepared,
+                         WorkerNotes {
+                             docs,
+                             remarks,
+                             about,
+                             speaks,
+                             tasked,
+                         },
+                         code| CompiledFile {
             prepared,
             docs,
             remarks,
@@ -373,14 +458,24 @@ impl Sandbox {
             scratch: UncachedCode { code, tasked },
         };
         let compiler = &self.inner.compiler;
-        if let Some(scratch) = self.inner.cache.as_ref().ok().and_then(|cache| cache.create_temporary().ok())
+        if let Some(scratch) = self
+            .inner
+            .cache
+            .as_ref()
+            .ok()
+            .and_then(|cache| cache.create_temporary().ok())
             && let Ok(output) = scratch.reopen()
         {
             match compiler.compile(&source, output).await {
                 Ok(notes) => {
-                    let code = scratch.as_file().try_clone().map_err(|_| PrepareError::WriteFailed)?;
+                    let code = scratch
+                        .as_file()
+                        .try_clone()
+                        .map_err(|_| PrepareError::WriteFailed)?;
                     let prepared = self
-                        .open_on_blocking_thread(notes.tasked, move |engine| cache::open_file(engine, &code))
+                        .open_on_blocking_thread(notes.tasked, move |engine| {
+                            cache::open_file(engine, &code)
+                        })
                         .await?;
                     return Ok(assembled(prepared, notes, Some(scratch)));
                 }
@@ -393,14 +488,19 @@ impl Sandbox {
         }
         let unwritten = |_| PrepareError::WriteFailed;
         let mut code = cache::create_memory_file().map_err(unwritten)?;
-        let notes = compiler.compile(&source, code.try_clone().map_err(unwritten)?).await?;
+        let notes = compiler
+            .compile(&source, code.try_clone().map_err(unwritten)?)
+            .await?;
         let prepared = self
-            .open_on_blocking_thread(notes.tasked, move |engine| cache::open_from_memory(engine, &mut code))
+            .open_on_blocking_thread(notes.tasked, move |engine| {
+                cache::open_from_memory(engine, &mut code)
+            })
             .await?;
         Ok(assembled(prepared, notes, None))
     }
 
-    /// Adds the compiled code of `prepared_component` to the compile cache. Blocks for milliseconds; errors are logged.
+    /// Adds the compiled code of `prepared_component` to the compile cache. Blocks for
+    /// milliseconds; errors are logged.
     pub fn add_to_cache(
         &self,
         digest: Digest,
@@ -409,21 +509,43 @@ impl Sandbox {
         description: ComponentDescription,
         about: PluginSummary,
     ) {
-        if let (Some(cache), UncachedCode { code: Some(code), tasked }) = (self.cache(), scratch) {
-            let (facts, room) = (ComponentSummary::of(prepared), self.inner.engines.pool_fingerprint());
-            cache.insert(digest, code, &cache::ComponentNotes { facts, room, description, about, tasked });
+        if let (
+            Some(cache),
+            UncachedCode {
+                code: Some(code),
+                tasked,
+            },
+        ) = (self.cache(), scratch)
+        {
+            let (facts, room) = (
+                ComponentSummary::of(prepared),
+                self.inner.engines.pool_fingerprint(),
+            );
+            cache.insert(
+                digest,
+                code,
+                &cache::ComponentNotes {
+                    facts,
+                    room,
+                    description,
+                    about,
+                    tasked,
+                },
+            );
         }
     }
 
-    /// Returns why the component with this digest could not be loaded under these conditions and with
-    /// these programs and settings, if the compile cache has that. `conditions` is everything else that
-    /// decides it. Blocks for a fraction of a millisecond.
+    /// Returns why the component with this digest could not be loaded under these conditions and
+    /// with these programs and settings, if the compile cache has that. `conditions` is everything
+    /// else that decides it. Blocks for a fraction of a millisecond.
     pub fn find_refusal(&self, digest: Digest, conditions: &str) -> Option<StoredRefusal> {
-        self.cache()?.find_refusal(digest, &self.full_conditions(conditions)?)
+        self.cache()?
+            .find_refusal(digest, &self.full_conditions(conditions)?)
     }
 
     /// Stores why the component with this digest cannot be loaded under these conditions in the
-    /// compile cache, until it is compiled successfully. Blocks for milliseconds; errors are logged.
+    /// compile cache, until it is compiled successfully. Blocks for milliseconds; errors are
+    /// logged.
     pub fn store_refusal(&self, digest: Digest, conditions: &str, refusal: &StoredRefusal) {
         if let (Some(cache), Some(conditions)) = (self.cache(), self.full_conditions(conditions)) {
             cache.insert_refusal(digest, &conditions, refusal);
@@ -433,7 +555,10 @@ impl Sandbox {
     /// Returns a digest of all conditions of a refusal.
     fn full_conditions(&self, conditions: &str) -> Option<String> {
         let basis = self.inner.refusal_basis.as_ref()?;
-        let text = format!("{basis} {} {conditions}", self.inner.engines.pool_fingerprint());
+        let text = format!(
+            "{basis} {} {conditions}",
+            self.inner.engines.pool_fingerprint()
+        );
         Some(hex::encode(Sha256::digest(text)))
     }
 
@@ -463,13 +588,18 @@ impl Sandbox {
     /// Fails if there is no cache, or if a file of it cannot be removed.
     pub fn clear_cache(&self) -> Result<(usize, u64), String> {
         let cache = self.inner.cache.as_ref().map_err(String::clone)?;
-        cache.clear().map_err(|error| format!("not everything could be removed: {error}"))
+        cache
+            .clear()
+            .map_err(|error| format!("not everything could be removed: {error}"))
     }
 
     /// Returns whether the compile cache has the component with this digest, in lowercase
     /// hexadecimal.
     pub fn is_cached(&self, digest: &str) -> bool {
-        self.inner.cache.as_ref().is_ok_and(|cache| cache.contains(digest))
+        self.inner
+            .cache
+            .as_ref()
+            .is_ok_and(|cache| cache.contains(digest))
     }
 
     /// Opens and links compiled code on a thread that may block: both steps take time in proportion
@@ -481,7 +611,11 @@ impl Sandbox {
     ) -> Result<PreparedComponent, PrepareError> {
         let sandbox = self.clone();
         let work = move || {
-            let linked: &LinkedEngine = sandbox.inner.engines.engine_for(tasked).map_err(PrepareError::Transient)?;
+            let linked: &LinkedEngine = sandbox
+                .inner
+                .engines
+                .engine_for(tasked)
+                .map_err(PrepareError::Transient)?;
             let component = open(&linked.engine).map_err(|error| {
                 let root = join_lines(&error.root_cause().to_string());
                 match error::describe_too_large(&root) {
@@ -497,7 +631,9 @@ impl Sandbox {
         };
         match tokio::task::spawn_blocking(work).await {
             Ok(prepared) => prepared,
-            Err(error) => Err(PrepareError::Transient(format!("compiling it failed: {error}"))),
+            Err(error) => Err(PrepareError::Transient(format!(
+                "compiling it failed: {error}"
+            ))),
         }
     }
 
@@ -506,7 +642,10 @@ impl Sandbox {
     /// # Panics
     ///
     /// Never panics: the runtime exists as long as the sandbox.
-    pub fn spawn<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
         match &self.inner.runtime {
             Some(runtime) => runtime.spawn(work),
             None => unreachable!("the runtime is taken only when the last sandbox is dropped"),
@@ -516,12 +655,14 @@ impl Sandbox {
     /// Spawns a future that runs a call. If no other call runs, the first poll may happen on the
     /// current thread, which costs the least. The caller must not hold a lock that a call takes.
     pub fn dispatch(&self, call: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        self.inner.dispatcher.dispatch(call, || self.inner.engines.ticker().is_running());
+        self.inner
+            .dispatcher
+            .dispatch(call, || self.inner.engines.ticker().is_running());
     }
 
     /// Moves the current call to the guests' runtime, before a step that may take long. Until then,
-    /// a call that was [admitted](Sandbox::dispatch) may run on the thread that received it and block
-    /// it.
+    /// a call that was [admitted](Sandbox::dispatch) may run on the thread that received it and
+    /// block it.
     pub async fn move_to_guest_runtime(&self) {
         dispatcher::move_to_guest_runtime().await;
     }
@@ -531,8 +672,9 @@ impl Sandbox {
         self.inner.engines.pool_usage()
     }
 
-    /// Calls that can be entered at once: as many as [`SandboxSettings::max_calls`], or fewer where the machine has too little address
-    /// space or the process may have too few descriptors. Without a pool, nothing here bounds them.
+    /// Calls that can be entered at once: as many as [`SandboxSettings::max_calls`], or fewer where
+    /// the machine has too little address space or the process may have too few descriptors.
+    /// Without a pool, nothing here bounds them.
     pub fn max_calls(&self) -> usize {
         self.inner.max_calls
     }
@@ -576,9 +718,9 @@ impl Sandbox {
     }
 }
 
-/// Returns the programs and settings that decide which components are refused. A program is not only
-/// known by its version, because it may be a build of changed sources. Returns `None` if a program
-/// cannot be found.
+/// Returns the programs and settings that decide which components are refused. A program is not
+/// only known by its version, because it may be a build of changed sources. Returns `None` if a
+/// program cannot be found.
 fn refusal_basis(
     compiler: Option<&Path>,
     limits: &CompileLimits,
@@ -592,10 +734,20 @@ fn refusal_basis(
     };
     let programs = std::iter::once(Path::new("/proc/self/exe")).chain(compiler);
     let programs = programs.map(stamp).collect::<Option<Vec<_>>>()?;
-    let CompileLimits { memory, cpu, timeout } = limits;
-    let (memory, stack, ceiling) = (memory.as_u64(), stack.as_u64(), serde_json::to_string(ceiling).ok()?);
+    let CompileLimits {
+        memory,
+        cpu,
+        timeout,
+    } = limits;
+    let (memory, stack, ceiling) = (
+        memory.as_u64(),
+        stack.as_u64(),
+        serde_json::to_string(ceiling).ok()?,
+    );
     let version = env!("CARGO_PKG_VERSION");
-    Some(format!("{version} {programs:?} {memory} {cpu:?} {timeout:?} {stack} {concurrent} {ceiling}"))
+    Some(format!(
+        "{version} {programs:?} {memory} {cpu:?} {timeout:?} {stack} {concurrent} {ceiling}"
+    ))
 }
 
 impl Drop for SandboxState {

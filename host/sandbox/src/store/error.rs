@@ -31,7 +31,12 @@ pub(crate) struct TrapEvidence {
 }
 
 /// Maps an error of wasmtime to the error that the caller receives.
-pub(crate) fn classify(error: &wasmtime::Error, evidence: TrapEvidence, limits: &Limits, stack: ByteSize) -> CallError {
+pub(crate) fn classify(
+    error: &wasmtime::Error,
+    evidence: TrapEvidence,
+    limits: &Limits,
+    stack: ByteSize,
+) -> CallError {
     // Limits that the host itself counts carry their own error.
     if let Some(&limit) = error.downcast_ref() {
         return CallError::limit(limit);
@@ -48,7 +53,10 @@ pub(crate) fn classify(error: &wasmtime::Error, evidence: TrapEvidence, limits: 
         // The allocation exceeds the garbage-collected heap, or any possible heap.
         Some(Trap::AllocationTooLarge) => return CallError::limit(Limit::Memory(limits.memory)),
         Some(Trap::AsyncDeadlock) => {
-            return CallError::Trap { cause: DEADLOCK_MESSAGE.to_owned(), stderr: evidence.stderr };
+            return CallError::Trap {
+                cause: DEADLOCK_MESSAGE.to_owned(),
+                stderr: evidence.stderr,
+            };
         }
         _ => {}
     }
@@ -66,8 +74,13 @@ pub(crate) fn classify(error: &wasmtime::Error, evidence: TrapEvidence, limits: 
     if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
         return CallError::limit(Limit::Handles(limits.handles));
     }
-    if error.is::<ThrownException>() || matches!(error.downcast_ref(), Some(Trap::UncaughtException)) {
-        return CallError::Trap { cause: UNCAUGHT_EXCEPTION_MESSAGE.to_owned(), stderr: evidence.stderr };
+    if error.is::<ThrownException>()
+        || matches!(error.downcast_ref(), Some(Trap::UncaughtException))
+    {
+        return CallError::Trap {
+            cause: UNCAUGHT_EXCEPTION_MESSAGE.to_owned(),
+            stderr: evidence.stderr,
+        };
     }
     if let Some(&trap) = error.downcast_ref::<Trap>()
         && violates_component_model(trap)
@@ -100,11 +113,21 @@ pub(crate) fn classify(error: &wasmtime::Error, evidence: TrapEvidence, limits: 
         return match evidence.stderr {
             // Languages without exceptions fail in this way: they print the reason and exit.
             Some(words) if code != 0 => CallError::Failed(words),
-            stderr => CallError::Trap { cause: format!("exited with code {code}"), stderr },
+            stderr => CallError::Trap {
+                cause: format!("exited with code {code}"),
+                stderr,
+            },
         };
     }
-    let rule = if misuses_handle(&root) { COMPONENT_MODEL_NOTE } else { "" };
-    CallError::Trap { cause: format!("{root}{rule}"), stderr: evidence.stderr }
+    let rule = if misuses_handle(&root) {
+        COMPONENT_MODEL_NOTE
+    } else {
+        ""
+    };
+    CallError::Trap {
+        cause: format!("{root}{rule}"),
+        stderr: evidence.stderr,
+    }
 }
 
 /// Returns whether a trap means that the guest broke a rule of the component model, which its
@@ -172,8 +195,13 @@ pub(crate) fn describe_too_large(root: &str) -> Option<String> {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => word.parse().ok(),
     };
-    let numbers: Vec<u64> = root.split(|c: char| !c.is_ascii_alphanumeric()).filter_map(number).collect();
-    let [.., asked, most] = numbers[..] else { return None };
+    let numbers: Vec<u64> = root
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter_map(number)
+        .collect();
+    let [.., asked, most] = numbers[..] else {
+        return None;
+    };
     let [size, largest] = [asked, most].map(|n| format_bytes(ByteSize::b(n)));
     let [asked, most] = [asked, most].map(format_thousands);
     if root.starts_with("memory has a minimum byte size") {
@@ -194,8 +222,12 @@ pub(crate) fn describe_too_large(root: &str) -> Option<String> {
     } else {
         return None;
     };
-    let cure = key.map(|key| format!(" (to allow more, raise {key})")).unwrap_or_default();
-    Some(format!("it has {asked} {what}, but the server's ceiling is {most}{cure}"))
+    let cure = key
+        .map(|key| format!(" (to allow more, raise {key})"))
+        .unwrap_or_default();
+    Some(format!(
+        "it has {asked} {what}, but the server's ceiling is {most}{cure}"
+    ))
 }
 
 /// Formats the message about a component whose initial memory exceeds the ceiling.
@@ -216,14 +248,25 @@ mod tests {
     #[test]
     fn an_exit_is_a_failure_if_standard_error_has_text_and_a_crash_otherwise() {
         let exit = |code, stderr: Option<&str>| {
-            let evidence = TrapEvidence { stderr: stderr.map(str::to_owned), ..TrapEvidence::default() };
-            classify(&wasmtime_wasi::I32Exit(code).into(), evidence, &Limits::default(), ByteSize::kib(512))
+            let evidence = TrapEvidence {
+                stderr: stderr.map(str::to_owned),
+                ..TrapEvidence::default()
+            };
+            classify(
+                &wasmtime_wasi::I32Exit(code).into(),
+                evidence,
+                &Limits::default(),
+                ByteSize::kib(512),
+            )
         };
         let crash = |code, stderr: Option<&str>| CallError::Trap {
             cause: format!("exited with code {code}"),
             stderr: stderr.map(str::to_owned),
         };
-        assert_eq!(exit(1, Some("no such city")), CallError::Failed("no such city".into()));
+        assert_eq!(
+            exit(1, Some("no such city")),
+            CallError::Failed("no such city".into())
+        );
         assert_eq!(exit(1, None), crash(1, None));
         assert_eq!(exit(0, Some("done")), crash(0, Some("done")));
     }

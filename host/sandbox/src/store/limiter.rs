@@ -41,13 +41,22 @@ impl StoreLimiter {
     /// collected, so its denial is not significant.
     pub(crate) fn memory_refused(&self, heap: usize) -> bool {
         let is_linear = |size: usize| size == 0 || size != heap;
-        self.memory_refused.is_some_and(|(first, last)| is_linear(first) || is_linear(last))
+        self.memory_refused
+            .is_some_and(|(first, last)| is_linear(first) || is_linear(last))
     }
 }
 
 impl ResourceLimiter for StoreLimiter {
-    fn memory_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
-        let granted = self.account.try_charge(desired.saturating_sub(current)).is_ok();
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let granted = self
+            .account
+            .try_charge(desired.saturating_sub(current))
+            .is_ok();
         if !granted {
             let first = self.memory_refused.map_or(current, |(first, _)| first);
             self.memory_refused = Some((first, current));
@@ -55,12 +64,24 @@ impl ResourceLimiter for StoreLimiter {
         Ok(granted)
     }
 
-    fn table_growing(&mut self, current: usize, desired: usize, _maximum: Option<usize>) -> wasmtime::Result<bool> {
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         if desired > self.table_limit {
             self.table_refused = true;
             return Ok(false);
         }
-        Ok(self.account.charge(desired.saturating_sub(current).saturating_mul(TABLE_ELEMENT_BYTES)).is_ok())
+        Ok(self
+            .account
+            .charge(
+                desired
+                    .saturating_sub(current)
+                    .saturating_mul(TABLE_ELEMENT_BYTES),
+            )
+            .is_ok())
     }
 
     fn instances(&self) -> usize {
@@ -87,7 +108,10 @@ mod tests {
         let account = MemoryBudget::new(ByteSize::b(100));
         let mut limiter = StoreLimiter::new(&Limits::DEFAULT, account.clone());
         assert!(limiter.memory_growing(0, 60, None).unwrap());
-        assert!(!limiter.memory_growing(0, 60, None).unwrap(), "a second memory of 60 makes 120");
+        assert!(
+            !limiter.memory_growing(0, 60, None).unwrap(),
+            "a second memory of 60 makes 120"
+        );
         assert!(limiter.memory_refused(0));
         assert!(limiter.table_growing(0, 5, None).unwrap());
         assert_eq!(account.peak(), 100);
@@ -103,7 +127,10 @@ mod tests {
         assert!(!limiter.memory_refused(60) && limiter.memory_refused(0));
         assert!(!limiter.memory_growing(20, 80, None).unwrap());
         assert!(!limiter.memory_growing(60, 120, None).unwrap());
-        assert!(!limiter.memory_refused(60), "the heap was refused first and last");
+        assert!(
+            !limiter.memory_refused(60),
+            "the heap was refused first and last"
+        );
         assert!(!limiter.memory_growing(0, 80, None).unwrap());
         assert!(limiter.memory_refused(60), "a memory could not even begin");
     }

@@ -99,7 +99,12 @@ pub(crate) struct StoreState {
 
 impl StoreState {
     /// Creates the state of a call with these resources.
-    pub(crate) fn new(entry: &CallContext<'_>, given: CallResources, files: CallDescriptors, meter: CpuMeter) -> Self {
+    pub(crate) fn new(
+        entry: &CallContext<'_>,
+        given: CallResources,
+        files: CallDescriptors,
+        meter: CpuMeter,
+    ) -> Self {
         let CallResources {
             secrets: opened,
             directories: folders,
@@ -108,30 +113,54 @@ impl StoreState {
             seed,
             can_ask: asks,
         } = given;
-        let CallDirectories { mounted: mounts, full, .. } = folders;
-        let CallContext { environment, trace, observer, deadline, tape, .. } = entry;
-        let PluginContext { limits, permissions, connections, .. } = environment;
+        let CallDirectories {
+            mounted: mounts,
+            full,
+            ..
+        } = folders;
+        let CallContext {
+            environment,
+            trace,
+            observer,
+            deadline,
+            tape,
+            ..
+        } = entry;
+        let PluginContext {
+            limits,
+            permissions,
+            connections,
+            ..
+        } = environment;
         tape.set_secrets(&opened.filter);
         let account = MemoryBudget::new(limits.memory);
         let effects = SideEffects::new(asks, &entry.journal, limits, account.clone(), tape.clone());
         let (journal, secrets) = (Arc::clone(&entry.journal), Arc::clone(&opened.filter));
-        let asking = QuestionContext::new(entry.answerable, journal, effects.clone(), secrets, limits);
+        let asking =
+            QuestionContext::new(entry.answerable, journal, effects.clone(), secrets, limits);
         let mut stdio = GuestOutput::new(limits.stdio, account.clone());
         let mut context = WasiCtxBuilder::new();
-        let mut input = talk.as_ref().map_or(GuestStdin::Empty, |talk| GuestStdin::Messages(talk.reader()));
+        let mut input = talk.as_ref().map_or(GuestStdin::Empty, |talk| {
+            GuestStdin::Messages(talk.reader())
+        });
         if let Some(text) = text {
             let text = MemoryInputPipe::new(text);
             input = GuestStdin::Text(text.clone());
             context.stdin(text);
             // One byte more than the output limit is enough to detect output that is too large.
-            stdio = stdio
-                .with_stdout_limit(usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX));
+            stdio = stdio.with_stdout_limit(
+                usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX),
+            );
         }
         match &talk {
-            Some(talk) => context.stdin(talk.stdin()).stdout(talk.stdout(stdio.stdout())),
+            Some(talk) => context
+                .stdin(talk.stdin())
+                .stdout(talk.stdout(stdio.stdout())),
             None => context.stdout(stdio.stdout()),
         };
-        context.stderr(stdio.stderr()).max_random_size(limits.random.as_u64());
+        context
+            .stderr(stdio.stderr())
+            .max_random_size(limits.random.as_u64());
         for name in &permissions.environment {
             if let Some(value) = tape.variable(name, || std::env::var(name).ok()) {
                 context.env(name, value);
@@ -142,7 +171,10 @@ impl StoreState {
             tape.configure_wasi(&mut context);
         }
         // The trace context differs between calls.
-        let trace = trace.filter(|_| time.is_none()).map(trace_variables).unwrap_or_default();
+        let trace = trace
+            .filter(|_| time.is_none())
+            .map(trace_variables)
+            .unwrap_or_default();
         for (name, value) in tape.trace_variables(trace) {
             context.env(name, value);
         }
@@ -152,13 +184,21 @@ impl StoreState {
         http.set_field_size_limit(MAX_FIELDS_BYTES);
         let requests = HttpCall::new(entry, Arc::clone(&opened), effects.clone());
         let traffic = TcpTraffic::new(limits);
-        let sockets =
-            CallSockets::new(connections, requests.denials(), effects.clone(), traffic, account.clone(), *deadline);
+        let sockets = CallSockets::new(
+            connections,
+            requests.denials(),
+            effects.clone(),
+            traffic,
+            account.clone(),
+            *deadline,
+        );
         let gate = sockets.gate();
-        context.allow_tcp(true).socket_addr_check(move |address, purpose| {
-            let is_allowed = gate.allows(address, purpose);
-            Box::pin(async move { is_allowed })
-        });
+        context
+            .allow_tcp(true)
+            .socket_addr_check(move |address, purpose| {
+                let is_allowed = gate.allows(address, purpose);
+                Box::pin(async move { is_allowed })
+            });
         Self {
             wasi: context.build(),
             table,
@@ -182,10 +222,17 @@ impl StoreState {
             input,
             stdio_transport: talk,
             secrets: Arc::clone(&opened.filter),
-            imports: HostFunctions::new(environment, Arc::clone(&opened.filter), Arc::clone(observer), tape.clone()),
+            imports: HostFunctions::new(
+                environment,
+                Arc::clone(&opened.filter),
+                Arc::clone(observer),
+                tape.clone(),
+            ),
             effects,
             tape: tape.clone(),
-            has_mounts: tape.recorded_mounts().unwrap_or(!permissions.mounts.is_empty()),
+            has_mounts: tape
+                .recorded_mounts()
+                .unwrap_or(!permissions.mounts.is_empty()),
             question_context: asking,
         }
     }
@@ -195,9 +242,15 @@ impl StoreState {
         &mut self.table
     }
 
-    /// Draws what a new handle of `wasi:http_call` holds from the account, until the handle is dropped or consumed.
-    pub(crate) fn hold_http<T>(&mut self, made: Resource<T>, bytes: usize) -> Result<Resource<T>, BudgetExceeded> {
-        self.http_memory.insert(made.rep(), self.memory_budget.reserve(bytes)?);
+    /// Draws what a new handle of `wasi:http_call` holds from the account, until the handle is
+    /// dropped or consumed.
+    pub(crate) fn hold_http<T>(
+        &mut self,
+        made: Resource<T>,
+        bytes: usize,
+    ) -> Result<Resource<T>, BudgetExceeded> {
+        self.http_memory
+            .insert(made.rep(), self.memory_budget.reserve(bytes)?);
         Ok(made)
     }
 }
@@ -206,18 +259,30 @@ impl StoreState {
 /// any language.
 fn trace_variables(trace: &TraceContext) -> Vec<(&'static str, String)> {
     let others = [("TRACESTATE", &trace.state), ("BAGGAGE", &trace.baggage)];
-    let others = others.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
-    [("TRACEPARENT", trace.traceparent())].into_iter().chain(others).collect()
+    let others = others
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value.clone()?)));
+    [("TRACEPARENT", trace.traceparent())]
+        .into_iter()
+        .chain(others)
+        .collect()
 }
 
 impl WasiView for StoreState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        WasiCtxView {
+            ctx: &mut self.wasi,
+            table: &mut self.table,
+        }
     }
 }
 
 impl WasiHttpView for StoreState {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: &mut self.outgoing_http }
+        WasiHttpCtxView {
+            ctx: &mut self.http,
+            table: &mut self.table,
+            hooks: &mut self.outgoing_http,
+        }
     }
 }

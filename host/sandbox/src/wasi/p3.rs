@@ -2,10 +2,10 @@
 //!
 //! The WASI 0.3 implementation of `wasmtime-wasi` is new. This module wraps or reimplements each
 //! part in which a guest could make the host hold more memory than the call's
-//! [`MemoryBudget`](crate::capability::memory_budget::MemoryBudget) allows, could wait longer than the call, or could reach
-//! resources that the grant does not name. The rules are those of WASI 0.2 ([`wasi`](crate::wasi::p2)),
-//! with the same requests, connections, clocks and streams. Files are not available, because
-//! nothing here bounds them.
+//! [`MemoryBudget`](crate::capability::memory_budget::MemoryBudget) allows, could wait longer than
+//! the call, or could reach resources that the grant does not name. The rules are those of WASI 0.2
+//! ([`wasi`](crate::wasi::p2)), with the same requests, connections, clocks and streams. Files are
+//! not available, because nothing here bounds them.
 
 mod cli;
 mod clocks;
@@ -66,7 +66,11 @@ mod tests {
             };
             types.iter().map(name).collect()
         };
-        format!("(param{}) (result{})", types(&signature.params), types(&signature.results))
+        format!(
+            "(param{}) (result{})",
+            types(&signature.params),
+            types(&signature.results)
+        )
     }
 
     /// Returns a module that imports every function of a world's interfaces, and exports the
@@ -74,7 +78,9 @@ mod tests {
     fn module(resolve: &Resolve, world: WorldId) -> Vec<u8> {
         let (world, mut text) = (&resolve.worlds[world], "(module".to_owned());
         for (key, item) in &world.imports {
-            let WorldItem::Interface { id, .. } = item else { continue };
+            let WorldItem::Interface { id, .. } = item else {
+                continue;
+            };
             let interface = resolve.name_world_key(key);
             for (name, function) in &resolve.interfaces[*id].functions {
                 let ty = signature(resolve, AbiVariant::GuestImport, function);
@@ -82,7 +88,9 @@ mod tests {
             }
         }
         for (_, item) in &world.exports {
-            let WorldItem::Function(function) = item else { continue };
+            let WorldItem::Function(function) = item else {
+                continue;
+            };
             let ty = signature(resolve, AbiVariant::GuestExport, function);
             let _ = write!(text, "(func (export {:?}) {ty} unreachable)", function.name);
         }
@@ -98,8 +106,16 @@ mod tests {
         let world = resolve.select_world(&[package], Some("all")).unwrap();
         let mut module = module(&resolve, world);
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
-        let component = ComponentEncoder::default().module(&module).unwrap().encode().unwrap();
-        let loaded = TrialComponent::new(&sandbox(), component).unwrap_or_else(|why| panic!("{why}"));
-        assert_eq!(loaded.form(), "it exports plain functions; each is a tool; it is for WASI 0.3");
+        let component = ComponentEncoder::default()
+            .module(&module)
+            .unwrap()
+            .encode()
+            .unwrap();
+        let loaded =
+            TrialComponent::new(&sandbox(), component).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(
+            loaded.form(),
+            "it exports plain functions; each is a tool; it is for WASI 0.3"
+        );
     }
 }

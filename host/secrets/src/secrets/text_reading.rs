@@ -61,12 +61,19 @@ impl TextReading {
 
     /// Maps each range of the decoded text to the corresponding range of `text`. The ranges are
     /// sorted, do not overlap and are not empty.
-    pub(super) fn map_ranges<'a>(self, text: &[u8], mut ranges: impl Iterator<Item = &'a mut Range<usize>>) {
-        // `at` and `decode` are the positions of the next piece in the text and in the decoded text.
-        // `start` is the start of the current range in the text.
+    pub(super) fn map_ranges<'a>(
+        self,
+        text: &[u8],
+        mut ranges: impl Iterator<Item = &'a mut Range<usize>>,
+    ) {
+        // `at` and `decode` are the positions of the next piece in the text and in the decoded
+        // text. `start` is the start of the current range in the text.
         let (mut at, mut read, mut start) = (0, 0, None);
         let mut current = ranges.next();
-        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty() && current.is_some()) {
+        while let Some(rest) = text
+            .get(at..)
+            .filter(|rest| !rest.is_empty() && current.is_some())
+        {
             let (length, count, plain) = match self.next_piece(rest) {
                 TextPiece::Plain(length) => (length, length, true),
                 TextPiece::Encoded(length, decoded) => (length, decoded.count, false),
@@ -76,8 +83,14 @@ impl TextReading {
                 if start.is_none() && range.start < read + count {
                     start = Some(if plain { at + (range.start - read) } else { at });
                 }
-                let Some(begun) = start.filter(|_| range.end <= read + count) else { break };
-                **range = begun..if plain { at + (range.end - read) } else { at + length };
+                let Some(begun) = start.filter(|_| range.end <= read + count) else {
+                    break;
+                };
+                **range = begun..if plain {
+                    at + (range.end - read)
+                } else {
+                    at + length
+                };
                 (start, current) = (None, ranges.next());
             }
             at += length;
@@ -115,12 +128,22 @@ impl TextReading {
             None => TextPiece::Plain(text.len()),
             Some(0) => {
                 let coded = match self {
-                    Self::Unwrapped => Some((1, DecodedCharacter { bytes: [0; 4], count: 0 })),
+                    Self::Unwrapped => Some((
+                        1,
+                        DecodedCharacter {
+                            bytes: [0; 4],
+                            count: 0,
+                        },
+                    )),
                     Self::Unescaped => decode_escape(text),
-                    Self::PercentDecoded => parse_hex(text, 1, 2).map(|byte| (3, DecodedCharacter::from_byte(byte))),
+                    Self::PercentDecoded => {
+                        parse_hex(text, 1, 2).map(|byte| (3, DecodedCharacter::from_byte(byte)))
+                    }
                 };
                 // A marker that starts no valid escape is a plain byte.
-                coded.map_or(TextPiece::Plain(1), |(length, decoded)| TextPiece::Encoded(length, decoded))
+                coded.map_or(TextPiece::Plain(1), |(length, decoded)| {
+                    TextPiece::Encoded(length, decoded)
+                })
             }
             Some(plain) => TextPiece::Plain(plain),
         }
@@ -133,7 +156,10 @@ const MAX_ESCAPE_BYTES: usize = 12;
 impl DecodedCharacter {
     fn from_byte(code: u32) -> Self {
         let [.., byte] = code.to_be_bytes();
-        Self { bytes: [byte, 0, 0, 0], count: 1 }
+        Self {
+            bytes: [byte, 0, 0, 0],
+            count: 1,
+        }
     }
 
     fn from_char(c: char) -> Self {
@@ -146,7 +172,15 @@ impl DecodedCharacter {
 /// Decodes the escape at the start of `text`. Returns its length and the character; `None` if it is
 /// invalid.
 fn decode_escape(text: &[u8]) -> Option<(usize, DecodedCharacter)> {
-    let simple = |byte: u8| Some((2, DecodedCharacter { bytes: [byte, 0, 0, 0], count: 1 }));
+    let simple = |byte: u8| {
+        Some((
+            2,
+            DecodedCharacter {
+                bytes: [byte, 0, 0, 0],
+                count: 1,
+            },
+        ))
+    };
     match *text.get(1)? {
         byte @ (b'\\' | b'/' | b'"' | b'\'' | b'`') => simple(byte),
         b'n' => simple(b'\n'),
@@ -157,7 +191,10 @@ fn decode_escape(text: &[u8]) -> Option<(usize, DecodedCharacter)> {
         b'x' => Some((4, DecodedCharacter::from_byte(parse_hex(text, 2, 2)?))),
         b'u' if text.get(2) == Some(&b'{') => {
             let count = text.iter().skip(3).take(7).position(|byte| *byte == b'}')?;
-            Some((count + 4, DecodedCharacter::from_char(char::from_u32(parse_hex(text, 3, count)?)?)))
+            Some((
+                count + 4,
+                DecodedCharacter::from_char(char::from_u32(parse_hex(text, 3, count)?)?),
+            ))
         }
         b'u' => match parse_hex(text, 2, 4)? {
             high @ 0xd800..0xdc00 if text.get(6..8) == Some(b"\\u") => {
@@ -173,8 +210,12 @@ fn decode_escape(text: &[u8]) -> Option<(usize, DecodedCharacter)> {
 
 /// Parses `count` hexadecimal digits that start at `at`.
 fn parse_hex(text: &[u8], at: usize, count: usize) -> Option<u32> {
-    let digits = text.get(at..at + count).filter(|digits| !digits.is_empty())?;
-    digits.iter().try_fold(0, |number, digit| Some(number * 16 + char::from(*digit).to_digit(16)?))
+    let digits = text
+        .get(at..at + count)
+        .filter(|digits| !digits.is_empty())?;
+    digits.iter().try_fold(0, |number, digit| {
+        Some(number * 16 + char::from(*digit).to_digit(16)?)
+    })
 }
 
 #[cfg(test)]
@@ -184,13 +225,29 @@ mod tests {
     #[test]
     fn escapes_are_undone_and_what_is_none_stays() {
         let cases = [
-            (TextReading::Unescaped, r#"a\/b\u0026c\"\\\x41\u{e9}\ud83d\ude00\n"#, "a/b&c\"\\Aé😀\n"),
-            (TextReading::Unescaped, r"\q\u00\ud83dx\u{}\x4\", r"\q\u00\ud83dx\u{}\x4\"),
-            (TextReading::PercentDecoded, "a%26b%c3%BC%2525%%4", "a&bü%25%%4"),
+            (
+                TextReading::Unescaped,
+                r#"a\/b\u0026c\"\\\x41\u{e9}\ud83d\ude00\n"#,
+                "a/b&c\"\\Aé😀\n",
+            ),
+            (
+                TextReading::Unescaped,
+                r"\q\u00\ud83dx\u{}\x4\",
+                r"\q\u00\ud83dx\u{}\x4\",
+            ),
+            (
+                TextReading::PercentDecoded,
+                "a%26b%c3%BC%2525%%4",
+                "a&bü%25%%4",
+            ),
             (TextReading::Unwrapped, "one\r\n\ttwo\n", "onetwo"),
         ];
         for (reading, text, expected) in cases {
-            assert_eq!(String::from_utf8(reading.decode(text.as_bytes())).unwrap(), expected, "{text}");
+            assert_eq!(
+                String::from_utf8(reading.decode(text.as_bytes())).unwrap(),
+                expected,
+                "{text}"
+            );
         }
     }
 
@@ -206,15 +263,30 @@ mod tests {
                 reading.map_ranges(text, ranges.iter_mut());
                 let part = &text[ranges[0].clone()];
                 assert_eq!(reading.decode(part), read[start..end], "{start}..{end}");
-                assert!(ranges.get(1).is_none_or(|next| *next == (ranges[0].end..text.len())), "{ranges:?}");
+                assert!(
+                    ranges
+                        .get(1)
+                        .is_none_or(|next| *next == (ranges[0].end..text.len())),
+                    "{ranges:?}"
+                );
             }
         }
     }
 
     #[test]
     fn an_escape_that_may_go_on_is_not_whole() {
-        for (text, whole) in [(r"abc\u00", 3), (r"abc\\\", 3), (r"abc", 3), (r"\", 0), (r"a\n0123456789012", 16)] {
-            assert_eq!(TextReading::Unescaped.complete_length(text.as_bytes()), whole, "{text}");
+        for (text, whole) in [
+            (r"abc\u00", 3),
+            (r"abc\\\", 3),
+            (r"abc", 3),
+            (r"\", 0),
+            (r"a\n0123456789012", 16),
+        ] {
+            assert_eq!(
+                TextReading::Unescaped.complete_length(text.as_bytes()),
+                whole,
+                "{text}"
+            );
         }
         assert_eq!(TextReading::PercentDecoded.complete_length(b"abc%2"), 3);
         assert_eq!(TextReading::Unwrapped.complete_length(b"abc\n"), 4);

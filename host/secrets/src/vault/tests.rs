@@ -14,8 +14,13 @@ const SITE: &str = "https://api.example.com";
 
 fn secret(name: &str, source: SecretSource, is_carried: bool) -> SecretSpec {
     let origins = vec![OriginPattern::parse(SITE).unwrap()];
-    let carried = is_carried.then(|| CredentialRule::in_header(origins, &format!("x-{name}"), "Bearer {}").unwrap());
-    SecretSpec { name: name.to_owned(), source, credential_rule: carried }
+    let carried = is_carried
+        .then(|| CredentialRule::in_header(origins, &format!("x-{name}"), "Bearer {}").unwrap());
+    SecretSpec {
+        name: name.to_owned(),
+        source,
+        credential_rule: carried,
+    }
 }
 
 fn put(folder: &Path, path: &str, text: &str) {
@@ -29,7 +34,9 @@ fn put(folder: &Path, path: &str, text: &str) {
 }
 
 fn vault(folder: &Path, secrets: Vec<SecretSpec>) -> SecretVault {
-    let fixed = FixedSecrets::with_test_values(&secrets, |name| (name != "absent").then(|| format!("value-of-{name}")));
+    let fixed = FixedSecrets::with_test_values(&secrets, |name| {
+        (name != "absent").then(|| format!("value-of-{name}"))
+    });
     SecretVault::new("acme.toml", folder, secrets, fixed).unwrap()
 }
 
@@ -37,12 +44,20 @@ fn vault(folder: &Path, secrets: Vec<SecretSpec>) -> SecretVault {
 fn sent(opened: &CallSecrets, url: &str) -> Result<Vec<String>, WithheldCredential> {
     let mut request = Request::builder().uri(url).body(()).unwrap();
     opened.add_to(&mut request, &origin(url))?;
-    Ok(request.headers().values().map(|value| value.to_str().unwrap().to_owned()).collect())
+    Ok(request
+        .headers()
+        .values()
+        .map(|value| value.to_str().unwrap().to_owned())
+        .collect())
 }
 
 fn origin(url: &str) -> UrlOrigin {
     let host = NormalizedHost::parse(url.split_once("://").unwrap().1).unwrap();
-    UrlOrigin { scheme: UrlScheme::Https, host, port: 443 }
+    UrlOrigin {
+        scheme: UrlScheme::Https,
+        host,
+        port: 443,
+    }
 }
 
 fn identity(name: &str) -> CallerIdentity {
@@ -57,14 +72,23 @@ fn callers_folder() -> SecretSource {
 async fn a_request_carries_what_has_a_value_and_is_withheld_without_one() {
     let root = tempfile::tempdir().unwrap();
     let known = secret("known", SecretSource::Environment("A".to_owned()), true);
-    let opened = vault(root.path(), vec![known.clone()]).open(None).await.unwrap();
+    let opened = vault(root.path(), vec![known.clone()])
+        .open(None)
+        .await
+        .unwrap();
     assert_eq!(sent(&opened, SITE).unwrap(), ["Bearer value-of-known"]);
     assert_eq!(sent(&opened, "https://other.example.com").unwrap(), [""; 0]);
-    assert_eq!(opened.filter.scrub("a value-of-known b"), "a [secret:known] b");
+    assert_eq!(
+        opened.filter.scrub("a value-of-known b"),
+        "a [secret:known] b"
+    );
     let absent = secret("absent", SecretSource::Environment("B".to_owned()), true);
     let both = vault(root.path(), vec![known, absent]);
     let opened = both.open(None).await.unwrap();
-    assert_eq!(sent(&opened, SITE).unwrap_err(), WithheldCredential::NoValue("absent".to_owned()));
+    assert_eq!(
+        sent(&opened, SITE).unwrap_err(),
+        WithheldCredential::NoValue("absent".to_owned())
+    );
     assert_eq!(sent(&opened, "https://other.example.com").unwrap(), [""; 0]);
     let problem = "secrets.absent: the environment variable B is not set, so requests to its origins are denied";
     assert_eq!(both.missing_value_warnings(), [problem]);
@@ -74,8 +98,18 @@ async fn a_request_carries_what_has_a_value_and_is_withheld_without_one() {
 #[tokio::test]
 async fn a_secret_that_no_request_carries_withholds_none() {
     let root = tempfile::tempdir().unwrap();
-    let vault = vault(root.path(), vec![secret("absent", SecretSource::Environment("B".to_owned()), false)]);
-    assert_eq!(sent(&vault.open(None).await.unwrap(), SITE).unwrap(), [""; 0]);
+    let vault = vault(
+        root.path(),
+        vec![secret(
+            "absent",
+            SecretSource::Environment("B".to_owned()),
+            false,
+        )],
+    );
+    assert_eq!(
+        sent(&vault.open(None).await.unwrap(), SITE).unwrap(),
+        [""; 0]
+    );
     assert_eq!(
         vault.missing_value_warnings(),
         ["secrets.absent: the environment variable B is not set, so there is nothing to redact"]
@@ -85,7 +119,11 @@ async fn a_secret_that_no_request_carries_withholds_none() {
 #[test]
 fn a_value_that_cannot_be_used_is_refused_without_showing_it() {
     let refused = |value: &str, is_carried: bool| {
-        let secrets = vec![secret("pin", SecretSource::Environment("PIN".to_owned()), is_carried)];
+        let secrets = vec![secret(
+            "pin",
+            SecretSource::Environment("PIN".to_owned()),
+            is_carried,
+        )];
         let fixed = FixedSecrets::with_test_values(&secrets, |_| Some(value.to_owned()));
         SecretVault::new("acme.toml", Path::new("/"), secrets, fixed).map(drop)
     };
@@ -99,7 +137,10 @@ fn a_value_that_cannot_be_used_is_refused_without_showing_it() {
 #[tokio::test]
 async fn a_call_keeps_its_value_and_the_next_one_gets_the_new_one() {
     let root = tempfile::tempdir().unwrap();
-    let vault = vault(root.path(), vec![secret("token", SecretSource::File("token".into()), true)]);
+    let vault = vault(
+        root.path(),
+        vec![secret("token", SecretSource::File("token".into()), true)],
+    );
     assert_eq!(
         vault.missing_value_warnings(),
         ["secrets.token: the file token does not exist, so requests to its origins are denied"]
@@ -116,7 +157,10 @@ async fn a_call_keeps_its_value_and_the_next_one_gets_the_new_one() {
     let next = vault.open(None).await.unwrap();
     assert_eq!(sent(&next, SITE).unwrap(), ["Bearer value-two"]);
     assert_eq!(
-        (sent(&running, SITE).unwrap(), running.filter.scrub("value-one")),
+        (
+            sent(&running, SITE).unwrap(),
+            running.filter.scrub("value-one")
+        ),
         (vec!["Bearer value-one".to_owned()], "[secret:token]".into())
     );
     // Unchanged secrets are not rebuilt.
@@ -138,10 +182,16 @@ async fn each_caller_gets_its_own_and_no_other() {
     let root = tempfile::tempdir().unwrap();
     put(root.path(), "secrets/github/token/ada", "the-value-of-ada");
     put(root.path(), "secrets/github/token/bob", "the-value-of-bob");
-    put(root.path(), "secrets/github/oauth/https%3A%2F%2Fa.example/ada", "of-another-ada");
+    put(
+        root.path(),
+        "secrets/github/oauth/https%3A%2F%2Fa.example/ada",
+        "of-another-ada",
+    );
     put(root.path(), "shared", "shared-value");
-    let secrets =
-        vec![secret("own", callers_folder(), true), secret("shared", SecretSource::File("shared".into()), true)];
+    let secrets = vec![
+        secret("own", callers_folder(), true),
+        secret("shared", SecretSource::File("shared".into()), true),
+    ];
     let vault = vault(root.path(), secrets);
     assert_eq!(
         (vault.missing_value_warnings(), vault.available_names()),
@@ -155,8 +205,13 @@ async fn each_caller_gets_its_own_and_no_other() {
             ("oauth:ada of https://a.example", "of-another-ada"),
         ] {
             let opened = vault.open(Some(&identity(name))).await.unwrap();
-            assert_eq!(sent(&opened, SITE).unwrap(), [format!("Bearer {value}"), "Bearer shared-value".to_owned()]);
-            let others = ["the-value-of-ada", "the-value-of-bob", "of-another-ada"].iter().filter(|one| **one != value);
+            assert_eq!(
+                sent(&opened, SITE).unwrap(),
+                [format!("Bearer {value}"), "Bearer shared-value".to_owned()]
+            );
+            let others = ["the-value-of-ada", "the-value-of-bob", "of-another-ada"]
+                .iter()
+                .filter(|one| **one != value);
             assert_eq!(opened.filter.scrub(value), "[secret:own]");
             for other in others {
                 assert_eq!(opened.filter.scrub(other), *other, "not known to this call");
@@ -169,12 +224,28 @@ async fn each_caller_gets_its_own_and_no_other() {
     assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2]);
     for (caller, why) in [
         (None, WithheldCredential::NoCaller("own".to_owned())),
-        (Some(identity("stdio")), WithheldCredential::NotForCaller("own".to_owned())),
-        (Some(identity("token:eve")), WithheldCredential::NotForCaller("own".to_owned())),
-        (Some(identity("token:../token/ada")), WithheldCredential::NotForCaller("own".to_owned())),
-        (Some(identity(&format!("token:{}", "x".repeat(300)))), WithheldCredential::NotForCaller("own".to_owned())),
+        (
+            Some(identity("stdio")),
+            WithheldCredential::NotForCaller("own".to_owned()),
+        ),
+        (
+            Some(identity("token:eve")),
+            WithheldCredential::NotForCaller("own".to_owned()),
+        ),
+        (
+            Some(identity("token:../token/ada")),
+            WithheldCredential::NotForCaller("own".to_owned()),
+        ),
+        (
+            Some(identity(&format!("token:{}", "x".repeat(300)))),
+            WithheldCredential::NotForCaller("own".to_owned()),
+        ),
     ] {
-        assert_eq!(sent(&vault.open(caller.as_ref()).await.unwrap(), SITE).unwrap_err(), why, "{caller:?}");
+        assert_eq!(
+            sent(&vault.open(caller.as_ref()).await.unwrap(), SITE).unwrap_err(),
+            why,
+            "{caller:?}"
+        );
     }
 }
 
@@ -182,23 +253,51 @@ async fn each_caller_gets_its_own_and_no_other() {
 async fn a_callers_value_follows_its_file_and_the_shared_ones() {
     let root = tempfile::tempdir().unwrap();
     put(root.path(), "shared", "shared-value");
-    let secrets =
-        vec![secret("own", callers_folder(), true), secret("shared", SecretSource::File("shared".into()), true)];
+    let secrets = vec![
+        secret("own", callers_folder(), true),
+        secret("shared", SecretSource::File("shared".into()), true),
+    ];
     let (vault, ada) = (vault(root.path(), secrets), identity("token:ada"));
     vault.missing_value_warnings();
     let open = || async { sent(&vault.open(Some(&ada)).await.unwrap(), SITE) };
-    assert_eq!(open().await.unwrap_err(), WithheldCredential::NotForCaller("own".to_owned()));
+    assert_eq!(
+        open().await.unwrap_err(),
+        WithheldCredential::NotForCaller("own".to_owned())
+    );
     put(root.path(), "secrets/github/token/ada", "the-value-of-ada");
-    assert_eq!(open().await.unwrap(), ["Bearer the-value-of-ada", "Bearer shared-value"]);
+    assert_eq!(
+        open().await.unwrap(),
+        ["Bearer the-value-of-ada", "Bearer shared-value"]
+    );
     put(root.path(), "shared", "shared-other");
-    assert_eq!(open().await.unwrap(), ["Bearer the-value-of-ada", "Bearer shared-other"]);
-    put(root.path(), "secrets/github/token/ada", "a-new-value-of-ada");
-    assert_eq!(open().await.unwrap(), ["Bearer a-new-value-of-ada", "Bearer shared-other"]);
-    put(root.path(), "secrets/github/token/ada", &"x".repeat((8 << 10) + 1));
-    assert_eq!(open().await.unwrap_err(), WithheldCredential::NotForCaller("own".to_owned()));
+    assert_eq!(
+        open().await.unwrap(),
+        ["Bearer the-value-of-ada", "Bearer shared-other"]
+    );
+    put(
+        root.path(),
+        "secrets/github/token/ada",
+        "a-new-value-of-ada",
+    );
+    assert_eq!(
+        open().await.unwrap(),
+        ["Bearer a-new-value-of-ada", "Bearer shared-other"]
+    );
+    put(
+        root.path(),
+        "secrets/github/token/ada",
+        &"x".repeat((8 << 10) + 1),
+    );
+    assert_eq!(
+        open().await.unwrap_err(),
+        WithheldCredential::NotForCaller("own".to_owned())
+    );
     fs::remove_dir_all(root.path().join("secrets")).unwrap();
     std::os::unix::fs::symlink("/", root.path().join("secrets")).unwrap();
-    assert_eq!(open().await.unwrap_err(), WithheldCredential::NotForCaller("own".to_owned()));
+    assert_eq!(
+        open().await.unwrap_err(),
+        WithheldCredential::NotForCaller("own".to_owned())
+    );
 }
 
 #[tokio::test]
@@ -206,9 +305,19 @@ async fn the_callers_that_are_kept_are_bounded() {
     let root = tempfile::tempdir().unwrap();
     let vault = vault(root.path(), vec![secret("own", callers_folder(), true)]);
     for index in 0..300 {
-        put(root.path(), &format!("secrets/github/token/{index}"), &format!("the-value-of-{index}"));
-        let opened = vault.open(Some(&identity(&format!("token:{index}")))).await.unwrap();
-        assert_eq!(sent(&opened, SITE).unwrap(), [format!("Bearer the-value-of-{index}")]);
+        put(
+            root.path(),
+            &format!("secrets/github/token/{index}"),
+            &format!("the-value-of-{index}"),
+        );
+        let opened = vault
+            .open(Some(&identity(&format!("token:{index}"))))
+            .await
+            .unwrap();
+        assert_eq!(
+            sent(&opened, SITE).unwrap(),
+            [format!("Bearer the-value-of-{index}")]
+        );
     }
     assert_eq!(vault.0.as_ref().unwrap().lock_cache().callers.count(), 256);
     let first = vault.open(Some(&identity("token:0"))).await.unwrap();
@@ -218,17 +327,39 @@ async fn the_callers_that_are_kept_are_bounded() {
 #[tokio::test]
 async fn values_of_programs_are_taken_once_and_their_failures_told() {
     let root = tempfile::tempdir().unwrap();
-    let command = |script: &str| SecretSource::Command(["sh", "-c", script].map(str::to_owned).into());
+    let command =
+        |script: &str| SecretSource::Command(["sh", "-c", script].map(str::to_owned).into());
     let secrets = vec![
         secret("good", command("echo $$ > count; echo value-of-good"), true),
         secret("fails", command("echo hunter2-hunter2; exit 7"), true),
-        secret("none", SecretSource::Command(vec!["no-such-program-of-toolbay".to_owned()]), false),
+        secret(
+            "none",
+            SecretSource::Command(vec!["no-such-program-of-toolbay".to_owned()]),
+            false,
+        ),
     ];
-    let fixed = FixedSecrets::fetch(&secrets, ("a.toml", root.path()), &ProgramRunner::default(), |_| None).await;
+    let fixed = FixedSecrets::fetch(
+        &secrets,
+        ("a.toml", root.path()),
+        &ProgramRunner::default(),
+        |_| None,
+    )
+    .await;
     let vault = SecretVault::new("acme.toml", root.path(), secrets, fixed).unwrap();
-    assert!(root.path().join("count").exists(), "it runs in the plugin folder");
+    assert!(
+        root.path().join("count").exists(),
+        "it runs in the plugin folder"
+    );
     assert_eq!(vault.available_names(), ["good"]);
-    assert_eq!(vault.open(None).await.unwrap().filter.scrub("value-of-good"), "[secret:good]");
+    assert_eq!(
+        vault
+            .open(None)
+            .await
+            .unwrap()
+            .filter
+            .scrub("value-of-good"),
+        "[secret:good]"
+    );
     assert_eq!(
         vault.missing_value_warnings(),
         [
@@ -238,9 +369,18 @@ async fn values_of_programs_are_taken_once_and_their_failures_told() {
         ]
     );
     let short = vec![secret("short", command("echo 1234"), false)];
-    let fixed = FixedSecrets::fetch(&short, ("a.toml", root.path()), &ProgramRunner::default(), |_| None).await;
+    let fixed = FixedSecrets::fetch(
+        &short,
+        ("a.toml", root.path()),
+        &ProgramRunner::default(),
+        |_| None,
+    )
+    .await;
     let why = SecretVault::new("acme.toml", root.path(), short, fixed).unwrap_err();
-    assert!(why.starts_with("secrets.short: the command sh wrote a value that has fewer than 8 bytes"), "{why}");
+    assert!(
+        why.starts_with("secrets.short: the command sh wrote a value that has fewer than 8 bytes"),
+        "{why}"
+    );
 }
 
 #[test]

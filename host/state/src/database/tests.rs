@@ -14,7 +14,10 @@ use crate::bounds::{MAX_KEY_BYTES, MAX_OPERATION_KEYS, MAX_PAGE_KEYS, MAX_VALUE_
 use crate::owner::StateOwner;
 use crate::value_version::ValueVersion;
 
-const AMPLE: StateQuota = StateQuota { size: ByteSize::mib(64), keys: 100_000 };
+const AMPLE: StateQuota = StateQuota {
+    size: ByteSize::mib(64),
+    keys: 100_000,
+};
 
 /// Payer with this many bytes.
 #[derive(Debug, Default)]
@@ -25,7 +28,11 @@ struct Purse {
 
 impl WorkPayer for Purse {
     fn hold(&self, bytes: usize) -> bool {
-        self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
+        self.bytes
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(bytes)
+            })
+            .is_ok()
     }
 
     fn spend(&self, _time: Duration) {}
@@ -45,19 +52,29 @@ struct Kept {
 
 impl Kept {
     async fn set(&self, key: &str, value: &[u8]) -> Result<ChangeOutcome, StateError> {
-        self.change(BucketChange::Set(vec![(key.to_owned(), value.to_vec())])).await
+        self.change(BucketChange::Set(vec![(key.to_owned(), value.to_vec())]))
+            .await
     }
 
     async fn change(&self, change: BucketChange) -> Result<ChangeOutcome, StateError> {
-        self.database.change(&self.bucket, self.quota, change, Arc::new(UnmeteredPayer)).await
+        self.database
+            .change(&self.bucket, self.quota, change, Arc::new(UnmeteredPayer))
+            .await
     }
 
     async fn get(&self, key: &str) -> Option<Vec<u8>> {
-        self.database.get(&self.bucket, vec![key.to_owned()], Arc::new(UnmeteredPayer)).await.unwrap().remove(0)
+        self.database
+            .get(&self.bucket, vec![key.to_owned()], Arc::new(UnmeteredPayer))
+            .await
+            .unwrap()
+            .remove(0)
     }
 
     async fn keys(&self, start: PageStart) -> KeyPage {
-        self.database.keys(&self.bucket, start, Arc::new(UnmeteredPayer)).await.unwrap()
+        self.database
+            .keys(&self.bucket, start, Arc::new(UnmeteredPayer))
+            .await
+            .unwrap()
     }
 }
 
@@ -67,11 +84,22 @@ fn database(folder: &tempfile::TempDir) -> StateDatabase {
 
 fn bucket(plugin: &str, caller: Option<&str>, name: &str) -> StateBucket {
     let caller = caller.map(|caller| CallerIdentity::from_name(caller).unwrap());
-    StateBucket::new(StateOwner { plugin: plugin.into(), caller }, name).unwrap()
+    StateBucket::new(
+        StateOwner {
+            plugin: plugin.into(),
+            caller,
+        },
+        name,
+    )
+    .unwrap()
 }
 
 fn kept(database: &StateDatabase, quota: StateQuota) -> Kept {
-    Kept { database: database.clone(), bucket: bucket("notes", None, ""), quota }
+    Kept {
+        database: database.clone(),
+        bucket: bucket("notes", None, ""),
+        quota,
+    }
 }
 
 /// Checks that the reported usage of each owner equals the content of its buckets, and returns it.
@@ -81,7 +109,10 @@ async fn audited(database: &StateDatabase) -> Vec<OwnerUsage> {
         let sum = |of: fn(&QuotaUsage) -> u64| holding.buckets.values().map(of).sum::<u64>();
         assert_eq!(
             holding.used,
-            QuotaUsage { bytes: sum(|used| used.bytes), keys: sum(|used| used.keys) },
+            QuotaUsage {
+                bytes: sum(|used| used.bytes),
+                keys: sum(|used| used.keys)
+            },
             "{holding:?}"
         );
     }
@@ -99,15 +130,40 @@ async fn what_is_set_is_read_until_it_is_deleted_and_by_the_next_process() {
         notes.set("", b"").await.unwrap();
         assert_eq!(notes.get("a").await.unwrap(), b"22");
         assert_eq!(notes.get("").await.unwrap(), b"");
-        assert!(notes.database.exists(&notes.bucket, "a".into(), Arc::new(UnmeteredPayer)).await.unwrap());
-        assert_eq!(audited(&notes.database).await[0].used, QuotaUsage { bytes: 3, keys: 2 });
-        notes.change(BucketChange::Delete(vec![String::new(), "no".into()])).await.unwrap();
-        assert!(!notes.database.exists(&notes.bucket, String::new(), Arc::new(UnmeteredPayer)).await.unwrap());
+        assert!(
+            notes
+                .database
+                .exists(&notes.bucket, "a".into(), Arc::new(UnmeteredPayer))
+                .await
+                .unwrap()
+        );
+        assert_eq!(
+            audited(&notes.database).await[0].used,
+            QuotaUsage { bytes: 3, keys: 2 }
+        );
+        notes
+            .change(BucketChange::Delete(vec![String::new(), "no".into()]))
+            .await
+            .unwrap();
+        assert!(
+            !notes
+                .database
+                .exists(&notes.bucket, String::new(), Arc::new(UnmeteredPayer))
+                .await
+                .unwrap()
+        );
     }
     let notes = kept(&database(&folder), AMPLE);
     assert_eq!(notes.get("a").await.unwrap(), b"22");
-    notes.change(BucketChange::Delete(vec!["a".into()])).await.unwrap();
-    assert_eq!(audited(&notes.database).await, [], "who keeps nothing has no row");
+    notes
+        .change(BucketChange::Delete(vec!["a".into()]))
+        .await
+        .unwrap();
+    assert_eq!(
+        audited(&notes.database).await,
+        [],
+        "who keeps nothing has no row"
+    );
 }
 
 #[tokio::test]
@@ -123,23 +179,60 @@ async fn owners_and_buckets_see_nothing_of_each_other() {
         bucket("ab", None, ""),
         bucket("a:x", None, ""),
     ];
-    let kept = |bucket: &StateBucket| Kept { database: database.clone(), bucket: bucket.clone(), quota: AMPLE };
+    let kept = |bucket: &StateBucket| Kept {
+        database: database.clone(),
+        bucket: bucket.clone(),
+        quota: AMPLE,
+    };
     for (index, bucket) in buckets.iter().enumerate() {
-        kept(bucket).set("key", &[u8::try_from(index).unwrap()]).await.unwrap();
-        kept(bucket).set(&format!("own-{index}"), b"").await.unwrap();
+        kept(bucket)
+            .set("key", &[u8::try_from(index).unwrap()])
+            .await
+            .unwrap();
+        kept(bucket)
+            .set(&format!("own-{index}"), b"")
+            .await
+            .unwrap();
     }
     for (index, bucket) in buckets.iter().enumerate() {
-        assert_eq!(kept(bucket).get("key").await.unwrap(), [u8::try_from(index).unwrap()]);
-        assert_eq!(kept(bucket).keys(PageStart::First).await.keys, ["key".to_owned(), format!("own-{index}")]);
+        assert_eq!(
+            kept(bucket).get("key").await.unwrap(),
+            [u8::try_from(index).unwrap()]
+        );
+        assert_eq!(
+            kept(bucket).keys(PageStart::First).await.keys,
+            ["key".to_owned(), format!("own-{index}")]
+        );
     }
-    assert_eq!(bucket("a", None, ""), buckets[0], "the empty name is the default bucket's");
-    let cleared = database.clear("a", Some("token:x"), Some("b")).await.unwrap();
-    assert_eq!(cleared, QuotaUsage { bytes: 3 + 1 + 5, keys: 2 });
+    assert_eq!(
+        bucket("a", None, ""),
+        buckets[0],
+        "the empty name is the default bucket's"
+    );
+    let cleared = database
+        .clear("a", Some("token:x"), Some("b"))
+        .await
+        .unwrap();
+    assert_eq!(
+        cleared,
+        QuotaUsage {
+            bytes: 3 + 1 + 5,
+            keys: 2
+        }
+    );
     assert_eq!(kept(&buckets[4]).get("key").await, None);
     assert!(kept(&buckets[3]).get("key").await.is_some());
-    assert_eq!(database.clear("a", Some(""), None).await.unwrap().keys, 4, "what all callers share");
+    assert_eq!(
+        database.clear("a", Some(""), None).await.unwrap().keys,
+        4,
+        "what all callers share"
+    );
     assert_eq!(database.clear("a", None, None).await.unwrap().keys, 4);
-    let left: Vec<_> = audited(&database).await.into_iter().map(|holding| holding.plugin).collect();
+    let left: Vec<_> = audited(&database)
+        .await
+        .into_iter()
+        .map(|holding| holding.plugin)
+        .collect();
     assert_eq!(left, ["a:x", "ab"]);
 }
 
@@ -147,22 +240,63 @@ async fn owners_and_buckets_see_nothing_of_each_other() {
 async fn a_quota_bounds_bytes_and_keys_and_never_what_makes_less() {
     let folder = tempfile::tempdir().unwrap();
     let database = database(&folder);
-    let notes = kept(&database, StateQuota { size: ByteSize::b(20), keys: 3 });
+    let notes = kept(
+        &database,
+        StateQuota {
+            size: ByteSize::b(20),
+            keys: 3,
+        },
+    );
     notes.set("a", &[0; 19]).await.unwrap();
-    assert_eq!(notes.set("a", &[0; 20]).await, Err(StateError::Size(ByteSize::b(20))));
-    assert_eq!(notes.get("a").await.unwrap().len(), 19, "the value before it is there");
-    assert_eq!(notes.set("b", b"").await, Err(StateError::Size(ByteSize::b(20))));
+    assert_eq!(
+        notes.set("a", &[0; 20]).await,
+        Err(StateError::Size(ByteSize::b(20)))
+    );
+    assert_eq!(
+        notes.get("a").await.unwrap().len(),
+        19,
+        "the value before it is there"
+    );
+    assert_eq!(
+        notes.set("b", b"").await,
+        Err(StateError::Size(ByteSize::b(20)))
+    );
     notes.set("a", &[0; 4]).await.unwrap();
-    let batch = |keys: &[&str]| BucketChange::Set(keys.iter().map(|key| ((*key).to_owned(), vec![])).collect());
-    assert_eq!(notes.change(batch(&["b", "c", "d"])).await, Err(StateError::Keys(3)));
-    assert_eq!(notes.keys(PageStart::First).await.keys, ["a"], "all of a batch or nothing");
+    let batch = |keys: &[&str]| {
+        BucketChange::Set(keys.iter().map(|key| ((*key).to_owned(), vec![])).collect())
+    };
+    assert_eq!(
+        notes.change(batch(&["b", "c", "d"])).await,
+        Err(StateError::Keys(3))
+    );
+    assert_eq!(
+        notes.keys(PageStart::First).await.keys,
+        ["a"],
+        "all of a batch or nothing"
+    );
     notes.change(batch(&["b", "c", "b"])).await.unwrap();
-    let increment = BucketChange::Increment { key: "n".into(), delta: 1, range: 0..=9 };
+    let increment = BucketChange::Increment {
+        key: "n".into(),
+        delta: 1,
+        range: 0..=9,
+    };
     assert_eq!(notes.change(increment).await, Err(StateError::Keys(3)));
-    let lowered = Kept { quota: StateQuota { size: ByteSize::b(2), keys: 1 }, ..notes.clone() };
+    let lowered = Kept {
+        quota: StateQuota {
+            size: ByteSize::b(2),
+            keys: 1,
+        },
+        ..notes.clone()
+    };
     lowered.set("a", &[0; 3]).await.unwrap();
-    assert_eq!(lowered.set("a", &[0; 4]).await, Err(StateError::Size(ByteSize::b(2))));
-    lowered.change(BucketChange::Delete(vec!["b".into()])).await.unwrap();
+    assert_eq!(
+        lowered.set("a", &[0; 4]).await,
+        Err(StateError::Size(ByteSize::b(2)))
+    );
+    lowered
+        .change(BucketChange::Delete(vec!["b".into()]))
+        .await
+        .unwrap();
     audited(&database).await;
 }
 
@@ -173,7 +307,11 @@ async fn the_whole_database_has_a_bound() {
     let mut refused = 0;
     for owner in 0..10 {
         let bucket = bucket("notes", Some(&format!("token:{owner}")), "");
-        let kept = Kept { database: database.clone(), bucket, quota: AMPLE };
+        let kept = Kept {
+            database: database.clone(),
+            bucket,
+            quota: AMPLE,
+        };
         match kept.set("k", b"").await {
             Ok(_) => {}
             Err(error) => {
@@ -186,7 +324,9 @@ async fn the_whole_database_has_a_bound() {
     database.clear("notes", None, None).await.unwrap();
     let kept = kept(&database, AMPLE);
     kept.set("k", &[0; 3000]).await.unwrap();
-    kept.change(BucketChange::Delete(vec!["k".into()])).await.unwrap();
+    kept.change(BucketChange::Delete(vec!["k".into()]))
+        .await
+        .unwrap();
     kept.set("k", &[0; 3000]).await.unwrap();
 }
 
@@ -195,18 +335,50 @@ async fn what_is_too_large_is_refused_before_it_waits() {
     let folder = tempfile::tempdir().unwrap();
     let notes = kept(&database(&folder), AMPLE);
     let key = |bytes: usize| "k".repeat(bytes);
-    assert_eq!(notes.set(&key(MAX_KEY_BYTES + 1), b"").await, Err(StateError::Key(MAX_KEY_BYTES + 1)));
-    assert_eq!(notes.set("k", &vec![0; MAX_VALUE_BYTES + 1]).await, Err(StateError::Value(MAX_VALUE_BYTES + 1)));
-    let many = |count: usize, size: usize| (0..count).map(|n| (n.to_string(), vec![0; size])).collect();
-    assert_eq!(notes.change(BucketChange::Set(many(MAX_OPERATION_KEYS + 1, 0))).await, Err(StateError::Batch));
-    assert_eq!(notes.change(BucketChange::Set(many(5, MAX_VALUE_BYTES))).await, Err(StateError::Batch));
+    assert_eq!(
+        notes.set(&key(MAX_KEY_BYTES + 1), b"").await,
+        Err(StateError::Key(MAX_KEY_BYTES + 1))
+    );
+    assert_eq!(
+        notes.set("k", &vec![0; MAX_VALUE_BYTES + 1]).await,
+        Err(StateError::Value(MAX_VALUE_BYTES + 1))
+    );
+    let many =
+        |count: usize, size: usize| (0..count).map(|n| (n.to_string(), vec![0; size])).collect();
+    assert_eq!(
+        notes
+            .change(BucketChange::Set(many(MAX_OPERATION_KEYS + 1, 0)))
+            .await,
+        Err(StateError::Batch)
+    );
+    assert_eq!(
+        notes
+            .change(BucketChange::Set(many(5, MAX_VALUE_BYTES)))
+            .await,
+        Err(StateError::Batch)
+    );
     let keys = (0..=MAX_OPERATION_KEYS).map(|n| n.to_string()).collect();
-    assert_eq!(notes.database.get(&notes.bucket, keys, Arc::new(UnmeteredPayer)).await, Err(StateError::Batch));
+    assert_eq!(
+        notes
+            .database
+            .get(&notes.bucket, keys, Arc::new(UnmeteredPayer))
+            .await,
+        Err(StateError::Batch)
+    );
     assert!(StateBucket::new(notes.bucket.owner().clone(), &key(65)).is_err());
     assert!(StateBucket::new(notes.bucket.owner().clone(), "a\nb").is_err());
-    assert!(!notes.database.has_file(), "nothing was created for what is refused");
-    notes.set(&key(MAX_KEY_BYTES), &vec![7; MAX_VALUE_BYTES]).await.unwrap();
-    assert_eq!(notes.get(&key(MAX_KEY_BYTES)).await.unwrap(), vec![7; MAX_VALUE_BYTES]);
+    assert!(
+        !notes.database.has_file(),
+        "nothing was created for what is refused"
+    );
+    notes
+        .set(&key(MAX_KEY_BYTES), &vec![7; MAX_VALUE_BYTES])
+        .await
+        .unwrap();
+    assert_eq!(
+        notes.get(&key(MAX_KEY_BYTES)).await.unwrap(),
+        vec![7; MAX_VALUE_BYTES]
+    );
 }
 
 #[tokio::test]
@@ -214,14 +386,48 @@ async fn a_payer_without_memory_or_time_gets_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let notes = kept(&database(&folder), AMPLE);
     notes.set("k", &[0; 1000]).await.unwrap();
-    let get = |purse: Purse| notes.database.get(&notes.bucket, vec!["k".into()], Arc::new(purse));
-    assert_eq!(get(Purse { bytes: 999.into(), ..Purse::default() }).await, Err(StateError::Stopped));
-    assert_eq!(get(Purse { bytes: 1000.into(), ..Purse::default() }).await.unwrap()[0].as_ref().unwrap().len(), 1000);
-    let keys = notes.database.keys(&notes.bucket, PageStart::First, Arc::new(Purse::default())).await;
+    let get = |purse: Purse| {
+        notes
+            .database
+            .get(&notes.bucket, vec!["k".into()], Arc::new(purse))
+    };
+    assert_eq!(
+        get(Purse {
+            bytes: 999.into(),
+            ..Purse::default()
+        })
+        .await,
+        Err(StateError::Stopped)
+    );
+    assert_eq!(
+        get(Purse {
+            bytes: 1000.into(),
+            ..Purse::default()
+        })
+        .await
+        .unwrap()[0]
+            .as_ref()
+            .unwrap()
+            .len(),
+        1000
+    );
+    let keys = notes
+        .database
+        .keys(&notes.bucket, PageStart::First, Arc::new(Purse::default()))
+        .await;
     assert_eq!(keys, Err(StateError::Stopped));
-    let late = Arc::new(Purse { bytes: 1000.into(), is_due: true.into() });
+    let late = Arc::new(Purse {
+        bytes: 1000.into(),
+        is_due: true.into(),
+    });
     let change = BucketChange::Set(vec![("late".into(), vec![])]);
-    assert_eq!(notes.database.change(&notes.bucket, AMPLE, change, late).await, Err(StateError::Stopped));
+    assert_eq!(
+        notes
+            .database
+            .change(&notes.bucket, AMPLE, change, late)
+            .await,
+        Err(StateError::Stopped)
+    );
     assert_eq!(notes.get("late").await, None);
 }
 
@@ -231,7 +437,12 @@ async fn keys_are_listed_page_by_page() {
     let notes = kept(&database(&folder), AMPLE);
     let all: Vec<String> = (0..2_500).map(|n| format!("{n:05}")).collect();
     for part in all.chunks(MAX_OPERATION_KEYS) {
-        notes.change(BucketChange::Set(part.iter().map(|key| (key.clone(), vec![])).collect())).await.unwrap();
+        notes
+            .change(BucketChange::Set(
+                part.iter().map(|key| (key.clone(), vec![])).collect(),
+            ))
+            .await
+            .unwrap();
     }
     let (mut after, mut skipped) = (Vec::new(), Vec::new());
     let mut start = PageStart::First;
@@ -253,30 +464,59 @@ async fn keys_are_listed_page_by_page() {
         }
     }
     assert_eq!(skipped, all);
-    assert_eq!(notes.keys(PageStart::Skip(u64::MAX)).await, KeyPage::default());
-    assert_eq!(notes.keys(PageStart::After("99999".into())).await, KeyPage::default());
-    assert_eq!(notes.keys(PageStart::After("0249".into())).await.keys.len(), 10, "a cursor need not be a key");
+    assert_eq!(
+        notes.keys(PageStart::Skip(u64::MAX)).await,
+        KeyPage::default()
+    );
+    assert_eq!(
+        notes.keys(PageStart::After("99999".into())).await,
+        KeyPage::default()
+    );
+    assert_eq!(
+        notes.keys(PageStart::After("0249".into())).await.keys.len(),
+        10,
+        "a cursor need not be a key"
+    );
     let long: Vec<_> = (0..100).map(|n| (format!("{n:01000}"), vec![])).collect();
-    let other = Kept { bucket: bucket("long", None, ""), ..notes };
+    let other = Kept {
+        bucket: bucket("long", None, ""),
+        ..notes
+    };
     other.change(BucketChange::Set(long)).await.unwrap();
     let page = other.keys(PageStart::First).await;
-    assert!(page.more && page.keys.len() == 66, "a page ends after 64 KiB, too: {}", page.keys.len());
+    assert!(
+        page.more && page.keys.len() == 66,
+        "a page ends after 64 KiB, too: {}",
+        page.keys.len()
+    );
 }
 
 #[tokio::test]
 async fn numbers_are_decimal_digits_within_their_range() {
     let folder = tempfile::tempdir().unwrap();
     let notes = kept(&database(&folder), AMPLE);
-    let add = |delta: i128| BucketChange::Increment { key: "n".into(), delta, range: -10..=10 };
+    let add = |delta: i128| BucketChange::Increment {
+        key: "n".into(),
+        delta,
+        range: -10..=10,
+    };
     assert_eq!(notes.change(add(7)).await, Ok(ChangeOutcome::Number(7)));
     assert_eq!(notes.change(add(-9)).await, Ok(ChangeOutcome::Number(-2)));
     assert_eq!(notes.get("n").await.unwrap(), b"-2");
     for delta in [13, -9, i128::MAX, i128::MIN] {
-        assert_eq!(notes.change(add(delta)).await, Err(StateError::OutOfRange), "{delta}");
+        assert_eq!(
+            notes.change(add(delta)).await,
+            Err(StateError::OutOfRange),
+            "{delta}"
+        );
     }
     for text in ["", "x", "1.0", "99999999999999999999999999999999999999999"] {
         notes.set("n", text.as_bytes()).await.unwrap();
-        assert_eq!(notes.change(add(1)).await, Err(StateError::NotANumber), "{text}");
+        assert_eq!(
+            notes.change(add(1)).await,
+            Err(StateError::NotANumber),
+            "{text}"
+        );
     }
 }
 
@@ -291,13 +531,27 @@ async fn parallel_increments_and_swaps_lose_nothing() {
             tokio::spawn(async move {
                 for _ in 0..EACH {
                     let range = 0..=i128::from(u64::MAX);
-                    notes.change(BucketChange::Increment { key: "n".into(), delta: 1, range }).await.unwrap();
+                    notes
+                        .change(BucketChange::Increment {
+                            key: "n".into(),
+                            delta: 1,
+                            range,
+                        })
+                        .await
+                        .unwrap();
                     loop {
                         let now = notes.get("swapped").await;
                         let next = now.as_ref().map_or(1, |now| now.len() + 1);
                         let expected = ValueVersion::from_value(now.as_deref());
                         let value = vec![b'x'; next];
-                        match notes.change(BucketChange::Swap { key: "swapped".into(), expected, value }).await.unwrap()
+                        match notes
+                            .change(BucketChange::Swap {
+                                key: "swapped".into(),
+                                expected,
+                                value,
+                            })
+                            .await
+                            .unwrap()
                         {
                             ChangeOutcome::Done => break,
                             ChangeOutcome::Conflict(found) => assert_ne!(found, expected),
@@ -319,7 +573,10 @@ async fn parallel_increments_and_swaps_lose_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quota_holds_under_eight_parallel_writers() {
     let folder = tempfile::tempdir().unwrap();
-    let quota = StateQuota { size: ByteSize::b(10_000), keys: 60 };
+    let quota = StateQuota {
+        size: ByteSize::b(10_000),
+        keys: 60,
+    };
     let notes = kept(&database(&folder), quota);
     let tasks: Vec<_> = (0..8)
         .map(|writer| {
@@ -330,7 +587,10 @@ async fn a_quota_holds_under_eight_parallel_writers() {
                     let size = 100 * (n % 7);
                     match notes.set(&format!("{writer}-{n}"), &vec![0; size]).await {
                         Ok(_) => accepted += 1,
-                        Err(error) => assert!(matches!(error, StateError::Size(_) | StateError::Keys(_)), "{error}"),
+                        Err(error) => assert!(
+                            matches!(error, StateError::Size(_) | StateError::Keys(_)),
+                            "{error}"
+                        ),
                     }
                 }
                 accepted
@@ -342,9 +602,18 @@ async fn a_quota_holds_under_eight_parallel_writers() {
         accepted += task.await.unwrap();
     }
     let used = audited(&notes.database).await[0].used;
-    assert_eq!(used.keys, accepted, "what was acknowledged is there, and nothing else");
-    assert!(used.keys <= quota.keys && used.bytes <= quota.size.as_u64(), "{used:?}");
-    assert!(used.keys == quota.keys || used.bytes > 9_000, "the quota can be used: {used:?}");
+    assert_eq!(
+        used.keys, accepted,
+        "what was acknowledged is there, and nothing else"
+    );
+    assert!(
+        used.keys <= quota.keys && used.bytes <= quota.size.as_u64(),
+        "{used:?}"
+    );
+    assert!(
+        used.keys == quota.keys || used.bytes > 9_000,
+        "the quota can be used: {used:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -355,7 +624,11 @@ async fn calls_that_are_cancelled_leave_whole_changes_or_none() {
         .map(|n: usize| {
             let notes = notes.clone();
             let pair = move |side: &str| (format!("{n}-{side}"), vec![0; 2_000]);
-            tokio::spawn(async move { notes.change(BucketChange::Set(vec![pair("a"), pair("b")])).await })
+            tokio::spawn(async move {
+                notes
+                    .change(BucketChange::Set(vec![pair("a"), pair("b")]))
+                    .await
+            })
         })
         .collect();
     for (n, task) in tasks.into_iter().enumerate() {
@@ -369,17 +642,27 @@ async fn calls_that_are_cancelled_leave_whole_changes_or_none() {
     notes.set("last", b"").await.unwrap();
     audited(&notes.database).await;
     for n in 0..200 {
-        let (a, b) = (notes.get(&format!("{n}-a")).await, notes.get(&format!("{n}-b")).await);
+        let (a, b) = (
+            notes.get(&format!("{n}-a")).await,
+            notes.get(&format!("{n}-b")).await,
+        );
         assert_eq!(a, b);
         assert!(n % 3 != 0 || a.is_some());
     }
-    assert_eq!(notes.database.0.queue_permits.available_permits(), MAX_QUEUED_BYTES, "nothing waits any more");
+    assert_eq!(
+        notes.database.0.queue_permits.available_permits(),
+        MAX_QUEUED_BYTES,
+        "nothing waits any more"
+    );
 }
 
 #[tokio::test]
 async fn a_database_that_nobody_uses_is_left_to_the_next_process() {
     let folder = tempfile::tempdir().unwrap();
-    let (first, second) = (kept(&database(&folder), AMPLE), kept(&database(&folder), AMPLE));
+    let (first, second) = (
+        kept(&database(&folder), AMPLE),
+        kept(&database(&folder), AMPLE),
+    );
     first.set("a", b"1").await.unwrap();
     // Waits until the first process has closed the database.
     assert_eq!(second.get("a").await.unwrap(), b"1");
@@ -391,12 +674,31 @@ async fn a_database_that_nobody_uses_is_left_to_the_next_process() {
 async fn one_that_another_process_uses_is_reported_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let notes = kept(&database(&folder), AMPLE);
-    let Ok(_held) = database_file::open(notes.database.folder()) else { panic!("it can be opened") };
-    let impatient = Arc::new(Purse { is_due: true.into(), ..Purse::default() });
-    let error = notes.database.get(&notes.bucket, vec!["a".into()], impatient).await.unwrap_err();
-    assert!(error.details().contains("another process uses the state in"), "{error:?}");
+    let Ok(_held) = database_file::open(notes.database.folder()) else {
+        panic!("it can be opened")
+    };
+    let impatient = Arc::new(Purse {
+        is_due: true.into(),
+        ..Purse::default()
+    });
+    let error = notes
+        .database
+        .get(&notes.bucket, vec!["a".into()], impatient)
+        .await
+        .unwrap_err();
+    assert!(
+        error
+            .details()
+            .contains("another process uses the state in"),
+        "{error:?}"
+    );
     assert!(error.details().contains("state.folder"), "{error:?}");
-    assert!(!error.to_string().contains(notes.database.folder().to_str().unwrap()), "a guest is told no path");
+    assert!(
+        !error
+            .to_string()
+            .contains(notes.database.folder().to_str().unwrap()),
+        "a guest is told no path"
+    );
 }
 
 #[tokio::test]
@@ -452,16 +754,26 @@ async fn a_damaged_file_fails_operations_and_nothing_else() {
     for cut in [size / 2, size - 1, 5_000, 600, 100, 10] {
         fs::write(&file, &whole[..usize::try_from(cut).unwrap()]).unwrap();
         let notes = kept(&database(&folder), AMPLE);
-        let _ = notes.database.get(&notes.bucket, vec!["7".into()], Arc::new(UnmeteredPayer)).await;
+        let _ = notes
+            .database
+            .get(&notes.bucket, vec!["7".into()], Arc::new(UnmeteredPayer))
+            .await;
         let _ = notes.set("8", b"x").await;
     }
     for start in (0..whole.len()).step_by(4_096) {
         let mut bytes = whole.clone();
-        bytes.iter_mut().skip(start).take(64).for_each(|byte| *byte ^= 0xA5);
+        bytes
+            .iter_mut()
+            .skip(start)
+            .take(64)
+            .for_each(|byte| *byte ^= 0xA5);
         fs::remove_file(&file).unwrap();
         fs::write(&file, &bytes).unwrap();
         let notes = kept(&database(&folder), AMPLE);
-        let _ = notes.database.get(&notes.bucket, vec!["7".into()], Arc::new(UnmeteredPayer)).await;
+        let _ = notes
+            .database
+            .get(&notes.bucket, vec!["7".into()], Arc::new(UnmeteredPayer))
+            .await;
         let _ = notes.set("8", b"x").await;
     }
 }

@@ -25,12 +25,20 @@ pub(super) struct MessageInbox {
 
 impl MessageInbox {
     pub(super) fn new(arriving: Receiver<IncomingLine>) -> Self {
-        Self { incoming: arriving, buffered: VecDeque::new(), list_changes: 0 }
+        Self {
+            incoming: arriving,
+            buffered: VecDeque::new(),
+            list_changes: 0,
+        }
     }
 
     /// Waits for the first message that matches and removes it. The others stay.
-    pub(super) fn wait_for(&mut self, fits: impl FnMut(&Value) -> bool) -> Result<TimedMessage<Value>> {
-        self.wait_until(Instant::now() + DEADLINE, fits)?.ok_or_else(timeout_error)
+    pub(super) fn wait_for(
+        &mut self,
+        fits: impl FnMut(&Value) -> bool,
+    ) -> Result<TimedMessage<Value>> {
+        self.wait_until(Instant::now() + DEADLINE, fits)?
+            .ok_or_else(timeout_error)
     }
 
     /// Like [`wait_for`](Self::wait_for), but returns `None` if no message matches until
@@ -40,7 +48,10 @@ impl MessageInbox {
         deadline: Instant,
         mut fits: impl FnMut(&Value) -> bool,
     ) -> Result<Option<TimedMessage<Value>>> {
-        let kept = self.buffered.iter().position(|arrived| fits(&arrived.message));
+        let kept = self
+            .buffered
+            .iter()
+            .position(|arrived| fits(&arrived.message));
         if let Some(found) = kept.and_then(|at| self.buffered.remove(at)) {
             return Ok(Some(found));
         }
@@ -55,19 +66,27 @@ impl MessageInbox {
 
     /// Waits for the next new message. Buffered messages stay.
     pub(super) fn next(&mut self) -> Result<TimedMessage<Value>> {
-        self.next_until(Instant::now() + DEADLINE)?.ok_or_else(timeout_error)
+        self.next_until(Instant::now() + DEADLINE)?
+            .ok_or_else(timeout_error)
     }
 
     /// Removes and returns the buffered messages that match.
     pub(super) fn take_buffered(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
-        let (taken, kept) = self.buffered.drain(..).partition(|arrived: &TimedMessage<Value>| fits(&arrived.message));
+        let (taken, kept) = self
+            .buffered
+            .drain(..)
+            .partition(|arrived: &TimedMessage<Value>| fits(&arrived.message));
         self.buffered = kept;
         taken.into_iter().map(|arrived| arrived.message).collect()
     }
 
     /// Removes and returns all remaining messages, after the end of the output.
     pub(super) fn drain_remaining(&mut self) -> Result<Vec<Value>> {
-        let mut all: Vec<Value> = self.buffered.drain(..).map(|arrived| arrived.message).collect();
+        let mut all: Vec<Value> = self
+            .buffered
+            .drain(..)
+            .map(|arrived| arrived.message)
+            .collect();
         for arrived in self.incoming.try_iter() {
             all.push(arrived.message.map_err(Error::msg)?);
         }
@@ -76,11 +95,23 @@ impl MessageInbox {
 
     /// Waits for the next new message. Returns `None` if none arrives until `deadline`.
     fn next_until(&mut self, deadline: Instant) -> Result<Option<TimedMessage<Value>>> {
-        match self.incoming.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(TimedMessage { message: what, received_at: at }) => {
+        match self
+            .incoming
+            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        {
+            Ok(TimedMessage {
+                message: what,
+                received_at: at,
+            }) => {
                 let what = what.map_err(Error::msg)?;
-                self.list_changes += usize::from(what.get("method").is_some_and(|method| method == LIST_CHANGED));
-                Ok(Some(TimedMessage { message: what, received_at: at }))
+                self.list_changes += usize::from(
+                    what.get("method")
+                        .is_some_and(|method| method == LIST_CHANGED),
+                );
+                Ok(Some(TimedMessage {
+                    message: what,
+                    received_at: at,
+                }))
             }
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => bail!("the server exited"),
@@ -105,15 +136,30 @@ mod tests {
         let (sender, arriving) = channel();
         let mut inbox = MessageInbox::new(arriving);
         for n in 1..=5 {
-            sender.send(TimedMessage { message: Ok(json!(n)), received_at: Instant::now() }).unwrap();
+            sender
+                .send(TimedMessage {
+                    message: Ok(json!(n)),
+                    received_at: Instant::now(),
+                })
+                .unwrap();
         }
         assert_eq!(inbox.wait_for(|n| *n == 2).unwrap().message, 2);
         assert_eq!(inbox.next().unwrap().message, 3);
         assert_eq!(inbox.wait_for(|_| true).unwrap().message, 1);
         assert_eq!(inbox.wait_for(|n| *n == 5).unwrap().message, 5);
-        assert!(inbox.wait_until(Instant::now(), |n| *n == 6).unwrap().is_none());
+        assert!(
+            inbox
+                .wait_until(Instant::now(), |n| *n == 6)
+                .unwrap()
+                .is_none()
+        );
         assert_eq!(inbox.take_buffered(|n| *n == 4), [json!(4)]);
-        sender.send(TimedMessage { message: Err("not JSON".to_owned()), received_at: Instant::now() }).unwrap();
+        sender
+            .send(TimedMessage {
+                message: Err("not JSON".to_owned()),
+                received_at: Instant::now(),
+            })
+            .unwrap();
         assert_eq!(inbox.next().unwrap_err().to_string(), "not JSON");
         drop(sender);
         assert_eq!(inbox.next().unwrap_err().to_string(), "the server exited");

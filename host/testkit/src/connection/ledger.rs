@@ -58,7 +58,13 @@ impl RequestLedger {
     pub(super) fn register_request(&self, to: &Sender<CallerEvent>) -> u64 {
         self.state.update(|state| {
             state.requests += 1;
-            state.pending.insert(state.requests, UnansweredRequest { events: to.clone(), cancelled: false });
+            state.pending.insert(
+                state.requests,
+                UnansweredRequest {
+                    events: to.clone(),
+                    cancelled: false,
+                },
+            );
             state.requests
         })
     }
@@ -133,29 +139,44 @@ impl RequestLedger {
     /// Waits until the server has returned an error for every invalid line. Returns the number of
     /// missing errors after at most `patience`.
     pub fn wait_for_invalid_line_errors(&self, patience: Duration) -> u64 {
-        self.state.wait_until(patience, |state| state.invalid_lines.sent <= state.invalid_lines.errors);
-        self.state.read(|state| state.invalid_lines.sent - state.invalid_lines.errors)
+        self.state.wait_until(patience, |state| {
+            state.invalid_lines.sent <= state.invalid_lines.errors
+        });
+        self.state
+            .read(|state| state.invalid_lines.sent - state.invalid_lines.errors)
     }
 }
 
 impl LedgerState {
     /// Delivers a response or a progress notification to its caller. Returns any other message.
     fn handle_message(&mut self, message: Value, at: Instant) -> Option<Value> {
-        match (message.get("id").and_then(Value::as_u64), message.get("method").and_then(Value::as_str)) {
+        match (
+            message.get("id").and_then(Value::as_u64),
+            message.get("method").and_then(Value::as_str),
+        ) {
             (Some(id), None) => {
-                let Some(open) = self.pending.remove(&id) else { return Some(message) };
+                let Some(open) = self.pending.remove(&id) else {
+                    return Some(message);
+                };
                 self.responses += 1;
                 match message::parse_response(message) {
                     // If the caller was dropped, the response is discarded.
-                    Ok(what) => drop(
-                        open.events.send(CallerEvent::Response(id, TimedMessage { message: what, received_at: at })),
-                    ),
+                    Ok(what) => drop(open.events.send(CallerEvent::Response(
+                        id,
+                        TimedMessage {
+                            message: what,
+                            received_at: at,
+                        },
+                    ))),
                     Err(error) => self.faults.add(&format!("request {id}: {error:#}")),
                 }
             }
             (None, Some("notifications/progress")) => {
-                let token = message.pointer("/params/progressToken").and_then(Value::as_u64);
-                let Some((id, open)) = token.and_then(|id| Some((id, self.pending.get(&id)?))) else {
+                let token = message
+                    .pointer("/params/progressToken")
+                    .and_then(Value::as_u64);
+                let Some((id, open)) = token.and_then(|id| Some((id, self.pending.get(&id)?)))
+                else {
                     return Some(message);
                 };
                 drop(open.events.send(CallerEvent::Progress(id)));
@@ -167,20 +188,34 @@ impl LedgerState {
 
     /// Checks whether the server may send a message that belongs to no caller's request.
     fn check_unclaimed(&mut self, message: &Value) -> Result<(), String> {
-        match (message.get("id").and_then(Value::as_u64), message.get("method").and_then(Value::as_str)) {
+        match (
+            message.get("id").and_then(Value::as_u64),
+            message.get("method").and_then(Value::as_str),
+        ) {
             (Some(id), None) => {
-                let when = if id <= self.requests { "twice" } else { "without having been asked" };
+                let when = if id <= self.requests {
+                    "twice"
+                } else {
+                    "without having been asked"
+                };
                 Err(format!("request {id} was answered {when}: {message}"))
             }
-            (None, Some("notifications/progress")) => Err(format!("progress of a request that is not open: {message}")),
+            (None, Some("notifications/progress")) => {
+                Err(format!("progress of a request that is not open: {message}"))
+            }
             // Log messages of plugins. The session receives those of level `info` and above,
             // because it has not set another level.
             (None, Some("notifications/message"))
-                if message.pointer("/params/logger").is_some_and(Value::is_string) =>
+                if message
+                    .pointer("/params/logger")
+                    .is_some_and(Value::is_string) =>
             {
                 Ok(())
             }
-            (None, None) if message.get("error").is_some() && self.invalid_lines.errors < self.invalid_lines.sent => {
+            (None, None)
+                if message.get("error").is_some()
+                    && self.invalid_lines.errors < self.invalid_lines.sent =>
+            {
                 self.invalid_lines.errors += 1;
                 Ok(())
             }
@@ -224,7 +259,10 @@ mod tests {
         let (first, second) = (books.register_request(&to), books.register_request(&to));
         hears(&books, json!({"id": second, "result": {}}));
         assert!(matches!(events.try_recv().unwrap(), CallerEvent::Response(id, _) if id == second));
-        assert_eq!((books.unanswered_requests(), faults(&books)), (vec![first], 0));
+        assert_eq!(
+            (books.unanswered_requests(), faults(&books)),
+            (vec![first], 0)
+        );
         hears(&books, json!({"id": second, "result": {}}));
         hears(&books, json!({"id": 99, "result": {}}));
         hears(&books, json!({"method": "forged"}));
@@ -237,7 +275,10 @@ mod tests {
         let id = books.register_request(&to);
         books.mark_cancelled(id);
         assert!(books.unanswered_requests().is_empty());
-        hears(&books, json!({"id": id, "error": {"code": 1, "message": "late"}}));
+        hears(
+            &books,
+            json!({"id": id, "error": {"code": 1, "message": "late"}}),
+        );
         assert_eq!(faults(&books), 0);
         hears(&books, json!({"id": id, "result": {}}));
         assert_eq!(faults(&books), 1);
@@ -249,7 +290,9 @@ mod tests {
         let id = books.register_request(&to);
         let progress = json!({"method": "notifications/progress", "params": {"progressToken": id, "progress": 1}});
         hears(&books, progress.clone());
-        assert!(matches!(events.try_recv().unwrap(), CallerEvent::Progress(running) if running == id));
+        assert!(
+            matches!(events.try_recv().unwrap(), CallerEvent::Progress(running) if running == id)
+        );
         hears(&books, json!({"id": id, "result": {}}));
         hears(&books, progress);
         assert_eq!(faults(&books), 1);
@@ -260,8 +303,17 @@ mod tests {
         let books = RequestLedger::default();
         books.record_invalid_line();
         assert_eq!(books.wait_for_invalid_line_errors(Duration::ZERO), 1);
-        hears(&books, json!({"id": null, "error": {"code": -32700, "message": "no"}}));
-        assert_eq!((books.wait_for_invalid_line_errors(Duration::ZERO), faults(&books)), (0, 0));
+        hears(
+            &books,
+            json!({"id": null, "error": {"code": -32700, "message": "no"}}),
+        );
+        assert_eq!(
+            (
+                books.wait_for_invalid_line_errors(Duration::ZERO),
+                faults(&books)
+            ),
+            (0, 0)
+        );
         hears(&books, json!({"error": {"code": -32700, "message": "no"}}));
         assert_eq!(faults(&books), 1);
     }
@@ -271,6 +323,9 @@ mod tests {
         let (books, (to, events)) = (RequestLedger::default(), channel());
         books.register_request(&to);
         books.notify_server_exit();
-        assert!(matches!(events.try_recv().unwrap(), CallerEvent::ServerExited));
+        assert!(matches!(
+            events.try_recv().unwrap(),
+            CallerEvent::ServerExited
+        ));
     }
 }

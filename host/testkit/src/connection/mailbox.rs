@@ -24,7 +24,12 @@ pub struct CallerMailbox<'a> {
 impl<'a> CallerMailbox<'a> {
     pub(super) fn new(process: &'a ProgramProcess, books: &'a RequestLedger) -> Self {
         let (sender, events) = channel();
-        Self { process, ledger: books, sender, events }
+        Self {
+            process,
+            ledger: books,
+            sender,
+            events,
+        }
     }
 
     /// Sends a request and returns its id.
@@ -34,23 +39,30 @@ impl<'a> CallerMailbox<'a> {
 
     /// Sends a tool call and returns its request id.
     pub fn call(&self, tool: &str, arguments: &Value) -> Result<u64> {
-        self.request_with("tools/call", |_| message::call_params(tool, arguments, None))
+        self.request_with("tools/call", |_| {
+            message::call_params(tool, arguments, None)
+        })
     }
 
     /// Like [`call_params`](Self::call), but with a progress token, which is the request id.
     pub fn call_with_progress(&self, tool: &str, arguments: &Value) -> Result<u64> {
-        self.request_with("tools/call", |id| message::call_params(tool, arguments, Some(id)))
+        self.request_with("tools/call", |id| {
+            message::call_params(tool, arguments, Some(id))
+        })
     }
 
     fn request_with(&self, method: &str, params: impl FnOnce(u64) -> Value) -> Result<u64> {
         let id = self.ledger.register_request(&self.sender);
-        self.process.write_line(message::request(id, method, &params(id)))?;
+        self.process
+            .write_line(message::request(id, method, &params(id)))?;
         Ok(id)
     }
 
     /// Waits for the next event. Returns `None` if there is none until `deadline`.
     pub fn next_event(&self, deadline: Instant) -> Option<CallerEvent> {
-        self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()
+        self.events
+            .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            .ok()
     }
 
     /// Waits for the response to a request. Discards all events before it.
@@ -58,16 +70,25 @@ impl<'a> CallerMailbox<'a> {
         let deadline = Instant::now() + DEADLINE;
         loop {
             match self.next_event(deadline) {
-                Some(CallerEvent::Response(answered, answer)) if answered == id => return Ok(answer),
+                Some(CallerEvent::Response(answered, answer)) if answered == id => {
+                    return Ok(answer);
+                }
                 Some(CallerEvent::ServerExited) => bail!("the server exited"),
                 Some(_) => {}
-                None => bail!("request {id} was not answered within {} s", DEADLINE.as_secs()),
+                None => bail!(
+                    "request {id} was not answered within {} s",
+                    DEADLINE.as_secs()
+                ),
             }
         }
     }
 
     /// Calls a tool and waits for the response.
-    pub fn call_and_wait(&self, tool: &str, arguments: &Value) -> Result<TimedMessage<RequestResult>> {
+    pub fn call_and_wait(
+        &self,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<TimedMessage<RequestResult>> {
         self.wait_for_response(self.call(tool, arguments)?)
     }
 
@@ -76,7 +97,10 @@ impl<'a> CallerMailbox<'a> {
     pub fn wait_until_started(&self, id: u64) -> Result<()> {
         let deadline = Instant::now() + DEADLINE;
         loop {
-            match self.next_event(deadline).with_context(|| format!("call {id} did not begin"))? {
+            match self
+                .next_event(deadline)
+                .with_context(|| format!("call {id} did not begin"))?
+            {
                 CallerEvent::Progress(running) if running == id => return Ok(()),
                 CallerEvent::Response(answered, answer) if answered == id => {
                     bail!("call {id} was answered: {:?}", answer.message)
@@ -89,8 +113,12 @@ impl<'a> CallerMailbox<'a> {
 
     /// Returns the names of the currently listed tools, from all pages.
     pub fn tool_names(&self) -> Result<Vec<String>> {
-        message::list_all_tools(|params| Ok(self.wait_for_response(self.request("tools/list", &params)?)?.message?))
-            .map(|tools| message::tool_names(&tools))
-            .context("the tools could not be listed")
+        message::list_all_tools(|params| {
+            Ok(self
+                .wait_for_response(self.request("tools/list", &params)?)?
+                .message?)
+        })
+        .map(|tools| message::tool_names(&tools))
+        .context("the tools could not be listed")
     }
 }

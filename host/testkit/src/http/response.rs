@@ -36,24 +36,39 @@ impl HttpResponse {
         let mut headers = Vec::new();
         loop {
             let line = line();
-            let Some((name, value)) = line.split_once(':') else { break };
+            let Some((name, value)) = line.split_once(':') else {
+                break;
+            };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let mut response =
-            Self { status, headers, reader, chunked: false, length: None, buffer: String::new(), last_event_id: None };
+        let mut response = Self {
+            status,
+            headers,
+            reader,
+            chunked: false,
+            length: None,
+            buffer: String::new(),
+            last_event_id: None,
+        };
         response.chunked = response.header("transfer-encoding") == Some("chunked");
-        response.length = response.header("content-length").map(|length| length.parse().unwrap());
+        response.length = response
+            .header("content-length")
+            .map(|length| length.parse().unwrap());
         response
     }
 
     /// Returns the value of a header, by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(own, _)| own == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Returns whether the body is an event stream.
     pub fn is_stream(&self) -> bool {
-        self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
+        self.header("content-type")
+            .is_some_and(|kind| kind.starts_with("text/event-stream"))
     }
 
     /// Reads the whole body.
@@ -92,14 +107,21 @@ impl HttpResponse {
     }
 
     /// Reads the next message of an event stream. Returns `None` at the end.
-    #[allow(clippy::should_implement_trait, reason = "what comes later can be read in other ways")]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "what comes later can be read in other ways"
+    )]
     pub fn next_message(&mut self) -> Option<Value> {
         loop {
             let (kind, data) = self.next_event()?;
             if kind == "message" {
                 return Some(self::read(data.as_bytes()));
             }
-            assert_eq!((kind.as_str(), data.as_str()), ("", ""), "an event of another kind");
+            assert_eq!(
+                (kind.as_str(), data.as_str()),
+                ("", ""),
+                "an event of another kind"
+            );
         }
     }
 
@@ -113,7 +135,9 @@ impl HttpResponse {
                     let line = event.lines().find_map(|line| line.strip_prefix(name));
                     line.unwrap_or_default().trim_start().to_owned()
                 };
-                self.last_event_id = Some(field("id:")).filter(|id| !id.is_empty()).or(self.last_event_id.take());
+                self.last_event_id = Some(field("id:"))
+                    .filter(|id| !id.is_empty())
+                    .or(self.last_event_id.take());
                 return Some((field("event:"), field("data:")));
             }
             if !self.read_chunk() {
@@ -125,7 +149,12 @@ impl HttpResponse {
     /// Reads one chunk. Returns false at the end.
     fn read_chunk(&mut self) -> bool {
         let mut line = String::new();
-        if self.reader.read_line(&mut line).unwrap_or_else(|error| panic!("nothing comes: {error}")) == 0 {
+        if self
+            .reader
+            .read_line(&mut line)
+            .unwrap_or_else(|error| panic!("nothing comes: {error}"))
+            == 0
+        {
             return false;
         }
         let length = usize::from_str_radix(line.trim(), 16).unwrap();

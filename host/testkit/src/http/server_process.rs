@@ -28,14 +28,19 @@ impl HttpServerProcess {
     /// server selects the port.
     pub fn start(mut command: Command) -> Result<Self> {
         let log = ProgramLog::default();
-        let process = ProgramProcess::start(command.stdin(Stdio::null()), |_| (), log.line_handler())?;
+        let process =
+            ProgramProcess::start(command.stdin(Stdio::null()), |_| (), log.line_handler())?;
         let line = log
             .wait_for_matching(1, DEADLINE, |line| line.contains(LISTENING_MESSAGE))
             .context("the server does not listen")?;
         let url = line.split(LISTENING_MESSAGE).nth(1).unwrap_or_default();
         let address = url.split('/').nth(2).unwrap_or_default();
         match address.parse() {
-            Ok(address) => Ok(Self { process, address, log }),
+            Ok(address) => Ok(Self {
+                process,
+                address,
+                log,
+            }),
             Err(error) => bail!("{address:?} is not an address ({error}): {line}"),
         }
     }

@@ -29,8 +29,11 @@ impl HttpServer {
     /// Like [`session_revisions`](Self::session_revisions), for a server that needs a token.
     pub fn session_revisions_of(&self, authorization: &str) -> Vec<String> {
         let headers = [("Authorization", authorization)];
-        let discovered = self.post_stateless("server/discover", json!({}), &headers).response_message();
-        revision::session_revisions(&discovered["result"]).unwrap_or_else(|error| panic!("{error:#}"))
+        let discovered = self
+            .post_stateless("server/discover", json!({}), &headers)
+            .response_message();
+        revision::session_revisions(&discovered["result"])
+            .unwrap_or_else(|error| panic!("{error:#}"))
     }
 
     /// Starts a session: sends `initialize` and `notifications/initialized`.
@@ -39,11 +42,16 @@ impl HttpServer {
     }
 
     /// Like [`start_session`](Self::start_session), with additional headers.
-    pub fn start_session_with_headers(&self, revision: &str, headers: &[(&str, &str)]) -> HttpSession<'_> {
+    pub fn start_session_with_headers(
+        &self,
+        revision: &str,
+        headers: &[(&str, &str)],
+    ) -> HttpSession<'_> {
         self.start_session_with_capabilities(revision, json!({}), headers)
     }
 
-    /// Like [`start_session_with_headers`](Self::start_session_with_headers), for a client with these capabilities.
+    /// Like [`start_session_with_headers`](Self::start_session_with_headers), for a client with
+    /// these capabilities.
     pub fn start_session_with_capabilities(
         &self,
         revision: &str,
@@ -60,7 +68,10 @@ impl HttpServer {
         let answer = response.response_message();
         assert_eq!(answer["result"]["protocolVersion"], revision, "{answer}");
         let session = HttpSession::new(self, id, revision, headers);
-        let response = session.post(&message::notification("notifications/initialized", &json!({})));
+        let response = session.post(&message::notification(
+            "notifications/initialized",
+            &json!({}),
+        ));
         assert_eq!((response.status, response.text()), (202, String::new()));
         session
     }
@@ -68,13 +79,23 @@ impl HttpServer {
 
 impl<'a> HttpSession<'a> {
     fn new(server: &'a HttpServer, id: String, revision: &str, headers: &[(&str, &str)]) -> Self {
-        let more = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Self { server, id, revision: revision.to_owned(), extra_headers: more, next_id: Cell::new(1) }
+        let more = headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        Self {
+            server,
+            id,
+            revision: revision.to_owned(),
+            extra_headers: more,
+            next_id: Cell::new(1),
+        }
     }
 
     /// Sends a message of the session in a POST request.
     pub fn post(&self, message: &Value) -> HttpResponse {
-        self.server.post(&self.headers(), message.to_string().as_bytes())
+        self.server
+            .post(&self.headers(), message.to_string().as_bytes())
     }
 
     /// Returns the headers of every request of the session.
@@ -83,7 +104,11 @@ impl<'a> HttpSession<'a> {
         if self.revision.as_str() >= "2025-06-18" {
             headers.push(("MCP-Protocol-Version", &self.revision));
         }
-        headers.extend(self.extra_headers.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        headers.extend(
+            self.extra_headers
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.as_str())),
+        );
         headers
     }
 
@@ -105,7 +130,10 @@ impl<'a> HttpSession<'a> {
 
     /// Opens the event stream for messages that belong to no request.
     pub fn open_stream(&self) -> HttpResponse {
-        let response = self.server.get("/mcp", &[self.headers(), vec![("Accept", "text/event-stream")]].concat());
+        let response = self.server.get(
+            "/mcp",
+            &[self.headers(), vec![("Accept", "text/event-stream")]].concat(),
+        );
         assert_eq!(response.status, 200);
         response
     }

@@ -65,7 +65,11 @@ impl TinyCoreModule {
         let nothing = data.write_bytes(&[0; 64]);
         let mut functions = Vec::new();
         let mut export = |interface: &str, name: &str, parameters: usize, answer: usize| {
-            let code = self.before.iter().filter(|(function, _)| function == name).map(|(_, code)| code.as_str());
+            let code = self
+                .before
+                .iter()
+                .filter(|(function, _)| function == name)
+                .map(|(_, code)| code.as_str());
             functions.push(format!(
                 "\n(func (export \"toolbay:plugin/{interface}@0.2.0#{name}\") (param {}) (result i32) {} \
                  (i32.const {answer}))",
@@ -74,14 +78,19 @@ impl TinyCoreModule {
             ));
         };
         if !self.prompts.is_empty() {
-            let list =
-                data.write_list(&self.prompts, |data, [name, description]| data.encode_prompt(name, description));
+            let list = data.write_list(&self.prompts, |data, [name, description]| {
+                data.encode_prompt(name, description)
+            });
             export("prompts", "list-prompts", 0, list);
             export("prompts", "get-prompt", 4, nothing);
         }
         if !self.resources.is_empty() || !self.templates.is_empty() {
-            let resources = data.write_list(&self.resources, |data, [uri, name]| data.encode_resource(uri, name));
-            let templates = data.write_list(&self.templates, |data, [uri, name]| data.encode_template(uri, name));
+            let resources = data.write_list(&self.resources, |data, [uri, name]| {
+                data.encode_resource(uri, name)
+            });
+            let templates = data.write_list(&self.templates, |data, [uri, name]| {
+                data.encode_template(uri, name)
+            });
             export("resources", "list-resources", 0, resources);
             export("resources", "list-resource-templates", 0, templates);
             export("resources", "read-resource", 2, nothing);
@@ -90,8 +99,10 @@ impl TinyCoreModule {
             export("completion", "complete", 9, nothing);
         }
         let functions = functions.concat();
-        let text =
-            format!("(module {} (export \"cabi_realloc\" (func $realloc)) {functions})", memory_text(&data.bytes));
+        let text = format!(
+            "(module {} (export \"cabi_realloc\" (func $realloc)) {functions})",
+            memory_text(&data.bytes)
+        );
         wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{functions}"))
     }
 }
@@ -102,8 +113,19 @@ mod tests {
 
     #[test]
     fn only_what_is_listed_is_exported() {
-        let module = TinyCoreModule::new().template("a://{b}", "a").with_completion().build();
-        let has = |name: &str| module.windows(name.len()).any(|window| window == name.as_bytes());
-        assert!(has("toolbay:plugin/resources@0.2.0#read-resource") && has("#complete") && !has("prompts"));
+        let module = TinyCoreModule::new()
+            .template("a://{b}", "a")
+            .with_completion()
+            .build();
+        let has = |name: &str| {
+            module
+                .windows(name.len())
+                .any(|window| window == name.as_bytes())
+        };
+        assert!(
+            has("toolbay:plugin/resources@0.2.0#read-resource")
+                && has("#complete")
+                && !has("prompts")
+        );
     }
 }

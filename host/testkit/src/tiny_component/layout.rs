@@ -90,7 +90,11 @@ impl MemoryLayout {
     }
 
     /// Adds a list. Returns the address of the pair of the list's address and length.
-    pub(super) fn write_list<T>(&mut self, items: &[T], mut item: impl FnMut(&mut Self, &T) -> Vec<u8>) -> usize {
+    pub(super) fn write_list<T>(
+        &mut self,
+        items: &[T],
+        mut item: impl FnMut(&mut Self, &T) -> Vec<u8>,
+    ) -> usize {
         let entries: Vec<u8> = items.iter().flat_map(|entry| item(self, entry)).collect();
         let list = encode_words(&[self.write_bytes(&entries), items.len()]);
         self.write_bytes(&list)
@@ -109,23 +113,37 @@ impl MemoryLayout {
 
     /// Encodes a `resource-definition` of contract 0.2.0 that has only a URI and a name: 128 bytes.
     pub(super) fn encode_resource(&mut self, uri: &str, name: &str) -> Vec<u8> {
-        pad_record([self.encode_string(uri), self.encode_string(name)].concat(), 128)
+        pad_record(
+            [self.encode_string(uri), self.encode_string(name)].concat(),
+            128,
+        )
     }
 
     /// Encodes a `resource-template` of contract 0.2.0 that has only a URI template and a name: 104
     /// bytes.
     pub(super) fn encode_template(&mut self, uri: &str, name: &str) -> Vec<u8> {
-        pad_record([self.encode_string(uri), self.encode_string(name)].concat(), 104)
+        pad_record(
+            [self.encode_string(uri), self.encode_string(name)].concat(),
+            104,
+        )
     }
 
     /// Encodes a `result<output, failure>` with one text block.
     pub(super) fn encode_output(&mut self, answer: &str, structured: Option<&str>) -> Vec<u8> {
         // `kind` 0 is text; every other member of the 128 bytes is absent.
-        let mut content = [encode_words(&[0]), self.encode_optional_string(Some(answer))].concat();
+        let mut content = [
+            encode_words(&[0]),
+            self.encode_optional_string(Some(answer)),
+        ]
+        .concat();
         content.resize(128, 0);
         let content = self.write_bytes(&content);
-        [encode_words(&[0, content, 1]), self.encode_optional_string(structured), self.encode_optional_string(None)]
-            .concat()
+        [
+            encode_words(&[0, content, 1]),
+            self.encode_optional_string(structured),
+            self.encode_optional_string(None),
+        ]
+        .concat()
     }
 }
 

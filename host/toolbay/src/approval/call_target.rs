@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolbay_catalog::{
-    FileResource, MatchBudget, MatchBudgetExhausted, Plugin, PromptOffer, ResourceOffer, Snapshot, TextPrompt,
-    ToolOffer,
+    FileResource, MatchBudget, MatchBudgetExhausted, Plugin, PromptOffer, ResourceOffer, Snapshot,
+    TextPrompt, ToolOffer,
 };
 use toolbay_model::{CallRequest, CompletionReference, CompletionResult, TargetKind};
 use toolbay_sandbox::PluginContext;
@@ -41,14 +41,24 @@ impl CallTarget {
     ) -> Result<Option<Self>, MatchBudgetExhausted> {
         Ok(match request {
             CallRequest::Tool { name, .. } => snapshot.tools.get(name).cloned().map(Self::Tool),
-            CallRequest::Prompt { name, .. } => snapshot.prompts.get(name).cloned().map(Self::Prompt),
-            CallRequest::Resource { uri } => snapshot.find_resource(uri, steps)?.cloned().map(Self::Resource),
+            CallRequest::Prompt { name, .. } => {
+                snapshot.prompts.get(name).cloned().map(Self::Prompt)
+            }
+            CallRequest::Resource { uri } => snapshot
+                .find_resource(uri, steps)?
+                .cloned()
+                .map(Self::Resource),
             CallRequest::Completion(asked) => match &asked.reference {
-                CompletionReference::Prompt(name) => snapshot.prompts.get(name).cloned().map(Self::Prompt),
+                CompletionReference::Prompt(name) => {
+                    snapshot.prompts.get(name).cloned().map(Self::Prompt)
+                }
                 // A URI that matches a template refers to that template.
                 CompletionReference::Resource(uri) => match snapshot.templates.get(uri) {
                     Some(template) => Some(Self::Resource(Arc::clone(template))),
-                    None => snapshot.find_resource(uri, steps)?.cloned().map(Self::Resource),
+                    None => snapshot
+                        .find_resource(uri, steps)?
+                        .cloned()
+                        .map(Self::Resource),
                 },
             },
         })
@@ -127,10 +137,18 @@ impl CallTarget {
     /// Returns the static answer to `request`, if no guest is needed.
     pub(crate) fn static_answer(&self, request: &CallRequest) -> Option<PlainTarget> {
         match (self, request) {
-            (Self::Prompt(offer), CallRequest::Prompt { .. }) => offer.text.clone().map(PlainTarget::Prompt),
-            (Self::Resource(offer), CallRequest::Resource { .. }) => offer.file.clone().map(PlainTarget::Resource),
-            (Self::Prompt(offer), CallRequest::Completion(_)) if offer.text.is_some() => Some(PlainTarget::Nothing),
-            (Self::Resource(offer), CallRequest::Completion(_)) if offer.file.is_some() => Some(PlainTarget::Nothing),
+            (Self::Prompt(offer), CallRequest::Prompt { .. }) => {
+                offer.text.clone().map(PlainTarget::Prompt)
+            }
+            (Self::Resource(offer), CallRequest::Resource { .. }) => {
+                offer.file.clone().map(PlainTarget::Resource)
+            }
+            (Self::Prompt(offer), CallRequest::Completion(_)) if offer.text.is_some() => {
+                Some(PlainTarget::Nothing)
+            }
+            (Self::Resource(offer), CallRequest::Completion(_)) if offer.file.is_some() => {
+                Some(PlainTarget::Nothing)
+            }
             // A plugin without completion support offers no values.
             (_, CallRequest::Completion(_)) if !self.plugin().component.contents.completes => {
                 Some(PlainTarget::Nothing)
@@ -153,5 +171,9 @@ pub(crate) enum PlainTarget {
 
 /// Returns the completion of an argument without values.
 pub(crate) fn empty_completions() -> CompletionResult {
-    CompletionResult { values: Vec::new(), total: Some(0), has_more: false }
+    CompletionResult {
+        values: Vec::new(),
+        total: Some(0),
+        has_more: false,
+    }
 }

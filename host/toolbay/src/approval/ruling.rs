@@ -20,8 +20,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolbay_catalog::{ApprovalPolicy, ToolOffer};
 use toolbay_model::{
-    ApprovalState, CallFailure, CallJournal, MissingApproval, MissingApprovalReason, Question, QuestionKind,
-    QuestionKindSet, milliseconds,
+    ApprovalState, CallFailure, CallJournal, MissingApproval, MissingApprovalReason, Question,
+    QuestionKind, QuestionKindSet, milliseconds,
 };
 
 pub(crate) use self::approval_question::{ApprovalValidity, approval_question};
@@ -103,7 +103,12 @@ impl<'a> ApprovalCase<'a> {
         answerable: QuestionKindSet,
     ) -> Option<Self> {
         match target {
-            CallTarget::Tool(offer) => Some(Self { offer, remembered, scope, answerable }),
+            CallTarget::Tool(offer) => Some(Self {
+                offer,
+                remembered,
+                scope,
+                answerable,
+            }),
             CallTarget::Prompt(_) | CallTarget::Resource(_) => None,
         }
     }
@@ -115,35 +120,61 @@ impl<'a> ApprovalCase<'a> {
         let by = journal.operator.take();
         let Some(asks) = self.offer.approval_policy() else {
             // If the last run asked for an approval, the configuration required it then.
-            let journal =
-                if matches!(journal.approval, ApprovalState::Asked(_)) { CallJournal::default() } else { journal };
-            return ApprovalRuling { step: ApprovalStep::Enter(journal), decision: None };
+            let journal = if matches!(journal.approval, ApprovalState::Asked(_)) {
+                CallJournal::default()
+            } else {
+                journal
+            };
+            return ApprovalRuling {
+                step: ApprovalStep::Enter(journal),
+                decision: None,
+            };
         };
         match journal.approval {
-            ApprovalState::Given => ApprovalRuling { step: ApprovalStep::Enter(journal), decision: None },
+            ApprovalState::Given => ApprovalRuling {
+                step: ApprovalStep::Enter(journal),
+                decision: None,
+            },
             ApprovalState::Unasked => self.decide_first_run(journal, asks),
             ApprovalState::Asked(rounds) => {
-                let ApprovalRuling { step, decision } = self.decide_answered(&journal, rounds, answer.as_deref(), asks);
-                ApprovalRuling { step, decision: decision.map(|decision| ApprovalDecision { by, ..decision }) }
+                let ApprovalRuling { step, decision } =
+                    self.decide_answered(&journal, rounds, answer.as_deref(), asks);
+                ApprovalRuling {
+                    step,
+                    decision: decision.map(|decision| ApprovalDecision { by, ..decision }),
+                }
             }
         }
     }
 
     fn decide_first_run(&self, mut journal: CallJournal, asks: ApprovalPolicy) -> ApprovalRuling {
         if asks == ApprovalPolicy::First
-            && self.scope.is_some_and(|scope| self.remembered.is_approved(scope, self.tool()))
+            && self
+                .scope
+                .is_some_and(|scope| self.remembered.is_approved(scope, self.tool()))
         {
             journal.approval = ApprovalState::Given;
             return ApprovalRuling::new(ApprovalStep::Enter(journal), REMEMBERED_OUTCOME, None);
         }
         if journal.edition.is_some() {
             // A guest already ran under a configuration without approval. It is too late to ask.
-            return ApprovalRuling { step: ApprovalStep::End(CallFailure::Outdated), decision: None };
+            return ApprovalRuling {
+                step: ApprovalStep::End(CallFailure::Outdated),
+                decision: None,
+            };
         }
         let began = unix_milliseconds();
         let until = began.saturating_add(milliseconds(self.answer_timeout()));
         // Drops answers that the client sent without a question.
-        self.ask(CallJournal { began, until, ..CallJournal::default() }, 0, asks)
+        self.ask(
+            CallJournal {
+                began,
+                until,
+                ..CallJournal::default()
+            },
+            0,
+            asks,
+        )
     }
 
     fn decide_answered(
@@ -156,7 +187,10 @@ impl<'a> ApprovalCase<'a> {
         let now = unix_milliseconds();
         let waited = Some(Duration::from_millis(now.saturating_sub(journal.began)));
         if now >= journal.until {
-            return self.refuse(MissingApprovalReason::TimedOut(self.answer_timeout()), waited);
+            return self.refuse(
+                MissingApprovalReason::TimedOut(self.answer_timeout()),
+                waited,
+            );
         }
         let why = match answer.and_then(parse_answer) {
             Some(UserAnswer::Yes) => {
@@ -164,7 +198,10 @@ impl<'a> ApprovalCase<'a> {
                     self.remembered.remember(scope, self.tool());
                 }
                 // The deadline and the rounds of the plugin's own questions start now.
-                let journal = CallJournal { approval: ApprovalState::Given, ..CallJournal::default() };
+                let journal = CallJournal {
+                    approval: ApprovalState::Given,
+                    ..CallJournal::default()
+                };
                 return ApprovalRuling::new(ApprovalStep::Enter(journal), "approved", waited);
             }
             Some(UserAnswer::No) => MissingApprovalReason::Declined,
@@ -172,7 +209,15 @@ impl<'a> ApprovalCase<'a> {
             None if rounds >= MAX_ROUNDS => MissingApprovalReason::Invalid(rounds),
             None => {
                 let (began, until) = (journal.began, journal.until);
-                return self.ask(CallJournal { began, until, ..CallJournal::default() }, rounds, asks);
+                return self.ask(
+                    CallJournal {
+                        began,
+                        until,
+                        ..CallJournal::default()
+                    },
+                    rounds,
+                    asks,
+                );
             }
         };
         self.refuse(why, waited)
@@ -183,12 +228,19 @@ impl<'a> ApprovalCase<'a> {
         if !self.answerable.contains(QuestionKind::Form) {
             return self.refuse(MissingApprovalReason::Unsupported, None);
         }
-        let journal = CallJournal { approval: ApprovalState::Asked(rounds + 1), ..journal };
+        let journal = CallJournal {
+            approval: ApprovalState::Asked(rounds + 1),
+            ..journal
+        };
         ApprovalRuling::new(ApprovalStep::Ask(journal, asks), "requested", None)
     }
 
     fn refuse(&self, why: MissingApprovalReason, waited: Option<Duration>) -> ApprovalRuling {
-        let key = format!("tools.{}.require_approval in {}.toml", self.tool(), self.offer.plugin.id);
+        let key = format!(
+            "tools.{}.require_approval in {}.toml",
+            self.tool(),
+            self.offer.plugin.id
+        );
         let failure = CallFailure::Unapproved(MissingApproval { reason: why, key });
         ApprovalRuling::new(ApprovalStep::End(failure), why.as_str(), waited)
     }
@@ -199,13 +251,24 @@ impl<'a> ApprovalCase<'a> {
 
     /// Returns the time that the user has to answer.
     fn answer_timeout(&self) -> Duration {
-        self.offer.plugin.tool_context(self.tool()).limits.ask_timeout
+        self.offer
+            .plugin
+            .tool_context(self.tool())
+            .limits
+            .ask_timeout
     }
 }
 
 impl ApprovalRuling {
     fn new(step: ApprovalStep, word: &'static str, waited: Option<Duration>) -> Self {
-        Self { step, decision: Some(ApprovalDecision { word, waited, by: None }) }
+        Self {
+            step,
+            decision: Some(ApprovalDecision {
+                word,
+                waited,
+                by: None,
+            }),
+        }
     }
 }
 
@@ -225,7 +288,11 @@ fn parse_answer(answer: &str) -> Option<UserAnswer> {
     match action {
         "accept" => {
             let FormFields { approve } = serde_json::from_str(content?.get()).ok()?;
-            Some(if approve { UserAnswer::Yes } else { UserAnswer::No })
+            Some(if approve {
+                UserAnswer::Yes
+            } else {
+                UserAnswer::No
+            })
         }
         "decline" => Some(UserAnswer::No),
         "cancel" => Some(UserAnswer::Nothing),
@@ -235,7 +302,11 @@ fn parse_answer(answer: &str) -> Option<UserAnswer> {
 
 /// Returns the current Unix time, in milliseconds.
 fn unix_milliseconds() -> u64 {
-    milliseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+    milliseconds(
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default(),
+    )
 }
 
 /// Returns the text of the host's question; `None` if a plugin asks these questions.
@@ -244,7 +315,9 @@ pub(crate) fn question_text(questions: &[Question]) -> Option<String> {
     struct FormParams {
         message: String,
     }
-    let question = questions.iter().find(|question| question.key == APPROVAL_KEY)?;
+    let question = questions
+        .iter()
+        .find(|question| question.key == APPROVAL_KEY)?;
     let FormParams { message } = serde_json::from_str(question.params.get()).ok()?;
     Some(message)
 }

@@ -16,12 +16,16 @@ use bytesize::ByteSize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use toolbay_catalog::Plugin;
-use toolbay_model::{CallRejection, CallerIdentity, CapacityLimit, RateLimit, RejectionReason, TargetKind};
+use toolbay_model::{
+    CallRejection, CallerIdentity, CapacityLimit, RateLimit, RejectionReason, TargetKind,
+};
 
 use crate::call::caller_state::CallerRecord;
 use crate::call::plugin_activity::PluginActivity;
 use crate::config::ServerConfig;
-use crate::limits::call_permit::{CallPermit, ComputePermits, MemoryPermits, PermitRoute, PermitStage};
+use crate::limits::call_permit::{
+    CallPermit, ComputePermits, MemoryPermits, PermitRoute, PermitStage,
+};
 use crate::limits::fair_semaphore::{FairSemaphore, PartyId, WaitPriority};
 use crate::limits::plugin_permits::{PluginPlaces, SharedPart};
 use crate::limits::plugin_table::ByPlugin;
@@ -103,8 +107,14 @@ impl CallAdmission {
         Self {
             calls: Arc::new(shared(calls, is_shared)),
             // A waiting call keeps its memory, so one caller gets at most half of it.
-            memory: Arc::new(FairSemaphore::new(memory, if is_shared { half(memory) } else { memory })),
-            waits: Arc::new(FairSemaphore::new(waiting, if is_shared { half(waiting) } else { waiting })),
+            memory: Arc::new(FairSemaphore::new(
+                memory,
+                if is_shared { half(memory) } else { memory },
+            )),
+            waits: Arc::new(FairSemaphore::new(
+                waiting,
+                if is_shared { half(waiting) } else { waiting },
+            )),
             is_shared,
             numbers: AtomicU64::new(0),
             client_rate: ArcSwapOption::from_pointee(client_rate),
@@ -118,11 +128,27 @@ impl CallAdmission {
     /// Creates the permits of a plugin that has not been called.
     pub(crate) fn new_plugin_places(&self, plugin: &Plugin) -> PluginPlaces {
         let contents = &plugin.component.contents;
-        let tools = contents.tools.iter().map(|tool| target_party(TargetKind::Tool, &tool.tool.name));
-        let prompts = contents.prompts.iter().map(|entry| target_party(TargetKind::Prompt, &entry.prompt.name));
-        let resources = contents.resources.iter().map(|entry| target_party(TargetKind::Resource, &entry.resource.uri));
-        let templates = contents.templates.iter().map(|entry| target_party(TargetKind::Template, &entry.resource.uri));
-        let targets = tools.chain(prompts).chain(resources).chain(templates).collect();
+        let tools = contents
+            .tools
+            .iter()
+            .map(|tool| target_party(TargetKind::Tool, &tool.tool.name));
+        let prompts = contents
+            .prompts
+            .iter()
+            .map(|entry| target_party(TargetKind::Prompt, &entry.prompt.name));
+        let resources = contents
+            .resources
+            .iter()
+            .map(|entry| target_party(TargetKind::Resource, &entry.resource.uri));
+        let templates = contents
+            .templates
+            .iter()
+            .map(|entry| target_party(TargetKind::Template, &entry.resource.uri));
+        let targets = tools
+            .chain(prompts)
+            .chain(resources)
+            .chain(templates)
+            .collect();
         self.plugin_places(to_permits(plugin.terms.context.limits.concurrency), targets)
     }
 
@@ -135,12 +161,21 @@ impl CallAdmission {
         // One target leaves one permit and a part of the memory to the others, including those of
         // the same caller.
         let of_target = || part(1.max(calls - 1), memory - reserved_share(memory));
-        let targets = if targets.len() > 1 { targets } else { Vec::new() };
+        let targets = if targets.len() > 1 {
+            targets
+        } else {
+            Vec::new()
+        };
         PluginPlaces {
             number: self.numbers.fetch_add(1, Ordering::Relaxed),
             own: part(calls, memory),
-            waits: Arc::new(FairSemaphore::without_party_limit(half(self.waits.permits()))),
-            targets: targets.into_iter().map(|target| (target, of_target())).collect(),
+            waits: Arc::new(FairSemaphore::without_party_limit(half(
+                self.waits.permits(),
+            ))),
+            targets: targets
+                .into_iter()
+                .map(|target| (target, of_target()))
+                .collect(),
         }
     }
 
@@ -151,7 +186,10 @@ impl CallAdmission {
 
     /// Returns the number of running calls and its maximum.
     pub(crate) fn running_calls(&self) -> (u64, u64) {
-        (u64::from(self.calls.permits_in_use()), u64::from(self.calls.permits()))
+        (
+            u64::from(self.calls.permits_in_use()),
+            u64::from(self.calls.permits()),
+        )
     }
 
     /// Returns the number of suspended calls: they wait for something outside the server and have
@@ -168,7 +206,10 @@ impl CallAdmission {
     /// Returns the bytes reserved by running and suspended calls, and the maximum.
     pub(crate) fn reserved_memory(&self) -> (u64, u64) {
         let bytes = |permits: u32| u64::from(permits) * MEMORY_PERMIT_BYTES as u64;
-        (bytes(self.memory.permits_in_use()), bytes(self.memory.permits()))
+        (
+            bytes(self.memory.permits_in_use()),
+            bytes(self.memory.permits()),
+        )
     }
 
     /// Creates the admission state of a new client. `name` is the caller's name.
@@ -178,23 +219,41 @@ impl CallAdmission {
             is_embedder: false,
             identity: CallerIdentity::from_name(name),
             records: ByPlugin::default(),
-            rate: ArcSwapOption::from_pointee(self.client_rate.load().as_deref().copied().and_then(RateCounter::new)),
+            rate: ArcSwapOption::from_pointee(
+                self.client_rate
+                    .load()
+                    .as_deref()
+                    .copied()
+                    .and_then(RateCounter::new),
+            ),
             party: self.numbers.fetch_add(1, Ordering::Relaxed),
-            calls: Arc::new(FairSemaphore::new(self.calls_per_caller, 1.max(self.calls_per_caller - 1))),
+            calls: Arc::new(FairSemaphore::new(
+                self.calls_per_caller,
+                1.max(self.calls_per_caller - 1),
+            )),
             // Suspended calls still count.
-            places: Arc::new(Semaphore::new(self.max_unanswered_calls().saturating_add(self.queue))),
+            places: Arc::new(Semaphore::new(
+                self.max_unanswered_calls().saturating_add(self.queue),
+            )),
         }
     }
 
     /// Returns the maximum number of calls of one client that run or are suspended.
     fn max_unanswered_calls(&self) -> usize {
-        let waits = if self.is_shared { half(self.waits.permits()) } else { self.waits.permits() };
+        let waits = if self.is_shared {
+            half(self.waits.permits())
+        } else {
+            self.waits.permits()
+        };
         self.calls_per_caller.saturating_add(waits) as usize
     }
 
     /// Creates the admission state of the program that embeds the server.
     pub(crate) fn new_embedder(&self, name: &str) -> ClientPermits {
-        ClientPermits { is_embedder: true, ..self.new_client(name) }
+        ClientPermits {
+            is_embedder: true,
+            ..self.new_client(name)
+        }
     }
 
     /// Acquires a permit of the client's queue. The call holds it from its arrival until its
@@ -203,11 +262,16 @@ impl CallAdmission {
     /// # Errors
     ///
     /// The client exceeded its rate limit, or its queue is full.
-    pub(crate) fn enter_queue(&self, client: &ClientPermits) -> Result<OwnedSemaphorePermit, CallRejection> {
+    pub(crate) fn enter_queue(
+        &self,
+        client: &ClientPermits,
+    ) -> Result<OwnedSemaphorePermit, CallRejection> {
         let wanted = self.client_rate.load().as_deref().copied();
         if client.rate.load().as_ref().map(|rate| rate.limit()) != wanted {
             // The configuration changed after this client's first call.
-            client.rate.store(wanted.and_then(RateCounter::new).map(Arc::new));
+            client
+                .rate
+                .store(wanted.and_then(RateCounter::new).map(Arc::new));
         }
         if let Some(rate) = &*client.rate.load() {
             let rejected = |retry_after| CallRejection {
@@ -221,8 +285,9 @@ impl CallAdmission {
             .map_err(|_| self.busy_rejection(CapacityLimit::Queue, self.queue))
     }
 
-    /// Waits until a call of the target `name` (without the prefix) may run. `plugin_activity` belongs to
-    /// the plugin, and `caller_state` to the plugin and the client. The call may use `memory`.
+    /// Waits until a call of the target `name` (without the prefix) may run. `plugin_activity`
+    /// belongs to the plugin, and `caller_state` to the plugin and the client. The call may use
+    /// `memory`.
     ///
     /// # Errors
     ///
@@ -238,11 +303,19 @@ impl CallAdmission {
     ) -> Result<CallPermit, CallRejection> {
         if activity.suspension.is_suspended() {
             // The end of the suspension is unknown.
-            return Err(CallRejection { reason: RejectionReason::Suspended, retry_after: None });
+            return Err(CallRejection {
+                reason: RejectionReason::Suspended,
+                retry_after: None,
+            });
         }
-        let disabled =
-            |retry_after| CallRejection { reason: RejectionReason::Disabled, retry_after: Some(retry_after) };
-        record.breaker.check(activity.suspension.resume_count()).map_err(disabled)?;
+        let disabled = |retry_after| CallRejection {
+            reason: RejectionReason::Disabled,
+            retry_after: Some(retry_after),
+        };
+        record
+            .breaker
+            .check(activity.suspension.resume_count())
+            .map_err(disabled)?;
         if let Some(rates) = activity.rates.as_ref().or(record.rates.as_ref()) {
             let rejected = |retry_after| CallRejection {
                 reason: RejectionReason::ToolRate(rates.limit()),
@@ -250,7 +323,11 @@ impl CallAdmission {
             };
             rates.take(name).map_err(rejected)?;
         }
-        self.wait_for_permit(self.route(client, Some((&activity.places, target_party(kind, name)))), memory).await
+        self.wait_for_permit(
+            self.route(client, Some((&activity.places, target_party(kind, name)))),
+            memory,
+        )
+        .await
     }
 
     /// Waits until the host may do work for a client without a plugin. The work may use `memory`.
@@ -268,16 +345,28 @@ impl CallAdmission {
 
     /// Returns the permits that a call of a client needs. `plugin` is the called plugin and its
     /// target, if any.
-    fn route<'a>(&'a self, client: &'a ClientPermits, plugin: Option<(&'a PluginPlaces, PartyId)>) -> PermitRoute<'a> {
-        let stage = |semaphore: &'a Arc<FairSemaphore>, party, bound| Some(PermitStage { semaphore, party, bound });
+    fn route<'a>(
+        &'a self,
+        client: &'a ClientPermits,
+        plugin: Option<(&'a PluginPlaces, PartyId)>,
+    ) -> PermitRoute<'a> {
+        let stage = |semaphore: &'a Arc<FairSemaphore>, party, bound| {
+            Some(PermitStage {
+                semaphore,
+                party,
+                bound,
+            })
+        };
         let own = client.party;
         let (mut called, mut waits) = (0, None);
         let [mut places, mut memory] = [const { [const { None }; 2] }; 2];
         if let Some((plugin, target)) = plugin {
             called = target ^ plugin.number;
             waits = stage(&plugin.waits, own, CapacityLimit::Plugin);
-            let parts =
-                [(plugin.targets.get(&target), CapacityLimit::Target), (Some(&plugin.own), CapacityLimit::Plugin)];
+            let parts = [
+                (plugin.targets.get(&target), CapacityLimit::Target),
+                (Some(&plugin.own), CapacityLimit::Plugin),
+            ];
             places = parts.map(|(part, bound)| stage(&part?.calls, own, bound));
             memory = parts.map(|(part, _)| stage(&part?.memory, own, CapacityLimit::Memory));
         }
@@ -286,14 +375,27 @@ impl CallAdmission {
         PermitRoute {
             // A call that waits for a permit holds those of the stages before it. The limits of its
             // client and its target bound them.
-            stages: [stage(&client.calls, called, CapacityLimit::Client), of_target, of_plugin, server],
-            memory: [its_memory, memory_of_plugin, stage(&self.memory, own, CapacityLimit::Memory)],
+            stages: [
+                stage(&client.calls, called, CapacityLimit::Client),
+                of_target,
+                of_plugin,
+                server,
+            ],
+            memory: [
+                its_memory,
+                memory_of_plugin,
+                stage(&self.memory, own, CapacityLimit::Memory),
+            ],
             waits: [stage(&self.waits, own, CapacityLimit::Server), waits],
         }
     }
 
     /// Waits for the permits of a call and reserves its memory.
-    async fn wait_for_permit(&self, route: PermitRoute<'_>, memory: ByteSize) -> Result<CallPermit, CallRejection> {
+    async fn wait_for_permit(
+        &self,
+        route: PermitRoute<'_>,
+        memory: ByteSize,
+    ) -> Result<CallPermit, CallRejection> {
         let _waiting = WaitingCall::start(&self.waiting);
         let (amount, mut awaited) = (memory_permits(memory), None);
         let admitted = async {
@@ -305,13 +407,22 @@ impl CallAdmission {
             drop(std::mem::take(&mut places));
             awaited = None;
             let reserved = route.reserve_memory(amount).await;
-            (route.acquire_compute(WaitPriority::Resumed, &mut awaited).await, reserved)
+            (
+                route
+                    .acquire_compute(WaitPriority::Resumed, &mut awaited)
+                    .await,
+                reserved,
+            )
         };
-        let admitted: Result<(ComputePermits, MemoryPermits), _> = timeout(self.patience, admitted).await;
+        let admitted: Result<(ComputePermits, MemoryPermits), _> =
+            timeout(self.patience, admitted).await;
         match admitted {
             Ok((places, reserved)) => Ok(CallPermit::new(&route, places, reserved)),
             Err(_elapsed) => Err(match awaited {
-                Some(stage) => self.busy_rejection(stage.bound, stage.semaphore.max_for_party(stage.party) as usize),
+                Some(stage) => self.busy_rejection(
+                    stage.bound,
+                    stage.semaphore.max_for_party(stage.party) as usize,
+                ),
                 None => self.busy_rejection(
                     CapacityLimit::Memory,
                     (self.memory.permits() as usize).saturating_mul(MEMORY_PERMIT_BYTES),
@@ -321,8 +432,16 @@ impl CallAdmission {
     }
 
     fn busy_rejection(&self, bound: CapacityLimit, most: usize) -> CallRejection {
-        let retry_after = self.patience.clamp(Duration::from_millis(100), Duration::from_secs(5));
-        CallRejection { reason: RejectionReason::Busy { limit: bound, capacity: most }, retry_after: Some(retry_after) }
+        let retry_after = self
+            .patience
+            .clamp(Duration::from_millis(100), Duration::from_secs(5));
+        CallRejection {
+            reason: RejectionReason::Busy {
+                limit: bound,
+                capacity: most,
+            },
+            retry_after: Some(retry_after),
+        }
     }
 }
 
@@ -330,7 +449,10 @@ impl CallAdmission {
 /// too few instances, more calls keep their permits while they wait.
 fn split_instances(instances: usize, calls: usize, waiting: usize) -> (u32, u32) {
     let calls = calls.min(instances);
-    (to_permits(calls), to_permits(waiting.min(instances - calls)))
+    (
+        to_permits(calls),
+        to_permits(waiting.min(instances - calls)),
+    )
 }
 
 /// Returns the number of permits reserved for others: a quarter, at least one, but none of a single
@@ -346,7 +468,14 @@ fn half(permits: u32) -> u32 {
 
 /// Creates a semaphore. If it is shared, each caller leaves a part of it to the others.
 fn shared(permits: u32, is_shared: bool) -> FairSemaphore {
-    FairSemaphore::new(permits, if is_shared { permits - reserved_share(permits) } else { permits })
+    FairSemaphore::new(
+        permits,
+        if is_shared {
+            permits - reserved_share(permits)
+        } else {
+            permits
+        },
+    )
 }
 
 /// Returns the party of a target within its plugin. Targets with equal hashes share their permits.
@@ -389,9 +518,17 @@ pub(crate) mod tests {
     const TOOL: (TargetKind, &str) = (TargetKind::Tool, "t");
 
     fn plugin(concurrency: usize) -> Plugin {
-        let limits = Limits { concurrency, ..Limits::DEFAULT };
-        let terms =
-            PluginTerms { context: PluginContext { limits, ..PluginContext::default() }, ..PluginTerms::default() };
+        let limits = Limits {
+            concurrency,
+            ..Limits::DEFAULT
+        };
+        let terms = PluginTerms {
+            context: PluginContext {
+                limits,
+                ..PluginContext::default()
+            },
+            ..PluginTerms::default()
+        };
         let component = Arc::new(LoadedComponent::without_code(ComponentContents::default()));
         Plugin::new("p".to_owned(), component, Arc::default(), terms)
     }
@@ -400,26 +537,48 @@ pub(crate) mod tests {
     pub(crate) async fn permit() -> CallPermit {
         let admission = admission(1, 1, 1);
         let (client, plugin) = (admission.new_client("a"), plugin(1));
-        let (activity, record) =
-            (PluginActivity::new(&plugin, admission.new_plugin_places(&plugin)), CallerRecord::new(&plugin));
-        admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap()
+        let (activity, record) = (
+            PluginActivity::new(&plugin, admission.new_plugin_places(&plugin)),
+            CallerRecord::new(&plugin),
+        );
+        admission
+            .admit(&client, &activity, &record, TOOL, ByteSize::mib(1))
+            .await
+            .unwrap()
     }
 
     #[tokio::test]
     async fn each_of_the_three_limits_is_enforced() {
-        let cases =
-            [(1, 9, 9, CapacityLimit::Server), (9, 1, 9, CapacityLimit::Client), (9, 9, 1, CapacityLimit::Plugin)];
+        let cases = [
+            (1, 9, 9, CapacityLimit::Server),
+            (9, 1, 9, CapacityLimit::Client),
+            (9, 9, 1, CapacityLimit::Plugin),
+        ];
         for (calls, calls_per_caller, concurrency, full) in cases {
             let admission = admission(calls, calls_per_caller, 9);
             let (client, plugin) = (admission.new_client("a"), plugin(concurrency));
-            let (activity, record) =
-                (PluginActivity::new(&plugin, admission.new_plugin_places(&plugin)), CallerRecord::new(&plugin));
-            let first = admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap();
-            let busy = admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap_err();
+            let (activity, record) = (
+                PluginActivity::new(&plugin, admission.new_plugin_places(&plugin)),
+                CallerRecord::new(&plugin),
+            );
+            let first = admission
+                .admit(&client, &activity, &record, TOOL, ByteSize::mib(1))
+                .await
+                .unwrap();
+            let busy = admission
+                .admit(&client, &activity, &record, TOOL, ByteSize::mib(1))
+                .await
+                .unwrap_err();
             assert_eq!(busy.retry_after, Some(Duration::from_millis(100)));
-            assert!(matches!(busy.reason, RejectionReason::Busy { limit, capacity: 1 } if limit == full), "{busy:?}");
+            assert!(
+                matches!(busy.reason, RejectionReason::Busy { limit, capacity: 1 } if limit == full),
+                "{busy:?}"
+            );
             drop(first);
-            admission.admit(&client, &activity, &record, TOOL, ByteSize::mib(1)).await.unwrap();
+            admission
+                .admit(&client, &activity, &record, TOOL, ByteSize::mib(1))
+                .await
+                .unwrap();
         }
     }
 
@@ -427,28 +586,48 @@ pub(crate) mod tests {
     async fn the_memory_of_all_calls_is_bounded() {
         let (memory, queue_timeout) = (Some(ByteSize::mib(10)), Duration::from_millis(1));
         let admission = CallAdmission::new(
-            &ServerConfig { queue_timeout, memory, ..ServerConfig::default() },
+            &ServerConfig {
+                queue_timeout,
+                memory,
+                ..ServerConfig::default()
+            },
             usize::MAX,
             None,
             false,
         );
         let (client, one) = (admission.new_client("a"), plugin(9));
-        let (activity, record) =
-            (PluginActivity::new(&one, admission.new_plugin_places(&one)), CallerRecord::new(&one));
+        let (activity, record) = (
+            PluginActivity::new(&one, admission.new_plugin_places(&one)),
+            CallerRecord::new(&one),
+        );
         let admit = |memory| admission.admit(&client, &activity, &record, TOOL, memory);
         let first = admit(ByteSize::mib(6)).await.unwrap();
         let busy = admit(ByteSize::mib(5)).await.unwrap_err();
-        assert_eq!(busy.reason, RejectionReason::Busy { limit: CapacityLimit::Memory, capacity: 10 << 20 });
+        assert_eq!(
+            busy.reason,
+            RejectionReason::Busy {
+                limit: CapacityLimit::Memory,
+                capacity: 10 << 20
+            }
+        );
         let busy = admit(ByteSize::mib(4)).await.unwrap_err();
         assert_eq!(
             busy.reason,
-            RejectionReason::Busy { limit: CapacityLimit::Memory, capacity: 10 << 20 },
+            RejectionReason::Busy {
+                limit: CapacityLimit::Memory,
+                capacity: 10 << 20
+            },
             "a quarter is for other plugins"
         );
         let (other, elsewhere) = (plugin(9), admission.new_client("b"));
-        let (others, theirs) =
-            (PluginActivity::new(&other, admission.new_plugin_places(&other)), CallerRecord::new(&other));
-        admission.admit(&elsewhere, &others, &theirs, TOOL, ByteSize::mib(4)).await.unwrap();
+        let (others, theirs) = (
+            PluginActivity::new(&other, admission.new_plugin_places(&other)),
+            CallerRecord::new(&other),
+        );
+        admission
+            .admit(&elsewhere, &others, &theirs, TOOL, ByteSize::mib(4))
+            .await
+            .unwrap();
         drop(first);
         admit(ByteSize::mib(10)).await.unwrap();
     }
@@ -457,12 +636,21 @@ pub(crate) mod tests {
     fn the_queue_is_bounded() {
         let admission = admission(1, 1, 1);
         let client = admission.new_client("a");
-        let places = [admission.enter_queue(&client).unwrap(), admission.enter_queue(&client).unwrap()];
+        let places = [
+            admission.enter_queue(&client).unwrap(),
+            admission.enter_queue(&client).unwrap(),
+        ];
         assert_eq!(
             admission.enter_queue(&client).unwrap_err().reason,
-            RejectionReason::Busy { limit: CapacityLimit::Queue, capacity: 1 }
+            RejectionReason::Busy {
+                limit: CapacityLimit::Queue,
+                capacity: 1
+            }
         );
-        assert!(admission.enter_queue(&admission.new_client("a")).is_ok(), "another client has its own");
+        assert!(
+            admission.enter_queue(&admission.new_client("a")).is_ok(),
+            "another client has its own"
+        );
         drop(places);
         assert!(admission.enter_queue(&client).is_ok());
     }
@@ -470,20 +658,43 @@ pub(crate) mod tests {
     fn many_tools(admission: &CallAdmission, concurrency: usize) -> PluginPlaces {
         admission.plugin_places(
             to_permits(concurrency),
-            ["t", "u"].map(|name| target_party(TargetKind::Tool, name)).to_vec(),
+            ["t", "u"]
+                .map(|name| target_party(TargetKind::Tool, name))
+                .to_vec(),
         )
     }
 
     fn shared(server: ServerConfig) -> CallAdmission {
-        CallAdmission::new(&ServerConfig { queue_timeout: Duration::from_mins(1), ..server }, usize::MAX, None, true)
+        CallAdmission::new(
+            &ServerConfig {
+                queue_timeout: Duration::from_mins(1),
+                ..server
+            },
+            usize::MAX,
+            None,
+            true,
+        )
     }
 
-    async fn place(admission: &CallAdmission, client: &ClientPermits, places: &PluginPlaces, tool: &str) -> CallPermit {
+    async fn place(
+        admission: &CallAdmission,
+        client: &ClientPermits,
+        places: &PluginPlaces,
+        tool: &str,
+    ) -> CallPermit {
         let route = admission.route(client, Some((places, target_party(TargetKind::Tool, tool))));
-        admission.wait_for_permit(route, ByteSize::mib(1)).await.unwrap()
+        admission
+            .wait_for_permit(route, ByteSize::mib(1))
+            .await
+            .unwrap()
     }
 
-    async fn is_busy(admission: &CallAdmission, client: &ClientPermits, places: &PluginPlaces, tool: &str) -> bool {
+    async fn is_busy(
+        admission: &CallAdmission,
+        client: &ClientPermits,
+        places: &PluginPlaces,
+        tool: &str,
+    ) -> bool {
         let next = std::pin::pin!(place(admission, client, places, tool));
         futures_util::poll!(next).is_pending()
     }
@@ -498,32 +709,56 @@ pub(crate) mod tests {
             held.push(place(&admission, &greedy, &places, "t").await);
         }
         for tool in ["t", "u"] {
-            assert!(is_busy(&admission, &greedy, &places, tool).await, "a quarter is for other callers");
+            assert!(
+                is_busy(&admission, &greedy, &places, tool).await,
+                "a quarter is for other callers"
+            );
         }
         held.push(place(&admission, &other, &places, "t").await);
-        assert!(is_busy(&admission, &third, &places, "t").await, "one place is for other tools");
+        assert!(
+            is_busy(&admission, &third, &places, "t").await,
+            "one place is for other tools"
+        );
         held.push(place(&admission, &third, &places, "u").await);
         assert!(is_busy(&admission, &other, &places, "u").await);
     }
 
     #[tokio::test]
     async fn who_has_many_calls_of_a_tool_in_the_queue_does_not_keep_others_waiting() {
-        let admission = shared(ServerConfig { calls: 64, calls_per_caller: 32, ..ServerConfig::default() });
+        let admission = shared(ServerConfig {
+            calls: 64,
+            calls_per_caller: 32,
+            ..ServerConfig::default()
+        });
         let places = many_tools(&admission, 4);
         let [greedy, other] = ["a", "b"].map(|name| admission.new_client(name));
-        let its = [place(&admission, &greedy, &places, "t").await, place(&admission, &greedy, &places, "t").await];
-        let mut queue: Vec<_> = (0..30).map(|_| Box::pin(place(&admission, &greedy, &places, "t"))).collect();
+        let its = [
+            place(&admission, &greedy, &places, "t").await,
+            place(&admission, &greedy, &places, "t").await,
+        ];
+        let mut queue: Vec<_> = (0..30)
+            .map(|_| Box::pin(place(&admission, &greedy, &places, "t")))
+            .collect();
         for next in &mut queue {
             assert!(futures_util::poll!(next).is_pending());
         }
         let others = place(&admission, &other, &places, "t").await;
         let mut next = std::pin::pin!(place(&admission, &other, &places, "t"));
-        assert!(futures_util::poll!(&mut next).is_pending(), "one place is for other tools");
+        assert!(
+            futures_util::poll!(&mut next).is_pending(),
+            "one place is for other tools"
+        );
         drop(place(&admission, &greedy, &places, "u").await);
         drop(others);
-        assert!(futures_util::poll!(&mut next).is_ready(), "it has the fewest");
+        assert!(
+            futures_util::poll!(&mut next).is_ready(),
+            "it has the fewest"
+        );
         drop(its);
-        let begun: Vec<_> = queue.iter_mut().filter_map(futures_util::FutureExt::now_or_never).collect();
+        let begun: Vec<_> = queue
+            .iter_mut()
+            .filter_map(futures_util::FutureExt::now_or_never)
+            .collect();
         assert_eq!(begun.len(), 2);
     }
 
@@ -532,7 +767,9 @@ pub(crate) mod tests {
         let admission = CallAdmission::new(&ServerConfig::default(), usize::MAX, None, false);
         let [one, two] = [many_tools(&admission, 16), many_tools(&admission, 16)];
         let client = admission.new_client("a");
-        let mut calls: Vec<_> = (0..40).map(|_| Box::pin(place(&admission, &client, &one, "t"))).collect();
+        let mut calls: Vec<_> = (0..40)
+            .map(|_| Box::pin(place(&admission, &client, &one, "t")))
+            .collect();
         let mut held = Vec::new();
         for call in &mut calls {
             if let std::task::Poll::Ready(permit) = futures_util::poll!(call) {
@@ -547,7 +784,12 @@ pub(crate) mod tests {
 
     #[tokio::test]
     async fn a_call_that_waits_gives_its_places_back_and_keeps_its_memory() {
-        let config = ServerConfig { calls: 2, calls_per_caller: 2, suspended_calls: 4, ..ServerConfig::default() };
+        let config = ServerConfig {
+            calls: 2,
+            calls_per_caller: 2,
+            suspended_calls: 4,
+            ..ServerConfig::default()
+        };
         let admission = shared(config);
         let places = many_tools(&admission, 2);
         let client = admission.new_client("a");
@@ -555,34 +797,60 @@ pub(crate) mod tests {
         assert!(is_busy(&admission, &client, &places, "t").await);
         assert!(first.release());
         assert_eq!(
-            (admission.running_calls().0, admission.suspended_count(), admission.reserved_memory().0),
+            (
+                admission.running_calls().0,
+                admission.suspended_count(),
+                admission.reserved_memory().0
+            ),
             (0, 1, 1 << 20)
         );
         let second = place(&admission, &client, &places, "t").await;
-        assert!(futures_util::poll!(first.acquire()).is_pending(), "the second one has it");
+        assert!(
+            futures_util::poll!(first.acquire()).is_pending(),
+            "the second one has it"
+        );
         let mut third = std::pin::pin!(place(&admission, &client, &places, "t"));
         let mut again = first.acquire();
-        assert!(futures_util::poll!(&mut third).is_pending() && futures_util::poll!(&mut again).is_pending());
+        assert!(
+            futures_util::poll!(&mut third).is_pending()
+                && futures_util::poll!(&mut again).is_pending()
+        );
         drop(second);
-        assert!(futures_util::poll!(&mut third).is_pending(), "who was there before goes first");
+        assert!(
+            futures_util::poll!(&mut third).is_pending(),
+            "who was there before goes first"
+        );
         assert!(futures_util::poll!(&mut again).is_ready());
         drop(again);
-        assert_eq!((admission.running_calls().0, admission.suspended_count()), (1, 0));
+        assert_eq!(
+            (admission.running_calls().0, admission.suspended_count()),
+            (1, 0)
+        );
         drop(first);
         assert!(futures_util::poll!(&mut third).is_ready());
-        assert_eq!((admission.running_calls().0, admission.reserved_memory().0), (0, 0));
+        assert_eq!(
+            (admission.running_calls().0, admission.reserved_memory().0),
+            (0, 0)
+        );
     }
 
     #[tokio::test]
     async fn calls_that_wait_are_bounded() {
-        let config = ServerConfig { suspended_calls: 4, ..ServerConfig::default() };
+        let config = ServerConfig {
+            suspended_calls: 4,
+            ..ServerConfig::default()
+        };
         let admission = shared(config);
         let [places, rest] = [many_tools(&admission, 16), many_tools(&admission, 16)];
         let client = admission.new_client("a");
         let mut held = Vec::new();
         for at in 0..3 {
             held.push(place(&admission, &client, &places, "t").await);
-            assert_eq!(held.last().unwrap().release(), at < 2, "half of them are for other callers");
+            assert_eq!(
+                held.last().unwrap().release(),
+                at < 2,
+                "half of them are for other callers"
+            );
         }
         assert_eq!(admission.running_calls().0, 1, "it keeps its place");
         for (places, client, may) in [(&rest, "b", true), (&rest, "c", true), (&rest, "d", false)] {
@@ -591,12 +859,19 @@ pub(crate) mod tests {
         }
         assert_eq!(admission.suspended_count(), 4);
         held.clear();
-        assert_eq!((admission.suspended_count(), admission.running_calls().0), (0, 0));
+        assert_eq!(
+            (admission.suspended_count(), admission.running_calls().0),
+            (0, 0)
+        );
     }
 
     #[tokio::test]
     async fn who_waits_for_memory_holds_no_place() {
-        let config = ServerConfig { memory: Some(ByteSize::mib(4)), calls: 4, ..ServerConfig::default() };
+        let config = ServerConfig {
+            memory: Some(ByteSize::mib(4)),
+            calls: 4,
+            ..ServerConfig::default()
+        };
         let admission = shared(config);
         let places = many_tools(&admission, 2);
         let [one, two] = ["a", "b"].map(|name| admission.new_client(name));
@@ -605,8 +880,14 @@ pub(crate) mod tests {
         let second = place(&admission, &two, &places, "t").await;
         assert!(second.release());
         let mut third = std::pin::pin!(place(&admission, &one, &places, "t"));
-        assert!(futures_util::poll!(&mut third).is_pending(), "there is no memory");
-        assert!(futures_util::poll!(first.acquire()).is_ready(), "those that have memory go on");
+        assert!(
+            futures_util::poll!(&mut third).is_pending(),
+            "there is no memory"
+        );
+        assert!(
+            futures_util::poll!(first.acquire()).is_ready(),
+            "those that have memory go on"
+        );
         drop(first);
         assert!(futures_util::poll!(&mut third).is_ready());
     }

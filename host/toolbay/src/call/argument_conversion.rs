@@ -30,20 +30,38 @@ impl ConvertedArguments {
 }
 
 /// Returns the conversions that were made when the request was read, followed by the others.
-pub(crate) fn with_corrections(corrected: &[SchemaViolation], converted: Vec<ValueConversion>) -> Vec<ValueConversion> {
+pub(crate) fn with_corrections(
+    corrected: &[SchemaViolation],
+    converted: Vec<ValueConversion>,
+) -> Vec<ValueConversion> {
     let of = |violation: &SchemaViolation| {
         // The arguments as a whole were a string, and the arguments of a prompt become strings.
-        let kind = if violation.pointer.is_empty() { ConversionKind::Json } else { ConversionKind::Text };
-        ValueConversion { pointer: violation.pointer.clone(), kind }
+        let kind = if violation.pointer.is_empty() {
+            ConversionKind::Json
+        } else {
+            ConversionKind::Text
+        };
+        ValueConversion {
+            pointer: violation.pointer.clone(),
+            kind,
+        }
     };
     corrected.iter().map(of).chain(converted).collect()
 }
 
 /// Formats conversions for the log.
 pub(crate) fn describe_conversions(converted: &[ValueConversion]) -> String {
-    let first: Vec<String> = converted.iter().take(MAX_LOGGED_CONVERSIONS).map(ToString::to_string).collect();
+    let first: Vec<String> = converted
+        .iter()
+        .take(MAX_LOGGED_CONVERSIONS)
+        .map(ToString::to_string)
+        .collect();
     let more = converted.len().saturating_sub(MAX_LOGGED_CONVERSIONS);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     format!("{}{more}", first.join(", "))
 }
 
@@ -51,6 +69,9 @@ pub(crate) fn describe_conversions(converted: &[ValueConversion]) -> String {
 pub(crate) fn add_to_meta(meta: &mut Map<String, Value>, converted: &[ValueConversion]) {
     if !converted.is_empty() {
         let of = |one: &ValueConversion| json!({"pointer": one.pointer, "kind": one.kind.as_str()});
-        meta.insert(CONVERTED_META_KEY.to_owned(), converted.iter().map(of).collect());
+        meta.insert(
+            CONVERTED_META_KEY.to_owned(),
+            converted.iter().map(of).collect(),
+        );
     }
 }

@@ -8,9 +8,12 @@ use bytesize::ByteSize;
 use serde_json::value::RawValue;
 use toolbay_catalog::ToolOffer;
 use toolbay_mcp::NamePattern;
-use toolbay_model::{CallError, CallJournal, CallReply, CallUsage, Limit, QuestionKind, QuestionKindSet};
+use toolbay_model::{
+    CallError, CallJournal, CallReply, CallUsage, Limit, QuestionKind, QuestionKindSet,
+};
 use toolbay_recording::{
-    CallRecorder, MissingInput, RecordedCall, RecordedOutcome, RecordedQuestions, error_result, reply_result,
+    CallRecorder, MissingInput, RecordedCall, RecordedOutcome, RecordedQuestions, error_result,
+    reply_result,
 };
 use toolbay_sandbox::{ReplayTape, TapedCall};
 use toolbay_secrets::SecretFilter;
@@ -65,7 +68,10 @@ impl Drop for RecordingGuard {
 impl RecordingSink {
     /// Records the calls of tools that match one of the patterns.
     pub(crate) fn new(recorder: CallRecorder, tools: Option<Vec<NamePattern>>) -> Self {
-        Self { recorder, tools: tools.map(Into::into) }
+        Self {
+            recorder,
+            tools: tools.map(Into::into),
+        }
     }
 
     /// Starts to record a call of a tool with these arguments. Returns `None` if the call is not
@@ -79,7 +85,11 @@ impl RecordingSink {
         kept: Option<ByteSize>,
     ) -> Option<RecordedRun> {
         let name = &offer.tool.name;
-        if self.tools.as_ref().is_some_and(|tools| !tools.iter().any(|pattern| pattern.matches(name))) {
+        if self
+            .tools
+            .as_ref()
+            .is_some_and(|tools| !tools.iter().any(|pattern| pattern.matches(name)))
+        {
             return None;
         }
         let mut room = self.recorder.new_reservation()?;
@@ -97,10 +107,25 @@ impl RecordingSink {
         if !fits {
             tape.mark_too_large();
         }
-        let arguments = if fits { arguments.to_owned() } else { String::new() };
+        let arguments = if fits {
+            arguments.to_owned()
+        } else {
+            String::new()
+        };
         let (offer, journal, at) = (Arc::clone(offer), Arc::clone(journal), SystemTime::now());
-        let of = RunContext { offer, at, arguments, journal, answerable, kept };
-        Some(RecordedRun { recorder: self.recorder.clone(), tape, of })
+        let of = RunContext {
+            offer,
+            at,
+            arguments,
+            journal,
+            answerable,
+            kept,
+        };
+        Some(RecordedRun {
+            recorder: self.recorder.clone(),
+            tape,
+            of,
+        })
     }
 }
 
@@ -111,18 +136,34 @@ impl RecordedRun {
     }
 
     /// Records the guest's result, of which `size` bytes were returned.
-    pub(crate) fn finish(self, result: &Result<Option<CallReply>, CallError>, size: usize, usage: CallUsage) {
-        let Self { recorder, tape, mut of } = self;
-        let Some(mut taped) = tape.finish_recording() else { return };
+    pub(crate) fn finish(
+        self,
+        result: &Result<Option<CallReply>, CallError>,
+        size: usize,
+        usage: CallUsage,
+    ) {
+        let Self {
+            recorder,
+            tape,
+            mut of,
+        } = self;
+        let Some(mut taped) = tape.finish_recording() else {
+            return;
+        };
         let mut missing = Vec::new();
         match result {
-            Err(CallError::Limit { limit: Limit::Deadline(_), .. }) => missing.push(MissingInput::Deadline),
+            Err(CallError::Limit {
+                limit: Limit::Deadline(_),
+                ..
+            }) => missing.push(MissingInput::Deadline),
             Err(CallError::Internal(_)) => missing.push(MissingInput::Internal),
             _ => {}
         }
         let came = match result {
             Ok(Some(reply)) if taped.reserve(size) => RunOutcome::Reply(reply.clone()),
-            Ok(Some(reply)) => RunOutcome::Outcome(RecordedOutcome::Value(reply_result(reply)).into_digest()),
+            Ok(Some(reply)) => {
+                RunOutcome::Outcome(RecordedOutcome::Value(reply_result(reply)).into_digest())
+            }
             // A tool is never unknown to its own plugin.
             Ok(None) => return,
             Err(error) => RunOutcome::Outcome(RecordedOutcome::Value(error_result(error))),
@@ -131,7 +172,9 @@ impl RecordedRun {
         let room = taped.take_reservation().or_else(|| {
             // Contents that did not fit are left out, and so are the arguments.
             of.arguments = String::new();
-            recorder.new_reservation().and_then(|mut room| room.try_reserve(CALL_OVERHEAD_BYTES).then_some(room))
+            recorder
+                .new_reservation()
+                .and_then(|mut room| room.try_reserve(CALL_OVERHEAD_BYTES).then_some(room))
         });
         let make = move || of.into_record(number, taped, came, missing, usage);
         match room {
@@ -151,23 +194,40 @@ impl RunContext {
         mut missing: Vec<MissingInput>,
         usage: CallUsage,
     ) -> RecordedCall {
-        let Self { offer, at, arguments, journal, answerable, kept } = self;
+        let Self {
+            offer,
+            at,
+            arguments,
+            journal,
+            answerable,
+            kept,
+        } = self;
         let plugin = &offer.plugin;
         let environment = plugin.tool_context(&offer.definition.tool.name);
         let permissions = &environment.permissions;
         let secrets = Arc::clone(taped.secrets());
         let (mut answers, lacks) = taped.into_answers();
         missing.extend(lacks);
-        let mut given = [&arguments].into_iter().chain(environment.config.values()).chain(journal.answers.values());
-        answers.redacted |= !secrets.is_empty() && given.any(|text| secrets.contains_secret(text.as_bytes()));
+        let mut given = [&arguments]
+            .into_iter()
+            .chain(environment.config.values())
+            .chain(journal.answers.values());
+        answers.redacted |=
+            !secrets.is_empty() && given.any(|text| secrets.contains_secret(text.as_bytes()));
         let arguments = RawValue::from_string(secrets.redact(&arguments).into_owned()).ok();
         if arguments.is_none() && !missing.contains(&MissingInput::TooLarge) {
             missing.push(MissingInput::Secret);
         }
         let redacted = |values: &BTreeMap<String, String>| -> BTreeMap<String, String> {
-            values.iter().map(|(key, value)| (key.clone(), secrets.redact(value).into_owned())).collect()
+            values
+                .iter()
+                .map(|(key, value)| (key.clone(), secrets.redact(value).into_owned()))
+                .collect()
         };
-        let kinds = QuestionKind::ALL.into_iter().filter(|kind| answerable.contains(*kind)).collect();
+        let kinds = QuestionKind::ALL
+            .into_iter()
+            .filter(|kind| answerable.contains(*kind))
+            .collect();
         let hex = |digest: toolbay_model::Digest| digest.to_string();
         let limits = serde_json::to_value(&environment.limits).and_then(serde_json::from_value);
         let call = RecordedCall {
@@ -185,10 +245,22 @@ impl RunContext {
             deterministic: permissions.deterministic,
             http: !permissions.http.is_empty(),
             mounts: !permissions.mounts.is_empty(),
-            scratch: permissions.scratch.as_ref().and_then(|scratch| serde_json::to_value(scratch).ok()),
+            scratch: permissions
+                .scratch
+                .as_ref()
+                .and_then(|scratch| serde_json::to_value(scratch).ok()),
             config: redacted(&environment.config),
-            secrets: environment.secrets.secrets().iter().map(|secret| secret.name.clone()).collect(),
-            asked: RecordedQuestions { kinds, rounds: journal.rounds, answers: redacted(&journal.answers) },
+            secrets: environment
+                .secrets
+                .secrets()
+                .iter()
+                .map(|secret| secret.name.clone())
+                .collect(),
+            asked: RecordedQuestions {
+                kinds,
+                rounds: journal.rounds,
+                answers: redacted(&journal.answers),
+            },
             answers,
             result: match came {
                 RunOutcome::Reply(reply) => RecordedOutcome::Value(reply_result(&reply)),
@@ -196,7 +268,11 @@ impl RunContext {
             },
             usage: usage.into(),
         };
-        if is_free_of_secrets(&call, &secrets) { call } else { call.without_content(MissingInput::Secret) }
+        if is_free_of_secrets(&call, &secrets) {
+            call
+        } else {
+            call.without_content(MissingInput::Secret)
+        }
     }
 }
 

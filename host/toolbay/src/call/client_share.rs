@@ -52,7 +52,11 @@ impl ServerShare {
 
     fn from_permits(service: CallService, permits: ClientPermits) -> Self {
         let threads = service.offload().share();
-        Self { service, permits: Arc::new(permits), threads }
+        Self {
+            service,
+            permits: Arc::new(permits),
+            threads,
+        }
     }
 }
 
@@ -61,10 +65,16 @@ impl ServerShare {
 async fn existing(service: &CallService, threads: &OffloadShare, uris: Vec<String>) -> Vec<String> {
     let snapshot = service.catalog().snapshot();
     let mut steps = MatchBudget::new(MatchBudget::MAX_INLINE);
-    let found: Result<Vec<bool>, MatchBudgetExhausted> =
-        uris.iter().map(|uri| Ok(snapshot.find_resource(uri, &mut steps)?.is_some())).collect();
+    let found: Result<Vec<bool>, MatchBudgetExhausted> = uris
+        .iter()
+        .map(|uri| Ok(snapshot.find_resource(uri, &mut steps)?.is_some()))
+        .collect();
     match found {
-        Ok(found) => uris.into_iter().zip(found).filter_map(|(uri, found)| found.then_some(uri)).collect(),
+        Ok(found) => uris
+            .into_iter()
+            .zip(found)
+            .filter_map(|(uri, found)| found.then_some(uri))
+            .collect(),
         Err(MatchBudgetExhausted) => service
             .offload()
             .run_bounded(threads, move || existing_uris_blocking(&snapshot, uris))
@@ -86,9 +96,11 @@ fn existing_uris_blocking(snapshot: &Snapshot, mut uris: Vec<String>) -> Vec<Str
         matches!(found, Ok(Some(_)))
     });
     for uri in expensive {
-        match request
-            .with_part(MatchBudget::PER_URI, |steps| snapshot.find_resource(&uri, steps).map(|found| found.is_some()))
-        {
+        match request.with_part(MatchBudget::PER_URI, |steps| {
+            snapshot
+                .find_resource(&uri, steps)
+                .map(|found| found.is_some())
+        }) {
             Ok(true) => uris.push(uri),
             Ok(false) => {}
             Err(MatchBudgetExhausted) => tracing::debug!("{TOO_EXPENSIVE_MESSAGE}"),
@@ -108,14 +120,34 @@ impl ClientShare for ServerShare {
         let noticed = self.service.start_console_sink(&self.permits, tool);
         match self.service.admission().enter_queue(&self.permits) {
             Ok(place) => {
-                let (service, permits, threads) =
-                    (self.service.clone(), Arc::clone(&self.permits), self.threads.clone());
-                let span = service.tracer().map(|tracer| CallSpan::new(tracer, &permits.name));
-                let noted = CallObservers { counted, line, noticed, span };
-                Ok(Box::new(QueuedCall { service, permits, threads, noted, permit: None, _place: place }))
+                let (service, permits, threads) = (
+                    self.service.clone(),
+                    Arc::clone(&self.permits),
+                    self.threads.clone(),
+                );
+                let span = service
+                    .tracer()
+                    .map(|tracer| CallSpan::new(tracer, &permits.name));
+                let noted = CallObservers {
+                    counted,
+                    line,
+                    noticed,
+                    span,
+                };
+                Ok(Box::new(QueuedCall {
+                    service,
+                    permits,
+                    threads,
+                    noted,
+                    permit: None,
+                    _place: place,
+                }))
             }
             Err(rejection) => {
-                counted.finish(CallEnding::Failed(rejection.reason.kind()), rejection.reason.key());
+                counted.finish(
+                    CallEnding::Failed(rejection.reason.kind()),
+                    rejection.reason.key(),
+                );
                 if let Some(line) = line {
                     line.reject(rejection);
                 }
@@ -144,20 +176,50 @@ impl ClientShare for ServerShare {
 }
 
 impl QueuePlace for QueuedCall {
-    fn call(&mut self, call: ClientCall, observer: Arc<dyn CallObserver>) -> BoxFuture<'_, CallResult> {
+    fn call(
+        &mut self,
+        call: ClientCall,
+        observer: Arc<dyn CallObserver>,
+    ) -> BoxFuture<'_, CallResult> {
         Box::pin(async move {
-            let Self { service, permits, threads, noted, permit, .. } = self;
-            let logged = noted.span.as_mut().map_or_else(tracing::Span::none, |span| {
-                span.start(&call);
-                span.log_span()
-            });
+            let Self {
+                service,
+                permits,
+                threads,
+                noted,
+                permit,
+                ..
+            } = self;
+            let logged = noted
+                .span
+                .as_mut()
+                .map_or_else(tracing::Span::none, |span| {
+                    span.start(&call);
+                    span.log_span()
+                });
             let answering = async {
                 match service.find_stored_result(permits, &call.request) {
                     Some(reading) => {
-                        noted.counted.set_meter(service.metrics().map(|metrics| Arc::clone(&metrics.tools.resources)));
-                        service.read_stored_result(permits, threads, reading, noted.line.as_mut(), permit).await
+                        noted.counted.set_meter(
+                            service
+                                .metrics()
+                                .map(|metrics| Arc::clone(&metrics.tools.resources)),
+                        );
+                        service
+                            .read_stored_result(
+                                permits,
+                                threads,
+                                reading,
+                                noted.line.as_mut(),
+                                permit,
+                            )
+                            .await
                     }
-                    None => service.run_call(permits, threads, call, observer, noted, permit).await,
+                    None => {
+                        service
+                            .run_call(permits, threads, call, observer, noted, permit)
+                            .await
+                    }
                 }
             };
             let answer = answering.instrument(logged).await;

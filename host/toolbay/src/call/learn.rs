@@ -53,10 +53,19 @@ impl GrantLearner {
     ///
     /// The system provides no thread.
     pub(crate) fn start(folder: PathBuf) -> io::Result<Self> {
-        let shared = Arc::new(LearnerShared { folder, learned: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(LearnerShared {
+            folder,
+            learned: Mutex::default(),
+            changed: Condvar::new(),
+        });
         let writing = Arc::clone(&shared);
-        let writer = std::thread::Builder::new().name("toolbay-learn".to_owned()).spawn(move || writing.write_all())?;
-        Ok(Self { shared, writer: Mutex::new(Some(writer)) })
+        let writer = std::thread::Builder::new()
+            .name("toolbay-learn".to_owned())
+            .spawn(move || writing.write_all())?;
+        Ok(Self {
+            shared,
+            writer: Mutex::new(Some(writer)),
+        })
     }
 
     /// Records the permissions that would have allowed a denied operation. `remedy` is lines of
@@ -66,7 +75,12 @@ impl GrantLearner {
         if !learned.plugins.contains_key(plugin) && learned.plugins.len() >= MAX_PLUGINS {
             return;
         }
-        if learned.plugins.entry(plugin.to_owned()).or_default().add(remedy) {
+        if learned
+            .plugins
+            .entry(plugin.to_owned())
+            .or_default()
+            .add(remedy)
+        {
             learned.unwritten.insert(plugin.to_owned());
             self.shared.changed.notify_one();
         }
@@ -76,7 +90,11 @@ impl GrantLearner {
     pub(crate) fn finish(&self) {
         self.shared.lock_denials().is_finished = true;
         self.shared.changed.notify_one();
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let writer = self
+            .writer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(writer) = writer
             && writer.join().is_err()
         {
@@ -102,7 +120,10 @@ impl LearnerShared {
         while let Some((plugin, lines)) = self.next_unwritten() {
             let name = clean_line(&format!("{plugin}.toml{PROPOSAL_SUFFIX}"), MAX_REASON_BYTES);
             match write_proposal(&self.folder, &plugin, &lines) {
-                Ok(true) => tracing::info!(plugin, "wrote a proposed grant: {name}; to accept it, rename it"),
+                Ok(true) => tracing::info!(
+                    plugin,
+                    "wrote a proposed grant: {name}; to accept it, rename it"
+                ),
                 Ok(false) => {}
                 Err(why) => {
                     tracing::warn!(
@@ -127,7 +148,10 @@ impl LearnerShared {
             if learned.is_finished {
                 return None;
             }
-            learned = self.changed.wait(learned).unwrap_or_else(PoisonError::into_inner);
+            learned = self
+                .changed
+                .wait(learned)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -136,14 +160,22 @@ impl LearnerShared {
 /// Returns whether the current grant lacks anything.
 fn write_proposal(folder: &Path, plugin: &str, lines: &PermissionLines) -> Result<bool, String> {
     let name = format!("{plugin}.toml");
-    let current = read_grant(folder, plugin).map_err(|error| error.reason().to_owned())?.unwrap_or_default();
-    let Some(text) = render_proposal(&name, &current, lines)? else { return Ok(false) };
+    let current = read_grant(folder, plugin)
+        .map_err(|error| error.reason().to_owned())?
+        .unwrap_or_default();
+    let Some(text) = render_proposal(&name, &current, lines)? else {
+        return Ok(false);
+    };
     // An invalid grant must not be written as a proposal.
     Grant::parse(&name, &text, folder)?;
     let failed = |error: io::Error| error.to_string();
-    let mut file = tempfile::Builder::new().prefix(".proposed-").tempfile_in(folder).map_err(failed)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".proposed-")
+        .tempfile_in(folder)
+        .map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
-    file.persist(folder.join(format!("{name}{PROPOSAL_SUFFIX}"))).map_err(|error| failed(error.error))?;
+    file.persist(folder.join(format!("{name}{PROPOSAL_SUFFIX}")))
+        .map_err(|error| failed(error.error))?;
     Ok(true)
 }
 
@@ -167,15 +199,25 @@ mod tests {
     #[test]
     fn a_proposal_is_the_grant_with_what_it_lacks() {
         let folder = tempfile::tempdir().unwrap();
-        let grant = "prefix = \"acme\" # ours\n\n[permissions]\nhttp = [\"https://a.example.com\"]\n";
+        let grant =
+            "prefix = \"acme\" # ours\n\n[permissions]\nhttp = [\"https://a.example.com\"]\n";
         fs::write(folder.path().join("weather.toml"), grant).unwrap();
-        let text =
-            learned(folder.path(), &["http = [\"https://b.example.com\"]", "tcp = [\"db.example.com:5432\"]"]).unwrap();
+        let text = learned(
+            folder.path(),
+            &[
+                "http = [\"https://b.example.com\"]",
+                "tcp = [\"db.example.com:5432\"]",
+            ],
+        )
+        .unwrap();
         let parsed = Grant::parse("weather.toml", &text, folder.path()).unwrap();
         assert_eq!(parsed.permissions.http.len(), 2, "{text}");
         assert_eq!(parsed.permissions.tcp.len(), 1);
         assert!(text.contains("prefix = \"acme\" # ours"), "{text}");
-        assert_eq!(fs::read_to_string(folder.path().join("weather.toml")).unwrap(), grant);
+        assert_eq!(
+            fs::read_to_string(folder.path().join("weather.toml")).unwrap(),
+            grant
+        );
     }
 
     #[test]
@@ -185,10 +227,17 @@ mod tests {
         fs::write(&victim, "precious").unwrap();
         let proposed = folder.path().join("weather.toml.proposed");
         symlink(&victim, &proposed).unwrap();
-        assert!(learned(folder.path(), &["http = [\"https://b.example.com\"]"]).unwrap().contains("b.example.com"));
+        assert!(
+            learned(folder.path(), &["http = [\"https://b.example.com\"]"])
+                .unwrap()
+                .contains("b.example.com")
+        );
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
         assert!(fs::symlink_metadata(&proposed).unwrap().is_file());
-        let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let names: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         assert_eq!(names, ["weather.toml.proposed"], "nothing else is left");
     }
 
@@ -196,16 +245,29 @@ mod tests {
     fn a_grant_that_is_invalid_gets_no_proposal() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("weather.toml"), "[permissions").unwrap();
-        assert_eq!(learned(folder.path(), &["http = [\"https://b.example.com\"]"]), None);
+        assert_eq!(
+            learned(folder.path(), &["http = [\"https://b.example.com\"]"]),
+            None
+        );
         fs::write(folder.path().join("weather.toml"), "permissions = 3").unwrap();
-        assert_eq!(learned(folder.path(), &["http = [\"https://b.example.com\"]"]), None);
+        assert_eq!(
+            learned(folder.path(), &["http = [\"https://b.example.com\"]"]),
+            None
+        );
     }
 
     #[test]
     fn what_the_grant_allows_by_now_needs_no_proposal() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("weather.toml"), "permissions.http = [\"https://b.example.com\"]").unwrap();
-        assert_eq!(learned(folder.path(), &["http = [\"https://b.example.com\"]"]), None);
+        fs::write(
+            folder.path().join("weather.toml"),
+            "permissions.http = [\"https://b.example.com\"]",
+        )
+        .unwrap();
+        assert_eq!(
+            learned(folder.path(), &["http = [\"https://b.example.com\"]"]),
+            None
+        );
     }
 
     #[test]

@@ -28,7 +28,11 @@ impl ViewDigests {
         let listing = snapshot.list_generation;
         let known = {
             let current = self.lock_current();
-            current.views.get(rights).copied().filter(|_| current.listing == listing)
+            current
+                .views
+                .get(rights)
+                .copied()
+                .filter(|_| current.listing == listing)
         };
         if let Some(known) = known {
             return known;
@@ -51,7 +55,10 @@ impl ViewDigests {
             return;
         }
         if view.listing > current.listing || current.views.len() >= MAX_CACHED_RIGHTS {
-            *current = CurrentDigests { listing: view.listing, views: HashMap::new() };
+            *current = CurrentDigests {
+                listing: view.listing,
+                views: HashMap::new(),
+            };
         }
         current.views.insert(rights.clone(), view);
     }
@@ -69,10 +76,22 @@ mod tests {
     #[test]
     fn a_digest_is_of_its_list_and_not_of_another() {
         let views = ViewDigests::default();
-        let of =
-            |listing| views.digests(&Snapshot { list_generation: listing, ..Snapshot::default() }, &CallerRights::All);
+        let of = |listing| {
+            views.digests(
+                &Snapshot {
+                    list_generation: listing,
+                    ..Snapshot::default()
+                },
+                &CallerRights::All,
+            )
+        };
         // A digest that is only returned if it was cached.
-        let wrong = CallerView { listing: 7, tools: 1, prompts: 2, resources: 3 };
+        let wrong = CallerView {
+            listing: 7,
+            tools: 1,
+            prompts: 2,
+            resources: 3,
+        };
         views.store(&CallerRights::All, wrong);
         assert_eq!(of(7), wrong);
         let empty = Snapshot::default();
@@ -87,7 +106,13 @@ mod tests {
         assert_eq!(of(8), right(8));
         for n in 0..10 * MAX_CACHED_RIGHTS {
             let pattern = format!("tool-{n}").try_into().unwrap();
-            views.digests(&Snapshot { list_generation: 8, ..Snapshot::default() }, &CallerRights::Only(vec![pattern]));
+            views.digests(
+                &Snapshot {
+                    list_generation: 8,
+                    ..Snapshot::default()
+                },
+                &CallerRights::Only(vec![pattern]),
+            );
         }
         assert!(views.lock_current().views.len() <= MAX_CACHED_RIGHTS);
     }

@@ -36,7 +36,11 @@ impl OffloadPool {
     /// Creates a pool on the current runtime.
     pub(crate) fn new() -> Self {
         let threads = cores();
-        Self { runtime: Handle::current(), threads: Arc::new(Semaphore::new(threads)), each: threads.div_ceil(2) }
+        Self {
+            runtime: Handle::current(),
+            threads: Arc::new(Semaphore::new(threads)),
+            each: threads.div_ceil(2),
+        }
     }
 
     /// Returns the share of a new client: half of the threads, so that one client's work never
@@ -84,7 +88,11 @@ impl OffloadPool {
         deadline: Instant,
         work: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, TooLate> {
-        let threads = timeout_at(deadline.into(), self.acquire_thread(share)).await.ok().flatten().ok_or(TooLate)?;
+        let threads = timeout_at(deadline.into(), self.acquire_thread(share))
+            .await
+            .ok()
+            .flatten()
+            .ok_or(TooLate)?;
         let interrupt = Interrupt::with_deadline(deadline);
         let _raised = RaisedWhenDropped(interrupt.clone());
         let held = (threads, Arc::clone(permit));
@@ -144,7 +152,13 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_for_a_thread_beyond_the_deadline_is_too_late() {
-        let (offload, permit) = (OffloadPool { each: 1, ..OffloadPool::new() }, Arc::new(permit().await));
+        let (offload, permit) = (
+            OffloadPool {
+                each: 1,
+                ..OffloadPool::new()
+            },
+            Arc::new(permit().await),
+        );
         let (share, later) = (offload.share(), Instant::now() + Duration::from_mins(1));
         let (end, may_end) = mpsc::channel::<()>();
         let first = offload.run(&share, &permit, later, move |_| may_end.recv().unwrap());
@@ -160,8 +174,15 @@ mod tests {
 
     #[tokio::test]
     async fn another_client_has_threads_of_its_own() {
-        let offload = OffloadPool { each: 1, threads: Arc::new(Semaphore::new(2)), ..OffloadPool::new() };
-        let (permit, later) = (Arc::new(permit().await), Instant::now() + Duration::from_mins(1));
+        let offload = OffloadPool {
+            each: 1,
+            threads: Arc::new(Semaphore::new(2)),
+            ..OffloadPool::new()
+        };
+        let (permit, later) = (
+            Arc::new(permit().await),
+            Instant::now() + Duration::from_mins(1),
+        );
         let (greedy, other) = (offload.share(), offload.share());
         let (end, may_end) = mpsc::channel::<()>();
         let first = offload.run(&greedy, &permit, later, move |_| may_end.recv().unwrap());

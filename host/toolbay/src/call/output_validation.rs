@@ -16,12 +16,14 @@ pub(crate) fn pair_with_schema<'a>(
     schema: Option<&'a Arc<JsonSchema>>,
     reply: Option<&'a CallReply>,
 ) -> Result<Option<(&'a JsonSchema, &'a Value)>, CallError> {
-    let (Some(schema), Some(CallReply::Tool(output))) = (schema, reply) else { return Ok(None) };
+    let (Some(schema), Some(CallReply::Tool(output))) = (schema, reply) else {
+        return Ok(None);
+    };
     match &output.structured {
         Some(structured) => Ok(Some((schema, structured))),
-        None => {
-            Err(CallError::InvalidOutput("structured content is missing, but the tool has an output schema".into()))
-        }
+        None => Err(CallError::InvalidOutput(
+            "structured content is missing, but the tool has an output schema".into(),
+        )),
     }
 }
 

@@ -1,5 +1,6 @@
-//! The mutable state of each loaded plugin that all callers share: places, shared rates and usage. The immutable part is in
-//! the catalog, and what belongs to one caller is in its [`CallerRecord`](crate::call::caller_state::CallerRecord).
+//! The mutable state of each loaded plugin that all callers share: places, shared rates and usage.
+//! The immutable part is in the catalog, and what belongs to one caller is in its
+//! [`CallerRecord`](crate::call::caller_state::CallerRecord).
 
 use toolbay_catalog::Plugin;
 
@@ -33,7 +34,10 @@ impl PluginActivity {
         let terms = &plugin.terms;
         Self {
             places,
-            rates: terms.rate_limit.filter(|rate| rate.shared).and_then(|rate| ToolRates::new(rate.limit)),
+            rates: terms
+                .rate_limit
+                .filter(|rate| rate.shared)
+                .and_then(|rate| ToolRates::new(rate.limit)),
             usage: RecentUsage::default(),
             suspension: PluginSuspension::default(),
             pace: LatencyClass::default(),

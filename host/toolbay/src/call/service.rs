@@ -13,17 +13,21 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout_at;
 use toolbay_audit::ArgumentsRecord;
-use toolbay_catalog::{Catalog, MatchBudget, MatchBudgetExhausted, Plugin, Snapshot, ToolOffer, VIEW_LINKS};
+use toolbay_catalog::{
+    Catalog, MatchBudget, MatchBudgetExhausted, Plugin, Snapshot, ToolOffer, VIEW_LINKS,
+};
 use toolbay_console::{ApprovalNote, ApprovalOutcome, DenialNote, ServerActivity};
 use toolbay_mcp::{
-    ClientCall, PageCache, ProtocolOptions, RequestStates, ResourceUpdates, TaskTable, TrafficSource, TransportTraffic,
+    ClientCall, PageCache, ProtocolOptions, RequestStates, ResourceUpdates, TaskTable,
+    TrafficSource, TransportTraffic,
 };
 use toolbay_model::text::{clean_line, format_duration};
 use toolbay_model::{
-    ArgumentCheck, CallError, CallFailure, CallJournal, CallObserver, CallReply, CallRequest, CallResult,
-    CallerIdentity, CompletionReference, CompletionRequest, DenialKind, Digest, ErrorKind, HttpExchange, Interrupt,
-    Limit, Limits, LogLevel, ProgressUpdate, Question, QuestionKind, QuestionKindSet, QuestionRound, QuestionSubject,
-    ResourceItem, SchemaViolation, TargetKind, ToolOutput, TraceContext,
+    ArgumentCheck, CallError, CallFailure, CallJournal, CallObserver, CallReply, CallRequest,
+    CallResult, CallerIdentity, CompletionReference, CompletionRequest, DenialKind, Digest,
+    ErrorKind, HttpExchange, Interrupt, Limit, Limits, LogLevel, ProgressUpdate, Question,
+    QuestionKind, QuestionKindSet, QuestionRound, QuestionSubject, ResourceItem, SchemaViolation,
+    TargetKind, ToolOutput, TraceContext,
 };
 use toolbay_otel::Telemetry;
 use toolbay_sandbox::{CallContext, FinishedCall, PluginRequest, Sandbox, UncheckedReply};
@@ -31,10 +35,12 @@ use toolbay_schema::ValueConversion;
 use toolbay_state::StateDatabase;
 use tracing::Instrument as _;
 
-use crate::approval::call_target::{CallTarget, PlainTarget, TOO_EXPENSIVE_MESSAGE, empty_completions};
+use crate::approval::call_target::{
+    CallTarget, PlainTarget, TOO_EXPENSIVE_MESSAGE, empty_completions,
+};
 use crate::approval::ruling::{
-    self, ApprovalCase, ApprovalDecision, ApprovalRuling, ApprovalScope, ApprovalStep, ApprovalValidity,
-    REMEMBERED_OUTCOME, WaitingApprovals,
+    self, ApprovalCase, ApprovalDecision, ApprovalRuling, ApprovalScope, ApprovalStep,
+    ApprovalValidity, REMEMBERED_OUTCOME, WaitingApprovals,
 };
 use crate::call::admission::{CallAdmission, ClientPermits};
 use crate::call::argument_conversion::{self, ConvertedArguments};
@@ -45,7 +51,9 @@ use crate::call::list_digests::ViewDigests;
 use crate::call::offload::{OffloadPool, OffloadShare, TooLate};
 use crate::call::output_validation::{pair_with_schema, reject_violations};
 use crate::call::plugin_activity::PluginActivity;
-use crate::call::stored_results::{ResultCapacity, ResultRead, StoredResults, truncate_message, truncate_output};
+use crate::call::stored_results::{
+    ResultCapacity, ResultRead, StoredResults, truncate_message, truncate_output,
+};
 use crate::config::Config;
 use crate::limits::breaker::BreakerRules;
 use crate::limits::call_permit::CallPermit;
@@ -158,8 +166,18 @@ impl CallService {
         protocol: ProtocolState,
         config: &Config,
     ) -> Self {
-        let ServiceObservers { learner, audited, metrics, watch, recorded, telemetry } = seen;
-        let ProtocolState { updates, request_states } = protocol;
+        let ServiceObservers {
+            learner,
+            audited,
+            metrics,
+            watch,
+            recorded,
+            telemetry,
+        } = seen;
+        let ProtocolState {
+            updates,
+            request_states,
+        } = protocol;
         let inner = ServiceState {
             catalog,
             admission: CallAdmission::new(
@@ -185,17 +203,24 @@ impl CallService {
             learner: learner.map(Arc::new),
             audited,
             watch: watch.map_or_else(OnceLock::new, OnceLock::from),
-            waiting: config.console.is_possible(&config.http).then(WaitingApprovals::default),
+            waiting: config
+                .console
+                .is_possible(&config.http)
+                .then(WaitingApprovals::default),
             contents: config.console.contents,
             recorded,
-            tracer: telemetry.as_ref().and_then(|telemetry| SpanTracer::new(telemetry, &config.otel)),
+            tracer: telemetry
+                .as_ref()
+                .and_then(|telemetry| SpanTracer::new(telemetry, &config.otel)),
             telemetry,
             traffic: Mutex::default(),
             options: config.protocol_options(),
             instructions: ArcSwap::from_pointee(config.server.instructions.clone()),
             startup_wait: config.server.startup_wait,
         };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Returns the catalog of tools.
@@ -280,7 +305,9 @@ impl CallService {
 
     /// Returns what clients have open over HTTP, or `None` if HTTP is not served.
     pub(crate) fn traffic(&self) -> Option<TransportTraffic> {
-        self.lock_traffic_source().as_ref().and_then(|source| source())
+        self.lock_traffic_source()
+            .as_ref()
+            .and_then(|source| source())
     }
 
     /// Registers the source of these counts.
@@ -290,7 +317,10 @@ impl CallService {
 
     // Held while a few counts are read for metrics.
     fn lock_traffic_source(&self) -> MutexGuard<'_, Option<TrafficSource>> {
-        self.inner.traffic.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner
+            .traffic
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the audit log, if there is one.
@@ -321,8 +351,17 @@ impl CallService {
     }
 
     /// Starts the report of a call to the console. Returns `None` if there is no console.
-    pub(crate) fn start_console_sink(&self, client: &ClientPermits, tool: &str) -> Option<ConsoleSink> {
-        Some(ConsoleSink::start(self.watch()?, &client.name, tool, self.inner.contents))
+    pub(crate) fn start_console_sink(
+        &self,
+        client: &ClientPermits,
+        tool: &str,
+    ) -> Option<ConsoleSink> {
+        Some(ConsoleSink::start(
+            self.watch()?,
+            &client.name,
+            tool,
+            self.inner.contents,
+        ))
     }
 
     /// Returns the data source of the console, or `None` if there is no console.
@@ -344,7 +383,10 @@ impl CallService {
     /// Runs a call for a client and reports it to its observers. Must run on the guests' runtime.
     /// Dropping the future cancels the call. The call's permit is left in `held`, because the
     /// caller must hold it until it has encoded the answer as JSON.
-    #[expect(clippy::too_many_lines, reason = "the steps of a call in their order, each of them a line or two")]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "the steps of a call in their order, each of them a line or two"
+    )]
     pub(crate) async fn run_call(
         &self,
         client: &ClientPermits,
@@ -354,26 +396,49 @@ impl CallService {
         noted: &mut CallObservers,
         held: &mut Option<Arc<CallPermit>>,
     ) -> CallResult {
-        let CallObservers { counted, line, noticed, span } = noted;
+        let CallObservers {
+            counted,
+            line,
+            noticed,
+            span,
+        } = noted;
         let mut line = line.as_mut();
-        let failed = |failure| CallResult { result: Err(failure), usage: None };
-        let unknown = |request: &CallRequest| failed(CallFailure::Unknown(request.kind(), request.target().to_owned()));
+        let failed = |failure| CallResult {
+            result: Err(failure),
+            usage: None,
+        };
+        let unknown = |request: &CallRequest| {
+            failed(CallFailure::Unknown(
+                request.kind(),
+                request.target().to_owned(),
+            ))
+        };
         if !call.permitted {
             // Neither the answer nor its timing reveals whether the target exists.
             return unknown(&call.request);
         }
         let quick = |snapshot: &Snapshot| {
-            CallTarget::find(snapshot, &call.request, &mut MatchBudget::new(MatchBudget::MAX_INLINE))
+            CallTarget::find(
+                snapshot,
+                &call.request,
+                &mut MatchBudget::new(MatchBudget::MAX_INLINE),
+            )
         };
-        let ready = |snapshot: &Snapshot| snapshot.complete || matches!(quick(snapshot), Ok(Some(_)));
+        let ready =
+            |snapshot: &Snapshot| snapshot.complete || matches!(quick(snapshot), Ok(Some(_)));
         let snapshot = self.wait_for_snapshot(FIRST_CALL_TIMEOUT, ready).await;
         let target = match quick(&snapshot) {
             Ok(target) => target,
-            Err(MatchBudgetExhausted) => self.find_resource(threads, Arc::clone(&snapshot), &call.request).await,
+            Err(MatchBudgetExhausted) => {
+                self.find_resource(threads, Arc::clone(&snapshot), &call.request)
+                    .await
+            }
         };
         // The rest of the snapshot is no longer needed.
         drop(snapshot);
-        let Some(target) = target else { return unknown(&call.request) };
+        let Some(target) = target else {
+            return unknown(&call.request);
+        };
         let target = Arc::new(target);
         if let Some(span) = span {
             span.set_target(&target);
@@ -394,23 +459,37 @@ impl CallService {
         if !missing.is_empty() {
             return failed(CallFailure::MissingCapabilities(missing));
         }
-        let (name, edition, environment) = (target.name(), edition_digest(plugin), target.environment());
+        let (name, edition, environment) =
+            (target.name(), edition_digest(plugin), target.environment());
         if call.journal.edition.is_some_and(|known| known != edition) {
             return failed(CallFailure::Outdated);
         }
-        let lenient = self.inner.arguments.with_overrides([call.arguments, plugin.terms.argument_check])
+        let lenient = self
+            .inner
+            .arguments
+            .with_overrides([call.arguments, plugin.terms.argument_check])
             == ArgumentCheck::Lenient;
         if let Some(violations) = take_form_violations(&mut call, lenient) {
             let example = target.example().map(str::to_owned);
-            return failed(CallFailure::InvalidArguments { violations, example });
+            return failed(CallFailure::InvalidArguments {
+                violations,
+                example,
+            });
         }
         if !activity.pace.is_quick() {
             self.inner.sandbox.move_to_guest_runtime().await;
         }
         let mut course = StageTimer::start(&activity.pace, metered, span);
-        let record = client.records.get_or_insert_with(plugin, || CallerRecord::new(plugin));
+        let record = client
+            .records
+            .get_or_insert_with(plugin, || CallerRecord::new(plugin));
         let memory = environment.limits.memory;
-        let permit = match self.inner.admission.admit(client, &activity, &record, (target.kind(), name), memory).await {
+        let permit = match self
+            .inner
+            .admission
+            .admit(client, &activity, &record, (target.kind(), name), memory)
+            .await
+        {
             Ok(permit) => permit,
             Err(rejection) => return failed(CallFailure::Rejected(rejection)),
         };
@@ -420,21 +499,49 @@ impl CallService {
         let work = self.host_work(client, threads, permit, &environment.limits);
         course.record_admission(work.admitted);
         let identity = client.identity.as_ref();
-        let full = line.as_ref().is_some_and(|line| line.sink().records_full_arguments());
+        let full = line
+            .as_ref()
+            .is_some_and(|line| line.sink().records_full_arguments());
         let contents = noticed.as_ref().is_some_and(ConsoleSink::includes_contents);
         let recorder = if line.is_some() || contents {
-            Some(ArgumentRecorder::open(full || contents, &environment.secrets, identity, work.deadline).await)
+            Some(
+                ArgumentRecorder::open(
+                    full || contents,
+                    &environment.secrets,
+                    identity,
+                    work.deadline,
+                )
+                .await,
+            )
         } else {
             None
         };
         let plain = target.static_answer(&call.request);
-        let checked = work.check_request(&target, call.request, recorder, lenient).await;
-        let Ok(CheckedRequest { request, violations, record: of_arguments, converted }) = checked else {
-            let error = with_tool_of_limit(CallError::limit(Limit::Deadline(work.timeout)), plugin, name);
-            tracing::warn!(plugin = plugin.id, target = target.public_name(), "call stopped: {error}");
+        let checked = work
+            .check_request(&target, call.request, recorder, lenient)
+            .await;
+        let Ok(CheckedRequest {
+            request,
+            violations,
+            record: of_arguments,
+            converted,
+        }) = checked
+        else {
+            let error = with_tool_of_limit(
+                CallError::limit(Limit::Deadline(work.timeout)),
+                plugin,
+                name,
+            );
+            tracing::warn!(
+                plugin = plugin.id,
+                target = target.public_name(),
+                "call stopped: {error}"
+            );
             return failed(CallFailure::Call(error));
         };
-        let digest = of_arguments.as_ref().and_then(|of_arguments| of_arguments.digest);
+        let digest = of_arguments
+            .as_ref()
+            .and_then(|of_arguments| of_arguments.digest);
         if let Some(of_arguments) = of_arguments {
             if let Some(noticed) = noticed {
                 noticed.set_arguments(&of_arguments);
@@ -447,13 +554,24 @@ impl CallService {
         call.held.shrink_to(request.size() + call.journal.size());
         if !violations.is_empty() {
             let example = target.example().map(str::to_owned);
-            return failed(CallFailure::InvalidArguments { violations, example });
+            return failed(CallFailure::InvalidArguments {
+                violations,
+                example,
+            });
         }
         let converted = argument_conversion::with_corrections(&call.corrected, converted);
         if !converted.is_empty() {
-            let (tool, caller, changed) =
-                (target.public_name(), &client.name, argument_conversion::describe_conversions(&converted));
-            tracing::info!(plugin = plugin.id, tool, caller, "arguments converted: {changed}");
+            let (tool, caller, changed) = (
+                target.public_name(),
+                &client.name,
+                argument_conversion::describe_conversions(&converted),
+            );
+            tracing::info!(
+                plugin = plugin.id,
+                tool,
+                caller,
+                "arguments converted: {changed}"
+            );
             if let Some(line) = &mut line {
                 line.set_conversions(&converted);
             }
@@ -465,7 +583,11 @@ impl CallService {
             return failed(CallFailure::Rejected(rejection));
         }
         if let Some(plain) = plain {
-            let observer = self.log_observer(observer, &target, line.as_deref().map(CallLine::denial_recorder));
+            let observer = self.log_observer(
+                observer,
+                &target,
+                line.as_deref().map(CallLine::denial_recorder),
+            );
             let result = work.read_file(plain, request, &target).await;
             return CallResult {
                 result: result.map(|reply| apply_view_grant(&target, reply, &*observer)),
@@ -473,7 +595,9 @@ impl CallService {
             };
         }
         let Some(callable) = &plugin.component.code else {
-            return failed(CallFailure::Call(CallError::Internal("the plugin has no code".to_owned())));
+            return failed(CallFailure::Call(CallError::Internal(
+                "the plugin has no code".to_owned(),
+            )));
         };
         let case = ApprovalCase::for_target(
             &target,
@@ -482,15 +606,30 @@ impl CallService {
             call.answerable,
         );
         let told = (line.as_deref_mut(), self.watch().map(Arc::as_ref));
-        let journal = match work.approve(case, call.journal, (request.text(), digest), client, told).await {
+        let journal = match work
+            .approve(case, call.journal, (request.text(), digest), client, told)
+            .await
+        {
             Ok(journal) => journal,
-            Err(result) => return CallResult { result: result.map(|reply| with_edition(reply, edition)), usage: None },
+            Err(result) => {
+                return CallResult {
+                    result: result.map(|reply| with_edition(reply, edition)),
+                    usage: None,
+                };
+            }
         };
-        let observer = self.log_observer(observer, &target, line.as_deref().map(CallLine::denial_recorder));
+        let observer = self.log_observer(
+            observer,
+            &target,
+            line.as_deref().map(CallLine::denial_recorder),
+        );
         // A call with its own span has that in the log from the start.
-        let (trace, span) =
-            own.map_or_else(|| start_trace(call.trace.as_ref()), |own| (Some(own.clone()), tracing::Span::none()));
-        let taping = self.start_recording(&target, &request, &journal, call.answerable, work.room.kept);
+        let (trace, span) = own.map_or_else(
+            || start_trace(call.trace.as_ref()),
+            |own| (Some(own.clone()), tracing::Span::none()),
+        );
+        let taping =
+            self.start_recording(&target, &request, &journal, call.answerable, work.room.kept);
         let entry = CallContext {
             environment,
             caller: identity,
@@ -503,10 +642,18 @@ impl CallService {
             place: Some(&*work.permit),
         };
         let asked = request.guest_request(name);
-        let entered = self.inner.sandbox.call(callable, entry, asked).instrument(span.clone()).await;
+        let entered = self
+            .inner
+            .sandbox
+            .call(callable, entry, asked)
+            .instrument(span.clone())
+            .await;
         course.record_finish(&entered);
         let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
-        let (result, size) = work.check_result(&target, entered.result).instrument(span.clone()).await;
+        let (result, size) = work
+            .check_result(&target, entered.result)
+            .instrument(span.clone())
+            .await;
         if let Some(taping) = taping.filter(|_| entered.entered.is_some()) {
             taping.finish(&result, size, entered.usage);
         }
@@ -514,18 +661,44 @@ impl CallService {
             Some(hindrance) => result.map_err(|error| hindrance.explain(error)),
             None => result,
         };
-        activity.usage.record(entered.usage, matches!(result, Err(CallError::Limit { .. })));
+        activity.usage.record(
+            entered.usage,
+            matches!(result, Err(CallError::Limit { .. })),
+        );
         self.record_crash(&record, &activity, crashed, &plugin.id, &client.name);
         let result = result.map_err(|error| with_tool_of_limit(error, plugin, name));
-        let FinishedCall { usage, entered, waited, idled, stdout, stderr, log_dropped, .. } = entered;
-        let finished =
-            FinishedCall { result, usage, entered, waited, idled, stdout, stderr, log_dropped, hindered: None };
+        let FinishedCall {
+            usage,
+            entered,
+            waited,
+            idled,
+            stdout,
+            stderr,
+            log_dropped,
+            ..
+        } = entered;
+        let finished = FinishedCall {
+            result,
+            usage,
+            entered,
+            waited,
+            idled,
+            stdout,
+            stderr,
+            log_dropped,
+            hindered: None,
+        };
         span.in_scope(|| self.log_end(&target, &finished, &course));
-        let mut result = work.finish_reply(&target, &request, finished.result, size, &*observer).await;
+        let mut result = work
+            .finish_reply(&target, &request, finished.result, size, &*observer)
+            .await;
         if let Ok(CallReply::Tool(output)) = &mut result {
             argument_conversion::add_to_meta(&mut output.meta, &converted);
         }
-        CallResult { result: result.map(|reply| with_edition(reply, edition)), usage: Some(usage) }
+        CallResult {
+            result: result.map(|reply| with_edition(reply, edition)),
+            usage: Some(usage),
+        }
     }
 
     /// Returns the context of the host's computations for one call. Its deadline starts now.
@@ -536,10 +709,21 @@ impl CallService {
         permit: Arc<CallPermit>,
         limits: &Limits,
     ) -> HostWork<'a> {
-        let (offload, results, timeout) = (&self.inner.offload, &self.inner.results, limits.timeout);
+        let (offload, results, timeout) =
+            (&self.inner.offload, &self.inner.results, limits.timeout);
         let room = results.capacity(client, limits);
         let admitted = Instant::now();
-        HostWork { offload, threads, permit, admitted, deadline: admitted + timeout, timeout, results, client, room }
+        HostWork {
+            offload,
+            threads,
+            permit,
+            admitted,
+            deadline: admitted + timeout,
+            timeout,
+            results,
+            client,
+            room,
+        }
     }
 
     /// Starts to record a call, if its tool is recorded.
@@ -551,7 +735,9 @@ impl CallService {
         answerable: QuestionKindSet,
         kept: Option<ByteSize>,
     ) -> Option<RecordedRun> {
-        let (Some(recorded), CallTarget::Tool(offer)) = (&self.inner.recorded, target) else { return None };
+        let (Some(recorded), CallTarget::Tool(offer)) = (&self.inner.recorded, target) else {
+            return None;
+        };
         recorded.start_call(offer, request.text(), journal, answerable, kept)
     }
 
@@ -573,15 +759,31 @@ impl CallService {
 
     /// Records a call that ended while it waited for a person's approval: its client cancelled it
     /// or disconnected.
-    pub(crate) fn record_withdrawn(&self, caller: &str, asked: &QuestionSubject, began: SystemTime) {
-        let QuestionSubject { plugin, tool, arguments } = asked;
+    pub(crate) fn record_withdrawn(
+        &self,
+        caller: &str,
+        asked: &QuestionSubject,
+        began: SystemTime,
+    ) {
+        let QuestionSubject {
+            plugin,
+            tool,
+            arguments,
+        } = asked;
         let word = ErrorKind::Cancelled.as_str();
         tracing::info!(plugin, tool, caller, "approval: {word}");
         let snapshot = self.catalog().snapshot();
-        let offer = snapshot.tools.get(tool).filter(|offer| offer.plugin.id == *plugin);
+        let offer = snapshot
+            .tools
+            .get(tool)
+            .filter(|offer| offer.plugin.id == *plugin);
         let meter = offer
             .zip(self.inner.metrics.as_ref())
-            .map(|(offer, metrics)| self.activity(&offer.plugin).meters.tool_meter(&offer.tool, &metrics.tools));
+            .map(|(offer, metrics)| {
+                self.activity(&offer.plugin)
+                    .meters
+                    .tool_meter(&offer.tool, &metrics.tools)
+            });
         // Each observer reports the cancellation when it is dropped.
         self.tally().begin(tool).set_meter(meter);
         if let Some(audited) = self.audited() {
@@ -589,8 +791,15 @@ impl CallService {
             if let Some(offer) = offer {
                 line.set_plugin(&offer.plugin, None);
             }
-            line.set_arguments(ArgumentsRecord { digest: Some(*arguments), ..ArgumentsRecord::default() });
-            line.record_withdrawal(ApprovalDecision { word, waited: began.elapsed().ok(), by: None });
+            line.set_arguments(ArgumentsRecord {
+                digest: Some(*arguments),
+                ..ArgumentsRecord::default()
+            });
+            line.record_withdrawal(ApprovalDecision {
+                word,
+                waited: began.elapsed().ok(),
+                by: None,
+            });
         }
         let Some(watch) = self.watch() else { return };
         ConsoleSink::start(watch, caller, tool, false).set_plugin(plugin);
@@ -608,10 +817,17 @@ impl CallService {
 
     /// Returns the state of a call whose approval was just given. By now, the plugin or its grant
     /// can have changed, or the plugin can be suspended.
-    pub(crate) fn check_allowed(&self, plugin: &str, tool: &str, asked: Option<Digest>) -> ApprovalOutcome {
+    pub(crate) fn check_allowed(
+        &self,
+        plugin: &str,
+        tool: &str,
+        asked: Option<Digest>,
+    ) -> ApprovalOutcome {
         let snapshot = self.catalog().snapshot();
         match snapshot.tools.get(tool).map(|offer| &offer.plugin) {
-            Some(now) if now.id == plugin && asked.is_none_or(|asked| asked == edition_digest(now)) => {
+            Some(now)
+                if now.id == plugin && asked.is_none_or(|asked| asked == edition_digest(now)) =>
+            {
                 if self.activity(now).suspension.is_suspended() {
                     ApprovalOutcome::Suspended
                 } else {
@@ -624,12 +840,19 @@ impl CallService {
 
     /// Returns the stored result that a request reads, if it is one that was too large for its
     /// client.
-    pub(crate) fn find_stored_result(&self, client: &ClientPermits, request: &CallRequest) -> Option<ResultRead> {
-        let CallRequest::Resource { uri } = request else { return None };
+    pub(crate) fn find_stored_result(
+        &self,
+        client: &ClientPermits,
+        request: &CallRequest,
+    ) -> Option<ResultRead> {
+        let CallRequest::Resource { uri } = request else {
+            return None;
+        };
         self.inner.results.find(&client.name, uri)
     }
 
-    /// Reads such a result, once `start_audit_line` has room for it. The permit is left in `held`, as by [`CallService::run_call`].
+    /// Reads such a result, once `start_audit_line` has room for it. The permit is left in `held`,
+    /// as by [`CallService::run_call`].
     pub(crate) async fn read_stored_result(
         &self,
         client: &ClientPermits,
@@ -641,29 +864,50 @@ impl CallService {
         self.inner.sandbox.move_to_guest_runtime().await;
         let size = reading.size();
         // Once as read, and once as encoded.
-        let memory = ByteSize::b(size as u64).as_u64().saturating_mul(ENCODED_SIZE_FACTOR);
-        let permit = match self.inner.admission.admit_host(client, ByteSize::b(memory)).await {
+        let memory = ByteSize::b(size as u64)
+            .as_u64()
+            .saturating_mul(ENCODED_SIZE_FACTOR);
+        let permit = match self
+            .inner
+            .admission
+            .admit_host(client, ByteSize::b(memory))
+            .await
+        {
             Ok(permit) => permit,
-            Err(rejection) => return CallResult { result: Err(CallFailure::Rejected(rejection)), usage: None },
+            Err(rejection) => {
+                return CallResult {
+                    result: Err(CallFailure::Rejected(rejection)),
+                    usage: None,
+                };
+            }
         };
         let permit = Arc::clone(held.insert(Arc::new(permit)));
         let deadline = Instant::now() + READ_TIMEOUT;
         if let Some(line) = line
             && let Err(rejection) = line.admit(deadline).await
         {
-            return CallResult { result: Err(CallFailure::Rejected(rejection)), usage: None };
+            return CallResult {
+                result: Err(CallFailure::Rejected(rejection)),
+                usage: None,
+            };
         }
         let read = if size <= MAX_INLINE_BYTES {
             Ok(reading.read())
         } else {
-            self.inner.offload.run(threads, &permit, deadline, move |_| reading.read()).await
+            self.inner
+                .offload
+                .run(threads, &permit, deadline, move |_| reading.read())
+                .await
         };
         let result = match read {
             Ok(Ok(items)) => Ok(CallReply::Resource(items)),
             Ok(Err(why)) => Err(CallError::InvalidArguments(why.to_string())),
             Err(TooLate) => Err(CallError::limit(Limit::Deadline(READ_TIMEOUT))),
         };
-        CallResult { result: result.map_err(CallFailure::Call), usage: None }
+        CallResult {
+            result: result.map_err(CallFailure::Call),
+            usage: None,
+        }
     }
 
     /// Wraps an observer with one that also logs what the call reports and the uses that it was
@@ -698,8 +942,13 @@ impl CallService {
         caller: &str,
     ) {
         if record.breaker.record_outcome(crashed, self.inner.breaker) {
-            let BreakerRules { crashes, disable_duration } = self.inner.breaker;
-            activity.suspension.record_disabled(caller, disable_duration);
+            let BreakerRules {
+                crashes,
+                disable_duration,
+            } = self.inner.breaker;
+            activity
+                .suspension
+                .record_disabled(caller, disable_duration);
             let duration = format_duration(disable_duration);
             tracing::warn!(
                 plugin,
@@ -711,13 +960,18 @@ impl CallService {
 
     /// Returns the state that all callers of this version of a plugin share.
     pub(crate) fn activity(&self, plugin: &Arc<Plugin>) -> Arc<PluginActivity> {
-        self.inner
-            .activities
-            .get_or_insert_with(plugin, || PluginActivity::new(plugin, self.inner.admission.new_plugin_places(plugin)))
+        self.inner.activities.get_or_insert_with(plugin, || {
+            PluginActivity::new(plugin, self.inner.admission.new_plugin_places(plugin))
+        })
     }
 
     /// Logs the end of a call.
-    fn log_end(&self, target: &CallTarget, finished: &FinishedCall<Option<CallReply>>, course: &StageTimer<'_>) {
+    fn log_end(
+        &self,
+        target: &CallTarget,
+        finished: &FinishedCall<Option<CallReply>>,
+        course: &StageTimer<'_>,
+    ) {
         let (plugin, tool, usage) = (&target.plugin().id, target.public_name(), finished.usage);
         for (stream, text) in [("stdout", &finished.stdout), ("stderr", &finished.stderr)] {
             if !text.is_empty() {
@@ -736,12 +990,22 @@ impl CallService {
         let wall_ms = (usage.wall.as_secs_f64() * 10_000.0).round() / 10.0;
         let Err(error) = &finished.result else {
             let (fuel, memory) = (usage.fuel, usage.memory);
-            tracing::debug!(plugin, tool, wall_ms, fuel, memory, stages = course.log_summary(), "call succeeded");
+            tracing::debug!(
+                plugin,
+                tool,
+                wall_ms,
+                fuel,
+                memory,
+                stages = course.log_summary(),
+                "call succeeded"
+            );
             return;
         };
         let said = clean_line(&error.to_string(), MAX_LOGGED_BYTES);
         match error {
-            CallError::Limit { .. } => tracing::warn!(plugin, tool, wall_ms, "call stopped: {said}"),
+            CallError::Limit { .. } => {
+                tracing::warn!(plugin, tool, wall_ms, "call stopped: {said}")
+            }
             CallError::Trap { .. } => {
                 // The counters include this crash only when the response is sent.
                 let traps = self.inner.tally.trap_count() + 1;
@@ -756,14 +1020,19 @@ impl CallService {
     pub(crate) fn log_suggestions(&self) {
         let snapshot = self.inner.catalog.snapshot();
         let plugins = plugins_by_id(&snapshot);
-        for (plugin, suggestion) in
-            plugins.iter().filter_map(|(id, plugin)| Some((id, self.activity(plugin).usage.suggest()?)))
+        for (plugin, suggestion) in plugins
+            .iter()
+            .filter_map(|(id, plugin)| Some((id, self.activity(plugin).usage.suggest()?)))
         {
             tracing::info!(plugin, "suggested limits: {suggestion}");
         }
     }
 
-    async fn wait_for_snapshot(&self, wait: Duration, ready: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+    async fn wait_for_snapshot(
+        &self,
+        wait: Duration,
+        ready: impl Fn(&Snapshot) -> bool,
+    ) -> Arc<Snapshot> {
         let now = self.inner.catalog.snapshot();
         if ready(&now) {
             return now;
@@ -806,10 +1075,16 @@ impl CallService {
 
     /// Waits for the plugins that existed at startup, for at most `server.startup_wait`.
     pub(crate) async fn wait_until_complete(&self) {
-        let snapshot = self.wait_for_snapshot(self.inner.startup_wait, |snapshot| snapshot.complete).await;
+        let snapshot = self
+            .wait_for_snapshot(self.inner.startup_wait, |snapshot| snapshot.complete)
+            .await;
         if !snapshot.complete {
             let wait = format_duration(self.inner.startup_wait);
-            let loading = snapshot.plugins.values().filter(|report| report.is_loading()).count();
+            let loading = snapshot
+                .plugins
+                .values()
+                .filter(|report| report.is_loading())
+                .count();
             tracing::warn!(
                 loading,
                 "answered a list while plugins were still loading, after {wait} (server.startup_wait)"
@@ -822,9 +1097,17 @@ impl CallService {
 pub(crate) fn plugins_by_id(snapshot: &Snapshot) -> BTreeMap<&str, &Arc<Plugin>> {
     let tools = snapshot.tools.values().map(|offer| &offer.plugin);
     let prompts = snapshot.prompts.values().map(|offer| &offer.plugin);
-    let resources = snapshot.resources.values().chain(snapshot.templates.values()).map(|offer| &offer.plugin);
+    let resources = snapshot
+        .resources
+        .values()
+        .chain(snapshot.templates.values())
+        .map(|offer| &offer.plugin);
     // A plugin can have several of each.
-    tools.chain(prompts).chain(resources).map(|plugin| (plugin.id.as_str(), plugin)).collect()
+    tools
+        .chain(prompts)
+        .chain(resources)
+        .map(|plugin| (plugin.id.as_str(), plugin))
+        .collect()
 }
 
 fn clone_entry((name, value): (&String, &Value)) -> (String, Value) {
@@ -844,7 +1127,12 @@ fn with_edition(reply: CallReply, edition: Digest) -> CallReply {
 
 /// Returns what was wrong with the arguments when the request was read, as far as it counts.
 fn take_form_violations(call: &mut ClientCall, lenient: bool) -> Option<Vec<SchemaViolation>> {
-    let mut violations: Vec<SchemaViolation> = call.unreadable.take().map(|violation| *violation).into_iter().collect();
+    let mut violations: Vec<SchemaViolation> = call
+        .unreadable
+        .take()
+        .map(|violation| *violation)
+        .into_iter()
+        .collect();
     if !lenient {
         violations.append(&mut call.corrected);
     }
@@ -863,15 +1151,24 @@ fn missing_capabilities(target: &CallTarget, call: &ClientCall) -> Map<String, V
 
 /// Restricts what a reply says about views. For a view that was read, removes what the grant does
 /// not allow it to access. In a tool's result, removes references to views.
-fn apply_view_grant(target: &CallTarget, mut reply: CallReply, observer: &dyn CallObserver) -> CallReply {
+fn apply_view_grant(
+    target: &CallTarget,
+    mut reply: CallReply,
+    observer: &dyn CallObserver,
+) -> CallReply {
     if let CallReply::Tool(output) = &mut reply {
         remove_view_links(output);
     }
-    let (CallTarget::Resource(offer), CallReply::Resource(items)) = (target, &mut reply) else { return reply };
+    let (CallTarget::Resource(offer), CallReply::Resource(items)) = (target, &mut reply) else {
+        return reply;
+    };
     let grant = &offer.plugin.terms.context.permissions.ui;
     for ResourceItem { resource, meta } in items {
         for denied in offer.entry.limit_meta(&resource.uri, meta, grant) {
-            let what = format!("The view {} may not have {denied}.", clean_line(&resource.uri, MAX_LOGGED_BYTES));
+            let what = format!(
+                "The view {} may not have {denied}.",
+                clean_line(&resource.uri, MAX_LOGGED_BYTES)
+            );
             observer.denied(DenialKind::View, &what, Some(&denied.remedy()));
         }
         if resource.mime_type.is_none() {
@@ -891,16 +1188,27 @@ fn remove_view_links(output: &mut ToolOutput) {
 
 /// Creates the trace of a call within that of its request, and a log span with the ids of both.
 fn start_trace(parent: Option<&TraceContext>) -> (Option<TraceContext>, tracing::Span) {
-    let Some(parent) = parent else { return (None, tracing::Span::none()) };
+    let Some(parent) = parent else {
+        return (None, tracing::Span::none());
+    };
     let own = child_trace(parent);
-    let span = tracing::info_span!("call", trace_id = own.trace, parent_id = parent.span, span_id = own.span);
+    let span = tracing::info_span!(
+        "call",
+        trace_id = own.trace,
+        parent_id = parent.span,
+        span_id = own.span
+    );
     (Some(own), span)
 }
 
 /// Creates a new span of the trace for the call. Without random bytes, the parent's span is used.
 fn child_trace(parent: &TraceContext) -> TraceContext {
     let mut id = [0; 8];
-    parent.child(if getrandom::fill(&mut id).is_ok() { id } else { [0; 8] })
+    parent.child(if getrandom::fill(&mut id).is_ok() {
+        id
+    } else {
+        [0; 8]
+    })
 }
 
 /// Adds the tool's name to the error if the limit is set for this tool only, because that changes
@@ -908,7 +1216,10 @@ fn child_trace(parent: &TraceContext) -> TraceContext {
 fn with_tool_of_limit(error: CallError, plugin: &Plugin, name: &str) -> CallError {
     match error {
         CallError::Limit { limit, .. } if plugin.is_limit_of_tool(name, limit) => {
-            CallError::Limit { limit, tool: Some(name.to_owned()) }
+            CallError::Limit {
+                limit,
+                tool: Some(name.to_owned()),
+            }
         }
         error => error,
     }
@@ -984,7 +1295,10 @@ impl ReadyRequest {
 }
 
 fn total_size(texts: &BTreeMap<String, String>) -> usize {
-    texts.iter().map(|(name, value)| name.len() + value.len()).sum()
+    texts
+        .iter()
+        .map(|(name, value)| name.len() + value.len())
+        .sum()
 }
 
 impl HostWork<'_> {
@@ -1003,7 +1317,9 @@ impl HostWork<'_> {
     ) -> Result<CheckedRequest, TooLate> {
         let (request, violations) = match (request, &**target) {
             (CallRequest::Tool { arguments, .. }, CallTarget::Tool(offer)) => {
-                return self.check_arguments(offer, Value::Object(arguments), recorder, lenient).await;
+                return self
+                    .check_arguments(offer, Value::Object(arguments), recorder, lenient)
+                    .await;
             }
             (CallRequest::Prompt { arguments, .. }, CallTarget::Prompt(offer)) => {
                 let violations = offer.entry.violations(&arguments);
@@ -1012,10 +1328,17 @@ impl HostWork<'_> {
             (CallRequest::Resource { uri }, _) => (ReadyRequest::Resource(uri), Vec::new()),
             (CallRequest::Completion(asked), target) => {
                 let reference = match asked.reference {
-                    CompletionReference::Prompt(_) => CompletionReference::Prompt(target.name().to_owned()),
-                    CompletionReference::Resource(_) => CompletionReference::Resource(target.name().to_owned()),
+                    CompletionReference::Prompt(_) => {
+                        CompletionReference::Prompt(target.name().to_owned())
+                    }
+                    CompletionReference::Resource(_) => {
+                        CompletionReference::Resource(target.name().to_owned())
+                    }
                 };
-                (ReadyRequest::Completion(CompletionRequest { reference, ..asked }), Vec::new())
+                (
+                    ReadyRequest::Completion(CompletionRequest { reference, ..asked }),
+                    Vec::new(),
+                )
             }
             // The lookup returns no other targets for these requests.
             (CallRequest::Tool { .. } | CallRequest::Prompt { .. }, _) => {
@@ -1024,17 +1347,34 @@ impl HostWork<'_> {
         };
         let converted = Vec::new();
         let Some(recorder) = recorder else {
-            return Ok(CheckedRequest { request, violations, record: None, converted });
+            return Ok(CheckedRequest {
+                request,
+                violations,
+                record: None,
+                converted,
+            });
         };
         let size = request.size();
         let checked = move || {
             let record = Some(recorder.record(&audit_text(&request)));
-            CheckedRequest { request, violations, record, converted }
+            CheckedRequest {
+                request,
+                violations,
+                record,
+                converted,
+            }
         };
         if size <= MAX_INLINE_BYTES {
             return Ok(checked());
         }
-        self.offload.run(self.threads, &self.permit, self.deadline, move |_: &Interrupt| checked()).await
+        self.offload
+            .run(
+                self.threads,
+                &self.permit,
+                self.deadline,
+                move |_: &Interrupt| checked(),
+            )
+            .await
     }
 
     /// Returns the arguments as text, the violations of the tool's input schema, and their record
@@ -1055,49 +1395,88 @@ impl HostWork<'_> {
         let input = &offer.definition.input;
         let glance = input.quick_violations(&arguments).and_then(|violations| {
             // Arguments that match are never changed.
-            let meant =
-                if lenient && !violations.is_empty() { ConvertedArguments::convert(input, &arguments) } else { None };
+            let meant = if lenient && !violations.is_empty() {
+                ConvertedArguments::convert(input, &arguments)
+            } else {
+                None
+            };
             let (violations, converted) = match meant {
-                Some(ConvertedArguments { value, converted }) if input.quick_violations(&value)?.is_empty() => {
+                Some(ConvertedArguments { value, converted })
+                    if input.quick_violations(&value)?.is_empty() =>
+                {
                     arguments = value;
                     (Vec::new(), converted)
                 }
                 _ => (violations, Vec::new()),
             };
             let wanted = violations.is_empty() || recorder.is_some();
-            Some((if wanted { arguments.to_string() } else { String::new() }, violations, converted))
+            Some((
+                if wanted {
+                    arguments.to_string()
+                } else {
+                    String::new()
+                },
+                violations,
+                converted,
+            ))
         });
         let glance = match glance {
-            Some((text, violations, converted)) if recorder.is_none() || text.len() <= MAX_INLINE_BYTES => {
+            Some((text, violations, converted))
+                if recorder.is_none() || text.len() <= MAX_INLINE_BYTES =>
+            {
                 let record = recorder.map(|recorder| recorder.record(&text));
-                return Ok(CheckedRequest { request: ReadyRequest::Tool(text), violations, record, converted });
+                return Ok(CheckedRequest {
+                    request: ReadyRequest::Tool(text),
+                    violations,
+                    record,
+                    converted,
+                });
             }
             longer => longer,
         };
         let offer = Arc::clone(offer);
-        let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
-            let (text, violations, converted) = if let Some(known) = glance {
-                known
-            } else {
-                let input = &offer.definition.input;
-                let violations = input.violations_until(&arguments, interrupt).map_err(|_| TooLate)?;
-                if lenient && !violations.is_empty() {
-                    let written = if recorder.is_some() { arguments.to_string() } else { String::new() };
-                    match input.convert(&mut arguments) {
-                        Some(converted)
-                            if input.violations_until(&arguments, interrupt).map_err(|_| TooLate)?.is_empty() =>
-                        {
-                            (arguments.to_string(), Vec::new(), converted)
-                        }
-                        _ => (written, violations, Vec::new()),
-                    }
+        let checked = self.offload.run(
+            self.threads,
+            &self.permit,
+            self.deadline,
+            move |interrupt| {
+                let (text, violations, converted) = if let Some(known) = glance {
+                    known
                 } else {
-                    (arguments.to_string(), violations, Vec::new())
-                }
-            };
-            let record = recorder.map(|recorder| recorder.record(&text));
-            Ok(CheckedRequest { request: ReadyRequest::Tool(text), violations, record, converted })
-        });
+                    let input = &offer.definition.input;
+                    let violations = input
+                        .violations_until(&arguments, interrupt)
+                        .map_err(|_| TooLate)?;
+                    if lenient && !violations.is_empty() {
+                        let written = if recorder.is_some() {
+                            arguments.to_string()
+                        } else {
+                            String::new()
+                        };
+                        match input.convert(&mut arguments) {
+                            Some(converted)
+                                if input
+                                    .violations_until(&arguments, interrupt)
+                                    .map_err(|_| TooLate)?
+                                    .is_empty() =>
+                            {
+                                (arguments.to_string(), Vec::new(), converted)
+                            }
+                            _ => (written, violations, Vec::new()),
+                        }
+                    } else {
+                        (arguments.to_string(), violations, Vec::new())
+                    }
+                };
+                let record = recorder.map(|recorder| recorder.record(&text));
+                Ok(CheckedRequest {
+                    request: ReadyRequest::Tool(text),
+                    violations,
+                    record,
+                    converted,
+                })
+            },
+        );
         checked.await?
     }
 
@@ -1116,10 +1495,15 @@ impl HostWork<'_> {
         (line, watch): (Option<&mut CallLine>, Option<&ServerActivity>),
     ) -> Result<Arc<CallJournal>, Result<CallReply, CallFailure>> {
         let Some(case) = case else { return Ok(journal) };
-        let own_limit = |error| with_tool_of_limit(error, &case.offer.plugin, &case.offer.definition.tool.name);
+        let own_limit =
+            |error| with_tool_of_limit(error, &case.offer.plugin, &case.offer.definition.tool.name);
         let ApprovalRuling { step, decision } = case.decide(Arc::unwrap_or_clone(journal));
         // For a remembered approval, the console has no waiting call to update.
-        let watch = watch.filter(|_| decision.as_ref().is_some_and(|decision| decision.word != REMEMBERED_OUTCOME));
+        let watch = watch.filter(|_| {
+            decision
+                .as_ref()
+                .is_some_and(|decision| decision.word != REMEMBERED_OUTCOME)
+        });
         let digest = if matches!(step, ApprovalStep::Ask(..)) || watch.is_some() {
             Some(
                 self.arguments_digest(arguments, known)
@@ -1135,18 +1519,34 @@ impl HostWork<'_> {
             ApprovalStep::Ask(mut journal, asks) => {
                 let (plugin, tool) = (&case.offer.plugin.id, &case.offer.tool.name);
                 let (plugin, tool) = (plugin.clone(), tool.clone());
-                journal.subject = digest.map(|arguments| Box::new(QuestionSubject { plugin, tool, arguments }));
+                journal.subject = digest.map(|arguments| {
+                    Box::new(QuestionSubject {
+                        plugin,
+                        tool,
+                        arguments,
+                    })
+                });
                 let counts = ApprovalValidity::from_policy(asks, case.scope);
-                match self.approval_question(case.offer, arguments, client.identity.as_ref(), counts).await {
-                    Ok(question) => Err(Ok(CallReply::Questions(QuestionRound { questions: vec![question], journal }))),
+                match self
+                    .approval_question(case.offer, arguments, client.identity.as_ref(), counts)
+                    .await
+                {
+                    Ok(question) => Err(Ok(CallReply::Questions(QuestionRound {
+                        questions: vec![question],
+                        journal,
+                    }))),
                     // The user is not asked then.
                     Err(error) => return Err(Err(CallFailure::Call(own_limit(error)))),
                 }
             }
         };
         if let Some(decision) = decision {
-            let (plugin, tool, caller, word) =
-                (&case.offer.plugin.id, &case.offer.tool.name, &client.name, decision.word);
+            let (plugin, tool, caller, word) = (
+                &case.offer.plugin.id,
+                &case.offer.tool.name,
+                &client.name,
+                decision.word,
+            );
             let by = decision.by.clone();
             tracing::info!(plugin, tool, caller, by, "approval: {word}");
             if let Some(line) = line {
@@ -1161,7 +1561,12 @@ impl HostWork<'_> {
                     status: word,
                     by,
                     arguments: digest,
-                    time_limit: case.offer.plugin.tool_context(&case.offer.definition.tool.name).limits.ask_timeout,
+                    time_limit: case
+                        .offer
+                        .plugin
+                        .tool_context(&case.offer.definition.tool.name)
+                        .limits
+                        .ask_timeout,
                 });
             }
         }
@@ -1173,16 +1578,26 @@ impl HostWork<'_> {
     /// # Errors
     ///
     /// The digest was not computed before the deadline.
-    async fn arguments_digest(&self, arguments: &str, known: Option<Digest>) -> Result<Digest, CallError> {
+    async fn arguments_digest(
+        &self,
+        arguments: &str,
+        known: Option<Digest>,
+    ) -> Result<Digest, CallError> {
         let hash = |text: &str| Digest::new(Sha256::digest(text).into());
         match known {
             Some(known) => Ok(known),
             None if arguments.len() <= MAX_INLINE_BYTES => Ok(hash(arguments)),
             None => {
                 let arguments = arguments.to_owned();
-                let hashed =
-                    self.offload.run(self.threads, &self.permit, self.deadline, move |_: &Interrupt| hash(&arguments));
-                hashed.await.map_err(|TooLate| CallError::limit(Limit::Deadline(self.timeout)))
+                let hashed = self.offload.run(
+                    self.threads,
+                    &self.permit,
+                    self.deadline,
+                    move |_: &Interrupt| hash(&arguments),
+                );
+                hashed
+                    .await
+                    .map_err(|TooLate| CallError::limit(Limit::Deadline(self.timeout)))
             }
         }
     }
@@ -1197,16 +1612,31 @@ impl HostWork<'_> {
         counts: ApprovalValidity,
     ) -> Result<Question, CallError> {
         let late = || CallError::limit(Limit::Deadline(self.timeout));
-        let vault = &offer.plugin.tool_context(&offer.definition.tool.name).secrets;
+        let vault = &offer
+            .plugin
+            .tool_context(&offer.definition.tool.name)
+            .secrets;
         // A secret can be in a file, and a file system can hang.
-        let opened = timeout_at(self.deadline.into(), vault.open(caller)).await.map_err(|_| late())?;
+        let opened = timeout_at(self.deadline.into(), vault.open(caller))
+            .await
+            .map_err(|_| late())?;
         let opened = opened.map_err(CallError::Internal)?;
         if arguments.len() <= MAX_INLINE_BYTES {
-            return Ok(ruling::approval_question(offer, arguments, &opened.filter, counts));
+            return Ok(ruling::approval_question(
+                offer,
+                arguments,
+                &opened.filter,
+                counts,
+            ));
         }
         let (offer, arguments) = (Arc::clone(offer), arguments.to_owned());
-        let ask = move |_: &Interrupt| ruling::approval_question(&offer, &arguments, &opened.filter, counts);
-        self.offload.run(self.threads, &self.permit, self.deadline, ask).await.map_err(|TooLate| late())
+        let ask = move |_: &Interrupt| {
+            ruling::approval_question(&offer, &arguments, &opened.filter, counts)
+        };
+        self.offload
+            .run(self.threads, &self.permit, self.deadline, ask)
+            .await
+            .map_err(|TooLate| late())
     }
 
     /// Reads the reply from a file, without a guest.
@@ -1222,17 +1652,34 @@ impl HostWork<'_> {
             (file, _) => (file, BTreeMap::new()),
         };
         let most = target.environment().limits.output;
-        let read = self.offload.run(self.threads, &self.permit, self.deadline, move |_| match file {
-            PlainTarget::Prompt(prompt) => {
-                prompt.render(&arguments, most).map(|output| Some(CallReply::Prompt(output)))
-            }
-            PlainTarget::Resource(file) => Ok(file.read(most)?.map(|item| CallReply::Resource(vec![item]))),
-            PlainTarget::Nothing => Ok(Some(CallReply::Completion(empty_completions()))),
-        });
-        match read.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(self.timeout)))) {
+        let read = self.offload.run(
+            self.threads,
+            &self.permit,
+            self.deadline,
+            move |_| match file {
+                PlainTarget::Prompt(prompt) => prompt
+                    .render(&arguments, most)
+                    .map(|output| Some(CallReply::Prompt(output))),
+                PlainTarget::Resource(file) => {
+                    Ok(file.read(most)?.map(|item| CallReply::Resource(vec![item])))
+                }
+                PlainTarget::Nothing => Ok(Some(CallReply::Completion(empty_completions()))),
+            },
+        );
+        match read
+            .await
+            .unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(self.timeout))))
+        {
             Ok(Some(reply)) => Ok(reply),
-            Ok(None) => Err(CallFailure::Unknown(target.kind(), target.public_name().to_owned())),
-            Err(error) => Err(CallFailure::Call(with_tool_of_limit(error, target.plugin(), target.name()))),
+            Ok(None) => Err(CallFailure::Unknown(
+                target.kind(),
+                target.public_name().to_owned(),
+            )),
+            Err(error) => Err(CallFailure::Call(with_tool_of_limit(
+                error,
+                target.plugin(),
+                target.name(),
+            ))),
         }
     }
 
@@ -1264,7 +1711,8 @@ impl HostWork<'_> {
         match result {
             Ok(Some(reply)) => {
                 let reply = apply_view_grant(target, reply, observer);
-                self.truncate_reply(target, reply, shown.filter(|most| size > *most)).await
+                self.truncate_reply(target, reply, shown.filter(|most| size > *most))
+                    .await
             }
             Ok(None) => Err(unknown_target(request, target)),
             Err(CallError::Incapable(kinds)) => Err(unanswerable(request, &kinds)),
@@ -1291,19 +1739,30 @@ impl HostWork<'_> {
         let promised = offer.definition.output.is_some();
         let fitted = self
             .offload
-            .run(self.threads, &self.permit, self.deadline, move |_| truncate_output(output, most, promised));
+            .run(self.threads, &self.permit, self.deadline, move |_| {
+                truncate_output(output, most, promised)
+            });
         match fitted.await {
             Ok(Ok(fitted)) => {
                 let broken = promised && fitted.is_unstructured;
-                let shown =
-                    fitted.into_output(target.public_name(), |whole| self.results.store(&self.client.name, whole));
+                let shown = fitted.into_output(target.public_name(), |whole| {
+                    self.results.store(&self.client.name, whole)
+                });
                 // A client would not accept such a result as successful.
-                if broken { Err(CallFailure::Oversized(Box::new(shown))) } else { Ok(CallReply::Tool(shown)) }
+                if broken {
+                    Err(CallFailure::Oversized(Box::new(shown)))
+                } else {
+                    Ok(CallReply::Tool(shown))
+                }
             }
             Ok(Err(output)) => Ok(CallReply::Tool(*output)),
             Err(TooLate) => {
                 let error = CallError::limit(Limit::Deadline(self.timeout));
-                Err(CallFailure::Call(with_tool_of_limit(error, target.plugin(), target.name())))
+                Err(CallFailure::Call(with_tool_of_limit(
+                    error,
+                    target.plugin(),
+                    target.name(),
+                )))
             }
         }
     }
@@ -1333,22 +1792,36 @@ impl HostWork<'_> {
         };
         let target = Arc::clone(target);
         let timeout = limits.timeout;
-        let checked = self.offload.run(self.threads, &self.permit, self.deadline, move |interrupt| {
-            let reply = reply.or_else(|returned| returned.check(&target.environment().limits, kept, interrupt))?;
-            let Some((schema, structured)) = pair_with_schema(target.output_schema(), reply.as_ref())? else {
-                return Ok(reply);
-            };
-            let violations = schema.violations_until(structured, interrupt);
-            let violations = violations.map_err(|_| CallError::limit(Limit::Deadline(timeout)))?;
-            reject_violations(reply, &violations)
-        });
-        checked.await.unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(timeout))))
+        let checked = self.offload.run(
+            self.threads,
+            &self.permit,
+            self.deadline,
+            move |interrupt| {
+                let reply = reply.or_else(|returned| {
+                    returned.check(&target.environment().limits, kept, interrupt)
+                })?;
+                let Some((schema, structured)) =
+                    pair_with_schema(target.output_schema(), reply.as_ref())?
+                else {
+                    return Ok(reply);
+                };
+                let violations = schema.violations_until(structured, interrupt);
+                let violations =
+                    violations.map_err(|_| CallError::limit(Limit::Deadline(timeout)))?;
+                reject_violations(reply, &violations)
+            },
+        );
+        checked
+            .await
+            .unwrap_or_else(|TooLate| Err(CallError::limit(Limit::Deadline(timeout))))
     }
 }
 
 /// Truncates the message of a failure to at most `most` bytes.
 fn truncate_error(mut error: CallError, most: Option<usize>) -> CallError {
-    if let (CallError::Failed(text) | CallError::InvalidArguments(text), Some(most)) = (&mut error, most) {
+    if let (CallError::Failed(text) | CallError::InvalidArguments(text), Some(most)) =
+        (&mut error, most)
+    {
         truncate_message(text, most);
     }
     error
@@ -1361,7 +1834,8 @@ fn audit_text(request: &ReadyRequest) -> String {
         ReadyRequest::Prompt(arguments) => json!(arguments).to_string(),
         ReadyRequest::Resource(uri) => json!({"uri": uri}).to_string(),
         ReadyRequest::Completion(asked) => {
-            json!({"argument": asked.argument, "value": asked.value, "context": asked.context}).to_string()
+            json!({"argument": asked.argument, "value": asked.value, "context": asked.context})
+                .to_string()
         }
     }
 }
@@ -1370,9 +1844,9 @@ fn audit_text(request: &ReadyRequest) -> String {
 fn unanswerable(request: &ReadyRequest, kinds: &[QuestionKind]) -> CallFailure {
     match request {
         // MCP does not allow questions here, whatever the client supports.
-        ReadyRequest::Completion(_) => {
-            CallFailure::Call(CallError::Failed("a completion cannot ask its caller anything".to_owned()))
-        }
+        ReadyRequest::Completion(_) => CallFailure::Call(CallError::Failed(
+            "a completion cannot ask its caller anything".to_owned(),
+        )),
         _ => CallFailure::MissingCapabilities(QuestionKind::capabilities(kinds)),
     }
 }
@@ -1436,7 +1910,8 @@ impl CallObserver for LogObserver {
             learner.record_denial(plugin, lines);
         }
         let line = lines.map(|lines| lines.replace('\n', " and "));
-        let remedy = line.map(|line| format!(" To allow it, add to [permissions] in {plugin}.toml: {line}"));
+        let remedy =
+            line.map(|line| format!(" To allow it, add to [permissions] in {plugin}.toml: {line}"));
         let remedy = remedy.as_deref().unwrap_or_default();
         tracing::info!(target: "toolbay::denied", plugin, tool, "denied: {what}{remedy}");
         if let Some(denials) = &self.denials {
@@ -1487,7 +1962,10 @@ mod tests {
     #[test]
     fn a_result_names_no_view() {
         let meta = json!({"ui": {"resourceUri": "ui://chart/view"}, "ui/resourceUri": "ui://chart/view", "x": 1});
-        let mut output = ToolOutput { meta: meta.as_object().unwrap().clone(), ..ToolOutput::default() };
+        let mut output = ToolOutput {
+            meta: meta.as_object().unwrap().clone(),
+            ..ToolOutput::default()
+        };
         remove_view_links(&mut output);
         assert_eq!(Value::Object(output.meta), json!({"x": 1}));
     }

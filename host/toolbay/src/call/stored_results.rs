@@ -73,17 +73,33 @@ impl StoredResult {
 impl StoredResults {
     /// Creates an empty store. Must be called on a Tokio runtime.
     pub(crate) fn new(config: ResultsConfig) -> Self {
-        Self { inner: Arc::new(ResultsState { config, kept: Mutex::default(), runtime: Handle::current() }) }
+        Self {
+            inner: Arc::new(ResultsState {
+                config,
+                kept: Mutex::default(),
+                runtime: Handle::current(),
+            }),
+        }
     }
 
     /// Returns the sizes that a tool's result within these limits may have.
     pub(crate) fn capacity(&self, client: &ClientPermits, limits: &Limits) -> ResultCapacity {
-        let most = self.inner.config.shown.map_or(limits.output, |shown| shown.min(limits.output));
+        let most = self
+            .inner
+            .config
+            .shown
+            .map_or(limits.output, |shown| shown.min(limits.output));
         if limits.oversize == OversizePolicy::Error || most < MIN_SHOWN_RESULT {
-            return ResultCapacity { shown: None, kept: None };
+            return ResultCapacity {
+                shown: None,
+                kept: None,
+            };
         }
         let shown = Some(bytes(most.as_u64())).filter(|_| !client.is_embedder);
-        ResultCapacity { shown, kept: Some(self.inner.config.size) }
+        ResultCapacity {
+            shown,
+            kept: Some(self.inner.config.size),
+        }
     }
 
     /// Stores a result for the caller with this name. Returns its address and its time to live.
@@ -96,7 +112,11 @@ impl StoredResults {
     fn store_at(&self, now: Instant, caller: &str, whole: WholeResult) -> Option<ResultLink> {
         let address = ResultAddress::new()?;
         let until = now + self.inner.config.ttl;
-        let entry = StoredResult { id: address.id().to_owned(), whole: Arc::new(whole), until };
+        let entry = StoredResult {
+            id: address.id().to_owned(),
+            whole: Arc::new(whole),
+            until,
+        };
         let all = bytes(self.inner.config.memory.as_u64());
         if entry.size() > all / 2 {
             return None;
@@ -107,7 +127,11 @@ impl StoredResults {
             kept.drop_oldest(caller);
         }
         while kept.bytes + entry.size() > all {
-            let most = kept.of.iter().max_by_key(|(_, own)| own.bytes).map(|(name, _)| Arc::clone(name));
+            let most = kept
+                .of
+                .iter()
+                .max_by_key(|(_, own)| own.bytes)
+                .map(|(name, _)| Arc::clone(name));
             kept.drop_oldest(&most?);
         }
         kept.bytes += entry.size();
@@ -116,9 +140,14 @@ impl StoredResults {
         own.entries.push_back(entry);
         if !kept.watched {
             kept.watched = true;
-            self.inner.runtime.spawn(expire_results(Arc::downgrade(&self.inner)));
+            self.inner
+                .runtime
+                .spawn(expire_results(Arc::downgrade(&self.inner)));
         }
-        Some(ResultLink { address, ttl: self.inner.config.ttl })
+        Some(ResultLink {
+            address,
+            ttl: self.inner.config.ttl,
+        })
     }
 
     /// Finds the result that a URI of the caller with this name refers to. Returns `None` if no
@@ -133,17 +162,27 @@ impl StoredResults {
         })
     }
 
-    fn find_at(&self, now: Instant, caller: &str, address: &ResultAddress) -> Option<Arc<WholeResult>> {
+    fn find_at(
+        &self,
+        now: Instant,
+        caller: &str,
+        address: &ResultAddress,
+    ) -> Option<Arc<WholeResult>> {
         let kept = self.inner.lock_table();
         let is_it = |entry: &&StoredResult| entry.id == address.id() && entry.until > now;
-        Some(Arc::clone(&kept.of.get(caller)?.entries.iter().find(is_it)?.whole))
+        Some(Arc::clone(
+            &kept.of.get(caller)?.entries.iter().find(is_it)?.whole,
+        ))
     }
 
     /// Returns the number of results, and their bytes.
     #[cfg(test)]
     fn held(&self) -> (usize, usize) {
         let kept = self.inner.lock_table();
-        (kept.of.values().map(|own| own.entries.len()).sum(), kept.bytes)
+        (
+            kept.of.values().map(|own| own.entries.len()).sum(),
+            kept.bytes,
+        )
     }
 }
 
@@ -170,7 +209,8 @@ pub(crate) struct ResultRead {
 impl ResultRead {
     /// Returns the number of bytes to read.
     pub(crate) fn size(&self) -> usize {
-        self.portion.map_or(0, |portion| self.whole.readable_size(portion))
+        self.portion
+            .map_or(0, |portion| self.whole.readable_size(portion))
     }
 
     /// Returns all parts, or the requested portion of one.
@@ -179,7 +219,11 @@ impl ResultRead {
     ///
     /// The result does not have the requested portion.
     pub(crate) fn read(&self) -> Result<Vec<ResourceItem>, MissingPart> {
-        self.whole.read(&self.uri, &self.address, self.portion.ok_or(MissingPart::Portion)?)
+        self.whole.read(
+            &self.uri,
+            &self.address,
+            self.portion.ok_or(MissingPart::Portion)?,
+        )
     }
 }
 
@@ -191,7 +235,9 @@ impl ResultsState {
 
 impl ResultTable {
     fn drop_oldest(&mut self, caller: &str) {
-        let Some(own) = self.of.get_mut(caller) else { return };
+        let Some(own) = self.of.get_mut(caller) else {
+            return;
+        };
         if let Some(entry) = own.entries.pop_front() {
             own.bytes -= entry.size();
             self.bytes -= entry.size();
@@ -203,15 +249,24 @@ impl ResultTable {
 
     /// Removes expired results. Returns when the next one expires.
     fn expire(&mut self, now: Instant) -> Option<Instant> {
-        let over = |own: &CallerResults| own.entries.front().is_some_and(|entry| entry.until <= now);
-        let callers: Vec<Arc<str>> =
-            self.of.iter().filter(|(_, own)| over(own)).map(|(name, _)| Arc::clone(name)).collect();
+        let over =
+            |own: &CallerResults| own.entries.front().is_some_and(|entry| entry.until <= now);
+        let callers: Vec<Arc<str>> = self
+            .of
+            .iter()
+            .filter(|(_, own)| over(own))
+            .map(|(name, _)| Arc::clone(name))
+            .collect();
         for caller in callers {
             while self.of.get(&caller).is_some_and(over) {
                 self.drop_oldest(&caller);
             }
         }
-        self.of.values().filter_map(|own| own.entries.front()).map(|entry| entry.until).min()
+        self.of
+            .values()
+            .filter_map(|own| own.entries.front())
+            .map(|entry| entry.until)
+            .min()
     }
 }
 
@@ -244,7 +299,11 @@ mod tests {
     const TTL: Duration = Duration::from_mins(10);
 
     fn results(memory: ByteSize) -> StoredResults {
-        StoredResults::new(ResultsConfig { memory, ttl: TTL, ..ResultsConfig::default() })
+        StoredResults::new(ResultsConfig {
+            memory,
+            ttl: TTL,
+            ..ResultsConfig::default()
+        })
     }
 
     fn whole(bytes: usize) -> WholeResult {
@@ -259,13 +318,20 @@ mod tests {
         assert!(is_there("ada", now) && !is_there("bob", now));
         assert!(is_there("ada", now + TTL - Duration::from_millis(1)));
         assert!(!is_there("ada", now + TTL));
-        assert!(results.find("ada", &ResultAddress::new().unwrap().to_string()).is_none());
+        assert!(
+            results
+                .find("ada", &ResultAddress::new().unwrap().to_string())
+                .is_none()
+        );
     }
 
     #[tokio::test]
     async fn its_memory_is_freed_when_its_time_is_over_though_nobody_asks() {
         let ttl = Duration::from_millis(20);
-        let results = StoredResults::new(ResultsConfig { ttl, ..ResultsConfig::default() });
+        let results = StoredResults::new(ResultsConfig {
+            ttl,
+            ..ResultsConfig::default()
+        });
         // Twice, because the task ends when there is nothing left.
         for _ in 0..2 {
             results.store("ada", whole(1000)).unwrap();
@@ -281,22 +347,53 @@ mod tests {
     #[tokio::test]
     async fn a_caller_pushes_out_its_own_and_what_is_too_large_is_not_kept() {
         let results = results(ByteSize::kib(64));
-        assert!(results.store("ada", whole(32 << 10)).is_none(), "with its entry it is more than half");
-        let of_bob = results.store("bob", whole(10 << 10)).unwrap().address.to_string();
-        let of_ada: Vec<_> =
-            (0..3).map(|_| results.store("ada", whole(12 << 10)).unwrap().address.to_string()).collect();
+        assert!(
+            results.store("ada", whole(32 << 10)).is_none(),
+            "with its entry it is more than half"
+        );
+        let of_bob = results
+            .store("bob", whole(10 << 10))
+            .unwrap()
+            .address
+            .to_string();
+        let of_ada: Vec<_> = (0..3)
+            .map(|_| {
+                results
+                    .store("ada", whole(12 << 10))
+                    .unwrap()
+                    .address
+                    .to_string()
+            })
+            .collect();
         assert!(results.find("ada", &of_ada[0]).is_none());
-        assert!(results.find("ada", &of_ada[1]).is_some() && results.find("ada", &of_ada[2]).is_some());
+        assert!(
+            results.find("ada", &of_ada[1]).is_some() && results.find("ada", &of_ada[2]).is_some()
+        );
         assert!(results.find("bob", &of_bob).is_some());
     }
 
     #[tokio::test]
     async fn if_there_is_no_room_for_all_the_oldest_of_the_one_with_the_most_goes() {
         let results = results(ByteSize::kib(64));
-        let of_ada: Vec<_> =
-            (0..2).map(|_| results.store("ada", whole(14 << 10)).unwrap().address.to_string()).collect();
-        let of_bob = results.store("bob", whole(20 << 10)).unwrap().address.to_string();
-        let of_eve = results.store("eve", whole(20 << 10)).unwrap().address.to_string();
+        let of_ada: Vec<_> = (0..2)
+            .map(|_| {
+                results
+                    .store("ada", whole(14 << 10))
+                    .unwrap()
+                    .address
+                    .to_string()
+            })
+            .collect();
+        let of_bob = results
+            .store("bob", whole(20 << 10))
+            .unwrap()
+            .address
+            .to_string();
+        let of_eve = results
+            .store("eve", whole(20 << 10))
+            .unwrap()
+            .address
+            .to_string();
         assert!(results.find("ada", &of_ada[0]).is_none());
         assert!(results.find("ada", &of_ada[1]).is_some());
         assert!(results.find("bob", &of_bob).is_some() && results.find("eve", &of_eve).is_some());
@@ -307,7 +404,9 @@ mod tests {
     async fn ten_thousand_callers_hold_no_more_than_all_may() {
         let results = results(ByteSize::mib(1));
         for caller in 0..10_000 {
-            results.store(&format!("ip:{caller}"), whole(1 << 10)).unwrap();
+            results
+                .store(&format!("ip:{caller}"), whole(1 << 10))
+                .unwrap();
             assert!(results.held().1 <= 1 << 20);
         }
         let (entries, _) = results.held();

@@ -23,12 +23,13 @@ const MAX_LINE_BYTES: usize = 2_000;
 pub(super) enum Audit {
     /// Find every line that was changed, removed, reordered or inserted
     ///
-    /// The exit code is 1 if there is one. The end of the output names the newest line: record it on another machine, and pass
-    /// it to --expect later.
+    /// The exit code is 1 if there is one. The end of the output names the newest line: record it
+    /// on another machine, and pass it to --expect later.
     Verify {
         #[command(flatten)]
         log: LogPath,
-        /// The log's public key, as you recorded it earlier from the file `public-key` [default: the key in that file]
+        /// The log's public key, as you recorded it earlier from the file `public-key` [default:
+        /// the key in that file]
         #[arg(long, value_name = "HEX", value_parser = key)]
         key: Option<PublicKey>,
         /// A line that must be there, as an earlier run printed it
@@ -65,17 +66,26 @@ impl LogPath {
         if let Some(folder) = self.folder {
             return Ok(folder);
         }
-        let common = super::common::Common { plugins: None, settings: self.settings };
+        let common = super::common::Common {
+            plugins: None,
+            settings: self.settings,
+        };
         let config = common.load_config(true, &Listen::default())?;
         let settings = config.audit.settings();
-        let settings = settings.context("the configuration has no audit log: set audit.folder, or give --folder")?;
+        let settings = settings
+            .context("the configuration has no audit log: set audit.folder, or give --folder")?;
         Ok(settings.folder)
     }
 }
 
 pub(super) fn run(audit: Audit) -> anyhow::Result<ExitCode> {
     match audit {
-        Audit::Verify { log, key, expect, json } => {
+        Audit::Verify {
+            log,
+            key,
+            expect,
+            json,
+        } => {
             let folder = log.resolve()?;
             ensure_folder(&folder)?;
             let report = verify(&folder, key, expect)?;
@@ -84,7 +94,11 @@ pub(super) fn run(audit: Audit) -> anyhow::Result<ExitCode> {
             } else {
                 print(&report_text(&report));
             }
-            Ok(if report.is_intact() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            Ok(if report.is_intact() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            })
         }
         Audit::Show { log, filter, json } => {
             let folder = log.resolve()?;
@@ -97,7 +111,10 @@ pub(super) fn run(audit: Audit) -> anyhow::Result<ExitCode> {
 
 fn report_json(report: &VerifyReport) -> serde_json::Value {
     let list = |findings: &[VerifyFinding]| {
-        let one = |VerifyFinding { location: place, description }: &VerifyFinding| match place {
+        let one = |VerifyFinding {
+                       location: place,
+                       description,
+                   }: &VerifyFinding| match place {
             Some((file, line)) => json!({"file": file, "line": line, "message": description}),
             None => json!({"message": description}),
         };
@@ -118,31 +135,66 @@ fn report_json(report: &VerifyReport) -> serde_json::Value {
 }
 
 fn part_json(part: &PartReport) -> serde_json::Value {
-    let PartReport { part, files, lines, first, newest, removed } = part;
+    let PartReport {
+        part,
+        files,
+        lines,
+        first,
+        newest,
+        removed,
+    } = part;
     json!({"part": part.name(), "files": files, "lines": lines, "first": first, "newest": newest, "removed": removed})
 }
 
 fn report_text(report: &VerifyReport) -> String {
     let mut out = Vec::new();
     for finding in &report.findings {
-        out.push(format!("! {}", clean_line(&finding.to_string(), MAX_LINE_BYTES)));
+        out.push(format!(
+            "! {}",
+            clean_line(&finding.to_string(), MAX_LINE_BYTES)
+        ));
     }
     if report.omitted > 0 {
         out.push(format!("! and {} more", report.omitted));
     }
     for notice in &report.notices {
-        out.push(format!("  {}", clean_line(&notice.to_string(), MAX_LINE_BYTES)));
+        out.push(format!(
+            "  {}",
+            clean_line(&notice.to_string(), MAX_LINE_BYTES)
+        ));
     }
-    let count = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    let (lines, files) = (count(report.lines, "line"), count(report.files as u64, "file"));
-    let state = if report.is_intact() { "intact" } else { "changed" };
+    let count =
+        |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let (lines, files) = (
+        count(report.lines, "line"),
+        count(report.files as u64, "file"),
+    );
+    let state = if report.is_intact() {
+        "intact"
+    } else {
+        "changed"
+    };
     out.push(format!("{state}: {lines} in {files}"));
-    for PartReport { part, files, lines, first, newest, removed } in &report.parts {
+    for PartReport {
+        part,
+        files,
+        lines,
+        first,
+        newest,
+        removed,
+    } in &report.parts
+    {
         let name = format!("{}-*", part.name());
         let (in_files, lines) = (count(*files as u64, "file"), count(*lines, "line"));
         let numbers = first.map_or_else(String::new, |first| format!(" ({first} to {newest})"));
-        let removed = if *removed > 0 { format!("; up to {removed} removed to make room") } else { String::new() };
-        out.push(format!("  {name:12} {lines} in {in_files}{numbers}{removed}"));
+        let removed = if *removed > 0 {
+            format!("; up to {removed} removed to make room")
+        } else {
+            String::new()
+        };
+        out.push(format!(
+            "  {name:12} {lines} in {in_files}{numbers}{removed}"
+        ));
     }
     if let Some((seq, hash)) = report.newest {
         out.push(format!("newest line  {seq}:{hash}"));
@@ -170,7 +222,10 @@ fn parse_line_hash(text: &str) -> Result<(u64, Digest), String> {
 /// Fails if the path is not a folder. An empty log would look as if nothing had happened.
 fn ensure_folder(folder: &std::path::Path) -> anyhow::Result<()> {
     if !folder.is_dir() {
-        bail!("there is no audit log in {}: it is not a folder", folder.display());
+        bail!(
+            "there is no audit log in {}: it is not a folder",
+            folder.display()
+        );
     }
     Ok(())
 }

@@ -52,7 +52,10 @@ pub(super) fn run(
     record: Record,
 ) -> anyhow::Result<ExitCode> {
     let arguments = read_arguments(arguments)?;
-    let listen = Listen { record, ..Listen::default() };
+    let listen = Listen {
+        record,
+        ..Listen::default()
+    };
     let mut config = common.load_config_for_call(&listen)?;
     // The configuration is that of a server, which may be running. Record only if the command line
     // says so.
@@ -62,15 +65,34 @@ pub(super) fn run(
         config.tasks.after = TASK_DELAY;
     }
     block_on(async {
-        let server = Server::builder(config).watch(false).audit(false).record(record).start()?;
+        let server = Server::builder(config)
+            .watch(false)
+            .audit(false)
+            .record(record)
+            .start()?;
         let snapshot = wait_until_loaded(&server).await;
-        let Some(offer) = snapshot.tools.get(&tool) else { bail!(unknown_tool_message(&tool, &snapshot)) };
+        let Some(offer) = snapshot.tools.get(&tool) else {
+            bail!(unknown_tool_message(&tool, &snapshot))
+        };
         // The result does not contain these: why the use of an import was denied, and warnings
         // about the plugin.
-        for problem in snapshot.plugins.get(&offer.plugin.id).into_iter().flat_map(|report| &report.problems) {
-            complain(&format!("plugin {:?}: {}", offer.plugin.id, clean_line(problem, MAX_PROBLEM_BYTES)));
+        for problem in snapshot
+            .plugins
+            .get(&offer.plugin.id)
+            .into_iter()
+            .flat_map(|report| &report.problems)
+        {
+            complain(&format!(
+                "plugin {:?}: {}",
+                offer.plugin.id,
+                clean_line(problem, MAX_PROBLEM_BYTES)
+            ));
         }
-        let limits = offer.plugin.tool_context(&offer.definition.tool.name).limits.clone();
+        let limits = offer
+            .plugin
+            .tool_context(&offer.definition.tool.name)
+            .limits
+            .clone();
         if show.task && offer.approval_policy().is_some() {
             bail!(
                 "a person must allow calls of {tool:?} (require_approval), which --task cannot ask: call it without --task"
@@ -92,7 +114,9 @@ pub(super) fn run(
             refused = !allowed;
             allowed
         };
-        let answer = server.call_allowed(tool, arguments, Arc::new(ProgressPrinter), allow).await;
+        let answer = server
+            .call_allowed(tool, arguments, Arc::new(ProgressPrinter), allow)
+            .await;
         if refused && !show.json {
             complain("not called");
             return Ok(ExitCode::FAILURE);
@@ -110,12 +134,21 @@ pub(super) fn run(
 /// plugins that may provide the tool.
 fn unknown_tool_message(tool: &str, snapshot: &Snapshot) -> String {
     let names: Vec<&str> = snapshot.tools.keys().map(String::as_str).collect();
-    let own = snapshot.tools.iter().filter(|(_, offer)| offer.definition.tool.name == tool);
-    let prefixed: Vec<&str> = own.map(|(name, _)| name.as_str()).take(MAX_PROBLEMS).collect();
+    let own = snapshot
+        .tools
+        .iter()
+        .filter(|(_, offer)| offer.definition.tool.name == tool);
+    let prefixed: Vec<&str> = own
+        .map(|(name, _)| name.as_str())
+        .take(MAX_PROBLEMS)
+        .collect();
     let mut said = match nearest(tool, &names) {
         _ if !prefixed.is_empty() => {
             let full: Vec<String> = prefixed.iter().map(|name| format!("{name:?}")).collect();
-            format!("unknown tool {tool:?}; its full name is {}", full.join(" or "))
+            format!(
+                "unknown tool {tool:?}; its full name is {}",
+                full.join(" or ")
+            )
         }
         _ if snapshot.prompts.contains_key(tool) => {
             format!("{tool:?} is a prompt, not a tool: clients get it with prompts/get")
@@ -124,11 +157,27 @@ fn unknown_tool_message(tool: &str, snapshot: &Snapshot) -> String {
         None => format!("unknown tool {tool:?}; `toolbay list` shows the available tools"),
     };
     // Any plugin with a problem may provide the tool.
-    let broken = snapshot.plugins.iter().filter(|(_, report)| !report.problems.is_empty());
-    let mut problems = broken.flat_map(|(id, report)| report.problems.iter().map(move |problem| (id, report, problem)));
+    let broken = snapshot
+        .plugins
+        .iter()
+        .filter(|(_, report)| !report.problems.is_empty());
+    let mut problems = broken.flat_map(|(id, report)| {
+        report
+            .problems
+            .iter()
+            .map(move |problem| (id, report, problem))
+    });
     for (id, report, problem) in problems.by_ref().take(MAX_PROBLEMS) {
-        let refused = if report.status == PluginFileStatus::Refused { " was refused" } else { "" };
-        let _ = write!(said, "\n  plugin {id:?}{refused}: {}", clean_line(problem, MAX_PROBLEM_BYTES));
+        let refused = if report.status == PluginFileStatus::Refused {
+            " was refused"
+        } else {
+            ""
+        };
+        let _ = write!(
+            said,
+            "\n  plugin {id:?}{refused}: {}",
+            clean_line(problem, MAX_PROBLEM_BYTES)
+        );
     }
     let more = problems.count();
     if more > 0 {
@@ -142,7 +191,9 @@ fn read_arguments(arguments: &str) -> anyhow::Result<Map<String, Value>> {
     let mut text = arguments.to_owned();
     if arguments == "-" {
         text.clear();
-        std::io::stdin().read_to_string(&mut text).context("failed to read the arguments from standard input")?;
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .context("failed to read the arguments from standard input")?;
     }
     match serde_json::from_str(&text).context("the arguments are not valid JSON")? {
         Value::Object(arguments) => Ok(arguments),
@@ -154,7 +205,18 @@ fn read_arguments(arguments: &str) -> anyhow::Result<Map<String, Value>> {
 fn print_usage(used: CallUsage, limits: &Limits) {
     let bytes = |n: u64| bytesize::ByteSize::b(n).display().iec().to_string();
     let timeout = format_duration(limits.timeout);
-    complain(&format!("fuel    {} of {} (limits.fuel)", format_thousands(used.fuel), format_thousands(limits.fuel)));
-    complain(&format!("time    {:.1} ms of {timeout} (limits.timeout)", used.wall.as_secs_f64() * 1000.0));
-    complain(&format!("memory  {} of {} (limits.memory)", bytes(used.memory), bytes(limits.memory.as_u64())));
+    complain(&format!(
+        "fuel    {} of {} (limits.fuel)",
+        format_thousands(used.fuel),
+        format_thousands(limits.fuel)
+    ));
+    complain(&format!(
+        "time    {:.1} ms of {timeout} (limits.timeout)",
+        used.wall.as_secs_f64() * 1000.0
+    ));
+    complain(&format!(
+        "memory  {} of {} (limits.memory)",
+        bytes(used.memory),
+        bytes(limits.memory.as_u64())
+    ));
 }

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use bytesize::ByteSize;
 use serde_json::{Value, json};
 use toolbay_catalog::{
-    ApprovalPolicy, ApprovalSetting, ComponentContents, Grant, PromptEntry, ResourceEntry, ValidDefinition, name_notes,
-    read_grant, tool_name,
+    ApprovalPolicy, ApprovalSetting, ComponentContents, Grant, PromptEntry, ResourceEntry,
+    ValidDefinition, name_notes, read_grant, tool_name,
 };
 use toolbay_mcp::{prompt_json, resource_json, template_json};
 use toolbay_model::Digest;
@@ -21,7 +21,8 @@ use toolbay_sandbox::{PluginSummary, Sandbox};
 use super::common::{Common, Listen, Settings, block_on};
 use super::output::{print, print_json};
 use super::plugin_file::{
-    LoadedPlugin, MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source, resolve_plugin_file,
+    LoadedPlugin, MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source,
+    resolve_plugin_file,
 };
 use crate::config::Config;
 
@@ -48,18 +49,48 @@ struct CheckFindings {
 /// Purpose and required permission of an interface, by the prefix of its name. The first match
 /// applies.
 const INTERFACE_USES: [(&str, &str); 13] = [
-    ("toolbay:plugin/", "uses the host's log, progress, configuration and questions to the user (always allowed)"),
-    ("wasi:cli/environment", "wants environment variables (only those listed in permissions.environment)"),
-    ("wasi:cli/", "uses standard input and output, and exits (always allowed; output is captured)"),
+    (
+        "toolbay:plugin/",
+        "uses the host's log, progress, configuration and questions to the user (always allowed)",
+    ),
+    (
+        "wasi:cli/environment",
+        "wants environment variables (only those listed in permissions.environment)",
+    ),
+    (
+        "wasi:cli/",
+        "uses standard input and output, and exits (always allowed; output is captured)",
+    ),
     ("wasi:clocks/", "uses clocks (always allowed)"),
-    ("wasi:config/", "reads values of [config] in the grant (always allowed)"),
-    ("wasi:filesystem/", "wants files (only in folders listed in [[permissions.mounts]])"),
-    ("wasi:http/", "wants to send HTTP requests (only those listed in permissions.http)"),
-    ("wasi:io/", "uses streams, for its other imports (always allowed)"),
-    ("wasi:keyvalue/", "wants to keep state between calls (only with [permissions.state])"),
-    ("wasi:logging/", "writes to the host's log (always allowed, within limits.log)"),
+    (
+        "wasi:config/",
+        "reads values of [config] in the grant (always allowed)",
+    ),
+    (
+        "wasi:filesystem/",
+        "wants files (only in folders listed in [[permissions.mounts]])",
+    ),
+    (
+        "wasi:http/",
+        "wants to send HTTP requests (only those listed in permissions.http)",
+    ),
+    (
+        "wasi:io/",
+        "uses streams, for its other imports (always allowed)",
+    ),
+    (
+        "wasi:keyvalue/",
+        "wants to keep state between calls (only with [permissions.state])",
+    ),
+    (
+        "wasi:logging/",
+        "writes to the host's log (always allowed, within limits.log)",
+    ),
     ("wasi:random/", "uses random numbers (always allowed)"),
-    ("wasi:sockets/", "wants TCP connections (only those listed in permissions.tcp; UDP and listening are denied)"),
+    (
+        "wasi:sockets/",
+        "wants TCP connections (only those listed in permissions.tcp; UDP and listening are denied)",
+    ),
     // Loading rejects any other interface that contains more than types.
     ("", "uses types of other interfaces (always allowed)"),
 ];
@@ -71,17 +102,30 @@ const NO_FILES_REMARK: &str = "it looks for files through WASI 0.3, where it get
 pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
     let file = &resolve_plugin_file(path)?;
     // A single file needs no plugin folder. Use the folder of the file instead.
-    let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let common = Common { plugins: Some(beside.to_owned()), settings: settings.clone() };
+    let beside = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let common = Common {
+        plugins: Some(beside.to_owned()),
+        settings: settings.clone(),
+    };
     let config = common.load_config(true, &Listen::default())?;
     let findings = block_on(inspect(config, file))?;
-    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = file
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     if as_json {
         print_json(&findings_json(&findings))?;
     } else {
         print(&findings_text(name, &findings));
     }
-    Ok(if findings.is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if findings.is_refused {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
@@ -91,8 +135,13 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let sandbox = Sandbox::new(config.sandbox()?)?;
     let rules = config.rules();
     let (memory_limit, approve) = (rules.limits.memory, rules.require_approval);
-    let LoadedPlugin { prepared, description, contents, about, compile_ms } =
-        load_plugin(&sandbox, source, rules, &name).await?;
+    let LoadedPlugin {
+        prepared,
+        description,
+        contents,
+        about,
+        compile_ms,
+    } = load_plugin(&sandbox, source, rules, &name).await?;
     let undescribed = undescribed_remark(&prepared.undocumented_tools(&description), file);
     let mut remarks = description.remarks;
     remarks.extend(undescribed);
@@ -128,7 +177,11 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
 /// descriptions.
 fn undescribed_remark(tools: &[String], file: &Path) -> Option<String> {
     let first = clean_line(tools.first()?, MAX_REASON_BYTES);
-    let more = if tools.len() > 1 { format!(" and {} more", tools.len() - 1) } else { String::new() };
+    let more = if tools.len() > 1 {
+        format!(" and {} more", tools.len() - 1)
+    } else {
+        String::new()
+    };
     let wit = file.with_extension("wit");
     let wit = wit.file_name().unwrap_or_default().to_string_lossy();
     Some(format!(
@@ -158,26 +211,51 @@ fn summarize_grant(
     contents: &ComponentContents,
     command: bool,
 ) -> Result<GrantSummary, String> {
-    let (Some(folder), Some(id)) = (file.parent(), file.file_stem().and_then(|stem| stem.to_str())) else {
+    let (Some(folder), Some(id)) = (
+        file.parent(),
+        file.file_stem().and_then(|stem| stem.to_str()),
+    ) else {
         return Ok(GrantSummary::default());
     };
     let grant = match read_grant(folder, id).map_err(|error| error.reason().to_owned())? {
         Some(text) => Grant::parse(&format!("{id}.toml"), &text, folder)?,
         None => Grant::default(),
     };
-    grant.check_component(id, digest, contents, command).map_err(|why| format!("{id}.toml: {why}"))?;
+    grant
+        .check_component(id, digest, contents, command)
+        .map_err(|why| format!("{id}.toml: {why}"))?;
     let (approvals, own) = (grant.approvals(approve), tool_name(id));
     let asks = |definition: &ValidDefinition| {
         // A command has no tool name. The file name takes its place.
-        let name = if command { own.clone() } else { definition.tool.name.clone() };
-        let shown = grant.tools.get(&name).map(|tool| definition.with_override(&tool.to_override()));
+        let name = if command {
+            own.clone()
+        } else {
+            definition.tool.name.clone()
+        };
+        let shown = grant
+            .tools
+            .get(&name)
+            .map(|tool| definition.with_override(&tool.to_override()));
         let annotations = shown.as_ref().unwrap_or(definition).tool.annotations;
-        Some((definition.tool.name.clone(), approvals.setting_for(&name).policy_for(annotations)?))
+        Some((
+            definition.tool.name.clone(),
+            approvals.setting_for(&name).policy_for(annotations)?,
+        ))
     };
-    let name = |definition: &ValidDefinition| grant.full_name(if command { &own } else { &definition.tool.name });
+    let name = |definition: &ValidDefinition| {
+        grant.full_name(if command { &own } else { &definition.tool.name })
+    };
     Ok(GrantSummary {
-        asks: contents.tools.iter().filter_map(|definition| asks(definition)).collect(),
-        names: contents.tools.iter().map(|definition| name(definition)).collect(),
+        asks: contents
+            .tools
+            .iter()
+            .filter_map(|definition| asks(definition))
+            .collect(),
+        names: contents
+            .tools
+            .iter()
+            .map(|definition| name(definition))
+            .collect(),
     })
 }
 
@@ -185,8 +263,14 @@ fn summarize_grant(
 fn import_uses(about: &PluginSummary) -> Vec<&'static str> {
     let mut words: Vec<&str> = Vec::new();
     for import in &about.imports {
-        let known = INTERFACE_USES.iter().find(|(start, _)| import.starts_with(start));
-        words.extend(known.map(|(_, words)| *words).filter(|known| !words.contains(known)));
+        let known = INTERFACE_USES
+            .iter()
+            .find(|(start, _)| import.starts_with(start));
+        words.extend(
+            known
+                .map(|(_, words)| *words)
+                .filter(|known| !words.contains(known)),
+        );
     }
     words
 }
@@ -195,10 +279,19 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
     let about = &findings.about;
     let mut out = String::new();
     let size = ByteSize::b(findings.size).display().iec();
-    let _ = writeln!(out, "{}  {size}  sha256 {}", clean_line(name, MAX_REASON_BYTES), findings.digest);
+    let _ = writeln!(
+        out,
+        "{}  {size}  sha256 {}",
+        clean_line(name, MAX_REASON_BYTES),
+        findings.digest
+    );
     let _ = writeln!(out, "    {}; {}", about.kind, findings.form);
     if !about.made_with.is_empty() {
-        let _ = writeln!(out, "    made with {}", clean_line(&about.made_with.join(", "), MAX_REASON_BYTES));
+        let _ = writeln!(
+            out,
+            "    made with {}",
+            clean_line(&about.made_with.join(", "), MAX_REASON_BYTES)
+        );
     }
     if !about.uses.is_empty() {
         let _ = writeln!(out, "    uses {}", about.uses.join(" and "));
@@ -209,8 +302,12 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
         None => writeln!(out, "    compiled to {code} earlier (in the compile cache)"),
     };
     if let Some(memory) = findings.memory {
-        let [memory, limit] = [ByteSize::b(memory), findings.memory_limit].map(|size| size.display().iec().to_string());
-        let _ = writeln!(out, "    {memory} of memory when a call begins (limits.memory: {limit})");
+        let [memory, limit] = [ByteSize::b(memory), findings.memory_limit]
+            .map(|size| size.display().iec().to_string());
+        let _ = writeln!(
+            out,
+            "    {memory} of memory when a call begins (limits.memory: {limit})"
+        );
     }
     for remark in &findings.remarks {
         let _ = writeln!(out, "    ! {}", clean_line(remark, MAX_REASON_BYTES));
@@ -221,11 +318,18 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
         let _ = writeln!(out, "    {words}");
     }
     if needs.is_empty() {
-        let _ = writeln!(out, "    none: it needs nothing, and can use only its own memory");
+        let _ = writeln!(
+            out,
+            "    none: it needs nothing, and can use only its own memory"
+        );
     }
     match grant::render(&about.imports, &findings.contents.requested_view_access()) {
         Some(template) => {
-            let _ = writeln!(out, "\nGrant, to copy into {}:", clean_line(&grant::file_name(name), MAX_REASON_BYTES));
+            let _ = writeln!(
+                out,
+                "\nGrant, to copy into {}:",
+                clean_line(&grant::file_name(name), MAX_REASON_BYTES)
+            );
             for words in template.lines() {
                 let _ = writeln!(out, "    {words}");
             }
@@ -243,8 +347,19 @@ fn findings_text(name: &str, findings: &CheckFindings) -> String {
 }
 
 /// Appends the tools, prompts and resources of the plugin.
-fn write_offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<String, ApprovalPolicy>) {
-    let ComponentContents { tools, prompts, resources, templates, completes, .. } = contents;
+fn write_offers(
+    out: &mut String,
+    contents: &ComponentContents,
+    asks: &BTreeMap<String, ApprovalPolicy>,
+) {
+    let ComponentContents {
+        tools,
+        prompts,
+        resources,
+        templates,
+        completes,
+        ..
+    } = contents;
     let heading = |out: &mut String, words: &str| {
         let _ = writeln!(out, "\n{words}:");
     };
@@ -257,9 +372,17 @@ fn write_offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<
         if let Some(asks) = asks.get(&tool.tool.name) {
             let _ = writeln!(out, "        asks    a person must allow it, {asks}");
         }
-        let _ = writeln!(out, "        input   {}", escape_json(&tool.input.value().to_string()));
+        let _ = writeln!(
+            out,
+            "        input   {}",
+            escape_json(&tool.input.value().to_string())
+        );
         if let Some(output) = &tool.output {
-            let _ = writeln!(out, "        output  {}", escape_json(&output.value().to_string()));
+            let _ = writeln!(
+                out,
+                "        output  {}",
+                escape_json(&output.value().to_string())
+            );
         }
     }
     if !prompts.is_empty() {
@@ -283,7 +406,11 @@ fn write_offers(out: &mut String, contents: &ComponentContents, asks: &BTreeMap<
                 .as_deref()
                 .map(|media| format!("  {}", clean_line(media, MAX_REASON_BYTES)))
                 .unwrap_or_default();
-            let _ = writeln!(out, "    {}{media}", clean_line(&resource.uri, MAX_REASON_BYTES));
+            let _ = writeln!(
+                out,
+                "    {}{media}",
+                clean_line(&resource.uri, MAX_REASON_BYTES)
+            );
             write_description(out, resource.description.as_deref());
         }
     }
@@ -311,7 +438,14 @@ fn findings_json(findings: &CheckFindings) -> Value {
             "require_approval": findings.asks.get(&tool.tool.name),
         })
     };
-    let ComponentContents { tools, prompts, resources, templates, completes, .. } = &findings.contents;
+    let ComponentContents {
+        tools,
+        prompts,
+        resources,
+        templates,
+        completes,
+        ..
+    } = &findings.contents;
     json!({
         "sha256": findings.digest.to_string(),
         "size": findings.size,

@@ -30,15 +30,15 @@ pub(super) struct Common {
 /// The options of every command that reads the configuration.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Settings {
-    /// The configuration file [default: `TOOLBAY_CONFIG`, or toolbay.toml in the folder that contains the plugin folder, if it
-    /// exists]
+    /// The configuration file [default: `TOOLBAY_CONFIG`, or toolbay.toml in the folder that
+    /// contains the plugin folder, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
     /// Read no configuration file
     #[arg(long, conflicts_with = "config")]
     pub(super) no_config: bool,
-    /// What to log to standard error: off, error, warn, info, debug, trace, or directives such as toolbay=debug,warn
-    /// [default: the key `log` of the configuration file, or info]
+    /// What to log to standard error: off, error, warn, info, debug, trace, or directives such as
+    /// toolbay=debug,warn [default: the key `log` of the configuration file, or info]
     #[arg(long, value_name = "FILTER")]
     pub(super) log: Option<String>,
 }
@@ -53,8 +53,9 @@ pub(super) struct Listen {
     /// With --http, also serve the HTTP+SSE transport of 2024-11-05, at /sse
     #[arg(long)]
     pub(super) sse: bool,
-    /// Write a proposed grant for whatever a plugin is denied to PLUGIN.toml.proposed in the plugin folder; review it, then
-    /// rename it to use it. Only over standard input and output, or with --http on a loopback address or a Unix socket
+    /// Write a proposed grant for whatever a plugin is denied to PLUGIN.toml.proposed in the plugin
+    /// folder; review it, then rename it to use it. Only over standard input and output, or with
+    /// --http on a loopback address or a Unix socket
     #[arg(long)]
     pub(super) learn: bool,
     #[command(flatten)]
@@ -64,8 +65,9 @@ pub(super) struct Listen {
 /// Whether calls are recorded.
 #[derive(Args, Debug, Default)]
 pub(super) struct Record {
-    /// Record each call in this file, with what the host answered to the plugin: `toolbay replay` runs it again. Calls are
-    /// added to a file that is a recording already [default: the key `record.file` of the configuration file]
+    /// Record each call in this file, with what the host answered to the plugin: `toolbay replay`
+    /// runs it again. Calls are added to a file that is a recording already [default: the key
+    /// `record.file` of the configuration file]
     #[arg(long, value_name = "FILE")]
     pub(super) record: Option<PathBuf>,
 }
@@ -78,7 +80,9 @@ fn address(text: &str) -> Result<ListenAddress, String> {
     };
     Ok(match text.parse().map_err(wrong)? {
         // Make the path absolute here. In the configuration file, paths are relative to that file.
-        ListenAddress::Unix(path) => ListenAddress::Unix(std::path::absolute(path).map_err(|error| error.to_string())?),
+        ListenAddress::Unix(path) => {
+            ListenAddress::Unix(std::path::absolute(path).map_err(|error| error.to_string())?)
+        }
         address @ ListenAddress::Internet(_) => address,
     })
 }
@@ -116,9 +120,15 @@ impl Common {
 
     /// Reads the configuration and starts logging. `log` replaces the configured filter, and
     /// `--log` overrides both.
-    fn load_config_with_filter(&self, log: Option<&str>, listen: &Listen) -> Result<Config, ConfigError> {
+    fn load_config_with_filter(
+        &self,
+        log: Option<&str>,
+        listen: &Listen,
+    ) -> Result<Config, ConfigError> {
         let config = self.read_config(listen)?;
-        let filter = log.filter(|_| self.settings.log.is_none()).unwrap_or(&config.log);
+        let filter = log
+            .filter(|_| self.settings.log.is_none())
+            .unwrap_or(&config.log);
         start_logging(&config, filter, None)?;
         Ok(config)
     }
@@ -126,7 +136,11 @@ impl Common {
 
 /// Starts logging with `filter`, and logs warnings about the configuration. If the settings of
 /// `sent` enable it, the log is also exported.
-pub(super) fn start_logging(config: &Config, filter: &str, sent: Option<&Telemetry>) -> Result<(), ConfigError> {
+pub(super) fn start_logging(
+    config: &Config,
+    filter: &str,
+    sent: Option<&Telemetry>,
+) -> Result<(), ConfigError> {
     let logged = sent.filter(|sent| sent.settings().logs);
     let records = logged.map(|sent| LogExportLayer::new(sent.clone(), config.otel.include_caller));
     logging::init(filter, records).map_err(ConfigError::new)?;
@@ -141,7 +155,9 @@ pub(super) fn start_logging(config: &Config, filter: &str, sent: Option<&Telemet
 /// Runs a command on a runtime. Does not wait for a thread that is blocked while it reads standard
 /// input.
 pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let result = runtime.block_on(async {
         ignore_file_size_signal().context("failed to listen for signals")?;
         work.await

@@ -20,7 +20,11 @@ const MAX_REASON_BYTES: usize = 2_000;
 pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
     let config = common.load_config(true, &Listen::default())?;
     block_on(async {
-        let server = Server::builder(config).watch(false).audit(false).record(false).start()?;
+        let server = Server::builder(config)
+            .watch(false)
+            .audit(false)
+            .record(false)
+            .start()?;
         let sandbox = server.service().sandbox();
         if let Some(why) = sandbox.cache_off_reason() {
             bail!("{why}");
@@ -29,9 +33,16 @@ pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
         let mut code = ExitCode::SUCCESS;
         for (id, report) in &snapshot.plugins {
             if report.status == PluginFileStatus::Ready && report.digest.is_none() {
-                print(&format!("{}  has nothing to compile\n", clean_line(id, MAX_NAME_BYTES)));
+                print(&format!(
+                    "{}  has nothing to compile\n",
+                    clean_line(id, MAX_NAME_BYTES)
+                ));
                 for problem in &report.problems {
-                    complain(&format!("{}: {}", clean_line(id, MAX_NAME_BYTES), clean_line(problem, MAX_REASON_BYTES)));
+                    complain(&format!(
+                        "{}: {}",
+                        clean_line(id, MAX_NAME_BYTES),
+                        clean_line(problem, MAX_REASON_BYTES)
+                    ));
                 }
                 continue;
             }
@@ -41,7 +52,11 @@ pub(super) fn run(common: &Common) -> anyhow::Result<ExitCode> {
                     clean_line(id, MAX_NAME_BYTES),
                     clean_line(&report.problems.join("; "), MAX_REASON_BYTES)
                 ));
-            } else if report.digest.as_deref().is_some_and(|digest| sandbox.is_cached(digest)) {
+            } else if report
+                .digest
+                .as_deref()
+                .is_some_and(|digest| sandbox.is_cached(digest))
+            {
                 print(&format!("{}  compiled\n", clean_line(id, MAX_NAME_BYTES)));
                 continue;
             } else {

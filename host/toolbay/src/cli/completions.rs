@@ -42,14 +42,19 @@ mod tests {
         let commands: Vec<Command> = Cli::command().get_subcommands().cloned().collect();
         assert!(commands.len() > 10);
         for command in commands.iter().filter(|command| !command.is_hide_set()) {
-            let page = folder.path().join(format!("{PROGRAM_NAME}-{}.1", command.get_name()));
+            let page = folder
+                .path()
+                .join(format!("{PROGRAM_NAME}-{}.1", command.get_name()));
             assert!(page.is_file(), "{}", page.display());
         }
         for shell in Shell::value_variants() {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), PROGRAM_NAME, &mut script);
             let script = String::from_utf8(script).unwrap();
-            assert!(script.contains("serve") && script.contains("plugins"), "{shell}");
+            assert!(
+                script.contains("serve") && script.contains("plugins"),
+                "{shell}"
+            );
         }
     }
 }

@@ -15,9 +15,13 @@ pub(super) fn is_possible() -> bool {
 /// Prints a question about a call to standard error, and returns whether the answer is yes. Any
 /// other answer counts as no.
 pub(super) async fn ask_to_allow(question: &str) -> bool {
-    note(&format!("{question}\n\nAllow this call? Type y for yes, anything else for no:"));
+    note(&format!(
+        "{question}\n\nAllow this call? Type y for yes, anything else for no:"
+    ));
     // Reads on another thread, so that a signal can end the program meanwhile.
-    tokio::task::spawn_blocking(|| is_yes(stdin().lock())).await.unwrap_or(false)
+    tokio::task::spawn_blocking(|| is_yes(stdin().lock()))
+        .await
+        .unwrap_or(false)
 }
 
 /// Prints a question, which includes the expected input, to standard error. Returns whether the
@@ -43,7 +47,17 @@ mod tests {
             assert!(is_yes(yes.as_bytes()), "{yes:?}");
         }
         let endless = "y".repeat(10_000);
-        for no in ["", "\n", "n\n", "no\n", "yess\n", "y n\n", "\ny\n", "\u{1b}y\n", &endless] {
+        for no in [
+            "",
+            "\n",
+            "n\n",
+            "no\n",
+            "yess\n",
+            "y n\n",
+            "\ny\n",
+            "\u{1b}y\n",
+            &endless,
+        ] {
             assert!(!is_yes(no.as_bytes()), "{no:?}");
         }
         assert!(!is_yes(&[0xff, b'y', b'\n'][..]));

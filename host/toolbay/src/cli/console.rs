@@ -35,10 +35,19 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
     block_on(async {
         let signals = Signals::listen().context("failed to listen for signals")?;
         let server = choose_server(responding_servers().await, pid)?;
-        let FoundServer { found: ServerSocket { pid, path, .. }, folder } = server;
-        let listener = TcpListener::bind("127.0.0.1:0").await.context("failed to listen on 127.0.0.1")?;
-        let address = listener.local_addr().context("failed to read the listener's address")?;
-        let mut login = request_login(&path).await.with_context(|| format!("the server {pid} gives no token"))?;
+        let FoundServer {
+            found: ServerSocket { pid, path, .. },
+            folder,
+        } = server;
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .await
+            .context("failed to listen on 127.0.0.1")?;
+        let address = listener
+            .local_addr()
+            .context("failed to read the listener's address")?;
+        let mut login = request_login(&path)
+            .await
+            .with_context(|| format!("the server {pid} gives no token"))?;
         print(&format!(
             "the console of the server {pid} ({folder}) opens once at http://{address}{PATH}/login#{}\n",
             login.token
@@ -68,22 +77,35 @@ async fn responding_servers() -> Vec<FoundServer> {
 fn choose_server(mut servers: Vec<FoundServer>, pid: Option<u32>) -> anyhow::Result<FoundServer> {
     if let Some(pid) = pid {
         let Some(at) = servers.iter().position(|server| server.found.pid == pid) else {
-            bail!("no server with the process number {pid} has a console that answers: {NO_SERVER_ADVICE}");
+            bail!(
+                "no server with the process number {pid} has a console that answers: {NO_SERVER_ADVICE}"
+            );
         };
         return Ok(servers.swap_remove(at));
     }
     if servers.len() > 1 {
         return Err(ConfigError::new(several_servers_message(&servers, SystemTime::now())).into());
     }
-    servers.pop().with_context(|| format!("no server has a console that answers: {NO_SERVER_ADVICE}"))
+    servers
+        .pop()
+        .with_context(|| format!("no server has a console that answers: {NO_SERVER_ADVICE}"))
 }
 
 /// Returns the commands to choose from, one per line.
 fn several_servers_message(servers: &[FoundServer], now: SystemTime) -> String {
     let mut said = "several servers have a console; say which one:".to_owned();
     for FoundServer { found, folder } in servers {
-        let age = Duration::from_secs(now.duration_since(found.since).unwrap_or_default().as_secs());
-        let _ = write!(said, "\n  toolbay console --pid {:<8} {folder}, for {}", found.pid, format_duration(age));
+        let age = Duration::from_secs(
+            now.duration_since(found.since)
+                .unwrap_or_default()
+                .as_secs(),
+        );
+        let _ = write!(
+            said,
+            "\n  toolbay console --pid {:<8} {folder}, for {}",
+            found.pid,
+            format_duration(age)
+        );
     }
     said
 }
@@ -94,17 +116,37 @@ mod tests {
 
     fn server(pid: u32, folder: &str, seconds: u64) -> FoundServer {
         let since = SystemTime::UNIX_EPOCH + Duration::from_secs(10_000 - seconds);
-        FoundServer { found: ServerSocket { pid, path: "/run/a".into(), since }, folder: folder.to_owned() }
+        FoundServer {
+            found: ServerSocket {
+                pid,
+                path: "/run/a".into(),
+                since,
+            },
+            folder: folder.to_owned(),
+        }
     }
 
     #[test]
     fn one_of_several_servers_is_named_by_its_number() {
         let all = || vec![server(7, "/srv/a", 90), server(4_194_303, "/srv/b", 0)];
-        assert_eq!(choose_server(all(), Some(4_194_303)).ok().unwrap().folder, "/srv/b");
-        assert_eq!(choose_server(vec![server(7, "/srv/a", 90)], None).ok().unwrap().found.pid, 7);
+        assert_eq!(
+            choose_server(all(), Some(4_194_303)).ok().unwrap().folder,
+            "/srv/b"
+        );
+        assert_eq!(
+            choose_server(vec![server(7, "/srv/a", 90)], None)
+                .ok()
+                .unwrap()
+                .found
+                .pid,
+            7
+        );
         let error = choose_server(all(), None).err().unwrap();
         assert!(error.is::<ConfigError>());
-        for none in [choose_server(all(), Some(8)), choose_server(Vec::new(), None)] {
+        for none in [
+            choose_server(all(), Some(8)),
+            choose_server(Vec::new(), None),
+        ] {
             assert!(none.err().unwrap().to_string().contains("toolbay serve"));
         }
         insta::assert_snapshot!(several_servers_message(&all(), SystemTime::UNIX_EPOCH + Duration::from_secs(10_000)), @r"

@@ -38,7 +38,11 @@ pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<
     block_on(async {
         if once {
             let done = build_and_try(&config, folder, &project).await?;
-            return Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            return Ok(if done {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            });
         }
         tokio::select! {
             result = watch(&config, folder) => result,
@@ -59,8 +63,8 @@ async fn watch(config: &Config, folder: &Path) -> anyhow::Result<ExitCode> {
             }
             Err(why) => {
                 complain(&why);
-                let mut watcher =
-                    FolderWatcher::for_paths(&[folder.join(project::FILE_NAME)]).map_err(anyhow::Error::msg)?;
+                let mut watcher = FolderWatcher::for_paths(&[folder.join(project::FILE_NAME)])
+                    .map_err(anyhow::Error::msg)?;
                 wait_for_changes(&mut watcher).await;
             }
         }
@@ -76,30 +80,55 @@ fn watch_project(folder: &Path, project: &ProjectFile) -> anyhow::Result<FolderW
 /// Waits for a change, then until no more changes follow.
 async fn wait_for_changes(watcher: &mut FolderWatcher) {
     watcher.changes().await;
-    while tokio::time::timeout(DEBOUNCE_INTERVAL, watcher.changes()).await.is_ok() {}
+    while tokio::time::timeout(DEBOUNCE_INTERVAL, watcher.changes())
+        .await
+        .is_ok()
+    {}
 }
 
 /// Builds the project, copies the plugin and makes the example call. Returns whether every step
 /// succeeded.
-async fn build_and_try(config: &Config, folder: &Path, project: &ProjectFile) -> anyhow::Result<bool> {
+async fn build_and_try(
+    config: &Config,
+    folder: &Path,
+    project: &ProjectFile,
+) -> anyhow::Result<bool> {
     let began = Instant::now();
-    let setup = if folder.join(&project.output).exists() { &[][..] } else { &project.setup };
+    let setup = if folder.join(&project.output).exists() {
+        &[][..]
+    } else {
+        &project.setup
+    };
     for command in setup.iter().chain(&project.build) {
         print(&format!("$ {command}\n"));
-        let status = Command::new("sh").arg("-c").arg(command).current_dir(folder).kill_on_drop(true).status().await;
+        let status = Command::new("sh")
+            .arg("-c")
+            .arg(command)
+            .current_dir(folder)
+            .kill_on_drop(true)
+            .status()
+            .await;
         let status = status.with_context(|| format!("failed to run `{command}`"))?;
         if !status.success() {
-            complain(&format!("`{command}` failed; the previous version stays in service"));
+            complain(&format!(
+                "`{command}` failed; the previous version stays in service"
+            ));
             return Ok(false);
         }
     }
     let plugin = config.plugins.join(format!("{}.wasm", project.name));
     copy_atomically(&folder.join(&project.output), &plugin)?;
     for path in &project.extra_files {
-        let name = path.file_name().with_context(|| format!("{} has no name", path.display()))?;
+        let name = path
+            .file_name()
+            .with_context(|| format!("{} has no name", path.display()))?;
         copy_atomically(&folder.join(path), &config.plugins.join(name))?;
     }
-    print(&format!("built in {:.1} s and copied to {}\n", began.elapsed().as_secs_f64(), plugin.display()));
+    print(&format!(
+        "built in {:.1} s and copied to {}\n",
+        began.elapsed().as_secs_f64(),
+        plugin.display()
+    ));
     run_example(config, &project.name, project.example.as_ref()).await
 }
 
@@ -107,21 +136,35 @@ async fn build_and_try(config: &Config, folder: &Path, project: &ProjectFile) ->
 /// reads a partial file.
 fn copy_atomically(from: &Path, to: &Path) -> anyhow::Result<()> {
     let folder = to.parent().context("the plugin's path has no folder")?;
-    let part = tempfile::Builder::new().prefix(".toolbay-dev-").tempfile_in(folder);
+    let part = tempfile::Builder::new()
+        .prefix(".toolbay-dev-")
+        .tempfile_in(folder);
     let part = part.with_context(|| format!("failed to write into {}", folder.display()))?;
     std::fs::copy(from, part.path())
         .with_context(|| format!("cannot copy {}, the output of the build", from.display()))?;
     // A temporary file is readable only by its owner, but another user may serve the plugin.
     std::fs::set_permissions(part.path(), Permissions::from_mode(0o644))?;
-    part.persist(to).with_context(|| format!("failed to write {}", to.display()))?;
+    part.persist(to)
+        .with_context(|| format!("failed to write {}", to.display()))?;
     Ok(())
 }
 
-/// Loads the plugin folder as a server would, prints the plugin's status, and makes its example call.
-async fn run_example(config: &Config, id: &str, example: Option<&CallExample>) -> anyhow::Result<bool> {
-    let server = Server::builder(config.clone()).watch(false).audit(false).record(false).start()?;
+/// Loads the plugin folder as a server would, prints the plugin's status, and makes its example
+/// call.
+async fn run_example(
+    config: &Config,
+    id: &str,
+    example: Option<&CallExample>,
+) -> anyhow::Result<bool> {
+    let server = Server::builder(config.clone())
+        .watch(false)
+        .audit(false)
+        .record(false)
+        .start()?;
     let snapshot = wait_until_loaded(&server).await;
-    let Some(report) = snapshot.plugins.get(id) else { bail!("the plugin {id} is not in the plugin folder") };
+    let Some(report) = snapshot.plugins.get(id) else {
+        bail!("the plugin {id} is not in the plugin folder")
+    };
     let mut said = String::new();
     for problem in &report.problems {
         let _ = writeln!(said, "! {}", clean_line(problem, MAX_PROBLEM_BYTES));
@@ -131,10 +174,16 @@ async fn run_example(config: &Config, id: &str, example: Option<&CallExample>) -
     if report.tools.is_empty() {
         return Ok(false);
     }
-    let Some(CallExample { tool, arguments }) = example else { return Ok(true) };
+    let Some(CallExample { tool, arguments }) = example else {
+        return Ok(true);
+    };
     // The grant may add a prefix to the tool names.
     let offered = report.tools.iter().find(|name| {
-        *name == tool || snapshot.tools.get(*name).is_some_and(|offer| offer.definition.tool.name == *tool)
+        *name == tool
+            || snapshot
+                .tools
+                .get(*name)
+                .is_some_and(|offer| offer.definition.tool.name == *tool)
     });
     let Some(offered) = offered else {
         let (file, tools) = (project::FILE_NAME, report.tools.join(", "));
@@ -143,8 +192,14 @@ async fn run_example(config: &Config, id: &str, example: Option<&CallExample>) -
         ));
         return Ok(false);
     };
-    print(&format!("> {offered} {}\n", serde_json::Value::Object(arguments.clone())));
-    let asks = snapshot.tools.get(offered).is_some_and(|offer| offer.approval_policy().is_some());
+    print(&format!(
+        "> {offered} {}\n",
+        serde_json::Value::Object(arguments.clone())
+    ));
+    let asks = snapshot
+        .tools
+        .get(offered)
+        .is_some_and(|offer| offer.approval_policy().is_some());
     if asks && !confirm::is_possible() {
         complain(&format!(
             "the grant of {id:?} wants a person to allow calls of {offered:?} (require_approval): run `toolbay dev` on a \
@@ -157,7 +212,14 @@ async fn run_example(config: &Config, id: &str, example: Option<&CallExample>) -
         refused = !confirm::ask_to_allow(question).await;
         !refused
     };
-    let answer = server.call_allowed(offered.clone(), arguments.clone(), Arc::new(ProgressPrinter), allow).await;
+    let answer = server
+        .call_allowed(
+            offered.clone(),
+            arguments.clone(),
+            Arc::new(ProgressPrinter),
+            allow,
+        )
+        .await;
     if refused {
         complain("not called");
         return Ok(false);

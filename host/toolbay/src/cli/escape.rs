@@ -19,7 +19,11 @@ use crate::serve::confinement::{ConfinementNeeds, ServerConfinement};
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let config = common.read_config(listen)?;
-    let socket = config.http.listen.as_ref().and_then(ListenAddress::socket_path);
+    let socket = config
+        .http
+        .listen
+        .as_ref()
+        .and_then(ListenAddress::socket_path);
     let wall = ServerConfinement::build(&config, ConfinementNeeds::from_config(&config, socket)?)?;
     start_logging(&config, &config.log, None)?;
     wall.log();
@@ -40,12 +44,18 @@ fn attempt(line: &str) -> io::Result<()> {
     match verb {
         "read" => fs::read(what).map(drop),
         "list" => fs::read_dir(what).map(drop),
-        "write" => File::options().append(true).create(true).open(what).map(drop),
+        "write" => File::options()
+            .append(true)
+            .create(true)
+            .open(what)
+            .map(drop),
         "remove" => fs::remove_file(what),
         "run" => Command::new(what).output().map(drop),
         "listen" => TcpListener::bind(what).map(drop),
         "join" => UnixStream::connect(what).map(drop),
-        "tell" => UnixDatagram::unbound().and_then(|socket| socket.send_to(b"x", what)).map(drop),
+        "tell" => UnixDatagram::unbound()
+            .and_then(|socket| socket.send_to(b"x", what))
+            .map(drop),
         "pair" => UnixStream::pair().map(drop),
         "resolve" => (what, 80).to_socket_addrs().map(drop),
         "connect" => TcpStream::connect(what).map(drop),

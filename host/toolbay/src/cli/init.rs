@@ -38,7 +38,11 @@ struct InitReport {
 /// Creates a folder to serve at `path`. `wanted` selects the samples to copy. Without it, the
 /// command asks on a terminal, and otherwise copies all samples. `from` is the folder of the
 /// samples, if it is not that of the package.
-pub(super) fn run(path: &Path, wanted: Option<&str>, from: Option<PathBuf>) -> anyhow::Result<ExitCode> {
+pub(super) fn run(
+    path: &Path,
+    wanted: Option<&str>,
+    from: Option<PathBuf>,
+) -> anyhow::Result<ExitCode> {
     let samples = SampleSet::find(from)?;
     let choice = match wanted {
         Some(text) => SampleChoice::parse(text, &samples)?,
@@ -47,10 +51,16 @@ pub(super) fn run(path: &Path, wanted: Option<&str>, from: Option<PathBuf>) -> a
     };
     let mut report = InitReport::default();
     let plugins = path.join(PLUGIN_FOLDER);
-    fs::create_dir_all(&plugins).with_context(|| format!("failed to create {}", plugins.display()))?;
-    report.write_new(path, Path::new(CONFIG_FILE_NAME), CONFIG_TEMPLATE.as_bytes())?;
+    fs::create_dir_all(&plugins)
+        .with_context(|| format!("failed to create {}", plugins.display()))?;
+    report.write_new(
+        path,
+        Path::new(CONFIG_FILE_NAME),
+        CONFIG_TEMPLATE.as_bytes(),
+    )?;
     for sample in choice.files() {
-        let content = fs::read(sample).with_context(|| format!("failed to read {}", sample.display()))?;
+        let content =
+            fs::read(sample).with_context(|| format!("failed to read {}", sample.display()))?;
         let name = sample.file_name().unwrap_or_default();
         report.write_new(path, &Path::new(PLUGIN_FOLDER).join(name), &content)?;
     }
@@ -67,12 +77,23 @@ fn ask_for_samples(samples: &SampleSet) -> anyhow::Result<SampleChoice> {
             "These sample plugins can be copied: {names}\n\nWhich? Names with commas between them, all, or none [all]:"
         ));
         let mut answer = String::new();
-        let read = stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer).context("failed to read the answer")?;
+        let read = stdin()
+            .lock()
+            .take(MAX_ANSWER_BYTES)
+            .read_line(&mut answer)
+            .context("failed to read the answer")?;
         if read == 0 {
             bail!("there was no answer, so nothing was written");
         }
         let answer = answer.trim();
-        match SampleChoice::parse(if answer.is_empty() { samples::ALL_SAMPLES } else { answer }, samples) {
+        match SampleChoice::parse(
+            if answer.is_empty() {
+                samples::ALL_SAMPLES
+            } else {
+                answer
+            },
+            samples,
+        ) {
             Ok(choice) => return Ok(choice),
             Err(error) => note(&format!("{error:#}\n")),
         }
@@ -95,7 +116,9 @@ impl InitReport {
         file.write_all(content).with_context(failed)?;
         match file.persist_noclobber(&path) {
             Ok(_) => self.written.push(name.to_owned()),
-            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => self.kept.push(name.to_owned()),
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
+                self.kept.push(name.to_owned())
+            }
             Err(error) => return Err(error.error).with_context(failed),
         }
         Ok(())
@@ -128,10 +151,20 @@ impl InitReport {
         }
         let next = [
             ("toolbay list", "the plugins and their tools"),
-            ("toolbay call calculate_sum '{\"a\": 2, \"b\": 3}'", "calls one"),
-            ("toolbay install CLIENT", "connects a client; --help lists them"),
+            (
+                "toolbay call calculate_sum '{\"a\": 2, \"b\": 3}'",
+                "calls one",
+            ),
+            (
+                "toolbay install CLIENT",
+                "connects a client; --help lists them",
+            ),
         ];
-        let has_calculator = self.written.iter().chain(&self.kept).any(|file| file.ends_with("calculator.wasm"));
+        let has_calculator = self
+            .written
+            .iter()
+            .chain(&self.kept)
+            .any(|file| file.ends_with("calculator.wasm"));
         for (command, what) in next {
             if has_calculator || !command.contains("calculate_sum") {
                 let _ = writeln!(out, "    {command:<50}# {what}");
@@ -152,16 +185,21 @@ mod tests {
     /// line.
     fn uncommented(which: impl Fn(&str) -> bool) -> String {
         let is_key = |rest: &str| rest.starts_with(|c: char| c.is_ascii_lowercase() || c == '[');
-        let lines = CONFIG_TEMPLATE.lines().map(|line| match line.strip_prefix('#') {
-            Some(rest) if is_key(rest) && which(line) => rest,
-            _ => line,
-        });
+        let lines = CONFIG_TEMPLATE
+            .lines()
+            .map(|line| match line.strip_prefix('#') {
+                Some(rest) if is_key(rest) && which(line) => rest,
+                _ => line,
+            });
         lines.collect::<Vec<_>>().join("\n")
     }
 
     fn read(text: &str) -> Config {
         // The folder must exist.
-        let flags = Flags { plugins: Some(env!("CARGO_MANIFEST_DIR").into()), ..Flags::default() };
+        let flags = Flags {
+            plugins: Some(env!("CARGO_MANIFEST_DIR").into()),
+            ..Flags::default()
+        };
         Config::from_text(text, &[], &flags).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
@@ -171,7 +209,10 @@ mod tests {
         assert_eq!(read(CONFIG_TEMPLATE), default);
         let is_default = |line: &str| !line.contains("# an example");
         let mut spelled_out = read(&uncommented(is_default));
-        assert_eq!(Limits::DEFAULT.with(&spelled_out.limits, &Limits::CEILING), (Limits::DEFAULT, vec![]));
+        assert_eq!(
+            Limits::DEFAULT.with(&spelled_out.limits, &Limits::CEILING),
+            (Limits::DEFAULT, vec![])
+        );
         spelled_out.limits = LimitsPatch::default();
         assert_eq!(spelled_out, default);
     }
@@ -179,9 +220,17 @@ mod tests {
     #[test]
     fn every_line_can_be_uncommented() {
         let all = uncommented(|_| true);
-        assert!(!all.lines().any(|line| line.contains("# an example") && line.starts_with('#')), "{all}");
+        assert!(
+            !all.lines()
+                .any(|line| line.contains("# an example") && line.starts_with('#')),
+            "{all}"
+        );
         let config = read(&all);
-        assert!(config.http.listen.is_some() && config.caller_rate_limit.is_some() && config.rate_limit.is_some());
+        assert!(
+            config.http.listen.is_some()
+                && config.caller_rate_limit.is_some()
+                && config.rate_limit.is_some()
+        );
     }
 
     #[test]
@@ -192,7 +241,10 @@ mod tests {
         let ours: toml::Table = uncommented(|_| true).parse().unwrap();
         assert!(chapter.len() > 15);
         for key in chapter.keys() {
-            assert!(ours.contains_key(key), "{key} is not in the file that `toolbay init` writes");
+            assert!(
+                ours.contains_key(key),
+                "{key} is not in the file that `toolbay init` writes"
+            );
         }
     }
 

@@ -12,12 +12,15 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
 use toolbay_install::{
-    CLIENTS, ClientConfiguration, ConfigFile, ConfigurationMistake, ConfigurationScope, ConfigurationText, EditOutcome,
-    EntryName, FileError, ServerEntry, client_with_id, has_same_connection, is_toolbay,
+    CLIENTS, ClientConfiguration, ConfigFile, ConfigurationMistake, ConfigurationScope,
+    ConfigurationText, EditOutcome, EntryName, FileError, ServerEntry, client_with_id,
+    has_same_connection, is_toolbay,
 };
 
 use self::client_environment::{path_environment, program_path};
-use self::report::{EntryState, InstallReport, entry_fragment, entry_text, print_clients, replace_question};
+use self::report::{
+    EntryState, InstallReport, entry_fragment, entry_text, print_clients, replace_question,
+};
 use self::target::{InstallTarget, find_target};
 use super::common::{Common, Listen, Settings};
 use super::confirm;
@@ -30,7 +33,8 @@ const MAX_ATTEMPTS: usize = 3;
 /// The options that both commands have.
 #[derive(Args, Debug)]
 pub(super) struct Which {
-    /// Whose configuration: the user's, for all projects, or that of the project in the current folder
+    /// Whose configuration: the user's, for all projects, or that of the project in the current
+    /// folder
     #[arg(long, value_enum, default_value_t = Whose::User)]
     scope: Whose,
     /// The name of the server in the configuration
@@ -42,7 +46,8 @@ pub(super) struct Which {
     /// Show what would be written and where, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask before an entry is replaced or removed that is not this program's, or that differs
+    /// Do not ask before an entry is replaced or removed that is not this program's, or that
+    /// differs
     #[arg(long)]
     yes: bool,
     /// Print JSON
@@ -59,14 +64,15 @@ pub(super) struct Install {
     /// The plugin folder [default: the key `plugins` of the configuration file, or ./plugins]
     #[arg(long, value_name = "DIR", conflicts_with = "http")]
     plugins: Option<std::path::PathBuf>,
-    /// The configuration file of the server [default: `TOOLBAY_CONFIG`, or toolbay.toml in the folder that contains the plugin
-    /// folder, if it exists]
+    /// The configuration file of the server [default: `TOOLBAY_CONFIG`, or toolbay.toml in the
+    /// folder that contains the plugin folder, if it exists]
     #[arg(long, value_name = "FILE", conflicts_with = "http")]
     config: Option<std::path::PathBuf>,
     /// Have the server read no configuration file
     #[arg(long, conflicts_with_all = ["http", "config"])]
     no_config: bool,
-    /// The URL of a server that runs, such as `http://127.0.0.1:8931/mcp`, instead of a command that starts one
+    /// The URL of a server that runs, such as `http://127.0.0.1:8931/mcp`, instead of a command
+    /// that starts one
     #[arg(long, value_name = "URL")]
     http: Option<String>,
     /// With --http, the name of the variable from which the client takes the bearer token
@@ -114,7 +120,12 @@ fn name(text: &str) -> Result<EntryName, String> {
 }
 
 pub(super) fn install(options: &Install) -> anyhow::Result<ExitCode> {
-    let Install { client, which, force, .. } = options;
+    let Install {
+        client,
+        which,
+        force,
+        ..
+    } = options;
     let around = path_environment()?;
     let Some(client) = client else {
         return print_clients(&around, &which.name, which.json);
@@ -123,12 +134,17 @@ pub(super) fn install(options: &Install) -> anyhow::Result<ExitCode> {
     let target = find_target(client, which.scope.into(), which.file.as_deref(), &around)?;
     let server = server_entry(options)?;
     if server.exposes_token() {
-        complain("the token would cross the network unencrypted: use https, or an address of this machine");
+        complain(
+            "the token would cross the network unencrypted: use https, or an address of this machine",
+        );
     }
     let entry = server.to_entry(client, &target.spot, around.wsl.as_ref())?;
     if !(target.found || *force || which.dry_run) {
         let file = target.spot.file.display();
-        bail!("{} is not found here; to write {file} anyway, add --force", client.title);
+        bail!(
+            "{} is not found here; to write {file} anyway, add --force",
+            client.title
+        );
     }
     let change = |document: &ConfigurationText| document.with_server(which.name.as_str(), &entry);
     let doubt = |old: Option<&Map<String, Value>>| match old {
@@ -140,7 +156,10 @@ pub(super) fn install(options: &Install) -> anyhow::Result<ExitCode> {
     let mut report = edit_configuration(&target, which, change, doubt, EntryState::Installed)?;
     report.next = Some(client.next_step);
     if let Some(paste) = client.paste_hint {
-        report.paste = Some((paste, entry_fragment(client.dialect, which.name.as_str(), &entry)));
+        report.paste = Some((
+            paste,
+            entry_fragment(client.dialect, which.name.as_str(), &entry),
+        ));
     }
     report.entry = Some(entry);
     print_report(&report, which)
@@ -160,8 +179,13 @@ pub(super) fn uninstall(options: &Uninstall) -> anyhow::Result<ExitCode> {
         )),
         _ => None,
     };
-    let report =
-        edit_configuration(&target, which, |document| document.without_server(name), doubt, EntryState::Removed)?;
+    let report = edit_configuration(
+        &target,
+        which,
+        |document| document.without_server(name),
+        doubt,
+        EntryState::Removed,
+    )?;
     print_report(&report, which)
 }
 
@@ -172,15 +196,24 @@ fn find_client(id: &str) -> anyhow::Result<&'static ClientConfiguration> {
 /// Returns the server that the client connects to.
 fn server_entry(options: &Install) -> anyhow::Result<ServerEntry> {
     if let Some(url) = &options.http {
-        return ServerEntry::http(url, options.token_variable.as_deref()).map_err(anyhow::Error::msg);
+        return ServerEntry::http(url, options.token_variable.as_deref())
+            .map_err(anyhow::Error::msg);
     }
-    let settings = Settings { config: options.config.clone(), no_config: options.no_config, log: None };
-    let common = Common { plugins: options.plugins.clone(), settings };
+    let settings = Settings {
+        config: options.config.clone(),
+        no_config: options.no_config,
+        log: None,
+    };
+    let common = Common {
+        plugins: options.plugins.clone(),
+        settings,
+    };
     // Report errors of the configuration here. The client would only report that the server does
     // not start.
     let config = common.load_config(true, &Listen::default())?;
     let absolute = |path: &std::path::Path| {
-        std::fs::canonicalize(path).map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))
+        std::fs::canonicalize(path)
+            .map_err(|error| ConfigError::new(format!("{}: {error}", path.display())))
     };
     let mut paths = Vec::new();
     // The client chooses the working directory of the server, so all paths must be absolute.
@@ -190,8 +223,15 @@ fn server_entry(options: &Install) -> anyhow::Result<ServerEntry> {
     if options.plugins.is_some() || !config.file_read {
         paths.push(("--plugins", absolute(&config.plugins)?));
     }
-    let paths: Vec<_> = paths.iter().map(|(flag, path)| (*flag, path.as_path())).collect();
-    let words: &[&str] = if config.file_read { &["serve"] } else { &["serve", "--no-config"] };
+    let paths: Vec<_> = paths
+        .iter()
+        .map(|(flag, path)| (*flag, path.as_path()))
+        .collect();
+    let words: &[&str] = if config.file_read {
+        &["serve"]
+    } else {
+        &["serve", "--no-config"]
+    };
     ServerEntry::command(&program_path()?, words, &paths).map_err(anyhow::Error::msg)
 }
 
@@ -208,10 +248,13 @@ fn edit_configuration(
     for _ in 0..MAX_ATTEMPTS {
         let place = |mistake| anyhow!(FileError::Mistake(mistake, file.path().to_owned()));
         let document =
-            ConfigurationText::parse(target.spot.entry_format, file.text().unwrap_or_default()).map_err(place)?;
+            ConfigurationText::parse(target.spot.entry_format, file.text().unwrap_or_default())
+                .map_err(place)?;
         let edit = change(&document).map_err(place)?;
         let mut report = InstallReport::new(target, which.name.as_str(), file.path());
-        let EditOutcome::Changed(text) = edit else { return Ok(report) };
+        let EditOutcome::Changed(text) = edit else {
+            return Ok(report);
+        };
         report.state = done;
         if which.dry_run {
             report.printed = true;

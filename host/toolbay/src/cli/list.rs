@@ -18,7 +18,11 @@ use crate::serve::server::Server;
 pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
     let config = common.load_config(true, &Listen::default())?;
     block_on(async {
-        let server = Server::builder(config.clone()).watch(false).audit(false).record(false).start()?;
+        let server = Server::builder(config.clone())
+            .watch(false)
+            .audit(false)
+            .record(false)
+            .start()?;
         let snapshot = wait_until_loaded(&server).await;
         if json {
             print_json(&snapshot_json(&snapshot, &config))?;
@@ -31,11 +35,31 @@ pub(super) fn run(common: &Common, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn snapshot_json(snapshot: &Snapshot, config: &Config) -> Value {
-    let tools: Vec<_> = snapshot.tools.values().map(|offer| tool_json(&offer.tool)).collect();
-    let prompts: Vec<_> = snapshot.prompts.values().map(|offer| prompt_json(&offer.prompt)).collect();
-    let resources: Vec<_> = snapshot.resources.values().map(|offer| resource_json(offer.resource())).collect();
-    let templates: Vec<_> = snapshot.templates.values().map(|offer| template_json(offer.resource())).collect();
-    let skills: Vec<_> = snapshot.skills.values().map(|offer| &offer.skill.entry).collect();
+    let tools: Vec<_> = snapshot
+        .tools
+        .values()
+        .map(|offer| tool_json(&offer.tool))
+        .collect();
+    let prompts: Vec<_> = snapshot
+        .prompts
+        .values()
+        .map(|offer| prompt_json(&offer.prompt))
+        .collect();
+    let resources: Vec<_> = snapshot
+        .resources
+        .values()
+        .map(|offer| resource_json(offer.resource()))
+        .collect();
+    let templates: Vec<_> = snapshot
+        .templates
+        .values()
+        .map(|offer| template_json(offer.resource()))
+        .collect();
+    let skills: Vec<_> = snapshot
+        .skills
+        .values()
+        .map(|offer| &offer.skill.entry)
+        .collect();
     let (limits, ceilings) = config.effective_limits();
     json!({
         "server": {"limits": limits, "ceilings": ceilings, "problems": config.clamp_messages()},
@@ -61,28 +85,53 @@ fn snapshot_text(snapshot: &Snapshot, config: &Config) -> String {
         write_plugin(&mut out, id, report, snapshot);
     }
     for (name, why) in &snapshot.notes {
-        let _ =
-            writeln!(out, "not a plugin: {}: {}", clean_line(name, MAX_LINE_BYTES), clean_line(why, MAX_LINE_BYTES));
+        let _ = writeln!(
+            out,
+            "not a plugin: {}: {}",
+            clean_line(name, MAX_LINE_BYTES),
+            clean_line(why, MAX_LINE_BYTES)
+        );
     }
     if !snapshot.notes.is_empty() {
         out.push('\n');
     }
     if snapshot.plugins.is_empty() {
-        let _ = writeln!(out, "no plugins in {}; copy a .wasm file into it", config.plugins.display());
+        let _ = writeln!(
+            out,
+            "no plugins in {}; copy a .wasm file into it",
+            config.plugins.display()
+        );
         return out;
     }
-    let serving = snapshot.plugins.values().filter(|report| offers_something(report)).count();
+    let serving = snapshot
+        .plugins
+        .values()
+        .filter(|report| offers_something(report))
+        .count();
     // Those whose names others have already, and those whose grants hide or do not offer anything.
     let is_idle = |report: &&PluginReport| {
-        matches!(report.status, PluginFileStatus::Ready | PluginFileStatus::Stale) && !offers_something(report)
+        matches!(
+            report.status,
+            PluginFileStatus::Ready | PluginFileStatus::Stale
+        ) && !offers_something(report)
     };
     let idle = snapshot.plugins.values().filter(is_idle).count();
-    let refused = snapshot.plugins.values().filter(|report| report.status == PluginFileStatus::Refused).count();
+    let refused = snapshot
+        .plugins
+        .values()
+        .filter(|report| report.status == PluginFileStatus::Refused)
+        .count();
     out.push_str(&count_noun(snapshot.tools.len(), "tool"));
     for (n, noun) in [
         (snapshot.prompts.len(), "prompt"),
         (snapshot.skills.len(), "skill"),
-        (snapshot.resources.len().saturating_sub(snapshot.skills.len()), "resource"),
+        (
+            snapshot
+                .resources
+                .len()
+                .saturating_sub(snapshot.skills.len()),
+            "resource",
+        ),
         (snapshot.templates.len(), "resource template"),
     ] {
         if n > 0 {
@@ -91,7 +140,12 @@ fn snapshot_text(snapshot: &Snapshot, config: &Config) -> String {
     }
     let _ = write!(out, " from {}", count_noun(serving, "plugin"));
     if idle > 0 {
-        let _ = write!(out, "; {} {} nothing", count_noun(idle, "plugin"), if idle == 1 { "offers" } else { "offer" });
+        let _ = write!(
+            out,
+            "; {} {} nothing",
+            count_noun(idle, "plugin"),
+            if idle == 1 { "offers" } else { "offer" }
+        );
     }
     if refused > 0 {
         let _ = write!(out, "; {} refused", count_noun(refused, "file"));
@@ -122,29 +176,53 @@ fn write_plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Sn
         let _ = writeln!(out, "    ! {}", clean_line(problem, MAX_LINE_BYTES));
     }
     for name in &report.tools {
-        let description = snapshot.tools.get(name).and_then(|tool| tool.tool.description.as_deref());
+        let description = snapshot
+            .tools
+            .get(name)
+            .and_then(|tool| tool.tool.description.as_deref());
         write_offer(out, name, description);
     }
     for name in &report.prompts {
-        let description = snapshot.prompts.get(name).and_then(|offer| offer.prompt.description.as_deref());
+        let description = snapshot
+            .prompts
+            .get(name)
+            .and_then(|offer| offer.prompt.description.as_deref());
         write_offer(out, &format!("prompt {name}"), description);
     }
     for uri in report.skills.iter().take(MAX_RESOURCES) {
-        let description = snapshot.skills.get(uri).map(|offer| offer.skill.description.as_str());
+        let description = snapshot
+            .skills
+            .get(uri)
+            .map(|offer| offer.skill.description.as_str());
         write_offer(out, &format!("skill {uri}"), description);
     }
     if report.skills.len() > MAX_RESOURCES {
-        let _ = writeln!(out, "    and {} more", count_noun(report.skills.len() - MAX_RESOURCES, "skill"));
+        let _ = writeln!(
+            out,
+            "    and {} more",
+            count_noun(report.skills.len() - MAX_RESOURCES, "skill")
+        );
     }
-    for (what, uris, offers) in
-        [("resource", &report.resources, &snapshot.resources), ("template", &report.templates, &snapshot.templates)]
-    {
+    for (what, uris, offers) in [
+        ("resource", &report.resources, &snapshot.resources),
+        ("template", &report.templates, &snapshot.templates),
+    ] {
         for uri in uris.iter().take(MAX_RESOURCES) {
-            let description = offers.get(uri).and_then(|offer| offer.resource().description.as_deref());
-            write_offer(out, &format!("{what} {}", clean_line(uri, MAX_LINE_BYTES)), description);
+            let description = offers
+                .get(uri)
+                .and_then(|offer| offer.resource().description.as_deref());
+            write_offer(
+                out,
+                &format!("{what} {}", clean_line(uri, MAX_LINE_BYTES)),
+                description,
+            );
         }
         if uris.len() > MAX_RESOURCES {
-            let _ = writeln!(out, "    and {} more", count_noun(uris.len() - MAX_RESOURCES, what));
+            let _ = writeln!(
+                out,
+                "    and {} more",
+                count_noun(uris.len() - MAX_RESOURCES, what)
+            );
         }
     }
     if let Some(granted) = &report.grant {
@@ -153,22 +231,42 @@ fn write_plugin(out: &mut String, id: &str, report: &PluginReport, snapshot: &Sn
         }
     }
     if !report.require_approval.is_empty() {
-        let asks: Vec<String> = report.require_approval.iter().map(|(tool, asks)| format!("{tool} ({asks})")).collect();
-        let _ = writeln!(out, "    + a person must allow: {}", clean_line(&asks.join(", "), MAX_LINE_BYTES));
+        let asks: Vec<String> = report
+            .require_approval
+            .iter()
+            .map(|(tool, asks)| format!("{tool} ({asks})"))
+            .collect();
+        let _ = writeln!(
+            out,
+            "    + a person must allow: {}",
+            clean_line(&asks.join(", "), MAX_LINE_BYTES)
+        );
     }
     out.push('\n');
 }
 
 /// Appends an item that a plugin offers, on one line.
 fn write_offer(out: &mut String, name: &str, description: Option<&str>) {
-    let summary = clean_line(&first_sentence(description.unwrap_or_default()), MAX_LINE_BYTES);
+    let summary = clean_line(
+        &first_sentence(description.unwrap_or_default()),
+        MAX_LINE_BYTES,
+    );
     let _ = writeln!(out, "{}", format!("    {name}  {summary}").trim_end());
 }
 
 /// Returns whether any item of the plugin is in service.
 fn offers_something(report: &PluginReport) -> bool {
-    let PluginReport { tools, prompts, resources, skills, templates, .. } = report;
-    [tools, prompts, resources, skills, templates].iter().any(|names| !names.is_empty())
+    let PluginReport {
+        tools,
+        prompts,
+        resources,
+        skills,
+        templates,
+        ..
+    } = report;
+    [tools, prompts, resources, skills, templates]
+        .iter()
+        .any(|names| !names.is_empty())
 }
 
 /// Returns the first sentence of a description, on one line.
@@ -183,8 +281,15 @@ fn first_sentence(description: &str) -> String {
 
 /// Returns everything that the grant allows, and every limit that differs from Toolbay's default.
 fn grant_lines(granted: &GrantReport) -> impl Iterator<Item = String> {
-    let prefix = granted.prefix.iter().map(|prefix| format!("prefix: {prefix}"));
-    prefix.chain(permission_lines(granted)).chain(term_lines(granted)).collect::<Vec<_>>().into_iter()
+    let prefix = granted
+        .prefix
+        .iter()
+        .map(|prefix| format!("prefix: {prefix}"));
+    prefix
+        .chain(permission_lines(granted))
+        .chain(term_lines(granted))
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 fn count_noun(n: usize, noun: &str) -> String {

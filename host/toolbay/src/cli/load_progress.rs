@@ -25,8 +25,8 @@ const MAX_NAMES: usize = 5;
 /// Maximum size of a printed file name, in bytes.
 const MAX_NAME_BYTES: usize = 100;
 
-/// Waits until every plugin in the directory is loaded or refused. After [`DISPLAY_DELAY`], shows the
-/// number of loaded plugins and the names of those that are still loading.
+/// Waits until every plugin in the directory is loaded or refused. After [`DISPLAY_DELAY`], shows
+/// the number of loaded plugins and the names of those that are still loading.
 pub(super) async fn wait_until_loaded(server: &Server) -> Arc<Snapshot> {
     if let Ok(snapshot) = tokio::time::timeout(DISPLAY_DELAY, server.complete()).await {
         return snapshot;
@@ -51,7 +51,10 @@ pub(super) async fn log_progress(catalog: Catalog) {
     let complete = |snapshot: &Snapshot| snapshot.complete;
     let mut said = LoadProgress::default();
     let mut pause = FIRST_REPORT_DELAY;
-    while tokio::time::timeout(pause, catalog.wait_for(complete)).await.is_err() {
+    while tokio::time::timeout(pause, catalog.wait_for(complete))
+        .await
+        .is_err()
+    {
         pause = REPORT_INTERVAL;
         let loading = LoadProgress::of(&catalog.snapshot());
         if loading == said {
@@ -78,16 +81,28 @@ struct LoadProgress {
 
 impl LoadProgress {
     fn of(snapshot: &Snapshot) -> Self {
-        let loading: Vec<&str> =
-            snapshot.plugins.iter().filter(|(_, report)| report.is_loading()).map(|(id, _)| id.as_str()).collect();
+        let loading: Vec<&str> = snapshot
+            .plugins
+            .iter()
+            .filter(|(_, report)| report.is_loading())
+            .map(|(id, _)| id.as_str())
+            .collect();
         let total = snapshot.plugins.len();
-        Self { done: total - loading.len(), total, names: join_names(&loading) }
+        Self {
+            done: total - loading.len(),
+            total,
+            names: join_names(&loading),
+        }
     }
 }
 
 /// Returns the names of the first plugins, and the number of the others.
 fn join_names(plugins: &[&str]) -> String {
-    let names: Vec<String> = plugins.iter().take(MAX_NAMES).map(|id| clean_line(id, MAX_NAME_BYTES)).collect();
+    let names: Vec<String> = plugins
+        .iter()
+        .take(MAX_NAMES)
+        .map(|id| clean_line(id, MAX_NAME_BYTES))
+        .collect();
     match plugins.len().saturating_sub(MAX_NAMES) {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
@@ -102,7 +117,10 @@ mod tests {
     fn a_few_plugins_are_named_and_the_rest_is_counted() {
         assert_eq!(join_names(&["a"]), "a");
         assert_eq!(join_names(&["a", "b", "c", "d", "e"]), "a, b, c, d, e");
-        assert_eq!(join_names(&["a", "b", "c", "d", "e", "f", "g"]), "a, b, c, d, e and 2 more");
+        assert_eq!(
+            join_names(&["a", "b", "c", "d", "e", "f", "g"]),
+            "a, b, c, d, e and 2 more"
+        );
         assert!(join_names(&[&"x".repeat(1_000)]).len() < 200);
         assert_eq!(join_names(&["a\n\u{1b}[2J"]).lines().count(), 1);
     }

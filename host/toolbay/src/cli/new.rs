@@ -51,10 +51,17 @@ struct LanguageKit {
 /// Creates a kit from folders. The type is `tt` because `include_dir` accepts only a literal token.
 macro_rules! kit {
     ($sdk:tt, $template:tt) => {
-        LanguageKit { sdk: include_dir!($sdk), template: include_dir!($template), plain: None }
+        LanguageKit {
+            sdk: include_dir!($sdk),
+            template: include_dir!($template),
+            plain: None,
+        }
     };
     ($sdk:tt, $template:tt, $plain:tt) => {
-        LanguageKit { plain: Some(include_dir!($plain)), ..kit!($sdk, $template) }
+        LanguageKit {
+            plain: Some(include_dir!($plain)),
+            ..kit!($sdk, $template)
+        }
     };
 }
 
@@ -78,17 +85,32 @@ static PYTHON_KIT: LanguageKit = kit!(
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/python/template",
     "$CARGO_MANIFEST_DIR/../../plugin-sdk/python/plain"
 );
-static GO_KIT: LanguageKit =
-    kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/go/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/go/template");
-static C_KIT: LanguageKit =
-    kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/c/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/c/template");
-static CPP_KIT: LanguageKit =
-    kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/cpp/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/cpp/template");
-static ZIG_KIT: LanguageKit =
-    kit!("$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/sdk", "$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/template");
+static GO_KIT: LanguageKit = kit!(
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/go/sdk",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/go/template"
+);
+static C_KIT: LanguageKit = kit!(
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/c/sdk",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/c/template"
+);
+static CPP_KIT: LanguageKit = kit!(
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/cpp/sdk",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/cpp/template"
+);
+static ZIG_KIT: LanguageKit = kit!(
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/sdk",
+    "$CARGO_MANIFEST_DIR/../../plugin-sdk/zig/template"
+);
 
 /// Folders that compilers and package managers create. They are not copied.
-const GENERATED_FOLDERS: [&str; 6] = ["node_modules", "__pycache__", ".venv", "target", "zig-out", ".zig-cache"];
+const GENERATED_FOLDERS: [&str; 6] = [
+    "node_modules",
+    "__pycache__",
+    ".venv",
+    "target",
+    "zig-out",
+    ".zig-cache",
+];
 
 impl Language {
     fn kit(self) -> &'static LanguageKit {
@@ -105,14 +127,19 @@ impl Language {
     }
 
     fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+        self.to_possible_value()
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default()
     }
 }
 
 pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Result<ExitCode> {
     // `.` has no file name.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let name = absolute.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = absolute
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
     check_name(name)?;
     if plain {
         check_wit_name(name)?;
@@ -120,12 +147,16 @@ pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Resul
     let files = project_files(name, language, plain)?;
     let is_empty = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
     if path.exists() && !is_empty() {
-        bail!("{} already exists and is not an empty folder", path.display());
+        bail!(
+            "{} already exists and is not an empty folder",
+            path.display()
+        );
     }
     for (file, content) in files {
         let file = path.join(file);
         let parent = file.parent().unwrap_or(path);
-        fs::create_dir_all(parent).with_context(|| format!("failed to create {}", parent.display()))?;
+        fs::create_dir_all(parent)
+            .with_context(|| format!("failed to create {}", parent.display()))?;
         fs::write(&file, content).with_context(|| format!("failed to write {}", file.display()))?;
     }
     let project = ProjectFile::read(path).map_err(anyhow::Error::msg)?;
@@ -135,8 +166,12 @@ pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Resul
 
 /// Checks that `name` can be converted to an identifier in every language.
 fn check_name(name: &str) -> anyhow::Result<()> {
-    let letters = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    let words = name.split('-').all(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
+    let letters = name
+        .bytes()
+        .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    let words = name
+        .split('-')
+        .all(|word| word.starts_with(|c: char| c.is_ascii_lowercase()));
     if letters && words && name.len() <= 40 {
         return Ok(());
     }
@@ -150,15 +185,28 @@ fn check_wit_name(name: &str) -> anyhow::Result<()> {
     let text = format!("package local:{name}; world {name} {{}}");
     match UnresolvedPackageGroup::parse("plugin.wit", &text) {
         Ok(_) => Ok(()),
-        Err(_) => bail!("{name:?} is a WIT keyword and cannot name a package of plain functions; try my-{name}"),
+        Err(_) => bail!(
+            "{name:?} is a WIT keyword and cannot name a package of plain functions; try my-{name}"
+        ),
     }
 }
 
 /// Returns the files of a new project, as pairs of relative path and content.
-fn project_files(name: &str, language: Language, plain: bool) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
+fn project_files(
+    name: &str,
+    language: Language,
+    plain: bool,
+) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
     let kit = language.kit();
-    let Some(template) = (if plain { kit.plain.as_ref() } else { Some(&kit.template) }) else {
-        bail!("--plain is not available for {}; it is for rust, javascript, typescript and python", language.name());
+    let Some(template) = (if plain {
+        kit.plain.as_ref()
+    } else {
+        Some(&kit.template)
+    }) else {
+        bail!(
+            "--plain is not available for {}; it is for rust, javascript, typescript and python",
+            language.name()
+        );
     };
     let mut files = Vec::new();
     collect_files(template, template.path(), &mut files);
@@ -171,7 +219,11 @@ fn project_files(name: &str, language: Language, plain: bool) -> anyhow::Result<
     if !plain {
         let mut shared = Vec::new();
         collect_files(&kit.sdk, kit.sdk.path(), &mut shared);
-        files.extend(shared.into_iter().map(|(path, content)| (Path::new("toolbay").join(path), content)));
+        files.extend(
+            shared
+                .into_iter()
+                .map(|(path, content)| (Path::new("toolbay").join(path), content)),
+        );
         files.retain(|(path, _)| path != Path::new("toolbay/wit/plugin.wit"));
         files.push((PathBuf::from("toolbay/wit/plugin.wit"), CONTRACT_WIT.into()));
     }
@@ -180,7 +232,11 @@ fn project_files(name: &str, language: Language, plain: bool) -> anyhow::Result<
 
 fn collect_files(dir: &Dir<'_>, root: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     for entry in dir.entries() {
-        let name = entry.path().file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = entry
+            .path()
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
         if GENERATED_FOLDERS.contains(&name) {
             continue;
         }
@@ -195,11 +251,16 @@ fn collect_files(dir: &Dir<'_>, root: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>
 }
 
 fn fill_placeholders(text: &str, name: &str) -> String {
-    text.replace("{{name}}", name).replace("{{ident}}", &name.replace('-', "_"))
+    text.replace("{{name}}", name)
+        .replace("{{ident}}", &name.replace('-', "_"))
 }
 
 fn next_steps(path: &Path, project: &ProjectFile) -> String {
-    let mut out = format!("Created a {} plugin in {}. To build it:\n\n", project.language, path.display());
+    let mut out = format!(
+        "Created a {} plugin in {}. To build it:\n\n",
+        project.language,
+        path.display()
+    );
     let _ = writeln!(out, "    cd {}", path.display());
     for command in project.setup.iter().chain(&project.build) {
         let _ = writeln!(out, "    {command}");
@@ -241,20 +302,42 @@ mod tests {
             let files = project_files("my-plugin", *language, false).unwrap();
             let text = |name: &str| {
                 let found = files.iter().find(|(path, _)| path == Path::new(name));
-                String::from_utf8(found.unwrap_or_else(|| panic!("{language:?}: no {name}")).1.clone()).unwrap()
+                String::from_utf8(
+                    found
+                        .unwrap_or_else(|| panic!("{language:?}: no {name}"))
+                        .1
+                        .clone(),
+                )
+                .unwrap()
             };
-            let project =
-                ProjectFile::parse(&text("plugin.toml")).unwrap_or_else(|error| panic!("{language:?}: {error}"));
-            assert_eq!((project.name.as_str(), project.language), ("my-plugin", language.name()));
-            assert_eq!(project.example.unwrap().tool, "my_plugin_greet", "{language:?}");
-            assert!(!project.build.is_empty() && !project.watch.is_empty(), "{language:?}");
-            assert!(!project.test.is_empty() && !project.requires.is_empty(), "{language:?}");
+            let project = ProjectFile::parse(&text("plugin.toml"))
+                .unwrap_or_else(|error| panic!("{language:?}: {error}"));
+            assert_eq!(
+                (project.name.as_str(), project.language),
+                ("my-plugin", language.name())
+            );
+            assert_eq!(
+                project.example.unwrap().tool,
+                "my_plugin_greet",
+                "{language:?}"
+            );
+            assert!(
+                !project.build.is_empty() && !project.watch.is_empty(),
+                "{language:?}"
+            );
+            assert!(
+                !project.test.is_empty() && !project.requires.is_empty(),
+                "{language:?}"
+            );
             text(".gitignore");
             text("README.md");
             assert_eq!(text("toolbay/wit/plugin.wit"), CONTRACT_WIT, "{language:?}");
             for (path, content) in &files {
                 let content = String::from_utf8_lossy(content);
-                assert!(!content.contains("{{name}}") && !content.contains("{{ident}}"), "{language:?}: {path:?}");
+                assert!(
+                    !content.contains("{{name}}") && !content.contains("{{ident}}"),
+                    "{language:?}: {path:?}"
+                );
             }
         }
     }
@@ -263,8 +346,18 @@ mod tests {
     fn languages_without_a_plain_form_are_refused() {
         for language in Language::value_variants() {
             match project_files("my-plugin", *language, true) {
-                Ok(files) => assert!(files.iter().any(|(path, _)| path.ends_with("wit/my-plugin.wit")), "{language:?}"),
-                Err(error) => assert!(error.to_string().starts_with("--plain is not available for "), "{error}"),
+                Ok(files) => assert!(
+                    files
+                        .iter()
+                        .any(|(path, _)| path.ends_with("wit/my-plugin.wit")),
+                    "{language:?}"
+                ),
+                Err(error) => assert!(
+                    error
+                        .to_string()
+                        .starts_with("--plain is not available for "),
+                    "{error}"
+                ),
             }
         }
     }
@@ -274,7 +367,17 @@ mod tests {
         for name in ["weather", "my-weather", "a1-b2"] {
             assert!(check_name(name).is_ok(), "{name}");
         }
-        for name in ["", "My-Weather", "my_weather", "-a", "a-", "1a", "a-1", "a b", "a.b"] {
+        for name in [
+            "",
+            "My-Weather",
+            "my_weather",
+            "-a",
+            "a-",
+            "1a",
+            "a-1",
+            "a b",
+            "a.b",
+        ] {
             assert!(check_name(name).is_err(), "{name}");
         }
     }

@@ -12,12 +12,15 @@ use bytesize::ByteSize;
 use clap::ValueEnum;
 use serde_json::{Map, Value};
 use toolbay_model::text::{clean_line, format_duration, format_thousands};
-use toolbay_sandbox::{CompileSource, InitAllowance, OptimizeJob, OptimizedComponent, Sandbox, WarmUp};
+use toolbay_sandbox::{
+    CompileSource, InitAllowance, OptimizeJob, OptimizedComponent, Sandbox, WarmUp,
+};
 
 use super::common::{Common, Listen, Settings, block_on};
 use super::output::{complain, print};
 use super::plugin_file::{
-    LoadedPlugin, MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source, resolve_plugin_file,
+    LoadedPlugin, MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source,
+    resolve_plugin_file,
 };
 use super::progress;
 use crate::config::Config;
@@ -25,7 +28,8 @@ use crate::config::Config;
 /// What an initialisation may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Allow {
-    /// Environment variables, arguments and `[config]`: the plugin finds none, whatever its grant says
+    /// Environment variables, arguments and `[config]`: the plugin finds none, whatever its grant
+    /// says
     Environment,
     /// The folders of mounts: the plugin finds none, whatever its grant says
     Folders,
@@ -61,31 +65,58 @@ pub(super) fn run(
     output: Option<PathBuf>,
     wanted: OptimizeOptions,
 ) -> anyhow::Result<ExitCode> {
-    let OptimizeOptions { force, allow, calls } = wanted;
+    let OptimizeOptions {
+        force,
+        allow,
+        calls,
+    } = wanted;
     let file = &resolve_plugin_file(path)?;
     let output = match output {
         Some(output) => output,
         None => default_output(file)?,
     };
     if output.is_dir() {
-        bail!("{} is a folder; give the name of a file", printable_path(&output));
+        bail!(
+            "{} is a folder; give the name of a file",
+            printable_path(&output)
+        );
     }
     if !force && output.symlink_metadata().is_ok() {
-        bail!("{} exists; to replace it, add --force", printable_path(&output));
+        bail!(
+            "{} exists; to replace it, add --force",
+            printable_path(&output)
+        );
     }
-    let calls = calls.iter().map(|call| parse_warm_up(call)).collect::<anyhow::Result<Vec<_>>>()?;
-    let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let common = Common { plugins: Some(beside.to_owned()), settings: settings.clone() };
+    let calls = calls
+        .iter()
+        .map(|call| parse_warm_up(call))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let beside = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let common = Common {
+        plugins: Some(beside.to_owned()),
+        settings: settings.clone(),
+    };
     let config = common.load_config(true, &Listen::default())?;
     let allowed = allow.into_iter().map(InitAllowance::from).collect();
     let report = block_on(async {
         let source = read_plugin_source(file, config.server.component_size.as_u64())?;
-        let job = OptimizeJob { source, limits: config.rules().limits, allowed, calls };
+        let job = OptimizeJob {
+            source,
+            limits: config.rules().limits,
+            allowed,
+            calls,
+        };
         let (optimised, report) = optimize_file(&config, file, job).await?;
         write_atomically(&optimised.file, &output)?;
         Ok(report)
     })?;
-    print(&format!("{report}\n    written to {}\n", printable_path(&output)));
+    print(&format!(
+        "{report}\n    written to {}\n",
+        printable_path(&output)
+    ));
     if let Some(remark) = wit_remark(file, &output) {
         complain(&remark);
     }
@@ -106,50 +137,102 @@ fn parse_warm_up(call: &str) -> anyhow::Result<WarmUp> {
     let (tool, arguments) = call.split_once('=').unwrap_or((call, "{}"));
     let object: Result<Map<String, Value>, _> = serde_json::from_str(arguments);
     let object = object.map_err(|error| {
-        let (tool, error) = (clean_line(tool, MAX_REASON_BYTES), clean_line(&error.to_string(), MAX_REASON_BYTES));
+        let (tool, error) = (
+            clean_line(tool, MAX_REASON_BYTES),
+            clean_line(&error.to_string(), MAX_REASON_BYTES),
+        );
         anyhow!("--call {tool}: the arguments are not a JSON object: {error}")
     })?;
-    Ok(WarmUp { tool: tool.to_owned(), arguments: Value::Object(object).to_string() })
+    Ok(WarmUp {
+        tool: tool.to_owned(),
+        arguments: Value::Object(object).to_string(),
+    })
 }
 
 /// Optimises a file, and checks that its description stays the same. Also returns the report to
 /// print.
-async fn optimize_file(config: &Config, file: &Path, job: OptimizeJob) -> anyhow::Result<(OptimizedComponent, String)> {
+async fn optimize_file(
+    config: &Config,
+    file: &Path,
+    job: OptimizeJob,
+) -> anyhow::Result<(OptimizedComponent, String)> {
     let sandbox = Sandbox::new(config.sandbox()?)?;
     let name = printable_path(file);
     let before = load_plugin(&sandbox, job.source.clone(), config.rules(), &name).await?;
     let (size, wit) = (job.source.file.len() as u64, job.source.wit.clone());
     let what = format!("initialising {name}");
     let optimised = progress::with_progress(&what, &what, sandbox.optimize(job)).await;
-    let optimised =
-        optimised.map_err(|error| anyhow!("{name}: {}", clean_line(&error.to_string(), MAX_REASON_BYTES)))?;
-    let source = CompileSource { file: optimised.file.clone(), wit };
-    let after = load_plugin(&sandbox, source, config.rules(), &format!("{name}, optimised,")).await?;
+    let optimised = optimised.map_err(|error| {
+        anyhow!(
+            "{name}: {}",
+            clean_line(&error.to_string(), MAX_REASON_BYTES)
+        )
+    })?;
+    let source = CompileSource {
+        file: optimised.file.clone(),
+        wit,
+    };
+    let after = load_plugin(
+        &sandbox,
+        source,
+        config.rules(),
+        &format!("{name}, optimised,"),
+    )
+    .await?;
     if before.description != after.description || before.prepared.form() != after.prepared.form() {
-        bail!("{name}: what it offers differs once it is initialised; it must be the same each time that it is listed");
+        bail!(
+            "{name}: what it offers differs once it is initialised; it must be the same each time that it is listed"
+        );
     }
     let report = render_report(&name, &optimised, size, [&before, &after]);
     Ok((optimised, report))
 }
 
-fn render_report(name: &str, optimised: &OptimizedComponent, size: u64, [before, after]: [&LoadedPlugin; 2]) -> String {
-    let OptimizedComponent { file, fuel, wall, ran } = optimised;
-    let [size, now] = [size, file.len() as u64].map(|size| ByteSize::b(size).display().iec().to_string());
-    let what_ran =
-        if ran.is_empty() { String::new() } else { format!(" ({})", clean_line(&ran.join(", "), MAX_REASON_BYTES)) };
-    let memory = before.prepared.memory().zip(after.prepared.memory()).map_or_else(String::new, |(before, after)| {
-        let [before, after] = [before, after].map(|memory| ByteSize::b(memory).display().iec().to_string());
-        format!("\n    memory when a call begins: {before}, now {after}")
-    });
+fn render_report(
+    name: &str,
+    optimised: &OptimizedComponent,
+    size: u64,
+    [before, after]: [&LoadedPlugin; 2],
+) -> String {
+    let OptimizedComponent {
+        file,
+        fuel,
+        wall,
+        ran,
+    } = optimised;
+    let [size, now] =
+        [size, file.len() as u64].map(|size| ByteSize::b(size).display().iec().to_string());
+    let what_ran = if ran.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", clean_line(&ran.join(", "), MAX_REASON_BYTES))
+    };
+    let memory = before
+        .prepared
+        .memory()
+        .zip(after.prepared.memory())
+        .map_or_else(String::new, |(before, after)| {
+            let [before, after] =
+                [before, after].map(|memory| ByteSize::b(memory).display().iec().to_string());
+            format!("\n    memory when a call begins: {before}, now {after}")
+        });
     let (fuel, wall) = (format_thousands(*fuel), format_duration(*wall));
-    format!("{name}: initialised with {fuel} fuel in {wall}{what_ran}\n    the file: {size}, now {now}{memory}")
+    format!(
+        "{name}: initialised with {fuel} fuel in {wall}{what_ran}\n    the file: {size}, now {now}{memory}"
+    )
 }
 
 /// Writes the file atomically, so that a server never reads a partial file.
 fn write_atomically(bytes: &[u8], output: &Path) -> anyhow::Result<()> {
-    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = output
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let failed = || format!("failed to write {}", printable_path(output));
-    let mut part = tempfile::Builder::new().prefix(".toolbay-optimize-").tempfile_in(folder).with_context(failed)?;
+    let mut part = tempfile::Builder::new()
+        .prefix(".toolbay-optimize-")
+        .tempfile_in(folder)
+        .with_context(failed)?;
     part.write_all(bytes).with_context(failed)?;
     // A temporary file is readable only by its owner, but another user may serve the plugin.
     std::fs::set_permissions(part.path(), Permissions::from_mode(0o644)).with_context(failed)?;
@@ -163,6 +246,10 @@ fn write_atomically(bytes: &[u8], output: &Path) -> anyhow::Result<()> {
 fn wit_remark(file: &Path, output: &Path) -> Option<String> {
     let [from, to] = [file, output].map(|path| path.with_extension("wit"));
     (from.is_file() && !to.exists()).then(|| {
-        format!("{} has the words of its functions: copy it to {}", printable_path(&from), printable_path(&to))
+        format!(
+            "{} has the words of its functions: copy it to {}",
+            printable_path(&from),
+            printable_path(&to)
+        )
     })
 }

@@ -53,7 +53,10 @@ pub(super) fn has_printed_all() -> bool {
 fn write_stdout(bytes: &[u8]) {
     let mut stdout = stdout();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe && !PRINT_FAILED.swap(true, Ordering::Relaxed) => {
+        Err(error)
+            if error.kind() != ErrorKind::BrokenPipe
+                && !PRINT_FAILED.swap(true, Ordering::Relaxed) =>
+        {
             complain(&format!("failed to write to standard output: {error}"));
         }
         _ => {}

@@ -9,7 +9,9 @@ use bytesize::ByteSize;
 use toolbay_catalog::{ComponentContents, LoadError, LoadPolicy, describe_load_error, read_source};
 use toolbay_model::ComponentDescription;
 use toolbay_model::text::clean_line;
-use toolbay_sandbox::{CompileSource, CompiledFile, PluginSummary, PrepareError, PreparedComponent, Sandbox};
+use toolbay_sandbox::{
+    CompileSource, CompiledFile, PluginSummary, PrepareError, PreparedComponent, Sandbox,
+};
 use toolbay_settings::project::{self, ProjectFile};
 
 use super::progress;
@@ -41,8 +43,17 @@ pub(super) fn resolve_plugin_file(path: &Path) -> anyhow::Result<PathBuf> {
     check_installed(&project)?;
     let output = path.join(&project.output);
     if !output.is_file() {
-        let commands: Vec<&str> = project.setup.iter().chain(&project.build).map(String::as_str).collect();
-        bail!("{} has not been built; run these in its folder:\n    {}", project.name, commands.join("\n    "));
+        let commands: Vec<&str> = project
+            .setup
+            .iter()
+            .chain(&project.build)
+            .map(String::as_str)
+            .collect();
+        bail!(
+            "{} has not been built; run these in its folder:\n    {}",
+            project.name,
+            commands.join("\n    ")
+        );
     }
     Ok(output)
 }
@@ -52,7 +63,8 @@ pub(super) fn read_plugin_source(file: &Path, limit: u64) -> anyhow::Result<Comp
     let name = printable_path(file);
     // The directory of files without code, or one of its files.
     let plain = |path: &Path| {
-        path.extension().is_some_and(|extension| CODELESS_EXTENSIONS.iter().any(|known| extension == *known))
+        path.extension()
+            .is_some_and(|extension| CODELESS_EXTENSIONS.iter().any(|known| extension == *known))
     };
     if file.ancestors().take(2).any(plain) {
         bail!(
@@ -60,7 +72,10 @@ pub(super) fn read_plugin_source(file: &Path, limit: u64) -> anyhow::Result<Comp
         );
     }
     if file.is_dir() {
-        bail!("{name} is a folder without a {}; give a plugin file or a project folder", project::FILE_NAME);
+        bail!(
+            "{name} is a folder without a {}; give a plugin file or a project folder",
+            project::FILE_NAME
+        );
     }
     read_source(file, limit).map_err(|error| match error {
         LoadError::Gone => anyhow::anyhow!("{name} does not exist"),
@@ -81,15 +96,36 @@ pub(super) async fn load_plugin(
     rules: LoadPolicy,
     name: &str,
 ) -> anyhow::Result<LoadedPlugin> {
-    let unusable = |why: &str| anyhow::anyhow!("{name} is not a valid plugin: {}", clean_line(why, MAX_REASON_BYTES));
+    let unusable = |why: &str| {
+        anyhow::anyhow!(
+            "{name} is not a valid plugin: {}",
+            clean_line(why, MAX_REASON_BYTES)
+        )
+    };
     let (size, digest) = (source.file.len() as u64, source.digest());
     if let Some((prepared, mut description, about)) = sandbox.open_cached(digest) {
-        let contents = ComponentContents::validate_or_leave_out(&mut description).map_err(|why| unusable(&why))?;
-        return Ok(LoadedPlugin { prepared, description, contents, about, compile_ms: None });
+        let contents = ComponentContents::validate_or_leave_out(&mut description)
+            .map_err(|why| unusable(&why))?;
+        return Ok(LoadedPlugin {
+            prepared,
+            description,
+            contents,
+            about,
+            compile_ms: None,
+        });
     }
-    let LoadPolicy { description_limits: bounds, describe_limits: limits, .. } = rules;
+    let LoadPolicy {
+        description_limits: bounds,
+        describe_limits: limits,
+        ..
+    } = rules;
     let began = Instant::now();
-    let compiled = compile(sandbox, source, &format!("{name} ({})", ByteSize::b(size).display().iec())).await;
+    let compiled = compile(
+        sandbox,
+        source,
+        &format!("{name} ({})", ByteSize::b(size).display().iec()),
+    )
+    .await;
     let compiled = compiled.map_err(|error| unusable(&error.to_string()))?;
     let compile_ms = began.elapsed().as_secs_f64() * 1000.0;
     let asked = sandbox.clone();
@@ -97,7 +133,9 @@ pub(super) async fn load_plugin(
         let finished = asked.describe(&compiled, &limits).await;
         (compiled, finished.result)
     });
-    let (mut compiled, listed) = described.await.context("listing what it offers failed unexpectedly")?;
+    let (mut compiled, listed) = described
+        .await
+        .context("listing what it offers failed unexpectedly")?;
     let listed = listed.map_err(|error| unusable(describe_load_error(&error).reason()))?;
     if let Some(why) = listed.refused() {
         return Err(unusable(why));
@@ -105,14 +143,31 @@ pub(super) async fn load_plugin(
     let mut description = compiled.description(listed);
     bounds.check(&description).map_err(|why| unusable(&why))?;
     // A server trusts the descriptions in the cache.
-    let contents = ComponentContents::validate_or_leave_out(&mut description).map_err(|why| unusable(&why))?;
+    let contents =
+        ComponentContents::validate_or_leave_out(&mut description).map_err(|why| unusable(&why))?;
     let (prepared, scratch, about) = compiled.into_parts();
-    sandbox.add_to_cache(digest, scratch, &prepared, description.clone(), about.clone());
-    Ok(LoadedPlugin { prepared, description, contents, about, compile_ms: Some(compile_ms) })
+    sandbox.add_to_cache(
+        digest,
+        scratch,
+        &prepared,
+        description.clone(),
+        about.clone(),
+    );
+    Ok(LoadedPlugin {
+        prepared,
+        description,
+        contents,
+        about,
+        compile_ms: Some(compile_ms),
+    })
 }
 
 /// Compiles `read_plugin_source`, and reports progress if that takes long.
-async fn compile(sandbox: &Sandbox, source: CompileSource, what: &str) -> Result<CompiledFile, PrepareError> {
+async fn compile(
+    sandbox: &Sandbox,
+    source: CompileSource,
+    what: &str,
+) -> Result<CompiledFile, PrepareError> {
     let line = format!("compiling {what}; this can take minutes");
     progress::with_progress(&format!("compiling {what}"), &line, sandbox.compile(source)).await
 }

@@ -43,11 +43,17 @@ impl Progress {
         // Log lines would break up a bar.
         let logs = tracing::enabled!(Level::ERROR);
         if !can_show_bar(stderr().is_terminal(), term.as_deref(), logs) {
-            return Self::Lines { said: String::new() };
+            return Self::Lines {
+                said: String::new(),
+            };
         }
         let length = total.map(|total| total as u64);
         let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
-        let template = if total.is_some() { COUNTED_TEMPLATE } else { UNCOUNTED_TEMPLATE };
+        let template = if total.is_some() {
+            COUNTED_TEMPLATE
+        } else {
+            UNCOUNTED_TEMPLATE
+        };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));
         }

@@ -10,7 +10,9 @@ use std::process::ExitCode;
 use anyhow::{bail, ensure};
 use toolbay_mcp::NamePattern;
 use toolbay_model::text::clean_line;
-use toolbay_recording::{RecordedCall, RecordingHeader, RecordingItem, RecordingReader, ReplayVerdict, compare};
+use toolbay_recording::{
+    RecordedCall, RecordingHeader, RecordingItem, RecordingReader, ReplayVerdict, compare,
+};
 use toolbay_sandbox::Sandbox;
 
 use self::plugins::{PluginOverride, ReplayPlugins};
@@ -34,21 +36,42 @@ pub(super) struct ReplaySelection {
     pub(super) tool: Option<NamePattern>,
 }
 
-pub(super) fn run(mut common: Common, file: &Path, wanted: &ReplaySelection, json: bool) -> anyhow::Result<ExitCode> {
-    let instead = wanted.plugin.as_deref().map(parse_plugin_override).transpose()?;
+pub(super) fn run(
+    mut common: Common,
+    file: &Path,
+    wanted: &ReplaySelection,
+    json: bool,
+) -> anyhow::Result<ExitCode> {
+    let instead = wanted
+        .plugin
+        .as_deref()
+        .map(parse_plugin_override)
+        .transpose()?;
     if let Some(PluginOverride { file, .. }) = &instead {
         // A single file needs no plugin folder. Use the folder of the file instead.
-        let beside = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let beside = file
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         common.plugins.get_or_insert_with(|| beside.to_owned());
     }
     let config = common.load_config(true, &Listen::default())?;
-    let report = block_on(replay_recording(&config, file, instead, wanted.tool.as_ref()))?;
+    let report = block_on(replay_recording(
+        &config,
+        file,
+        instead,
+        wanted.tool.as_ref(),
+    ))?;
     if json {
         report.print_json()?;
     } else {
         report.print();
     }
-    Ok(if report.is_equal() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if report.is_equal() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Parses a pattern of tool names.
@@ -58,14 +81,26 @@ pub(super) fn pattern(text: &str) -> Result<NamePattern, String> {
 
 /// Parses `FILE` or `ID=FILE`.
 fn parse_plugin_override(text: &str) -> anyhow::Result<PluginOverride> {
-    if let Some((id, file)) = text.split_once('=').filter(|(id, _)| !id.is_empty() && !id.contains('/')) {
-        return Ok(PluginOverride { id: id.to_owned(), file: file.into() });
+    if let Some((id, file)) = text
+        .split_once('=')
+        .filter(|(id, _)| !id.is_empty() && !id.contains('/'))
+    {
+        return Ok(PluginOverride {
+            id: id.to_owned(),
+            file: file.into(),
+        });
     }
     let file = PathBuf::from(text);
-    let id = file.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
+    let id = file
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .map(str::to_owned);
     match id {
         Some(id) => Ok(PluginOverride { id, file }),
-        None => bail!("--plugin: {} has no name of a plugin; give ID=FILE", clean_line(text, MAX_REASON_BYTES)),
+        None => bail!(
+            "--plugin: {} has no name of a plugin; give ID=FILE",
+            clean_line(text, MAX_REASON_BYTES)
+        ),
     }
 }
 
@@ -107,17 +142,23 @@ async fn replay_recording(
             RecordingItem::Call(number, call) => (number, call),
         };
         report.plugins.insert(call.plugin.clone());
-        let others = instead.as_ref().is_some_and(|instead| instead.id != call.plugin);
+        let others = instead
+            .as_ref()
+            .is_some_and(|instead| instead.id != call.plugin);
         if others || tool.is_some_and(|pattern| !pattern.matches(&call.tool)) {
             report.skipped += 1;
             continue;
         }
         let salt = header.as_ref().map_or("", |header| &header.salt);
         let status = replay_call(&mut plugins, &runner, &call, salt, &mut report).await;
-        let status = status.map_err(|why| anyhow::anyhow!("{}:{number}: {why}", printable_path(file)))?;
+        let status =
+            status.map_err(|why| anyhow::anyhow!("{}:{number}: {why}", printable_path(file)))?;
         report.add(number, &call, status);
     }
-    ensure!(report.count() > 0, no_calls_message(&report, instead.as_ref(), tool));
+    ensure!(
+        report.count() > 0,
+        no_calls_message(&report, instead.as_ref(), tool)
+    );
     Ok(report)
 }
 
@@ -134,7 +175,9 @@ async fn replay_call(
     report: &mut ReplayReport,
 ) -> Result<ReplayStatus, String> {
     if !call.missing.is_empty() {
-        return Ok(ReplayStatus::NotReplayable(call.missing.iter().map(ToString::to_string).collect()));
+        return Ok(ReplayStatus::NotReplayable(
+            call.missing.iter().map(ToString::to_string).collect(),
+        ));
     }
     let plugin = match plugins.get_or_load(&call.plugin).await {
         Ok(plugin) => plugin,
@@ -148,7 +191,9 @@ async fn replay_call(
             let comparison = compare(call, &replayed);
             // A redaction mark differs in length from the secret, which can change the result.
             if call.answers.redacted && comparison.verdict != ReplayVerdict::Equal {
-                return Ok(ReplayStatus::NotReplayable(vec![REDACTED_REASON.to_owned()]));
+                return Ok(ReplayStatus::NotReplayable(vec![
+                    REDACTED_REASON.to_owned(),
+                ]));
             }
             ReplayStatus::Run(comparison)
         }
@@ -157,7 +202,11 @@ async fn replay_call(
 }
 
 /// Returns the reason why no call was replayed.
-fn no_calls_message(report: &ReplayReport, instead: Option<&PluginOverride>, tool: Option<&NamePattern>) -> String {
+fn no_calls_message(
+    report: &ReplayReport,
+    instead: Option<&PluginOverride>,
+    tool: Option<&NamePattern>,
+) -> String {
     let plugins: Vec<String> = report.plugins.iter().map(|id| format!("{id:?}")).collect();
     let plugins = clean_line(&plugins.join(", "), MAX_REASON_BYTES);
     match (instead, tool) {
@@ -166,7 +215,10 @@ fn no_calls_message(report: &ReplayReport, instead: Option<&PluginOverride>, too
             "the recording has no calls of the plugin {id:?}, but of {plugins}; say which one the file stands for with \
              --plugin ID=FILE"
         ),
-        (_, Some(pattern)) => format!("the recording has no calls of tools that fit {:?}", pattern.to_string()),
+        (_, Some(pattern)) => format!(
+            "the recording has no calls of tools that fit {:?}",
+            pattern.to_string()
+        ),
         (_, None) => "the recording has no calls to run".to_owned(),
     }
 }

@@ -13,5 +13,8 @@ pub(super) fn check_installed(project: &ProjectFile) -> anyhow::Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    bail!("missing build requirements:\n    {}", missing.join("\n    "))
+    bail!(
+        "missing build requirements:\n    {}",
+        missing.join("\n    ")
+    )
 }

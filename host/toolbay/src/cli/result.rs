@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use serde_json::Value;
 use toolbay_mcp::{Revision, result_json};
 use toolbay_model::text::format_thousands;
-use toolbay_model::{CallFailure, CallObserver, CallResult, CallUsage, LogLevel, ProgressUpdate, TargetKind};
+use toolbay_model::{
+    CallFailure, CallObserver, CallResult, CallUsage, LogLevel, ProgressUpdate, TargetKind,
+};
 
 use super::output::{complain, note, print, print_json};
 
@@ -32,7 +34,11 @@ pub(super) fn print_answer(answer: CallResult, json: bool) -> ExitCode {
         }
         Err(message) => complain(&message),
     }
-    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
 }
 
 /// Prints a result as text.
@@ -44,7 +50,12 @@ pub(super) fn print_result_text(result: &Value) {
 /// it.
 fn render_text(result: &Value) -> String {
     let mut out = String::new();
-    for block in result.get("content").and_then(Value::as_array).into_iter().flatten() {
+    for block in result
+        .get("content")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         let member = |name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default();
         let _ = match member("type") {
             "text" => writeln!(out, "{}", member("text")),
@@ -65,11 +76,20 @@ fn render_text(result: &Value) -> String {
 }
 
 fn usage_summary(usage: CallUsage) -> String {
-    let memory = bytesize::ByteSize::b(usage.memory).display().iec().to_string();
+    let memory = bytesize::ByteSize::b(usage.memory)
+        .display()
+        .iec()
+        .to_string();
     let part = |what: &str, count: u64, bytes: u64| match count {
         0 => String::new(),
-        1 => format!(", 1 {what} of {}", bytesize::ByteSize::b(bytes).display().iec()),
-        n => format!(", {n} {what}s of {}", bytesize::ByteSize::b(bytes).display().iec()),
+        1 => format!(
+            ", 1 {what} of {}",
+            bytesize::ByteSize::b(bytes).display().iec()
+        ),
+        n => format!(
+            ", {n} {what}s of {}",
+            bytesize::ByteSize::b(bytes).display().iec()
+        ),
     };
     let http = part("HTTP request", usage.http_requests, usage.http_bytes);
     let tcp = part("TCP connection", usage.tcp_connections, usage.tcp_bytes);
@@ -88,8 +108,14 @@ impl CallObserver for ProgressPrinter {
     fn log(&self, _level: LogLevel, _message: &str) {}
 
     fn progress(&self, progress: ProgressUpdate) {
-        let total = progress.total.map(|total| format!("/{total}")).unwrap_or_default();
-        let message = progress.message.map(|message| format!(": {message}")).unwrap_or_default();
+        let total = progress
+            .total
+            .map(|total| format!("/{total}"))
+            .unwrap_or_default();
+        let message = progress
+            .message
+            .map(|message| format!(": {message}"))
+            .unwrap_or_default();
         note(&format!("progress: {}{total}{message}", progress.progress));
     }
 

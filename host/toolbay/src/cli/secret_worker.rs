@@ -14,7 +14,9 @@ pub(super) fn run(folder: &Path, writable: Vec<PathBuf>) -> anyhow::Result<ExitC
     let writable = WritablePaths::new(writable.into_iter().map(|path| (String::new(), path)), true);
     block_on(async {
         let plugins = folder.to_owned();
-        let granted = move |grant: &str, words: &[String]| is_program_granted(&plugins, grant, words, &writable);
+        let granted = move |grant: &str, words: &[String]| {
+            is_program_granted(&plugins, grant, words, &writable)
+        };
         serve_programs(tokio::io::stdin(), tokio::io::stdout(), folder, granted)
             .await
             .context("failed to talk to the server")?;

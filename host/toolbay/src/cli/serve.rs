@@ -35,7 +35,11 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
     }
     let running = RunningConfig::read(flags)?;
     let config = running.config().clone();
-    let telemetry = config.otel.settings().map_err(ConfigError::new)?.map(Telemetry::new);
+    let telemetry = config
+        .otel
+        .settings()
+        .map_err(ConfigError::new)?
+        .map(Telemetry::new);
     block_on(async {
         // The files are read again when clients are served. A mistake stops the program before it
         // listens.
@@ -47,12 +51,24 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         // First, because nothing should start if the address is in use, and because a confined
         // server can no longer listen.
         let (listener, _file) = match (inherited, &config.http.listen) {
-            (Some(listener), _) => {
-                (Some(listener.into_listener().context("failed to use the socket of the supervisor")?), None)
-            }
+            (Some(listener), _) => (
+                Some(
+                    listener
+                        .into_listener()
+                        .context("failed to use the socket of the supervisor")?,
+                ),
+                None,
+            ),
             (None, Some(ListenAddress::Internet(address))) => {
                 let bound = TcpListener::bind(address).await;
-                (Some(bound.with_context(|| format!("failed to listen on {address}"))?.into()), None)
+                (
+                    Some(
+                        bound
+                            .with_context(|| format!("failed to listen on {address}"))?
+                            .into(),
+                    ),
+                    None,
+                )
             }
             (None, Some(ListenAddress::Unix(path))) => {
                 let (listener, file) = bind_unix(path, config.http.socket_mode)?;
@@ -62,11 +78,19 @@ pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> 
         };
         let beside = config.console.has_stdio_socket(&config.http) && listener.is_none();
         let beside = beside.then(ConsoleSocket::bind);
-        let supervisor = if listener.is_some() { Supervisor::from_environment() } else { Supervisor::default() };
+        let supervisor = if listener.is_some() {
+            Supervisor::from_environment()
+        } else {
+            Supervisor::default()
+        };
         let signals = Signals::listen().context("failed to listen for signals")?;
         // Opened before confinement, so that the directory of the file, which may be the user's
         // home, need not stay accessible.
-        let opened = config.record.settings().map(|record| RecordingFile::open(&record.file)).transpose()?;
+        let opened = config
+            .record
+            .settings()
+            .map(|record| RecordingFile::open(&record.file))
+            .transpose()?;
         // No second thread has been started yet.
         if let Some(Ok(beside)) = &beside {
             needs = needs.with_socket(&config, beside.file.path())?;
@@ -87,7 +111,11 @@ fn bind_unix(path: &Path, mode: u32) -> anyhow::Result<(SocketListener, SocketFi
     let (listener, file) = SocketFile::bind(path, mode).map_err(|error| {
         let what = format!("failed to listen on unix:{}: {error}", path.display());
         // As with ports, an address in use is not a configuration error.
-        if error.kind() == ErrorKind::AddrInUse { anyhow::Error::msg(what) } else { ConfigError::new(what).into() }
+        if error.kind() == ErrorKind::AddrInUse {
+            anyhow::Error::msg(what)
+        } else {
+            ConfigError::new(what).into()
+        }
     })?;
     let listener = UnixListener::from_std(listener).context("failed to use the socket")?;
     Ok((listener.into(), file))
@@ -107,7 +135,11 @@ async fn serve(
     running: RunningConfig,
     telemetry: Option<Telemetry>,
     opened: Option<RecordingFile>,
-    ListenSockets { listener, console: beside, supervisor }: ListenSockets,
+    ListenSockets {
+        listener,
+        console: beside,
+        supervisor,
+    }: ListenSockets,
     wall: &ServerConfinement,
     signals: &Signals,
 ) -> anyhow::Result<()> {
@@ -116,10 +148,17 @@ async fn serve(
         tracing::info!(%plugins, "serving over standard input and output");
         wall.log();
         let server = start_server(running.config().clone(), telemetry, opened, wall)?;
-        tokio::spawn(reload_on_signal(running, Arc::downgrade(&server), supervisor, signals.clone()));
+        tokio::spawn(reload_on_signal(
+            running,
+            Arc::downgrade(&server),
+            supervisor,
+            signals.clone(),
+        ));
         let _console = beside.and_then(|beside| serve_console(&server, beside));
         let (reader, writer) = process_stdio::open_stdio();
-        let ended = server.serve_stdio(reader, writer, signals.shutdown.clone()).await;
+        let ended = server
+            .serve_stdio(reader, writer, signals.shutdown.clone())
+            .await;
         return ended.context("failed to read standard input");
     };
     tracing::info!(%plugins, "serving over HTTP");
@@ -136,8 +175,15 @@ async fn serve(
     let server = start_server(running.config().clone(), telemetry, opened, wall)?;
     let reporting = Arc::clone(&server);
     tokio::spawn(async move { reporting.warn_unmatched_patterns().await });
-    tokio::spawn(reload_on_signal(running, Arc::downgrade(&server), supervisor.clone(), signals.clone()));
-    tokio::spawn(supervisor.report_status(server.service().catalog().clone(), signals.shutdown.clone()));
+    tokio::spawn(reload_on_signal(
+        running,
+        Arc::downgrade(&server),
+        supervisor.clone(),
+        signals.clone(),
+    ));
+    tokio::spawn(
+        supervisor.report_status(server.service().catalog().clone(), signals.shutdown.clone()),
+    );
     server.serve_http(listener, signals.shutdown.clone()).await
 }
 
@@ -148,12 +194,17 @@ fn serve_console(
     beside: Result<ConsoleSocket, String>,
 ) -> Option<(AbortOnDropHandle<()>, SocketFile)> {
     let serving = beside.and_then(|ConsoleSocket { listener, file }| {
-        let serving = server.serve_console(listener).map_err(|error| error.to_string())?;
+        let serving = server
+            .serve_console(listener)
+            .map_err(|error| error.to_string())?;
         Ok((serving, file))
     });
     match serving {
         Ok(serving) => {
-            tracing::debug!("`toolbay console` opens the console through {}", serving.1.path().display());
+            tracing::debug!(
+                "`toolbay console` opens the console through {}",
+                serving.1.path().display()
+            );
             Some(serving)
         }
         Err(why) => {
@@ -164,10 +215,17 @@ fn serve_console(
 }
 
 /// Reloads the configuration on each signal.
-async fn reload_on_signal(mut running: RunningConfig, server: Weak<Server>, supervisor: Supervisor, signals: Signals) {
+async fn reload_on_signal(
+    mut running: RunningConfig,
+    server: Weak<Server>,
+    supervisor: Supervisor,
+    signals: Signals,
+) {
     loop {
         signals.reload.notified().await;
-        let Some(server) = server.upgrade() else { return };
+        let Some(server) = server.upgrade() else {
+            return;
+        };
         supervisor.notify_reloading();
         let read = tokio::task::spawn_blocking(move || {
             running.reload(&server);
@@ -175,7 +233,9 @@ async fn reload_on_signal(mut running: RunningConfig, server: Weak<Server>, supe
         });
         match read.await {
             Ok(back) => running = back,
-            Err(error) => return tracing::error!(%error, "reading the configuration again failed unexpectedly"),
+            Err(error) => {
+                return tracing::error!(%error, "reading the configuration again failed unexpectedly");
+            }
         }
         supervisor.notify_ready();
     }
@@ -188,7 +248,9 @@ fn start_server(
     opened: Option<RecordingFile>,
     wall: &ServerConfinement,
 ) -> anyhow::Result<Arc<Server>> {
-    let server = Server::builder(config).telemetry(telemetry).confined_by(wall);
+    let server = Server::builder(config)
+        .telemetry(telemetry)
+        .confined_by(wall);
     let server = Arc::new(server.start_with(opened)?);
     let reporting = Arc::downgrade(&server);
     let report = move || {
@@ -197,6 +259,8 @@ fn start_server(
         }
     };
     signals::on_report(report).context("failed to listen for signals")?;
-    tokio::spawn(load_progress::log_progress(server.service().catalog().clone()));
+    tokio::spawn(load_progress::log_progress(
+        server.service().catalog().clone(),
+    ));
     Ok(server)
 }

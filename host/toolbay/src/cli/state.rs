@@ -14,7 +14,8 @@ use toolbay_model::CallerIdentity;
 use toolbay_model::text::{clean_line, format_thousands};
 use toolbay_policy::{StateGrant, StateScope};
 use toolbay_state::{
-    OwnerUsage, QuotaUsage, StateBucket, StateDatabase, StateError, StateOwner, StateStore as _, UnmeteredPayer,
+    OwnerUsage, QuotaUsage, StateBucket, StateDatabase, StateError, StateOwner, StateStore as _,
+    UnmeteredPayer,
 };
 
 use super::common::{Common, Listen, block_on};
@@ -84,8 +85,17 @@ pub(super) struct KeyLocation {
 pub(super) fn run(command: StateCommand) -> anyhow::Result<ExitCode> {
     match command {
         StateCommand::List { common, json } => list(&load_config(&common)?, json),
-        StateCommand::Get { plugin, key, place, common } => get(&load_config(&common)?, &plugin, key, &place),
-        StateCommand::Clear { plugin, part, common } => clear(&load_config(&common)?, &plugin, &part),
+        StateCommand::Get {
+            plugin,
+            key,
+            place,
+            common,
+        } => get(&load_config(&common)?, &plugin, key, &place),
+        StateCommand::Clear {
+            plugin,
+            part,
+            common,
+        } => clear(&load_config(&common)?, &plugin, &part),
     }
 }
 
@@ -101,22 +111,38 @@ fn list(config: &Config, as_json: bool) -> anyhow::Result<ExitCode> {
         Vec::new()
     };
     if as_json {
-        let holdings: Vec<Value> = holdings.iter().map(|holding| holding_json(holding, config)).collect();
+        let holdings: Vec<Value> = holdings
+            .iter()
+            .map(|holding| holding_json(holding, config))
+            .collect();
         print_json(&json!({"folder": database.folder(), "state": holdings}))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = String::new();
     for holding in &holdings {
-        write_holding(&mut out, holding, granted_quota(config, &holding.plugin).as_ref());
+        write_holding(
+            &mut out,
+            holding,
+            granted_quota(config, &holding.plugin).as_ref(),
+        );
     }
     if holdings.is_empty() {
-        let _ = writeln!(out, "no plugin keeps anything in {}", database.folder().display());
+        let _ = writeln!(
+            out,
+            "no plugin keeps anything in {}",
+            database.folder().display()
+        );
     }
     print(&out);
     Ok(ExitCode::SUCCESS)
 }
 
-fn get(config: &Config, plugin: &str, key: String, place: &KeyLocation) -> anyhow::Result<ExitCode> {
+fn get(
+    config: &Config,
+    plugin: &str,
+    key: String,
+    place: &KeyLocation,
+) -> anyhow::Result<ExitCode> {
     let database = open_database(config)?;
     let caller = match &place.caller {
         Some(name) => Some(CallerIdentity::from_name(name).with_context(|| {
@@ -124,15 +150,27 @@ fn get(config: &Config, plugin: &str, key: String, place: &KeyLocation) -> anyho
         })?),
         None => None,
     };
-    let bucket =
-        StateBucket::new(StateOwner { plugin: plugin.into(), caller }, place.bucket.as_deref().unwrap_or_default())?;
+    let bucket = StateBucket::new(
+        StateOwner {
+            plugin: plugin.into(),
+            caller,
+        },
+        place.bucket.as_deref().unwrap_or_default(),
+    )?;
     let missing = anyhow!("{plugin} has no key {key:?} in bucket {}", bucket.name());
     if !database.has_file() {
         return Err(missing);
     }
-    let values =
-        block_on(async { with_error_details(database.get(&bucket, vec![key], Arc::new(UnmeteredPayer)).await) })?;
-    let Some(value) = values.into_iter().next().flatten() else { return Err(missing) };
+    let values = block_on(async {
+        with_error_details(
+            database
+                .get(&bucket, vec![key], Arc::new(UnmeteredPayer))
+                .await,
+        )
+    })?;
+    let Some(value) = values.into_iter().next().flatten() else {
+        return Err(missing);
+    };
     print_bytes(&value);
     Ok(ExitCode::SUCCESS)
 }
@@ -153,7 +191,9 @@ fn clear(config: &Config, plugin: &str, part: &ClearScope) -> anyhow::Result<Exi
 fn open_database(config: &Config) -> anyhow::Result<StateDatabase> {
     match config.database() {
         Some(database) => Ok(database),
-        None => bail!("the server keeps no state: state.folder is empty, or there is no home folder"),
+        None => {
+            bail!("the server keeps no state: state.folder is empty, or there is no home folder")
+        }
     }
 }
 
@@ -167,8 +207,15 @@ fn with_error_details<T>(result: Result<T, StateError>) -> anyhow::Result<T> {
 fn granted_quota(config: &Config, plugin: &str) -> Option<StateGrant> {
     let name = format!("{plugin}.toml");
     let mut text = String::new();
-    std::fs::File::open(config.plugins.join(&name)).ok()?.take(MAX_GRANT_BYTES).read_to_string(&mut text).ok()?;
-    Grant::parse(&name, &text, &config.plugins).ok()?.permissions.state
+    std::fs::File::open(config.plugins.join(&name))
+        .ok()?
+        .take(MAX_GRANT_BYTES)
+        .read_to_string(&mut text)
+        .ok()?;
+    Grant::parse(&name, &text, &config.plugins)
+        .ok()?
+        .permissions
+        .state
 }
 
 fn write_holding(out: &mut String, holding: &OwnerUsage, quota: Option<&StateGrant>) {
@@ -177,26 +224,45 @@ fn write_holding(out: &mut String, holding: &OwnerUsage, quota: Option<&StateGra
         let _ = write!(out, " for {}", clean_line(caller, MAX_NAME_BYTES));
     }
     let _ = write!(out, "  {}", format_usage(holding.used));
-    let _ = match quota.filter(|quota| (quota.scope == StateScope::Caller) == holding.caller.is_some()) {
+    let _ = match quota
+        .filter(|quota| (quota.scope == StateScope::Caller) == holding.caller.is_some())
+    {
         Some(quota) => {
-            writeln!(out, ", of at most {} keys and {}", format_thousands(quota.keys), quota.size.display().iec())
+            writeln!(
+                out,
+                ", of at most {} keys and {}",
+                format_thousands(quota.keys),
+                quota.size.display().iec()
+            )
         }
         None => writeln!(out, ", which its grant does not let it use"),
     };
     for (name, used) in &holding.buckets {
-        let _ = writeln!(out, "    {}  {}", clean_line(name, MAX_NAME_BYTES), format_usage(*used));
+        let _ = writeln!(
+            out,
+            "    {}  {}",
+            clean_line(name, MAX_NAME_BYTES),
+            format_usage(*used)
+        );
     }
 }
 
 fn format_usage(used: QuotaUsage) -> String {
     let keys = if used.keys == 1 { "key" } else { "keys" };
-    format!("{} {keys}, {}", format_thousands(used.keys), ByteSize::b(used.bytes).display().iec())
+    format!(
+        "{} {keys}, {}",
+        format_thousands(used.keys),
+        ByteSize::b(used.bytes).display().iec()
+    )
 }
 
 fn holding_json(holding: &OwnerUsage, config: &Config) -> Value {
     let used = |used: &QuotaUsage| json!({"keys": used.keys, "bytes": used.bytes});
-    let buckets: serde_json::Map<_, _> =
-        holding.buckets.iter().map(|(name, bucket)| (name.clone(), used(bucket))).collect();
+    let buckets: serde_json::Map<_, _> = holding
+        .buckets
+        .iter()
+        .map(|(name, bucket)| (name.clone(), used(bucket)))
+        .collect();
     let QuotaUsage { keys, bytes } = holding.used;
     json!({
         "plugin": holding.plugin,

@@ -34,9 +34,9 @@ pub(super) fn inherited_socket() -> Result<Option<InheritedSocket>, String> {
         1 => match (sockets.take_tcp_listener(0), sockets.take_unix_listener(0)) {
             (Ok(tcp), _) => Ok(tcp.map(InheritedSocket::Tcp)),
             (_, Ok(unix)) => Ok(unix.map(InheritedSocket::Unix)),
-            (Err(error), Err(other)) => {
-                Err(format!("LISTEN_FDS: the socket is neither one of TCP nor a Unix stream socket: {error}; {other}"))
-            }
+            (Err(error), Err(other)) => Err(format!(
+                "LISTEN_FDS: the socket is neither one of TCP nor a Unix stream socket: {error}; {other}"
+            )),
         },
         several => Err(format!("LISTEN_FDS: expected one socket, not {several}")),
     }
@@ -56,9 +56,13 @@ impl InheritedSocket {
     ///
     /// The socket has no address, or one that is not protected by file permissions.
     pub(super) fn address(&self) -> Result<ListenAddress, String> {
-        let cannot = |error| format!("LISTEN_FDS: failed to read the address of the socket: {error}");
+        let cannot =
+            |error| format!("LISTEN_FDS: failed to read the address of the socket: {error}");
         match self {
-            Self::Tcp(listener) => listener.local_addr().map(ListenAddress::Internet).map_err(cannot),
+            Self::Tcp(listener) => listener
+                .local_addr()
+                .map(ListenAddress::Internet)
+                .map_err(cannot),
             Self::Unix(listener) => {
                 let address = listener.local_addr().map_err(cannot)?;
                 let path = address.as_pathname().ok_or(
@@ -129,14 +133,18 @@ impl Supervisor {
     /// Returns the supervisor that started this program, if any. Must be called before the process
     /// confines itself, because a confined process cannot create Unix sockets.
     pub(super) fn from_environment() -> Self {
-        let Some(name) = std::env::var_os(NOTIFY_SOCKET_VARIABLE).filter(|name| !name.is_empty()) else {
+        let Some(name) = std::env::var_os(NOTIFY_SOCKET_VARIABLE).filter(|name| !name.is_empty())
+        else {
             return Self::default();
         };
         match NotifySocket::connect(&name) {
             Ok(link) => {
                 let mut period = 0;
                 let watched = sd_notify::watchdog_enabled(false, &mut period) && period > 0;
-                Self { link: Some(Arc::new(link)), watchdog: watched.then(|| Duration::from_micros(period)) }
+                Self {
+                    link: Some(Arc::new(link)),
+                    watchdog: watched.then(|| Duration::from_micros(period)),
+                }
             }
             // The log is not set up yet. The supervisor itself reports that the server never became
             // ready.
@@ -154,13 +162,18 @@ impl Supervisor {
         self.notify_ready();
         // Twice per watchdog timeout, as systemd recommends. Without a watchdog, only the status is
         // sent.
-        let mut times = interval(self.watchdog.map_or(Duration::from_hours(1), |period| period / 2));
+        let mut times = interval(
+            self.watchdog
+                .map_or(Duration::from_hours(1), |period| period / 2),
+        );
         times.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut generation = None;
         loop {
             let changed = async {
                 let known = generation;
-                catalog.wait_for(|snapshot: &Snapshot| known != Some(snapshot.generation)).await
+                catalog
+                    .wait_for(|snapshot: &Snapshot| known != Some(snapshot.generation))
+                    .await
             };
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -171,7 +184,10 @@ impl Supervisor {
                 _ = times.tick(), if self.watchdog.is_some() => self.notify(&[NotifyState::Watchdog]),
             }
         }
-        self.notify(&[NotifyState::Stopping, NotifyState::Status("running calls have the grace period")]);
+        self.notify(&[
+            NotifyState::Stopping,
+            NotifyState::Status("running calls have the grace period"),
+        ]);
     }
 
     /// Notifies the supervisor that clients are served.
@@ -182,7 +198,11 @@ impl Supervisor {
     /// Notifies the supervisor that the configuration is being reloaded.
     pub(super) fn notify_reloading(&self) {
         let now = NotifyState::monotonic_usec_now().ok();
-        self.notify(&std::iter::once(NotifyState::Reloading).chain(now).collect::<Vec<_>>());
+        self.notify(
+            &std::iter::once(NotifyState::Reloading)
+                .chain(now)
+                .collect::<Vec<_>>(),
+        );
     }
 
     fn notify(&self, what: &[NotifyState<'_>]) {
@@ -196,8 +216,16 @@ impl Supervisor {
 
 /// Returns the text for `systemctl status`.
 fn status_text(snapshot: &Snapshot) -> String {
-    let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let (plugins, tools) = (counted(snapshot.plugins.len(), "plugin"), counted(snapshot.tools.len(), "tool"));
-    let loading = if snapshot.complete { "" } else { "; others are still being loaded" };
+    let counted =
+        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (plugins, tools) = (
+        counted(snapshot.plugins.len(), "plugin"),
+        counted(snapshot.tools.len(), "tool"),
+    );
+    let loading = if snapshot.complete {
+        ""
+    } else {
+        "; others are still being loaded"
+    };
     format!("serving {plugins} with {tools}{loading}")
 }

@@ -44,18 +44,36 @@ async fn call(
     arguments: Map<String, Value>,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    client.send("tools/call", into_object(json!({"name": tool, "arguments": arguments}))).await?;
+    client
+        .send(
+            "tools/call",
+            into_object(json!({"name": tool, "arguments": arguments})),
+        )
+        .await?;
     let mut interrupted = pin!(tokio::signal::ctrl_c());
     let mut result = receive(client).await?;
     if result.get("resultType").is_none_or(|kind| kind != "task") {
         note("the call ended before it became a task");
         return print_result(&result, json);
     }
-    let id = result.get_mut("taskId").map(Value::take).unwrap_or_default();
-    note(&format!("task {}: working", id.as_str().unwrap_or_default()));
-    client.send("subscriptions/listen", into_object(json!({"notifications": {"taskIds": [id]}}))).await?;
+    let id = result
+        .get_mut("taskId")
+        .map(Value::take)
+        .unwrap_or_default();
+    note(&format!(
+        "task {}: working",
+        id.as_str().unwrap_or_default()
+    ));
+    client
+        .send(
+            "subscriptions/listen",
+            into_object(json!({"notifications": {"taskIds": [id]}})),
+        )
+        .await?;
     // The task may have ended before the subscription.
-    client.send("tasks/get", into_object(json!({"taskId": id}))).await?;
+    client
+        .send("tasks/get", into_object(json!({"taskId": id})))
+        .await?;
     let mut said = String::new();
     loop {
         let mut task = tokio::select! {
@@ -65,22 +83,36 @@ async fn call(
                 bail!("cancelled");
             }
         };
-        let status = task.get("status").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let words = task.get("statusMessage").and_then(Value::as_str).map(|words| format!(": {words}"));
+        let status = task
+            .get("status")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let words = task
+            .get("statusMessage")
+            .and_then(Value::as_str)
+            .map(|words| format!(": {words}"));
         let now = format!("task: {status}{}", words.unwrap_or_default());
         if !status.is_empty() && now != said {
             note(&now);
             said = now;
         }
         match status.as_str() {
-            "completed" => return print_result(&task.get_mut("result").map(Value::take).unwrap_or_default(), json),
+            "completed" => {
+                return print_result(
+                    &task.get_mut("result").map(Value::take).unwrap_or_default(),
+                    json,
+                );
+            }
             "failed" => {
                 let why = task.pointer("/error/message").and_then(Value::as_str);
                 bail!("{}", why.unwrap_or("the call failed"));
             }
             "cancelled" => bail!("the task was cancelled"),
             "input_required" => {
-                client.send("tasks/cancel", into_object(json!({"taskId": id}))).await?;
+                client
+                    .send("tasks/cancel", into_object(json!({"taskId": id})))
+                    .await?;
                 bail!("the tool asks its user something, which a client can answer: try it in one");
             }
             _ => {}
@@ -114,5 +146,9 @@ fn print_result(result: &Value, json: bool) -> anyhow::Result<ExitCode> {
     if failed {
         complain("the tool failed");
     }
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }

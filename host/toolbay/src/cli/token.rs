@@ -15,7 +15,10 @@ const TOKEN_BYTES: usize = 32;
 
 pub(super) fn run(name: &str) -> anyhow::Result<ExitCode> {
     ensure!(
-        !name.is_empty() && name.chars().all(|c| !c.is_control() && c != '"' && c != '\\'),
+        !name.is_empty()
+            && name
+                .chars()
+                .all(|c| !c.is_control() && c != '"' && c != '\\'),
         "{name:?} is not a valid token name: it must not be empty or contain control characters, quotes or backslashes"
     );
     let mut bytes = [0; TOKEN_BYTES];
@@ -23,8 +26,11 @@ pub(super) fn run(name: &str) -> anyhow::Result<ExitCode> {
     let token = format!("toolbay_{}", BASE64.encode(bytes));
     let digest = hex::encode(Sha256::digest(&token));
     // On standard error, so that redirected output contains only the configuration.
-    writeln!(stderr(), "toolbay: token for {name} (it will not be shown again): {token}")
-        .context("failed to write the token to standard error")?;
+    writeln!(
+        stderr(),
+        "toolbay: token for {name} (it will not be shown again): {token}"
+    )
+    .context("failed to write the token to standard error")?;
     print(&format!(
         "[[http.tokens]]\nname = \"{name}\"\nsha256 = \"{digest}\"\n# tools = [\"calculate_*\"]    # default: every tool\n"
     ));

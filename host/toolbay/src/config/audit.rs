@@ -78,8 +78,17 @@ impl Default for AuditConfig {
 impl AuditConfig {
     /// Returns the settings of the log. `None` if there is no log.
     pub(crate) fn settings(&self) -> Option<AuditSettings> {
-        let folder = self.folder.clone().filter(|folder| !folder.as_os_str().is_empty())?;
-        let Self { file_size, files, rejected_files, checkpoint, .. } = *self;
+        let folder = self
+            .folder
+            .clone()
+            .filter(|folder| !folder.as_os_str().is_empty())?;
+        let Self {
+            file_size,
+            files,
+            rejected_files,
+            checkpoint,
+            ..
+        } = *self;
         let when_full = match self.when_full {
             WhenFull::Wait => Full::Wait,
             WhenFull::Refuse => Full::Refuse,
@@ -97,7 +106,11 @@ impl AuditConfig {
 
     /// Resolves a relative path against `folder`, the directory of the configuration file.
     pub(super) fn resolve(&mut self, folder: &Path) {
-        if let Some(own) = self.folder.as_mut().filter(|own| !own.as_os_str().is_empty()) {
+        if let Some(own) = self
+            .folder
+            .as_mut()
+            .filter(|own| !own.as_os_str().is_empty())
+        {
             *own = folder.join(&*own);
         }
     }

@@ -53,8 +53,13 @@ impl CompileConfig {
             // A subdirectory, so that the operator's other files are not touched.
             Some(folder) => folder.join(CACHE_FOLDER),
             None => {
-                let cache = std::env::var_os("XDG_CACHE_HOME").filter(|cache| !cache.is_empty()).map(PathBuf::from);
-                cache.or_else(|| Some(std::env::home_dir()?.join(".cache")))?.join("toolbay").join("compiled")
+                let cache = std::env::var_os("XDG_CACHE_HOME")
+                    .filter(|cache| !cache.is_empty())
+                    .map(PathBuf::from);
+                cache
+                    .or_else(|| Some(std::env::home_dir()?.join(".cache")))?
+                    .join("toolbay")
+                    .join("compiled")
             }
         };
         Some((folder, self.cache_size))

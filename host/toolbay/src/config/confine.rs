@@ -38,6 +38,10 @@ impl Visitor<'_> for ConfineVisitor {
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Confine, E> {
-        if text == "required" { Ok(Confine::Required) } else { Err(E::invalid_value(Unexpected::Str(text), &self)) }
+        if text == "required" {
+            Ok(Confine::Required)
+        } else {
+            Err(E::invalid_value(Unexpected::Str(text), &self))
+        }
     }
 }

@@ -41,7 +41,12 @@ pub(crate) enum ConsoleOpener {
 
 impl Default for ConsoleConfig {
     fn default() -> Self {
-        Self { enabled: None, contents: false, stdio: true, session: Duration::from_hours(8) }
+        Self {
+            enabled: None,
+            contents: false,
+            stdio: true,
+            session: Duration::from_hours(8),
+        }
     }
 }
 
@@ -52,11 +57,18 @@ impl ConsoleConfig {
         let address = http.listen.as_ref()?;
         let local = address.is_local();
         // A browser cannot connect to a Unix socket directly.
-        if !self.enabled.unwrap_or(local && address.socket_path().is_none()) {
+        if !self
+            .enabled
+            .unwrap_or(local && address.socket_path().is_none())
+        {
             return None;
         }
         if http.needs_token() {
-            return http.tokens.iter().any(|token| token.admin).then_some(ConsoleOpener::Admin);
+            return http
+                .tokens
+                .iter()
+                .any(|token| token.admin)
+                .then_some(ConsoleOpener::Admin);
         }
         // On other addresses, callers without a token are unidentified.
         local.then_some(ConsoleOpener::LogReader)
@@ -99,13 +111,21 @@ mod tests {
     use super::*;
 
     fn opener(console: &str, http: &str) -> Result<Option<ConsoleOpener>, String> {
-        let (console, http): (ConsoleConfig, Http) = (toml::from_str(console).unwrap(), toml::from_str(http).unwrap());
+        let (console, http): (ConsoleConfig, Http) = (
+            toml::from_str(console).unwrap(),
+            toml::from_str(http).unwrap(),
+        );
         console.check(&http).map(|()| console.opener(&http))
     }
 
     #[test]
     fn only_an_operator_opens_the_console() {
-        let token = |admin| format!("[[tokens]]\nname = \"a\"\nsha256 = \"{}\"\nadmin = {admin}\n", "0".repeat(64));
+        let token = |admin| {
+            format!(
+                "[[tokens]]\nname = \"a\"\nsha256 = \"{}\"\nadmin = {admin}\n",
+                "0".repeat(64)
+            )
+        };
         let local = "listen = \"127.0.0.1:1\"\n";
         let socket = "listen = \"unix:/a\"\n";
         let public = "listen = \"0.0.0.0:1\"\n";
@@ -118,16 +138,37 @@ mod tests {
             ("", format!("{local}{with}"), Some(ConsoleOpener::Admin)),
             ("", format!("{local}{without}"), None),
             ("", format!("{public}{with}"), None),
-            ("enabled = true", format!("{public}{with}"), Some(ConsoleOpener::Admin)),
+            (
+                "enabled = true",
+                format!("{public}{with}"),
+                Some(ConsoleOpener::Admin),
+            ),
             ("", format!("{public}anonymous = true"), None),
             ("", socket.to_owned(), None),
-            ("enabled = true", socket.to_owned(), Some(ConsoleOpener::LogReader)),
-            ("enabled = true", format!("{socket}{with}"), Some(ConsoleOpener::Admin)),
+            (
+                "enabled = true",
+                socket.to_owned(),
+                Some(ConsoleOpener::LogReader),
+            ),
+            (
+                "enabled = true",
+                format!("{socket}{with}"),
+                Some(ConsoleOpener::Admin),
+            ),
         ] {
             assert_eq!(opener(console, &http), Ok(expected), "{console} {http}");
         }
-        for http in [format!("{public}anonymous = true"), format!("{public}{without}"), format!("{local}{without}")] {
-            assert!(opener("enabled = true", &http).unwrap_err().contains("admin = true"), "{http}");
+        for http in [
+            format!("{public}anonymous = true"),
+            format!("{public}{without}"),
+            format!("{local}{without}"),
+        ] {
+            assert!(
+                opener("enabled = true", &http)
+                    .unwrap_err()
+                    .contains("admin = true"),
+                "{http}"
+            );
         }
     }
 
@@ -140,9 +181,15 @@ mod tests {
             ("stdio = false", "", false),
             ("", "listen = \"127.0.0.1:1\"", false),
         ] {
-            let (console, http): (ConsoleConfig, Http) =
-                (toml::from_str(console).unwrap(), toml::from_str(http).unwrap());
-            assert_eq!(console.has_stdio_socket(&http), expected, "{console:?} {http:?}");
+            let (console, http): (ConsoleConfig, Http) = (
+                toml::from_str(console).unwrap(),
+                toml::from_str(http).unwrap(),
+            );
+            assert_eq!(
+                console.has_stdio_socket(&http),
+                expected,
+                "{console:?} {http:?}"
+            );
         }
     }
 
@@ -150,6 +197,11 @@ mod tests {
     fn a_session_has_an_end() {
         assert!(toml::from_str::<ConsoleConfig>("session = \"0s\"").is_err());
         assert!(toml::from_str::<ConsoleConfig>("session = \"31days\"").is_err());
-        assert_eq!(toml::from_str::<ConsoleConfig>("session = \"1h\"").unwrap().session, Duration::from_hours(1));
+        assert_eq!(
+            toml::from_str::<ConsoleConfig>("session = \"1h\"")
+                .unwrap()
+                .session,
+            Duration::from_hours(1)
+        );
     }
 }

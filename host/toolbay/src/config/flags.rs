@@ -6,14 +6,18 @@ use toolbay_mcp::http::ListenAddress;
 
 /// Settings from the command line. They override the file and variables.
 #[derive(Clone, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub struct Flags {
     /// `--config`.
     pub config: Option<PathBuf>,
     /// `--no-config`.
     pub no_config: bool,
     /// If set, the default configuration file must exist. A server that has read a file sets it
-    /// before it reads the file again: a file that is gone is a mistake, not an empty configuration.
+    /// before it reads the file again: a file that is gone is a mistake, not an empty
+    /// configuration.
     pub requires_config: bool,
     /// `--plugins`.
     pub plugins: Option<PathBuf>,

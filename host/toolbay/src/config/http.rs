@@ -179,9 +179,11 @@ pub struct OAuth {
     pub step_up: bool,
 }
 
-/// Deserializes the tools of each scope. A table without scopes is an error: its lines may be missing by mistake, and
-/// without them every token allows all tools.
-fn scope_tools<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Vec<NamePattern>>, D::Error> {
+/// Deserializes the tools of each scope. A table without scopes is an error: its lines may be
+/// missing by mistake, and without them every token allows all tools.
+fn scope_tools<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, Vec<NamePattern>>, D::Error> {
     let tools = BTreeMap::deserialize(deserializer)?;
     if tools.is_empty() {
         return Err(D::Error::custom(
@@ -194,7 +196,10 @@ fn scope_tools<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<St
 
 /// The files with the keys of issuers. A key is trusted only for tokens of its issuer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged, expecting = "expected the path of a file, or a table with one for each issuer")]
+#[serde(
+    untagged,
+    expecting = "expected the path of a file, or a table with one for each issuer"
+)]
 pub enum Jwks {
     /// The keys of the only issuer.
     File(PathBuf),
@@ -265,7 +270,9 @@ impl Http {
         }
         match self.oauth.as_mut().map(|oauth| &mut oauth.jwks) {
             Some(Jwks::File(path)) => *path = folder.join(&path),
-            Some(Jwks::ByIssuer(paths)) => paths.values_mut().for_each(|path| *path = folder.join(&path)),
+            Some(Jwks::ByIssuer(paths)) => paths
+                .values_mut()
+                .for_each(|path| *path = folder.join(&path)),
             None => {}
         }
     }
@@ -286,9 +293,11 @@ impl Http {
     ///
     /// A file cannot be used.
     pub(crate) fn open_tls(&self) -> Result<Option<Arc<ReloadingTls>>, String> {
-        let Some(TlsConfig { certificate, key }) = self.tls.clone() else { return Ok(None) };
-        let tls =
-            ReloadingTls::open(CertificateFiles { certificate, key }).map_err(|why| format!("http.tls: {why}"))?;
+        let Some(TlsConfig { certificate, key }) = self.tls.clone() else {
+            return Ok(None);
+        };
+        let tls = ReloadingTls::open(CertificateFiles { certificate, key })
+            .map_err(|why| format!("http.tls: {why}"))?;
         Ok(Some(Arc::new(tls)))
     }
 
@@ -300,11 +309,16 @@ impl Http {
     pub(super) fn check(&self) -> Result<(), String> {
         let mut names = BTreeSet::new();
         if let Some(token) = self.tokens.iter().find(|token| !names.insert(&token.name)) {
-            return Err(format!("http.tokens: the name {:?} is used twice", token.name));
+            return Err(format!(
+                "http.tokens: the name {:?} is used twice",
+                token.name
+            ));
         }
         let mut hashes = BTreeMap::new();
-        if let Some((token, other)) =
-            self.tokens.iter().find_map(|token| Some((token, hashes.insert(token.sha256, &token.name)?)))
+        if let Some((token, other)) = self
+            .tokens
+            .iter()
+            .find_map(|token| Some((token, hashes.insert(token.sha256, &token.name)?)))
         {
             return Err(format!(
                 "http.tokens: {:?} and {other:?} have the same sha256: which rights apply is ambiguous; remove one",
@@ -362,7 +376,11 @@ impl Http {
     }
 
     /// Returns the options for [`http::serve`], with or without metrics and TLS.
-    pub(crate) fn options(&self, metrics: bool, tls: Option<Arc<ReloadingTls>>) -> http::HttpOptions {
+    pub(crate) fn options(
+        &self,
+        metrics: bool,
+        tls: Option<Arc<ReloadingTls>>,
+    ) -> http::HttpOptions {
         http::HttpOptions {
             tls,
             metrics,
@@ -371,7 +389,11 @@ impl Http {
             allowed_origins: self.allowed_origins.clone(),
             sse: self.sse,
             connections: self.connections,
-            connections_per_address: limit_or_share(self.connections_per_address, self.connections, 2),
+            connections_per_address: limit_or_share(
+                self.connections_per_address,
+                self.connections,
+                2,
+            ),
             requests_per_caller: limit_or_share(self.requests_per_caller, self.connections, 2),
             sessions: self.sessions,
             sessions_per_caller: limit_or_share(self.sessions_per_caller, self.sessions, 4),
@@ -391,9 +413,21 @@ impl Http {
 
 impl Token {
     fn options(&self) -> http::BearerToken {
-        let rights = self.tools.clone().map_or(CallerRights::All, CallerRights::Only);
-        let preferences = CallerPreferences { arguments: self.arguments, schemas: self.schemas };
-        http::BearerToken { name: self.name.clone(), sha256: self.sha256, rights, admin: self.admin, preferences }
+        let rights = self
+            .tools
+            .clone()
+            .map_or(CallerRights::All, CallerRights::Only);
+        let preferences = CallerPreferences {
+            arguments: self.arguments,
+            schemas: self.schemas,
+        };
+        http::BearerToken {
+            name: self.name.clone(),
+            sha256: self.sha256,
+            rights,
+            admin: self.admin,
+            preferences,
+        }
     }
 }
 
@@ -407,7 +441,9 @@ impl OAuth {
         let issuers = &self.authorization_servers;
         let (mut servers, mut names) = (Vec::new(), BTreeSet::new());
         if let Some(issuer) = issuers.iter().find(|issuer| !names.insert(*issuer)) {
-            return Err(format!("http.oauth.authorization_servers: {issuer:?} is named twice"));
+            return Err(format!(
+                "http.oauth.authorization_servers: {issuer:?} is named twice"
+            ));
         }
         for issuer in issuers {
             let jwks = match &self.jwks {
@@ -418,15 +454,22 @@ impl OAuth {
                          write jwks = {{ {issuer:?} = \"keys.json\", … }}"
                     ));
                 }
-                Jwks::ByIssuer(paths) => {
-                    paths.get(issuer).ok_or_else(|| format!("http.oauth.jwks: the keys of {issuer:?} are missing"))?
-                }
+                Jwks::ByIssuer(paths) => paths.get(issuer).ok_or_else(|| {
+                    format!("http.oauth.jwks: the keys of {issuer:?} are missing")
+                })?,
             };
-            servers.push(http::AuthorizationServer { issuer: issuer.clone(), jwks: jwks.clone() });
+            servers.push(http::AuthorizationServer {
+                issuer: issuer.clone(),
+                jwks: jwks.clone(),
+            });
         }
-        let Jwks::ByIssuer(paths) = &self.jwks else { return Ok(servers) };
+        let Jwks::ByIssuer(paths) = &self.jwks else {
+            return Ok(servers);
+        };
         if let Some(unknown) = paths.keys().find(|issuer| !names.contains(issuer)) {
-            return Err(format!("http.oauth.jwks: {unknown:?} is not one of http.oauth.authorization_servers"));
+            return Err(format!(
+                "http.oauth.jwks: {unknown:?} is not one of http.oauth.authorization_servers"
+            ));
         }
         let mut files = BTreeSet::new();
         match paths.values().find(|path| !files.insert(*path)) {
@@ -443,7 +486,10 @@ impl OAuth {
             resource: self.resource.clone(),
             // The servers were checked when the configuration was read.
             authorization_servers: self.issuers_with_keys().unwrap_or_default(),
-            audience: self.audience.clone().unwrap_or_else(|| self.resource.clone()),
+            audience: self
+                .audience
+                .clone()
+                .unwrap_or_else(|| self.resource.clone()),
             max_token_lifetime: self.max_token_lifetime,
             required_scopes: self.required_scopes.clone(),
             tools: self.tools.clone(),
@@ -465,9 +511,13 @@ fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::
 }
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ListenAddress>, D::Error> {
-    let expected =
-        "an address with a port, such as \"127.0.0.1:8931\", or a Unix socket, such as \"unix:/run/toolbay/mcp.sock\"";
-    deserializer.deserialize_str(StringVisitor { expected, read: |text| text.parse().ok() }).map(Some)
+    let expected = "an address with a port, such as \"127.0.0.1:8931\", or a Unix socket, such as \"unix:/run/toolbay/mcp.sock\"";
+    deserializer
+        .deserialize_str(StringVisitor {
+            expected,
+            read: |text| text.parse().ok(),
+        })
+        .map(Some)
 }
 
 fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
@@ -501,7 +551,9 @@ fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D:
     match Duration::read(deserializer, false)? {
         brisk if brisk < MIN_KEEP_ALIVE => {
             let [least, found] = [MIN_KEEP_ALIVE, brisk].map(toolbay_model::text::format_duration);
-            Err(D::Error::custom(format_args!("expected a duration of at least {least}, not {found}")))
+            Err(D::Error::custom(format_args!(
+                "expected a duration of at least {least}, not {found}"
+            )))
         }
         time => Ok(time),
     }
@@ -528,7 +580,10 @@ fn max_token_lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Dura
 fn allowed_hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let hosts = parse_list(deserializer)?;
     // Patterns are not supported. A pattern would never match.
-    match hosts.iter().find(|host| host.is_empty() || host.contains(['/', ' ', '@', '*'])) {
+    match hosts
+        .iter()
+        .find(|host| host.is_empty() || host.contains(['/', ' ', '@', '*']))
+    {
         Some(host) => Err(D::Error::custom(format_args!(
             "{host:?} is not a host name; expected one such as \"tools.example.com\""
         ))),
@@ -544,15 +599,24 @@ fn sessions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Erro
         type Value = usize;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a number from 1 to {MAX_COUNT}, or false for no sessions")
+            write!(
+                f,
+                "a number from 1 to {MAX_COUNT}, or false for no sessions"
+            )
         }
 
         fn visit_bool<E: serde::de::Error>(self, any: bool) -> Result<usize, E> {
-            if any { Err(E::invalid_value(Unexpected::Bool(any), &self)) } else { Ok(0) }
+            if any {
+                Err(E::invalid_value(Unexpected::Bool(any), &self))
+            } else {
+                Ok(0)
+            }
         }
 
         fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<usize, E> {
-            let sessions = usize::try_from(number).ok().filter(|number| (1..=MAX_COUNT).contains(number));
+            let sessions = usize::try_from(number)
+                .ok()
+                .filter(|number| (1..=MAX_COUNT).contains(number));
             sessions.ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
         }
 
@@ -579,8 +643,9 @@ fn allowed_origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Str
     let is_origin = |text: &&String| {
         let url = Url::parse(text).ok().filter(Url::has_host);
         // The path of a non-web origin, such as an extension's, is empty.
-        url.is_some_and(|url| matches!(url.path(), "/" | "") && url.query().is_none() && url.username().is_empty())
-            && !text.ends_with('/')
+        url.is_some_and(|url| {
+            matches!(url.path(), "/" | "") && url.query().is_none() && url.username().is_empty()
+        }) && !text.ends_with('/')
             && !text.contains(['*', '#', '@'])
     };
     match origins.iter().find(|origin| !is_origin(origin)) {
@@ -593,14 +658,21 @@ fn allowed_origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Str
 
 fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let name = String::deserialize(deserializer)?;
-    if name.is_empty() { Err(D::Error::custom("the name is empty")) } else { Ok(name) }
+    if name.is_empty() {
+        Err(D::Error::custom("the name is empty"))
+    } else {
+        Ok(name)
+    }
 }
 
 fn sha256<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
     let text = String::deserialize(deserializer)?;
     let mut bytes = [0; 32];
-    let wrong =
-        |_| D::Error::custom("expected 64 hexadecimal digits; `toolbay token NAME` generates a token and its hash");
+    let wrong = |_| {
+        D::Error::custom(
+            "expected 64 hexadecimal digits; `toolbay token NAME` generates a token and its hash",
+        )
+    };
     hex::decode_to_slice(text, &mut bytes).map_err(wrong)?;
     Ok(bytes)
 }
@@ -610,27 +682,40 @@ fn resource<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Err
     if Url::parse(&text).is_ok_and(|url| url.has_host() && url.fragment().is_none()) {
         return Ok(text);
     }
-    Err(D::Error::custom(format_args!("{text:?} is not a URL such as \"https://tools.example.com/mcp\"")))
+    Err(D::Error::custom(format_args!(
+        "{text:?} is not a URL such as \"https://tools.example.com/mcp\""
+    )))
 }
 
 fn issuers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let issuers = Vec::<String>::deserialize(deserializer)?;
-    if issuers.is_empty() { Err(D::Error::custom("expected at least one issuer")) } else { Ok(issuers) }
+    if issuers.is_empty() {
+        Err(D::Error::custom("expected at least one issuer"))
+    } else {
+        Ok(issuers)
+    }
 }
 
 /// Parses a list of strings, or one string with commas, as in a variable.
-pub(super) fn parse_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+pub(super) fn parse_list<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "expected a list of strings, or one string with commas")]
+    #[serde(
+        untagged,
+        expecting = "expected a list of strings, or one string with commas"
+    )]
     enum ListInput {
         Items(Vec<String>),
         Text(String),
     }
     Ok(match ListInput::deserialize(deserializer)? {
         ListInput::Items(items) => items,
-        ListInput::Text(text) => {
-            text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
-        }
+        ListInput::Text(text) => text
+            .split(',')
+            .map(|item| item.trim().to_owned())
+            .filter(|item| !item.is_empty())
+            .collect(),
     })
 }
 
@@ -649,11 +734,15 @@ mod tests {
 
     #[test]
     fn a_unix_socket_is_an_address_of_this_machine() {
-        let mut http: Http = toml::from_str("listen = \"unix:run/mcp.sock\"\nsocket_mode = \"0660\"").unwrap();
+        let mut http: Http =
+            toml::from_str("listen = \"unix:run/mcp.sock\"\nsocket_mode = \"0660\"").unwrap();
         http.resolve(Path::new("/etc/toolbay"));
         assert_eq!(
             (http.listen.clone(), http.socket_mode),
-            (Some(ListenAddress::Unix("/etc/toolbay/run/mcp.sock".into())), 0o660)
+            (
+                Some(ListenAddress::Unix("/etc/toolbay/run/mcp.sock".into())),
+                0o660
+            )
         );
         http.check().unwrap();
         assert_eq!(Http::default().socket_mode, 0o600);
@@ -681,20 +770,32 @@ mod tests {
             )
         );
         let few = options("connections = 3\nsessions = 100");
-        assert_eq!((few.connections_per_address, few.requests_per_caller), (64, 64));
-        assert_eq!((few.sessions_per_caller, few.sessions_per_address), (64, 64));
+        assert_eq!(
+            (few.connections_per_address, few.requests_per_caller),
+            (64, 64)
+        );
+        assert_eq!(
+            (few.sessions_per_caller, few.sessions_per_address),
+            (64, 64)
+        );
         let set = options(
             "connections_per_address = 1\nrequests_per_caller = 2\nsessions_per_caller = 3\nsessions_per_address = 4",
         );
-        assert_eq!((set.connections_per_address, set.requests_per_caller), (1, 2));
+        assert_eq!(
+            (set.connections_per_address, set.requests_per_caller),
+            (1, 2)
+        );
         assert_eq!((set.sessions_per_caller, set.sessions_per_address), (3, 4));
     }
 
     #[test]
     fn invalid_settings_are_reported_with_what_was_expected() {
         let hash = "0".repeat(64);
-        let token = |name: &str, hash: &str| format!("[[tokens]]\nname = \"{name}\"\nsha256 = \"{hash}\"\n");
-        let oauth = "[oauth]\nresource = \"tools\"\nauthorization_servers = []\njwks = \"keys.json\"";
+        let token = |name: &str, hash: &str| {
+            format!("[[tokens]]\nname = \"{name}\"\nsha256 = \"{hash}\"\n")
+        };
+        let oauth =
+            "[oauth]\nresource = \"tools\"\nauthorization_servers = []\njwks = \"keys.json\"";
         let two = |jwks: &str| {
             format!(
                 "[oauth]\nresource = \"https://a.example/mcp\"\n\
@@ -746,12 +847,16 @@ mod tests {
             said(&two("jwks = \"keys.json\"")),
             said(&two("jwks = 7")),
             said(&two("jwks = { \"https://b.example\" = \"b.json\" }")),
-            said(&two("jwks = { \"https://b.example\" = \"k.json\", \"https://c.example\" = \"k.json\" }")),
+            said(&two(
+                "jwks = { \"https://b.example\" = \"k.json\", \"https://c.example\" = \"k.json\" }",
+            )),
             said(&two(
                 "jwks = { \"https://b.example\" = \"b\", \"https://c.example\" = \"c\", \"https://d.example\" = \"d\" }",
             )),
             said(&two("jwks = \"keys.json\"").replace("c.example", "b.example")),
-            said(&two("jwks = \"keys.json\"\nmax_token_lifetime = \"2years\"")),
+            said(&two(
+                "jwks = \"keys.json\"\nmax_token_lifetime = \"2years\"",
+            )),
             said(&two("jwks = \"keys.json\"\nmax_token_lifetime = \"0s\"")),
             said(&format!("anonymous = true\n{}", token("ci", &hash))),
             said("listen = \"0.0.0.0:1\""),
@@ -761,13 +866,22 @@ mod tests {
             said(&[token("ci", &hash), token("cd", &hash)].concat()),
             "http.tokens: \"cd\" and \"ci\" have the same sha256: which rights apply is ambiguous; remove one"
         );
-        let empty = said(&two("jwks = \"keys.json\"\n[oauth.tools]\n# read = [\"time_*\"]"));
-        assert!(empty.contains("oauth.tools: the table names no scope; add lines such as read"), "{empty}");
-        let own = two("jwks = { \"https://b.example\" = \"b.json\", \"https://c.example\" = \"c.json\" }");
+        let empty = said(&two(
+            "jwks = \"keys.json\"\n[oauth.tools]\n# read = [\"time_*\"]",
+        ));
+        assert!(
+            empty.contains("oauth.tools: the table names no scope; add lines such as read"),
+            "{empty}"
+        );
+        let own = two(
+            "jwks = { \"https://b.example\" = \"b.json\", \"https://c.example\" = \"c.json\" }",
+        );
         toml::from_str::<Http>(&own).unwrap().check().unwrap();
-        toml::from_str::<Http>("listen = \"0.0.0.0:1\"\nanonymous = true\nallowed_hosts = \"a, b\"")
-            .unwrap()
-            .check()
-            .unwrap();
+        toml::from_str::<Http>(
+            "listen = \"0.0.0.0:1\"\nanonymous = true\nallowed_hosts = \"a, b\"",
+        )
+        .unwrap()
+        .check()
+        .unwrap();
     }
 }

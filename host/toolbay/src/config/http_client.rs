@@ -41,7 +41,10 @@ impl<'de> Deserialize<'de> for ProxyUrl {
         // Messages never repeat the text, which may contain a password.
         let wrong = "this is not a URL; expected one such as \"http://proxy.example.com:3128\"";
         let url = Url::parse(&text).map_err(|_| D::Error::custom(wrong))?;
-        let options = NetworkOptions { proxy: Some(url.clone()), ..NetworkOptions::default() };
+        let options = NetworkOptions {
+            proxy: Some(url.clone()),
+            ..NetworkOptions::default()
+        };
         options.check().map_err(D::Error::custom)?;
         Ok(Self(url))
     }
@@ -56,18 +59,26 @@ impl fmt::Debug for ProxyUrl {
 
 /// Parses a list of paths, or one string with commas.
 fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
-    Ok(parse_list(deserializer)?.into_iter().map(PathBuf::from).collect())
+    Ok(parse_list(deserializer)?
+        .into_iter()
+        .map(PathBuf::from)
+        .collect())
 }
 
 impl HttpClient {
     /// Resolves relative paths against `folder`.
     pub(super) fn resolve(&mut self, folder: &Path) {
-        self.extra_ca.iter_mut().for_each(|path| *path = folder.join(&path));
+        self.extra_ca
+            .iter_mut()
+            .for_each(|path| *path = folder.join(&path));
     }
 
     /// Returns the options of the client.
     pub(super) fn options(&self) -> NetworkOptions {
-        NetworkOptions { extra_ca: self.extra_ca.clone(), proxy: self.proxy.clone().map(|ProxyUrl(url)| url) }
+        NetworkOptions {
+            extra_ca: self.extra_ca.clone(),
+            proxy: self.proxy.clone().map(|ProxyUrl(url)| url),
+        }
     }
 
     /// Checks that the configuration file contains no password.
@@ -92,6 +103,8 @@ impl HttpClient {
     ///
     /// A certificate file cannot be used.
     pub(super) fn check(&self) -> Result<(), String> {
-        self.options().check().map_err(|why| format!("http_client.extra_ca: {why}"))
+        self.options()
+            .check()
+            .map_err(|why| format!("http_client.extra_ca: {why}"))
     }
 }

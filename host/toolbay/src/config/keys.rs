@@ -39,33 +39,54 @@ impl ConfigKeys {
 
     /// Returns the live keys that `next` no longer has.
     pub(crate) fn removed_live_keys(&self, next: &Self) -> Vec<&str> {
-        self.0.keys().filter(|name| !next.0.contains_key(*name) && is_live(name)).map(String::as_str).collect()
+        self.0
+            .keys()
+            .filter(|name| !next.0.contains_key(*name) && is_live(name))
+            .map(String::as_str)
+            .collect()
     }
 
     /// Returns the keys that differ in `next`.
     pub(crate) fn difference(&self, next: &Self) -> KeyDifference {
         let names: BTreeSet<&String> = self.0.keys().chain(next.0.keys()).collect();
-        let changed = names.into_iter().filter(|name| self.0.get(*name) != next.0.get(*name)).cloned();
+        let changed = names
+            .into_iter()
+            .filter(|name| self.0.get(*name) != next.0.get(*name))
+            .cloned();
         let (live, later) = changed.partition(|name| is_live(name));
-        KeyDifference { live, after_restart: later }
+        KeyDifference {
+            live,
+            after_restart: later,
+        }
     }
 
     /// Returns these keys with the live values of `next`.
     pub(crate) fn with_live_values(&self, next: &Self) -> Self {
         let kept = self.0.iter().filter(|(name, _)| !is_live(name));
         let taken = next.0.iter().filter(|(name, _)| is_live(name));
-        Self(kept.chain(taken).map(|(name, value)| (name.clone(), value.clone())).collect())
+        Self(
+            kept.chain(taken)
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+        )
     }
 }
 
 fn is_live(name: &str) -> bool {
-    let within = |table: &str| name.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let within = |table: &str| {
+        name.strip_prefix(table)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
     LIVE_KEYS.into_iter().any(within)
 }
 
 fn collect_keys(keys: &mut BTreeMap<String, Value>, before: &str, table: &Table) {
     for (name, value) in table {
-        let name = if before.is_empty() { name.clone() } else { format!("{before}.{name}") };
+        let name = if before.is_empty() {
+            name.clone()
+        } else {
+            format!("{before}.{name}")
+        };
         match value {
             Value::Table(table) => collect_keys(keys, &name, table),
             value => drop(keys.insert(name, value.clone())),
@@ -83,17 +104,40 @@ mod tests {
 
     #[test]
     fn what_takes_effect_is_told_from_what_needs_a_restart() {
-        let old = keys("log = \"info\"\npage_size = 7\n[limits]\nfuel = 1\n[server]\ncalls = 2\ninstructions = \"a\"");
+        let old = keys(
+            "log = \"info\"\npage_size = 7\n[limits]\nfuel = 1\n[server]\ncalls = 2\ninstructions = \"a\"",
+        );
         let new = keys(
             "page_size = 8\n[limits]\nfuel = 2\nmemory = \"1GiB\"\n[server]\ncalls = 2\ninstructions = \"b\"\n\
              [[http.tokens]]\nname = \"ci\"\n[http.oauth.tools]\nread = [\"a\"]\n[ceilings]\nfuel = 3",
         );
-        let KeyDifference { live, after_restart: later } = old.difference(&new);
-        assert_eq!(live, ["http.tokens", "limits.fuel", "limits.memory", "log", "server.instructions"]);
-        assert_eq!(later, ["ceilings.fuel", "http.oauth.tools.read", "page_size"]);
+        let KeyDifference {
+            live,
+            after_restart: later,
+        } = old.difference(&new);
+        assert_eq!(
+            live,
+            [
+                "http.tokens",
+                "limits.fuel",
+                "limits.memory",
+                "log",
+                "server.instructions"
+            ]
+        );
+        assert_eq!(
+            later,
+            ["ceilings.fuel", "http.oauth.tools.read", "page_size"]
+        );
         // Keys that were not applied still differ the next time. Applied ones do not.
         let running = old.with_live_values(&new);
-        assert_eq!(running.difference(&new), KeyDifference { live: vec![], after_restart: later });
+        assert_eq!(
+            running.difference(&new),
+            KeyDifference {
+                live: vec![],
+                after_restart: later
+            }
+        );
         assert_eq!(new.difference(&new), KeyDifference::default());
         assert!(!is_live("logs") && !is_live("server") && is_live("caller_rate_limit.calls"));
     }

@@ -44,7 +44,11 @@ pub(super) enum ConfigLocation {
 impl ConfigLocation {
     pub(super) fn resolve(flags: &Flags, variables: &[(String, String)]) -> Self {
         // In a shell, an empty variable counts as unset.
-        let set = |name| variables.iter().find(|(known, value)| known == name && !value.is_empty());
+        let set = |name| {
+            variables
+                .iter()
+                .find(|(known, value)| known == name && !value.is_empty())
+        };
         if let Some(path) = &flags.config {
             return Self::Named(path.clone(), "--config");
         }
@@ -54,14 +58,21 @@ impl ConfigLocation {
         if let Some((_, path)) = set(CONFIG_VARIABLE) {
             return Self::Named(path.into(), CONFIG_VARIABLE);
         }
-        let plugins = flags.plugins.clone().or_else(|| set(PLUGINS_VARIABLE).map(|(_, path)| path.into()));
-        let default = if flags.requires_config { Self::Required } else { Self::Default };
+        let plugins = flags
+            .plugins
+            .clone()
+            .or_else(|| set(PLUGINS_VARIABLE).map(|(_, path)| path.into()));
+        let default = if flags.requires_config {
+            Self::Required
+        } else {
+            Self::Default
+        };
         match plugins {
             // The default plugin directory is in the current directory, too.
             None => default(PathBuf::from(CONFIG_FILE_NAME)),
-            Some(plugins) => {
-                parent_folder(&plugins).map_or(Self::Nowhere, |parent| default(parent.join(CONFIG_FILE_NAME)))
-            }
+            Some(plugins) => parent_folder(&plugins).map_or(Self::Nowhere, |parent| {
+                default(parent.join(CONFIG_FILE_NAME))
+            }),
         }
     }
 
@@ -75,12 +86,15 @@ impl ConfigLocation {
 
     /// Returns the absolute path of the file, or an empty path if there is no file.
     pub(super) fn absolute(&self) -> Result<PathBuf, ConfigError> {
-        let Some(path) = self.path() else { return Ok(PathBuf::new()) };
-        std::path::absolute(path).map_err(|error| ConfigError(format!("{}: {}", path.display(), error.kind())))
+        let Some(path) = self.path() else {
+            return Ok(PathBuf::new());
+        };
+        std::path::absolute(path)
+            .map_err(|error| ConfigError(format!("{}: {}", path.display(), error.kind())))
     }
 
-    /// Returns the current text of the file, valid or not. The text is empty if there is no file and
-    /// none must exist, and `None` if it cannot be read. Blocks.
+    /// Returns the current text of the file, valid or not. The text is empty if there is no file
+    /// and none must exist, and `None` if it cannot be read. Blocks.
     pub(super) fn read_unchecked(&self) -> Option<String> {
         match self.read().ok()? {
             (Some((_, text)), _) => Some(text),
@@ -88,15 +102,22 @@ impl ConfigLocation {
         }
     }
 
-    /// Reads the current file. Blocks, but not on a file that another program would have to write to.
+    /// Reads the current file. Blocks, but not on a file that another program would have to write
+    /// to.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, does not exist although it must, or is at its default path and can be
-    /// written by other accounts.
+    /// The file cannot be read, does not exist although it must, or is at its default path and can
+    /// be written by other accounts.
     pub(super) fn read(&self) -> Result<ConfigText, ConfigError> {
-        let Some(path) = self.path() else { return Ok((None, PathBuf::new())) };
-        let by = if let Self::Named(_, by) = self { format!(" (set by {by})") } else { String::new() };
+        let Some(path) = self.path() else {
+            return Ok((None, PathBuf::new()));
+        };
+        let by = if let Self::Named(_, by) = self {
+            format!(" (set by {by})")
+        } else {
+            String::new()
+        };
         let name = path.display().to_string();
         let failed = |error: io::Error| {
             ConfigError(match error.kind() {
@@ -108,14 +129,20 @@ impl ConfigLocation {
         };
         // Without this flag, opening a FIFO waits for a writer.
         let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-        let mut file = match OpenOptions::new().read(true).custom_flags(nonblocking).open(path) {
+        let mut file = match OpenOptions::new()
+            .read(true)
+            .custom_flags(nonblocking)
+            .open(path)
+        {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return match (self, fs::symlink_metadata(path)) {
-                    (_, Ok(link)) if link.is_symlink() => {
-                        Err(ConfigError(format!("{name} is a link to a file that does not exist{by}")))
-                    }
-                    (Self::Default(_), Err(missing)) if missing.kind() == io::ErrorKind::NotFound => {
+                    (_, Ok(link)) if link.is_symlink() => Err(ConfigError(format!(
+                        "{name} is a link to a file that does not exist{by}"
+                    ))),
+                    (Self::Default(_), Err(missing))
+                        if missing.kind() == io::ErrorKind::NotFound =>
+                    {
                         Ok((None, PathBuf::new()))
                     }
                     (Self::Required(_), _) => Err(ConfigError(format!(
@@ -135,11 +162,15 @@ impl ConfigLocation {
         }
         let folder = path.parent().unwrap_or(Path::new(""));
         if !matches!(self, Self::Named(..)) {
-            let named = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            let named = if folder.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                folder
+            };
             let checked = fs::metadata(named).map_err(failed)?;
             let entry = fs::symlink_metadata(path).map_err(failed)?;
-            let doubt =
-                distrust_reason(&checked, checked.mode() & STICKY_BIT != 0).map(|why| format!("its folder {why}"));
+            let doubt = distrust_reason(&checked, checked.mode() & STICKY_BIT != 0)
+                .map(|why| format!("its folder {why}"));
             if let Some(why) = doubt.or(distrust_entry(&entry, &opened)) {
                 return Err(ConfigError(format!(
                     "{name} was found and is not used: {why}; change that, name the file with --config, or use none with \
@@ -148,10 +179,16 @@ impl ConfigLocation {
             }
         }
         if opened.len() > MAX_FILE_BYTES {
-            return Err(ConfigError(format!("{name} is larger than {} MiB{by}", MAX_FILE_BYTES >> 20)));
+            return Err(ConfigError(format!(
+                "{name} is larger than {} MiB{by}",
+                MAX_FILE_BYTES >> 20
+            )));
         }
         let mut text = String::new();
-        (&mut file).take(MAX_FILE_BYTES).read_to_string(&mut text).map_err(failed)?;
+        (&mut file)
+            .take(MAX_FILE_BYTES)
+            .read_to_string(&mut text)
+            .map_err(failed)?;
         Ok((Some((name, text)), folder.to_owned()))
     }
 }
@@ -163,7 +200,10 @@ fn parent_folder(plugins: &Path) -> Option<PathBuf> {
         return plugins.parent().map(Path::to_owned);
     }
     // The path is `.`, or ends with `..`.
-    std::fs::canonicalize(plugins).ok()?.parent().map(Path::to_owned)
+    std::fs::canonicalize(plugins)
+        .ok()?
+        .parent()
+        .map(Path::to_owned)
 }
 
 /// Returns why other accounts could have chosen or written the file. `entry` is the directory entry
@@ -176,11 +216,15 @@ fn distrust_entry(entry: &Metadata, opened: &Metadata) -> Option<String> {
         return link.or(file.map(|why| format!("the file that it links to {why}")));
     }
     let same = (entry.dev(), entry.ino()) == (opened.dev(), opened.ino());
-    if same { file.map(|why| format!("it {why}")) } else { Some("it was replaced at this moment".to_owned()) }
+    if same {
+        file.map(|why| format!("it {why}"))
+    } else {
+        Some("it was replaced at this moment".to_owned())
+    }
 }
 
-/// Returns why the owner of the file with this metadata is not trusted. `None` if it is this account
-/// or root.
+/// Returns why the owner of the file with this metadata is not trusted. `None` if it is this
+/// account or root.
 fn distrust_owner(of: &Metadata) -> Option<String> {
     let is_other = of.uid() != geteuid().as_raw() && of.uid() != 0;
     is_other.then(|| format!("belongs to another account (user id {})", of.uid()))
@@ -197,7 +241,8 @@ fn distrust_reason(of: &Metadata, sticky: bool) -> Option<String> {
     // Some systems give each user a private group with the same number.
     let private = of.gid() == getegid().as_raw() && of.gid() == own;
     let open = if private { 0o002 } else { 0o022 };
-    (mode & open != 0 && !sticky).then(|| format!("can be written by other accounts (mode {mode:04o})"))
+    (mode & open != 0 && !sticky)
+        .then(|| format!("can be written by other accounts (mode {mode:04o})"))
 }
 
 #[cfg(test)]
@@ -210,10 +255,16 @@ mod tests {
         plugins: Option<&str>,
         variables: &[(&str, &str)],
     ) -> ConfigLocation {
-        let flags =
-            Flags { config: config.map(Into::into), no_config, plugins: plugins.map(Into::into), ..Flags::default() };
-        let variables: Vec<_> =
-            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let flags = Flags {
+            config: config.map(Into::into),
+            no_config,
+            plugins: plugins.map(Into::into),
+            ..Flags::default()
+        };
+        let variables: Vec<_> = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         ConfigLocation::resolve(&flags, &variables)
     }
 
@@ -222,31 +273,62 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(CONFIG_FILE_NAME);
         let read = |location: fn(PathBuf) -> ConfigLocation| {
-            let read = location(path.clone()).read().map(|(text, _)| text.map(|(_, text)| text));
+            let read = location(path.clone())
+                .read()
+                .map(|(text, _)| text.map(|(_, text)| text));
             let unchecked = location(path.clone()).read_unchecked();
-            assert_eq!(read.as_ref().ok().map(|text| text.clone().unwrap_or_default()), unchecked);
-            read.map_err(|error| error.to_string().replace(&format!("{}/", dir.path().display()), ""))
+            assert_eq!(
+                read.as_ref()
+                    .ok()
+                    .map(|text| text.clone().unwrap_or_default()),
+                unchecked
+            );
+            read.map_err(|error| {
+                error
+                    .to_string()
+                    .replace(&format!("{}/", dir.path().display()), "")
+            })
         };
         let default = || read(ConfigLocation::Default);
         let required = || read(ConfigLocation::Required);
         assert_eq!(default(), Ok(None));
-        let gone = "toolbay.toml does not exist any more; for a server without configuration, restart it";
+        let gone =
+            "toolbay.toml does not exist any more; for a server without configuration, restart it";
         assert_eq!(required(), Err(gone.to_owned()));
         std::os::unix::fs::symlink("missing", &path).unwrap();
         let dangling = Err("toolbay.toml is a link to a file that does not exist".to_owned());
         assert_eq!((default(), required()), (dangling.clone(), dangling));
         fs::write(dir.path().join("missing"), "a").unwrap();
-        assert_eq!((default(), required()), (Ok(Some("a".to_owned())), Ok(Some("a".to_owned()))));
+        assert_eq!(
+            (default(), required()),
+            (Ok(Some("a".to_owned())), Ok(Some("a".to_owned())))
+        );
         fs::remove_file(&path).unwrap();
-        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
         let fifo = Err("toolbay.toml is not a regular file".to_owned());
         assert_eq!((default(), required()), (fifo.clone(), fifo));
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert_eq!(default(), Err("toolbay.toml is a folder, not a file".to_owned()));
+        assert_eq!(
+            default(),
+            Err("toolbay.toml is a folder, not a file".to_owned())
+        );
         fs::remove_dir(&path).unwrap();
-        fs::File::create(&path).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
-        assert_eq!(default(), Err("toolbay.toml is larger than 4 MiB".to_owned()));
+        fs::File::create(&path)
+            .unwrap()
+            .set_len(MAX_FILE_BYTES + 1)
+            .unwrap();
+        assert_eq!(
+            default(),
+            Err("toolbay.toml is larger than 4 MiB".to_owned())
+        );
     }
 
     #[test]
@@ -255,36 +337,76 @@ mod tests {
         let [file, link] = ["file", "link"].map(|name| dir.path().join(name));
         fs::write(&file, "").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        let (entry, opened) = (fs::symlink_metadata(&link).unwrap(), fs::metadata(&link).unwrap());
+        let (entry, opened) = (
+            fs::symlink_metadata(&link).unwrap(),
+            fs::metadata(&link).unwrap(),
+        );
         assert_eq!(distrust_entry(&entry, &opened), None);
         // Only root can give a link to another account.
         if geteuid().is_root() {
             std::os::unix::fs::lchown(&link, Some(65534), None).unwrap();
             let entry = fs::symlink_metadata(&link).unwrap();
             let why = distrust_entry(&entry, &opened).unwrap();
-            assert_eq!(why, "it is a link that belongs to another account (user id 65534)");
+            assert_eq!(
+                why,
+                "it is a link that belongs to another account (user id 65534)"
+            );
         }
         let other = fs::metadata(dir.path()).unwrap();
-        assert_eq!(distrust_entry(&other, &opened).as_deref(), Some("it was replaced at this moment"));
+        assert_eq!(
+            distrust_entry(&other, &opened).as_deref(),
+            Some("it was replaced at this moment")
+        );
     }
 
     #[test]
     fn the_place_of_the_file_follows_from_what_the_operator_named() {
         let default = |path: &str| ConfigLocation::Default(path.into());
         assert_eq!(located(None, false, None, &[]), default("toolbay.toml"));
-        assert_eq!(located(None, false, Some("/srv/plugins"), &[]), default("/srv/toolbay.toml"));
-        assert_eq!(located(None, false, Some("plugins"), &[]), default("toolbay.toml"));
-        assert_eq!(located(None, false, Some("a/plugins/"), &[]), default("a/toolbay.toml"));
+        assert_eq!(
+            located(None, false, Some("/srv/plugins"), &[]),
+            default("/srv/toolbay.toml")
+        );
+        assert_eq!(
+            located(None, false, Some("plugins"), &[]),
+            default("toolbay.toml")
+        );
+        assert_eq!(
+            located(None, false, Some("a/plugins/"), &[]),
+            default("a/toolbay.toml")
+        );
         let here = std::fs::canonicalize(".").unwrap();
         assert_eq!(
             located(None, false, Some("."), &[]),
             ConfigLocation::Default(here.parent().unwrap().join(CONFIG_FILE_NAME))
         );
-        assert_eq!(located(None, false, Some("/"), &[]), ConfigLocation::Nowhere);
-        assert_eq!(located(None, false, None, &[("TOOLBAY_PLUGINS", "/srv/plugins")]), default("/srv/toolbay.toml"));
-        assert_eq!(located(None, true, Some("/srv/plugins"), &[("TOOLBAY_CONFIG", "/a")]), ConfigLocation::Nowhere);
+        assert_eq!(
+            located(None, false, Some("/"), &[]),
+            ConfigLocation::Nowhere
+        );
+        assert_eq!(
+            located(None, false, None, &[("TOOLBAY_PLUGINS", "/srv/plugins")]),
+            default("/srv/toolbay.toml")
+        );
+        assert_eq!(
+            located(
+                None,
+                true,
+                Some("/srv/plugins"),
+                &[("TOOLBAY_CONFIG", "/a")]
+            ),
+            ConfigLocation::Nowhere
+        );
         let named = ConfigLocation::Named("/a".into(), CONFIG_VARIABLE);
-        assert_eq!(located(None, false, Some("/srv/plugins"), &[("TOOLBAY_CONFIG", "/a")]), named);
+        assert_eq!(
+            located(
+                None,
+                false,
+                Some("/srv/plugins"),
+                &[("TOOLBAY_CONFIG", "/a")]
+            ),
+            named
+        );
         assert_eq!(
             located(Some("/b"), false, None, &[("TOOLBAY_CONFIG", "/a")]),
             ConfigLocation::Named("/b".into(), "--config")

@@ -27,7 +27,10 @@ const RESOURCE_VARIABLE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 /// Traces, metrics and logs for OpenTelemetry (`[otel]`). Nothing is sent without an endpoint.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a key that an operator sets for itself")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a key that an operator sets for itself"
+)]
 pub struct OtelConfig {
     /// The base URL of an OTLP/HTTP collector, such as `http://127.0.0.1:4318`. `None` (the
     /// default): nothing is sent.
@@ -36,8 +39,8 @@ pub struct OtelConfig {
     /// Header fields of each request, such as credentials, by name. Default: none.
     #[serde(deserialize_with = "headers")]
     pub headers: BTreeMap<String, HeaderSource>,
-    /// PEM files with certificates of authorities that are trusted in addition to the system's. Relative paths are relative
-    /// to the configuration file.
+    /// PEM files with certificates of authorities that are trusted in addition to the system's.
+    /// Relative paths are relative to the configuration file.
     #[serde(deserialize_with = "paths")]
     pub extra_ca: Vec<PathBuf>,
     /// If set, a span is sent for each call, and for each HTTP request of a plugin. Default: true.
@@ -90,13 +93,18 @@ impl Default for OtelConfig {
 impl OtelConfig {
     /// Returns whether this table allows telemetry to be sent.
     pub(crate) fn is_enabled(&self) -> bool {
-        (self.endpoint.is_some() || self.use_environment) && (self.traces || self.metrics || self.logs)
+        (self.endpoint.is_some() || self.use_environment)
+            && (self.traces || self.metrics || self.logs)
     }
 
     /// Resolves relative paths against `folder`, the directory of the configuration file.
     pub(super) fn resolve(&mut self, folder: &Path) {
-        self.extra_ca.iter_mut().for_each(|path| *path = folder.join(&path));
-        self.headers.values_mut().for_each(|source| source.resolve(folder));
+        self.extra_ca
+            .iter_mut()
+            .for_each(|path| *path = folder.join(&path));
+        self.headers
+            .values_mut()
+            .for_each(|source| source.resolve(folder));
     }
 
     /// Returns the files that contain secrets.
@@ -127,17 +135,25 @@ impl OtelConfig {
         let endpoint = match self.endpoint.clone() {
             Some(endpoint) => endpoint,
             None => match self.variable(ENDPOINT_VARIABLE) {
-                Some(text) => parse_endpoint(&text).map_err(|why| format!("{ENDPOINT_VARIABLE}: {why}"))?,
+                Some(text) => {
+                    parse_endpoint(&text).map_err(|why| format!("{ENDPOINT_VARIABLE}: {why}"))?
+                }
                 None => return Ok(None),
             },
         };
         let mut fields = toolbay_otel::ExportHeaders::default();
         for (name, value) in self.variable_pairs(HEADERS_VARIABLE)? {
-            fields.add(&name, &value).map_err(|why| format!("{HEADERS_VARIABLE}: {why}"))?;
+            fields
+                .add(&name, &value)
+                .map_err(|why| format!("{HEADERS_VARIABLE}: {why}"))?;
         }
         for (name, source) in &self.headers {
-            let value = source.value().map_err(|why| format!("otel.headers.{name}: {why}"))?;
-            fields.add(name, &value).map_err(|why| format!("otel.headers: {why}"))?;
+            let value = source
+                .value()
+                .map_err(|why| format!("otel.headers.{name}: {why}"))?;
+            fields
+                .add(name, &value)
+                .map_err(|why| format!("otel.headers: {why}"))?;
         }
         Ok(Some(OtelSettings {
             endpoint,
@@ -154,9 +170,15 @@ impl OtelConfig {
 
     /// Returns the resource attributes, which describe the server.
     fn resource_attributes(&self) -> Result<BTreeMap<String, String>, String> {
-        let mut resource: BTreeMap<String, String> = self.variable_pairs(RESOURCE_VARIABLE)?.into_iter().collect();
+        let mut resource: BTreeMap<String, String> = self
+            .variable_pairs(RESOURCE_VARIABLE)?
+            .into_iter()
+            .collect();
         resource.extend(self.resource.clone());
-        let named = self.service_name.clone().or_else(|| self.variable(SERVICE_NAME_VARIABLE));
+        let named = self
+            .service_name
+            .clone()
+            .or_else(|| self.variable(SERVICE_NAME_VARIABLE));
         if let Some(name) = named {
             resource.insert("service.name".to_owned(), name);
         }
@@ -168,7 +190,9 @@ impl OtelConfig {
             ("telemetry.sdk.name", "toolbay"),
             ("telemetry.sdk.version", version),
         ] {
-            resource.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+            resource
+                .entry(name.to_owned())
+                .or_insert_with(|| value.to_owned());
         }
         if !resource.contains_key("service.instance.id") {
             resource.insert("service.instance.id".to_owned(), random_instance_id()?);
@@ -178,7 +202,10 @@ impl OtelConfig {
 
     /// Returns the value of a variable of OpenTelemetry. An empty one counts as unset.
     fn variable(&self, name: &str) -> Option<String> {
-        self.use_environment.then(|| std::env::var(name).ok()).flatten().filter(|value| !value.is_empty())
+        self.use_environment
+            .then(|| std::env::var(name).ok())
+            .flatten()
+            .filter(|value| !value.is_empty())
     }
 
     fn variable_pairs(&self, name: &str) -> Result<Vec<(String, String)>, String> {
@@ -190,13 +217,21 @@ impl OtelConfig {
 /// Returns a random id (UUID, version 4) for this run of the server.
 fn random_instance_id() -> Result<String, String> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| format!("the system provides no random bytes: {error}"))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| format!("the system provides no random bytes: {error}"))?;
     let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
     *version = (*version & 0x0f) | 0x40;
     *variant = (*variant & 0x3f) | 0x80;
     let digits = hex::encode(bytes);
     let part = |range: std::ops::Range<usize>| digits.get(range).unwrap_or_default();
-    Ok([part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)].join("-"))
+    Ok([
+        part(0..8),
+        part(8..12),
+        part(12..16),
+        part(16..20),
+        part(20..32),
+    ]
+    .join("-"))
 }
 
 fn parse_endpoint(text: &str) -> Result<Url, String> {
@@ -218,23 +253,34 @@ fn endpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D
 
 /// Parses a list of paths, or one string with commas.
 fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
-    Ok(parse_list(deserializer)?.into_iter().map(PathBuf::from).collect())
+    Ok(parse_list(deserializer)?
+        .into_iter()
+        .map(PathBuf::from)
+        .collect())
 }
 
 fn within<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     time(deserializer, MAX_DURATION)
 }
 
-fn resource<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+fn resource<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "expected a table of strings, or one string such as \"name=value,name=value\"")]
+    #[serde(
+        untagged,
+        expecting = "expected a table of strings, or one string such as \"name=value,name=value\""
+    )]
     enum ResourceInput {
         Table(BTreeMap<String, String>),
         Text(String),
     }
     match ResourceInput::deserialize(deserializer)? {
         ResourceInput::Table(table) => Ok(table),
-        ResourceInput::Text(text) => Ok(parse_pairs(&text).map_err(D::Error::custom)?.into_iter().collect()),
+        ResourceInput::Text(text) => Ok(parse_pairs(&text)
+            .map_err(D::Error::custom)?
+            .into_iter()
+            .collect()),
     }
 }
 
@@ -251,7 +297,10 @@ fn ratio<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 
         fn visit_f64<E: serde::de::Error>(self, ratio: f64) -> Result<f64, E> {
             let wrong = || E::custom(format_args!("expected a number from 0 to 1, not {ratio}"));
-            (0.0..=1.0).contains(&ratio).then_some(ratio).ok_or_else(wrong)
+            (0.0..=1.0)
+                .contains(&ratio)
+                .then_some(ratio)
+                .ok_or_else(wrong)
         }
 
         #[expect(clippy::cast_precision_loss, reason = "only 0 and 1 are valid")]
@@ -266,7 +315,9 @@ fn ratio<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 
         fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<f64, E> {
             let wrong = || E::custom(format_args!("expected a number from 0 to 1, not {text:?}"));
-            text.parse().map_err(|_| wrong()).and_then(|ratio| self.visit_f64(ratio))
+            text.parse()
+                .map_err(|_| wrong())
+                .and_then(|ratio| self.visit_f64(ratio))
         }
     }
 

@@ -13,8 +13,8 @@ use toolbay_recording::RecordingSettings;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RecordConfig {
-    /// The file. A relative path is relative to the configuration file. `None`, the default, or an empty path: calls are
-    /// not recorded.
+    /// The file. A relative path is relative to the configuration file. `None`, the default, or an
+    /// empty path: calls are not recorded.
     pub file: Option<PathBuf>,
     /// Maximum size of the file. Later calls are not recorded. 1 MiB to 1 TiB, default 1 GiB.
     #[serde(deserialize_with = "file_size")]
@@ -29,16 +29,28 @@ pub struct RecordConfig {
 
 impl Default for RecordConfig {
     fn default() -> Self {
-        Self { file: None, size: ByteSize::gib(1), call_size: ByteSize::mib(1), tools: None }
+        Self {
+            file: None,
+            size: ByteSize::gib(1),
+            call_size: ByteSize::mib(1),
+            tools: None,
+        }
     }
 }
 
 impl RecordConfig {
     /// Returns the settings of the recording. `None` if calls are not recorded.
     pub(crate) fn settings(&self) -> Option<RecordingSettings> {
-        let file = self.file.clone().filter(|file| !file.as_os_str().is_empty())?;
+        let file = self
+            .file
+            .clone()
+            .filter(|file| !file.as_os_str().is_empty())?;
         let call_size = usize::try_from(self.call_size.as_u64()).unwrap_or(usize::MAX);
-        Some(RecordingSettings { file, size: self.size.as_u64(), call_size })
+        Some(RecordingSettings {
+            file,
+            size: self.size.as_u64(),
+            call_size,
+        })
     }
 
     /// Resolves a relative path against `folder`, the directory of the configuration file.
@@ -51,7 +63,12 @@ impl RecordConfig {
 
 fn tools<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<NamePattern>>, D::Error> {
     let patterns = super::http::parse_list(deserializer)?;
-    patterns.into_iter().map(NamePattern::try_from).collect::<Result<_, _>>().map(Some).map_err(D::Error::custom)
+    patterns
+        .into_iter()
+        .map(NamePattern::try_from)
+        .collect::<Result<_, _>>()
+        .map(Some)
+        .map_err(D::Error::custom)
 }
 
 fn file_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {

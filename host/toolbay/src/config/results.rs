@@ -32,7 +32,12 @@ pub struct ResultsConfig {
 
 impl Default for ResultsConfig {
     fn default() -> Self {
-        Self { shown: None, size: ByteSize::mib(16), memory: ByteSize::mib(64), ttl: Duration::from_mins(10) }
+        Self {
+            shown: None,
+            size: ByteSize::mib(16),
+            memory: ByteSize::mib(64),
+            ttl: Duration::from_mins(10),
+        }
     }
 }
 

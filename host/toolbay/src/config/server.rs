@@ -15,7 +15,8 @@ use super::confine::Confine;
 use super::http::parse_list;
 use crate::process::machine_limits;
 
-/// Maximum of `server.calls` and `server.suspended_calls`. Each call reserves a slot of the instance pool.
+/// Maximum of `server.calls` and `server.suspended_calls`. Each call reserves a slot of the
+/// instance pool.
 const MAX_CALLS: usize = 4096;
 
 /// Default of `server.request_memory`, in requests of the maximum size.
@@ -158,13 +159,16 @@ impl ServerConfig {
 
     /// Returns the memory budget of all calls, in bytes.
     pub fn memory(&self) -> ByteSize {
-        self.memory.unwrap_or_else(|| ByteSize::b((machine_limits::available_memory() / 2).max(MIN_MEMORY.as_u64())))
+        self.memory.unwrap_or_else(|| {
+            ByteSize::b((machine_limits::available_memory() / 2).max(MIN_MEMORY.as_u64()))
+        })
     }
 
     /// Returns the memory budget of all requests, in bytes.
     pub fn request_memory(&self) -> ByteSize {
         self.request_memory.unwrap_or_else(|| {
-            ByteSize::b(self.request_size.as_u64() * DEFAULT_REQUESTS).max(MIN_DEFAULT_REQUEST_BYTES)
+            ByteSize::b(self.request_size.as_u64() * DEFAULT_REQUESTS)
+                .max(MIN_DEFAULT_REQUEST_BYTES)
         })
     }
 
@@ -187,14 +191,16 @@ impl ServerConfig {
         }
         let name = &self.request_state_key_variable;
         let Ok(text) = std::env::var(name) else {
-            return Err(format!("server.request_state_key_variable: the environment variable {name:?} is not set"));
+            return Err(format!(
+                "server.request_state_key_variable: the environment variable {name:?} is not set"
+            ));
         };
         let mut key = [0; 32];
         match hex::decode_to_slice(text.trim(), &mut key) {
             Ok(()) => Ok(Some(key)),
-            Err(_) => {
-                Err(format!("server.request_state_key_variable: the variable {name:?} must have 64 hexadecimal digits"))
-            }
+            Err(_) => Err(format!(
+                "server.request_state_key_variable: the variable {name:?} must have 64 hexadecimal digits"
+            )),
         }
     }
 
@@ -211,10 +217,16 @@ impl ServerConfig {
 
     /// Resolves relative paths against `folder`.
     pub(super) fn resolve(&mut self, folder: &Path) {
-        if let Some(scratch) = self.scratch.as_mut().filter(|scratch| !scratch.as_os_str().is_empty()) {
+        if let Some(scratch) = self
+            .scratch
+            .as_mut()
+            .filter(|scratch| !scratch.as_os_str().is_empty())
+        {
             *scratch = folder.join(&*scratch);
         }
-        self.confine_folders.iter_mut().for_each(|path| *path = folder.join(&path));
+        self.confine_folders
+            .iter_mut()
+            .for_each(|path| *path = folder.join(&path));
     }
 
     /// Checks that the settings are consistent.
@@ -223,16 +235,27 @@ impl ServerConfig {
     ///
     /// Settings contradict each other, or are meaningless.
     pub(super) fn check(&self) -> Result<(), String> {
-        if self.scratch.as_ref().is_some_and(|scratch| scratch.as_os_str().is_empty()) {
-            return Err("server.scratch: expected the path of a folder, not an empty string".to_owned());
+        if self
+            .scratch
+            .as_ref()
+            .is_some_and(|scratch| scratch.as_os_str().is_empty())
+        {
+            return Err(
+                "server.scratch: expected the path of a folder, not an empty string".to_owned(),
+            );
         }
         if let Some(missing) = self.confine_folders.iter().find(|path| !path.is_dir()) {
-            return Err(format!("server.confine_folders: {} is not a folder", missing.display()));
+            return Err(format!(
+                "server.confine_folders: {} is not a folder",
+                missing.display()
+            ));
         }
         // Clients display these unchanged.
         for (key, text) in [("title", &self.title), ("description", &self.description)] {
             if clean(text) != text.as_str() {
-                return Err(format!("server.{key}: expected text without control characters"));
+                return Err(format!(
+                    "server.{key}: expected text without control characters"
+                ));
             }
         }
         if !self.website.is_empty() && !is_web_url(&self.website) {
@@ -241,17 +264,21 @@ impl ServerConfig {
                 self.website
             ));
         }
-        let is_image = |icon: &Icon| icon.src.starts_with("https://") || icon.src.starts_with("data:image/");
+        let is_image =
+            |icon: &Icon| icon.src.starts_with("https://") || icon.src.starts_with("data:image/");
         if let Some(icon) = self.icons.iter().find(|icon| !is_image(icon)) {
             let src = clean_line(&icon.src, MAX_QUOTED_BYTES);
-            return Err(format!("server.icons: src must begin with https:// or data:image/, not {src:?}"));
+            return Err(format!(
+                "server.icons: src must begin with https:// or data:image/, not {src:?}"
+            ));
         }
         self.request_state_key()?;
         let least = ByteSize::b(self.request_size.as_u64() * MIN_REQUESTS);
         if self.request_memory() >= least {
             return Ok(());
         }
-        let [least, found] = [least, self.request_memory()].map(|size| size.display().iec().to_string());
+        let [least, found] =
+            [least, self.request_memory()].map(|size| size.display().iec().to_string());
         Err(format!(
             "server.request_memory: expected at least {least}, {MIN_REQUESTS} times server.request_size, not {found}"
         ))
@@ -259,7 +286,9 @@ impl ServerConfig {
 }
 
 fn is_web_url(url: &str) -> bool {
-    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
     rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
 }
 
@@ -274,7 +303,10 @@ fn suspended_calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, 
 }
 
 fn paths<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
-    Ok(parse_list(deserializer)?.into_iter().map(PathBuf::from).collect())
+    Ok(parse_list(deserializer)?
+        .into_iter()
+        .map(PathBuf::from)
+        .collect())
 }
 
 fn queue<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
@@ -289,7 +321,9 @@ fn request_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, 
     size(deserializer, ByteSize::kib(1), ByteSize::mib(64))
 }
 
-fn request_memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ByteSize>, D::Error> {
+fn request_memory<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<ByteSize>, D::Error> {
     size(deserializer, ByteSize::kib(64), ByteSize::tib(4)).map(Some)
 }
 

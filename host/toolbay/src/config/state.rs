@@ -29,14 +29,21 @@ pub struct StateConfig {
 
 impl Default for StateConfig {
     fn default() -> Self {
-        Self { folder: None, size: ByteSize::gib(1) }
+        Self {
+            folder: None,
+            size: ByteSize::gib(1),
+        }
     }
 }
 
 impl StateConfig {
     /// Resolves a relative path against `folder`.
     pub(super) fn resolve(&mut self, folder: &Path) {
-        if let Some(path) = self.folder.as_mut().filter(|path| !path.as_os_str().is_empty()) {
+        if let Some(path) = self
+            .folder
+            .as_mut()
+            .filter(|path| !path.as_os_str().is_empty())
+        {
             *path = folder.join(&path);
         }
     }
@@ -49,8 +56,11 @@ impl StateConfig {
             // A subdirectory, so that the operator's other files are not touched.
             Some(folder) => Some(folder.join(STATE_FOLDER)),
             None => {
-                let state = std::env::var_os("XDG_STATE_HOME").filter(|state| !state.is_empty()).map(PathBuf::from);
-                let state = state.or_else(|| Some(std::env::home_dir()?.join(".local").join("state")))?;
+                let state = std::env::var_os("XDG_STATE_HOME")
+                    .filter(|state| !state.is_empty())
+                    .map(PathBuf::from);
+                let state =
+                    state.or_else(|| Some(std::env::home_dir()?.join(".local").join("state")))?;
                 Some(state.join("toolbay").join("state").join(folder_id(plugins)))
             }
         }
@@ -89,10 +99,19 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_set_gets_a_folder_in_it_and_an_empty_one_keeps_nothing() {
-        let mut state = StateConfig { folder: Some("here".into()), ..StateConfig::default() };
+        let mut state = StateConfig {
+            folder: Some("here".into()),
+            ..StateConfig::default()
+        };
         state.resolve(Path::new("/etc/toolbay"));
-        assert_eq!(state.folder(Path::new("plugins")), Some("/etc/toolbay/here/toolbay-state".into()));
-        let mut none = StateConfig { folder: Some(PathBuf::new()), ..StateConfig::default() };
+        assert_eq!(
+            state.folder(Path::new("plugins")),
+            Some("/etc/toolbay/here/toolbay-state".into())
+        );
+        let mut none = StateConfig {
+            folder: Some(PathBuf::new()),
+            ..StateConfig::default()
+        };
         none.resolve(Path::new("/etc/toolbay"));
         assert_eq!(none.folder(Path::new("plugins")), None);
         assert!(none.database(Path::new("plugins")).is_none());

@@ -36,15 +36,39 @@ pub struct TasksConfig {
 
 impl Default for TasksConfig {
     fn default() -> Self {
-        let TaskOptions { per_caller, total, memory, ttl, after } = TaskOptions::default();
-        Self { per_caller, total, memory, ttl, after }
+        let TaskOptions {
+            per_caller,
+            total,
+            memory,
+            ttl,
+            after,
+        } = TaskOptions::default();
+        Self {
+            per_caller,
+            total,
+            memory,
+            ttl,
+            after,
+        }
     }
 }
 
 impl TasksConfig {
     /// Returns the protocol options for tasks.
     pub(crate) fn options(self) -> TaskOptions {
-        let Self { per_caller, total, memory, ttl, after } = self;
-        TaskOptions { per_caller, total, memory, ttl, after }
+        let Self {
+            per_caller,
+            total,
+            memory,
+            ttl,
+            after,
+        } = self;
+        TaskOptions {
+            per_caller,
+            total,
+            memory,
+            ttl,
+            after,
+        }
     }
 }

@@ -23,21 +23,31 @@ enum TokenEntry {
 impl RemainingTokens {
     /// Reads the tokens of the current file. `None` if they cannot be distinguished from a mistake.
     /// Blocks.
-    pub(crate) fn read(flags: &Flags, variables: impl IntoIterator<Item = (String, String)>) -> Option<Self> {
+    pub(crate) fn read(
+        flags: &Flags,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Option<Self> {
         let variables: Vec<_> = variables.into_iter().collect();
         Self::parse(&ConfigLocation::resolve(flags, &variables).read_unchecked()?)
     }
 
     pub(super) fn parse(text: &str) -> Option<Self> {
         let table: Table = text.parse().ok()?;
-        let Some(http) = table.get("http") else { return Some(Self(Vec::new())) };
+        let Some(http) = table.get("http") else {
+            return Some(Self(Vec::new()));
+        };
         let Some(tokens) = http.as_table()?.get("tokens") else {
             // The key may be misspelled.
-            return Http::deserialize(http.clone()).is_ok().then(|| Self(Vec::new()));
+            return Http::deserialize(http.clone())
+                .is_ok()
+                .then(|| Self(Vec::new()));
         };
         let entry = |value: &Value| match Token::deserialize(value.clone()) {
             Ok(token) => Some(TokenEntry::Valid(token)),
-            Err(_) => value.get("sha256").and_then(Value::as_str).map(|hash| TokenEntry::Invalid(hash.to_lowercase())),
+            Err(_) => value
+                .get("sha256")
+                .and_then(Value::as_str)
+                .map(|hash| TokenEntry::Invalid(hash.to_lowercase())),
         };
         Some(Self(tokens.as_array()?.iter().filter_map(entry).collect()))
     }
@@ -61,7 +71,12 @@ impl Config {
     /// Returns this configuration with only the tokens and rights that remain. No rights are added.
     /// `None` if all remain.
     pub(crate) fn with_remaining_tokens(&self, remaining: &RemainingTokens) -> Option<Self> {
-        let tokens: Vec<Token> = self.http.tokens.iter().filter_map(|token| remaining.narrow(token)).collect();
+        let tokens: Vec<Token> = self
+            .http
+            .tokens
+            .iter()
+            .filter_map(|token| remaining.narrow(token))
+            .collect();
         if tokens == self.http.tokens {
             return None;
         }
@@ -80,18 +95,32 @@ impl Http {
         let is_same = |before: &&Token| before.sha256 == token.sha256 || before.name == token.name;
         let before = self.tokens.iter().find(is_same);
         let tools = token.tools.clone().or_else(|| before?.tools.clone());
-        Token { tools, ..token.clone() }
+        Token {
+            tools,
+            ..token.clone()
+        }
     }
 }
 
 /// Returns the patterns of tools that both lists allow. `None` allows all.
-fn common_patterns(old: Option<&[NamePattern]>, new: Option<&[NamePattern]>) -> Option<Vec<NamePattern>> {
-    let (Some(old), Some(new)) = (old, new) else { return old.or(new).map(<[NamePattern]>::to_vec) };
+fn common_patterns(
+    old: Option<&[NamePattern]>,
+    new: Option<&[NamePattern]>,
+) -> Option<Vec<NamePattern>> {
+    let (Some(old), Some(new)) = (old, new) else {
+        return old.or(new).map(<[NamePattern]>::to_vec);
+    };
     let within = |some: &[NamePattern], others: &[NamePattern]| -> Vec<NamePattern> {
-        some.iter().filter(|one| others.iter().any(|other| covers(other, one))).cloned().collect()
+        some.iter()
+            .filter(|one| others.iter().any(|other| covers(other, one)))
+            .cloned()
+            .collect()
     };
     let mut common = within(new, old);
-    let own: Vec<NamePattern> = within(old, new).into_iter().filter(|one| !common.contains(one)).collect();
+    let own: Vec<NamePattern> = within(old, new)
+        .into_iter()
+        .filter(|one| !common.contains(one))
+        .collect();
     common.extend(own);
     Some(common)
 }
@@ -100,7 +129,10 @@ fn common_patterns(old: Option<&[NamePattern]>, new: Option<&[NamePattern]>) -> 
 fn covers(outer: &NamePattern, inner: &NamePattern) -> bool {
     let (outer_text, inner_text) = (outer.to_string(), inner.to_string());
     match outer_text.strip_suffix('*') {
-        Some(beginning) => inner_text.strip_suffix('*').unwrap_or(&inner_text).starts_with(beginning),
+        Some(beginning) => inner_text
+            .strip_suffix('*')
+            .unwrap_or(&inner_text)
+            .starts_with(beginning),
         None => outer == inner,
     }
 }
@@ -110,11 +142,17 @@ mod tests {
     use super::*;
 
     fn token(name: &str, digit: char, more: &str) -> String {
-        format!("[[http.tokens]]\nname = {name:?}\nsha256 = {:?}\n{more}\n", digit.to_string().repeat(64))
+        format!(
+            "[[http.tokens]]\nname = {name:?}\nsha256 = {:?}\n{more}\n",
+            digit.to_string().repeat(64)
+        )
     }
 
     fn config(text: &str) -> Config {
-        let flags = Flags { plugins: Some(".".into()), ..Flags::default() };
+        let flags = Flags {
+            plugins: Some(".".into()),
+            ..Flags::default()
+        };
         Config::from_text(text, &[], &flags).unwrap()
     }
 
@@ -124,10 +162,23 @@ mod tests {
     /// Returns the remaining tokens of a configuration when its file has this text.
     fn left(before: &str, now: &str) -> Option<Vec<Left>> {
         let narrowed = config(before).with_remaining_tokens(&RemainingTokens::parse(now)?)?;
-        assert!(narrowed.http.needs_token(), "nobody is let in without a token");
+        assert!(
+            narrowed.http.needs_token(),
+            "nobody is let in without a token"
+        );
         let texts = |tools: &Vec<NamePattern>| tools.iter().map(ToString::to_string).collect();
         let tokens = narrowed.http.tokens.iter();
-        Some(tokens.map(|token| (token.name.clone(), token.tools.as_ref().map(texts), token.admin)).collect())
+        Some(
+            tokens
+                .map(|token| {
+                    (
+                        token.name.clone(),
+                        token.tools.as_ref().map(texts),
+                        token.admin,
+                    )
+                })
+                .collect(),
+        )
     }
 
     #[test]
@@ -140,28 +191,55 @@ mod tests {
         let before = token("ci", 'a', "tools = [\"x\"]");
         let own = Some(vec!["x".to_owned()]);
         assert_eq!(tools(&before, &token("ci", 'a', "")), own);
-        assert_eq!(tools(&before, &token("ci", 'b', "")), own, "a rotated token");
-        assert_eq!(tools(&before, &token("cd", 'a', "")), own, "a renamed token");
+        assert_eq!(
+            tools(&before, &token("ci", 'b', "")),
+            own,
+            "a rotated token"
+        );
+        assert_eq!(
+            tools(&before, &token("cd", 'a', "")),
+            own,
+            "a renamed token"
+        );
         assert_eq!(tools(&before, &token("cd", 'b', "")), None, "another token");
-        assert_eq!(tools(&before, &token("ci", 'b', "tools = [\"y\"]")), Some(vec!["y".to_owned()]));
+        assert_eq!(
+            tools(&before, &token("ci", 'b', "tools = [\"y\"]")),
+            Some(vec!["y".to_owned()])
+        );
     }
 
     #[test]
     fn removals_count_and_additions_do_not() {
-        let (ada, bob) = (token("ada", 'a', ""), token("bob", 'b', "tools = [\"x.*\", \"y\"]\nadmin = true"));
+        let (ada, bob) = (
+            token("ada", 'a', ""),
+            token("bob", 'b', "tools = [\"x.*\", \"y\"]\nadmin = true"),
+        );
         let both = format!("{ada}{bob}");
         let whole = |name: &str| (name.to_owned(), None, false);
         assert_eq!(left(&both, &ada), Some(vec![whole("ada")]));
         assert_eq!(left(&both, ""), Some(vec![]));
-        assert_eq!(left(&both, &format!("page_sise = 7\n{ada}")), Some(vec![whole("ada")]), "a mistake elsewhere");
+        assert_eq!(
+            left(&both, &format!("page_sise = 7\n{ada}")),
+            Some(vec![whole("ada")]),
+            "a mistake elsewhere"
+        );
         // Additions and wider rights wait until the whole file is read.
         assert_eq!(left(&ada, &both), None);
         assert_eq!(left(&bob, &token("bob", 'b', "admin = true")), None);
         let narrower = token("bob", 'b', "tools = [\"x.a\", \"y*\", \"z\"]");
         let tools = ["x.a", "y"].map(str::to_owned).to_vec();
-        assert_eq!(left(&bob, &narrower), Some(vec![("bob".to_owned(), Some(tools), false)]));
+        assert_eq!(
+            left(&bob, &narrower),
+            Some(vec![("bob".to_owned(), Some(tools), false)])
+        );
         // An invalid entry still exists. Its rights are unknown, so they stay.
-        assert_eq!(left(&both, &format!("{ada}{}", token("bob", 'b', "tols = [\"q\"]"))), None);
+        assert_eq!(
+            left(
+                &both,
+                &format!("{ada}{}", token("bob", 'b', "tols = [\"q\"]"))
+            ),
+            None
+        );
         // A misspelled key cannot be distinguished from a removed one, and a truncated line is
         // ambiguous.
         assert_eq!(left(&both, &both.replace("tokens", "tokns")), None);

@@ -45,8 +45,8 @@ pub(super) fn apply_variable(
 ) -> Result<(), ConfigError> {
     let value_text = value;
     let (section, key) = split_name(name);
-    let (key, text, value) =
-        parse_value(section, &key, value).map_err(|error| ConfigError(format!("{name}: {error}")))?;
+    let (key, text, value) = parse_value(section, &key, value)
+        .map_err(|error| ConfigError(format!("{name}: {error}")))?;
     // The message names the variable. A line and a column would be meaningless.
     check(&text).map_err(|mistake| {
         ConfigError(match suggest_variable(name, value_text, check) {
@@ -57,10 +57,16 @@ pub(super) fn apply_variable(
     let target = match section {
         None => table,
         Some(section) => {
-            let entry = table.entry(section).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+            let entry = table
+                .entry(section)
+                .or_insert_with(|| toml::Value::Table(toml::Table::new()));
             match entry {
                 toml::Value::Table(table) => table,
-                _ => return Err(ConfigError(format!("{name}: {section} in the configuration file is not a table"))),
+                _ => {
+                    return Err(ConfigError(format!(
+                        "{name}: {section} in the configuration file is not a table"
+                    )));
+                }
             }
         }
     };
@@ -71,9 +77,16 @@ pub(super) fn apply_variable(
 /// Returns the table and the key that the variable `name` sets.
 fn split_name(name: &str) -> (Option<&'static str>, String) {
     let key = name.strip_prefix(PREFIX).unwrap_or(name).to_lowercase();
-    let in_table =
-        |section: &'static str| Some((Some(section), key.strip_prefix(section)?.strip_prefix('_')?.to_owned()));
-    TABLE_NAMES.into_iter().find_map(in_table).unwrap_or((None, key))
+    let in_table = |section: &'static str| {
+        Some((
+            Some(section),
+            key.strip_prefix(section)?.strip_prefix('_')?.to_owned(),
+        ))
+    };
+    TABLE_NAMES
+        .into_iter()
+        .find_map(in_table)
+        .unwrap_or((None, key))
 }
 
 /// Returns the key, a TOML document with only that key, and the value.
@@ -83,7 +96,10 @@ fn parse_value(
     value: &str,
 ) -> Result<(String, String, toml::Value), toml::ser::Error> {
     // Integers and booleans are parsed. Anything else is a string.
-    let literal = value.parse::<toml::Value>().ok().filter(|value| value.is_integer() || value.is_bool());
+    let literal = value
+        .parse::<toml::Value>()
+        .ok()
+        .filter(|value| value.is_integer() || value.is_bool());
     let value = literal.unwrap_or_else(|| toml::Value::String(value.to_owned()));
     let mut alone = toml::Table::new();
     alone.insert(key.to_owned(), value.clone());
@@ -94,12 +110,20 @@ fn parse_value(
 }
 
 /// Returns the most likely intended variable if the table in `name` is misspelled.
-fn suggest_variable(name: &str, value: &str, check: fn(&str) -> Result<(), TomlMistake>) -> Option<String> {
-    let (None, key) = split_name(name) else { return None };
+fn suggest_variable(
+    name: &str,
+    value: &str,
+    check: fn(&str) -> Result<(), TomlMistake>,
+) -> Option<String> {
+    let (None, key) = split_name(name) else {
+        return None;
+    };
     let (table, rest) = key.split_once('_')?;
     let table = nearest(table, &TABLE_NAMES)?;
     let (_, text, _) = parse_value(Some(table), rest, value).ok()?;
-    let is_key = check(&text).err().is_none_or(|mistake| !mistake.message.starts_with("unknown key"));
+    let is_key = check(&text)
+        .err()
+        .is_none_or(|mistake| !mistake.message.starts_with("unknown key"));
     is_key.then(|| format!("{PREFIX}{table}_{rest}").to_uppercase())
 }
 
@@ -110,11 +134,18 @@ mod tests {
     #[test]
     fn the_keys_of_every_table_have_variables_unless_the_book_says_otherwise() {
         let page = include_str!("../../../../docs/src/configuration.md");
-        let tables = page.lines().filter_map(|line| line.strip_prefix('[')?.split_once(']'));
-        let tables: Vec<&str> =
-            tables.filter(|(_, rest)| !rest.starts_with(['(', '['])).map(|(name, _)| name).collect();
+        let tables = page
+            .lines()
+            .filter_map(|line| line.strip_prefix('[')?.split_once(']'));
+        let tables: Vec<&str> = tables
+            .filter(|(_, rest)| !rest.starts_with(['(', '[']))
+            .map(|(name, _)| name)
+            .collect();
         assert!(tables.contains(&"results"), "{tables:?}");
-        for table in tables.into_iter().filter(|table| !table.ends_with("rate_limit") && !table.contains('.')) {
+        for table in tables
+            .into_iter()
+            .filter(|table| !table.ends_with("rate_limit") && !table.contains('.'))
+        {
             assert_eq!(
                 split_name(&format!("{PREFIX}{}_KEY", table.to_uppercase())),
                 (Some(table_of(table)), "key".to_owned())

@@ -21,7 +21,10 @@ pub struct BreakerRules {
 
 impl Default for BreakerRules {
     fn default() -> Self {
-        Self { crashes: 10, disable_duration: Duration::from_secs(30) }
+        Self {
+            crashes: 10,
+            disable_duration: Duration::from_secs(30),
+        }
     }
 }
 
@@ -50,9 +53,15 @@ impl CircuitBreaker {
     pub(crate) fn check(&self, enabled: u64) -> Result<(), Duration> {
         self.with_streak(|state| {
             if state.enabled != enabled {
-                *state = CrashStreak { enabled, ..CrashStreak::default() };
+                *state = CrashStreak {
+                    enabled,
+                    ..CrashStreak::default()
+                };
             }
-            match state.until.map(|until| until.saturating_duration_since(Instant::now())) {
+            match state
+                .until
+                .map(|until| until.saturating_duration_since(Instant::now()))
+            {
                 Some(left) if !left.is_zero() => Err(left),
                 _ => Ok(()),
             }
@@ -65,7 +74,10 @@ impl CircuitBreaker {
     pub(crate) fn record_outcome(&self, crashed: bool, rules: BreakerRules) -> bool {
         self.with_streak(|state| {
             if !crashed {
-                *state = CrashStreak { enabled: state.enabled, ..CrashStreak::default() };
+                *state = CrashStreak {
+                    enabled: state.enabled,
+                    ..CrashStreak::default()
+                };
                 return false;
             }
             state.crashes = state.crashes.saturating_add(1);
@@ -86,13 +98,20 @@ impl CircuitBreaker {
 mod tests {
     use super::*;
 
-    const RULES: BreakerRules = BreakerRules { crashes: 3, disable_duration: Duration::from_mins(1) };
+    const RULES: BreakerRules = BreakerRules {
+        crashes: 3,
+        disable_duration: Duration::from_mins(1),
+    };
 
     #[test]
     fn only_consecutive_crashes_disable_a_plugin() {
         let breaker = CircuitBreaker::default();
         let crashes = [true, true, false, true, true];
-        assert!(crashes.iter().all(|crashed| !breaker.record_outcome(*crashed, RULES)));
+        assert!(
+            crashes
+                .iter()
+                .all(|crashed| !breaker.record_outcome(*crashed, RULES))
+        );
         breaker.check(0).unwrap();
         assert!(breaker.record_outcome(true, RULES));
         assert!(breaker.check(0).unwrap_err() > Duration::from_secs(50));
@@ -101,7 +120,10 @@ mod tests {
     #[test]
     fn once_enabled_again_one_crash_disables_and_one_success_resets() {
         let breaker = CircuitBreaker::default();
-        let short = BreakerRules { disable_duration: Duration::ZERO, ..RULES };
+        let short = BreakerRules {
+            disable_duration: Duration::ZERO,
+            ..RULES
+        };
         for _ in 0..3 {
             breaker.record_outcome(true, short);
         }
@@ -116,16 +138,28 @@ mod tests {
     #[test]
     fn who_enables_it_makes_it_forget_its_crashes() {
         let breaker = CircuitBreaker::default();
-        assert_eq!([true; 3].map(|crashed| breaker.record_outcome(crashed, RULES)), [false, false, true]);
+        assert_eq!(
+            [true; 3].map(|crashed| breaker.record_outcome(crashed, RULES)),
+            [false, false, true]
+        );
         breaker.check(0).unwrap_err();
         breaker.check(1).unwrap();
-        assert_eq!([true; 3].map(|crashed| breaker.record_outcome(crashed, RULES)), [false, false, true]);
+        assert_eq!(
+            [true; 3].map(|crashed| breaker.record_outcome(crashed, RULES)),
+            [false, false, true]
+        );
         breaker.check(1).unwrap_err();
     }
 
     #[test]
     fn it_can_be_switched_off() {
         let breaker = CircuitBreaker::default();
-        assert!((0..100).all(|_| !breaker.record_outcome(true, BreakerRules { crashes: 0, ..RULES })));
+        assert!((0..100).all(|_| !breaker.record_outcome(
+            true,
+            BreakerRules {
+                crashes: 0,
+                ..RULES
+            }
+        )));
     }
 }

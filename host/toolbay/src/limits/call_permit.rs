@@ -57,7 +57,10 @@ enum HeldPermits {
     /// Permits to compute.
     Places(ComputePermits),
     /// Permits to wait, and the sources of the compute permits that were released in exchange.
-    Waits { _waits: [FairPermits; 2], wanted: [Option<PlaceSource>; 4] },
+    Waits {
+        _waits: [FairPermits; 2],
+        wanted: [Option<PlaceSource>; 4],
+    },
 }
 
 impl<'a> PermitRoute<'a> {
@@ -81,7 +84,10 @@ impl<'a> PermitRoute<'a> {
     pub(crate) fn try_reserve_memory(&self, amount: u32) -> Option<MemoryPermits> {
         let mut reserved = MemoryPermits::default();
         for (stage, permits) in self.memory.iter().zip(&mut reserved) {
-            if let Some(PermitStage { semaphore, party, .. }) = stage {
+            if let Some(PermitStage {
+                semaphore, party, ..
+            }) = stage
+            {
                 *permits = Some(semaphore.try_acquire(*party, amount)?);
             }
         }
@@ -92,7 +98,10 @@ impl<'a> PermitRoute<'a> {
     pub(crate) async fn reserve_memory(&self, amount: u32) -> MemoryPermits {
         let mut reserved = MemoryPermits::default();
         for (stage, permits) in self.memory.iter().zip(&mut reserved) {
-            if let Some(PermitStage { semaphore, party, .. }) = stage {
+            if let Some(PermitStage {
+                semaphore, party, ..
+            }) = stage
+            {
                 *permits = Some(semaphore.acquire(*party, amount, WaitPriority::New).await);
             }
         }
@@ -101,9 +110,17 @@ impl<'a> PermitRoute<'a> {
 }
 
 impl CallPermit {
-    pub(crate) fn new(route: &PermitRoute<'_>, places: ComputePermits, memory: MemoryPermits) -> Self {
+    pub(crate) fn new(
+        route: &PermitRoute<'_>,
+        places: ComputePermits,
+        memory: MemoryPermits,
+    ) -> Self {
         let waits = route.waits.map(|stage| stage.map(PermitStage::to_source));
-        Self { waits, held: Mutex::new(HeldPermits::Places(places)), _memory: memory }
+        Self {
+            waits,
+            held: Mutex::new(HeldPermits::Places(places)),
+            _memory: memory,
+        }
     }
 
     // Held while permits are exchanged, never across an await.
@@ -120,23 +137,38 @@ impl CallPermit {
 
 impl PermitStage<'_> {
     fn to_source(self) -> PlaceSource {
-        PlaceSource { semaphore: Arc::clone(self.semaphore), party: self.party }
+        PlaceSource {
+            semaphore: Arc::clone(self.semaphore),
+            party: self.party,
+        }
     }
 }
 
 impl ComputePlace for CallPermit {
     fn release(&self) -> bool {
-        let [Some(server), Some(plugin)] = &self.waits else { return false };
-        let Some(server) = server.semaphore.try_acquire(server.party, 1) else { return false };
-        let Some(plugin) = plugin.semaphore.try_acquire(plugin.party, 1) else { return false };
+        let [Some(server), Some(plugin)] = &self.waits else {
+            return false;
+        };
+        let Some(server) = server.semaphore.try_acquire(server.party, 1) else {
+            return false;
+        };
+        let Some(plugin) = plugin.semaphore.try_acquire(plugin.party, 1) else {
+            return false;
+        };
         let wanted = match &*self.lock_held() {
             HeldPermits::Places(places) => places.each_ref().map(|place| {
                 let (semaphore, party) = place.as_ref()?.source();
-                Some(PlaceSource { semaphore: Arc::clone(semaphore), party })
+                Some(PlaceSource {
+                    semaphore: Arc::clone(semaphore),
+                    party,
+                })
             }),
             HeldPermits::Waits { .. } => return true,
         };
-        drop(self.replace(HeldPermits::Waits { _waits: [server, plugin], wanted }));
+        drop(self.replace(HeldPermits::Waits {
+            _waits: [server, plugin],
+            wanted,
+        }));
         true
     }
 

@@ -3,8 +3,8 @@
 //! A party is a consumer that must not hold all permits, such as a caller or a tool of a plugin.
 //! The next permit goes to the waiting party that holds the fewest. Ties go to the party that was
 //! served, or arrived, longest ago. Within a party, waiters that held permits before are served
-//! first, but at most [`MAX_CONSECUTIVE_RESUMES`] of them in a row. Then the order is first come, first served.
-//! Each operation takes time logarithmic in the number of waiters.
+//! first, but at most [`MAX_CONSECUTIVE_RESUMES`] of them in a row. Then the order is first come,
+//! first served. Each operation takes time logarithmic in the number of waiters.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -95,7 +95,12 @@ impl FairSemaphore {
         Self {
             permits,
             party_limit: each,
-            state: Mutex::new(SemaphoreState { free: permits, parties, eligible, clock: 0 }),
+            state: Mutex::new(SemaphoreState {
+                free: permits,
+                parties,
+                eligible,
+                clock: 0,
+            }),
         }
     }
 
@@ -112,9 +117,16 @@ impl FairSemaphore {
     /// Returns the number of permits that `party` can hold now: its limit if it has reached that,
     /// and all permits otherwise.
     pub(crate) fn max_for_party(&self, party: PartyId) -> u32 {
-        let is_at_bound =
-            self.lock().parties.get(&party).is_some_and(|standing| !standing.may_have(1, self.party_limit));
-        if is_at_bound { self.party_limit } else { self.permits }
+        let is_at_bound = self
+            .lock()
+            .parties
+            .get(&party)
+            .is_some_and(|standing| !standing.may_have(1, self.party_limit));
+        if is_at_bound {
+            self.party_limit
+        } else {
+            self.permits
+        }
     }
 
     /// Returns the number of permits that are held.
@@ -124,26 +136,50 @@ impl FairSemaphore {
 
     /// Returns the permits if they are free and no other party waits for them. `amount` is capped
     /// at the total.
-    pub(crate) fn try_acquire(self: &Arc<Self>, party: PartyId, amount: u32) -> Option<FairPermits> {
+    pub(crate) fn try_acquire(
+        self: &Arc<Self>,
+        party: PartyId,
+        amount: u32,
+    ) -> Option<FairPermits> {
         let amount = amount.min(self.permits);
         // A semaphore without permits grants nothing.
-        (amount > 0 && self.lock().try_take(party, amount, self.party_limit)).then(|| self.permit(party, amount))
+        (amount > 0 && self.lock().try_take(party, amount, self.party_limit))
+            .then(|| self.permit(party, amount))
     }
 
     /// Waits for permits. `amount` is capped at the total. If the future is dropped, the waiter
     /// leaves the queue, and permits that it was granted go to the next one.
-    pub(crate) async fn acquire(self: &Arc<Self>, party: PartyId, amount: u32, turn: WaitPriority) -> FairPermits {
+    pub(crate) async fn acquire(
+        self: &Arc<Self>,
+        party: PartyId,
+        amount: u32,
+        turn: WaitPriority,
+    ) -> FairPermits {
         let amount = amount.min(self.permits);
         let queued = self.update(|state, each| {
             if state.try_take(party, amount, each) {
                 return None;
             }
             let (sender, receiver) = oneshot::channel();
-            let ticket = state.enqueue(party, turn, PermitWaiter { amount, granted: sender }, each);
+            let ticket = state.enqueue(
+                party,
+                turn,
+                PermitWaiter {
+                    amount,
+                    granted: sender,
+                },
+                each,
+            );
             Some((receiver, ticket))
         });
-        let Some((granted, ticket)) = queued else { return self.permit(party, amount) };
-        let place = QueuePosition { semaphore: self, party, place: (turn, ticket) };
+        let Some((granted, ticket)) = queued else {
+            return self.permit(party, amount);
+        };
+        let place = QueuePosition {
+            semaphore: self,
+            party,
+            place: (turn, ticket),
+        };
         match granted.await {
             Ok(permits) => permits,
             // The sender is dropped unused only when this future leaves the queue, which happens
@@ -156,7 +192,11 @@ impl FairSemaphore {
     }
 
     fn permit(self: &Arc<Self>, party: PartyId, amount: u32) -> FairPermits {
-        FairPermits { semaphore: Arc::clone(self), party, amount }
+        FairPermits {
+            semaphore: Arc::clone(self),
+            party,
+            amount,
+        }
     }
 
     /// Applies a change that can allow further grants, and sends these grants.
@@ -165,7 +205,9 @@ impl FairSemaphore {
         let changed = {
             let mut state = self.lock();
             let changed = change(&mut state, self.party_limit);
-            while let Some((party, PermitWaiter { amount, granted })) = state.grant_next(self.party_limit) {
+            while let Some((party, PermitWaiter { amount, granted })) =
+                state.grant_next(self.party_limit)
+            {
                 grants.push((granted, self.permit(party, amount)));
             }
             changed
@@ -193,7 +235,8 @@ impl FairPermits {
 impl Drop for FairPermits {
     fn drop(&mut self) {
         let (party, amount) = (self.party, self.amount);
-        self.semaphore.update(|state, each| state.release(party, amount, each));
+        self.semaphore
+            .update(|state, each| state.release(party, amount, each));
     }
 }
 
@@ -208,7 +251,8 @@ impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
         let (party, place) = (self.party, self.place);
         // The next waiter may request less, so it may be granted now.
-        self.semaphore.update(|state, each| state.dequeue(party, place, each));
+        self.semaphore
+            .update(|state, each| state.dequeue(party, place, each));
     }
 }
 
@@ -219,7 +263,10 @@ impl SemaphoreState {
             return false;
         }
         let clock = self.tick();
-        let standing = self.parties.entry(party).or_insert_with(|| PartyState::arrived_at(clock));
+        let standing = self
+            .parties
+            .entry(party)
+            .or_insert_with(|| PartyState::arrived_at(clock));
         // Waiters of the same party that are blocked by its limit go first.
         if !standing.queue.is_empty() || !standing.may_have(amount, each) {
             return false;
@@ -231,9 +278,18 @@ impl SemaphoreState {
     }
 
     /// Enqueues a waiter of a party. Returns its ticket.
-    fn enqueue(&mut self, party: PartyId, turn: WaitPriority, waiter: PermitWaiter, each: u32) -> u64 {
+    fn enqueue(
+        &mut self,
+        party: PartyId,
+        turn: WaitPriority,
+        waiter: PermitWaiter,
+        each: u32,
+    ) -> u64 {
         let ticket = self.tick();
-        let standing = self.parties.entry(party).or_insert_with(|| PartyState::arrived_at(ticket));
+        let standing = self
+            .parties
+            .entry(party)
+            .or_insert_with(|| PartyState::arrived_at(ticket));
         if standing.is_idle() {
             standing.since = ticket;
         }
@@ -273,8 +329,11 @@ impl SemaphoreState {
             return None;
         }
         let waiter = standing.queue.remove(&place)?;
-        standing.consecutive_resumes =
-            if place.0 == WaitPriority::Resumed { standing.consecutive_resumes.saturating_add(1) } else { 0 };
+        standing.consecutive_resumes = if place.0 == WaitPriority::Resumed {
+            standing.consecutive_resumes.saturating_add(1)
+        } else {
+            0
+        };
         standing.held += waiter.amount;
         standing.since = clock;
         self.free -= waiter.amount;
@@ -284,8 +343,12 @@ impl SemaphoreState {
 
     /// Updates the position of a party in [`SemaphoreState::eligible`] after a change.
     fn update_rank(&mut self, party: PartyId, each: u32) {
-        let Some(standing) = self.parties.get_mut(&party) else { return };
-        let may = standing.next_waiter().is_some_and(|(_, amount)| standing.may_have(amount, each));
+        let Some(standing) = self.parties.get_mut(&party) else {
+            return;
+        };
+        let may = standing
+            .next_waiter()
+            .is_some_and(|(_, amount)| standing.may_have(amount, each));
         let rank = may.then_some((standing.held, standing.since, party));
         let old = std::mem::replace(&mut standing.rank, rank);
         if old != rank {
@@ -299,7 +362,9 @@ impl SemaphoreState {
 
     /// Removes an idle party, unless the table is small.
     fn remove_if_idle(&mut self, party: PartyId) {
-        if self.parties.len() > MIN_RETAINED_PARTIES && self.parties.get(&party).is_some_and(PartyState::is_idle) {
+        if self.parties.len() > MIN_RETAINED_PARTIES
+            && self.parties.get(&party).is_some_and(PartyState::is_idle)
+        {
             self.parties.remove(&party);
         }
     }
@@ -312,7 +377,13 @@ impl SemaphoreState {
 
 impl PartyState {
     fn arrived_at(since: u64) -> Self {
-        Self { held: 0, since, consecutive_resumes: 0, queue: BTreeMap::new(), rank: None }
+        Self {
+            held: 0,
+            since,
+            consecutive_resumes: 0,
+            queue: BTreeMap::new(),
+            rank: None,
+        }
     }
 
     /// Returns the key of the next waiter and the number of permits that it requests.
@@ -322,7 +393,8 @@ impl PartyState {
         } else {
             self.queue.range((WaitPriority::New, 0)..).next()
         };
-        new.or_else(|| self.queue.first_key_value()).map(|(place, waiter)| (*place, waiter.amount))
+        new.or_else(|| self.queue.first_key_value())
+            .map(|(place, waiter)| (*place, waiter.amount))
     }
 
     fn may_have(&self, amount: u32, each: u32) -> bool {
@@ -346,7 +418,9 @@ impl Hasher for PartyHasher {
     }
 
     fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0 ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+        self.0 = (self.0 ^ value)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            .rotate_left(32);
     }
 
     fn finish(&self) -> u64 {
@@ -364,7 +438,12 @@ mod tests {
 
     type Acquiring = Pin<Box<dyn Future<Output = FairPermits> + Send>>;
 
-    fn acquiring(semaphore: &Arc<FairSemaphore>, party: PartyId, amount: u32, turn: WaitPriority) -> Acquiring {
+    fn acquiring(
+        semaphore: &Arc<FairSemaphore>,
+        party: PartyId,
+        amount: u32,
+        turn: WaitPriority,
+    ) -> Acquiring {
         let semaphore = Arc::clone(semaphore);
         Box::pin(async move { semaphore.acquire(party, amount, turn).await })
     }
@@ -381,7 +460,11 @@ mod tests {
     }
 
     /// Returns a future that waits for a permit.
-    async fn queued(semaphore: &Arc<FairSemaphore>, party: PartyId, turn: WaitPriority) -> Acquiring {
+    async fn queued(
+        semaphore: &Arc<FairSemaphore>,
+        party: PartyId,
+        turn: WaitPriority,
+    ) -> Acquiring {
         let mut acquiring = acquiring(semaphore, party, 1, turn);
         assert!(now(&mut acquiring).await.is_none());
         acquiring
@@ -390,16 +473,22 @@ mod tests {
     #[tokio::test]
     async fn a_permit_goes_to_the_party_with_the_fewest() {
         let semaphore = Arc::new(FairSemaphore::without_party_limit(4));
-        let mut many: Vec<_> = (0..3).map(|_| semaphore.try_acquire(1, 1).unwrap()).collect();
+        let mut many: Vec<_> = (0..3)
+            .map(|_| semaphore.try_acquire(1, 1).unwrap())
+            .collect();
         let few = semaphore.try_acquire(2, 1).unwrap();
-        let (mut first, mut second) =
-            (queued(&semaphore, 1, WaitPriority::New).await, queued(&semaphore, 2, WaitPriority::New).await);
+        let (mut first, mut second) = (
+            queued(&semaphore, 1, WaitPriority::New).await,
+            queued(&semaphore, 2, WaitPriority::New).await,
+        );
         let mut third = queued(&semaphore, 3, WaitPriority::New).await;
         many.pop();
         assert!(now(&mut first).await.is_none() && now(&mut second).await.is_none());
         let third = now(&mut third).await.expect("it has none");
         many.pop();
-        let first = now(&mut first).await.expect("it has as many as the other, and was served before it");
+        let first = now(&mut first)
+            .await
+            .expect("it has as many as the other, and was served before it");
         assert!(now(&mut second).await.is_none());
         drop((few, third, many, first));
         assert!(now(&mut second).await.is_some());
@@ -442,11 +531,15 @@ mod tests {
     #[tokio::test]
     async fn who_has_none_and_wants_little_does_not_wait_for_what_is_kept_for_others() {
         let semaphore = Arc::new(FairSemaphore::without_party_limit(4));
-        let _held = [(1, 2), (3, 1)].map(|(party, amount)| semaphore.try_acquire(party, amount).unwrap());
+        let _held =
+            [(1, 2), (3, 1)].map(|(party, amount)| semaphore.try_acquire(party, amount).unwrap());
         let mut much = acquiring(&semaphore, 3, 3, WaitPriority::New);
         assert!(now(&mut much).await.is_none());
         let mut little = acquiring(&semaphore, 2, 1, WaitPriority::New);
-        assert!(now(&mut little).await.is_some(), "it has the fewest, and they are free");
+        assert!(
+            now(&mut little).await.is_some(),
+            "it has the fewest, and they are free"
+        );
     }
 
     #[tokio::test]
@@ -456,7 +549,10 @@ mod tests {
         for looks in [0, 1, 2, 3] {
             for turn in [WaitPriority::Resumed, WaitPriority::New] {
                 let semaphore = Arc::new(FairSemaphore::without_party_limit(2));
-                let mut held = vec![semaphore.try_acquire(1, 1).unwrap(), semaphore.try_acquire(1, 1).unwrap()];
+                let mut held = vec![
+                    semaphore.try_acquire(1, 1).unwrap(),
+                    semaphore.try_acquire(1, 1).unwrap(),
+                ];
                 let mut gone = acquiring(&semaphore, 2, 1, turn);
                 let mut taken = None;
                 if looks > 0 {
@@ -473,7 +569,9 @@ mod tests {
                 drop(taken);
                 held.clear();
                 assert_eq!(semaphore.permits_in_use(), 0, "{looks}");
-                let all: Vec<_> = (0..2).map(|_| semaphore.try_acquire(3, 1).expect("nobody waits")).collect();
+                let all: Vec<_> = (0..2)
+                    .map(|_| semaphore.try_acquire(3, 1).expect("nobody waits"))
+                    .collect();
                 drop(all);
                 assert!(semaphore.lock().parties.values().all(PartyState::is_idle));
             }
@@ -487,7 +585,10 @@ mod tests {
         let mut waiting = Vec::new();
         for party in [1, 1, 1, 2, 2, 3] {
             // Resumed waiters do not displace others.
-            waiting.push((party, queued(&semaphore, party, WaitPriority::Resumed).await));
+            waiting.push((
+                party,
+                queued(&semaphore, party, WaitPriority::Resumed).await,
+            ));
         }
         let mut order = Vec::new();
         while let Some(permits) = held.take() {
@@ -501,38 +602,58 @@ mod tests {
                 }
             }
         }
-        assert_eq!(order, [1, 2, 3, 1, 2, 1], "party 1 was served before the others came, then each in its turn");
+        assert_eq!(
+            order,
+            [1, 2, 3, 1, 2, 1],
+            "party 1 was served before the others came, then each in its turn"
+        );
     }
 
     #[tokio::test]
     async fn one_party_never_has_more_than_its_bound_and_does_not_hold_up_others() {
         let semaphore = Arc::new(FairSemaphore::new(4, 3));
-        let held: Vec<_> = (0..3).map(|_| semaphore.try_acquire(1, 1).unwrap()).collect();
+        let held: Vec<_> = (0..3)
+            .map(|_| semaphore.try_acquire(1, 1).unwrap())
+            .collect();
         let mut fourth = queued(&semaphore, 1, WaitPriority::Resumed).await;
-        let other = semaphore.try_acquire(2, 1).expect("the last one is for others");
+        let other = semaphore
+            .try_acquire(2, 1)
+            .expect("the last one is for others");
         drop(other);
         assert!(now(&mut fourth).await.is_none());
         drop(held);
         assert!(now(&mut fourth).await.is_some());
         assert_eq!(semaphore.permits_in_use(), 0);
-        let whole = semaphore.try_acquire(1, 9).expect("a party that has none gets all that there are");
+        let whole = semaphore
+            .try_acquire(1, 9)
+            .expect("a party that has none gets all that there are");
         assert_eq!(semaphore.permits_in_use(), 4);
         drop(whole);
     }
 
     #[test]
     fn of_no_permits_nobody_gets_one() {
-        assert!(Arc::new(FairSemaphore::without_party_limit(0)).try_acquire(1, 1).is_none());
+        assert!(
+            Arc::new(FairSemaphore::without_party_limit(0))
+                .try_acquire(1, 1)
+                .is_none()
+        );
     }
 
     #[tokio::test]
     async fn who_wants_much_is_not_overtaken_for_ever() {
         let semaphore = Arc::new(FairSemaphore::without_party_limit(4));
-        let (one, two) = (semaphore.try_acquire(1, 2).unwrap(), semaphore.try_acquire(2, 2).unwrap());
+        let (one, two) = (
+            semaphore.try_acquire(1, 2).unwrap(),
+            semaphore.try_acquire(2, 2).unwrap(),
+        );
         let mut much = acquiring(&semaphore, 3, 4, WaitPriority::New);
         assert!(now(&mut much).await.is_none());
         drop(one);
-        assert!(semaphore.try_acquire(4, 1).is_none(), "what is free is kept for it");
+        assert!(
+            semaphore.try_acquire(4, 1).is_none(),
+            "what is free is kept for it"
+        );
         drop(two);
         drop(now(&mut much).await.unwrap());
         assert_eq!(semaphore.permits_in_use(), 0);
@@ -572,7 +693,10 @@ mod tests {
 
     #[test]
     fn under_load_no_permit_is_lost_or_made() {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).build().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(4)
+            .build()
+            .unwrap();
         let semaphore = Arc::new(FairSemaphore::new(3, 2));
         runtime.block_on(async {
             let tasks: Vec<_> = (0..32_u64)
@@ -580,8 +704,13 @@ mod tests {
                     let semaphore = Arc::clone(&semaphore);
                     tokio::spawn(async move {
                         for round in 0..200_u64 {
-                            let turn = if round % 3 == 0 { WaitPriority::Resumed } else { WaitPriority::New };
-                            let mut acquiring = acquiring(&semaphore, task % 5, 1 + (round % 2) as u32, turn);
+                            let turn = if round % 3 == 0 {
+                                WaitPriority::Resumed
+                            } else {
+                                WaitPriority::New
+                            };
+                            let mut acquiring =
+                                acquiring(&semaphore, task % 5, 1 + (round % 2) as u32, turn);
                             if (task + round) % 7 == 0 {
                                 // Dropped, whether or not it was granted.
                                 drop(now(&mut acquiring).await);

@@ -18,13 +18,19 @@ type PluginEntry<T> = (Weak<Plugin>, Arc<T>);
 
 impl<T> Default for ByPlugin<T> {
     fn default() -> Self {
-        Self { table: Mutex::default() }
+        Self {
+            table: Mutex::default(),
+        }
     }
 }
 
 impl<T> ByPlugin<T> {
     /// Returns the value for this version of a plugin. `new` creates it for the first call.
-    pub(crate) fn get_or_insert_with(&self, plugin: &Arc<Plugin>, new: impl FnOnce() -> T) -> Arc<T> {
+    pub(crate) fn get_or_insert_with(
+        &self,
+        plugin: &Arc<Plugin>,
+        new: impl FnOnce() -> T,
+    ) -> Arc<T> {
         let address = Arc::as_ptr(plugin).addr();
         // Held only for a few instructions, never across an await or by a reload.
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +52,12 @@ mod tests {
 
     fn plugin() -> Arc<Plugin> {
         let component = Arc::new(LoadedComponent::without_code(ComponentContents::default()));
-        Arc::new(Plugin::new("p".to_owned(), component, Arc::default(), PluginTerms::default()))
+        Arc::new(Plugin::new(
+            "p".to_owned(),
+            component,
+            Arc::default(),
+            PluginTerms::default(),
+        ))
     }
 
     #[test]
@@ -55,10 +66,21 @@ mod tests {
         let first = values.get_or_insert_with(&old, || 1);
         assert!(Arc::ptr_eq(&first, &values.get_or_insert_with(&old, || 2)));
         let new = plugin();
-        assert_eq!(*values.get_or_insert_with(&new, || 3), 3, "a reload begins anew");
-        assert_eq!(*values.get_or_insert_with(&old, || 4), 1, "calls of the old version still share theirs");
+        assert_eq!(
+            *values.get_or_insert_with(&new, || 3),
+            3,
+            "a reload begins anew"
+        );
+        assert_eq!(
+            *values.get_or_insert_with(&old, || 4),
+            1,
+            "calls of the old version still share theirs"
+        );
         drop(old);
         values.get_or_insert_with(&plugin(), || 5);
-        assert!(values.table.lock().unwrap().len() <= 2, "nothing is kept for a version that is gone");
+        assert!(
+            values.table.lock().unwrap().len() <= 2,
+            "nothing is kept for a version that is gone"
+        );
     }
 }

@@ -18,7 +18,10 @@ impl RateCounter {
     /// Creates a full bucket. Returns `None` if the limit is invalid.
     pub(crate) fn new(limit: RateLimit) -> Option<Self> {
         let quota = Quota::with_period(limit.call_interval())?.allow_burst(limit.calls);
-        Some(Self { limit, bucket: RateLimiter::direct(quota) })
+        Some(Self {
+            limit,
+            bucket: RateLimiter::direct(quota),
+        })
     }
 
     /// Returns the limit.
@@ -32,7 +35,9 @@ impl RateCounter {
     ///
     /// The limit is exceeded; the value is the time until the next call is allowed.
     pub(crate) fn take(&self) -> Result<(), Duration> {
-        self.bucket.check().map_err(|not_until| not_until.wait_time_from(DefaultClock::default().now()))
+        self.bucket
+            .check()
+            .map_err(|not_until| not_until.wait_time_from(DefaultClock::default().now()))
     }
 }
 
@@ -54,7 +59,11 @@ impl ToolRates {
     /// Creates full buckets. Returns `None` if the limit is invalid.
     pub(crate) fn new(limit: RateLimit) -> Option<Self> {
         let quota = Quota::with_period(limit.call_interval())?.allow_burst(limit.calls);
-        Some(Self { limit, buckets: RateLimiter::keyed(quota), crowded: AtomicUsize::new(MIN_SWEEP_THRESHOLD) })
+        Some(Self {
+            limit,
+            buckets: RateLimiter::keyed(quota),
+            crowded: AtomicUsize::new(MIN_SWEEP_THRESHOLD),
+        })
     }
 
     /// Returns the limit.
@@ -71,7 +80,10 @@ impl ToolRates {
         if self.buckets.len() >= self.crowded.load(Ordering::Relaxed) {
             self.buckets.retain_recent();
             self.buckets.shrink_to_fit();
-            self.crowded.store((2 * self.buckets.len()).max(MIN_SWEEP_THRESHOLD), Ordering::Relaxed);
+            self.crowded.store(
+                (2 * self.buckets.len()).max(MIN_SWEEP_THRESHOLD),
+                Ordering::Relaxed,
+            );
         }
         let taken = self.buckets.check_key(&tool.to_owned());
         taken.map_err(|not_until| not_until.wait_time_from(DefaultClock::default().now()))
@@ -90,7 +102,10 @@ mod tests {
             rate.take().unwrap();
         }
         let wait = rate.take().unwrap_err();
-        assert!(wait > Duration::from_mins(19) && wait <= Duration::from_mins(20), "{wait:?}");
+        assert!(
+            wait > Duration::from_mins(19) && wait <= Duration::from_mins(20),
+            "{wait:?}"
+        );
         assert_eq!(rate.limit().to_string(), "3 calls per 1h");
     }
 
@@ -108,6 +123,10 @@ mod tests {
         for tool in 0..10 * MIN_SWEEP_THRESHOLD {
             rates.take(&tool.to_string()).unwrap();
         }
-        assert!(rates.buckets.len() <= MIN_SWEEP_THRESHOLD, "{}", rates.buckets.len());
+        assert!(
+            rates.buckets.len() <= MIN_SWEEP_THRESHOLD,
+            "{}",
+            rates.buckets.len()
+        );
     }
 }

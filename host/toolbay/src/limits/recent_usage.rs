@@ -66,7 +66,12 @@ impl RecentUsage {
             fuel: with_margin(most(|usage| usage.fuel)?).max(1_000_000),
             // Less than a second depends on the machine rather than on the plugin.
             timeout: Duration::from_secs(with_margin(wall).div_ceil(1_000).max(1)),
-            memory: ByteSize::mib(most(|usage| usage.memory)?.saturating_mul(MARGIN).div_ceil(1 << 20).max(1)),
+            memory: ByteSize::mib(
+                most(|usage| usage.memory)?
+                    .saturating_mul(MARGIN)
+                    .div_ceil(1 << 20)
+                    .max(1),
+            ),
         })
     }
 }
@@ -84,12 +89,18 @@ impl fmt::Display for LimitSuggestion {
         let fuel = format_thousands(self.fuel).replace(',', "_");
         let timeout = format_duration(self.timeout);
         let memory = self.memory.as_u64() >> 20;
-        write!(f, "limits = {{ fuel = {fuel}, timeout = \"{timeout}\", memory = \"{memory}MiB\" }}")?;
+        write!(
+            f,
+            "limits = {{ fuel = {fuel}, timeout = \"{timeout}\", memory = \"{memory}MiB\" }}"
+        )?;
         write!(f, " (twice the maximum of {} calls", self.calls)?;
         match self.stopped {
             0 => f.write_str(")"),
             1 => f.write_str("; a limit stopped one of them, which would have used more)"),
-            n => write!(f, "; limits stopped {n} of them, which would have used more)"),
+            n => write!(
+                f,
+                "; limits stopped {n} of them, which would have used more)"
+            ),
         }
     }
 }
@@ -99,7 +110,12 @@ mod tests {
     use super::*;
 
     fn usage(fuel: u64, wall_ms: u64, memory: u64) -> CallUsage {
-        CallUsage { fuel, wall: Duration::from_millis(wall_ms), memory, ..CallUsage::default() }
+        CallUsage {
+            fuel,
+            wall: Duration::from_millis(wall_ms),
+            memory,
+            ..CallUsage::default()
+        }
     }
 
     #[test]

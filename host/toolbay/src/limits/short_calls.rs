@@ -61,11 +61,22 @@ mod tests {
         assert_eq!(until_quick(&pace), Some(MIN_SHORT_CALLS));
         assert!(pace.is_quick());
         pace.record_call(MAX_SHORT_CALL + Duration::from_nanos(1), false);
-        assert_eq!(until_quick(&pace), Some(LONG_CALL_PENALTY + MIN_SHORT_CALLS));
+        assert_eq!(
+            until_quick(&pace),
+            Some(LONG_CALL_PENALTY + MIN_SHORT_CALLS)
+        );
         pace.record_call(MAX_SHORT_CALL, true);
-        assert_eq!(until_quick(&pace), Some(MIN_SHORT_CALLS), "a call that waits is no reason for doubt");
+        assert_eq!(
+            until_quick(&pace),
+            Some(MIN_SHORT_CALLS),
+            "a call that waits is no reason for doubt"
+        );
         pace.record_call(MAX_SHORT_CALL + Duration::from_nanos(1), true);
         pace.record_call(MAX_SHORT_CALL, true);
-        assert_eq!(until_quick(&pace), Some(LONG_CALL_PENALTY + MIN_SHORT_CALLS), "and does not end it");
+        assert_eq!(
+            until_quick(&pace),
+            Some(LONG_CALL_PENALTY + MIN_SHORT_CALLS),
+            "and does not end it"
+        );
     }
 }

@@ -76,14 +76,25 @@ mod tests {
         suspension.record_disabled("ada", Duration::ZERO);
         suspension.record_disabled("bob", Duration::from_mins(1));
         suspension.record_disabled("bob", Duration::from_mins(1));
-        assert_eq!(suspension.disabled_callers().into_iter().map(|(caller, _)| caller).collect::<Vec<_>>(), ["bob"]);
+        assert_eq!(
+            suspension
+                .disabled_callers()
+                .into_iter()
+                .map(|(caller, _)| caller)
+                .collect::<Vec<_>>(),
+            ["bob"]
+        );
         suspension.set_suspended(true);
         assert!(
-            suspension.is_suspended() && suspension.resume_count() == 0 && suspension.disabled_callers().len() == 1
+            suspension.is_suspended()
+                && suspension.resume_count() == 0
+                && suspension.disabled_callers().len() == 1
         );
         suspension.set_suspended(false);
         assert!(
-            !suspension.is_suspended() && suspension.resume_count() == 1 && suspension.disabled_callers().is_empty()
+            !suspension.is_suspended()
+                && suspension.resume_count() == 1
+                && suspension.disabled_callers().is_empty()
         );
         for number in 0..1_000 {
             suspension.record_disabled(&number.to_string(), Duration::from_mins(1));

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout_at;
 use toolbay_audit::{
-    ArgumentsRecord, AuditEvent, AuditLog, CallRecord, CallSubject, OperatorRecord, PluginRecord, QueueReservation,
-    RejectedRecord, WhenFull, hash, truncate_name,
+    ArgumentsRecord, AuditEvent, AuditLog, CallRecord, CallSubject, OperatorRecord, PluginRecord,
+    QueueReservation, RejectedRecord, WhenFull, hash, truncate_name,
 };
 use toolbay_catalog::{Plugin, PluginFileStatus, PluginReport, PublishListener, Snapshot};
 use toolbay_model::{
-    CallRejection, CallResult, CallerIdentity, ErrorKind, MissingApprovalReason, RejectionReason, TraceContext,
-    milliseconds,
+    CallRejection, CallResult, CallerIdentity, ErrorKind, MissingApprovalReason, RejectionReason,
+    TraceContext, milliseconds,
 };
 use toolbay_schema::ValueConversion;
 use toolbay_secrets::{SecretFilter, SecretVault};
@@ -86,10 +86,18 @@ impl AuditSink {
     /// Starts the line of a call.
     pub(crate) fn start_line(&self, caller: &str, tool: &str) -> CallLine {
         let (caller, tool) = (truncate_name(caller), truncate_name(tool));
-        let subject = CallSubject { call: self.audit.next_call_number(), caller, tool, ..CallSubject::default() };
+        let subject = CallSubject {
+            call: self.audit.next_call_number(),
+            caller,
+            tool,
+            ..CallSubject::default()
+        };
         CallLine {
             audited: self.clone(),
-            record: CallRecord { subject, ..CallRecord::default() },
+            record: CallRecord {
+                subject,
+                ..CallRecord::default()
+            },
             let_in: false,
             room: None,
             unasked: None,
@@ -114,8 +122,14 @@ impl AuditSink {
     ) {
         let outcome = if done { "ok" } else { "failed" };
         let plugin = of.map(|of| plugin_record(of));
-        let did = OperatorRecord { caller: truncate_name(caller), action, plugin, outcome };
-        self.audit.record_server_event(AuditEvent::Operator(Box::new(did)));
+        let did = OperatorRecord {
+            caller: truncate_name(caller),
+            action,
+            plugin,
+            outcome,
+        };
+        self.audit
+            .record_server_event(AuditEvent::Operator(Box::new(did)));
     }
 }
 
@@ -142,22 +156,34 @@ impl ArgumentRecorder {
         // A secret can be stored in a file, and a file system can hang.
         let opened = timeout_at(deadline.into(), vault.open(caller)).await;
         let opened = opened.ok().and_then(Result::ok);
-        Self { redacted: opened.map(|opened| Arc::clone(&opened.filter)) }
+        Self {
+            redacted: opened.map(|opened| Arc::clone(&opened.filter)),
+        }
     }
 
     /// Returns the record of the arguments. Takes time in proportion to their length.
     pub(crate) fn record(&self, text: &str) -> ArgumentsRecord {
         let digest = Some(hash(text.as_bytes()));
         let Some(secrets) = &self.redacted else {
-            return ArgumentsRecord { digest, ..ArgumentsRecord::default() };
+            return ArgumentsRecord {
+                digest,
+                ..ArgumentsRecord::default()
+            };
         };
         let is_truncated = text.len() > MAX_ARGUMENTS_BYTES;
         let shown = if is_truncated {
-            secrets.scrub_truncated(text.get(..text.floor_char_boundary(MAX_ARGUMENTS_BYTES)).unwrap_or_default())
+            secrets.scrub_truncated(
+                text.get(..text.floor_char_boundary(MAX_ARGUMENTS_BYTES))
+                    .unwrap_or_default(),
+            )
         } else {
             secrets.scrub(text).into_owned()
         };
-        ArgumentsRecord { digest, text: Some(shown), is_truncated }
+        ArgumentsRecord {
+            digest,
+            text: Some(shown),
+            is_truncated,
+        }
     }
 }
 
@@ -176,14 +202,24 @@ impl CallLine {
     /// Sets the arguments, reduced to their digest unless the log records complete arguments.
     pub(crate) fn set_arguments(&mut self, arguments: ArgumentsRecord) {
         let ArgumentsRecord { digest, .. } = arguments;
-        self.record.arguments =
-            if self.audited.full { arguments } else { ArgumentsRecord { digest, ..ArgumentsRecord::default() } };
+        self.record.arguments = if self.audited.full {
+            arguments
+        } else {
+            ArgumentsRecord {
+                digest,
+                ..ArgumentsRecord::default()
+            }
+        };
     }
 
     /// Counts the conversions of arguments by kind.
     pub(crate) fn set_conversions(&mut self, converted: &[ValueConversion]) {
         for conversion in converted {
-            *self.record.converted.entry(conversion.kind.as_str()).or_default() += 1;
+            *self
+                .record
+                .converted
+                .entry(conversion.kind.as_str())
+                .or_default() += 1;
         }
     }
 
@@ -195,9 +231,14 @@ impl CallLine {
     /// The call could not be recorded.
     pub(crate) async fn admit(&mut self, deadline: Instant) -> Result<(), CallRejection> {
         let audit = &self.audited.audit;
-        self.room = audit.reserve(AuditLog::reservation_bytes(&self.record), deadline).await;
+        self.room = audit
+            .reserve(AuditLog::reservation_bytes(&self.record), deadline)
+            .await;
         if self.room.is_none() && audit.when_full() != WhenFull::Drop {
-            return Err(CallRejection { reason: RejectionReason::AuditLogFull, retry_after: Some(RETRY_INTERVAL) });
+            return Err(CallRejection {
+                reason: RejectionReason::AuditLogFull,
+                retry_after: Some(RETRY_INTERVAL),
+            });
         }
         self.let_in = true;
         Ok(())
@@ -206,7 +247,12 @@ impl CallLine {
     /// Returns a recorder for the denials of the call.
     pub(crate) fn denial_recorder(&self) -> DenialRecorder {
         let (audit, subject) = (self.audited.audit.clone(), self.record.subject.clone());
-        DenialRecorder { audit, subject, count: AtomicU64::new(0), unlisted: Arc::clone(&self.unlisted) }
+        DenialRecorder {
+            audit,
+            subject,
+            count: AtomicU64::new(0),
+            unlisted: Arc::clone(&self.unlisted),
+        }
     }
 
     /// Records the outcome of asking a person about the call.
@@ -246,7 +292,11 @@ impl CallLine {
             return self.finish_rejected(outcome, limit);
         }
         if let Some(limit) = limit {
-            self.add_event(AuditEvent::Limit { subject: self.record.subject.clone(), limit }).await;
+            self.add_event(AuditEvent::Limit {
+                subject: self.record.subject.clone(),
+                limit,
+            })
+            .await;
         }
         let call = self.take_event(outcome);
         self.add_event(call).await;
@@ -263,25 +313,44 @@ impl CallLine {
         let audit = &self.audited.audit;
         match &mut self.room {
             Some(room) => audit.record_reserved(room, event),
-            None => audit.record(event, Instant::now() + UNRESERVED_LINE_TIMEOUT).await,
+            None => {
+                audit
+                    .record(event, Instant::now() + UNRESERVED_LINE_TIMEOUT)
+                    .await
+            }
         }
     }
 
     /// Ends the line of a call that was not admitted. Does not wait.
     fn finish_rejected(&mut self, outcome: &'static str, limit: Option<&'static str>) {
         let CallSubject { caller, tool, .. } = self.record.subject.clone();
-        let of_limit = limit.map(|limit| AuditEvent::Limit { subject: self.record.subject.clone(), limit });
+        let of_limit = limit.map(|limit| AuditEvent::Limit {
+            subject: self.record.subject.clone(),
+            limit,
+        });
         let before = self.unasked.take().or(of_limit);
         let call = self.take_event(outcome);
-        self.audited
-            .audit
-            .record_rejection(&RejectedRecord { caller, tool, outcome, limit, count: 1 }, [before, Some(call)]);
+        self.audited.audit.record_rejection(
+            &RejectedRecord {
+                caller,
+                tool,
+                outcome,
+                limit,
+                count: 1,
+            },
+            [before, Some(call)],
+        );
     }
 
     fn take_event(&mut self, outcome: &'static str) -> AuditEvent {
         self.ended = true;
         let (rejected, unlisted) = (!self.let_in, self.unlisted.load(Ordering::Relaxed));
-        AuditEvent::Call(Box::new(CallRecord { outcome, unlisted, rejected, ..std::mem::take(&mut self.record) }))
+        AuditEvent::Call(Box::new(CallRecord {
+            outcome,
+            unlisted,
+            rejected,
+            ..std::mem::take(&mut self.record)
+        }))
     }
 }
 
@@ -290,7 +359,12 @@ impl Drop for CallLine {
         if self.ended {
             return;
         }
-        let outcome = if std::thread::panicking() { ErrorKind::Internal } else { ErrorKind::Cancelled }.as_str();
+        let outcome = if std::thread::panicking() {
+            ErrorKind::Internal
+        } else {
+            ErrorKind::Cancelled
+        }
+        .as_str();
         if !self.let_in {
             return self.finish_rejected(outcome, None);
         }
@@ -332,7 +406,11 @@ impl DenialRecorder {
 
 fn plugin_record(plugin: &Plugin) -> PluginRecord {
     let (digest, grant) = (plugin.digest(), plugin.terms.grant_digest);
-    PluginRecord { plugin: truncate_name(&plugin.id), digest, grant }
+    PluginRecord {
+        plugin: truncate_name(&plugin.id),
+        digest,
+        grant,
+    }
 }
 
 /// Records the changes of each snapshot.
@@ -343,45 +421,77 @@ impl PublishListener for AuditSink {
 }
 
 /// Returns the events for replacing one snapshot by another.
-pub(crate) fn change_events(previous: &Snapshot, next: &Snapshot) -> impl Iterator<Item = AuditEvent> {
-    let changed = next.plugins.iter().filter_map(|(id, report)| plugin_change(id, previous.plugins.get(id), report));
-    let removed = previous.plugins.iter().filter(|(id, _)| !next.plugins.contains_key(*id));
-    changed.chain(removed.map(|(id, report)| AuditEvent::Removed { plugin: report_record(id, report) }))
+pub(crate) fn change_events(
+    previous: &Snapshot,
+    next: &Snapshot,
+) -> impl Iterator<Item = AuditEvent> {
+    let changed = next
+        .plugins
+        .iter()
+        .filter_map(|(id, report)| plugin_change(id, previous.plugins.get(id), report));
+    let removed = previous
+        .plugins
+        .iter()
+        .filter(|(id, _)| !next.plugins.contains_key(*id));
+    changed.chain(removed.map(|(id, report)| AuditEvent::Removed {
+        plugin: report_record(id, report),
+    }))
 }
 
 /// Returns the event for the change of a plugin's file, if any.
-fn plugin_change(id: &str, before: Option<&PluginReport>, now: &PluginReport) -> Option<AuditEvent> {
+fn plugin_change(
+    id: &str,
+    before: Option<&PluginReport>,
+    now: &PluginReport,
+) -> Option<AuditEvent> {
     let plugin = report_record(id, now);
     let served = |report: &PluginReport| report.status == PluginFileStatus::Ready;
     match now.status {
         PluginFileStatus::Loading => None,
         PluginFileStatus::Refused | PluginFileStatus::Stale => {
-            let told = before.is_some_and(|before| before.status == now.status && before.problems == now.problems);
+            let told = before.is_some_and(|before| {
+                before.status == now.status && before.problems == now.problems
+            });
             let reason = now.problems.join("; ");
             (!told).then_some(AuditEvent::Refused { plugin, reason })
         }
         PluginFileStatus::Ready => {
             let before = before.filter(|before| before.source_digests.is_some());
-            let same = |part: fn(&PluginReport) -> Option<_>| before.is_some_and(|before| part(before) == part(now));
+            let same = |part: fn(&PluginReport) -> Option<_>| {
+                before.is_some_and(|before| part(before) == part(now))
+            };
             let component = same(|report| report.source_digests.map(|from| from.component));
             let previous = before.and_then(|before| before.source_digests?.grant);
             let offers = |report: &PluginReport| (report.tools.clone(), report.prompts.clone());
-            if !component || before.is_some_and(|before| offers(before) != offers(now) && previous == plugin.grant) {
-                return Some(AuditEvent::Load { plugin, tools: now.tools.len() });
+            if !component
+                || before
+                    .is_some_and(|before| offers(before) != offers(now) && previous == plugin.grant)
+            {
+                return Some(AuditEvent::Load {
+                    plugin,
+                    tools: now.tools.len(),
+                });
             }
             if previous != plugin.grant {
                 return Some(AuditEvent::Grant { plugin, previous });
             }
             // The served file is back after a rejected one, or its mounts now refer to other
             // folders.
-            (!before.is_some_and(served)).then_some(AuditEvent::Load { plugin, tools: now.tools.len() })
+            (!before.is_some_and(served)).then_some(AuditEvent::Load {
+                plugin,
+                tools: now.tools.len(),
+            })
         }
     }
 }
 
 fn report_record(id: &str, report: &PluginReport) -> PluginRecord {
     let digest = report.source_digests.and_then(|from| from.component);
-    PluginRecord { plugin: truncate_name(id), digest, grant: report.source_digests.and_then(|from| from.grant) }
+    PluginRecord {
+        plugin: truncate_name(id),
+        digest,
+        grant: report.source_digests.and_then(|from| from.grant),
+    }
 }
 
 #[cfg(test)]
@@ -392,13 +502,20 @@ mod tests {
     use super::*;
 
     /// Returns the status of a plugin with these digests, and a problem unless it is empty.
-    fn report(status: PluginFileStatus, made_from: Option<(u8, Option<u8>)>, problem: &str) -> PluginReport {
+    fn report(
+        status: PluginFileStatus,
+        made_from: Option<(u8, Option<u8>)>,
+        problem: &str,
+    ) -> PluginReport {
         let digest = |byte| Digest::new([byte; 32]);
         PluginReport {
             status,
             digest: None,
             about: None,
-            problems: Some(problem.to_owned()).filter(|problem| !problem.is_empty()).into_iter().collect(),
+            problems: Some(problem.to_owned())
+                .filter(|problem| !problem.is_empty())
+                .into_iter()
+                .collect(),
             tools: vec!["one".to_owned()],
             require_approval: std::collections::BTreeMap::new(),
             prompts: Vec::new(),
@@ -443,14 +560,38 @@ mod tests {
             (Some(ready(1, Some(7))), ready(1, None), "grant"),
             // Another plugin took or released a name.
             (Some(ready(1, None)), with(&[], ready(1, None)), "load"),
-            (Some(ready(1, None)), report(Stale, Some((1, None)), "bad"), "refused"),
-            (Some(report(Stale, Some((1, None)), "bad")), report(Stale, Some((1, None)), "bad"), "nothing"),
-            (Some(report(Stale, Some((1, None)), "bad")), report(Stale, Some((1, None)), "worse"), "refused"),
-            (Some(report(Stale, Some((1, None)), "bad")), ready(1, None), "load"),
-            (Some(report(Stale, Some((1, None)), "bad")), ready(1, Some(7)), "grant"),
+            (
+                Some(ready(1, None)),
+                report(Stale, Some((1, None)), "bad"),
+                "refused",
+            ),
+            (
+                Some(report(Stale, Some((1, None)), "bad")),
+                report(Stale, Some((1, None)), "bad"),
+                "nothing",
+            ),
+            (
+                Some(report(Stale, Some((1, None)), "bad")),
+                report(Stale, Some((1, None)), "worse"),
+                "refused",
+            ),
+            (
+                Some(report(Stale, Some((1, None)), "bad")),
+                ready(1, None),
+                "load",
+            ),
+            (
+                Some(report(Stale, Some((1, None)), "bad")),
+                ready(1, Some(7)),
+                "grant",
+            ),
             (None, report(Refused, None, "bad"), "refused"),
             (Some(report(Refused, None, "bad")), ready(1, None), "load"),
-            (Some(ready(1, None)), report(Refused, None, "overlap"), "refused"),
+            (
+                Some(ready(1, None)),
+                report(Refused, None, "overlap"),
+                "refused",
+            ),
         ] {
             assert_eq!(said(before.as_ref(), &now), expected, "{before:?} {now:?}");
         }

@@ -28,7 +28,8 @@ impl CallObservers {
         if let Some(line) = &mut self.line {
             line.finish(answer).await;
         }
-        self.counted.finish(CallEnding::from_answer(answer), limit_key(answer));
+        self.counted
+            .finish(CallEnding::from_answer(answer), limit_key(answer));
         if let Some(noticed) = &mut self.noticed {
             noticed.finish(answer);
         }

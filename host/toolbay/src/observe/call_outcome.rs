@@ -19,7 +19,9 @@ impl CallEnding {
 
     /// Every outcome, in the order of [`CallEnding::index`].
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        [Self::Ok, Self::InputRequired].into_iter().chain(ErrorKind::ALL.map(Self::Failed))
+        [Self::Ok, Self::InputRequired]
+            .into_iter()
+            .chain(ErrorKind::ALL.map(Self::Failed))
     }
 
     /// Returns the outcome of a call with this answer.
@@ -33,7 +35,9 @@ impl CallEnding {
 
     /// Returns the position among all outcomes.
     pub(crate) fn index(self) -> usize {
-        Self::all().position(|known| known == self).unwrap_or_default()
+        Self::all()
+            .position(|known| known == self)
+            .unwrap_or_default()
     }
 
     /// Returns the word for the outcome.
@@ -62,8 +66,16 @@ mod tests {
 
     #[test]
     fn each_outcome_has_a_place_and_a_word_of_its_own() {
-        let words: std::collections::BTreeSet<&str> = CallEnding::all().map(CallEnding::as_str).collect();
-        assert_eq!((words.len(), CallEnding::all().count()), (CallEnding::COUNT, CallEnding::COUNT));
-        assert!(CallEnding::all().enumerate().all(|(place, outcome)| outcome.index() == place));
+        let words: std::collections::BTreeSet<&str> =
+            CallEnding::all().map(CallEnding::as_str).collect();
+        assert_eq!(
+            (words.len(), CallEnding::all().count()),
+            (CallEnding::COUNT, CallEnding::COUNT)
+        );
+        assert!(
+            CallEnding::all()
+                .enumerate()
+                .all(|(place, outcome)| outcome.index() == place)
+        );
     }
 }

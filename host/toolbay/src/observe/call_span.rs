@@ -80,7 +80,9 @@ impl CallSpan {
 
     /// Starts the call.
     pub(crate) fn start(&mut self, call: &ClientCall) {
-        let Some(own) = self.tracer.begin(call.trace.as_ref()) else { return };
+        let Some(own) = self.tracer.begin(call.trace.as_ref()) else {
+            return;
+        };
         self.parent = call.trace.as_ref().map(|parent| parent.span.clone());
         if own.is_sampled() {
             self.known = Some(self.span_fields(call));
@@ -99,19 +101,40 @@ impl CallSpan {
         if matches!(call.request, CallRequest::Tool { .. }) {
             attributes.push(("gen_ai.operation.name".into(), "execute_tool".into()));
         }
-        if let Some(RequestWire { id, revision, is_local }) = call.wire.as_deref() {
+        if let Some(RequestWire {
+            id,
+            revision,
+            is_local,
+        }) = call.wire.as_deref()
+        {
             let transport = if *is_local { "pipe" } else { "tcp" };
             attributes.push(("mcp.protocol.version".into(), (*revision).into()));
-            attributes.push(("jsonrpc.request.id".into(), clean_line(id, MAX_REQUEST_ID_BYTES).into()));
+            attributes.push((
+                "jsonrpc.request.id".into(),
+                clean_line(id, MAX_REQUEST_ID_BYTES).into(),
+            ));
             attributes.push(("network.transport".into(), transport.into()));
             if !is_local {
                 attributes.push(("network.protocol.name".into(), "http".into()));
             }
         }
-        let session = call.session.map(|number| ("mcp.session.id".into(), self.tracer.session_label(number).into()));
+        let session = call.session.map(|number| {
+            (
+                "mcp.session.id".into(),
+                self.tracer.session_label(number).into(),
+            )
+        });
         attributes.extend(session);
-        attributes.extend(self.caller.take().map(|caller| ("enduser.id".into(), caller.into())));
-        SpanFields { method, target: None, attributes }
+        attributes.extend(
+            self.caller
+                .take()
+                .map(|caller| ("enduser.id".into(), caller.into())),
+        );
+        SpanFields {
+            method,
+            target: None,
+            attributes,
+        }
     }
 
     /// Records the target of the call.
@@ -126,8 +149,13 @@ impl CallSpan {
         if !matches!(target, CallTarget::Resource(_)) {
             known.target = Some(target.public_name().to_owned());
         }
-        known.attributes.push((name.into(), target.public_name().into()));
-        known.attributes.push(("dev.toolbay.plugin".into(), target.plugin().id.as_str().into()));
+        known
+            .attributes
+            .push((name.into(), target.public_name().into()));
+        known.attributes.push((
+            "dev.toolbay.plugin".into(),
+            target.plugin().id.as_str().into(),
+        ));
     }
 
     /// Returns the trace context of the span, if there is one.
@@ -139,9 +167,16 @@ impl CallSpan {
     pub(crate) fn log_span(&self) -> tracing::Span {
         match (&self.own, &self.parent) {
             (Some(own), Some(parent)) => {
-                tracing::info_span!("call", trace_id = own.trace, parent_id = parent, span_id = own.span)
+                tracing::info_span!(
+                    "call",
+                    trace_id = own.trace,
+                    parent_id = parent,
+                    span_id = own.span
+                )
             }
-            (Some(own), None) => tracing::info_span!("call", trace_id = own.trace, span_id = own.span),
+            (Some(own), None) => {
+                tracing::info_span!("call", trace_id = own.trace, span_id = own.span)
+            }
             (None, _) => tracing::Span::none(),
         }
     }
@@ -156,8 +191,11 @@ impl CallSpan {
 
     /// Records the end of the call.
     pub(crate) fn record_end(&mut self, answer: &CallResult) {
-        self.ending =
-            Some(SpanEnd { outcome: CallEnding::from_answer(answer), limit: limit_key(answer), usage: answer.usage });
+        self.ending = Some(SpanEnd {
+            outcome: CallEnding::from_answer(answer),
+            limit: limit_key(answer),
+            usage: answer.usage,
+        });
     }
 
     /// Ends the span after the response is written. `error` is the code of an error response.
@@ -168,20 +206,51 @@ impl CallSpan {
 
 impl Drop for CallSpan {
     fn drop(&mut self) {
-        let (Some(own), Some(SpanFields { method, target, mut attributes })) = (self.own.take(), self.known.take())
+        let (
+            Some(own),
+            Some(SpanFields {
+                method,
+                target,
+                mut attributes,
+            }),
+        ) = (self.own.take(), self.known.take())
         else {
             return;
         };
-        let given_up = if std::thread::panicking() { ErrorKind::Internal } else { ErrorKind::Cancelled };
-        let ended = self.ending.unwrap_or(SpanEnd { outcome: CallEnding::Failed(given_up), limit: None, usage: None });
-        let events = self.stages.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let events = events.map(|(after, stages)| stage_events(self.began + after, &stages, &mut attributes));
+        let given_up = if std::thread::panicking() {
+            ErrorKind::Internal
+        } else {
+            ErrorKind::Cancelled
+        };
+        let ended = self.ending.unwrap_or(SpanEnd {
+            outcome: CallEnding::Failed(given_up),
+            limit: None,
+            usage: None,
+        });
+        let events = self
+            .stages
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let events = events
+            .map(|(after, stages)| stage_events(self.began + after, &stages, &mut attributes));
         let error = error_type(method, ended.outcome, self.error);
         attributes.push(("dev.toolbay.outcome".into(), ended.outcome.as_str().into()));
-        attributes.extend(ended.limit.map(|key| ("dev.toolbay.limit".into(), key.into())));
+        attributes.extend(
+            ended
+                .limit
+                .map(|key| ("dev.toolbay.limit".into(), key.into())),
+        );
         attributes.extend(ended.usage.iter().flat_map(usage_attributes));
-        attributes.extend(self.error.map(|code| ("rpc.response.status_code".into(), code.to_string().into())));
-        let status = if error.is_some() { SpanStatus::Error(String::new()) } else { SpanStatus::Unset };
+        attributes.extend(
+            self.error
+                .map(|code| ("rpc.response.status_code".into(), code.to_string().into())),
+        );
+        let status = if error.is_some() {
+            SpanStatus::Error(String::new())
+        } else {
+            SpanStatus::Unset
+        };
         attributes.extend(error.map(|error| ("error.type".into(), error.into_owned().into())));
         let name = target.map_or_else(|| method.to_owned(), |target| format!("{method} {target}"));
         let parent = self.parent.take();
@@ -202,14 +271,30 @@ impl Drop for CallSpan {
 
 /// Returns the start of each stage as an event. The first one started at `at`. Adds the durations
 /// to the attributes.
-fn stage_events(mut at: SystemTime, stages: &FinishedStages, attributes: &mut AttributeMap) -> Vec<SpanEvent> {
+fn stage_events(
+    mut at: SystemTime,
+    stages: &FinishedStages,
+    attributes: &mut AttributeMap,
+) -> Vec<SpanEvent> {
     let mut events = Vec::new();
     for (stage, took) in stages.iter().flatten() {
         let (event, duration) = match stage {
-            CallStage::Queue => ("dev.toolbay.stage.queue", "dev.toolbay.stage.queue.duration"),
-            CallStage::Prepare => ("dev.toolbay.stage.prepare", "dev.toolbay.stage.prepare.duration"),
-            CallStage::Guest => ("dev.toolbay.stage.guest", "dev.toolbay.stage.guest.duration"),
-            CallStage::Check => ("dev.toolbay.stage.check", "dev.toolbay.stage.check.duration"),
+            CallStage::Queue => (
+                "dev.toolbay.stage.queue",
+                "dev.toolbay.stage.queue.duration",
+            ),
+            CallStage::Prepare => (
+                "dev.toolbay.stage.prepare",
+                "dev.toolbay.stage.prepare.duration",
+            ),
+            CallStage::Guest => (
+                "dev.toolbay.stage.guest",
+                "dev.toolbay.stage.guest.duration",
+            ),
+            CallStage::Check => (
+                "dev.toolbay.stage.check",
+                "dev.toolbay.stage.check.duration",
+            ),
         };
         events.push(SpanEvent { at, name: event });
         attributes.push((duration.into(), AttributeValue::Float(took.as_secs_f64())));
@@ -220,15 +305,29 @@ fn stage_events(mut at: SystemTime, stages: &FinishedStages, attributes: &mut At
 
 /// Returns the resource usage of a call as attributes.
 fn usage_attributes(usage: &CallUsage) -> AttributeMap {
-    let CallUsage { fuel, memory, http_requests, tcp_connections, .. } = *usage;
+    let CallUsage {
+        fuel,
+        memory,
+        http_requests,
+        tcp_connections,
+        ..
+    } = *usage;
     let mut used: AttributeMap = vec![
         ("dev.toolbay.fuel".into(), AttributeValue::from_count(fuel)),
-        ("dev.toolbay.memory.peak".into(), AttributeValue::from_count(memory)),
+        (
+            "dev.toolbay.memory.peak".into(),
+            AttributeValue::from_count(memory),
+        ),
     ];
-    let network =
-        [("dev.toolbay.http.request_count", http_requests), ("dev.toolbay.tcp.connection_count", tcp_connections)];
+    let network = [
+        ("dev.toolbay.http.request_count", http_requests),
+        ("dev.toolbay.tcp.connection_count", tcp_connections),
+    ];
     used.extend(
-        network.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.into(), AttributeValue::from_count(n))),
+        network
+            .into_iter()
+            .filter(|(_, n)| *n > 0)
+            .map(|(name, n)| (name.into(), AttributeValue::from_count(n))),
     );
     used
 }
@@ -237,7 +336,9 @@ fn usage_attributes(usage: &CallUsage) -> AttributeMap {
 fn error_type(method: &str, outcome: CallEnding, code: Option<i32>) -> Option<Cow<'static, str>> {
     match (outcome, code) {
         (_, Some(code)) => Some(code.to_string().into()),
-        (CallEnding::Failed(kind @ (ErrorKind::Cancelled | ErrorKind::Internal)), None) => Some(kind.as_str().into()),
+        (CallEnding::Failed(kind @ (ErrorKind::Cancelled | ErrorKind::Internal)), None) => {
+            Some(kind.as_str().into())
+        }
         (CallEnding::Failed(_), None) if method == "tools/call" => Some(TOOL_ERROR_TYPE.into()),
         (CallEnding::Failed(kind), None) => Some(kind.as_str().into()),
         (CallEnding::Ok | CallEnding::InputRequired, None) => None,

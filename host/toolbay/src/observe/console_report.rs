@@ -7,8 +7,8 @@ use toolbay_audit::ArgumentsRecord;
 use toolbay_console::{CallNote, ServerActivity, TextExcerpt};
 use toolbay_model::text::bounded_line;
 use toolbay_model::{
-    CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ContentBlock, ContentBody, ErrorKind,
-    ToolOutput,
+    CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ContentBlock,
+    ContentBody, ErrorKind, ToolOutput,
 };
 
 use crate::observe::call_outcome::CallEnding;
@@ -36,8 +36,17 @@ pub(crate) struct ConsoleSink {
 
 impl ConsoleSink {
     /// Starts the report of a call of `tool`, with or without its `contents`.
-    pub(crate) fn start(watch: &Arc<ServerActivity>, caller: &str, tool: &str, contents: bool) -> Self {
-        let short = |name: &str| name.get(..name.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or_default().to_owned();
+    pub(crate) fn start(
+        watch: &Arc<ServerActivity>,
+        caller: &str,
+        tool: &str,
+        contents: bool,
+    ) -> Self {
+        let short = |name: &str| {
+            name.get(..name.floor_char_boundary(MAX_NAME_BYTES))
+                .unwrap_or_default()
+                .to_owned()
+        };
         Self {
             watch: Arc::clone(watch),
             began: Instant::now(),
@@ -64,8 +73,10 @@ impl ConsoleSink {
     pub(crate) fn set_arguments(&mut self, arguments: &ArgumentsRecord) {
         if let Some(text) = arguments.text.as_ref().filter(|_| self.contents) {
             let excerpt = TextExcerpt::new(text);
-            self.arguments =
-                Some(TextExcerpt { is_truncated: excerpt.is_truncated || arguments.is_truncated, ..excerpt });
+            self.arguments = Some(TextExcerpt {
+                is_truncated: excerpt.is_truncated || arguments.is_truncated,
+                ..excerpt
+            });
         }
     }
 
@@ -75,8 +86,17 @@ impl ConsoleSink {
             Ok(reply) if self.contents => Some(reply_excerpt(reply)),
             _ => None,
         };
-        let why = answer.result.as_ref().err().map(|failure| self.failure_reason(failure));
-        self.send(CallEnding::from_answer(answer).as_str(), why, answer.usage, result);
+        let why = answer
+            .result
+            .as_ref()
+            .err()
+            .map(|failure| self.failure_reason(failure));
+        self.send(
+            CallEnding::from_answer(answer).as_str(),
+            why,
+            answer.usage,
+            result,
+        );
     }
 
     /// Reports that the call was rejected at the queue.
@@ -111,7 +131,9 @@ impl ConsoleSink {
     /// only if contents are reported.
     fn failure_reason(&self, failure: &CallFailure) -> String {
         match failure {
-            CallFailure::Unknown(kind, _) => format!("There is no such {kind}, or the caller has no right to it."),
+            CallFailure::Unknown(kind, _) => {
+                format!("There is no such {kind}, or the caller has no right to it.")
+            }
             CallFailure::MissingCapabilities(missing) => {
                 let names: Vec<&str> = missing.keys().map(String::as_str).collect();
                 format!("The client lacks capabilities: {}.", names.join(", "))
@@ -121,15 +143,21 @@ impl ConsoleSink {
                 bounded_line(said.join("; "), MAX_TEXT_BYTES)
             }
             CallFailure::InvalidArguments { violations, .. } => {
-                format!("The arguments do not match the input schema in {} places.", violations.len())
+                format!(
+                    "The arguments do not match the input schema in {} places.",
+                    violations.len()
+                )
             }
-            CallFailure::Outdated => "The plugin or its grant changed while the call waited for an answer.".to_owned(),
+            CallFailure::Outdated => {
+                "The plugin or its grant changed while the call waited for an answer.".to_owned()
+            }
             CallFailure::Unapproved(unapproved) => unapproved.to_string(),
             CallFailure::Rejected(rejection) => rejection.reason.to_string(),
             CallFailure::Oversized(_) => "The result is larger than its client gets.".to_owned(),
-            CallFailure::Call(CallError::Denied { message: words, denial: denied }) => {
-                bounded_line(format_args!("{words} {denied}"), MAX_TEXT_BYTES)
-            }
+            CallFailure::Call(CallError::Denied {
+                message: words,
+                denial: denied,
+            }) => bounded_line(format_args!("{words} {denied}"), MAX_TEXT_BYTES),
             CallFailure::Call(error) => bounded_line(error, MAX_TEXT_BYTES),
         }
     }
@@ -138,7 +166,11 @@ impl ConsoleSink {
 impl Drop for ConsoleSink {
     fn drop(&mut self) {
         if !self.ended {
-            let kind = if std::thread::panicking() { ErrorKind::Internal } else { ErrorKind::Cancelled };
+            let kind = if std::thread::panicking() {
+                ErrorKind::Internal
+            } else {
+                ErrorKind::Cancelled
+            };
             self.send(kind.as_str(), None, None, None);
         }
     }
@@ -147,7 +179,11 @@ impl Drop for ConsoleSink {
 /// Returns the first part of a reply.
 fn reply_excerpt(reply: &CallReply) -> TextExcerpt {
     match reply {
-        CallReply::Tool(ToolOutput { content, structured, .. }) => {
+        CallReply::Tool(ToolOutput {
+            content,
+            structured,
+            ..
+        }) => {
             let mut text = String::new();
             for block in content {
                 if text.len() > MAX_TEXT_BYTES {
@@ -171,9 +207,10 @@ fn reply_excerpt(reply: &CallReply) -> TextExcerpt {
 fn block_text(block: &ContentBlock) -> String {
     match &block.body {
         // Slightly more than the maximum, so that the excerpt is recognized as truncated.
-        ContentBody::Text(text) => {
-            text.get(..text.floor_char_boundary(MAX_TEXT_BYTES + 4)).unwrap_or_default().to_owned()
-        }
+        ContentBody::Text(text) => text
+            .get(..text.floor_char_boundary(MAX_TEXT_BYTES + 4))
+            .unwrap_or_default()
+            .to_owned(),
         ContentBody::Image(media) | ContentBody::Audio(media) => {
             format!("[{}, {} bytes]", media.mime_type, media.data.len())
         }
@@ -190,37 +227,71 @@ mod tests {
     use super::*;
 
     fn content(body: ContentBody) -> ContentBlock {
-        ContentBlock { body, audience: Vec::new(), priority: None, last_modified: None }
+        ContentBlock {
+            body,
+            audience: Vec::new(),
+            priority: None,
+            last_modified: None,
+        }
     }
 
     #[test]
     fn a_result_is_cut_and_has_no_bytes_of_media() {
-        let media = MediaContent { data: Bytes::from_static(b"abc"), mime_type: "image/png".to_owned() };
+        let media = MediaContent {
+            data: Bytes::from_static(b"abc"),
+            mime_type: "image/png".to_owned(),
+        };
         let output = ToolOutput {
-            content: vec![content(ContentBody::Text("one".into())), content(ContentBody::Image(media))],
+            content: vec![
+                content(ContentBody::Text("one".into())),
+                content(ContentBody::Image(media)),
+            ],
             ..ToolOutput::default()
         };
         assert_eq!(
             reply_excerpt(&CallReply::Tool(output)),
-            TextExcerpt { text: "one\n[image/png, 3 bytes]".to_owned(), is_truncated: false }
+            TextExcerpt {
+                text: "one\n[image/png, 3 bytes]".to_owned(),
+                is_truncated: false
+            }
         );
-        let long =
-            ToolOutput { content: vec![content(ContentBody::Text("é".repeat(1 << 20)))], ..ToolOutput::default() };
+        let long = ToolOutput {
+            content: vec![content(ContentBody::Text("é".repeat(1 << 20)))],
+            ..ToolOutput::default()
+        };
         let cut = reply_excerpt(&CallReply::Tool(long));
         assert!(cut.is_truncated && cut.text.len() <= MAX_TEXT_BYTES);
-        let structured = ToolOutput { structured: Some(serde_json::json!({"a": [1, 2]})), ..ToolOutput::default() };
-        assert_eq!(reply_excerpt(&CallReply::Tool(structured)).text, "{\"a\":[1,2]}");
+        let structured = ToolOutput {
+            structured: Some(serde_json::json!({"a": [1, 2]})),
+            ..ToolOutput::default()
+        };
+        assert_eq!(
+            reply_excerpt(&CallReply::Tool(structured)).text,
+            "{\"a\":[1,2]}"
+        );
     }
 
     #[test]
     fn values_of_arguments_are_no_reason_unless_contents_are_kept() {
-        let violation = || SchemaViolation { pointer: "/a".into(), message: "\"hunter2\" is not a number".into() };
-        let failure = CallFailure::InvalidArguments { violations: vec![violation()], example: None };
+        let violation = || SchemaViolation {
+            pointer: "/a".into(),
+            message: "\"hunter2\" is not a number".into(),
+        };
+        let failure = CallFailure::InvalidArguments {
+            violations: vec![violation()],
+            example: None,
+        };
         for contents in [false, true] {
             let watch = Arc::<ServerActivity>::default();
             let mut noticed = ConsoleSink::start(&watch, "stdio", "t", contents);
-            assert_eq!(noticed.failure_reason(&failure).contains("hunter2"), contents);
-            noticed.set_arguments(&ArgumentsRecord { text: Some("{}".into()), ..ArgumentsRecord::default() });
+            assert_eq!(
+                noticed.failure_reason(&failure).contains("hunter2"),
+                contents
+            );
+            noticed.set_arguments(&ArgumentsRecord {
+                text: Some("{}".into()),
+                ..ArgumentsRecord::default()
+            });
             assert_eq!(noticed.arguments.is_some(), contents);
         }
     }

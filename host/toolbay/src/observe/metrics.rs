@@ -1,8 +1,9 @@
 //! Metrics for operators, and their text format.
 //!
-//! A call adds to atomics when it ends: no lock is taken, nothing is allocated and no clock is read for that. Reading them
-//! takes no lock either, but for a moment to find the tools that were called. What other parts count anyway is not counted
-//! twice: it is a [`ServerFigures`] when somebody asks.
+//! A call adds to atomics when it ends: no lock is taken, nothing is allocated and no clock is read
+//! for that. Reading them takes no lock either, but for a moment to find the tools that were
+//! called. What other parts count anyway is not counted twice: it is a [`ServerFigures`] when
+//! somebody asks.
 
 mod counters;
 mod duration_histogram;

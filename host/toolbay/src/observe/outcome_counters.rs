@@ -33,25 +33,36 @@ pub(crate) struct PendingCount {
 impl CallCounters {
     /// Creates counters at zero. Calls are also counted in `metrics`.
     pub(crate) fn new(metrics: Option<Arc<ServerMetrics>>) -> Self {
-        Self { metrics, ..Self::default() }
+        Self {
+            metrics,
+            ..Self::default()
+        }
     }
 
     /// Starts to track a call of `tool`.
     pub(crate) fn begin(self: &Arc<Self>, tool: &str) -> PendingCount {
-        PendingCount { tally: Arc::clone(self), tool: tool.to_owned(), meter: None, ended: false }
+        PendingCount {
+            tally: Arc::clone(self),
+            tool: tool.to_owned(),
+            meter: None,
+            ended: false,
+        }
     }
 
     fn counter(&self, kind: ErrorKind) -> Option<&AtomicU64> {
-        self.failed.get(ErrorKind::ALL.iter().position(|known| *known == kind)?)
+        self.failed
+            .get(ErrorKind::ALL.iter().position(|known| *known == kind)?)
     }
 
     fn increment(&self, kind: ErrorKind) -> u64 {
-        self.counter(kind).map_or(0, |count| count.fetch_add(1, Ordering::Relaxed) + 1)
+        self.counter(kind)
+            .map_or(0, |count| count.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Returns the number of guest crashes.
     pub(crate) fn trap_count(&self) -> u64 {
-        self.counter(ErrorKind::Trap).map_or(0, |count| count.load(Ordering::Relaxed))
+        self.counter(ErrorKind::Trap)
+            .map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
     /// Logs the counts.
@@ -67,11 +78,23 @@ impl CallCounters {
             }
             failed += count;
             if count > 0 {
-                let _ = write!(kinds, "{}{kind} {count}", if kinds.is_empty() { "" } else { ", " });
+                let _ = write!(
+                    kinds,
+                    "{}{kind} {count}",
+                    if kinds.is_empty() { "" } else { ", " }
+                );
             }
         }
         let calls = succeeded + failed + cancelled + internal_errors;
-        tracing::info!(calls, succeeded, failed, kinds, cancelled, internal_errors, "shut down");
+        tracing::info!(
+            calls,
+            succeeded,
+            failed,
+            kinds,
+            cancelled,
+            internal_errors,
+            "shut down"
+        );
     }
 }
 
@@ -86,7 +109,9 @@ impl PendingCount {
     pub(crate) fn finish(&mut self, outcome: CallEnding, limit: Option<&'static str>) {
         self.ended = true;
         match outcome {
-            CallEnding::Ok | CallEnding::InputRequired => drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed)),
+            CallEnding::Ok | CallEnding::InputRequired => {
+                drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed))
+            }
             CallEnding::Failed(kind) => drop(self.tally.increment(kind)),
         }
         self.count_in_metrics(outcome);
@@ -110,7 +135,11 @@ impl Drop for PendingCount {
         // The code that catches the panic does not have the call's data.
         if std::thread::panicking() {
             let internal_errors = self.tally.internal_errors.fetch_add(1, Ordering::Relaxed) + 1;
-            tracing::error!(tool = self.tool, internal_errors, "a call ended because of an error in the server");
+            tracing::error!(
+                tool = self.tool,
+                internal_errors,
+                "a call ended because of an error in the server"
+            );
             self.count_in_metrics(CallEnding::Failed(ErrorKind::Internal));
         } else {
             self.tally.increment(ErrorKind::Cancelled);
@@ -131,10 +160,14 @@ mod tests {
         let tally = Arc::new(CallCounters::new(Some(Arc::clone(&metrics))));
         tally.begin("a").finish(CallEnding::Ok, None);
         for count in 1..=2 {
-            tally.begin("a").finish(CallEnding::Failed(ErrorKind::Trap), None);
+            tally
+                .begin("a")
+                .finish(CallEnding::Failed(ErrorKind::Trap), None);
             assert_eq!(tally.trap_count(), count);
         }
-        tally.begin("a").finish(CallEnding::Failed(ErrorKind::Fuel), Some("limits.fuel"));
+        tally
+            .begin("a")
+            .finish(CallEnding::Failed(ErrorKind::Fuel), Some("limits.fuel"));
         drop(tally.begin("a"));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             let _running = tally.begin("a");
@@ -143,11 +176,26 @@ mod tests {
         assert!(panicked.is_err());
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let failed: u64 = tally.failed.iter().map(read).sum();
-        assert_eq!((read(&tally.succeeded), failed, read(&tally.internal_errors)), (1, 4, 1));
+        assert_eq!(
+            (read(&tally.succeeded), failed, read(&tally.internal_errors)),
+            (1, 4, 1)
+        );
         assert_eq!(tally.counter(ErrorKind::Cancelled).map(read), Some(1));
         let metered = metrics.tools.existing_meter("a");
-        let metered: Vec<_> = metered.outcomes().map(|(outcome, count)| (outcome.as_str(), count)).collect();
-        assert_eq!(metered, [("ok", 1), ("fuel", 1), ("trap", 2), ("cancelled", 1), ("internal", 1)]);
+        let metered: Vec<_> = metered
+            .outcomes()
+            .map(|(outcome, count)| (outcome.as_str(), count))
+            .collect();
+        assert_eq!(
+            metered,
+            [
+                ("ok", 1),
+                ("fuel", 1),
+                ("trap", 2),
+                ("cancelled", 1),
+                ("internal", 1)
+            ]
+        );
         assert_eq!(metrics.limits(), [("limits.fuel", 1)]);
     }
 }

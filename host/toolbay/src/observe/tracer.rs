@@ -1,7 +1,9 @@
 //! Creation and export of OpenTelemetry spans.
 
 use toolbay_model::{HttpExchange, TraceContext};
-use toolbay_otel::{AttributeMap, AttributeValue, FinishedSpan, SpanSide, SpanStatus, Telemetry, TraceSampler};
+use toolbay_otel::{
+    AttributeMap, AttributeValue, FinishedSpan, SpanSide, SpanStatus, Telemetry, TraceSampler,
+};
 
 use crate::config::OtelConfig;
 
@@ -29,10 +31,21 @@ impl SpanTracer {
     /// Creates a tracer from the configuration. Returns `None` if no spans are sent.
     pub(crate) fn new(telemetry: &Telemetry, config: &OtelConfig) -> Option<Self> {
         let settings = telemetry.settings();
-        let id = settings.resource.iter().find(|(name, _)| name == "service.instance.id");
-        let run = id.and_then(|(_, id)| id.split('-').next()).unwrap_or_default().to_owned();
+        let id = settings
+            .resource
+            .iter()
+            .find(|(name, _)| name == "service.instance.id");
+        let run = id
+            .and_then(|(_, id)| id.split('-').next())
+            .unwrap_or_default()
+            .to_owned();
         let (telemetry, sampler) = (telemetry.clone(), TraceSampler::new(config.sample_ratio));
-        settings.traces.then(|| Self { telemetry, sampler, names_callers: config.include_caller, run })
+        settings.traces.then(|| Self {
+            telemetry,
+            sampler,
+            names_callers: config.include_caller,
+            run,
+        })
     }
 
     /// Returns the caller's name for spans, or `None` if spans do not include it.
@@ -47,7 +60,9 @@ impl SpanTracer {
 
     /// Creates the span of a request that a plugin sends during a call, if the call is sampled.
     pub(crate) fn begin_request(&self, call: &TraceContext) -> Option<TraceContext> {
-        call.is_sampled().then(|| self.sampler.start_span(Some(call))).flatten()
+        call.is_sampled()
+            .then(|| self.sampler.start_span(Some(call)))
+            .flatten()
     }
 
     /// Returns the name of a session in spans. With the real id, a reader of spans could take over
@@ -75,18 +90,28 @@ impl SpanTracer {
             status,
             error,
         } = exchange;
-        let error = error
-            .map(str::to_owned)
-            .or_else(|| status.filter(|status| *status >= MIN_ERROR_STATUS).map(|s| s.to_string()));
-        let name = if method == OTHER_METHOD { UNKNOWN_METHOD_SPAN.to_owned() } else { method.clone() };
+        let error = error.map(str::to_owned).or_else(|| {
+            status
+                .filter(|status| *status >= MIN_ERROR_STATUS)
+                .map(|s| s.to_string())
+        });
+        let name = if method == OTHER_METHOD {
+            UNKNOWN_METHOD_SPAN.to_owned()
+        } else {
+            method.clone()
+        };
         let mut attributes: AttributeMap = vec![
             ("http.request.method".into(), method.into()),
             ("server.address".into(), host.into()),
             ("server.port".into(), AttributeValue::Integer(port.into())),
             ("url.scheme".into(), scheme.into()),
         ];
-        attributes
-            .extend(status.map(|status| ("http.response.status_code".into(), AttributeValue::Integer(status.into()))));
+        attributes.extend(status.map(|status| {
+            (
+                "http.response.status_code".into(),
+                AttributeValue::Integer(status.into()),
+            )
+        }));
         let failed = error.is_some();
         attributes.extend(error.map(|error| ("error.type".into(), error.into())));
         self.export(FinishedSpan {
@@ -99,7 +124,11 @@ impl SpanTracer {
             ended_at: ended,
             attributes,
             events: Vec::new(),
-            status: if failed { SpanStatus::Error(String::new()) } else { SpanStatus::Unset },
+            status: if failed {
+                SpanStatus::Error(String::new())
+            } else {
+                SpanStatus::Unset
+            },
         });
     }
 }

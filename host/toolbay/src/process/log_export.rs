@@ -5,7 +5,9 @@ use std::fmt::Debug;
 use std::time::SystemTime;
 
 use toolbay_model::text::bounded_line;
-use toolbay_otel::{AttributeMap, AttributeValue, LogEvent, LogSeverity, Telemetry, is_exporter_thread};
+use toolbay_otel::{
+    AttributeMap, AttributeValue, LogEvent, LogSeverity, Telemetry, is_exporter_thread,
+};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes as SpanAttributes, Id};
 use tracing::{Event, Level, Subscriber};
@@ -36,7 +38,10 @@ struct CallTraceIds {
 
 impl LogExportLayer {
     pub(crate) fn new(telemetry: Telemetry, names_callers: bool) -> Self {
-        Self { telemetry, names_callers }
+        Self {
+            telemetry,
+            names_callers,
+        }
     }
 }
 
@@ -44,7 +49,10 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogExportLayer {
     fn on_new_span(&self, attributes: &SpanAttributes<'_>, id: &Id, context: Context<'_, S>) {
         let mut ids = CallTraceIds::default();
         attributes.record(&mut ids);
-        if let Some(span) = context.span(id).filter(|_| !ids.trace.is_empty() && !ids.span.is_empty()) {
+        if let Some(span) = context
+            .span(id)
+            .filter(|_| !ids.trace.is_empty() && !ids.span.is_empty())
+        {
             span.extensions_mut().insert(ids);
         }
     }
@@ -55,11 +63,17 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogExportLayer {
         if is_exporter_thread() && !metadata.target().starts_with(OWN_TARGET_PREFIX) {
             return;
         }
-        let mut line = EventFields { names_callers: self.names_callers, ..EventFields::default() };
+        let mut line = EventFields {
+            names_callers: self.names_callers,
+            ..EventFields::default()
+        };
         event.record(&mut line);
         let span = context.event_scope(event).and_then(|scope| {
-            let mut spans = scope.filter_map(|span| span.extensions().get::<CallTraceIds>().cloned());
-            spans.next().map(|CallTraceIds { trace, span }| (trace, span))
+            let mut spans =
+                scope.filter_map(|span| span.extensions().get::<CallTraceIds>().cloned());
+            spans
+                .next()
+                .map(|CallTraceIds { trace, span }| (trace, span))
         });
         let severity = match *metadata.level() {
             Level::TRACE => LogSeverity::Trace,
@@ -68,8 +82,18 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogExportLayer {
             Level::WARN => LogSeverity::Warn,
             Level::ERROR => LogSeverity::Error,
         };
-        let EventFields { message, attributes, .. } = line;
-        self.telemetry.record_log_event(LogEvent { at: SystemTime::now(), severity, message, attributes, span });
+        let EventFields {
+            message,
+            attributes,
+            ..
+        } = line;
+        self.telemetry.record_log_event(LogEvent {
+            at: SystemTime::now(),
+            severity,
+            message,
+            attributes,
+            span,
+        });
     }
 }
 

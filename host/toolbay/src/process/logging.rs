@@ -58,10 +58,17 @@ fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
 fn expand_level(filter: &str) -> Result<String, String> {
     let filter = filter.trim();
     if filter.is_empty() {
-        return Err(format!("the log filter is empty; the levels are {}", LEVELS.join(", ")));
+        return Err(format!(
+            "the log filter is empty; the levels are {}",
+            LEVELS.join(", ")
+        ));
     }
     if LEVELS.contains(&filter) {
-        let others = if matches!(filter, "off" | "error") { filter } else { "warn" };
+        let others = if matches!(filter, "off" | "error") {
+            filter
+        } else {
+            "warn"
+        };
         // A target covers all targets that start with it, so this one covers all crates of Toolbay.
         return Ok(format!("toolbay={filter},{others}"));
     }
@@ -70,11 +77,16 @@ fn expand_level(filter: &str) -> Result<String, String> {
         for directive in filter.split(',').map(str::trim) {
             // `EnvFilter` would take a misspelled level for the name of a target and turn all logs
             // off.
-            let level = directive.rsplit_once('=').map_or(directive, |(_, level)| level);
+            let level = directive
+                .rsplit_once('=')
+                .map_or(directive, |(_, level)| level);
             if !LEVELS.contains(&level) {
                 return Err(match nearest(level, &LEVELS) {
                     Some(near) => format!("{level:?} is not a level; did you mean {near:?}?"),
-                    None => format!("{level:?} is not a level; the levels are {}", LEVELS.join(", ")),
+                    None => format!(
+                        "{level:?} is not a level; the levels are {}",
+                        LEVELS.join(", ")
+                    ),
                 });
             }
         }
@@ -94,7 +106,9 @@ type FilterReloader = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>
 /// The reason why the filter is invalid.
 pub(crate) fn set_filter(filter: &str) -> Result<(), String> {
     let directives = parse_filter(filter)?;
-    FILTER_RELOADER.get().map_or(Ok(()), |replace| replace(directives))
+    FILTER_RELOADER
+        .get()
+        .map_or(Ok(()), |replace| replace(directives))
 }
 
 /// Starts logging with `filter`: a level, or directives such as `toolbay=debug,warn`. Log events
@@ -122,7 +136,8 @@ pub(crate) fn init(filter: &str, records: Option<LogExportLayer>) -> Result<(), 
         None => subscriber.try_init(),
     };
     if begun.is_ok() {
-        let replace = move |directives| handle.reload(directives).map_err(|error| error.to_string());
+        let replace =
+            move |directives| handle.reload(directives).map_err(|error| error.to_string());
         drop(FILTER_RELOADER.set(Box::new(replace)));
     }
     set_hook(Box::new(report_panic));
@@ -135,9 +150,16 @@ fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt
     if field.name() == "message" {
         return writer.write_str(&value);
     }
-    let [name, sign] =
-        if writer.has_ansi_escapes() { [Style::new().italic(), Style::new().dimmed()] } else { [Style::new(); 2] };
-    write!(writer, "{name}{}{name:#}{sign}={sign:#}{value}", field.name())
+    let [name, sign] = if writer.has_ansi_escapes() {
+        [Style::new().italic(), Style::new().dimmed()]
+    } else {
+        [Style::new(); 2]
+    };
+    write!(
+        writer,
+        "{name}{}{name:#}{sign}={sign:#}{value}",
+        field.name()
+    )
 }
 
 /// Reports the panic of a thread, independent of the log filter: it is a bug of the server. The
@@ -145,7 +167,10 @@ fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt
 fn report_panic(panic: &PanicHookInfo<'_>) {
     let thread = thread::current();
     let name = thread.name().unwrap_or("unnamed");
-    let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
+    let place = panic
+        .location()
+        .map(|place| format!(" at {place}"))
+        .unwrap_or_default();
     print_message(&format!(
         "internal error in the thread {name}{place}: {}",
         bounded_line(panic_message(panic), MAX_VALUE_BYTES)
@@ -174,7 +199,12 @@ mod tests {
         ] {
             assert_eq!(expand_level(level).unwrap(), full);
         }
-        let full = ["toolbay=debug,warn", "info,wasmtime=trace", "toolbay::mcp=trace", "toolbay[span{a=1}]=info"];
+        let full = [
+            "toolbay=debug,warn",
+            "info,wasmtime=trace",
+            "toolbay::mcp=trace",
+            "toolbay[span{a=1}]=info",
+        ];
         for filter in full {
             assert_eq!(expand_level(filter).unwrap(), filter);
             check(filter).unwrap();
@@ -183,7 +213,15 @@ mod tests {
 
     #[test]
     fn what_is_no_level_is_refused_with_the_nearest() {
-        let said = ["inof", "", "loud", "toolbay=debgu", "wran,toolbay=debug", "toolbay", "toolbay[=info"];
+        let said = [
+            "inof",
+            "",
+            "loud",
+            "toolbay=debgu",
+            "wran,toolbay=debug",
+            "toolbay",
+            "toolbay[=info",
+        ];
         insta::assert_snapshot!(said.map(|filter| check(filter).unwrap_err()).join("\n"), @r#"
         "inof" is not a level; did you mean "info"?
         the log filter is empty; the levels are off, error, warn, info, debug, trace

@@ -28,9 +28,17 @@ pub(crate) fn raise_descriptor_limit() {
     if current.is_none_or(|current| current >= most) {
         return;
     }
-    match setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum }) {
+    match setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(most),
+            maximum,
+        },
+    ) {
         Ok(()) => tracing::debug!("raised the number of files that can be open to {most}"),
-        Err(error) => tracing::warn!("cannot raise the number of files that can be open to {most}: {error}"),
+        Err(error) => {
+            tracing::warn!("cannot raise the number of files that can be open to {most}: {error}")
+        }
     }
 }
 
@@ -40,9 +48,20 @@ fn cgroup_memory_limit() -> Option<u64> {
     let groups = procfs::process::Process::myself().ok()?.cgroups().ok()?;
     // Version 2 has one hierarchy, with number 0.
     let group = groups.into_iter().find(|group| group.hierarchy == 0)?;
-    let path = std::path::PathBuf::from("/sys/fs/cgroup").join(group.pathname.trim_start_matches('/'));
-    let limits = path.ancestors().take_while(|folder| folder.starts_with("/sys/fs/cgroup"));
-    limits.filter_map(|folder| std::fs::read_to_string(folder.join("memory.max")).ok()?.trim().parse().ok()).min()
+    let path =
+        std::path::PathBuf::from("/sys/fs/cgroup").join(group.pathname.trim_start_matches('/'));
+    let limits = path
+        .ancestors()
+        .take_while(|folder| folder.starts_with("/sys/fs/cgroup"));
+    limits
+        .filter_map(|folder| {
+            std::fs::read_to_string(folder.join("memory.max"))
+                .ok()?
+                .trim()
+                .parse()
+                .ok()
+        })
+        .min()
 }
 
 #[cfg(test)]

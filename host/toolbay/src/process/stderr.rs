@@ -1,9 +1,10 @@
 //! Standard error as a stream that never blocks its writers.
 //!
-//! A pipe that is full blocks its writer, a reader that has gone makes writing fail, and so does a full disk. Neither may
-//! hold up a call or end the server. So lines go into a [`StderrQueue`] of bounded size, which a thread of its own empties. The
-//! thread may wait for good; nobody waits for it, but for a moment when the process ends. What finds no room, or cannot be
-//! written, is counted, and the number is the first thing to be said when there is room again.
+//! A pipe that is full blocks its writer, a reader that has gone makes writing fail, and so does a
+//! full disk. Neither may hold up a call or end the server. So lines go into a [`StderrQueue`] of
+//! bounded size, which a thread of its own empties. The thread may wait for good; nobody waits for
+//! it, but for a moment when the process ends. What finds no room, or cannot be written, is
+//! counted, and the number is the first thing to be said when there is room again.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -74,7 +75,10 @@ pub(crate) fn print_message(message: &str) {
 /// Prints a message without a prefix. Control characters are removed, so that each of its lines is
 /// one line on a terminal.
 pub(crate) fn print_lines(message: &str) {
-    let lines: Vec<String> = message.split('\n').map(|text| clean_line(text, MAX_LINE_BYTES)).collect();
+    let lines: Vec<String> = message
+        .split('\n')
+        .map(|text| clean_line(text, MAX_LINE_BYTES))
+        .collect();
     drop(StderrWriter.write((lines.join("\n") + "\n").as_bytes()));
 }
 
@@ -97,7 +101,9 @@ fn shared_queue() -> Option<&'static StderrQueue> {
             // Not through `std`, because a blocked write would hold its lock.
             let file = File::from(io::stderr().as_fd().try_clone_to_owned().ok()?);
             let writing = thread::Builder::new().name("toolbay-log".to_owned());
-            writing.spawn(move || shared_queue().map(|queue| queue.write_to(&file))).ok()?;
+            writing
+                .spawn(move || shared_queue().map(|queue| queue.write_to(&file)))
+                .ok()?;
             Some(StderrQueue::default())
         })
         .as_ref()
@@ -137,7 +143,10 @@ impl StderrQueue {
     /// Waits until everything is written, for at most `patience`.
     fn flush(&self, patience: Duration) {
         let unwritten = |state: &mut StderrState| state.writing || !state.waiting.is_empty();
-        drop(self.changed.wait_timeout_while(self.lock(), patience, unwritten));
+        drop(
+            self.changed
+                .wait_timeout_while(self.lock(), patience, unwritten),
+        );
     }
 
     /// Writes current and future lines of the queue to `file`. Never returns.
@@ -152,7 +161,9 @@ impl StderrQueue {
             let mut state = self.lock();
             state.writing = false;
             self.changed.notify_all();
-            let waited = self.changed.wait_while(state, |state| state.waiting.is_empty());
+            let waited = self
+                .changed
+                .wait_while(state, |state| state.waiting.is_empty());
             state = waited.unwrap_or_else(PoisonError::into_inner);
             std::mem::swap(&mut state.waiting, &mut batch);
             let dropped = std::mem::take(&mut state.dropped);
@@ -193,7 +204,11 @@ impl BlockingOutput<'_> {
 
     /// Writes a notice about lost lines. Returns the number of lost lines that remain unreported.
     fn report_lost(&mut self, lost: u64) -> u64 {
-        if lost == 0 || self.write(lost_lines_notice(lost).as_bytes()) == 0 { 0 } else { lost }
+        if lost == 0 || self.write(lost_lines_notice(lost).as_bytes()) == 0 {
+            0
+        } else {
+            lost
+        }
     }
 
     /// Writes as many bytes as possible, and returns their number.
@@ -206,7 +221,9 @@ impl BlockingOutput<'_> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The stream is shared with another program, which made it non-blocking.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if retry_on_intr(|| poll(&mut [PollFd::new(file, PollFlags::OUT)], None)).is_err() {
+                    if retry_on_intr(|| poll(&mut [PollFd::new(file, PollFlags::OUT)], None))
+                        .is_err()
+                    {
                         break;
                     }
                 }
@@ -221,12 +238,21 @@ impl BlockingOutput<'_> {
 fn lost_lines_notice(lost: u64) -> String {
     let mut line = String::new();
     let _ = SystemTime.format_time(&mut Writer::new(&mut line));
-    let lines = if lost == 1 { "1 log line was".to_owned() } else { format!("{lost} log lines were") };
-    line + &format!("  WARN {lines} dropped: standard error was not read in time, or could not be written\n")
+    let lines = if lost == 1 {
+        "1 log line was".to_owned()
+    } else {
+        format!("{lost} log lines were")
+    };
+    line + &format!(
+        "  WARN {lines} dropped: standard error was not read in time, or could not be written\n"
+    )
 }
 
 fn count_lines(lines: &[u8]) -> u64 {
-    lines.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")).count() as u64
+    lines
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter(|line| line.ends_with(b"\n"))
+        .count() as u64
 }
 
 #[cfg(test)]
@@ -241,7 +267,10 @@ mod tests {
     /// Returns a queue, and a reader of its output.
     fn started() -> (Arc<StderrQueue>, BufReader<PipeReader>) {
         let (reader, writer) = pipe().unwrap();
-        (writing_to(File::from(OwnedFd::from(writer))), BufReader::new(reader))
+        (
+            writing_to(File::from(OwnedFd::from(writer))),
+            BufReader::new(reader),
+        )
     }
 
     fn writing_to(file: File) -> Arc<StderrQueue> {
@@ -286,12 +315,17 @@ mod tests {
                 same if same == line => read += 1,
                 notice => {
                     let (_, count) = notice.split_once("  WARN ").expect(&notice);
-                    let (count, _) = count.split_once(" log lines were dropped: ").expect(&notice);
+                    let (count, _) = count
+                        .split_once(" log lines were dropped: ")
+                        .expect(&notice);
                     told += count.parse::<usize>().expect(&notice);
                 }
             }
         }
-        assert!(told > 0 && read + told == pushed, "{read} read, {told} told");
+        assert!(
+            told > 0 && read + told == pushed,
+            "{read} read, {told} told"
+        );
         queue.push(b"and so on\n");
         assert_eq!(next(&mut reader), "and so on\n");
     }
@@ -313,13 +347,19 @@ mod tests {
     #[test]
     fn lines_that_cannot_be_written_are_counted_and_told() {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let mut output = BlockingOutput { file: &full, torn: false };
+        let mut output = BlockingOutput {
+            file: &full,
+            torn: false,
+        };
         assert_eq!(output.write(b"one\ntwo\n"), 2);
         assert_eq!(output.report_lost(2), 2);
         let (reader, writer) = pipe().unwrap();
         let (file, mut reader) = (File::from(OwnedFd::from(writer)), BufReader::new(reader));
         // The state after a line that was only partly written.
-        let mut output = BlockingOutput { file: &file, torn: true };
+        let mut output = BlockingOutput {
+            file: &file,
+            torn: true,
+        };
         assert_eq!(output.report_lost(2), 0);
         assert_eq!(output.write(b"three\n"), 0);
         assert_eq!(next(&mut reader), "\n");

@@ -33,8 +33,15 @@ impl RunningConfig {
     /// The first mistake and the expected value, in one line.
     pub(crate) fn read(flags: Flags) -> Result<Self, ConfigError> {
         let (config, keys) = Config::load_with_keys(&flags, environment_variables())?;
-        let flags = Flags { requires_config: config.file_read, ..flags };
-        Ok(Self { flags, config, keys })
+        let flags = Flags {
+            requires_config: config.file_read,
+            ..flags
+        };
+        Ok(Self {
+            flags,
+            config,
+            keys,
+        })
     }
 
     /// Returns the effective configuration.
@@ -54,7 +61,8 @@ impl RunningConfig {
             return;
         };
         self.remove_tokens(server);
-        let changed = read.and_then(|(next, keys)| Ok((self.config.with_live_settings(&next)?, keys)));
+        let changed =
+            read.and_then(|(next, keys)| Ok((self.config.with_live_settings(&next)?, keys)));
         let (config, keys) = match changed {
             Ok(read) => read,
             Err(mistake) => {
@@ -72,7 +80,10 @@ impl RunningConfig {
                 tracing::error!("the log stays as it was: {why}");
             }
             server.apply_config(&config);
-            tracing::info!("the configuration was read again; changed: {}", difference.live.join(", "));
+            tracing::info!(
+                "the configuration was read again; changed: {}",
+                difference.live.join(", ")
+            );
             for clamp in config.clamp_messages() {
                 tracing::warn!("{clamp}");
             }
@@ -81,13 +92,19 @@ impl RunningConfig {
         let vanished = self.keys.removed_live_keys(&keys);
         if !vanished.is_empty() {
             let file = config.file.display();
-            tracing::warn!("{file} no longer sets {}, so the defaults apply", vanished.join(", "));
+            tracing::warn!(
+                "{file} no longer sets {}, so the defaults apply",
+                vanished.join(", ")
+            );
         }
         if config.http.rejects_every_caller() && !self.config.http.rejects_every_caller() {
             tracing::warn!("{NO_TOKENS_MESSAGE}");
         }
         if !difference.after_restart.is_empty() {
-            tracing::warn!("to change {}, restart the server", difference.after_restart.join(", "));
+            tracing::warn!(
+                "to change {}, restart the server",
+                difference.after_restart.join(", ")
+            );
         }
         self.keys = self.keys.with_live_values(&keys);
         self.flags.requires_config |= config.file_read;
@@ -96,11 +113,16 @@ impl RunningConfig {
 
     /// Reads the file when it has been unchanged for long enough. Returns `None` if it keeps
     /// changing.
-    #[expect(clippy::disallowed_methods, reason = "no event says that nobody goes on writing a file")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "no event says that nobody goes on writing a file"
+    )]
     fn read_settled(&self) -> Option<Result<(Config, ConfigKeys), ConfigError>> {
         (0..MAX_ATTEMPTS).find_map(|_| {
             let before = ConfigStamp::read(&self.config.file);
-            let pause = before.as_ref().map_or(Duration::ZERO, ConfigStamp::settle_delay);
+            let pause = before
+                .as_ref()
+                .map_or(Duration::ZERO, ConfigStamp::settle_delay);
             if !pause.is_zero() {
                 sleep(pause);
             }
@@ -113,14 +135,24 @@ impl RunningConfig {
     /// otherwise.
     fn remove_tokens(&mut self, server: &Server) {
         let remaining = RemainingTokens::read(&self.flags, environment_variables());
-        let Some(narrowed) = remaining.and_then(|remaining| self.config.with_remaining_tokens(&remaining)) else {
+        let Some(narrowed) =
+            remaining.and_then(|remaining| self.config.with_remaining_tokens(&remaining))
+        else {
             return;
         };
         server.apply_config(&narrowed);
         let left = &narrowed.http.tokens;
-        let changed = self.config.http.tokens.iter().filter(|token| !left.contains(token));
+        let changed = self
+            .config
+            .http
+            .tokens
+            .iter()
+            .filter(|token| !left.contains(token));
         let names: Vec<&str> = changed.map(|token| token.name.as_str()).collect();
-        tracing::info!("tokens were removed or have fewer rights: {}", names.join(", "));
+        tracing::info!(
+            "tokens were removed or have fewer rights: {}",
+            names.join(", ")
+        );
         if narrowed.http.rejects_every_caller() {
             tracing::warn!("{NO_TOKENS_MESSAGE}");
         }
@@ -129,8 +161,7 @@ impl RunningConfig {
 }
 
 /// Log message for a configuration without tokens.
-const NO_TOKENS_MESSAGE: &str =
-    "http.tokens has no entry any more: nobody is let in until one is added, or until the server is restarted";
+const NO_TOKENS_MESSAGE: &str = "http.tokens has no entry any more: nobody is let in until one is added, or until the server is restarted";
 
 /// Identity, size and change time of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -154,8 +185,11 @@ impl ConfigStamp {
     /// Returns the time until the file has been unchanged for long enough.
     fn settle_delay(&self) -> Duration {
         let since = |part: i64| u64::try_from(part).unwrap_or_default();
-        let changed = Duration::from_secs(since(self.changed.0)) + Duration::from_nanos(since(self.changed.1));
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let changed = Duration::from_secs(since(self.changed.0))
+            + Duration::from_nanos(since(self.changed.1));
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         // Saturating, so that a clock that was set back does not lengthen the wait.
         SETTLE_TIME.saturating_sub(now.saturating_sub(changed))
     }

@@ -1,9 +1,10 @@
 //! Confinement of the server process (`server.confine`), in addition to the sandbox.
 //!
-//! The kernel cannot be asked later for what was given up. So the server looks at the grants once, when it starts, and keeps
-//! what they need; [`ReachableFiles`](toolbay_confine::ReachableFiles) tells the loader which later grants want more. Programs that print
-//! secrets are started by a worker, a process of this program that is not confined: it reads the grants itself, and they
-//! are files that the server cannot write.
+//! The kernel cannot be asked later for what was given up. So the server looks at the grants once,
+//! when it starts, and keeps what they need; [`ReachableFiles`](toolbay_confine::ReachableFiles)
+//! tells the loader which later grants want more. Programs that print secrets are started by a
+//! worker, a process of this program that is not confined: it reads the grants itself, and they are
+//! files that the server cannot write.
 
 mod required_access;
 
@@ -37,8 +38,8 @@ pub(crate) struct ServerConfinement {
 }
 
 impl ServerConfinement {
-    /// Confines this process as `config` requires, to what it `required_access`. Must be called before the
-    /// process starts a second thread.
+    /// Confines this process as `config` requires, to what it `required_access`. Must be called
+    /// before the process starts a second thread.
     ///
     /// # Errors
     ///
@@ -47,14 +48,21 @@ impl ServerConfinement {
         if config.server.confine == Confine::Off {
             return Ok(Self::default());
         }
-        let ConfinementNeeds { plan, writable, overlaps, .. } = needs;
+        let ConfinementNeeds {
+            plan,
+            writable,
+            overlaps,
+            ..
+        } = needs;
         let mut worker = Command::new("/proc/self/exe");
         worker.arg(WORKER_COMMAND).arg("--").arg(&config.plugins);
         if writable.required {
             worker.args(writable.paths());
         }
         let programs = ProgramRunner::with_worker(worker).map_err(|error| {
-            ConfigError::new(format!("server.confine: cannot start the process that starts programs: {error}"))
+            ConfigError::new(format!(
+                "server.confine: cannot start the process that starts programs: {error}"
+            ))
         })?;
         let created = create_folders(config);
         // A confined process cannot open it. Without it, connections of this machine count against
@@ -64,13 +72,21 @@ impl ServerConfinement {
         }
         let confined = confine(&plan);
         match confined.missing_restrictions() {
-            Some(lacks) if config.server.confine == Confine::Required => Err(ConfigError::new(format!(
-                "server.confine = \"required\": the server cannot be confined completely ({lacks}); use another kernel, or set \
+            Some(lacks) if config.server.confine == Confine::Required => {
+                Err(ConfigError::new(format!(
+                    "server.confine = \"required\": the server cannot be confined completely ({lacks}); use another kernel, or set \
                  server.confine = true"
-            ))),
+                )))
+            }
             _ => {
                 let writable = Some(Arc::new(writable));
-                Ok(Self { confined: Some(confined), created, overlaps, writable, programs })
+                Ok(Self {
+                    confined: Some(confined),
+                    created,
+                    overlaps,
+                    writable,
+                    programs,
+                })
             }
         }
     }
@@ -89,7 +105,9 @@ impl ServerConfinement {
             Some(lacks) => tracing::warn!("confined: {confined} ({lacks})"),
         }
         for overlap in &self.overlaps {
-            tracing::warn!("confined, but code that escaped from a plugin could decide what is allowed: {overlap}");
+            tracing::warn!(
+                "confined, but code that escaped from a plugin could decide what is allowed: {overlap}"
+            );
         }
     }
 
@@ -107,14 +125,32 @@ impl ServerConfinement {
 /// Creates the folders that the server will use itself, because access can only be retained to
 /// existing ones.
 fn create_folders(config: &Config) -> Vec<(&'static str, PathBuf)> {
-    let missing = config.own_folders().into_iter().filter(|(_, folder)| !folder.exists());
+    let missing = config
+        .own_folders()
+        .into_iter()
+        .filter(|(_, folder)| !folder.exists());
     // A failure is reported by the code that uses the folder.
-    missing.filter(|(_, folder)| DirBuilder::new().recursive(true).mode(0o700).create(folder).is_ok()).collect()
+    missing
+        .filter(|(_, folder)| {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)
+                .is_ok()
+        })
+        .collect()
 }
 
 /// Returns whether the grant with this file name in the plugin folder currently permits this
 /// program to print its plugin's secrets, and none of the program's files is `writable` by the
 /// server. Blocks.
-pub(crate) fn is_program_granted(folder: &Path, grant: &str, words: &[String], writable: &WritablePaths) -> bool {
-    grant.strip_suffix(".toml").is_some_and(|id| !id.contains('/') && names_program(folder, id, words, writable))
+pub(crate) fn is_program_granted(
+    folder: &Path,
+    grant: &str,
+    words: &[String],
+    writable: &WritablePaths,
+) -> bool {
+    grant
+        .strip_suffix(".toml")
+        .is_some_and(|id| !id.contains('/') && names_program(folder, id, words, writable))
 }

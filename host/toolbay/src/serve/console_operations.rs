@@ -1,5 +1,5 @@
-//! The implementation of the console's [`ConsoleOperations`]: the state of the server, and the few actions
-//! that an operator can take.
+//! The implementation of the console's [`ConsoleOperations`]: the state of the server, and the few
+//! actions that an operator can take.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,16 +11,17 @@ use sha2::{Digest as _, Sha256};
 use tokio_util::task::AbortOnDropHandle;
 use toolbay_catalog::{GrantReport, Plugin, PluginFileStatus, PluginReport, Snapshot, ToolOffer};
 use toolbay_console::{
-    AdminToken, ApprovalOutcome, AuditLine, ClearedCache, Console, ConsoleAccess, ConsoleCallOutcome,
-    ConsoleOperations, ConsoleViewer, OpenedConsole, PluginDetail, PluginRow, PluginStatus, Router, ServerActivity,
-    ServerStatus, ToolDetail, ToolRow, ToolsPage, WaitingApproval,
+    AdminToken, ApprovalOutcome, AuditLine, ClearedCache, Console, ConsoleAccess,
+    ConsoleCallOutcome, ConsoleOperations, ConsoleViewer, OpenedConsole, PluginDetail, PluginRow,
+    PluginStatus, Router, ServerActivity, ServerStatus, ToolDetail, ToolRow, ToolsPage,
+    WaitingApproval,
 };
 use toolbay_mcp::http::ListenAddress;
 use toolbay_mcp::{CallerRights, ClientCall, ClientShare, Revision, result_json};
 use toolbay_model::text::clean_line;
 use toolbay_model::{
-    CallError, CallFailure, CallJournal, CallReply, CallRequest, CallResult, Digest, Limits, NoopObserver,
-    QuestionKind, QuestionKindSet, TargetKind,
+    CallError, CallFailure, CallJournal, CallReply, CallRequest, CallResult, Digest, Limits,
+    NoopObserver, QuestionKind, QuestionKindSet, TargetKind,
 };
 
 use crate::approval::ruling::{self, WaitingApprovals};
@@ -60,7 +61,10 @@ impl ConsoleOperators {
     /// Restricts access to the operators that `config` names, and updates their rights. A console
     /// that is opened through the log stays so if no token is required.
     pub(crate) fn update(&self, config: &Config) {
-        if !matches!(config.console.opener(&config.http), Some(ConsoleOpener::LogReader)) {
+        if !matches!(
+            config.console.opener(&config.http),
+            Some(ConsoleOpener::LogReader)
+        ) {
             self.access.set_admins(admins(config));
         }
         *self.rights.lock().unwrap_or_else(PoisonError::into_inner) = rights(config);
@@ -74,14 +78,27 @@ fn caller_name(token: &str) -> String {
 
 fn admins(config: &Config) -> Vec<AdminToken> {
     let admins = config.http.tokens.iter().filter(|token| token.admin);
-    admins.map(|token| AdminToken { name: caller_name(&token.name), sha256: token.sha256 }).collect()
+    admins
+        .map(|token| AdminToken {
+            name: caller_name(&token.name),
+            sha256: token.sha256,
+        })
+        .collect()
 }
 
 /// Returns the rights of the operators, by the names of the callers.
 fn rights(config: &Config) -> BTreeMap<String, CallerRights> {
     let admins = config.http.tokens.iter().filter(|token| token.admin);
     admins
-        .map(|token| (caller_name(&token.name), token.tools.clone().map_or(CallerRights::All, CallerRights::Only)))
+        .map(|token| {
+            (
+                caller_name(&token.name),
+                token
+                    .tools
+                    .clone()
+                    .map_or(CallerRights::All, CallerRights::Only),
+            )
+        })
         .collect()
 }
 
@@ -92,40 +109,90 @@ pub(crate) fn http_console(
     config: &Config,
     address: &ListenAddress,
 ) -> Option<(Router, ConsoleOperators)> {
-    let scheme = if config.http.tls.is_some() { "https" } else { "http" };
+    let scheme = if config.http.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     let access = match config.console.opener(&config.http)? {
-        ConsoleOpener::LogReader => ConsoleAccess::local(format!("{scheme}://{}", address.authority())),
+        ConsoleOpener::LogReader => {
+            ConsoleAccess::local(format!("{scheme}://{}", address.authority()))
+        }
         ConsoleOpener::Admin => ConsoleAccess::admins(admins(config)),
     };
     let operated = ConsoleBackend::new(service, config);
-    let operators = ConsoleOperators { access: access.clone(), rights: Arc::clone(&operated.rights) };
+    let operators = ConsoleOperators {
+        access: access.clone(),
+        rights: Arc::clone(&operated.rights),
+    };
     let port = match address {
         ListenAddress::Internet(address) => address.port(),
         ListenAddress::Unix(_) => 0,
     };
-    let (operated, watch, life) = (Arc::new(operated), Arc::clone(watch), config.console.session);
-    let console =
-        Console::new(operated, watch, access, port, life, toolbay_mcp::http::network_of, config.http.idle_timeout);
+    let (operated, watch, life) = (
+        Arc::new(operated),
+        Arc::clone(watch),
+        config.console.session,
+    );
+    let console = Console::new(
+        operated,
+        watch,
+        access,
+        port,
+        life,
+        toolbay_mcp::http::network_of,
+        config.http.idle_timeout,
+    );
     Some((console.router(), operators))
 }
 
 /// Returns the console of a server over stdio. It is opened with a token from its socket.
-pub(crate) fn stdio_console(service: &CallService, watch: &Arc<ServerActivity>, config: &Config) -> OpenedConsole {
-    let (operated, access) = (ConsoleBackend::new(service, config), ConsoleAccess::socket());
+pub(crate) fn stdio_console(
+    service: &CallService,
+    watch: &Arc<ServerActivity>,
+    config: &Config,
+) -> OpenedConsole {
+    let (operated, access) = (
+        ConsoleBackend::new(service, config),
+        ConsoleAccess::socket(),
+    );
     let name = format!("stdio_{}", std::process::id());
-    let (operated, watch, life) = (Arc::new(operated), Arc::clone(watch), config.console.session);
+    let (operated, watch, life) = (
+        Arc::new(operated),
+        Arc::clone(watch),
+        config.console.session,
+    );
     // All connections through the socket come from one user. A program that forwards a port to it
     // counts accounts itself.
-    let console = Console::new(operated, watch, access.clone(), name, life, |_| None, config.http.idle_timeout);
-    OpenedConsole { router: console.router(), access }
+    let console = Console::new(
+        operated,
+        watch,
+        access.clone(),
+        name,
+        life,
+        |_| None,
+        config.http.idle_timeout,
+    );
+    OpenedConsole {
+        router: console.router(),
+        access,
+    }
 }
 
 impl ConsoleOperations for ConsoleBackend {
     fn status(&self) -> ServerStatus {
         let (snapshot, admission) = (self.service.catalog().snapshot(), self.service.admission());
-        let strange = snapshot.notes.iter().map(|(name, why)| format!("{name} is not a plugin: {why}"));
-        let notes =
-            self.clamps.iter().cloned().chain(strange).take(MAX_NOTES).map(|note| clean_line(&note, MAX_LINE_BYTES));
+        let strange = snapshot
+            .notes
+            .iter()
+            .map(|(name, why)| format!("{name} is not a plugin: {why}"));
+        let notes = self
+            .clamps
+            .iter()
+            .cloned()
+            .chain(strange)
+            .take(MAX_NOTES)
+            .map(|note| clean_line(&note, MAX_LINE_BYTES));
         ServerStatus {
             version: env!("CARGO_PKG_VERSION"),
             folder: self.folder.clone(),
@@ -148,8 +215,9 @@ impl ConsoleOperations for ConsoleBackend {
     fn plugins(&self) -> Vec<PluginRow> {
         let snapshot = self.service.catalog().snapshot();
         let plugins = plugins_by_id(&snapshot);
-        let row =
-            |(id, report): (&String, &PluginReport)| self.plugin_row(id, report, plugins.get(id.as_str()).copied());
+        let row = |(id, report): (&String, &PluginReport)| {
+            self.plugin_row(id, report, plugins.get(id.as_str()).copied())
+        };
         snapshot.plugins.iter().map(row).collect()
     }
 
@@ -157,15 +225,34 @@ impl ConsoleOperations for ConsoleBackend {
         let snapshot = self.service.catalog().snapshot();
         let report = snapshot.plugins.get(id)?;
         let plugin = plugins_by_id(&snapshot).get(id).copied();
-        let offered =
-            |what, names: &[String]| (what, names.iter().map(|name| clean_line(name, MAX_LINE_BYTES)).collect());
-        let tools = report.tools.iter().filter_map(|name| snapshot.tools.get(name));
+        let offered = |what, names: &[String]| {
+            (
+                what,
+                names
+                    .iter()
+                    .map(|name| clean_line(name, MAX_LINE_BYTES))
+                    .collect(),
+            )
+        };
+        let tools = report
+            .tools
+            .iter()
+            .filter_map(|name| snapshot.tools.get(name));
         let code = plugin.filter(|plugin| plugin.component.code.is_some());
         Some(PluginDetail {
             row: self.plugin_row(id, report, plugin),
             digest: report.digest.clone(),
-            terms: report.grant.iter().flat_map(grant_terms).map(|words| clean_line(&words, MAX_LINE_BYTES)).collect(),
-            limits: report.grant.as_ref().map(|grant| limit_rows(&grant.limits)).unwrap_or_default(),
+            terms: report
+                .grant
+                .iter()
+                .flat_map(grant_terms)
+                .map(|words| clean_line(&words, MAX_LINE_BYTES))
+                .collect(),
+            limits: report
+                .grant
+                .as_ref()
+                .map(|grant| limit_rows(&grant.limits))
+                .unwrap_or_default(),
             tools: tools.map(|offer| tool(offer)).collect(),
             offers: vec![
                 offered("Prompts", &report.prompts),
@@ -199,7 +286,10 @@ impl ConsoleOperations for ConsoleBackend {
             }
             matching += 1;
         }
-        ToolsPage { rows, total: matching }
+        ToolsPage {
+            rows,
+            total: matching,
+        }
     }
 
     fn tool(&self, name: &str) -> Option<ToolDetail> {
@@ -217,7 +307,11 @@ impl ConsoleOperations for ConsoleBackend {
             row: tool(offer),
             input: offer.tool.input_schema.clone(),
             output: offer.tool.output_schema.clone(),
-            hints: hints.into_iter().flatten().filter_map(|(says, words)| says.then_some(words)).collect(),
+            hints: hints
+                .into_iter()
+                .flatten()
+                .filter_map(|(says, words)| says.then_some(words))
+                .collect(),
         })
     }
 
@@ -225,7 +319,10 @@ impl ConsoleOperations for ConsoleBackend {
         // An operator without a token could call every tool without one. A token that is no longer
         // configured has no rights.
         let rights = self.rights.lock().unwrap_or_else(PoisonError::into_inner);
-        viewer.local || rights.get(&viewer.name).is_some_and(|rights| rights.allow(tool))
+        viewer.local
+            || rights
+                .get(&viewer.name)
+                .is_some_and(|rights| rights.allow(tool))
     }
 
     fn call_tool(
@@ -238,36 +335,60 @@ impl ConsoleOperations for ConsoleBackend {
         let (service, client) = (self.service.clone(), self.client(&viewer.name));
         let permitted = self.may_use(viewer, &tool);
         // Runs on the guests' runtime, and is cancelled if the browser disconnects.
-        let calling = self.service.sandbox().spawn(call(service, client, tool, arguments, permitted, allowed));
+        let calling = self
+            .service
+            .sandbox()
+            .spawn(call(service, client, tool, arguments, permitted, allowed));
         let calling = AbortOnDropHandle::new(calling);
         Box::pin(async move {
             calling.await.unwrap_or_else(|error| {
                 let error = CallError::Internal(format!("the call ended unexpectedly: {error}"));
-                call_outcome(CallResult { result: Err(CallFailure::Call(error)), usage: None })
+                call_outcome(CallResult {
+                    result: Err(CallFailure::Call(error)),
+                    usage: None,
+                })
             })
         })
     }
 
     fn waiting_approvals(&self) -> Vec<WaitingApproval> {
-        self.service.waiting_approvals().map(WaitingApprovals::list).unwrap_or_default()
+        self.service
+            .waiting_approvals()
+            .map(WaitingApprovals::list)
+            .unwrap_or_default()
     }
 
-    fn answer_approval(&self, viewer: &ConsoleViewer, id: u64, yes: bool) -> BoxFuture<'_, ApprovalOutcome> {
+    fn answer_approval(
+        &self,
+        viewer: &ConsoleViewer,
+        id: u64,
+        yes: bool,
+    ) -> BoxFuture<'_, ApprovalOutcome> {
         let (waiting, viewer) = (self.service.waiting_approvals(), viewer.clone());
         Box::pin(async move {
-            let Some(waiting) = waiting else { return ApprovalOutcome::Gone };
+            let Some(waiting) = waiting else {
+                return ApprovalOutcome::Gone;
+            };
             let may = |tool: &str| self.may_use(&viewer, tool);
-            let allowed =
-                |asked: &WaitingApproval, edition| self.service.check_allowed(&asked.plugin, &asked.tool, edition);
+            let allowed = |asked: &WaitingApproval, edition| {
+                self.service
+                    .check_allowed(&asked.plugin, &asked.tool, edition)
+            };
             waiting.answer(id, yes, &viewer.name, may, allowed).await
         })
     }
 
     fn set_suspended(&self, viewer: &ConsoleViewer, plugin: &str, suspended: bool) -> bool {
         let snapshot = self.service.catalog().snapshot();
-        let code = plugins_by_id(&snapshot).get(plugin).copied().filter(|plugin| plugin.component.code.is_some());
+        let code = plugins_by_id(&snapshot)
+            .get(plugin)
+            .copied()
+            .filter(|plugin| plugin.component.code.is_some());
         if let Some(plugin) = code {
-            self.service.activity(plugin).suspension.set_suspended(suspended);
+            self.service
+                .activity(plugin)
+                .suspension
+                .set_suspended(suspended);
             if let Some(audited) = self.service.audited() {
                 let action = if suspended { "disable" } else { "enable" };
                 audited.record_operator_action(&viewer.name, action, Some(plugin), true);
@@ -276,8 +397,14 @@ impl ConsoleOperations for ConsoleBackend {
         code.is_some()
     }
 
-    fn clear_cache(&self, viewer: &ConsoleViewer) -> BoxFuture<'static, Result<ClearedCache, String>> {
-        let (sandbox, audited) = (self.service.sandbox().clone(), self.service.audited().cloned());
+    fn clear_cache(
+        &self,
+        viewer: &ConsoleViewer,
+    ) -> BoxFuture<'static, Result<ClearedCache, String>> {
+        let (sandbox, audited) = (
+            self.service.sandbox().clone(),
+            self.service.audited().cloned(),
+        );
         let name = viewer.name.clone();
         Box::pin(async move {
             let clearing = tokio::task::spawn_blocking(move || {
@@ -293,8 +420,13 @@ impl ConsoleOperations for ConsoleBackend {
         })
     }
 
-    fn audit_lines(&self, most: usize) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>> {
-        let Some(folder) = self.audit.clone() else { return Box::pin(std::future::ready(None)) };
+    fn audit_lines(
+        &self,
+        most: usize,
+    ) -> BoxFuture<'static, Option<Result<Vec<AuditLine>, String>>> {
+        let Some(folder) = self.audit.clone() else {
+            return Box::pin(std::future::ready(None));
+        };
         Box::pin(async move {
             let reading = tokio::task::spawn_blocking(move || toolbay_audit::tail(&folder, most));
             let lines = match reading.await {
@@ -320,20 +452,32 @@ impl ConsoleBackend {
     }
 
     /// Returns the row of a plugin in the list. `plugin` is `None` if nothing of it is in service.
-    fn plugin_row(&self, id: &str, report: &PluginReport, plugin: Option<&Arc<Plugin>>) -> PluginRow {
-        let suspended = plugin.is_some_and(|plugin| self.service.activity(plugin).suspension.is_suspended());
+    fn plugin_row(
+        &self,
+        id: &str,
+        report: &PluginReport,
+        plugin: Option<&Arc<Plugin>>,
+    ) -> PluginRow {
+        let suspended =
+            plugin.is_some_and(|plugin| self.service.activity(plugin).suspension.is_suspended());
         PluginRow {
             id: id.to_owned(),
             status: match report.status {
                 PluginFileStatus::Loading => PluginStatus::Loading,
-                PluginFileStatus::Ready | PluginFileStatus::Stale if suspended => PluginStatus::Suspended,
+                PluginFileStatus::Ready | PluginFileStatus::Stale if suspended => {
+                    PluginStatus::Suspended
+                }
                 PluginFileStatus::Ready => PluginStatus::Ready,
                 PluginFileStatus::Stale => PluginStatus::Stale,
                 PluginFileStatus::Refused => PluginStatus::Refused,
             },
             purpose: report.about.clone(),
             tools: report.tools.len(),
-            problems: report.problems.iter().map(|problem| clean_line(problem, MAX_LINE_BYTES)).collect(),
+            problems: report
+                .problems
+                .iter()
+                .map(|problem| clean_line(problem, MAX_LINE_BYTES))
+                .collect(),
             permissions: report
                 .grant
                 .iter()
@@ -351,8 +495,8 @@ impl ConsoleBackend {
     }
 }
 
-/// Calls a tool. If the call requires approval, answers with yes if `check_allowed` is the digest of the
-/// question, and returns the question otherwise.
+/// Calls a tool. If the call requires approval, answers with yes if `check_allowed` is the digest
+/// of the question, and returns the question otherwise.
 async fn call(
     service: CallService,
     client: Arc<dyn ClientShare>,
@@ -362,43 +506,73 @@ async fn call(
     allowed: Option<Digest>,
 ) -> ConsoleCallOutcome {
     let asks = requires_approval(&service.catalog().snapshot(), &tool);
-    let answerable =
-        if asks { QuestionKindSet::default().with(QuestionKind::Form) } else { QuestionKindSet::default() };
+    let answerable = if asks {
+        QuestionKindSet::default().with(QuestionKind::Form)
+    } else {
+        QuestionKindSet::default()
+    };
     let make = async |answerable: QuestionKindSet, journal: CallJournal| {
-        let request = CallRequest::Tool { name: tool.clone(), arguments: arguments.clone() };
-        let call = ClientCall { permitted, ..ClientCall::without_client(request, answerable, journal) };
+        let request = CallRequest::Tool {
+            name: tool.clone(),
+            arguments: arguments.clone(),
+        };
+        let call = ClientCall {
+            permitted,
+            ..ClientCall::without_client(request, answerable, journal)
+        };
         match client.enqueue(&tool) {
             Ok(mut place) => place.call(call, Arc::new(NoopObserver)).await,
-            Err(rejection) => CallResult { result: Err(CallFailure::Rejected(rejection)), usage: None },
+            Err(rejection) => CallResult {
+                result: Err(CallFailure::Rejected(rejection)),
+                usage: None,
+            },
         }
     };
     let mut answer = make(answerable, CallJournal::default()).await;
-    let Ok(CallReply::Questions(interview)) = &mut answer.result else { return call_outcome(answer) };
+    let Ok(CallReply::Questions(interview)) = &mut answer.result else {
+        return call_outcome(answer);
+    };
     let Some(question) = ruling::question_text(&interview.questions) else {
         // These are the plugin's own questions, because its grant changed just now. No client can
         // answer them.
-        let kinds: Vec<_> = interview.questions.iter().map(|question| question.kind).collect();
+        let kinds: Vec<_> = interview
+            .questions
+            .iter()
+            .map(|question| question.kind)
+            .collect();
         let failure = CallFailure::MissingCapabilities(QuestionKind::capabilities(&kinds));
-        return call_outcome(CallResult { result: Err(failure), ..answer });
+        return call_outcome(CallResult {
+            result: Err(failure),
+            ..answer
+        });
     };
     let digest = Digest::new(Sha256::digest(&question).into());
     if allowed != Some(digest) {
         return ConsoleCallOutcome::Question(question, digest);
     }
     let mut journal = std::mem::take(&mut interview.journal);
-    journal.answers.insert(ruling::APPROVAL_KEY.to_owned(), ruling::answer_json(true));
+    journal
+        .answers
+        .insert(ruling::APPROVAL_KEY.to_owned(), ruling::answer_json(true));
     call_outcome(make(QuestionKindSet::default(), journal).await)
 }
 
 /// Returns whether a call of the tool requires approval by a person.
 fn requires_approval(snapshot: &Snapshot, tool: &str) -> bool {
-    snapshot.tools.get(tool).is_some_and(|offer| offer.approval_policy().is_some())
+    snapshot
+        .tools
+        .get(tool)
+        .is_some_and(|offer| offer.approval_policy().is_some())
 }
 
 /// Returns the outcome of a call, in the form that a client receives.
 fn call_outcome(answer: CallResult) -> ConsoleCallOutcome {
     let (outcome, usage) = (CallEnding::from_answer(&answer).as_str(), answer.usage);
-    ConsoleCallOutcome::Ended { result: result_json(answer, TargetKind::Tool, Revision::NEWEST), outcome, usage }
+    ConsoleCallOutcome::Ended {
+        result: result_json(answer, TargetKind::Tool, Revision::NEWEST),
+        outcome,
+        usage,
+    }
 }
 
 fn tool(offer: &ToolOffer) -> ToolRow {
@@ -414,14 +588,19 @@ fn tool(offer: &ToolOffer) -> ToolRow {
 /// Returns the terms of a grant, except its permissions and the limits of a call, which are
 /// displayed separately.
 fn grant_terms(granted: &GrantReport) -> Vec<String> {
-    let prefix = granted.prefix.iter().map(|prefix| format!("prefix: {prefix}"));
+    let prefix = granted
+        .prefix
+        .iter()
+        .map(|prefix| format!("prefix: {prefix}"));
     prefix.chain(grant_text::term_lines(granted)).collect()
 }
 
 /// Returns all limits, with their values and whether they differ from the default.
 fn limit_rows(limits: &Limits) -> Vec<(String, String, bool)> {
     let amounts = limits.amounts().zip(Limits::DEFAULT.amounts());
-    amounts.map(|((key, own), (_, default))| (key.to_owned(), own.to_string(), own != default)).collect()
+    amounts
+        .map(|((key, own), (_, default))| (key.to_owned(), own.to_string(), own != default))
+        .collect()
 }
 
 fn audit_line(bytes: &[u8]) -> AuditLine {

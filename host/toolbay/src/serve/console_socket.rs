@@ -50,7 +50,8 @@ impl ConsoleSocket {
             let bound = open_private_folder(folder).and_then(|folder| {
                 drop(list_sockets(&folder));
                 let path = folder.join(format!("{}{SOCKET_SUFFIX}", getpid()));
-                SocketFile::bind(&path, SOCKET_MODE).map_err(|error| format!("{}: {error}", path.display()))
+                SocketFile::bind(&path, SOCKET_MODE)
+                    .map_err(|error| format!("{}: {error}", path.display()))
             });
             match bound {
                 Ok((listener, file)) => return Ok(Self { listener, file }),
@@ -68,7 +69,10 @@ pub(crate) fn find_servers() -> Vec<ServerSocket> {
 
 fn find_servers_in(folders: &[PathBuf]) -> Vec<ServerSocket> {
     // Missing directories are not created.
-    let own = folders.iter().filter(|folder| folder.is_dir()).filter_map(|folder| open_private_folder(folder).ok());
+    let own = folders
+        .iter()
+        .filter(|folder| folder.is_dir())
+        .filter_map(|folder| open_private_folder(folder).ok());
     let mut found: Vec<ServerSocket> = own.flat_map(|folder| list_sockets(&folder)).collect();
     found.sort_by_key(|one| (one.since, one.pid));
     found
@@ -78,9 +82,16 @@ fn find_servers_in(folders: &[PathBuf]) -> Vec<ServerSocket> {
 /// the user's variables. Without `XDG_RUNTIME_DIR`, the runtime directory is where systemd creates
 /// it.
 fn socket_folders() -> Vec<PathBuf> {
-    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let runtime = variable("XDG_RUNTIME_DIR").unwrap_or_else(|| format!("/run/user/{}", geteuid().as_raw()).into());
-    let runtime = Some(runtime).filter(|folder| folder.is_dir()).map(|folder| folder.join("toolbay"));
+    let variable = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let runtime = variable("XDG_RUNTIME_DIR")
+        .unwrap_or_else(|| format!("/run/user/{}", geteuid().as_raw()).into());
+    let runtime = Some(runtime)
+        .filter(|folder| folder.is_dir())
+        .map(|folder| folder.join("toolbay"));
     let home = std::env::home_dir().map(|home| home.join(".local").join("state"));
     let state = [variable("XDG_STATE_HOME"), home].into_iter().flatten();
     let mut folders: Vec<PathBuf> = runtime.into_iter().collect();
@@ -98,7 +109,9 @@ fn open_private_folder(folder: &Path) -> Result<PathBuf, String> {
     let private = PrivateFolder::open(folder, "the sockets of consoles")?;
     // Another user could have placed a link here only if the parent directory belonged to another
     // user, which was checked.
-    let found = folder.symlink_metadata().map_err(|error| format!("cannot use {}: {error}", folder.display()))?;
+    let found = folder
+        .symlink_metadata()
+        .map_err(|error| format!("cannot use {}: {error}", folder.display()))?;
     if !found.is_dir() {
         return Err(format!("{} is a link", folder.display()));
     }
@@ -114,7 +127,9 @@ fn open_private_folder(folder: &Path) -> Result<PathBuf, String> {
 
 /// Returns the sockets in a directory. Removes those of dead servers.
 fn list_sockets(folder: &Path) -> Vec<ServerSocket> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
     let socket = |entry: std::fs::DirEntry| {
         let name = entry.file_name().into_string().ok()?;
         let pid: u32 = name.strip_suffix(SOCKET_SUFFIX)?.parse().ok()?;
@@ -149,12 +164,25 @@ mod tests {
         fs::write(folder.join("notes.txt"), "kept").unwrap();
         fs::write(folder.join("4294967294.sock"), "kept: it is no socket").unwrap();
         let socket = ConsoleSocket::bind_in(std::slice::from_ref(&folder)).unwrap();
-        assert!(!dead.exists() && folder.join("notes.txt").exists() && folder.join("4294967294.sock").exists());
+        assert!(
+            !dead.exists()
+                && folder.join("notes.txt").exists()
+                && folder.join("4294967294.sock").exists()
+        );
         assert_eq!(socket.file.path().metadata().unwrap().mode() & 0o777, 0o600);
         let found = find_servers_in(std::slice::from_ref(&folder));
-        assert!(found.iter().any(|one| one.pid == std::process::id() && one.path == socket.file.path()), "{found:?}");
+        assert!(
+            found
+                .iter()
+                .any(|one| one.pid == std::process::id() && one.path == socket.file.path()),
+            "{found:?}"
+        );
         drop(socket);
-        assert!(find_servers_in(&[folder]).iter().all(|one| one.pid != std::process::id()));
+        assert!(
+            find_servers_in(&[folder])
+                .iter()
+                .all(|one| one.pid != std::process::id())
+        );
     }
 
     #[test]
@@ -170,10 +198,17 @@ mod tests {
         fs::write(at("file"), "").unwrap();
         for name in ["open", "writable", "group", "link", "file", "file/beneath"] {
             let why = ConsoleSocket::bind_in(&[at(name)]).unwrap_err();
-            assert!(why.contains(name.split('/').next().unwrap()), "{name}: {why}");
+            assert!(
+                why.contains(name.split('/').next().unwrap()),
+                "{name}: {why}"
+            );
         }
         let next = ConsoleSocket::bind_in(&[at("open"), at("link"), at("good")]).unwrap();
-        assert!(next.file.path().starts_with(at("good").canonicalize().unwrap()));
+        assert!(
+            next.file
+                .path()
+                .starts_with(at("good").canonicalize().unwrap())
+        );
         assert!(ConsoleSocket::bind_in(&[]).is_err());
         let long = ConsoleSocket::bind_in(&[at(&"x".repeat(100))]).unwrap_err();
         assert!(long.contains("at most 107"), "{long}");

@@ -11,7 +11,10 @@ use toolbay_policy::{MountAccess, ScratchPermission, StateGrant, StateScope};
 pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
     let (permissions, mut lines) = (&granted.permissions, Vec::new());
     if !permissions.environment.is_empty() {
-        lines.push(format!("environment variables: {}", permissions.environment.join(", ")));
+        lines.push(format!(
+            "environment variables: {}",
+            permissions.environment.join(", ")
+        ));
     }
     for mount in &permissions.mounts {
         let access = match mount.access {
@@ -20,13 +23,35 @@ pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
         };
         // Removes `.` components in the middle and at the end.
         let host: PathBuf = mount.host.components().collect();
-        let scope = if mount.scope.is_some() { ", a folder for each caller" } else { "" };
-        let quota = mount.quota.map(|quota| format!(", at most {}", quota.display().iec())).unwrap_or_default();
-        let entries = mount.max_entries().map(|most| format!(", at most {most} entries")).unwrap_or_default();
-        lines.push(format!("mount: {} at {} ({access}{scope}{quota}{entries})", host.display(), mount.guest));
+        let scope = if mount.scope.is_some() {
+            ", a folder for each caller"
+        } else {
+            ""
+        };
+        let quota = mount
+            .quota
+            .map(|quota| format!(", at most {}", quota.display().iec()))
+            .unwrap_or_default();
+        let entries = mount
+            .max_entries()
+            .map(|most| format!(", at most {most} entries"))
+            .unwrap_or_default();
+        lines.push(format!(
+            "mount: {} at {} ({access}{scope}{quota}{entries})",
+            host.display(),
+            mount.guest
+        ));
     }
-    if let Some(ScratchPermission { guest, size, entries }) = &permissions.scratch {
-        lines.push(format!("temporary folder: {guest} (at most {}, at most {entries} entries)", size.display().iec()));
+    if let Some(ScratchPermission {
+        guest,
+        size,
+        entries,
+    }) = &permissions.scratch
+    {
+        lines.push(format!(
+            "temporary folder: {guest} (at most {}, at most {entries} entries)",
+            size.display().iec()
+        ));
     }
     if !permissions.http.is_empty() {
         lines.push(format!("HTTP requests: {}", join_list(&permissions.http)));
@@ -35,15 +60,26 @@ pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
         lines.push(format!("TCP connections: {}", join_list(&permissions.tcp)));
     }
     if !permissions.private_networks.is_empty() {
-        lines.push(format!("private networks: {}", join_list(&permissions.private_networks)));
+        lines.push(format!(
+            "private networks: {}",
+            join_list(&permissions.private_networks)
+        ));
     }
     lines.extend(permissions.ui.summary_lines());
     if permissions.deterministic {
         lines.push("deterministic: fixed clocks and random numbers".to_owned());
     }
     if let Some(StateGrant { size, keys, scope }) = permissions.state {
-        let scope = if scope == StateScope::Caller { " for each caller" } else { "" };
-        lines.push(format!("state: {} and {} keys{scope}", size.display().iec(), format_thousands(keys)));
+        let scope = if scope == StateScope::Caller {
+            " for each caller"
+        } else {
+            ""
+        };
+        lines.push(format!(
+            "state: {} and {} keys{scope}",
+            size.display().iec(),
+            format_thousands(keys)
+        ));
     }
     lines
 }
@@ -59,7 +95,10 @@ pub(crate) fn term_lines(granted: &GrantReport) -> Vec<String> {
         lines.push(format!("HTTP requests carry {credential}"));
     }
     if !granted.disabled_tools.is_empty() {
-        lines.push(format!("disabled tools: {}", granted.disabled_tools.join(", ")));
+        lines.push(format!(
+            "disabled tools: {}",
+            granted.disabled_tools.join(", ")
+        ));
     }
     if !granted.config.is_empty() {
         lines.push(format!("configuration keys: {}", granted.config.join(", ")));
@@ -70,12 +109,19 @@ pub(crate) fn term_lines(granted: &GrantReport) -> Vec<String> {
     let limit = |(key, amount): (&str, LimitValue)| format!("{key}: {amount}");
     lines.extend(granted.limits.differences_from(&Limits::DEFAULT).map(limit));
     for (tool, LimitOverrides(limits)) in &granted.tools {
-        let limits: Vec<String> = limits.iter().map(|(key, amount)| format!("{key} {amount}")).collect();
+        let limits: Vec<String> = limits
+            .iter()
+            .map(|(key, amount)| format!("{key} {amount}"))
+            .collect();
         lines.push(format!("tool {tool}: {}", limits.join(", ")));
     }
     lines
 }
 
 fn join_list(items: &[impl ToString]) -> String {
-    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    items
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

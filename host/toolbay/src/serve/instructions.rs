@@ -29,16 +29,22 @@ const MAX_NAMES: usize = 5;
 /// of which the client can access nothing has no line.
 pub(crate) fn render(snapshot: &Snapshot, rights: &CallerRights, own: &str) -> String {
     let own = own.trim_end();
-    let mut room = MAX_CHARS.saturating_sub(own.chars().count() + SEPARATOR.len() + HEADING.len() + RESERVED_CHARS);
+    let mut room = MAX_CHARS
+        .saturating_sub(own.chars().count() + SEPARATOR.len() + HEADING.len() + RESERVED_CHARS);
     let mut lines = String::new();
     let mut left_out = 0_usize;
     for (id, report) in &snapshot.plugins {
-        let Some(offered) = first_visible_kind(report, rights) else { continue };
+        let Some(offered) = first_visible_kind(report, rights) else {
+            continue;
+        };
         if left_out > 0 {
             left_out += 1;
             continue;
         }
-        let about = clean_line(&format!("{id}: {}", describe_plugin(report, offered, rights)), MAX_LINE_BYTES);
+        let about = clean_line(
+            &format!("{id}: {}", describe_plugin(report, offered, rights)),
+            MAX_LINE_BYTES,
+        );
         match room.checked_sub("- \n".len() + about.chars().count()) {
             Some(left) => {
                 room = left;
@@ -63,9 +69,19 @@ pub(crate) fn render(snapshot: &Snapshot, rights: &CallerRights, own: &str) -> S
 
 /// Returns the names of the first kind of item of which the client can access at least one, if any.
 fn first_visible_kind<'a>(report: &'a PluginReport, rights: &CallerRights) -> Option<&'a [String]> {
-    let PluginReport { tools, prompts, resources, skills, templates, .. } = report;
+    let PluginReport {
+        tools,
+        prompts,
+        resources,
+        skills,
+        templates,
+        ..
+    } = report;
     let kinds = [tools, skills, prompts, resources, templates];
-    kinds.into_iter().find(|names| names.iter().any(|name| rights.allow(name))).map(Vec::as_slice)
+    kinds
+        .into_iter()
+        .find(|names| names.iter().any(|name| rights.allow(name)))
+        .map(Vec::as_slice)
 }
 
 /// Returns the plugin's description of itself, or else the first names that it offers.
@@ -74,7 +90,12 @@ fn describe_plugin(report: &PluginReport, offered: &[String], rights: &CallerRig
         return about.clone();
     }
     let mut visible = offered.iter().filter(|name| rights.allow(name));
-    let shown = visible.by_ref().take(MAX_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let shown = visible
+        .by_ref()
+        .take(MAX_NAMES)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
     match visible.count() {
         0 => shown,
         more => format!("{shown} and {more} more"),
@@ -105,14 +126,23 @@ mod tests {
     }
 
     fn snapshot(plugins: impl IntoIterator<Item = (String, PluginReport)>) -> Snapshot {
-        Snapshot { plugins: plugins.into_iter().collect(), ..Snapshot::default() }
+        Snapshot {
+            plugins: plugins.into_iter().collect(),
+            ..Snapshot::default()
+        }
     }
 
     #[test]
     fn each_plugin_has_a_line_after_the_text_of_the_operator() {
         let snapshot = snapshot([
-            ("weather".to_owned(), report(Some("Forecasts for cities."), &["forecast"])),
-            ("notes".to_owned(), report(None, &["n.a", "n.b", "n.c", "n.d", "n.e", "n.f", "n.g"])),
+            (
+                "weather".to_owned(),
+                report(Some("Forecasts for cities."), &["forecast"]),
+            ),
+            (
+                "notes".to_owned(),
+                report(None, &["n.a", "n.b", "n.c", "n.d", "n.e", "n.f", "n.g"]),
+            ),
             ("broken".to_owned(), report(None, &[])),
         ]);
         insta::assert_snapshot!(render(&snapshot, &CallerRights::All, "Amounts are in EUR.\n"), @r"
@@ -123,8 +153,15 @@ mod tests {
         - weather: Forecasts for cities.
         ");
         let only = CallerRights::Only(vec!["forecast".to_owned().try_into().unwrap()]);
-        assert_eq!(render(&snapshot, &only, ""), "Plugins:\n- weather: Forecasts for cities.");
-        let two = CallerRights::Only(["n.c", "n.f"].map(|name| name.to_owned().try_into().unwrap()).to_vec());
+        assert_eq!(
+            render(&snapshot, &only, ""),
+            "Plugins:\n- weather: Forecasts for cities."
+        );
+        let two = CallerRights::Only(
+            ["n.c", "n.f"]
+                .map(|name| name.to_owned().try_into().unwrap())
+                .to_vec(),
+        );
         assert_eq!(render(&snapshot, &two, ""), "Plugins:\n- notes: n.c, n.f");
         assert_eq!(render(&Snapshot::default(), &CallerRights::All, ""), "");
     }
@@ -134,7 +171,8 @@ mod tests {
         let many = (0..1_000).map(|n| (format!("p{n:04}"), report(Some(&"x".repeat(500)), &["t"])));
         let text = render(&snapshot(many), &CallerRights::All, "");
         assert!(
-            (MAX_CHARS - RESERVED_CHARS - MAX_LINE_BYTES..=MAX_CHARS).contains(&text.chars().count()),
+            (MAX_CHARS - RESERVED_CHARS - MAX_LINE_BYTES..=MAX_CHARS)
+                .contains(&text.chars().count()),
             "{}",
             text.len()
         );
@@ -146,8 +184,15 @@ mod tests {
         let plugins = || (0..100).map(|n| (format!("p{n:04}"), report(Some("Wörter."), &["t"])));
         let own = "ü".repeat(1_000);
         let text = render(&snapshot(plugins()), &CallerRights::All, &own);
-        assert!(text.starts_with(&format!("{own}\n\nPlugins:\n- p0000: Wörter.")), "{text}");
-        assert!(text.ends_with(" more") && text.chars().count() <= MAX_CHARS, "{}", text.chars().count());
+        assert!(
+            text.starts_with(&format!("{own}\n\nPlugins:\n- p0000: Wörter.")),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(" more") && text.chars().count() <= MAX_CHARS,
+            "{}",
+            text.chars().count()
+        );
         // Text that exceeds the maximum by itself is the operator's decision. None of it is
         // omitted.
         let own = "ü".repeat(3_000);

@@ -8,12 +8,19 @@ use crate::call::service::CallService;
 use crate::observe::metrics::{ProcessFigures, ServerFigures, collect_families, render};
 
 /// Returns the metrics as text, or `None` if metrics are off. Blocks on reads of system files.
-pub(crate) fn render_metrics(service: &CallService, form: MetricsForm, traffic: TransportTraffic) -> Option<String> {
+pub(crate) fn render_metrics(
+    service: &CallService,
+    form: MetricsForm,
+    traffic: TransportTraffic,
+) -> Option<String> {
     render(collect_metrics(service, Some(traffic))?, form)
 }
 
 /// Returns the metric families, or `None` if metrics are off. Blocks on reads of system files.
-pub(crate) fn collect_metrics(service: &CallService, traffic: Option<TransportTraffic>) -> Option<Vec<MetricFamily>> {
+pub(crate) fn collect_metrics(
+    service: &CallService,
+    traffic: Option<TransportTraffic>,
+) -> Option<Vec<MetricFamily>> {
     let metrics = service.metrics()?;
     let (snapshot, admission) = (service.catalog().snapshot(), service.admission());
     let figures = ServerFigures {
@@ -49,7 +56,11 @@ fn count_by_status(snapshot: &Snapshot) -> [(&'static str, u64); 4] {
         (PluginFileStatus::Refused, "refused"),
     ]
     .map(|(status, word)| {
-        let count = snapshot.plugins.values().filter(|report| report.status == status).count();
+        let count = snapshot
+            .plugins
+            .values()
+            .filter(|report| report.status == status)
+            .count();
         (word, count as u64)
     })
 }

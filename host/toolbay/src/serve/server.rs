@@ -12,8 +12,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 use toolbay_audit::AuditLog;
 use toolbay_catalog::{
-    Catalog, FolderReloader, FolderWatcher, LiveRules, LoadPolicy, PluginLoader, PublishListener, Snapshot,
-    WritablePaths, channel,
+    Catalog, FolderReloader, FolderWatcher, LiveRules, LoadPolicy, PluginLoader, PublishListener,
+    Snapshot, WritablePaths, channel,
 };
 use toolbay_confine::ReachableFiles;
 use toolbay_console::ServerActivity;
@@ -22,8 +22,8 @@ use toolbay_mcp::process_stdio::{StdinStream, StdoutStream};
 use toolbay_mcp::{ClientCall, ClientShare, RequestStates, ResourceUpdates, http, stdio};
 use toolbay_model::text::clean_line;
 use toolbay_model::{
-    CallError, CallFailure, CallJournal, CallObserver, CallReply, CallRequest, CallResult, QuestionKind,
-    QuestionKindSet,
+    CallError, CallFailure, CallJournal, CallObserver, CallReply, CallRequest, CallResult,
+    QuestionKind, QuestionKindSet,
 };
 use toolbay_otel::{ExporterGuard as Sending, Telemetry};
 use toolbay_private::PrivateFolder;
@@ -122,15 +122,25 @@ impl ServerBuilder {
     /// the running program.
     #[must_use]
     pub fn compiler(self, program: impl Into<PathBuf>) -> Self {
-        Self { compiler: Some(program.into()), ..self }
+        Self {
+            compiler: Some(program.into()),
+            ..self
+        }
     }
 
     /// Sets the confinement of this process: what it can still access, and the worker that starts
     /// programs.
     #[must_use]
     pub(crate) fn confined_by(self, wall: &ServerConfinement) -> Self {
-        let reach = wall.confined().and_then(toolbay_confine::ConfinementReport::reachable_files);
-        Self { programs: wall.programs.clone(), reach, writable: wall.writable(), ..self }
+        let reach = wall
+            .confined()
+            .and_then(toolbay_confine::ConfinementReport::reachable_files);
+        Self {
+            programs: wall.programs.clone(),
+            reach,
+            writable: wall.writable(),
+            ..self
+        }
     }
 
     /// Starts to load plugins. Must be called on a tokio runtime.
@@ -149,7 +159,17 @@ impl ServerBuilder {
     ///
     /// Like those of [`ServerBuilder::start`].
     pub(crate) fn start_with(self, opened: Option<RecordingFile>) -> anyhow::Result<Server> {
-        let Self { config, watch, audit, record, compiler, telemetry, programs, reach, writable } = self;
+        let Self {
+            config,
+            watch,
+            audit,
+            record,
+            compiler,
+            telemetry,
+            programs,
+            reach,
+            writable,
+        } = self;
         // Runs on another processor while the engine is created.
         tokio::task::spawn_blocking(JsonSchema::prepare_meta_schema);
         let mut settings = config.sandbox()?;
@@ -157,16 +177,29 @@ impl ServerBuilder {
         let state = settings.state.clone();
         let sandbox = Sandbox::new(settings)?;
         let watcher = if watch { create_watcher(&config) } else { None };
-        let rules = LoadPolicy { reachable_files: reach, writable_paths: writable, ..config.rules() };
-        let loader = PluginLoader::new(sandbox.clone(), rules, config.plugins.clone()).with_programs(programs);
+        let rules = LoadPolicy {
+            reachable_files: reach,
+            writable_paths: writable,
+            ..config.rules()
+        };
+        let loader = PluginLoader::new(sandbox.clone(), rules, config.plugins.clone())
+            .with_programs(programs);
         let rules = loader.rules();
         let (mut publisher, catalog) = channel();
-        let audited = if audit { open_audit_log(&config)? } else { None };
+        let audited = if audit {
+            open_audit_log(&config)?
+        } else {
+            None
+        };
         if let Some(audited) = &audited {
             publisher = publisher.with_listener(Arc::new(audited.clone()));
         }
         let shown = create_console_watch(&config, watch);
-        let recorded = if record { open_recording(&config, opened)? } else { None };
+        let recorded = if record {
+            open_recording(&config, opened)?
+        } else {
+            None
+        };
         let metrics = create_metrics(&config);
         if let Some(metrics) = &metrics {
             publisher = publisher.with_listener(Arc::new(ChangeCounter(Arc::clone(metrics))));
@@ -174,11 +207,21 @@ impl ServerBuilder {
         let updates = ResourceUpdates::default();
         publisher = publisher.with_listener(Arc::new(SubscriptionNotifier(updates.clone())));
         // A command makes one call and is never asked questions, so it needs no persistent keys.
-        let request_states = if watch { open_request_states(&config)? } else { ephemeral_request_states()? };
-        let protocol = ProtocolState { updates, request_states };
+        let request_states = if watch {
+            open_request_states(&config)?
+        } else {
+            ephemeral_request_states()?
+        };
+        let protocol = ProtocolState {
+            updates,
+            request_states,
+        };
         let folder = config.plugins.clone();
-        let learner =
-            config.learn.then(|| GrantLearner::start(folder)).transpose().context("failed to start learning")?;
+        let learner = config
+            .learn
+            .then(|| GrantLearner::start(folder))
+            .transpose()
+            .context("failed to start learning")?;
         let stop = CancellationToken::new();
         tokio::spawn(FolderReloader::new(loader, publisher).run(watcher, stop.clone()));
         if let Some(state) = state.filter(|_| watch) {
@@ -186,10 +229,21 @@ impl ServerBuilder {
         }
         let telemetry = match telemetry {
             // A command makes one call, which needs no telemetry.
-            None if watch => config.otel.settings().map_err(anyhow::Error::msg)?.map(Telemetry::new),
+            None if watch => config
+                .otel
+                .settings()
+                .map_err(anyhow::Error::msg)?
+                .map(Telemetry::new),
             telemetry => telemetry,
         };
-        let seen = ServiceObservers { learner, audited, metrics, watch: shown, recorded, telemetry };
+        let seen = ServiceObservers {
+            learner,
+            audited,
+            metrics,
+            watch: shown,
+            recorded,
+            telemetry,
+        };
         let mut server = Server::new(config, sandbox, catalog, seen, protocol, stop);
         server.rules = Some(rules);
         server.start_telemetry()?;
@@ -210,25 +264,35 @@ impl PublishListener for SubscriptionNotifier {
 
 impl fmt::Debug for SubscriptionNotifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SubscriptionNotifier").finish_non_exhaustive()
+        f.debug_struct("SubscriptionNotifier")
+            .finish_non_exhaustive()
     }
 }
 
 /// Opens the keys that seal request states. They persist across restarts if there is a folder for
 /// them.
 fn open_request_states(config: &Config) -> anyhow::Result<RequestStates> {
-    let key = config.server.request_state_key().map_err(anyhow::Error::msg)?;
-    let opened = config.request_key_folder().map(|folder| PrivateFolder::open(&folder, "keys of request states"));
+    let key = config
+        .server
+        .request_state_key()
+        .map_err(anyhow::Error::msg)?;
+    let opened = config
+        .request_key_folder()
+        .map(|folder| PrivateFolder::open(&folder, "keys of request states"));
     match (opened, key) {
         (Some(Ok(private)), key) => {
             RequestStates::open(private, key).context("failed to open the keys of request states")
         }
         (why, key) => {
             if let Some(Err(why)) = why {
-                tracing::warn!("questions of plugins that are open when the server ends have no answers then: {why}");
+                tracing::warn!(
+                    "questions of plugins that are open when the server ends have no answers then: {why}"
+                );
             }
             match key {
-                Some(key) => RequestStates::in_memory(&key).context("failed to seal the states of requests"),
+                Some(key) => {
+                    RequestStates::in_memory(&key).context("failed to seal the states of requests")
+                }
                 None => ephemeral_request_states(),
             }
         }
@@ -259,20 +323,34 @@ fn create_console_watch(config: &Config, serves: bool) -> Option<Arc<ServerActiv
 
 /// Opens the audit log that the configuration requests.
 fn open_audit_log(config: &Config) -> anyhow::Result<Option<AuditSink>> {
-    let Some(settings) = config.audit.settings() else { return Ok(None) };
-    let audit = AuditLog::open(&settings, config.server.max_entered_calls()).context("failed to open the audit log")?;
-    Ok(Some(AuditSink::new(audit, config.audit.arguments == Arguments::Full)))
+    let Some(settings) = config.audit.settings() else {
+        return Ok(None);
+    };
+    let audit = AuditLog::open(&settings, config.server.max_entered_calls())
+        .context("failed to open the audit log")?;
+    Ok(Some(AuditSink::new(
+        audit,
+        config.audit.arguments == Arguments::Full,
+    )))
 }
 
 /// Opens the recording that the configuration requests. Its file may be `opened` already.
-fn open_recording(config: &Config, opened: Option<RecordingFile>) -> anyhow::Result<Option<RecordingSink>> {
-    let Some(settings) = config.record.settings() else { return Ok(None) };
+fn open_recording(
+    config: &Config,
+    opened: Option<RecordingFile>,
+) -> anyhow::Result<Option<RecordingSink>> {
+    let Some(settings) = config.record.settings() else {
+        return Ok(None);
+    };
     let version = env!("CARGO_PKG_VERSION");
     let recorder = match opened {
         Some(opened) => CallRecorder::start(opened, &settings, version)?,
         None => CallRecorder::open(&settings, version)?,
     };
-    Ok(Some(RecordingSink::new(recorder, config.record.tools.clone())))
+    Ok(Some(RecordingSink::new(
+        recorder,
+        config.record.tools.clone(),
+    )))
 }
 
 /// Creates a watcher of the plugin folder. Returns `None` if the system provides none; the folder
@@ -286,8 +364,13 @@ fn create_watcher(config: &Config) -> Option<FolderWatcher> {
 /// Opens the state as soon as a plugin may use it, so that the log reports a failure early.
 async fn open_state(state: Arc<dyn StateStore>, catalog: Catalog, stop: CancellationToken) {
     let granted = |snapshot: &Snapshot| {
-        let grants = snapshot.plugins.values().filter_map(|report| report.grant.as_ref());
-        grants.into_iter().any(|grant| grant.permissions.state.is_some())
+        let grants = snapshot
+            .plugins
+            .values()
+            .filter_map(|report| report.grant.as_ref());
+        grants
+            .into_iter()
+            .any(|grant| grant.permissions.state.is_some())
     };
     let open = async {
         catalog.wait_for(granted).await;
@@ -325,11 +408,27 @@ impl Server {
     /// # Errors
     ///
     /// The system provides no random bytes.
-    pub fn with_catalog(config: Config, sandbox: Sandbox, catalog: Catalog) -> anyhow::Result<Self> {
-        let protocol =
-            ProtocolState { updates: ResourceUpdates::default(), request_states: ephemeral_request_states()? };
-        let seen = ServiceObservers { metrics: create_metrics(&config), ..ServiceObservers::default() };
-        Ok(Self::new(config, sandbox, catalog, seen, protocol, CancellationToken::new()))
+    pub fn with_catalog(
+        config: Config,
+        sandbox: Sandbox,
+        catalog: Catalog,
+    ) -> anyhow::Result<Self> {
+        let protocol = ProtocolState {
+            updates: ResourceUpdates::default(),
+            request_states: ephemeral_request_states()?,
+        };
+        let seen = ServiceObservers {
+            metrics: create_metrics(&config),
+            ..ServiceObservers::default()
+        };
+        Ok(Self::new(
+            config,
+            sandbox,
+            catalog,
+            seen,
+            protocol,
+            CancellationToken::new(),
+        ))
     }
 
     /// Creates a server. `loading` is cancelled when the server is dropped.
@@ -343,7 +442,8 @@ impl Server {
     ) -> Self {
         let (audited, recorded) = (seen.audited.clone(), seen.recorded.clone());
         let service = CallService::new(catalog, sandbox, seen, protocol, &config);
-        let client: Arc<dyn ClientShare> = Arc::new(ServerShare::embedder(service.clone(), EMBEDDER_NAME));
+        let client: Arc<dyn ClientShare> =
+            Arc::new(ServerShare::embedder(service.clone(), EMBEDDER_NAME));
         Self {
             service,
             client,
@@ -360,7 +460,9 @@ impl Server {
 
     /// Starts to send telemetry, if the configuration requests it.
     fn start_telemetry(&mut self) -> anyhow::Result<()> {
-        let Some(telemetry) = self.service.telemetry() else { return Ok(()) };
+        let Some(telemetry) = self.service.telemetry() else {
+            return Ok(());
+        };
         let service = self.service.clone();
         let measure = move || collect_metrics(&service, service.traffic()).unwrap_or_default();
         self.sending = Some(telemetry.start(measure).map_err(anyhow::Error::msg)?);
@@ -374,7 +476,10 @@ impl Server {
 
     /// Waits until every plugin that was in the folder at startup has been loaded or refused.
     pub async fn complete(&self) -> Arc<Snapshot> {
-        self.service.catalog().wait_for(|snapshot| snapshot.complete).await
+        self.service
+            .catalog()
+            .wait_for(|snapshot| snapshot.complete)
+            .await
     }
 
     /// Waits until a snapshot satisfies `condition`, starting with the current one.
@@ -394,7 +499,14 @@ impl Server {
         arguments: Map<String, Value>,
         observer: Arc<dyn CallObserver>,
     ) -> CallResult {
-        self.run_call(tool, arguments, observer, QuestionKindSet::default(), CallJournal::default()).await
+        self.run_call(
+            tool,
+            arguments,
+            observer,
+            QuestionKindSet::default(),
+            CallJournal::default(),
+        )
+        .await
     }
 
     /// Like [`Server::call`], for a caller that can ask a person. If the operator requires approval
@@ -407,22 +519,57 @@ impl Server {
         observer: Arc<dyn CallObserver>,
         allow: impl AsyncFnOnce(&str) -> bool,
     ) -> CallResult {
-        let asks = self.snapshot().tools.get(&tool).is_some_and(|offer| offer.approval_policy().is_some());
+        let asks = self
+            .snapshot()
+            .tools
+            .get(&tool)
+            .is_some_and(|offer| offer.approval_policy().is_some());
         let answerable = QuestionKindSet::default();
-        let answerable = if asks { answerable.with(QuestionKind::Form) } else { answerable };
+        let answerable = if asks {
+            answerable.with(QuestionKind::Form)
+        } else {
+            answerable
+        };
         let (name, values) = (tool.clone(), arguments.clone());
-        let mut answer = self.run_call(name, values, Arc::clone(&observer), answerable, CallJournal::default()).await;
-        let Ok(CallReply::Questions(interview)) = &mut answer.result else { return answer };
+        let mut answer = self
+            .run_call(
+                name,
+                values,
+                Arc::clone(&observer),
+                answerable,
+                CallJournal::default(),
+            )
+            .await;
+        let Ok(CallReply::Questions(interview)) = &mut answer.result else {
+            return answer;
+        };
         let Some(text) = ruling::question_text(&interview.questions) else {
             // A question of the plugin itself, because its grant changed in the meantime. These are
             // not supported.
-            let kinds: Vec<_> = interview.questions.iter().map(|question| question.kind).collect();
+            let kinds: Vec<_> = interview
+                .questions
+                .iter()
+                .map(|question| question.kind)
+                .collect();
             let failure = CallFailure::MissingCapabilities(QuestionKind::capabilities(&kinds));
-            return CallResult { result: Err(failure), ..answer };
+            return CallResult {
+                result: Err(failure),
+                ..answer
+            };
         };
         let mut journal = std::mem::take(&mut interview.journal);
-        journal.answers.insert(ruling::APPROVAL_KEY.to_owned(), ruling::answer_json(allow(&text).await));
-        self.run_call(tool, arguments, observer, QuestionKindSet::default(), journal).await
+        journal.answers.insert(
+            ruling::APPROVAL_KEY.to_owned(),
+            ruling::answer_json(allow(&text).await),
+        );
+        self.run_call(
+            tool,
+            arguments,
+            observer,
+            QuestionKindSet::default(),
+            journal,
+        )
+        .await
     }
 
     async fn run_call(
@@ -434,16 +581,29 @@ impl Server {
         journal: CallJournal,
     ) -> CallResult {
         let client = Arc::clone(&self.client);
-        let call = ClientCall::without_client(CallRequest::Tool { name: tool, arguments }, answerable, journal);
+        let call = ClientCall::without_client(
+            CallRequest::Tool {
+                name: tool,
+                arguments,
+            },
+            answerable,
+            journal,
+        );
         let running = self.service.sandbox().spawn(async move {
             match client.enqueue(call.request.target()) {
                 Ok(mut place) => place.call(call, observer).await,
-                Err(rejection) => CallResult { result: Err(CallFailure::Rejected(rejection)), usage: None },
+                Err(rejection) => CallResult {
+                    result: Err(CallFailure::Rejected(rejection)),
+                    usage: None,
+                },
             }
         });
         running.await.unwrap_or_else(|error| {
             let error = CallError::Internal(format!("the call ended unexpectedly: {error}"));
-            CallResult { result: Err(CallFailure::Call(error)), usage: None }
+            CallResult {
+                result: Err(CallFailure::Call(error)),
+                usage: None,
+            }
         })
     }
 
@@ -472,10 +632,14 @@ impl Server {
     /// # Errors
     ///
     /// The listener cannot be used.
-    pub(crate) fn serve_console(self: &Arc<Self>, listener: UnixListener) -> io::Result<AbortOnDropHandle<()>> {
+    pub(crate) fn serve_console(
+        self: &Arc<Self>,
+        listener: UnixListener,
+    ) -> io::Result<AbortOnDropHandle<()>> {
         let listener = tokio::net::UnixListener::from_std(listener)?;
         let server = Arc::downgrade(self);
-        let folder = std::path::absolute(&self.config.plugins).unwrap_or_else(|_| self.config.plugins.clone());
+        let folder = std::path::absolute(&self.config.plugins)
+            .unwrap_or_else(|_| self.config.plugins.clone());
         let about = clean_line(&folder.to_string_lossy(), MAX_PATH_BYTES);
         let open = move || {
             let server = server.upgrade()?;
@@ -483,9 +647,15 @@ impl Server {
             stderr::set_console(&watch);
             server.service.set_watch(&watch);
             tokio::spawn(Arc::clone(&watch).drain_calls());
-            Some(console_operations::stdio_console(&server.service, &watch, &server.config))
+            Some(console_operations::stdio_console(
+                &server.service,
+                &watch,
+                &server.config,
+            ))
         };
-        Ok(AbortOnDropHandle::new(tokio::spawn(toolbay_console::serve(listener, about, open))))
+        Ok(AbortOnDropHandle::new(tokio::spawn(
+            toolbay_console::serve(listener, about, open),
+        )))
     }
 
     /// Serves HTTP clients until `stop` is cancelled, and then for at most `server.grace_period`.
@@ -508,7 +678,10 @@ impl Server {
                 console_operations::http_console(&self.service, watch, &self.config, &address)
             {
                 options.pages = Some(pages);
-                *self.operators.lock().unwrap_or_else(PoisonError::into_inner) = Some(operators);
+                *self
+                    .operators
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner) = Some(operators);
             }
             AbortOnDropHandle::new(tokio::spawn(Arc::clone(watch).drain_calls()))
         });
@@ -522,14 +695,26 @@ impl Server {
     /// Applies the settings of `config` that can change while a server runs: to new requests and
     /// calls, and to all plugins.
     pub(crate) fn apply_config(&self, config: &Config) {
-        self.service.set_instructions(config.server.instructions.clone());
-        self.service.admission().set_client_rate(config.caller_rate_limit);
+        self.service
+            .set_instructions(config.server.instructions.clone());
+        self.service
+            .admission()
+            .set_client_rate(config.caller_rate_limit);
         self.doors.update(config.http.access_policy());
-        if let Some(operators) = &*self.operators.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(operators) = &*self
+            .operators
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+        {
             operators.update(config);
         }
         if let Some(live) = &self.rules {
-            let LoadPolicy { limits, rate_limit, require_approval, .. } = config.rules();
+            let LoadPolicy {
+                limits,
+                rate_limit,
+                require_approval,
+                ..
+            } = config.rules();
             live.update_defaults(&limits, rate_limit, require_approval);
         }
     }
@@ -543,15 +728,34 @@ impl Server {
             let patterns = token.tools.iter().flatten();
             patterns.map(move |pattern| (format!("http.tokens {:?}", token.name), pattern))
         });
-        let scopes = http.oauth.iter().flat_map(|oauth| &oauth.tools).flat_map(|(scope, patterns)| {
-            patterns.iter().map(move |pattern| (format!("http.oauth.tools.{scope}"), pattern))
-        });
-        let recorded = self.config.record.tools.iter().flatten().map(|pattern| ("record.tools".to_owned(), pattern));
+        let scopes =
+            http.oauth
+                .iter()
+                .flat_map(|oauth| &oauth.tools)
+                .flat_map(|(scope, patterns)| {
+                    patterns
+                        .iter()
+                        .map(move |pattern| (format!("http.oauth.tools.{scope}"), pattern))
+                });
+        let recorded = self
+            .config
+            .record
+            .tools
+            .iter()
+            .flatten()
+            .map(|pattern| ("record.tools".to_owned(), pattern));
         for (place, pattern) in tokens.chain(scopes).chain(recorded) {
             let names = snapshot.tools.keys().chain(snapshot.prompts.keys());
-            let uris = snapshot.resources.keys().chain(snapshot.templates.keys()).chain(snapshot.files.keys());
+            let uris = snapshot
+                .resources
+                .keys()
+                .chain(snapshot.templates.keys())
+                .chain(snapshot.files.keys());
             if !names.chain(uris).any(|name| pattern.matches(name)) {
-                tracing::warn!("{place}: no tool, prompt or resource matches {:?}", pattern.to_string());
+                tracing::warn!(
+                    "{place}: no tool, prompt or resource matches {:?}",
+                    pattern.to_string()
+                );
             }
         }
     }

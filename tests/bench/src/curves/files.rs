@@ -57,13 +57,18 @@ fn all(stand: &Stand, points: &[u32], kind: Kind) -> Result<Growing> {
             fs::create_dir(folder.plugin_path("many.prompts"))?;
         }
         let change = |version: u32| -> Result<()> {
-            let staged: Vec<_> = (0..*count).map(|number| kind.file(number, version)).collect();
+            let staged: Vec<_> = (0..*count)
+                .map(|number| kind.file(number, version))
+                .collect();
             for (name, bytes) in &staged {
                 fs::write(folder.sibling_path(&name.replace('/', "-")), bytes)?;
             }
             // All files change at once: they are written next to the folder, and then renamed.
             for (name, _) in &staged {
-                fs::rename(folder.sibling_path(&name.replace('/', "-")), folder.plugin_path(name))?;
+                fs::rename(
+                    folder.sibling_path(&name.replace('/', "-")),
+                    folder.plugin_path(name),
+                )?;
             }
             Ok(())
         };
@@ -76,7 +81,10 @@ fn all(stand: &Stand, points: &[u32], kind: Kind) -> Result<Growing> {
             kind.wait(&mut server, *count, version)?;
             growing.add(*count, &[ms(began.elapsed())]);
         }
-        ensure!(Path::new(&folder.plugin_folder()).is_dir(), "the folder has gone");
+        ensure!(
+            Path::new(&folder.plugin_folder()).is_dir(),
+            "the folder has gone"
+        );
     }
     Ok(growing)
 }
@@ -88,11 +96,20 @@ impl Kind {
         match self {
             Self::Prompt => {
                 let text = format!("---\ndescription: {about}\n---\nSay {number}.\n");
-                (format!("many.prompts/prompt_{number}.md"), text.into_bytes())
+                (
+                    format!("many.prompts/prompt_{number}.md"),
+                    text.into_bytes(),
+                )
             }
             Self::Plugin => {
-                let tool = TinyTool { description: Some(about), ..TinyTool::new(&format!("tool_{number}")) };
-                (format!("plugin-{number}.wasm"), TinyComponent::with_tools(vec![tool]).build())
+                let tool = TinyTool {
+                    description: Some(about),
+                    ..TinyTool::new(&format!("tool_{number}"))
+                };
+                (
+                    format!("plugin-{number}.wasm"),
+                    TinyComponent::with_tools(vec![tool]).build(),
+                )
             }
         }
     }
@@ -109,9 +126,14 @@ impl Kind {
             let (mut listed, mut params) = (0, json!({}));
             loop {
                 let page = server.ask(method, params)?;
-                let items = page.get(member).and_then(Value::as_array).context("a list without items")?;
+                let items = page
+                    .get(member)
+                    .and_then(Value::as_array)
+                    .context("a list without items")?;
                 let is_new = |item: &&Value| {
-                    item.get("description").and_then(Value::as_str).is_some_and(|about| about.ends_with(&ending))
+                    item.get("description")
+                        .and_then(Value::as_str)
+                        .is_some_and(|about| about.ends_with(&ending))
                 };
                 let new = items.iter().filter(is_new).count();
                 listed += new;

@@ -64,7 +64,10 @@ fn folder(stand: &Stand, plugins: u32) -> Result<TestFolder> {
     let folder = serving::folder(&stand.server)?;
     for number in 0..plugins {
         let tool = format!("tool_{number}");
-        fs::write(folder.plugin_path(&format!("plugin-{number}.wasm")), TinyComponent::new(&[&tool]).build())?;
+        fs::write(
+            folder.plugin_path(&format!("plugin-{number}.wasm")),
+            TinyComponent::new(&[&tool]).build(),
+        )?;
     }
     Ok(folder)
 }

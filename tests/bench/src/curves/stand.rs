@@ -26,17 +26,30 @@ pub(super) struct Stand {
 
 impl Stand {
     pub(super) fn new(server: PathBuf, plugin: PathBuf, rounds: u32, quick: bool) -> Self {
-        Self { server, plugin, rounds, quick }
+        Self {
+            server,
+            plugin,
+            rounds,
+            quick,
+        }
     }
 
     /// Returns the duration of each point in each round.
     pub(super) fn each(&self) -> Duration {
-        if self.quick { Duration::from_millis(200) } else { Duration::from_secs(2) }
+        if self.quick {
+            Duration::from_millis(200)
+        } else {
+            Duration::from_secs(2)
+        }
     }
 
     /// Returns these values, in quick mode only up to `most`.
     pub(super) fn points(&self, values: &[u32], most: u32) -> Vec<u32> {
-        values.iter().copied().filter(|value| !self.quick || *value <= most).collect()
+        values
+            .iter()
+            .copied()
+            .filter(|value| !self.quick || *value <= most)
+            .collect()
     }
 
     /// Creates a folder with the plugin.
@@ -47,7 +60,11 @@ impl Stand {
     /// Returns all points for every round, in reverse order in every second round.
     pub(super) fn turns<'a, T>(&self, points: &'a [T]) -> Vec<&'a T> {
         let turn = |round| -> Vec<&'a T> {
-            if round % 2 == 0 { points.iter().collect() } else { points.iter().rev().collect() }
+            if round % 2 == 0 {
+                points.iter().collect()
+            } else {
+                points.iter().rev().collect()
+            }
         };
         (0..self.rounds).flat_map(turn).collect()
     }
@@ -55,7 +72,10 @@ impl Stand {
 
 /// Starts a server for a folder.
 pub(super) fn start(folder: &TestFolder, via: Via) -> Result<Server> {
-    Server::start(&|address: Option<SocketAddr>| -> Command { serving::start(folder, address) }, via)
+    Server::start(
+        &|address: Option<SocketAddr>| -> Command { serving::start(folder, address) },
+        via,
+    )
 }
 
 /// Starts a server for a folder with the plugin, and waits until the plugin is loaded.
@@ -66,7 +86,12 @@ pub(super) fn with_echo(folder: &TestFolder, via: Via) -> Result<Server> {
 }
 
 /// Runs this number of callers, after a warm-up.
-pub(super) fn drive(server: &mut Server, callers: u32, work: &Work, time: Duration) -> Result<Driven> {
+pub(super) fn drive(
+    server: &mut Server,
+    callers: u32,
+    work: &Work,
+    time: Duration,
+) -> Result<Driven> {
     let group = || Group::of(callers as usize, work);
     server.drive(&[group()], Until::Calls(WARM.max(2 * u64::from(callers))))?;
     server.drive(&[group()], Until::Time(time))
@@ -79,14 +104,25 @@ pub(super) struct Growing {
 
 impl Growing {
     pub(super) fn new(names: &[&str]) -> Self {
-        Self { series: names.iter().map(|name| Series { name: (*name).to_owned(), points: Vec::new() }).collect() }
+        Self {
+            series: names
+                .iter()
+                .map(|name| Series {
+                    name: (*name).to_owned(),
+                    points: Vec::new(),
+                })
+                .collect(),
+        }
     }
 
     /// Adds a value to each curve.
     pub(super) fn add(&mut self, x: u32, values: &[f64]) {
         for (series, value) in self.series.iter_mut().zip(values) {
             let x = f64::from(x);
-            let at = match series.points.binary_search_by(|(known, _)| known.total_cmp(&x)) {
+            let at = match series
+                .points
+                .binary_search_by(|(known, _)| known.total_cmp(&x))
+            {
                 Ok(at) => at,
                 Err(at) => {
                     series.points.insert(at, (x, Sample::default()));

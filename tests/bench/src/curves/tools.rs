@@ -19,14 +19,27 @@ const EACH: u32 = 100;
 
 pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
     let points = stand.points(&[OWN, 10, 100, 1_000, 10_000], 10_000);
-    let folders = points.iter().map(|tools| Ok((*tools, folder(stand, *tools)?))).collect::<Result<Vec<_>>>()?;
-    let (mut calls, mut lists) = (Growing::new(&["p50", "p99", "processor time"]), Growing::new(&["all pages"]));
+    let folders = points
+        .iter()
+        .map(|tools| Ok((*tools, folder(stand, *tools)?)))
+        .collect::<Result<Vec<_>>>()?;
+    let (mut calls, mut lists) = (
+        Growing::new(&["p50", "p99", "processor time"]),
+        Growing::new(&["all pages"]),
+    );
     let work = Work::echo(64);
     for (tools, folder) in stand.turns(&folders) {
         let mut server = start(folder, Via::Stdio)?;
         server.until_listed(|names| names.len() == *tools as usize)?;
         let driven = drive(&mut server, 1, &work, stand.each())?;
-        calls.add(*tools, &[driven.percentile_us(50.0), driven.percentile_us(99.0), driven.cpu_us()]);
+        calls.add(
+            *tools,
+            &[
+                driven.percentile_us(50.0),
+                driven.percentile_us(99.0),
+                driven.cpu_us(),
+            ],
+        );
         let began = Instant::now();
         let mut params = json!({});
         loop {
@@ -47,7 +60,11 @@ pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
     };
     Ok(vec![
         chart("A call, by the number of tools", Unit::Microseconds, calls),
-        chart("The whole list, by the number of tools", Unit::Milliseconds, lists),
+        chart(
+            "The whole list, by the number of tools",
+            Unit::Milliseconds,
+            lists,
+        ),
     ])
 }
 
@@ -58,9 +75,14 @@ fn folder(stand: &Stand, tools: u32) -> Result<TestFolder> {
     let mut left = tools.saturating_sub(OWN);
     while left > 0 {
         let count = left.min(EACH);
-        let names: Vec<String> = (0..count).map(|number| format!("tool_{}", left - number)).collect();
+        let names: Vec<String> = (0..count)
+            .map(|number| format!("tool_{}", left - number))
+            .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        fs::write(folder.plugin_path(&format!("others-{left}.wasm")), TinyComponent::new(&names).build())?;
+        fs::write(
+            folder.plugin_path(&format!("others-{left}.wasm")),
+            TinyComponent::new(&names).build(),
+        )?;
         left -= count;
     }
     Ok(folder)

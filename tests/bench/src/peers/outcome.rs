@@ -40,10 +40,16 @@ impl Outcome {
         let header = || std::iter::once("").chain(servers.iter().copied());
         let (mut medians, mut ranges) = (Markdown::new(header()), Markdown::new(header()));
         for figure in Figure::ALL {
-            let better = if figure.unit().is_cost() { "" } else { " (more is better)" };
+            let better = if figure.unit().is_cost() {
+                ""
+            } else {
+                " (more is better)"
+            };
             let cells = |cell: &dyn Fn(&'static str) -> String| {
                 let title = format!("{}{better}", figure.title());
-                std::iter::once(title).chain(servers.iter().map(|server| cell(server))).collect::<Vec<_>>()
+                std::iter::once(title)
+                    .chain(servers.iter().map(|server| cell(server)))
+                    .collect::<Vec<_>>()
             };
             medians.row(cells(&|server| self.median(figure, server)));
             ranges.row(cells(&|server| self.range(figure, server)));
@@ -55,33 +61,61 @@ impl Outcome {
     }
 
     fn median(&self, figure: Figure, server: &'static str) -> String {
-        let Some((sample, median)) = self.sample(figure, server).and_then(|sample| Some((sample, sample.median()?)))
+        let Some((sample, median)) = self
+            .sample(figure, server)
+            .and_then(|sample| Some((sample, sample.median()?)))
         else {
             return String::new();
         };
         let native = self.sample(figure, NATIVE).filter(|_| server != NATIVE);
-        let ratio = native.and_then(|native| sample.ratio(native)).map(|ratio| format!(" ({ratio:.2})"));
-        format!("{}{}", figure.unit().words(median), ratio.unwrap_or_default())
+        let ratio = native
+            .and_then(|native| sample.ratio(native))
+            .map(|ratio| format!(" ({ratio:.2})"));
+        format!(
+            "{}{}",
+            figure.unit().words(median),
+            ratio.unwrap_or_default()
+        )
     }
 
     fn range(&self, figure: Figure, server: &'static str) -> String {
         let range = |sample: &Sample| {
             let unit = figure.unit();
-            Some(format!("{} to {}", number(sample.least()?), unit.words(sample.most()?)))
+            Some(format!(
+                "{} to {}",
+                number(sample.least()?),
+                unit.words(sample.most()?)
+            ))
         };
-        self.sample(figure, server).and_then(range).unwrap_or_default()
+        self.sample(figure, server)
+            .and_then(range)
+            .unwrap_or_default()
     }
 
     /// Draws the charts. Returns the Markdown that displays them.
     pub(super) fn charts(&self, page: &Page, servers: &[&'static str]) -> Result<String> {
         let charts: [(&str, &str, &[Figure]); 4] = [
-            ("start", "Start and memory", &[Figure::Cold, Figure::Idle, Figure::Own]),
+            (
+                "start",
+                "Start and memory",
+                &[Figure::Cold, Figure::Idle, Figure::Own],
+            ),
             (
                 "stdio",
                 "Standard input and output",
-                &[Figure::AloneMedian, Figure::AloneCpu, Figure::Eight, Figure::SixtyFour, Figure::Mebibyte],
+                &[
+                    Figure::AloneMedian,
+                    Figure::AloneCpu,
+                    Figure::Eight,
+                    Figure::SixtyFour,
+                    Figure::Mebibyte,
+                ],
             ),
-            ("fairness", "A light call beside calls that compute", &[Figure::BesideTwo, Figure::BesideEight]),
+            (
+                "fairness",
+                "A light call beside calls that compute",
+                &[Figure::BesideTwo, Figure::BesideEight],
+            ),
             (
                 "http",
                 "HTTP",
@@ -102,10 +136,18 @@ impl Outcome {
                 unit: figure.unit(),
                 bars: servers
                     .iter()
-                    .map(|server| ((*server).to_owned(), self.sample(*figure, server).cloned().unwrap_or_default()))
+                    .map(|server| {
+                        (
+                            (*server).to_owned(),
+                            self.sample(*figure, server).cloned().unwrap_or_default(),
+                        )
+                    })
                     .collect(),
             };
-            let bars = Bars { title: title.to_owned(), panels: figures.iter().map(panel).collect() };
+            let bars = Bars {
+                title: title.to_owned(),
+                panels: figures.iter().map(panel).collect(),
+            };
             text += &page.chart(name, title, &bars.svg())?;
             text.push('\n');
         }
@@ -120,14 +162,26 @@ mod tests {
     #[test]
     fn tables_compare_with_the_native_server() {
         let mut outcome = Outcome::default();
-        let measured = |value| Measured { figures: vec![(Figure::AloneMedian, value)], failures: Vec::new() };
+        let measured = |value| Measured {
+            figures: vec![(Figure::AloneMedian, value)],
+            failures: Vec::new(),
+        };
         for (toolbay, native) in [(150.0, 100.0), (130.0, 90.0), (140.0, 200.0)] {
             outcome.add("toolbay", measured(toolbay));
             outcome.add(NATIVE, measured(native));
         }
-        outcome.add("python", Measured { failures: vec!["it failed".to_owned()], ..Measured::default() });
+        outcome.add(
+            "python",
+            Measured {
+                failures: vec!["it failed".to_owned()],
+                ..Measured::default()
+            },
+        );
         let tables = outcome.tables(&["toolbay", NATIVE, "python"]);
-        for row in ["p50 | 140 µs (1.40) | 100 µs |  |", "p50 | 130 to 150 µs | 90.0 to 200 µs |  |"] {
+        for row in [
+            "p50 | 140 µs (1.40) | 100 µs |  |",
+            "p50 | 130 to 150 µs | 90.0 to 200 µs |  |",
+        ] {
             assert!(tables.contains(row), "{tables}");
         }
         assert_eq!(outcome.failures().len(), 1);

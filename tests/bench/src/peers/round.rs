@@ -29,9 +29,16 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) const QUICK: Self =
-        Self { each: Duration::from_millis(200), beside: Duration::from_millis(400), warm: 100 };
-    pub(super) const FULL: Self = Self { each: Duration::from_secs(2), beside: Duration::from_secs(3), warm: 500 };
+    pub(super) const QUICK: Self = Self {
+        each: Duration::from_millis(200),
+        beside: Duration::from_millis(400),
+        warm: 100,
+    };
+    pub(super) const FULL: Self = Self {
+        each: Duration::from_secs(2),
+        beside: Duration::from_secs(3),
+        warm: 500,
+    };
 
     /// Describes the plan.
     pub(super) fn words(&self) -> String {
@@ -55,7 +62,9 @@ pub(super) fn measure(peer: &Peer, plan: &Plan) -> Measured {
     let mut measured = Measured::default();
     let mut note = |part: &str, result: Result<()>| {
         if let Err(error) = result {
-            measured.failures.push(format!("{}, {part}: {error:#}", peer.name));
+            measured
+                .failures
+                .push(format!("{}, {part}: {error:#}", peer.name));
         }
     };
     let mut figures = Vec::new();
@@ -81,7 +90,10 @@ fn stdio(peer: &Peer, plan: &Plan, figures: &mut Vec<(Figure, f64)>) -> Result<(
     figures.push((Figure::AloneMedian, alone.percentile_us(50.0)));
     figures.push((Figure::AloneTail, alone.percentile_us(99.0)));
     figures.push((Figure::AloneCpu, alone.cpu_us()));
-    for (callers, rate, cpu) in [(8, Figure::Eight, Figure::EightCpu), (64, Figure::SixtyFour, Figure::SixtyFourCpu)] {
+    for (callers, rate, cpu) in [
+        (8, Figure::Eight, Figure::EightCpu),
+        (64, Figure::SixtyFour, Figure::SixtyFourCpu),
+    ] {
         let driven = driven(&mut server, callers, &echo, plan)?;
         figures.push((rate, driven.rate()));
         figures.push((cpu, driven.cpu_us()));
@@ -90,9 +102,16 @@ fn stdio(peer: &Peer, plan: &Plan, figures: &mut Vec<(Figure, f64)>) -> Result<(
     server.drive(&[Group::of(1, &large)], Until::Calls(2))?;
     let large = server.drive(&[Group::of(1, &large)], Until::Time(plan.each))?;
     figures.push((Figure::Mebibyte, large.percentile_us(50.0) / 1e3));
-    let burn = peer.burn.as_ref().context("nobody knows how long it computes")?;
+    let burn = peer
+        .burn
+        .as_ref()
+        .context("nobody knows how long it computes")?;
     for (burners, figure) in [(2, Figure::BesideTwo), (8, Figure::BesideEight)] {
-        let light = Group { callers: 1, work: &echo, pause: LIGHT };
+        let light = Group {
+            callers: 1,
+            work: &echo,
+            pause: LIGHT,
+        };
         let beside = server.drive(&[light, Group::of(burners, burn)], Until::Time(plan.beside))?;
         figures.push((figure, beside.percentile_us(99.0) / 1e3));
     }
@@ -102,9 +121,21 @@ fn stdio(peer: &Peer, plan: &Plan, figures: &mut Vec<(Figure, f64)>) -> Result<(
 fn http(peer: &Peer, plan: &Plan, figures: &mut Vec<(Figure, f64)>) -> Result<()> {
     let echo = Work::echo(SMALL);
     let mut server = listed(&*peer.launch, Via::Session)?;
-    let session = [Figure::SessionAlone, Figure::SessionEight, Figure::SessionSixtyFour, Figure::SessionCpu];
-    let stateless = [Figure::StatelessAlone, Figure::StatelessEight, Figure::StatelessSixtyFour, Figure::StatelessCpu];
-    for (via, [alone, eight, sixty_four, cpu]) in [(Via::Session, session), (Via::Stateless, stateless)] {
+    let session = [
+        Figure::SessionAlone,
+        Figure::SessionEight,
+        Figure::SessionSixtyFour,
+        Figure::SessionCpu,
+    ];
+    let stateless = [
+        Figure::StatelessAlone,
+        Figure::StatelessEight,
+        Figure::StatelessSixtyFour,
+        Figure::StatelessCpu,
+    ];
+    for (via, [alone, eight, sixty_four, cpu]) in
+        [(Via::Session, session), (Via::Stateless, stateless)]
+    {
         server.change(via, 1).with_context(|| format!("{via:?}"))?;
         server.drive(&[Group::of(1, &echo)], Until::Calls(plan.warm))?;
         let one = server.drive(&[Group::of(1, &echo)], Until::Time(plan.each))?;
@@ -128,7 +159,11 @@ fn driven(server: &mut Server, callers: usize, work: &Work, plan: &Plan) -> Resu
 /// Starts a server and waits until its tools are available.
 fn listed(launch: &Launch<'_>, via: Via) -> Result<Server> {
     let mut server = Server::start(launch, via)?;
-    server.until_listed(|tools| ["echo", "burn"].iter().all(|wanted| tools.iter().any(|tool| tool == wanted)))?;
+    server.until_listed(|tools| {
+        ["echo", "burn"]
+            .iter()
+            .all(|wanted| tools.iter().any(|tool| tool == wanted))
+    })?;
     Ok(server)
 }
 
@@ -141,7 +176,11 @@ pub(super) fn calibrate(launch: &Launch<'_>) -> Result<Work> {
         let driven = server.drive(&[Group::of(1, &work)], Until::Calls(3))?;
         let took = driven.percentile_us(1.0) / 1e6;
         if took >= BURN.as_secs_f64() / 3.0 {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most three times as many")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "at most three times as many"
+            )]
             let wanted = (f64::from(rounds) * BURN.as_secs_f64() / took) as u32;
             return Ok(Work::burn(wanted));
         }

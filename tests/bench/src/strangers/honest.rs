@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::json;
-use toolbay_testkit::{ClientSocket, ConnectionEnd, DEADLINE, HttpReply, message, other_local_address, revision};
+use toolbay_testkit::{
+    ClientSocket, ConnectionEnd, DEADLINE, HttpReply, message, other_local_address, revision,
+};
 
 use crate::fairness::pause;
 
@@ -26,7 +28,12 @@ impl Honest {
     ///
     /// The machine has no other address.
     pub(super) fn new(server: SocketAddr) -> Result<Self> {
-        Ok(Self { server, address: other_local_address()?.into(), socket: None, calls: 0 })
+        Ok(Self {
+            server,
+            address: other_local_address()?.into(),
+            socket: None,
+            calls: 0,
+        })
     }
 
     /// Returns whether a call gets its result.
@@ -57,9 +64,20 @@ impl Honest {
     fn call(&mut self) -> Result<bool> {
         self.calls += 1;
         let params = json!({"name": "light", "arguments": {}});
-        let body = message::stateless_request(revision::FIRST_STATELESS_REVISION, self.calls, "tools/call", params)
-            .to_string();
-        let text = post(&format!("Mcp-Method: tools/call\r\nMcp-Name: light\r\n{}", stateless()), &body);
+        let body = message::stateless_request(
+            revision::FIRST_STATELESS_REVISION,
+            self.calls,
+            "tools/call",
+            params,
+        )
+        .to_string();
+        let text = post(
+            &format!(
+                "Mcp-Method: tools/call\r\nMcp-Name: light\r\n{}",
+                stateless()
+            ),
+            &body,
+        );
         let Ok(reply) = self.exchange(text.as_bytes()) else {
             self.socket = None;
             return Ok(false);
@@ -68,13 +86,22 @@ impl Honest {
             return Ok(false);
         }
         let answer = reply.response_message()?;
-        ensure!(answer.get("id").is_some_and(|id| *id == self.calls), "call {} got {answer}", self.calls);
+        ensure!(
+            answer.get("id").is_some_and(|id| *id == self.calls),
+            "call {} got {answer}",
+            self.calls
+        );
         // While the tool is not loaded, the response is an error.
-        let Ok(result) = message::parse_response(answer)? else { return Ok(false) };
+        let Ok(result) = message::parse_response(answer)? else {
+            return Ok(false);
+        };
         if message::is_error(&result) {
             return Ok(false);
         }
-        ensure!(message::result_text(&result) == "fine", "a call got {result}");
+        ensure!(
+            message::result_text(&result) == "fine",
+            "a call got {result}"
+        );
         Ok(true)
     }
 
@@ -92,7 +119,10 @@ impl Honest {
 
 /// Returns the header that states the revision.
 pub(super) fn stateless() -> String {
-    format!("MCP-Protocol-Version: {}\r\n", revision::FIRST_STATELESS_REVISION)
+    format!(
+        "MCP-Protocol-Version: {}\r\n",
+        revision::FIRST_STATELESS_REVISION
+    )
 }
 
 /// Returns a POST with these headers and the ones that every POST has.

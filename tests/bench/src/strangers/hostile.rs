@@ -94,7 +94,12 @@ impl Kind {
         times
     }
 
-    fn once(self, server: SocketAddr, text: &[u8], kept: &mut VecDeque<ClientSocket>) -> Result<(), ConnectionEnd> {
+    fn once(
+        self,
+        server: SocketAddr,
+        text: &[u8],
+        kept: &mut VecDeque<ClientSocket>,
+    ) -> Result<(), ConnectionEnd> {
         let connect = || ClientSocket::connect(server, ADDRESS, PATIENCE);
         match self {
             Self::Deaf => {
@@ -122,8 +127,17 @@ impl Kind {
                 let mut socket = connect()?;
                 let hello = message::request(1, "initialize", &asking()).to_string();
                 socket.send(post("", &hello).as_bytes())?;
-                let session = socket.wait_for_reply(false)?.header("mcp-session-id").unwrap_or_default().to_owned();
-                let call = message::request(2, "tools/call", &json!({"name": "guarded", "arguments": {}})).to_string();
+                let session = socket
+                    .wait_for_reply(false)?
+                    .header("mcp-session-id")
+                    .unwrap_or_default()
+                    .to_owned();
+                let call = message::request(
+                    2,
+                    "tools/call",
+                    &json!({"name": "guarded", "arguments": {}}),
+                )
+                .to_string();
                 socket.send(post(&format!("Mcp-Session-Id: {session}\r\n"), &call).as_bytes())?;
                 keep(kept, socket);
             }
@@ -188,7 +202,10 @@ impl Kind {
 /// Returns a subscription to the maximum number of resources in one request.
 fn listen(uri: impl Fn(usize) -> String) -> String {
     let uris: Vec<String> = (0..URIS).map(uri).collect();
-    request("subscriptions/listen", json!({"notifications": {"resourceSubscriptions": uris}}))
+    request(
+        "subscriptions/listen",
+        json!({"notifications": {"resourceSubscriptions": uris}}),
+    )
 }
 
 /// Returns the `initialize` parameters of a client that supports elicitation.
@@ -202,9 +219,20 @@ fn asking() -> Value {
 
 /// Returns a request without a session.
 fn request(method: &str, params: Value) -> String {
-    let name = params.get("name").and_then(Value::as_str).map(|name| format!("Mcp-Name: {name}\r\n"));
-    let headers = format!("Mcp-Method: {method}\r\n{}{}", stateless(), name.unwrap_or_default());
-    post(&headers, &message::stateless_request(revision::FIRST_STATELESS_REVISION, 1, method, params).to_string())
+    let name = params
+        .get("name")
+        .and_then(Value::as_str)
+        .map(|name| format!("Mcp-Name: {name}\r\n"));
+    let headers = format!(
+        "Mcp-Method: {method}\r\n{}{}",
+        stateless(),
+        name.unwrap_or_default()
+    );
+    post(
+        &headers,
+        &message::stateless_request(revision::FIRST_STATELESS_REVISION, 1, method, params)
+            .to_string(),
+    )
 }
 
 fn keep(kept: &mut VecDeque<ClientSocket>, socket: ClientSocket) {

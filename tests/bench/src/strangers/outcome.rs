@@ -27,13 +27,23 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     pub(super) fn new(kind: Kind) -> Result<Self> {
-        Ok(Self { kind, idle: LatencyHistogram::new()?, beside: LatencyHistogram::new()?, refused: 0, attacks: 0 })
+        Ok(Self {
+            kind,
+            idle: LatencyHistogram::new()?,
+            beside: LatencyHistogram::new()?,
+            refused: 0,
+            attacks: 0,
+        })
     }
 
     /// Returns the ratio of the 99th percentile to that of the idle server.
     fn ratio(&self) -> f64 {
         self.beside.percentile(99.0).as_secs_f64()
-            / self.idle.percentile(99.0).max(Duration::from_micros(1)).as_secs_f64()
+            / self
+                .idle
+                .percentile(99.0)
+                .max(Duration::from_micros(1))
+                .as_secs_f64()
     }
 
     fn is_met(&self) -> bool {
@@ -106,7 +116,11 @@ mod tests {
     use super::*;
 
     fn outcome(idle: u64, beside: u64, refused: u64) -> Outcome {
-        let mut outcome = Outcome { refused, attacks: 7, ..Outcome::new(Kind::Deaf).unwrap() };
+        let mut outcome = Outcome {
+            refused,
+            attacks: 7,
+            ..Outcome::new(Kind::Deaf).unwrap()
+        };
         outcome.idle.add(Duration::from_millis(idle));
         outcome.beside.add(Duration::from_millis(beside));
         outcome
@@ -117,15 +131,28 @@ mod tests {
         assert!(outcome(4, 11, 0).is_met());
         assert!(!outcome(4, 13, 0).is_met(), "more than three times as long");
         assert!(!outcome(4, 4, 1).is_met(), "one was refused");
-        assert!(!Outcome::new(Kind::Deaf).unwrap().is_met(), "nobody was served");
+        assert!(
+            !Outcome::new(Kind::Deaf).unwrap().is_met(),
+            "nobody was served"
+        );
     }
 
     #[test]
     fn a_table_says_it_all() {
         let outcomes = [outcome(4, 20, 2)];
         let text = table(&outcomes).to_string();
-        let parts = ["reads no response", "20.0 ms", "4.00 ms", "5.0", "p99 ≤ 3 × idle, 0 refused", "NO"];
+        let parts = [
+            "reads no response",
+            "20.0 ms",
+            "4.00 ms",
+            "5.0",
+            "p99 ≤ 3 × idle, 0 refused",
+            "NO",
+        ];
         assert!(parts.iter().all(|part| text.contains(part)), "{text}");
-        assert_eq!((&outcomes[0].json()["met"], &outcomes[0].json()["refused"]), (&json!(false), &json!(2)));
+        assert_eq!(
+            (&outcomes[0].json()["met"], &outcomes[0].json()["refused"]),
+            (&json!(false), &json!(2))
+        );
     }
 }

@@ -5,7 +5,10 @@
 //! MODE is `auto`, or the revision that a session begins with; TRANSPORT `stdio` or `http`; SERVER the binary; PLUGINS
 //! a folder with the sample plugins; NEWCOMER a further plugin, with the tool `shout`, to drop in.
 
-#![expect(deprecated, reason = "it asks for what the newest revision advises against, too")]
+#![expect(
+    deprecated,
+    reason = "it asks for what the newest revision advises against, too"
+)]
 
 mod checks;
 mod person;
@@ -21,9 +24,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientConfig, CreateMessageRequestParams,
-    CreateMessageResult, ElicitRequestParams, ElicitResult, ErrorData, Implementation, ListRootsResult,
-    ProgressNotificationParam, ProtocolVersion, ResourceUpdatedNotificationParam, SubscriptionFilter,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientConfig,
+    CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, ErrorData,
+    Implementation, ListRootsResult, ProgressNotificationParam, ProtocolVersion,
+    ResourceUpdatedNotificationParam, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, PeerRequestOptions, RequestContext, RunningService};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
@@ -53,7 +57,11 @@ struct Ear {
 }
 
 impl ClientHandler for Ear {
-    async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+    async fn on_progress(
+        &self,
+        progress: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
         self.steps.lock().unwrap().push(progress.progress);
         let _ = self.stepped.send(());
     }
@@ -62,7 +70,11 @@ impl ClientHandler for Ear {
         let _ = self.changed.send(());
     }
 
-    async fn on_resource_updated(&self, update: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
+    async fn on_resource_updated(
+        &self,
+        update: ResourceUpdatedNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
         let _ = self.updated.send(update.uri);
     }
 
@@ -82,7 +94,10 @@ impl ClientHandler for Ear {
         Ok(self.person.sample(&question))
     }
 
-    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
         Ok(self.person.roots())
     }
 
@@ -105,17 +120,30 @@ struct Conversation {
 
 impl Conversation {
     async fn names(&self) -> Result<Vec<String>> {
-        Ok(self.client.list_all_tools().await?.into_iter().map(|tool| tool.name.into_owned()).collect())
+        Ok(self
+            .client
+            .list_all_tools()
+            .await?
+            .into_iter()
+            .map(|tool| tool.name.into_owned())
+            .collect())
     }
 
-    async fn call(&self, name: &'static str, arguments: Value) -> Result<CallToolResult, ServiceError> {
+    async fn call(
+        &self,
+        name: &'static str,
+        arguments: Value,
+    ) -> Result<CallToolResult, ServiceError> {
         self.client.call_tool(parameters(name, arguments)).await
     }
 
     /// Waits until the client is told of a list in which there is, or is not, a tool.
     async fn told(&mut self, name: &str, listed: bool) -> Result<()> {
         loop {
-            self.changed.recv().await.context("the server says no more")?;
+            self.changed
+                .recv()
+                .await
+                .context("the server says no more")?;
             if self.names().await?.iter().any(|own| own == name) == listed {
                 return Ok(());
             }
@@ -124,29 +152,67 @@ impl Conversation {
 }
 
 fn parameters(name: &'static str, arguments: Value) -> CallToolRequestParams {
-    CallToolRequestParams::new(name).with_arguments(arguments.as_object().cloned().unwrap_or_default())
+    CallToolRequestParams::new(name)
+        .with_arguments(arguments.as_object().cloned().unwrap_or_default())
 }
 
 fn text(result: &CallToolResult) -> &str {
-    result.content.iter().find_map(|block| block.as_text()).map_or("", |text| &text.text)
+    result
+        .content
+        .iter()
+        .find_map(|block| block.as_text())
+        .map_or("", |text| &text.text)
 }
 
-async fn converse(mode: &str, mut at: Conversation, newcomer: &Path, checks: &mut Checks) -> Result<()> {
-    let revision = at.client.peer().peer_info().context("it did not say who it is")?.protocol_version.to_string();
+async fn converse(
+    mode: &str,
+    mut at: Conversation,
+    newcomer: &Path,
+    checks: &mut Checks,
+) -> Result<()> {
+    let revision = at
+        .client
+        .peer()
+        .peer_info()
+        .context("it did not say who it is")?
+        .protocol_version
+        .to_string();
     let expected = if mode == "auto" { "2026-07-28" } else { mode };
-    checks.check(&format!("connects, with revision {revision}"), revision == expected, expected);
+    checks.check(
+        &format!("connects, with revision {revision}"),
+        revision == expected,
+        expected,
+    );
 
     let names = at.names().await?;
     let known = ["calculate_sum", "test_tool_with_progress", "loop_forever"];
-    checks.check("lists tools", known.iter().all(|tool| names.iter().any(|name| name == tool)), &names);
+    checks.check(
+        "lists tools",
+        known
+            .iter()
+            .all(|tool| names.iter().any(|name| name == tool)),
+        &names,
+    );
     let sum = at.call("calculate_sum", json!({"a": 1, "b": 2.5})).await?;
     // Before 2025-06-18 the text alone says it.
     let structured = (revision.as_str() >= "2025-06-18").then(|| json!({"sum": 3.5}));
-    checks.check("calls a tool", text(&sum).contains("3.5") && sum.structured_content == structured, &sum);
+    checks.check(
+        "calls a tool",
+        text(&sum).contains("3.5") && sum.structured_content == structured,
+        &sum,
+    );
     let failed = at.call("test_error_handling", json!({})).await?;
-    checks.check("a failure is a result", failed.is_error == Some(true), &failed);
+    checks.check(
+        "a failure is a result",
+        failed.is_error == Some(true),
+        &failed,
+    );
     let unknown = at.call("no_such_tool", json!({})).await;
-    let code = if let Err(ServiceError::McpError(error)) = &unknown { error.code.0 } else { 0 };
+    let code = if let Err(ServiceError::McpError(error)) = &unknown {
+        error.code.0
+    } else {
+        0
+    };
     checks.check("an unknown tool is error -32602", code == -32602, &unknown);
 
     at.call("test_tool_with_progress", json!({})).await?;
@@ -154,16 +220,27 @@ async fn converse(mode: &str, mut at: Conversation, newcomer: &Path, checks: &mu
         at.stepped.recv().await.context("the server says no more")?;
     }
     let steps = std::mem::take(&mut *at.client.service().steps.lock().unwrap());
-    checks.check("progress comes as it is made", steps == [0.0, 50.0, 100.0], &steps);
+    checks.check(
+        "progress comes as it is made",
+        steps == [0.0, 50.0, 100.0],
+        &steps,
+    );
 
     // It computes for ever, and no other call of its plugin gets its turn meanwhile.
     let endless = CallToolRequest::new(parameters("loop_forever", json!({})));
     let options = PeerRequestOptions::no_options();
-    let endless = at.client.send_cancellable_request(endless.into(), options).await?;
+    let endless = at
+        .client
+        .send_cancellable_request(endless.into(), options)
+        .await?;
     at.stepped.recv().await.context("the call did not begin")?;
     endless.cancel(Some("changed my mind".into())).await?;
     let next = at.call("count", json!({})).await?;
-    checks.check("a call that is given up ends, and the next one gets its turn", text(&next) == "1", &next);
+    checks.check(
+        "a call that is given up ends, and the next one gets its turn",
+        text(&next) == "1",
+        &next,
+    );
 
     surface::converse(&mut at, &revision, checks).await?;
     tasks::converse(&at, &revision, checks).await?;
@@ -172,7 +249,11 @@ async fn converse(mode: &str, mut at: Conversation, newcomer: &Path, checks: &mu
     fs::copy(newcomer, &target)?;
     at.told("shout", true).await?;
     let shouted = at.call("shout", json!({"text": "hello"})).await?;
-    checks.check("is told of a new tool, and calls it", text(&shouted).contains("HELLO"), &shouted);
+    checks.check(
+        "is told of a new tool, and calls it",
+        text(&shouted).contains("HELLO"),
+        &shouted,
+    );
     fs::remove_file(&target)?;
     at.told("shout", false).await?;
     checks.check("is told that it is gone", true, "");
@@ -184,7 +265,10 @@ async fn converse(mode: &str, mut at: Conversation, newcomer: &Path, checks: &mu
 fn lay_out(root: &Path, plugins: &Path, newcomer: &Path) -> Result<PathBuf> {
     let folder = root.join("plugins");
     fs::create_dir(&folder)?;
-    fs::copy(plugins.join("calculator.wasm"), folder.join("calculator.wasm"))?;
+    fs::copy(
+        plugins.join("calculator.wasm"),
+        folder.join("calculator.wasm"),
+    )?;
     for guest in ["conformance.wasm", "hostile.wasm"] {
         fs::copy(newcomer.with_file_name(guest), folder.join(guest))?;
     }
@@ -203,22 +287,44 @@ async fn run(
     let root = folder.parent().context("the folder is nowhere")?.to_owned();
     let command = |first: &str| {
         let mut command = Command::new(server);
-        command.arg(first).arg("--plugins").arg(&folder).current_dir(&root).env("XDG_CACHE_HOME", root.join("cache"));
+        command
+            .arg(first)
+            .arg("--plugins")
+            .arg(&folder)
+            .current_dir(&root)
+            .env("XDG_CACHE_HOME", root.join("cache"));
         command
     };
     // So that all tools are there at once, however slow the machine is.
     let compiled = command("compile").output().await?;
     if !compiled.status.success() {
-        bail!("toolbay compile failed: {}", String::from_utf8_lossy(&compiled.stderr));
+        bail!(
+            "toolbay compile failed: {}",
+            String::from_utf8_lossy(&compiled.stderr)
+        );
     }
     let ((stepped, steps), (changed, changes)) = (unbounded_channel(), unbounded_channel());
     let (updated, updates) = unbounded_channel();
     let legacy = serde_json::from_value(json!(mode))?;
-    let revision = if mode == "auto" { ProtocolVersion::LATEST } else { legacy };
+    let revision = if mode == "auto" {
+        ProtocolVersion::LATEST
+    } else {
+        legacy
+    };
     let person = Person::new();
-    let ear = Ear { revision, person, steps: Mutex::default(), stepped, changed: changed.clone(), updated };
+    let ear = Ear {
+        revision,
+        person,
+        steps: Mutex::default(),
+        stepped,
+        changed: changed.clone(),
+        updated,
+    };
     let lifecycle = match mode {
-        "auto" => ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::LATEST], legacy_version: None },
+        "auto" => ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::LATEST],
+            legacy_version: None,
+        },
         _ => ClientLifecycleMode::Initialize,
     };
     let mut served = None;
@@ -230,18 +336,27 @@ async fn run(
     } else {
         let mut serve = command("serve");
         serve.args(["--log", "warn"]);
-        ear.serve_with_lifecycle(TokioChildProcess::new(serve)?, lifecycle).await?
+        ear.serve_with_lifecycle(TokioChildProcess::new(serve)?, lifecycle)
+            .await?
     };
     if mode == "auto" {
         // In this era a client hears of changes where it asked to.
-        let mut news = client.listen(SubscriptionFilter::builder().tools_list_changed().build()).await?;
+        let mut news = client
+            .listen(SubscriptionFilter::builder().tools_list_changed().build())
+            .await?;
         tokio::spawn(async move {
             while let Ok(Some(_)) = news.next().await {
                 let _ = changed.send(());
             }
         });
     }
-    let conversation = Conversation { client, stepped: steps, changed: changes, updated: updates, folder };
+    let conversation = Conversation {
+        client,
+        stepped: steps,
+        changed: changes,
+        updated: updates,
+        folder,
+    };
     converse(mode, conversation, newcomer, checks).await?;
     if let Some(served) = served {
         let code = served.end().await?;
@@ -260,12 +375,23 @@ async fn main() -> Result<ExitCode> {
     let newcomer = Path::new(newcomer);
     let folder = lay_out(root.path(), Path::new(plugins), newcomer)?;
     let mut checks = Checks::default();
-    let conversation = run(mode, transport, Path::new(server), folder, newcomer, &mut checks);
+    let conversation = run(
+        mode,
+        transport,
+        Path::new(server),
+        folder,
+        newcomer,
+        &mut checks,
+    );
     match tokio::time::timeout(PATIENCE, conversation).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => checks.check("the conversation goes on to its end", false, error),
         Err(elapsed) => checks.check("the conversation goes on to its end", false, elapsed),
     }
     println!("{} passed, {} failed", checks.passed, checks.failed);
-    Ok(if checks.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if checks.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use rmcp::model::{
-    ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
-    ElicitationAction, ListRootsResult,
+    ClientCapabilities, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ListRootsResult,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -18,7 +18,10 @@ pub(crate) struct Person {
 
 impl Person {
     pub(crate) fn new() -> Self {
-        Self { action: Mutex::new(ElicitationAction::Accept), asked: Mutex::default() }
+        Self {
+            action: Mutex::new(ElicitationAction::Accept),
+            asked: Mutex::default(),
+        }
     }
 
     /// What it can be asked.
@@ -48,12 +51,21 @@ impl Person {
         let accepted = action == ElicitationAction::Accept;
         let result = ElicitResult::new(action);
         match question {
-            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
+            ElicitRequestParams::FormElicitationParams {
+                message,
+                requested_schema,
+                ..
+            } => {
                 self.hear(message);
                 let fields = requested_schema.properties.keys();
-                let content: Map<String, Value> =
-                    fields.map(|name| (name.clone(), format!("my {name}").into())).collect();
-                if accepted { result.with_content(content.into()) } else { result }
+                let content: Map<String, Value> = fields
+                    .map(|name| (name.clone(), format!("my {name}").into()))
+                    .collect();
+                if accepted {
+                    result.with_content(content.into())
+                } else {
+                    result
+                }
             }
             ElicitRequestParams::UrlElicitationParams { url, .. } => {
                 self.hear(url);
@@ -65,10 +77,18 @@ impl Person {
 
     pub(crate) fn sample(&self, question: &CreateMessageRequestParams) -> CreateMessageResult {
         let message = json!(question.messages[0]);
-        let text = message["content"].get("text").or_else(|| message["content"][0].get("text"));
-        self.hear(format!("{} ({})", text.and_then(Value::as_str).unwrap_or_default(), question.max_tokens));
+        let text = message["content"]
+            .get("text")
+            .or_else(|| message["content"][0].get("text"));
+        self.hear(format!(
+            "{} ({})",
+            text.and_then(Value::as_str).unwrap_or_default(),
+            question.max_tokens
+        ));
         let content = json!({"type": "text", "text": "Paris."});
-        wire(json!({"role": "assistant", "model": "none", "content": content, "stopReason": "endTurn"}))
+        wire(
+            json!({"role": "assistant", "model": "none", "content": content, "stopReason": "endTurn"}),
+        )
     }
 
     pub(crate) fn roots(&self) -> ListRootsResult {

@@ -15,7 +15,11 @@ pub(crate) struct Served {
 impl Served {
     /// Starts `command`, which must be to serve, and waits until it listens.
     pub(crate) async fn start(mut command: Command) -> Result<Self> {
-        command.args(["--http", "127.0.0.1:0"]).stdin(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+            .args(["--http", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         let mut child = command.spawn()?;
         let mut log = BufReader::new(child.stderr.take().context("no log")?).lines();
         loop {
@@ -23,7 +27,10 @@ impl Served {
             if let Some((_, url)) = line.split_once("listening on ") {
                 // Read to its end, so that the server never waits for it.
                 tokio::spawn(async move { while let Ok(Some(_)) = log.next_line().await {} });
-                return Ok(Self { child, url: url.trim().to_owned() });
+                return Ok(Self {
+                    child,
+                    url: url.trim().to_owned(),
+                });
             }
         }
     }

@@ -41,7 +41,10 @@ impl session_provider::Guest for Act {
     }
 
     async fn open_session(_: Metadata, metadata: Metadata) -> Result<Session, Error> {
-        Ok(Session { id: "one".to_owned(), metadata })
+        Ok(Session {
+            id: "one".to_owned(),
+            metadata,
+        })
     }
 
     fn close_session(_: String) {}

@@ -1,6 +1,9 @@
 //! A plugin that asks what a test wants it to ask, and does what a test wants it to do before that.
 
-#![allow(clippy::disallowed_methods, reason = "it waits until a test has done its part")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it waits until a test has done its part"
+)]
 
 use std::fs;
 use std::net::TcpStream;
@@ -16,8 +19,19 @@ use toolbay_plugin::serde_json::{Map, Value, json};
 use self::bindings::toolbay::plugin::host;
 use self::bindings::toolbay::plugin::types::{AskError, Question as Wanted, QuestionKind};
 
-#[allow(unsafe_code, missing_docs, unreachable_pub, clippy::all, clippy::pedantic, reason = "generated code")]
-#[allow(clippy::unwrap_used, clippy::allow_attributes_without_reason, reason = "generated code")]
+#[allow(
+    unsafe_code,
+    missing_docs,
+    unreachable_pub,
+    clippy::all,
+    clippy::pedantic,
+    reason = "generated code"
+)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::allow_attributes_without_reason,
+    reason = "generated code"
+)]
 mod bindings {
     wit_bindgen::generate!({
         path: "../../../wit/0.2.0",
@@ -101,7 +115,13 @@ struct Done {
 /// Asks, and does other things.
 #[tool]
 fn ask(asked: Asked) -> Result<Json<Done>> {
-    Ok(Json(Done { said: asked.steps.into_iter().map(Step::run).collect::<Result<_>>()? }))
+    Ok(Json(Done {
+        said: asked
+            .steps
+            .into_iter()
+            .map(Step::run)
+            .collect::<Result<_>>()?,
+    }))
 }
 
 /// A prompt about a topic that the user is asked for.
@@ -130,13 +150,16 @@ impl Step {
                 questions(&all)?
             }
             Self::Rounds(rounds) => {
-                let answers: Result<Vec<String>> =
-                    (0..rounds).map(|n| questions(&[name(&format!("round-{n}"))])).collect();
+                let answers: Result<Vec<String>> = (0..rounds)
+                    .map(|n| questions(&[name(&format!("round-{n}"))]))
+                    .collect();
                 answers?.join(" ")
             }
             Self::Send(method, url) => send(&method, &url)?,
             Self::SendAnywhere(method, url) => send(&method, &format!("{url}{}", random()))?,
-            Self::SendUnread(method, url) => Request::new(&method, &url).send()?.status().to_string(),
+            Self::SendUnread(method, url) => {
+                Request::new(&method, &url).send()?.status().to_string()
+            }
             Self::Count(key) => bucket()?.increment(&key, 1)?.to_string(),
             Self::Fill(key, bytes) => {
                 bucket()?.set(&key, vec![b'x'; bytes])?;
@@ -169,22 +192,39 @@ impl Step {
 
 impl Question {
     fn wanted(self) -> Wanted {
-        let Self { key, kind, params, optional } = self;
+        let Self {
+            key,
+            kind,
+            params,
+            optional,
+        } = self;
         let kind = match kind {
             Kind::Form => QuestionKind::Form,
             Kind::Url => QuestionKind::Url,
             Kind::Sampling => QuestionKind::Sampling,
             Kind::Roots => QuestionKind::Roots,
         };
-        Wanted { key, kind, params: Value::Object(params).to_string(), required: !optional }
+        Wanted {
+            key,
+            kind,
+            params: Value::Object(params).to_string(),
+            required: !optional,
+        }
     }
 }
 
 /// A form for a name.
 fn name(key: &str) -> Wanted {
-    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
-    let params = json!({"message": format!("What is the {key}?"), "requestedSchema": schema}).to_string();
-    Wanted { key: key.to_owned(), kind: QuestionKind::Form, params, required: true }
+    let schema =
+        json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    let params =
+        json!({"message": format!("What is the {key}?"), "requestedSchema": schema}).to_string();
+    Wanted {
+        key: key.to_owned(),
+        kind: QuestionKind::Form,
+        params,
+        required: true,
+    }
 }
 
 /// The answers, as the host gives them.

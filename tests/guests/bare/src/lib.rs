@@ -1,8 +1,19 @@
-//! A plugin written against the contract alone, without the SDK: small, so that it compiles at once.
+//! A plugin written against the contract alone, without the SDK: small, so that it compiles at
+//! once.
 
 mod bindings {
-    #![allow(unsafe_code, unreachable_pub, missing_docs, clippy::pedantic, reason = "generated")]
-    #![allow(clippy::indexing_slicing, clippy::allow_attributes_without_reason, reason = "generated")]
+    #![allow(
+        unsafe_code,
+        unreachable_pub,
+        missing_docs,
+        clippy::pedantic,
+        reason = "generated"
+    )]
+    #![allow(
+        clippy::indexing_slicing,
+        clippy::allow_attributes_without_reason,
+        reason = "generated"
+    )]
 
     wit_bindgen::generate!({ path: "../../../wit/0.2.0", world: "plugin" });
 
@@ -22,7 +33,9 @@ impl Guest for Bare {
             name: "shout".to_owned(),
             title: None,
             description: Some("Returns its arguments in capital letters.".to_owned()),
-            input_schema: r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}"#.to_owned(),
+            input_schema:
+                r#"{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}"#
+                    .to_owned(),
             output_schema: None,
             annotations: None,
             icons: Vec::new(),
@@ -46,6 +59,10 @@ impl Guest for Bare {
             last_modified: None,
             members: None,
         };
-        Ok(Output { content: vec![block], structured: None, meta: None })
+        Ok(Output {
+            content: vec![block],
+            structured: None,
+            meta: None,
+        })
     }
 }

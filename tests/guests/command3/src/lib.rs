@@ -1,4 +1,5 @@
-//! A command for WASI 0.3: it answers with what it was given on standard input, and fails if that says so.
+//! A command for WASI 0.3: it answers with what it was given on standard input, and fails if that
+//! says so.
 
 #[allow(
     unsafe_code,
@@ -25,7 +26,11 @@ impl Guest for Command {
         ended.await.map_err(drop)?;
         let is_bad = heard.windows(3).any(|word| word == b"bad");
         let (mut writer, reader) = wit_stream::new();
-        let written = if is_bad { stderr::write_via_stream(reader) } else { stdout::write_via_stream(reader) };
+        let written = if is_bad {
+            stderr::write_via_stream(reader)
+        } else {
+            stdout::write_via_stream(reader)
+        };
         writer.write_all(heard).await;
         drop(writer);
         written.await.map_err(drop)?;

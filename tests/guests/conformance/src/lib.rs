@@ -1,7 +1,10 @@
-//! What the official conformance suite calls, gets and reads, as a plugin like any other: so the suite tests the sandbox
-//! too.
+//! What the official conformance suite calls, gets and reads, as a plugin like any other: so the
+//! suite tests the sandbox too.
 
-#![allow(clippy::disallowed_methods, reason = "the suite looks at what comes while a tool works")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the suite looks at what comes while a tool works"
+)]
 
 mod definitions;
 mod media;
@@ -50,20 +53,33 @@ fn test_audio_content() -> Audio {
 /// Returns a resource.
 #[tool(read_only)]
 fn test_embedded_resource() -> Resource {
-    Resource::text("test://embedded-resource", "This is an embedded resource content.").mime_type("text/plain")
+    Resource::text(
+        "test://embedded-resource",
+        "This is an embedded resource content.",
+    )
+    .mime_type("text/plain")
 }
 
 /// Returns a text, a picture and a resource.
 #[tool(read_only)]
 fn test_multiple_content_types() -> Vec<Content> {
-    let resource = Resource::text("test://mixed-content-resource", r#"{"test":"data","value":123}"#);
-    vec!["Multiple content types test:".into(), Image::png(PNG).into(), resource.mime_type("application/json").into()]
+    let resource = Resource::text(
+        "test://mixed-content-resource",
+        r#"{"test":"data","value":123}"#,
+    );
+    vec![
+        "Multiple content types test:".into(),
+        Image::png(PNG).into(),
+        resource.mime_type("application/json").into(),
+    ]
 }
 
 /// Fails.
 #[tool(read_only)]
 fn test_error_handling() -> Result<()> {
-    Err(Error::msg("This tool intentionally returns an error for testing"))
+    Err(Error::msg(
+        "This tool intentionally returns an error for testing",
+    ))
 }
 
 /// Reports progress: 0, 50 and 100 of 100.
@@ -86,7 +102,11 @@ fn test_reconnection() -> &'static str {
 /// Logs three lines.
 #[tool(read_only)]
 fn test_tool_with_logging() -> &'static str {
-    for line in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+    for line in [
+        "Tool execution started",
+        "Tool processing data",
+        "Tool execution completed",
+    ] {
         info!("{line}");
         sleep(MOMENT);
     }

@@ -34,12 +34,19 @@ pub(crate) fn test_prompt_with_embedded_resource(
     /// The URI that the resource gets.
     resourceUri: String,
 ) -> Vec<Message> {
-    let resource = Resource::text(resourceUri, "Embedded resource content for testing.").mime_type("text/plain");
-    vec![Message::user(resource), Message::user("Please process the embedded resource above.")]
+    let resource = Resource::text(resourceUri, "Embedded resource content for testing.")
+        .mime_type("text/plain");
+    vec![
+        Message::user(resource),
+        Message::user("Please process the embedded resource above."),
+    ]
 }
 
 /// A prompt with a picture in it.
 #[prompt]
 pub(crate) fn test_prompt_with_image() -> Vec<Message> {
-    vec![Message::user(Image::png(PNG)), Message::user("Please analyze the image above.")]
+    vec![
+        Message::user(Image::png(PNG)),
+        Message::user("Please analyze the image above."),
+    ]
 }

@@ -1,5 +1,5 @@
-//! Tools, a prompt and a resource that ask: what the suite calls over a connection, where the server sends requests, and
-//! from 2026-07-28 on, where a call is repeated with the answers.
+//! Tools, a prompt and a resource that ask: what the suite calls over a connection, where the
+//! server sends requests, and from 2026-07-28 on, where a call is repeated with the answers.
 
 use serde::{Deserialize, Serialize};
 use toolbay_plugin::prelude::*;
@@ -64,7 +64,10 @@ enum Status {
 /// Asks for every kind of value that has a default.
 #[tool(read_only)]
 pub(crate) fn test_elicitation_sep1034_defaults(ctx: &Context) -> Result<String> {
-    completed(&ctx.ask("defaults", Form::<Defaults>::new("Please review these values."))?)
+    completed(&ctx.ask(
+        "defaults",
+        Form::<Defaults>::new("Please review these values."),
+    )?)
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -107,7 +110,10 @@ pub(crate) fn test_elicitation_sep1330_enums(ctx: &Context) -> Result<String> {
 /// Asks the user to open a page.
 #[tool(read_only)]
 pub(crate) fn test_elicitation_url(ctx: &Context) -> Result<String> {
-    completed(&ctx.ask("page", Visit::new("Please sign in.", "https://example.com/sign-in"))?)
+    completed(&ctx.ask(
+        "page",
+        Visit::new("Please sign in.", "https://example.com/sign-in"),
+    )?)
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -147,7 +153,14 @@ pub(crate) fn test_input_required_result_sampling(ctx: &Context) -> Result<Strin
 #[tool(read_only)]
 pub(crate) fn test_input_required_result_list_roots(ctx: &Context) -> Result<String> {
     let roots = ctx.ask("client_roots", Roots::new())?;
-    Ok(format!("Roots: {}", roots.into_iter().map(|root| root.uri).collect::<Vec<_>>().join(" ")))
+    Ok(format!(
+        "Roots: {}",
+        roots
+            .into_iter()
+            .map(|root| root.uri)
+            .collect::<Vec<_>>()
+            .join(" ")
+    ))
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -159,10 +172,14 @@ fn confirm() -> Form<Confirmation> {
     Form::new("Please confirm")
 }
 
-/// Asks for a confirmation. That there is a result means that the host has found the state of the request good.
+/// Asks for a confirmation. That there is a result means that the host has found the state of the
+/// request good.
 #[tool(read_only)]
 pub(crate) fn test_input_required_result_request_state(ctx: &Context) -> Result<String> {
-    Ok(format!("state-ok: {}", said(&ctx.ask("confirm", confirm())?)?))
+    Ok(format!(
+        "state-ok: {}",
+        said(&ctx.ask("confirm", confirm())?)?
+    ))
 }
 
 /// Asks for a confirmation. There is no result if the state of the request was tampered with.
@@ -180,7 +197,12 @@ pub(crate) fn test_input_required_result_multiple_inputs(ctx: &Context) -> Resul
         ("greeting", greeting),
         ("client_roots", Roots::new()),
     ))?;
-    Ok(format!("{} {} {} roots", greeting.text(), said(&user)?, roots.len()))
+    Ok(format!(
+        "{} {} {} roots",
+        greeting.text(),
+        said(&user)?,
+        roots.len()
+    ))
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -192,7 +214,10 @@ struct Color {
 #[tool(read_only)]
 pub(crate) fn test_input_required_result_multi_round(ctx: &Context) -> Result<String> {
     let name = ctx.ask("step1", who("Step 1: What is your name?"))?;
-    let color = ctx.ask("step2", Form::<Color>::new("Step 2: What is your favorite color?"))?;
+    let color = ctx.ask(
+        "step2",
+        Form::<Color>::new("Step 2: What is your favorite color?"),
+    )?;
     Ok(format!("{} {}", said(&name)?, said(&color)?))
 }
 
@@ -204,7 +229,10 @@ pub(crate) fn test_input_required_result_capabilities(ctx: &Context) -> Result<S
         Err(AskError::Unsupported(_)) => "nobody".to_owned(),
         Err(error) => return Err(error.into()),
     };
-    let greeting = match ctx.ask("greeting", Sampling::new(50).user("Generate a greeting").optional()) {
+    let greeting = match ctx.ask(
+        "greeting",
+        Sampling::new(50).user("Generate a greeting").optional(),
+    ) {
         Ok(greeting) => greeting.text(),
         Err(AskError::Unsupported(_)) => "nothing".to_owned(),
         Err(error) => return Err(error.into()),
@@ -220,7 +248,10 @@ struct Background {
 /// A prompt that asks what it is about.
 #[prompt]
 pub(crate) fn test_input_required_result_prompt(ctx: &Context) -> Result<String> {
-    let context = ctx.ask("user_context", Form::<Background>::new("What context should the prompt use?"))?;
+    let context = ctx.ask(
+        "user_context",
+        Form::<Background>::new("What context should the prompt use?"),
+    )?;
     Ok(match context {
         Elicited::Accepted(Background { context }) => format!("Use this context: {context}"),
         _ => "Use no context.".to_owned(),
@@ -243,7 +274,9 @@ fn completed<T: Serialize>(elicited: &Elicited<T>) -> Result<String> {
 /// What the user did, in the words of the suite.
 fn said<T: Serialize>(elicited: &Elicited<T>) -> Result<String> {
     Ok(match elicited {
-        Elicited::Accepted(content) => format!("action=accept, content={}", serde_json::to_string(content)?),
+        Elicited::Accepted(content) => {
+            format!("action=accept, content={}", serde_json::to_string(content)?)
+        }
         Elicited::Declined => "action=decline".to_owned(),
         Elicited::Cancelled => "action=cancel".to_owned(),
     })

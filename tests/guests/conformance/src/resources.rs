@@ -45,7 +45,11 @@ pub(crate) struct Filled {
 #[resource("test://template/{id}/data", mime_type = "application/json")]
 pub(crate) fn template_data(id: String) -> Json<Filled> {
     let data = format!("Data for ID: {id}");
-    Json(Filled { id, template_test: true, data })
+    Json(Filled {
+        id,
+        template_test: true,
+        data,
+    })
 }
 
 /// What could be named.

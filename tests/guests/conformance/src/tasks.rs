@@ -75,7 +75,9 @@ pub(crate) fn confirm_delete(args: File, ctx: &Context) -> Result<String> {
     sleep(LONG);
     let question = Form::<Confirmation>::new(format!("Delete {}?", args.filename));
     Ok(match ctx.ask("confirmation", question)? {
-        Elicited::Accepted(Confirmation { confirm: true }) => format!("{} was deleted.", args.filename),
+        Elicited::Accepted(Confirmation { confirm: true }) => {
+            format!("{} was deleted.", args.filename)
+        }
         _ => format!("{} was kept.", args.filename),
     })
 }
@@ -90,7 +92,10 @@ struct Name {
 pub(crate) fn multi_input(ctx: &Context) -> Result<String> {
     sleep(LONG);
     let who = |message: &str| Form::<Name>::new(message);
-    let (first, second) = ctx.ask_all((("first", who("Who is first?")), ("second", who("Who is second?"))))?;
+    let (first, second) = ctx.ask_all((
+        ("first", who("Who is first?")),
+        ("second", who("Who is second?")),
+    ))?;
     let name = |answer| match answer {
         Elicited::Accepted(Name { name }) => name,
         _ => "nobody".to_owned(),

@@ -23,7 +23,9 @@ fn echo(args: Message) -> String {
 #[tool]
 fn burn(args: Rounds) -> String {
     // The generator of Park and Miller.
-    (0..args.rounds).fold(1_u64, |number, _| number * 48_271 % 2_147_483_647).to_string()
+    (0..args.rounds)
+        .fold(1_u64, |number, _| number * 48_271 % 2_147_483_647)
+        .to_string()
 }
 
 export!(echo, burn);

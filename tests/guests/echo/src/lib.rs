@@ -36,6 +36,8 @@ impl bindings::Guest for Echo {
 
     /// The generator of Park and Miller, so many steps of it.
     fn burn(rounds: u32) -> String {
-        (0..rounds).fold(1_u64, |number, _| number * 48_271 % 2_147_483_647).to_string()
+        (0..rounds)
+            .fold(1_u64, |number, _| number * 48_271 % 2_147_483_647)
+            .to_string()
     }
 }

@@ -101,23 +101,47 @@ fn act(step: &[&str], files: &mut HashMap<String, fs::File>) -> io::Result<Strin
     match *step {
         ["write", path, text] => fs::write(path, text)?,
         ["append", path, text] => {
-            fs::OpenOptions::new().append(true).create(true).open(path)?.write_all(text.as_bytes())?;
+            fs::OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(path)?
+                .write_all(text.as_bytes())?;
         }
         ["fill", path, bytes] => fill(&mut fs::File::create(path)?, number(bytes)?)?,
-        ["extend", path, bytes] => fill(&mut fs::OpenOptions::new().append(true).open(path)?, number(bytes)?)?,
+        ["extend", path, bytes] => fill(
+            &mut fs::OpenOptions::new().append(true).open(path)?,
+            number(bytes)?,
+        )?,
         ["size", path, bytes] => {
-            fs::OpenOptions::new().write(true).create(true).truncate(false).open(path)?.set_len(number(bytes)?)?;
+            fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(path)?
+                .set_len(number(bytes)?)?;
         }
         ["seek", path, offset, text] => {
-            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+            let mut file = fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(path)?;
             file.seek(io::SeekFrom::Start(number(offset)?))?;
             file.write_all(text.as_bytes())?;
         }
         ["open", name, path] => {
-            let file = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+            let file = fs::OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(path)?;
             files.insert(name.to_owned(), file);
         }
-        ["put", name, bytes] => fill(files.get_mut(name).ok_or(io::ErrorKind::NotFound)?, number(bytes)?)?,
+        ["put", name, bytes] => fill(
+            files.get_mut(name).ok_or(io::ErrorKind::NotFound)?,
+            number(bytes)?,
+        )?,
         ["close", name] => drop(files.remove(name)),
         ["read", path] => return fs::read_to_string(path),
         ["length", path] => return Ok(fs::metadata(path)?.len().to_string()),
@@ -131,7 +155,8 @@ fn act(step: &[&str], files: &mut HashMap<String, fs::File>) -> io::Result<Strin
         ["folder", path] => fs::create_dir(path)?,
         ["folders", path] => fs::create_dir_all(path)?,
         ["nest", path, depth] => {
-            // Deeper than a path can be long: each is made at the top, and takes the one before into it.
+            // Deeper than a path can be long: each is made at the top, and takes the one before
+            // into it.
             for _ in 0..number(depth)? {
                 let next = format!("{path}.next");
                 fs::create_dir(&next)?;
@@ -199,7 +224,10 @@ fn fill(file: &mut fs::File, bytes: u64) -> io::Result<()> {
 fn symlink(target: &str, path: &str) -> io::Result<()> {
     mod libc {
         unsafe extern "C" {
-            pub(super) fn symlink(target: *const std::ffi::c_char, path: *const std::ffi::c_char) -> i32;
+            pub(super) fn symlink(
+                target: *const std::ffi::c_char,
+                path: *const std::ffi::c_char,
+            ) -> i32;
         }
     }
     let [target, path] = [target, path].map(|text| CString::new(text).map_err(io::Error::other));

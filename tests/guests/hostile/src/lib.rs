@@ -76,14 +76,19 @@ fn sleep_hour(ctx: &Context) {
     sleep(Duration::from_hours(1));
 }
 
-/// Reports progress, waits until there is a file `/gate/open`, and returns the build and `config.version`.
+/// Reports progress, waits until there is a file `/gate/open`, and returns the build and
+/// `config.version`.
 #[tool]
 fn wait_for_gate(ctx: &Context) -> String {
     ctx.progress(1.0, None);
     while !std::path::Path::new("/gate/open").exists() {
         sleep(Duration::from_millis(5));
     }
-    format!("{} {}", version(), ctx.config("version").unwrap_or_default())
+    format!(
+        "{} {}",
+        version(),
+        ctx.config("version").unwrap_or_default()
+    )
 }
 
 /// Allocates until it may not.
@@ -98,7 +103,9 @@ fn hoard() {
 /// Allocates `n` MiB.
 #[tool]
 fn allocate(args: Number) -> String {
-    let bytes = usize::try_from(args.n).unwrap_or(usize::MAX).saturating_mul(1 << 20);
+    let bytes = usize::try_from(args.n)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(1 << 20);
     std::hint::black_box(vec![1_u8; bytes]).len().to_string()
 }
 
@@ -117,7 +124,11 @@ fn recurse_to(args: Number) -> String {
 /// Its frames are on the native stack: whatever is in linear memory would run out of that first.
 fn deeper(left: u64) -> u64 {
     let next = std::hint::black_box(deeper as fn(u64) -> u64);
-    if left == 0 { 0 } else { next(left - 1).wrapping_mul(3) ^ left }
+    if left == 0 {
+        0
+    } else {
+        next(left - 1).wrapping_mul(3) ^ left
+    }
 }
 
 /// Panics.
@@ -154,7 +165,9 @@ fn refuse() -> Result<()> {
 /// Shows its environment variables and its arguments.
 #[tool]
 fn environment() -> String {
-    let variables: Vec<String> = std::env::vars().map(|(name, value)| format!("{name}={value}")).collect();
+    let variables: Vec<String> = std::env::vars()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
     format!("{variables:?} {:?}", std::env::args().collect::<Vec<_>>())
 }
 
@@ -164,7 +177,12 @@ fn tell(args: Text, ctx: &Context) -> Result<Content> {
     let secret = std::env::var("SECRET").unwrap_or_default();
     match args.text.as_str() {
         "content" => return Ok(Content::text(format!("it is {secret}"))),
-        "link" => return Ok(Content::resource_link(format!("https://a.example/{secret}"), &secret)),
+        "link" => {
+            return Ok(Content::resource_link(
+                format!("https://a.example/{secret}"),
+                &secret,
+            ));
+        }
         "image" => return Ok(Content::image(secret, "image/png")),
         "failure" => bail!("it is {secret}"),
         "refusal" => invalid!("it is {secret}"),
@@ -185,7 +203,8 @@ fn tell(args: Text, ctx: &Context) -> Result<Content> {
 /// Shows `[config]`.
 #[tool]
 fn config(args: Text, ctx: &Context) -> String {
-    ctx.config(&args.text).unwrap_or_else(|| "nothing".to_owned())
+    ctx.config(&args.text)
+        .unwrap_or_else(|| "nothing".to_owned())
 }
 
 /// Reports progress in `n` steps.

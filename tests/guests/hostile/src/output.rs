@@ -27,7 +27,11 @@ pub(crate) fn lines(args: Size) -> String {
 /// Returns a caption, an image of `n` bytes, and numbered lines of as many.
 #[tool]
 pub(crate) fn illustrated(args: Size) -> Vec<Content> {
-    vec![Content::text("The picture:"), Content::image(vec![7; args.n], "image/png"), Content::text(lines(args))]
+    vec![
+        Content::text("The picture:"),
+        Content::image(vec![7; args.n], "image/png"),
+        Content::text(lines(args)),
+    ]
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -38,7 +42,9 @@ pub(crate) struct Rows {
 /// Returns structured content of about `n` bytes, as it promised.
 #[tool]
 pub(crate) fn rows(args: Size) -> Json<Rows> {
-    Json(Rows { rows: lines(args).lines().map(str::to_owned).collect() })
+    Json(Rows {
+        rows: lines(args).lines().map(str::to_owned).collect(),
+    })
 }
 
 /// Fails with a message of `n` bytes.

@@ -6,14 +6,36 @@ use toolbay_plugin::prelude::*;
 use self::draft::wasi::keyvalue::{atomics, batch, store};
 use self::draft2::wasi::keyvalue::{atomics as atomics2, store as store2};
 
-#[allow(unsafe_code, missing_docs, unreachable_pub, clippy::all, clippy::pedantic, reason = "generated code")]
-#[allow(clippy::unwrap_used, clippy::allow_attributes_without_reason, reason = "generated code")]
+#[allow(
+    unsafe_code,
+    missing_docs,
+    unreachable_pub,
+    clippy::all,
+    clippy::pedantic,
+    reason = "generated code"
+)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::allow_attributes_without_reason,
+    reason = "generated code"
+)]
 mod draft {
     wit_bindgen::generate!({ path: "wit/draft", world: "keeper" });
 }
 
-#[allow(unsafe_code, missing_docs, unreachable_pub, clippy::all, clippy::pedantic, reason = "generated code")]
-#[allow(clippy::unwrap_used, clippy::allow_attributes_without_reason, reason = "generated code")]
+#[allow(
+    unsafe_code,
+    missing_docs,
+    unreachable_pub,
+    clippy::all,
+    clippy::pedantic,
+    reason = "generated code"
+)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::allow_attributes_without_reason,
+    reason = "generated code"
+)]
 mod draft2 {
     wit_bindgen::generate!({ path: "wit/draft2", world: "keeper" });
 }
@@ -89,14 +111,25 @@ fn keep(asked: Asked) -> Result<Json<Done>> {
 }
 
 impl Step {
-    fn run(self, name: &str, bucket: &store::Bucket, bucket2: &store2::Bucket) -> Result<String, String> {
+    fn run(
+        self,
+        name: &str,
+        bucket: &store::Bucket,
+        bucket2: &store2::Bucket,
+    ) -> Result<String, String> {
         let fine = |()| "fine".to_owned();
         match self {
             Self::Get(key) => bucket.get(&key).map(value).map_err(words),
             Self::Set(key, value) => bucket.set(&key, value.as_bytes()).map(fine).map_err(words),
-            Self::Fill(key, bytes) => bucket.set(&key, &vec![b'x'; bytes]).map(fine).map_err(words),
+            Self::Fill(key, bytes) => bucket
+                .set(&key, &vec![b'x'; bytes])
+                .map(fine)
+                .map_err(words),
             Self::Delete(key) => bucket.delete(&key).map(fine).map_err(words),
-            Self::Exists(key) => bucket.exists(&key).map(|found| found.to_string()).map_err(words),
+            Self::Exists(key) => bucket
+                .exists(&key)
+                .map(|found| found.to_string())
+                .map_err(words),
             Self::List(cursor) => {
                 let page = bucket.list_keys(cursor).map_err(words)?;
                 Ok(format!("{} {:?}", page.keys.join(" "), page.cursor))
@@ -112,21 +145,32 @@ impl Step {
                     }
                 }
             }
-            Self::Increment(key, delta) => {
-                atomics::increment(bucket, &key, delta).map(|sum| sum.to_string()).map_err(words)
-            }
+            Self::Increment(key, delta) => atomics::increment(bucket, &key, delta)
+                .map(|sum| sum.to_string())
+                .map_err(words),
             Self::SetMany(entries) => {
-                let entries: Vec<_> = entries.into_iter().map(|(key, value)| (key, value.into_bytes())).collect();
+                let entries: Vec<_> = entries
+                    .into_iter()
+                    .map(|(key, value)| (key, value.into_bytes()))
+                    .collect();
                 batch::set_many(bucket, &entries).map(fine).map_err(words)
             }
             Self::FillMany(prefix, count) => {
-                let entries: Vec<_> = (0..count).map(|n| (format!("{prefix}{n:05}"), vec![])).collect();
+                let entries: Vec<_> = (0..count)
+                    .map(|n| (format!("{prefix}{n:05}"), vec![]))
+                    .collect();
                 batch::set_many(bucket, &entries).map(fine).map_err(words)
             }
             Self::GetMany(keys) => {
                 let found = batch::get_many(bucket, &keys).map_err(words)?;
-                let shown = |(key, found): (String, Vec<u8>)| format!("{key}={}", String::from_utf8_lossy(&found));
-                Ok(found.into_iter().map(|entry| entry.map_or("none".to_owned(), shown)).collect::<Vec<_>>().join(" "))
+                let shown = |(key, found): (String, Vec<u8>)| {
+                    format!("{key}={}", String::from_utf8_lossy(&found))
+                };
+                Ok(found
+                    .into_iter()
+                    .map(|entry| entry.map_or("none".to_owned(), shown))
+                    .collect::<Vec<_>>()
+                    .join(" "))
             }
             Self::DeleteMany(keys) => batch::delete_many(bucket, &keys).map(fine).map_err(words),
             Self::Count2 => {
@@ -140,9 +184,9 @@ impl Step {
                     }
                 }
             }
-            Self::Increment2(key, delta) => {
-                atomics2::increment(bucket2, &key, delta).map(|sum| sum.to_string()).map_err(words2)
-            }
+            Self::Increment2(key, delta) => atomics2::increment(bucket2, &key, delta)
+                .map(|sum| sum.to_string())
+                .map_err(words2),
             Self::Append(key, text, times) => {
                 for _ in 0..times {
                     append(bucket2, &key, &text)?;

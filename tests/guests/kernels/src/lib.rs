@@ -1,5 +1,5 @@
-//! What is computed to measure what metering costs: a plain function over `kernels`, which `tests/inside` has as native
-//! code.
+//! What is computed to measure what metering costs: a plain function over `kernels`, which
+//! `tests/inside` has as native code.
 
 mod kernels;
 

@@ -1,11 +1,25 @@
-//! A plugin without tools, written against the contract alone: prompts, resources and completion. Some of what it offers
-//! misbehaves in a way that its name says.
+//! A plugin without tools, written against the contract alone: prompts, resources and completion.
+//! Some of what it offers misbehaves in a way that its name says.
 
-#![allow(clippy::panic, clippy::needless_pass_by_value, reason = "misbehaving is part of what it is for")]
+#![allow(
+    clippy::panic,
+    clippy::needless_pass_by_value,
+    reason = "misbehaving is part of what it is for"
+)]
 
 mod bindings {
-    #![allow(unsafe_code, unreachable_pub, missing_docs, clippy::pedantic, reason = "generated")]
-    #![allow(clippy::indexing_slicing, clippy::allow_attributes_without_reason, reason = "generated")]
+    #![allow(
+        unsafe_code,
+        unreachable_pub,
+        missing_docs,
+        clippy::pedantic,
+        reason = "generated"
+    )]
+    #![allow(
+        clippy::indexing_slicing,
+        clippy::allow_attributes_without_reason,
+        reason = "generated"
+    )]
 
     wit_bindgen::generate!({
         path: "../../../wit/0.2.0",
@@ -30,8 +44,9 @@ mod bindings {
 use bindings::exports::toolbay::plugin::{completion, prompts, resources};
 use bindings::toolbay::plugin::host;
 use bindings::toolbay::plugin::types::{
-    Audience, CompletionRequest, Completions, Content, Failure, Icon, PromptArgument, PromptDefinition, PromptMessage,
-    PromptOutput, ReferenceKind, ResourceContents, ResourceDefinition, ResourceTemplate,
+    Audience, CompletionRequest, Completions, Content, Failure, Icon, PromptArgument,
+    PromptDefinition, PromptMessage, PromptOutput, ReferenceKind, ResourceContents,
+    ResourceDefinition, ResourceTemplate,
 };
 
 /// The bytes that every PNG begins with.
@@ -49,8 +64,21 @@ const GREEDY: &str = r#"{"ui": {"csp": {"connectDomains": ["https://api.example.
 const AUTHORS: [&str; 4] = ["austen", "balzac", "borges", "woolf"];
 
 /// What misbehaves, by the last part of its URI or by the argument `how` of its prompt.
-const WAYS: [&str; 13] =
-    ["fail", "refuse", "loop", "panic", "huge", "large", "many", "both", "neither", "elsewhere", "mime", "meta", "uri"];
+const WAYS: [&str; 13] = [
+    "fail",
+    "refuse",
+    "loop",
+    "panic",
+    "huge",
+    "large",
+    "many",
+    "both",
+    "neither",
+    "elsewhere",
+    "mime",
+    "meta",
+    "uri",
+];
 
 struct Library;
 
@@ -71,28 +99,47 @@ impl prompts::Guest for Library {
                 ..prompt("review")
             },
             prompt("cover"),
-            PromptDefinition { arguments: vec![argument("how", true)], ..prompt("misbehave") },
+            PromptDefinition {
+                arguments: vec![argument("how", true)],
+                ..prompt("misbehave")
+            },
         ]
     }
 
     fn get_prompt(name: String, arguments: Vec<(String, String)>) -> Result<PromptOutput, Failure> {
-        let argument =
-            |wanted: &str| arguments.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+        let argument = |wanted: &str| {
+            arguments
+                .iter()
+                .find(|(name, _)| name == wanted)
+                .map(|(_, value)| value.as_str())
+        };
         let messages = match name.as_str() {
             "review" => {
                 let style = argument("style").unwrap_or("plain");
-                let asked = format!("Review {} in a {style} style.", argument("author").unwrap_or_default());
-                vec![message(Audience::User, text(&asked)), message(Audience::Assistant, text("Which book?"))]
+                let asked = format!(
+                    "Review {} in a {style} style.",
+                    argument("author").unwrap_or_default()
+                );
+                vec![
+                    message(Audience::User, text(&asked)),
+                    message(Audience::Assistant, text("Which book?")),
+                ]
             }
             "cover" => {
-                let picture =
-                    Content { data: Some(PNG.to_vec()), mime_type: Some("image/png".to_owned()), ..block("image") };
+                let picture = Content {
+                    data: Some(PNG.to_vec()),
+                    mime_type: Some("image/png".to_owned()),
+                    ..block("image")
+                };
                 let catalog = Content {
                     uri: Some("library://catalog".to_owned()),
                     text: Some(AUTHORS.join("\n")),
                     ..block("embedded-resource")
                 };
-                vec![message(Audience::User, picture), message(Audience::User, catalog)]
+                vec![
+                    message(Audience::User, picture),
+                    message(Audience::User, catalog),
+                ]
             }
             "misbehave" => match argument("how").unwrap_or_default() {
                 "many" => vec![message(Audience::User, text("")); 10_000],
@@ -102,7 +149,11 @@ impl prompts::Guest for Library {
             },
             name => return Err(Failure::Failed(format!("There is no prompt {name}."))),
         };
-        Ok(PromptOutput { description: Some(format!("About {name}")), messages, meta: None })
+        Ok(PromptOutput {
+            description: Some(format!("About {name}")),
+            messages,
+            meta: None,
+        })
     }
 }
 
@@ -119,8 +170,14 @@ impl resources::Guest for Library {
                 last_modified: Some("2026-01-12T15:00:58Z".to_owned()),
                 ..resource("library://catalog", "catalog")
             },
-            ResourceDefinition { mime_type: Some("image/png".to_owned()), ..resource("library://cover", "cover") },
-            ResourceDefinition { meta: Some(GREEDY.to_owned()), ..resource("ui://library/reader", "reader") },
+            ResourceDefinition {
+                mime_type: Some("image/png".to_owned()),
+                ..resource("library://cover", "cover")
+            },
+            ResourceDefinition {
+                meta: Some(GREEDY.to_owned()),
+                ..resource("ui://library/reader", "reader")
+            },
         ]
     }
 
@@ -163,14 +220,38 @@ impl resources::Guest for Library {
                 let whole = item(&uri, "whole");
                 match *how {
                     "many" => return Ok(vec![whole; 10_000]),
-                    "huge" => ResourceContents { text: Some("x".repeat(1 << 30)), ..whole },
-                    "large" => ResourceContents { text: Some("x".repeat(8 << 20)), ..whole },
-                    "both" => ResourceContents { data: Some(vec![1]), ..whole },
-                    "neither" => ResourceContents { text: None, ..whole },
-                    "elsewhere" => ResourceContents { uri: "library://catalog".to_owned(), ..whole },
-                    "uri" => ResourceContents { uri: format!("{uri}/ \u{1b}[2J"), ..whole },
-                    "mime" => ResourceContents { mime_type: Some("text/plain\r\nx: y".to_owned()), ..whole },
-                    "meta" => ResourceContents { meta: Some("[]".to_owned()), ..whole },
+                    "huge" => ResourceContents {
+                        text: Some("x".repeat(1 << 30)),
+                        ..whole
+                    },
+                    "large" => ResourceContents {
+                        text: Some("x".repeat(8 << 20)),
+                        ..whole
+                    },
+                    "both" => ResourceContents {
+                        data: Some(vec![1]),
+                        ..whole
+                    },
+                    "neither" => ResourceContents {
+                        text: None,
+                        ..whole
+                    },
+                    "elsewhere" => ResourceContents {
+                        uri: "library://catalog".to_owned(),
+                        ..whole
+                    },
+                    "uri" => ResourceContents {
+                        uri: format!("{uri}/ \u{1b}[2J"),
+                        ..whole
+                    },
+                    "mime" => ResourceContents {
+                        mime_type: Some("text/plain\r\nx: y".to_owned()),
+                        ..whole
+                    },
+                    "meta" => ResourceContents {
+                        meta: Some("[]".to_owned()),
+                        ..whole
+                    },
                     how => return Err(misbehaved(how)),
                 }
             }
@@ -182,34 +263,61 @@ impl resources::Guest for Library {
 
 impl completion::Guest for Library {
     fn complete(request: CompletionRequest) -> Result<Completions, Failure> {
-        let CompletionRequest { kind, name, argument, value, context } = request;
+        let CompletionRequest {
+            kind,
+            name,
+            argument,
+            value,
+            context,
+        } = request;
         let (values, total) = match argument.as_str() {
             "author" => (AUTHORS.map(str::to_owned).to_vec(), None),
             "title" => {
-                let author = context.iter().find(|(name, _)| name == "author").map_or("nobody", |(_, value)| value);
+                let author = context
+                    .iter()
+                    .find(|(name, _)| name == "author")
+                    .map_or("nobody", |(_, value)| value);
                 (vec![format!("{value} of {author}")], Some(1))
             }
-            "style" => ((0..1_000).map(|n| format!("style {n}")).collect(), Some(1_000)),
-            "how" if matches!(kind, ReferenceKind::ResourceTemplate) => (WAYS.map(str::to_owned).to_vec(), Some(3)),
+            "style" => (
+                (0..1_000).map(|n| format!("style {n}")).collect(),
+                Some(1_000),
+            ),
+            "how" if matches!(kind, ReferenceKind::ResourceTemplate) => {
+                (WAYS.map(str::to_owned).to_vec(), Some(3))
+            }
             "how" if value == "huge" => (vec!["x".repeat(2_000), "\u{1b}[31mred".to_owned()], None),
             "how" => return Err(misbehaved(&value)),
-            argument => return Err(Failure::InvalidArguments(format!("{name} has no argument {argument}."))),
+            argument => {
+                return Err(Failure::InvalidArguments(format!(
+                    "{name} has no argument {argument}."
+                )));
+            }
         };
         let fits = |candidate: &String| argument != "author" || candidate.starts_with(&value);
-        Ok(Completions { values: values.into_iter().filter(fits).collect(), total, has_more: false })
+        Ok(Completions {
+            values: values.into_iter().filter(fits).collect(),
+            total,
+            has_more: false,
+        })
     }
 }
 
 /// A view. The probe asks for everything at its port, and what no origin is.
 fn view(uri: &str, view: &str) -> ResourceContents {
-    let Some(port) = view.strip_prefix("probe/") else { return item(uri, "<!doctype html><title>Reader</title>") };
+    let Some(port) = view.strip_prefix("probe/") else {
+        return item(uri, "<!doctype html><title>Reader</title>");
+    };
     let here = format!("http://127.0.0.1:{port}");
     let meta = format!(
         r#"{{"ui": {{"csp": {{"connectDomains": ["{here}", "ws://127.0.0.1:{port}", "*", "'self' {here}"],
             "resourceDomains": ["{here}", "data:; connect-src *"], "frameDomains": ["{here}", "*"], "baseUriDomains":
             ["{here}"]}}, "permissions": {{"clipboardWrite": {{}}, "camera": {{}}}}}}, "x/csp": "{here}"}}"#
     );
-    ResourceContents { meta: Some(meta), ..item(uri, PROBE) }
+    ResourceContents {
+        meta: Some(meta),
+        ..item(uri, PROBE)
+    }
 }
 
 /// What becomes of the ways to misbehave that are the same everywhere.
@@ -236,7 +344,12 @@ fn prompt(name: &str) -> PromptDefinition {
 }
 
 fn argument(name: &str, required: bool) -> PromptArgument {
-    PromptArgument { name: name.to_owned(), title: None, description: Some(format!("The {name}.")), required }
+    PromptArgument {
+        name: name.to_owned(),
+        title: None,
+        description: Some(format!("The {name}.")),
+        required,
+    }
 }
 
 fn resource(uri: &str, name: &str) -> ResourceDefinition {
@@ -274,11 +387,20 @@ fn message(role: Audience, content: Content) -> PromptMessage {
 }
 
 fn item(uri: &str, text: &str) -> ResourceContents {
-    ResourceContents { uri: uri.to_owned(), mime_type: None, text: Some(text.to_owned()), data: None, meta: None }
+    ResourceContents {
+        uri: uri.to_owned(),
+        mime_type: None,
+        text: Some(text.to_owned()),
+        data: None,
+        meta: None,
+    }
 }
 
 fn text(text: &str) -> Content {
-    Content { text: Some(text.to_owned()), ..block("text") }
+    Content {
+        text: Some(text.to_owned()),
+        ..block("text")
+    }
 }
 
 fn block(kind: &str) -> Content {

@@ -1,6 +1,9 @@
 //! A plugin that opens sockets, and looks at clocks and random numbers, as a test asks for.
 
-#![allow(clippy::disallowed_methods, reason = "it waits, and looks at the clock, because a test asks for it")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it waits, and looks at the clock, because a test asks for it"
+)]
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{Read as _, Write as _};
@@ -55,7 +58,12 @@ fn talk(place: Place) -> Result<String> {
 #[tool]
 fn try_to_connect(place: Place) -> String {
     match TcpStream::connect((place.host.as_str(), place.port)) {
-        Ok(stream) => format!("connected to {}", stream.peer_addr().map_or_else(|e| e.to_string(), |a| a.to_string())),
+        Ok(stream) => format!(
+            "connected to {}",
+            stream
+                .peer_addr()
+                .map_or_else(|e| e.to_string(), |a| a.to_string())
+        ),
         Err(error) => error.to_string(),
     }
 }
@@ -64,7 +72,10 @@ fn try_to_connect(place: Place) -> String {
 #[tool]
 fn resolve(place: Place) -> String {
     match (place.host.as_str(), place.port).to_socket_addrs() {
-        Ok(addresses) => addresses.map(|address| address.to_string()).collect::<Vec<_>>().join(" "),
+        Ok(addresses) => addresses
+            .map(|address| address.to_string())
+            .collect::<Vec<_>>()
+            .join(" "),
         Err(error) => error.to_string(),
     }
 }
@@ -73,10 +84,13 @@ fn resolve(place: Place) -> String {
 #[tool]
 fn resolve_and_connect(asked: Addresses) -> String {
     let _resolved = (asked.name.as_str(), 1).to_socket_addrs();
-    let tried = asked.addresses.iter().map(|address| match TcpStream::connect(address) {
-        Ok(_) => "connected".to_owned(),
-        Err(error) => error.to_string(),
-    });
+    let tried = asked
+        .addresses
+        .iter()
+        .map(|address| match TcpStream::connect(address) {
+            Ok(_) => "connected".to_owned(),
+            Err(error) => error.to_string(),
+        });
     tried.collect::<Vec<_>>().join("; ")
 }
 
@@ -115,9 +129,12 @@ fn flood(place: Place) -> Result<String> {
 /// Waits for connections of others, and for datagrams.
 #[tool]
 fn listen() -> String {
-    let tcp = TcpListener::bind("127.0.0.1:0").map_or_else(|error| error.to_string(), |_| "listening".to_owned());
-    let any = TcpListener::bind("0.0.0.0:0").map_or_else(|error| error.to_string(), |_| "listening".to_owned());
-    let udp = UdpSocket::bind("127.0.0.1:0").map_or_else(|error| error.to_string(), |_| "bound".to_owned());
+    let tcp = TcpListener::bind("127.0.0.1:0")
+        .map_or_else(|error| error.to_string(), |_| "listening".to_owned());
+    let any = TcpListener::bind("0.0.0.0:0")
+        .map_or_else(|error| error.to_string(), |_| "listening".to_owned());
+    let udp = UdpSocket::bind("127.0.0.1:0")
+        .map_or_else(|error| error.to_string(), |_| "bound".to_owned());
     format!("{tcp}; {any}; {udp}")
 }
 
@@ -125,15 +142,28 @@ fn listen() -> String {
 #[tool]
 fn look(asked: Label) -> String {
     let mut random = [0; 16];
-    let random = getrandom::fill(&mut random).map_or_else(|error| error.to_string(), |()| format!("{random:?}"));
+    let random = getrandom::fill(&mut random)
+        .map_or_else(|error| error.to_string(), |()| format!("{random:?}"));
     let hash = RandomState::new().hash_one("a");
-    let (began, date) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+    let (began, date) = (
+        Instant::now(),
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default(),
+    );
     std::thread::sleep(Duration::from_millis(20));
     let waited = began.elapsed();
     let enough = waited >= Duration::from_millis(20);
-    let (date, waited, trace) = (date.as_secs(), waited.as_nanos(), std::env::var("TRACEPARENT").ok());
+    let (date, waited, trace) = (
+        date.as_secs(),
+        waited.as_nanos(),
+        std::env::var("TRACEPARENT").ok(),
+    );
     // The label comes last: tests compare what stands before it.
-    format!("{random} {hash} {date} {waited} {enough} {trace:?} {}", asked.label)
+    format!(
+        "{random} {hash} {date} {waited} {enough} {trace:?} {}",
+        asked.label
+    )
 }
 
 /// Looks at the clock until half a second has passed.
@@ -147,4 +177,15 @@ fn spin() -> String {
     looks.to_string()
 }
 
-export!(talk, try_to_connect, resolve, resolve_and_connect, hoard, come_and_go, flood, listen, look, spin);
+export!(
+    talk,
+    try_to_connect,
+    resolve,
+    resolve_and_connect,
+    hoard,
+    come_and_go,
+    flood,
+    listen,
+    look,
+    spin
+);

@@ -3,7 +3,9 @@
 use std::io::Write as _;
 
 use wasip2::exports::http::incoming_handler::Guest;
-use wasip2::http::types::{Fields, IncomingRequest, OutgoingBody, OutgoingResponse, ResponseOutparam};
+use wasip2::http::types::{
+    Fields, IncomingRequest, OutgoingBody, OutgoingResponse, ResponseOutparam,
+};
 
 wasip2::http::proxy::export!(Page);
 
@@ -13,7 +15,11 @@ impl Guest for Page {
     fn handle(request: IncomingRequest, out: ResponseOutparam) {
         let is_known = request.path_with_query().as_deref() == Some("/");
         let response = OutgoingResponse::new(Fields::new());
-        let (status, text) = if is_known { (200, "<h1>Hello</h1>") } else { (404, "Not found") };
+        let (status, text) = if is_known {
+            (200, "<h1>Hello</h1>")
+        } else {
+            (404, "Not found")
+        };
         let _ = response.set_status_code(status);
         let Ok(body) = response.body() else { return };
         ResponseOutparam::set(out, Ok(response));

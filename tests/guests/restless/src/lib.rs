@@ -1,10 +1,21 @@
-//! A small plugin that never rests: it comes in numbered editions, and keeps the host busy for as long as it may.
+//! A small plugin that never rests: it comes in numbered editions, and keeps the host busy for as
+//! long as it may.
 //!
 //! Written against the contract alone, so that an edition compiles at once.
 
 mod bindings {
-    #![allow(unsafe_code, unreachable_pub, missing_docs, clippy::pedantic, reason = "generated")]
-    #![allow(clippy::indexing_slicing, clippy::allow_attributes_without_reason, reason = "generated")]
+    #![allow(
+        unsafe_code,
+        unreachable_pub,
+        missing_docs,
+        clippy::pedantic,
+        reason = "generated"
+    )]
+    #![allow(
+        clippy::indexing_slicing,
+        clippy::allow_attributes_without_reason,
+        reason = "generated"
+    )]
 
     wit_bindgen::generate!({
         path: "../../../wit/0.2.0",
@@ -44,17 +55,24 @@ use bindings::wasi::random::random;
 /// Which edition this is. Whoever makes another one changes the six digits in the file.
 const EDITION: &str = "restless-edition-000000";
 
-/// One request for randomness: the most that the host grants by default, so that each host call takes long.
+/// One request for randomness: the most that the host grants by default, so that each host call
+/// takes long.
 const RANDOM_BYTES: u64 = 64 << 10;
 
 /// What every edition offers.
 const TOOLS: [(&str, &str); 6] = [
-    ("edition", "Says which edition this is, and what `config.note` says."),
+    (
+        "edition",
+        "Says which edition this is, and what `config.note` says.",
+    ),
     ("spin", "Computes for ever."),
     ("clock", "Asks for the time for ever."),
     ("random", "Asks for random bytes for ever."),
     ("sleep", "Sleeps for an hour."),
-    ("rounds", "Computes as `spin` does, for as many rounds as its only argument says, and says what came of it."),
+    (
+        "rounds",
+        "Computes as `spin` does, for as many rounds as its only argument says, and says what came of it.",
+    ),
 ];
 
 /// What odd editions offer besides, so that the list of tools changes from one to the next.
@@ -65,15 +83,26 @@ struct Restless;
 impl Guest for Restless {
     fn list_tools() -> Vec<ToolDefinition> {
         let edition = black_box(EDITION);
-        let odd = edition.bytes().next_back().is_some_and(|digit| digit % 2 == 1);
-        TOOLS.into_iter().chain(odd.then_some(ODD)).map(definition).collect()
+        let odd = edition
+            .bytes()
+            .next_back()
+            .is_some_and(|digit| digit % 2 == 1);
+        TOOLS
+            .into_iter()
+            .chain(odd.then_some(ODD))
+            .map(definition)
+            .collect()
     }
 
     fn call_tool(name: String, arguments: String) -> Result<Output, Failure> {
         // Whoever waits for this knows that the call has begun.
         host::progress(1.0, None, None);
         match name.as_str() {
-            "edition" => Ok(text(format!("{} {}", black_box(EDITION), host::config("note").unwrap_or_default()))),
+            "edition" => Ok(text(format!(
+                "{} {}",
+                black_box(EDITION),
+                host::config("note").unwrap_or_default()
+            ))),
             "spin" => loop {
                 spin(u64::MAX);
             },
@@ -110,7 +139,9 @@ fn spin(rounds: u64) -> u64 {
 /// The digits in the arguments: the host has checked that they are one number.
 fn number(arguments: &str) -> Result<u64, Failure> {
     let digits: String = arguments.chars().filter(char::is_ascii_digit).collect();
-    digits.parse().map_err(|_| Failure::InvalidArguments("`n` is how many rounds to compute".to_owned()))
+    digits
+        .parse()
+        .map_err(|_| Failure::InvalidArguments("`n` is how many rounds to compute".to_owned()))
 }
 
 fn definition((name, description): (&str, &str)) -> ToolDefinition {
@@ -147,5 +178,9 @@ fn text(text: String) -> Output {
         last_modified: None,
         members: None,
     };
-    Output { content: vec![block], structured: None, meta: None }
+    Output {
+        content: vec![block],
+        structured: None,
+        meta: None,
+    }
 }

@@ -1,12 +1,17 @@
-//! An MCP server of its own, over HTTP and without sessions, which also misbehaves on request: see `tests/it/servers.rs`.
+//! An MCP server of its own, over HTTP and without sessions, which also misbehaves on request: see
+//! `tests/it/servers.rs`.
 
-#![allow(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "a member that a JSON value does not have is null"
+)]
 #![allow(clippy::disallowed_methods, reason = "it is there to hang")]
 
 use serde_json::{Value, json};
 use wasip2::exports::http::incoming_handler::Guest;
 use wasip2::http::types::{
-    ErrorCode, Fields, IncomingBody, IncomingRequest, OutgoingBody, OutgoingResponse, ResponseOutparam,
+    ErrorCode, Fields, IncomingBody, IncomingRequest, OutgoingBody, OutgoingResponse,
+    ResponseOutparam,
 };
 use wasip2::io::streams::OutputStream;
 
@@ -45,8 +50,17 @@ impl Guest for Server {
             return whole(out, 404, "text/plain", "Not found");
         }
         let headers = request.headers();
-        let header = |name: &str| headers.get(name).first().map(|value| String::from_utf8_lossy(value).into_owned());
-        let (version, method, name) = (header("mcp-protocol-version"), header("mcp-method"), header("mcp-name"));
+        let header = |name: &str| {
+            headers
+                .get(name)
+                .first()
+                .map(|value| String::from_utf8_lossy(value).into_owned())
+        };
+        let (version, method, name) = (
+            header("mcp-protocol-version"),
+            header("mcp-method"),
+            header("mcp-name"),
+        );
         let region = header("mcp-param-region");
         let accepts = header("accept").unwrap_or_default();
         drop(headers);
@@ -59,8 +73,7 @@ impl Guest for Server {
             && meta["io.modelcontextprotocol/clientCapabilities"].is_object()
             && accepts.contains("text/event-stream");
         if !is_modern {
-            let error =
-                json!({"code": -32022, "message": "Unsupported protocol version", "data": {"supported": [VERSION]}});
+            let error = json!({"code": -32022, "message": "Unsupported protocol version", "data": {"supported": [VERSION]}});
             let text = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
             return whole(out, 400, "application/json", &text);
         }
@@ -100,8 +113,7 @@ fn served(method: &str, params: &Value, region: Option<String>) -> Result<Value,
         "tools/list" => {
             let numbers = json!({"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}, "required": ["a", "b"]});
             let sum = json!({"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]});
-            let region =
-                json!({"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}});
+            let region = json!({"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}});
             let mut tools = vec![
                 json!({"name": "add", "title": "Add", "description": "Adds two numbers.\u{1b}[2J", "inputSchema": numbers,
                     "outputSchema": sum, "annotations": {"readOnlyHint": true}, "_meta": info}),
@@ -110,15 +122,18 @@ fn served(method: &str, params: &Value, region: Option<String>) -> Result<Value,
                 json!({"name": "ask", "description": "Asks for a name, then for a color.", "inputSchema": {"type": "object"}}),
                 json!({"name": "need", "description": "Needs a client that has a model.", "inputSchema": {"type": "object"}}),
             ];
-            tools.extend(WRONG.map(|name| json!({"name": name, "inputSchema": {"type": "object"}})));
+            tools
+                .extend(WRONG.map(|name| json!({"name": name, "inputSchema": {"type": "object"}})));
             json!({"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "public"})
         }
         "prompts/list" => json!({"resultType": "complete", "prompts": [
             {"name": "greet", "description": "Greets somebody.", "arguments": [{"name": "who", "required": true}], "_meta": info},
         ]}),
-        "prompts/get" => json!({"resultType": "complete", "description": "A greeting.", "_meta": info, "messages": [
-            {"role": "user", "_meta": info, "content": {"type": "text", "_meta": info, "text": format!("Greet {}.", params["arguments"]["who"].as_str().unwrap_or_default())}},
-        ]}),
+        "prompts/get" => {
+            json!({"resultType": "complete", "description": "A greeting.", "_meta": info, "messages": [
+                {"role": "user", "_meta": info, "content": {"type": "text", "_meta": info, "text": format!("Greet {}.", params["arguments"]["who"].as_str().unwrap_or_default())}},
+            ]})
+        }
         "resources/list" => json!({"resultType": "complete", "resources": [
             {"uri": "demo://motto", "name": "motto", "mimeType": "text/plain", "_meta": info},
         ]}),
@@ -127,7 +142,9 @@ fn served(method: &str, params: &Value, region: Option<String>) -> Result<Value,
         ]}),
         "resources/read" => {
             let uri = params["uri"].as_str().unwrap_or_default();
-            let n = uri.strip_prefix("demo://squares/").and_then(|n| n.parse::<u32>().ok());
+            let n = uri
+                .strip_prefix("demo://squares/")
+                .and_then(|n| n.parse::<u32>().ok());
             let item = match (uri, n) {
                 ("demo://motto", _) => {
                     json!({"uri": uri, "mimeType": "text/plain", "text": "Less is more.", "_meta": info})
@@ -139,19 +156,24 @@ fn served(method: &str, params: &Value, region: Option<String>) -> Result<Value,
         }
         "completion/complete" => {
             let typed = params["argument"]["value"].as_str().unwrap_or_default();
-            let names: Vec<&str> =
-                ["Ada", "Alan", "Grace"].into_iter().filter(|name| name.starts_with(typed)).collect();
+            let names: Vec<&str> = ["Ada", "Alan", "Grace"]
+                .into_iter()
+                .filter(|name| name.starts_with(typed))
+                .collect();
             json!({"resultType": "complete", "completion": {"values": names, "total": names.len()}})
         }
         "tools/call" => {
             let arguments = &params["arguments"];
             match params["name"].as_str().unwrap_or_default() {
                 "add" => {
-                    let sum = arguments["a"].as_f64().unwrap_or_default() + arguments["b"].as_f64().unwrap_or_default();
+                    let sum = arguments["a"].as_f64().unwrap_or_default()
+                        + arguments["b"].as_f64().unwrap_or_default();
                     let text = json!({"type": "text", "text": sum.to_string()});
                     json!({"resultType": "complete", "content": [text], "structuredContent": {"sum": sum}, "_meta": info})
                 }
-                "where" => json!({"content": [{"type": "text", "text": region.unwrap_or_default()}]}),
+                "where" => {
+                    json!({"content": [{"type": "text", "text": region.unwrap_or_default()}]})
+                }
                 "blocks" => json!({"content": [
                     {"type": "text", "text": "a", "annotations": {"audience": ["user"], "priority": 0.5}, "_meta": info},
                     {"type": "image", "data": "AQI=", "mimeType": "image/png", "_meta": info},
@@ -174,8 +196,8 @@ fn served(method: &str, params: &Value, region: Option<String>) -> Result<Value,
     })
 }
 
-/// Members of a `_meta` of which one is the plugin's own. The others belong to the protocol and to the host, and some of
-/// their values are malformed.
+/// Members of a `_meta` of which one is the plugin's own. The others belong to the protocol and to
+/// the host, and some of their values are malformed.
 fn forged() -> Value {
     json!({
         "progressToken": {"not": "a token"},
@@ -191,14 +213,19 @@ fn forged() -> Value {
     })
 }
 
-/// Asks for a name, and with it for a color under the same key: what was answered before is in the state.
+/// Asks for a name, and with it for a color under the same key: what was answered before is in the
+/// state.
 fn asked(params: &Value) -> Value {
     let form = |member: &str, state: &str| {
         let schema = json!({"type": "object", "properties": {member: {"type": "string"}}, "required": [member]});
         let ask = json!({"method": "elicitation/create", "params": {"mode": "form", "message": format!("Which {member}?"), "requestedSchema": schema, "task": {"ttl": 1}, "_meta": forged()}});
         json!({"resultType": "input_required", "inputRequests": {"answer": ask}, "requestState": state})
     };
-    let answer = |member: &str| params["inputResponses"]["answer"]["content"][member].as_str().map(str::to_owned);
+    let answer = |member: &str| {
+        params["inputResponses"]["answer"]["content"][member]
+            .as_str()
+            .map(str::to_owned)
+    };
     match params["requestState"].as_str() {
         None => form("name", "first"),
         Some("first") => match answer("name") {
@@ -206,8 +233,10 @@ fn asked(params: &Value) -> Value {
             None => form("name", "first"),
         },
         Some(state) => {
-            let (name, color) =
-                (state.strip_prefix("second ").unwrap_or_default(), answer("color").unwrap_or_default());
+            let (name, color) = (
+                state.strip_prefix("second ").unwrap_or_default(),
+                answer("color").unwrap_or_default(),
+            );
             json!({"resultType": "complete", "content": [{"type": "text", "text": format!("{name} likes {color}")}]})
         }
     }
@@ -273,17 +302,32 @@ fn misbehave(how: &str, id: &Value, out: ResponseOutparam) {
         }
         "huge-headers" => {
             let fields = Fields::new();
-            let refused =
-                (0..1000).any(|n| fields.append("x-large", format!("{n}{}", "x".repeat(4000)).as_bytes()).is_err());
+            let refused = (0..1000).any(|n| {
+                fields
+                    .append("x-large", format!("{n}{}", "x".repeat(4000)).as_bytes())
+                    .is_err()
+            });
             let text = fine.replace("fine", if refused { "refused" } else { "accepted" });
             whole(out, 200, "application/json", &text);
         }
         "many-headers" => {
             let all: Vec<Fields> = (0..100_000).map(|_| Fields::new()).collect();
-            whole(out, 200, "application/json", &fine.replace("fine", &all.len().to_string()));
+            whole(
+                out,
+                200,
+                "application/json",
+                &fine.replace("fine", &all.len().to_string()),
+            );
         }
         "compressed" => {
-            let body = begin(out, 200, &[("content-type", "application/json"), ("content-encoding", "gzip")]);
+            let body = begin(
+                out,
+                200,
+                &[
+                    ("content-type", "application/json"),
+                    ("content-encoding", "gzip"),
+                ],
+            );
             body.write(&[0x1f, 0x8b, 8, 0]);
             body.finish();
         }
@@ -299,10 +343,18 @@ fn misbehave(how: &str, id: &Value, out: ResponseOutparam) {
             out,
             200,
             "application/json",
-            &format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}", "[".repeat(1 << 20)),
+            &format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}",
+                "[".repeat(1 << 20)
+            ),
         ),
         "no-json" => whole(out, 200, "application/json", "<html>"),
-        "wrong-id" => whole(out, 200, "application/json", &fine.replace("\"id\":", "\"id\":7")),
+        "wrong-id" => whole(
+            out,
+            200,
+            "application/json",
+            &fine.replace("\"id\":", "\"id\":7"),
+        ),
         "fail" => ResponseOutparam::set(out, Err(ErrorCode::ConnectionRefused)),
         _ => {}
     }

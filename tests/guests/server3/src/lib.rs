@@ -1,7 +1,11 @@
-//! An MCP server of its own for WASI 0.3, over HTTP and without sessions, which also misbehaves on request.
+//! An MCP server of its own for WASI 0.3, over HTTP and without sessions, which also misbehaves on
+//! request.
 
 #![allow(clippy::unwrap_used, reason = "what it does is what a test expects")]
-#![allow(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "a member that a JSON value does not have is null"
+)]
 
 #[allow(
     unsafe_code,
@@ -30,8 +34,17 @@ const VERSION: &str = "2026-07-28";
 const HOUR: u64 = 3_600_000_000_000;
 
 /// What it does wrong, by the names of its tools.
-const WRONG: [&str; 9] =
-    ["fail", "hang", "unfinished", "trap", "trap-after-head", "break-a-rule", "stream-for-ever", "large", "elsewhere"];
+const WRONG: [&str; 9] = [
+    "fail",
+    "hang",
+    "unfinished",
+    "trap",
+    "trap-after-head",
+    "break-a-rule",
+    "stream-for-ever",
+    "large",
+    "elsewhere",
+];
 
 /// What the component model has for code that waits, without the checks of the bindings.
 #[allow(unsafe_code, reason = "it is wrong on purpose")]
@@ -60,8 +73,12 @@ impl Guest for Server {
         let message: Value = serde_json::from_slice(&stream.collect().await).unwrap_or_default();
         let (id, params) = (&message["id"], &message["params"]);
         if version.first().map(Vec::as_slice) != Some(VERSION.as_bytes()) {
-            let error = json!({"code": -32022, "message": "Unsupported", "data": {"supported": [VERSION]}});
-            return Ok(whole(400, json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string()));
+            let error =
+                json!({"code": -32022, "message": "Unsupported", "data": {"supported": [VERSION]}});
+            return Ok(whole(
+                400,
+                json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string(),
+            ));
         }
         let result = match message["method"].as_str().unwrap_or_default() {
             "server/discover" => json!({
@@ -75,14 +92,18 @@ impl Guest for Server {
             }
             "tools/call" => match params["name"].as_str().unwrap_or_default() {
                 "add" => {
-                    let [a, b] = ["a", "b"].map(|name| params["arguments"][name].as_f64().unwrap_or_default());
+                    let [a, b] = ["a", "b"]
+                        .map(|name| params["arguments"][name].as_f64().unwrap_or_default());
                     json!({"resultType": "complete", "content": [{"type": "text", "text": (a + b).to_string()}]})
                 }
                 name => return misbehave(name, id).await,
             },
             _ => return Ok(whole(404, String::new())),
         };
-        Ok(whole(200, json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string()))
+        Ok(whole(
+            200,
+            json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string(),
+        ))
     }
 }
 

@@ -1,7 +1,10 @@
-//! An MCP server of its own, over HTTP, that wants a session: nothing works before the handshake, and it answers with
-//! events.
+//! An MCP server of its own, over HTTP, that wants a session: nothing works before the handshake,
+//! and it answers with events.
 
-#![allow(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "a member that a JSON value does not have is null"
+)]
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -9,7 +12,9 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 use wasip2::exports::http::incoming_handler::Guest;
-use wasip2::http::types::{Fields, IncomingBody, IncomingRequest, OutgoingBody, OutgoingResponse, ResponseOutparam};
+use wasip2::http::types::{
+    Fields, IncomingBody, IncomingRequest, OutgoingBody, OutgoingResponse, ResponseOutparam,
+};
 
 wasip2::http::proxy::export!(Sessions);
 
@@ -43,7 +48,13 @@ impl Guest for Sessions {
                 "serverInfo": {"name": "sessions", "version": "1.0.0"},
             });
             let text = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
-            return answer(out, 200, &[("mcp-session-id", SESSION)], "application/json", &text);
+            return answer(
+                out,
+                200,
+                &[("mcp-session-id", SESSION)],
+                "application/json",
+                &text,
+            );
         }
         if session.as_deref() != Some(SESSION.as_bytes()) {
             let error = json!({"code": -32000, "message": "Bad Request: Mcp-Session-Id header is required"});
@@ -60,7 +71,9 @@ impl Guest for Sessions {
         };
         let response = match body {
             Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-            Err((code, message)) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}),
+            Err((code, message)) => {
+                json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+            }
         };
         let note = |n: u32| {
             let token = &message["params"]["_meta"]["progressToken"];
@@ -84,8 +97,7 @@ fn called(method: &str, params: &Value) -> Result<Value, (i32, String)> {
     match method {
         // Two pages.
         "tools/list" => {
-            let tool =
-                |name: &str| json!({"name": name, "description": "Counts letters.", "inputSchema": {"type": "object"}});
+            let tool = |name: &str| json!({"name": name, "description": "Counts letters.", "inputSchema": {"type": "object"}});
             match params["cursor"].as_str() {
                 None => Ok(json!({"tools": [tool("count")], "nextCursor": "two"})),
                 Some("two") => Ok(json!({"tools": [tool("fail")]})),
@@ -93,16 +105,16 @@ fn called(method: &str, params: &Value) -> Result<Value, (i32, String)> {
             }
         }
         "resources/list" => Ok(json!({"resources": []})),
-        "resources/templates/list" => {
-            Ok(json!({"resourceTemplates": [{"uriTemplate": "letters://{word}", "name": "letters"}]}))
-        }
+        "resources/templates/list" => Ok(
+            json!({"resourceTemplates": [{"uriTemplate": "letters://{word}", "name": "letters"}]}),
+        ),
         "resources/read" => {
             let uri = params["uri"].as_str().unwrap_or_default();
             match uri.strip_prefix("letters://") {
                 Some("none") | None => Err((-32002, "Resource not found".to_owned())),
-                Some(word) => {
-                    Ok(json!({"contents": [{"uri": uri, "mimeType": "text/plain", "text": word.len().to_string()}]}))
-                }
+                Some(word) => Ok(
+                    json!({"contents": [{"uri": uri, "mimeType": "text/plain", "text": word.len().to_string()}]}),
+                ),
             }
         }
         "completion/complete" => Ok(
@@ -112,7 +124,9 @@ fn called(method: &str, params: &Value) -> Result<Value, (i32, String)> {
             let text = params["arguments"]["text"].as_str().unwrap_or_default();
             Ok(json!({"content": [{"type": "text", "text": text.chars().count().to_string()}]}))
         }
-        "tools/call" => Ok(json!({"content": [{"type": "text", "text": "it failed"}], "isError": true})),
+        "tools/call" => {
+            Ok(json!({"content": [{"type": "text", "text": "it failed"}], "isError": true}))
+        }
         _ => Err((-32601, "Method not found".to_owned())),
     }
 }

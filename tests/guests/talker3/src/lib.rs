@@ -1,6 +1,10 @@
-//! An MCP server of its own for WASI 0.3, on standard input and output, in a revision with sessions.
+//! An MCP server of its own for WASI 0.3, on standard input and output, in a revision with
+//! sessions.
 
-#![allow(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "a member that a JSON value does not have is null"
+)]
 
 #[allow(
     unsafe_code,
@@ -29,7 +33,9 @@ impl Guest for Talker {
         let (mut stream, _ended) = stdin::read_via_stream();
         let mut rest = Vec::new();
         while let Some(line) = line(&mut stream, &mut rest).await {
-            let Ok(message) = serde_json::from_slice::<Value>(&line) else { continue };
+            let Ok(message) = serde_json::from_slice::<Value>(&line) else {
+                continue;
+            };
             let (id, params) = (&message["id"], &message["params"]);
             let result = match message["method"].as_str().unwrap_or_default() {
                 "initialize" => json!({
@@ -38,13 +44,17 @@ impl Guest for Talker {
                     "serverInfo": {"name": "talker", "version": "1.0.0"},
                 }),
                 "tools/list" => {
-                    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+                    let tool =
+                        |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
                     let tools = ["shout", "silent", "flood"].map(tool);
                     json!({"tools": tools})
                 }
                 "tools/call" => match params["name"].as_str().unwrap_or_default() {
                     "shout" => {
-                        let text = params["arguments"]["text"].as_str().unwrap_or_default().to_uppercase();
+                        let text = params["arguments"]["text"]
+                            .as_str()
+                            .unwrap_or_default()
+                            .to_uppercase();
                         json!({"content": [{"type": "text", "text": text}]})
                     }
                     "flood" => loop {
@@ -54,7 +64,10 @@ impl Guest for Talker {
                 },
                 _ => continue,
             };
-            let said = format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "result": result}));
+            let said = format!(
+                "{}\n",
+                json!({"jsonrpc": "2.0", "id": id, "result": result})
+            );
             if !writer.write_all(said.into_bytes()).await.is_empty() {
                 return Err(());
             }

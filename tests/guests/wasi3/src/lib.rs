@@ -28,7 +28,9 @@ use bindings::wasi::http::client;
 use bindings::wasi::http::types::{Fields, Method, Request, Response, Scheme};
 use bindings::wasi::random::random;
 use bindings::wasi::sockets::ip_name_lookup;
-use bindings::wasi::sockets::types::{IpAddressFamily, IpSocketAddress, Ipv4SocketAddress, TcpSocket, UdpSocket};
+use bindings::wasi::sockets::types::{
+    IpAddressFamily, IpSocketAddress, Ipv4SocketAddress, TcpSocket, UdpSocket,
+};
 use bindings::{Guest, Wasi3, wit_future, wit_stream};
 use futures_util::future::{join, join_all};
 use wit_bindgen::{FutureReader, StreamReader, StreamResult, StreamWriter};
@@ -41,7 +43,11 @@ impl Guest for Wasi3 {
         let (mark, instant) = (monotonic_clock::now(), system_clock::now());
         let terminal = terminal_stdout::get_terminal_stdout().is_some();
         let folders = preopens::get_directories().len();
-        format!("{variables:?} {mark} {} {} {terminal} {folders}", instant.seconds, random::get_random_u64())
+        format!(
+            "{variables:?} {mark} {} {} {terminal} {folders}",
+            instant.seconds,
+            random::get_random_u64()
+        )
     }
 
     async fn wait(nanoseconds: u64) -> u64 {
@@ -59,14 +65,20 @@ impl Guest for Wasi3 {
     async fn forget(count: u32) -> u32 {
         for _ in 0..count {
             let mut waiting = pin!(monotonic_clock::wait_for(HOUR));
-            let _pending = waiting.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            let _pending = waiting
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()));
         }
         count
     }
 
     async fn print(text: String, times: u32, error: bool) -> u32 {
         let (mut writer, reader) = wit_stream::new();
-        let ended = if error { stderr::write_via_stream(reader) } else { stdout::write_via_stream(reader) };
+        let ended = if error {
+            stderr::write_via_stream(reader)
+        } else {
+            stdout::write_via_stream(reader)
+        };
         let mut printed = 0;
         while printed < times && writer.write_all(text.clone().into_bytes()).await.is_empty() {
             printed += 1;
@@ -115,8 +127,15 @@ impl Guest for Wasi3 {
         body: String,
     ) -> Result<String, String> {
         let request = made(&address, &headers, Some(body.into_bytes()))?;
-        let method = if method == "GET" { Method::Get } else { Method::Other(method) };
-        request.message.set_method(&method).map_err(|()| "the method was refused")?;
+        let method = if method == "GET" {
+            Method::Get
+        } else {
+            Method::Other(method)
+        };
+        request
+            .message
+            .set_method(&method)
+            .map_err(|()| "the method was refused")?;
         let response = request.send().await?;
         let status = response.get_status_code();
         Ok(format!("{status} {}", text(response).await?))
@@ -125,7 +144,9 @@ impl Guest for Wasi3 {
     async fn upload(address: String, kibibytes: u32) -> Result<String, String> {
         let (mut writer, reader) = wit_stream::new();
         let (message, sent) = message(&address, &[], Some(reader))?;
-        message.set_method(&Method::Post).map_err(|()| "the method was refused")?;
+        message
+            .set_method(&Method::Post)
+            .map_err(|()| "the method was refused")?;
         let writing = async move {
             for n in 0..kibibytes {
                 if !writer.write_all(vec![b'x'; 1024]).await.is_empty() {
@@ -164,13 +185,19 @@ impl Guest for Wasi3 {
         let response = made(&source, &[], None)?.send().await?;
         let (stream, _ended) = body(response);
         let (message, _sent) = message(&target, &[], Some(stream))?;
-        message.set_method(&Method::Post).map_err(|()| "the method was refused")?;
-        let response = client::send(message).await.map_err(|error| format!("{error:?}"))?;
+        message
+            .set_method(&Method::Post)
+            .map_err(|()| "the method was refused")?;
+        let response = client::send(message)
+            .await
+            .map_err(|error| format!("{error:?}"))?;
         text(response).await
     }
 
     async fn hoard(count: u32) -> u32 {
-        let made: Result<Vec<_>, _> = (0..count).map(|_| message("http://a.example/", &[], None)).collect();
+        let made: Result<Vec<_>, _> = (0..count)
+            .map(|_| message("http://a.example/", &[], None))
+            .collect();
         u32::try_from(made.unwrap().len()).unwrap()
     }
 
@@ -179,7 +206,9 @@ impl Guest for Wasi3 {
         for _ in 0..count {
             let fields = Fields::new();
             let value = vec![b'x'; bytes as usize];
-            fields.append("a", &value).map_err(|error| format!("{error:?}"))?;
+            fields
+                .append("a", &value)
+                .map_err(|error| format!("{error:?}"))?;
             kept.push(fields);
         }
         Ok(u32::try_from(kept.len()).unwrap())
@@ -193,8 +222,13 @@ impl Guest for Wasi3 {
     }
 
     async fn resolve(name: String) -> Result<Vec<String>, String> {
-        let addresses = ip_name_lookup::resolve_addresses(name).await.map_err(|error| format!("{error:?}"))?;
-        Ok(addresses.iter().map(|address| format!("{address:?}")).collect())
+        let addresses = ip_name_lookup::resolve_addresses(name)
+            .await
+            .map_err(|error| format!("{error:?}"))?;
+        Ok(addresses
+            .iter()
+            .map(|address| format!("{address:?}"))
+            .collect())
     }
 
     async fn talk(address: String, port: u16, text: String) -> Result<String, String> {
@@ -242,9 +276,15 @@ impl Guest for Wasi3 {
     }
 
     async fn relay(address: String, port: u16, target: u16) -> Result<u32, String> {
-        let (source, target) = (connected(&address, port).await?, connected(&address, target).await?);
+        let (source, target) = (
+            connected(&address, port).await?,
+            connected(&address, target).await?,
+        );
         let (stream, _received) = source.receive();
-        target.send(stream).await.map_err(|error| format!("{error:?}"))?;
+        target
+            .send(stream)
+            .await
+            .map_err(|error| format!("{error:?}"))?;
         Ok(0)
     }
 
@@ -252,7 +292,10 @@ impl Guest for Wasi3 {
         let udp = UdpSocket::create(IpAddressFamily::Ipv4).map(drop);
         let socket = TcpSocket::create(IpAddressFamily::Ipv4).unwrap();
         let listening = socket.listen().map(drop);
-        let here = IpSocketAddress::Ipv4(Ipv4SocketAddress { port: 8080, address: (127, 0, 0, 1) });
+        let here = IpSocketAddress::Ipv4(Ipv4SocketAddress {
+            port: 8080,
+            address: (127, 0, 0, 1),
+        });
         format!("{udp:?} {listening:?} {:?}", socket.bind(here))
     }
 
@@ -294,8 +337,14 @@ struct Made {
     body: Option<(StreamWriter<u8>, Vec<u8>)>,
 }
 
-fn made(address: &str, headers: &[(String, String)], body: Option<Vec<u8>>) -> Result<Made, String> {
-    let body = body.filter(|body| !body.is_empty()).map(|body| (wit_stream::new(), body));
+fn made(
+    address: &str,
+    headers: &[(String, String)],
+    body: Option<Vec<u8>>,
+) -> Result<Made, String> {
+    let body = body
+        .filter(|body| !body.is_empty())
+        .map(|body| (wit_stream::new(), body));
     let (body, reader) = match body {
         Some(((writer, reader), body)) => (Some((writer, body)), Some(reader)),
         None => (None, None),
@@ -313,16 +362,28 @@ fn message(
 ) -> Result<(Request, Sent), String> {
     let fields = Fields::new();
     for (name, value) in headers {
-        fields.append(name, value.as_bytes()).map_err(|error| format!("{error:?}"))?;
+        fields
+            .append(name, value.as_bytes())
+            .map_err(|error| format!("{error:?}"))?;
     }
     let (_, end) = wit_future::new(|| Ok(None));
     let (message, sent) = Request::new(fields, body, end, None);
     let (scheme, rest) = address.split_once("://").ok_or("no address")?;
-    let scheme = if scheme == "http" { Scheme::Http } else { Scheme::Https };
+    let scheme = if scheme == "http" {
+        Scheme::Http
+    } else {
+        Scheme::Https
+    };
     let (authority, path) = rest.split_once('/').ok_or("no path")?;
-    message.set_scheme(Some(&scheme)).map_err(|()| "the scheme was refused")?;
-    message.set_authority(Some(authority)).map_err(|()| "the authority was refused")?;
-    message.set_path_with_query(Some(&format!("/{path}"))).map_err(|()| "the path was refused")?;
+    message
+        .set_scheme(Some(&scheme))
+        .map_err(|()| "the scheme was refused")?;
+    message
+        .set_authority(Some(authority))
+        .map_err(|()| "the authority was refused")?;
+    message
+        .set_path_with_query(Some(&format!("/{path}")))
+        .map_err(|()| "the path was refused")?;
     Ok((message, sent))
 }
 
@@ -338,8 +399,9 @@ impl Made {
     }
 }
 
-type Ended =
-    FutureReader<Result<Option<bindings::wasi::http::types::Trailers>, bindings::wasi::http::types::ErrorCode>>;
+type Ended = FutureReader<
+    Result<Option<bindings::wasi::http::types::Trailers>, bindings::wasi::http::types::ErrorCode>,
+>;
 
 fn body(response: Response) -> (StreamReader<u8>, Ended) {
     let (_, verdict) = wit_future::new(|| Ok(()));
@@ -362,9 +424,18 @@ async fn text(response: Response) -> Result<String, String> {
 }
 
 async fn connected(address: &str, port: u16) -> Result<TcpSocket, String> {
-    let [a, b, c, d] = address.parse::<Ipv4Addr>().map_err(|error| error.to_string())?.octets();
+    let [a, b, c, d] = address
+        .parse::<Ipv4Addr>()
+        .map_err(|error| error.to_string())?
+        .octets();
     let socket = TcpSocket::create(IpAddressFamily::Ipv4).map_err(|error| format!("{error:?}"))?;
-    let remote = IpSocketAddress::Ipv4(Ipv4SocketAddress { port, address: (a, b, c, d) });
-    socket.connect(remote).await.map_err(|error| format!("{error:?}"))?;
+    let remote = IpSocketAddress::Ipv4(Ipv4SocketAddress {
+        port,
+        address: (a, b, c, d),
+    });
+    socket
+        .connect(remote)
+        .await
+        .map_err(|error| format!("{error:?}"))?;
     Ok(socket)
 }

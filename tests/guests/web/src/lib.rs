@@ -71,7 +71,9 @@ fn try_to_send(asked: Asked) -> String {
 /// Gets a page as plugins do, and returns its text, or why there is none.
 #[tool]
 fn get(page: Page) -> String {
-    let text = toolbay_plugin::http::get(&page.url).send().and_then(toolbay_plugin::http::Response::text);
+    let text = toolbay_plugin::http::get(&page.url)
+        .send()
+        .and_then(toolbay_plugin::http::Response::text);
     text.unwrap_or_else(|error| error.to_string())
 }
 
@@ -79,19 +81,25 @@ fn get(page: Page) -> String {
 #[tool]
 fn time(page: Page) -> String {
     let began = Instant::now();
-    let text = toolbay_plugin::http::get(&page.url).send().and_then(toolbay_plugin::http::Response::text);
+    let text = toolbay_plugin::http::get(&page.url)
+        .send()
+        .and_then(toolbay_plugin::http::Response::text);
     let took = began.elapsed();
     text.map_or_else(|error| error.to_string(), |_| took.as_nanos().to_string())
 }
 
-/// Gets a page with the functions of WASI, and returns the fields that come after its body, or why there are none.
+/// Gets a page with the functions of WASI, and returns the fields that come after its body, or why
+/// there are none.
 #[tool]
 fn trailers(page: Page) -> String {
     trailers_of(&page.url).unwrap_or_else(|why| why)
 }
 
 fn trailers_of(url: &str) -> std::result::Result<String, String> {
-    let (authority, path) = url.trim_start_matches("http://").split_once('/').ok_or("no path")?;
+    let (authority, path) = url
+        .trim_start_matches("http://")
+        .split_once('/')
+        .ok_or("no path")?;
     let request = OutgoingRequest::new(Fields::new());
     let set = request
         .set_scheme(Some(&Scheme::Http))
@@ -101,40 +109,65 @@ fn trailers_of(url: &str) -> std::result::Result<String, String> {
     let told = |error: ErrorCode| error.to_string();
     let awaited = outgoing_handler::handle(request, None).map_err(told)?;
     awaited.subscribe().block();
-    let response = awaited.get().ok_or("not ready")?.map_err(|()| "taken")?.map_err(told)?;
+    let response = awaited
+        .get()
+        .ok_or("not ready")?
+        .map_err(|()| "taken")?
+        .map_err(told)?;
     let body = response.consume().map_err(|()| "consumed")?;
     let stream = body.stream().map_err(|()| "streamed")?;
     while stream.blocking_read(1 << 16).is_ok() {}
     drop(stream);
     let trailers = IncomingBody::finish(body);
     trailers.subscribe().block();
-    let fields = trailers.get().ok_or("not ready")?.map_err(|()| "taken")?.map_err(told)?;
+    let fields = trailers
+        .get()
+        .ok_or("not ready")?
+        .map_err(|()| "taken")?
+        .map_err(told)?;
     let entries = fields.map(|fields| fields.entries()).unwrap_or_default();
-    let text = |(name, value): (String, Vec<u8>)| format!("{name}: {}", String::from_utf8_lossy(&value));
+    let text =
+        |(name, value): (String, Vec<u8>)| format!("{name}: {}", String::from_utf8_lossy(&value));
     Ok(entries.into_iter().map(text).collect::<Vec<_>>().join(", "))
 }
 
-/// Sends a request, and then looks for a text in the plugin's whole memory and its environment. The text is given
-/// backwards, so that the argument itself is not found.
+/// Sends a request, and then looks for a text in the plugin's whole memory and its environment. The
+/// text is given backwards, so that the argument itself is not found.
 #[tool]
 fn send_and_search(search: Search) -> Result<String> {
     let Search { url, backwards } = search;
     let status = Request::new("GET", &url).send()?.status();
     let in_memory = occurrences(backwards.as_bytes());
-    let variables = std::env::vars().filter(|(_, value)| value.bytes().rev().eq(backwards.bytes())).count();
-    Ok(format!("status {status}, {in_memory} in memory, {variables} in variables"))
+    let variables = std::env::vars()
+        .filter(|(_, value)| value.bytes().rev().eq(backwards.bytes()))
+        .count();
+    Ok(format!(
+        "status {status}, {in_memory} in memory, {variables} in variables"
+    ))
 }
 
 /// How often the bytes are in linear memory, read from their last to their first.
-#[allow(unsafe_code, reason = "reads all of its own memory, as an attacker would")]
+#[allow(
+    unsafe_code,
+    reason = "reads all of its own memory, as an attacker would"
+)]
 fn occurrences(backwards: &[u8]) -> usize {
     let end = core::arch::wasm32::memory_size(0) << 16;
     let byte = |at: usize| {
-        // SAFETY: it is below the size of the memory, and wasm reads any initialised or zeroed byte.
+        // SAFETY: it is below the size of the memory, and wasm reads any initialised or zeroed
+        // byte.
         unsafe { core::ptr::with_exposed_provenance::<u8>(at).read_volatile() }
     };
     let last = end.saturating_sub(backwards.len());
-    (1..last).filter(|start| backwards.iter().rev().enumerate().all(|(index, own)| byte(start + index) == *own)).count()
+    (1..last)
+        .filter(|start| {
+            backwards
+                .iter()
+                .rev()
+                .enumerate()
+                .all(|(index, own)| byte(start + index) == *own)
+        })
+        .count()
 }
 
 fn once(asked: &Asked) -> Result<Answered> {

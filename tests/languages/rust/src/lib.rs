@@ -50,7 +50,10 @@ fn rust_report(ctx: &Context) -> Json<Report> {
     info!("working");
     ctx.progress(1.0, 2.0);
     ctx.progress(2.0, 2.0);
-    Json(Report { units: ctx.config("units"), cancelled: ctx.cancelled() })
+    Json(Report {
+        units: ctx.config("units"),
+        cancelled: ctx.cancelled(),
+    })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -71,13 +74,18 @@ struct Answered {
 /// Sends an HTTP request.
 #[tool]
 fn rust_send(args: Asked) -> Result<Json<Answered>> {
-    let request = Request::new(args.method.as_deref().unwrap_or("GET"), &args.url).header("x-own", "value");
+    let request =
+        Request::new(args.method.as_deref().unwrap_or("GET"), &args.url).header("x-own", "value");
     let response = match args.body {
         Some(body) => request.send_bytes(body.as_bytes()),
         None => request.send(),
     }?;
     let header = response.header("x-got").unwrap_or_default().to_owned();
-    Ok(Json(Answered { status: response.status(), header, text: response.text()? }))
+    Ok(Json(Answered {
+        status: response.status(),
+        header,
+        text: response.text()?,
+    }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -106,7 +114,11 @@ fn rust_keep(args: Kept) -> Result<Json<State>> {
     let count = bucket.increment("count", 2)?;
     let mut keys = bucket.keys()?;
     keys.sort();
-    Ok(Json(State { before, count, keys }))
+    Ok(Json(State {
+        before,
+        count,
+        keys,
+    }))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -117,13 +129,15 @@ struct Name {
 /// Asks for a name, if the client has forms.
 #[tool]
 fn rust_ask(ctx: &Context) -> Result<String> {
-    Ok(match ctx.ask("name", Form::<Name>::new("Which name?").optional()) {
-        Ok(Elicited::Accepted(Name { name })) => format!("Hello, {name}."),
-        Ok(Elicited::Declined) => "declined".to_owned(),
-        Ok(Elicited::Cancelled) => "cancelled".to_owned(),
-        Err(AskError::Unsupported(_)) => "nobody to ask".to_owned(),
-        Err(error) => return Err(error.into()),
-    })
+    Ok(
+        match ctx.ask("name", Form::<Name>::new("Which name?").optional()) {
+            Ok(Elicited::Accepted(Name { name })) => format!("Hello, {name}."),
+            Ok(Elicited::Declined) => "declined".to_owned(),
+            Ok(Elicited::Cancelled) => "cancelled".to_owned(),
+            Err(AskError::Unsupported(_)) => "nobody to ask".to_owned(),
+            Err(error) => return Err(error.into()),
+        },
+    )
 }
 
 /// Says that a resource has changed.

@@ -41,20 +41,35 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
         return read_target(params);
     }
     match params::read_with_meta(params) {
-        Ok(CallToolParams { name, arguments, meta, task }) => {
-            Ok(EntryParams { task, ..EntryParams::new(CallRequest::Tool { name, arguments }, meta) })
-        }
+        Ok(CallToolParams {
+            name,
+            arguments,
+            meta,
+            task,
+        }) => Ok(EntryParams {
+            task,
+            ..EntryParams::new(CallRequest::Tool { name, arguments }, meta)
+        }),
         // Valid JSON of the wrong shape is the model's mistake: it is reported like every other
         // mistake in the arguments.
         Err(error) => {
-            let Some(odd) = params.and_then(raw_arguments).and_then(OddArguments::new) else { return Err(error) };
+            let Some(odd) = params.and_then(raw_arguments).and_then(OddArguments::new) else {
+                return Err(error);
+            };
             let target = read_target(params)?;
             Ok(match odd {
-                OddArguments::Packed(text) => EntryParams { packed: Some(text), ..target },
-                OddArguments::Object(object) => {
-                    EntryParams { unreadable: Some(Box::new(find_unreadable(object))), ..target }
-                }
-                OddArguments::Unreadable(violation) => EntryParams { unreadable: Some(Box::new(violation)), ..target },
+                OddArguments::Packed(text) => EntryParams {
+                    packed: Some(text),
+                    ..target
+                },
+                OddArguments::Object(object) => EntryParams {
+                    unreadable: Some(Box::new(find_unreadable(object))),
+                    ..target
+                },
+                OddArguments::Unreadable(violation) => EntryParams {
+                    unreadable: Some(Box::new(violation)),
+                    ..target
+                },
             })
         }
     }
@@ -63,5 +78,14 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
 /// Parses the parameters, and ignores the arguments.
 fn read_target(params: Option<&RawValue>) -> Result<EntryParams, Error> {
     let CallToolTarget { name, meta, task } = params::read_with_meta(params)?;
-    Ok(EntryParams { task, ..EntryParams::new(CallRequest::Tool { name, arguments: Map::new() }, meta) })
+    Ok(EntryParams {
+        task,
+        ..EntryParams::new(
+            CallRequest::Tool {
+                name,
+                arguments: Map::new(),
+            },
+            meta,
+        )
+    })
 }

@@ -22,10 +22,18 @@ pub(crate) async fn answer(
     check_declared(rules)?;
     let TaskParams { task_id } = read(params)?;
     let extension = rules.revision.features().tasks_extension;
-    match session.host.tasks().cancel(&caller.name, &task_id, rules.revision).await {
+    match session
+        .host
+        .tasks()
+        .cancel(&caller.name, &task_id, rules.revision)
+        .await
+    {
         Ok(_) | Err(NotCancelled::Ended) if extension => Ok(Map::new()),
         Ok(task) => Ok(task.summary()),
-        Err(NotCancelled::Ended) => Err(Error::new(INVALID_PARAMS, "The task has ended: it cannot be cancelled.")),
+        Err(NotCancelled::Ended) => Err(Error::new(
+            INVALID_PARAMS,
+            "The task has ended: it cannot be cancelled.",
+        )),
         Err(NotCancelled::Unknown) => Err(unknown_task(&task_id)),
     }
 }

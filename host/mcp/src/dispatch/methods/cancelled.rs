@@ -22,6 +22,9 @@ pub(crate) fn receive(session: &Session, params: Option<&RawValue>) {
                 tracing::debug!(id = ?cancelled.request_id, reason = cancelled.reason.as_deref().map(truncate_quote), "request cancelled by the client");
             }
         }
-        Err(error) => tracing::debug!(error = error.message, "ignored a malformed notifications/cancelled"),
+        Err(error) => tracing::debug!(
+            error = error.message,
+            "ignored a malformed notifications/cancelled"
+        ),
     }
 }

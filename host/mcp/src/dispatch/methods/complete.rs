@@ -60,7 +60,12 @@ struct CompleteContext {
 /// Returns an error if the parameters are malformed, or if the URI is longer than that of any
 /// resource.
 pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<EntryParams, Error> {
-    let CompleteParams { reference, argument, context, meta } = match extent {
+    let CompleteParams {
+        reference,
+        argument,
+        context,
+        meta,
+    } = match extent {
         ReadExtent::Whole => params::read_with_meta(params)?,
         ReadExtent::Target => {
             let CompleteHead { reference, meta } = params::read_with_meta(params)?;
@@ -74,13 +79,26 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
     };
     let reference = match reference {
         CompleteReference::Prompt { name } => CompletionReference::Prompt(name),
-        CompleteReference::Resource { uri } if uri.len() <= MAX_URI_BYTES => CompletionReference::Resource(uri),
+        CompleteReference::Resource { uri } if uri.len() <= MAX_URI_BYTES => {
+            CompletionReference::Resource(uri)
+        }
         CompleteReference::Resource { uri } => {
-            let what = format!("a URI template has at most {MAX_URI_BYTES} bytes, and this one has {}", uri.len());
+            let what = format!(
+                "a URI template has at most {MAX_URI_BYTES} bytes, and this one has {}",
+                uri.len()
+            );
             return Err(Error::new(INVALID_PARAMS, what));
         }
     };
-    let CompleteArgument { name: argument, value } = argument;
-    let request = CompletionRequest { reference, argument, value, context: context.arguments };
+    let CompleteArgument {
+        name: argument,
+        value,
+    } = argument;
+    let request = CompletionRequest {
+        reference,
+        argument,
+        value,
+        context: context.arguments,
+    };
     Ok(EntryParams::new(CallRequest::Completion(request), meta))
 }

@@ -15,11 +15,18 @@ const DISCOVER_TTL_MS: u64 = 60_000;
 pub(crate) async fn answer(session: &Session, caller: &Caller, revision: Revision) -> MethodResult {
     let mut result = Map::new();
     result.insert("supportedVersions".into(), json!(Revision::dates()));
-    result.insert("capabilities".into(), result_encoding::capabilities(revision, caller.is_identified()));
+    result.insert(
+        "capabilities".into(),
+        result_encoding::capabilities(revision, caller.is_identified()),
+    );
     add_instructions(&mut result, session, caller).await;
     result.insert("ttlMs".into(), DISCOVER_TTL_MS.into());
     // Callers with other rights see other plugins.
-    let scope = if caller.has_public_view() { "public" } else { "private" };
+    let scope = if caller.has_public_view() {
+        "public"
+    } else {
+        "private"
+    };
     result.insert("cacheScope".into(), scope.into());
     result_encoding::add_server_info(&mut result, &session.host.options().server, revision);
     Ok(result)

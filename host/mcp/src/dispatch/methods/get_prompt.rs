@@ -40,17 +40,28 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
         return read_target(params);
     }
     match params::read_with_meta(params) {
-        Ok(GetPromptParams { name, arguments, meta }) => {
-            Ok(EntryParams::new(CallRequest::Prompt { name, arguments }, meta))
-        }
+        Ok(GetPromptParams {
+            name,
+            arguments,
+            meta,
+        }) => Ok(EntryParams::new(
+            CallRequest::Prompt { name, arguments },
+            meta,
+        )),
         // Arguments of the wrong type are reported like every other mistake in the arguments.
         Err(error) => {
-            let Some(odd) = params.and_then(raw_arguments).and_then(OddArguments::new) else { return Err(error) };
+            let Some(odd) = params.and_then(raw_arguments).and_then(OddArguments::new) else {
+                return Err(error);
+            };
             let mut target = read_target(params)?;
             match odd {
                 OddArguments::Packed(text) => target.packed = Some(text),
-                OddArguments::Object(object) => target.set_prompt_arguments(sent_arguments::read_prompt(object)),
-                OddArguments::Unreadable(violation) => target.unreadable = Some(Box::new(violation)),
+                OddArguments::Object(object) => {
+                    target.set_prompt_arguments(sent_arguments::read_prompt(object))
+                }
+                OddArguments::Unreadable(violation) => {
+                    target.unreadable = Some(Box::new(violation))
+                }
             }
             Ok(target)
         }
@@ -60,5 +71,11 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
 /// Parses the parameters, and ignores the arguments.
 fn read_target(params: Option<&RawValue>) -> Result<EntryParams, Error> {
     let GetPromptTarget { name, meta } = params::read_with_meta(params)?;
-    Ok(EntryParams::new(CallRequest::Prompt { name, arguments: BTreeMap::new() }, meta))
+    Ok(EntryParams::new(
+        CallRequest::Prompt {
+            name,
+            arguments: BTreeMap::new(),
+        },
+        meta,
+    ))
 }

@@ -33,5 +33,12 @@ pub(crate) async fn answer(
     let uri = session.host.listed_uri(&uri).unwrap_or(uri);
     let skill = session.host.skill(&uri, &caller.rights);
     let skill = skill.ok_or_else(|| call_response::not_found_at(&uri, "Skill not found"))?;
-    Ok(ListResult::new(session, caller, revision, "skill", skill.entry.clone(), None))
+    Ok(ListResult::new(
+        session,
+        caller,
+        revision,
+        "skill",
+        skill.entry.clone(),
+        None,
+    ))
 }

@@ -56,12 +56,18 @@ pub(crate) async fn answer(
 ) -> Result<OutgoingMessage, Error> {
     check_declared(rules)?;
     let TaskParams { task_id } = read(params)?;
-    let task = session.host.tasks().get(&caller.name, &task_id, rules.revision).await;
+    let task = session
+        .host
+        .tasks()
+        .get(&caller.name, &task_id, rules.revision)
+        .await;
     let task = task.ok_or_else(|| unknown_task(&task_id))?;
     if !rules.revision.features().tasks_extension {
         return Ok(session.encode_result(id, task.summary(), Some(rules.revision)));
     }
-    let mut detailed = task.detailed().map_err(|what| call_response::internal_error(&what))?;
+    let mut detailed = task
+        .detailed()
+        .map_err(|what| call_response::internal_error(&what))?;
     session.add_common_members(&mut detailed.summary, rules.revision);
     Ok(OutgoingMessage::response(jsonrpc::result(id, &detailed)))
 }

@@ -36,20 +36,30 @@ struct ClientInfo {
 const LIST_REFRESHING_CLIENTS: [&str; 2] = ["claude-code", "Visual Studio Code"];
 
 fn follows_lists(name: &str) -> bool {
-    LIST_REFRESHING_CLIENTS.iter().any(|known| name.starts_with(known))
+    LIST_REFRESHING_CLIENTS
+        .iter()
+        .any(|known| name.starts_with(known))
 }
 
-pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&RawValue>) -> MethodResult {
+pub(crate) async fn answer(
+    session: &Session,
+    caller: &Caller,
+    params: Option<&RawValue>,
+) -> MethodResult {
     let params: InitializeParams<'_> = read(params)?;
-    let asked = Revision::parse(&params.protocol_version).filter(|revision| revision.features().sessions);
+    let asked =
+        Revision::parse(&params.protocol_version).filter(|revision| revision.features().sessions);
     let revision = asked.unwrap_or(Revision::NEWEST_SESSION);
     let capabilities = params.capabilities;
-    let info = params.client_info.and_then(|info| serde_json::from_str(info.get()).ok());
+    let info = params
+        .client_info
+        .and_then(|info| serde_json::from_str(info.get()).ok());
     let ClientInfo { name, version } = info.unwrap_or_default();
     session.negotiated.send_replace(NegotiatedSession {
         revision: Some(revision),
         capabilities,
-        follows_lists: session.channel != SessionChannel::OneRequest && name.as_deref().is_some_and(follows_lists),
+        follows_lists: session.channel != SessionChannel::OneRequest
+            && name.as_deref().is_some_and(follows_lists),
         ..NegotiatedSession::default()
     });
     tracing::info!(
@@ -67,10 +77,15 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, params: Option<&R
         result_encoding::remove_session_capabilities(&mut capabilities);
     }
     result.insert("capabilities".into(), capabilities);
-    result.insert("serverInfo".into(), result_encoding::full_server_info(&session.host.options().server, revision));
+    result.insert(
+        "serverInfo".into(),
+        result_encoding::full_server_info(&session.host.options().server, revision),
+    );
     add_instructions(&mut result, session, caller).await;
     // The client is notified of changes after this. Its next list requests include the plugins
     // loaded in the meantime.
-    session.known.reset(&caller.rights, session.host.view(&caller.rights));
+    session
+        .known
+        .reset(&caller.rights, session.host.view(&caller.rights));
     Ok(result)
 }

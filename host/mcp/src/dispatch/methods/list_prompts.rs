@@ -17,7 +17,12 @@ impl PagedList for PromptList {
     const LIST: ListKind = ListKind::Prompts;
     type Entry = Prompt;
 
-    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Prompt> {
+    fn page(
+        host: &dyn Host,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> ListPage<Prompt> {
         host.prompts(after, limit, rights)
     }
 

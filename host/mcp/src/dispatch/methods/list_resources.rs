@@ -17,7 +17,12 @@ impl PagedList for ResourceList {
     const LIST: ListKind = ListKind::Resources;
     type Entry = ListedResource;
 
-    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
+    fn page(
+        host: &dyn Host,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> ListPage<ListedResource> {
         host.resources(after, limit, rights)
     }
 

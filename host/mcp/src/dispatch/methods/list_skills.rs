@@ -16,7 +16,12 @@ impl PagedList for SkillList {
     const LIST: ListKind = ListKind::Skills;
     type Entry = Skill;
 
-    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Skill> {
+    fn page(
+        host: &dyn Host,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> ListPage<Skill> {
         host.skills(after, limit, rights)
     }
 

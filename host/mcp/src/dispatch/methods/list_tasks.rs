@@ -25,18 +25,31 @@ pub(crate) async fn answer(
     revision: Revision,
 ) -> MethodResult {
     if !caller.is_identified() {
-        return Err(Error::new(METHOD_NOT_FOUND, "Tasks are listed only for callers that authenticate."));
+        return Err(Error::new(
+            METHOD_NOT_FOUND,
+            "Tasks are listed only for callers that authenticate.",
+        ));
     }
     let ListTasksParams { cursor } = read(params)?;
     // The cursor is the id of the last task of the previous page.
     let limit = session.host.options().page_size;
-    let mut tasks = session.host.tasks().list(&caller.name, cursor.as_deref(), limit + 1, revision).await;
+    let mut tasks = session
+        .host
+        .tasks()
+        .list(&caller.name, cursor.as_deref(), limit + 1, revision)
+        .await;
     let more = tasks.len() > limit;
     tasks.truncate(limit);
     let mut result = Map::new();
     if let Some(last) = tasks.last().filter(|_| more) {
         result.insert("nextCursor".into(), last.id.as_ref().into());
     }
-    result.insert("tasks".into(), tasks.iter().map(|task| Value::from(task.summary())).collect());
+    result.insert(
+        "tasks".into(),
+        tasks
+            .iter()
+            .map(|task| Value::from(task.summary()))
+            .collect(),
+    );
     Ok(result)
 }

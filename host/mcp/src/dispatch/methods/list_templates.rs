@@ -17,7 +17,12 @@ impl PagedList for TemplateList {
     const LIST: ListKind = ListKind::Templates;
     type Entry = ListedResource;
 
-    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<ListedResource> {
+    fn page(
+        host: &dyn Host,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> ListPage<ListedResource> {
         host.templates(after, limit, rights)
     }
 

@@ -19,7 +19,12 @@ impl PagedList for ToolList {
     const LIST: ListKind = ListKind::Tools;
     type Entry = Tool;
 
-    fn page(host: &dyn Host, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool> {
+    fn page(
+        host: &dyn Host,
+        after: Option<&str>,
+        limit: usize,
+        rights: &CallerRights,
+    ) -> ListPage<Tool> {
         host.tools(after, limit, rights)
     }
 

@@ -109,21 +109,46 @@ pub(crate) fn open(
     reply: &Outbox,
 ) -> Result<(), Error> {
     if !session.can_accept_request() {
-        return Err(Error::new(INVALID_REQUEST, "this client has too many open requests"));
+        return Err(Error::new(
+            INVALID_REQUEST,
+            "this client has too many open requests",
+        ));
     }
     // Reservation for the filter until it is granted.
-    let held = session.intake.try_reserve(&caller.name, request.params.map_or(0, |params| params.get().len()));
-    let held =
-        held.map_err(|none| Error::new(INVALID_REQUEST, request_run::busy_rejection(none).reason.to_string()))?;
-    let ListenParams { notifications: filter } = read(request.params)?;
+    let held = session.intake.try_reserve(
+        &caller.name,
+        request.params.map_or(0, |params| params.get().len()),
+    );
+    let held = held.map_err(|none| {
+        Error::new(
+            INVALID_REQUEST,
+            request_run::busy_rejection(none).reason.to_string(),
+        )
+    })?;
+    let ListenParams {
+        notifications: filter,
+    } = read(request.params)?;
     let known = session.host.view(&caller.rights);
     if session.channel == SessionChannel::Shared && !filter.list_changes().is_empty() {
-        session.negotiated.send_modify(|negotiated| negotiated.follows_lists = true);
+        session
+            .negotiated
+            .send_modify(|negotiated| negotiated.follows_lists = true);
     }
-    let registered = session.in_flight.register(&request.id, session.life.ended.child_token());
-    let request =
-        registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
-    let (told, caller, reply, revision) = (Arc::clone(session), caller.clone(), reply.clone(), rules.revision);
+    let registered = session
+        .in_flight
+        .register(&request.id, session.life.ended.child_token());
+    let request = registered.ok_or_else(|| {
+        Error::new(
+            INVALID_REQUEST,
+            "a request with this id is already in progress",
+        )
+    })?;
+    let (told, caller, reply, revision) = (
+        Arc::clone(session),
+        caller.clone(),
+        reply.clone(),
+        rules.revision,
+    );
     let declares_tasks = rules.capabilities.supports_tasks();
     session.spawn(async move {
         let (session, id) = (told, &request.id);
@@ -189,8 +214,19 @@ async fn notify_of_changes(
         while !news.is_empty() && session.host.wait_for_change(told.listing).await.is_some() {
             pace.wait().await;
             let now = session.host.view(&caller.rights);
-            for news in news.iter().filter(|news| news.digest(now) != news.digest(told)) {
-                reply.send(notification(news.method(), &SubscriptionParams { notifications: None, meta })).await;
+            for news in news
+                .iter()
+                .filter(|news| news.digest(now) != news.digest(told))
+            {
+                reply
+                    .send(notification(
+                        news.method(),
+                        &SubscriptionParams {
+                            notifications: None,
+                            meta,
+                        },
+                    ))
+                    .await;
                 pace.mark_notified();
             }
             told = now;
@@ -225,13 +261,27 @@ async fn watch_tasks(
         if tasks.get(&caller.name, &id, revision).await.is_none() {
             continue;
         }
-        match session.host.updates().reserve_bytes(&caller.name, WATCHED_TASK_BYTES) {
+        match session
+            .host
+            .updates()
+            .reserve_bytes(&caller.name, WATCHED_TASK_BYTES)
+        {
             Ok(held) => {
-                let changes = tasks.get_live(&caller.name, &id).map(|live| live.subscribe_changes());
-                watched.push(WatchedTask { id: id.into(), changes, _held: held });
+                let changes = tasks
+                    .get_live(&caller.name, &id)
+                    .map(|live| live.subscribe_changes());
+                watched.push(WatchedTask {
+                    id: id.into(),
+                    changes,
+                    _held: held,
+                });
             }
             Err(none) => {
-                tracing::debug!(caller = caller.name, "tasks not watched: {}", SubscriptionRefused::NoRoom(none));
+                tracing::debug!(
+                    caller = caller.name,
+                    "tasks not watched: {}",
+                    SubscriptionRefused::NoRoom(none)
+                );
                 break;
             }
         }
@@ -253,19 +303,32 @@ async fn notify_of_tasks(
     let turn = &Mutex::new(());
     let telling = watched.into_iter().map(|watched| async move {
         // Moves the whole struct, so that its reservation lasts as long as this future.
-        let WatchedTask { id: task, mut changes, _held } = watched;
+        let WatchedTask {
+            id: task,
+            mut changes,
+            _held,
+        } = watched;
         loop {
             let goes_on = match &mut changes {
                 Some(changes) => changes.changed().await.is_ok(),
                 None => false,
             };
             let _turn = turn.lock().await;
-            let now = session.host.tasks().get(&caller.name, &task, revision).await;
+            let now = session
+                .host
+                .tasks()
+                .get(&caller.name, &task, revision)
+                .await;
             // An expired task no longer exists.
             let Some(now) = now else { return };
-            let Ok(mut detailed) = now.detailed() else { return };
+            let Ok(mut detailed) = now.detailed() else {
+                return;
+            };
             detailed.meta = Some(meta);
-            let told = OutgoingMessage::notification(jsonrpc::notification("notifications/tasks", Some(&detailed)));
+            let told = OutgoingMessage::notification(jsonrpc::notification(
+                "notifications/tasks",
+                Some(&detailed),
+            ));
             drop(detailed);
             let ended = now.state.is_final() || !goes_on;
             drop(now);
@@ -286,7 +349,10 @@ async fn apply_filter(
     subscriber: &UpdateSubscriber,
     filter: &ListenFilter,
 ) -> Map<String, Value> {
-    let lists = filter.list_changes().into_iter().map(|news| (news.filter_member().to_owned(), true.into()));
+    let lists = filter
+        .list_changes()
+        .into_iter()
+        .map(|news| (news.filter_member().to_owned(), true.into()));
     let uris = subscribe(host, caller, subscriber, filter).await;
     let resources = (!uris.is_empty()).then(|| ("resourceSubscriptions".to_owned(), uris.into()));
     lists.chain(resources).collect()
@@ -301,7 +367,12 @@ async fn subscribe(
     filter: &ListenFilter,
 ) -> Vec<String> {
     let spelled = |uri: &String| host.listed_uri(uri).unwrap_or_else(|| uri.clone());
-    let wanted: Vec<String> = filter.resource_subscriptions.0.iter().map(spelled).collect();
+    let wanted: Vec<String> = filter
+        .resource_subscriptions
+        .0
+        .iter()
+        .map(spelled)
+        .collect();
     let mut uris = caller.filter_readable(wanted.iter()).await;
     uris.retain(|uri| match subscriber.add(&caller.name, uri) {
         Ok(()) => true,
@@ -326,8 +397,13 @@ async fn send_final_result(session: &Session, id: &RequestId, revision: Revision
         Some(Value::Object(meta)) => meta,
         _ => Map::new(),
     };
-    let result = FinalResult { meta: SubscriptionMeta { id, common: meta }, common };
-    reply.send(OutgoingMessage::response(jsonrpc::result(id, &result))).await;
+    let result = FinalResult {
+        meta: SubscriptionMeta { id, common: meta },
+        common,
+    };
+    reply
+        .send(OutgoingMessage::response(jsonrpc::result(id, &result)))
+        .await;
 }
 
 /// `_meta` of a subscription. Its id is in the notation of the client.
@@ -361,7 +437,11 @@ struct FinalResult<'a> {
 /// Returns the `_meta` of the notifications of a subscription.
 fn subscription_meta(id: &RequestId) -> Box<RawValue> {
     // An id is valid JSON, so this does not fail.
-    to_raw_value(&SubscriptionMeta { id, common: Map::new() }).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    to_raw_value(&SubscriptionMeta {
+        id,
+        common: Map::new(),
+    })
+    .unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 fn notification(method: &str, params: &impl Serialize) -> OutgoingMessage {

@@ -36,12 +36,22 @@ pub(crate) async fn answer(
     let ReadDirectoryParams { uri, cursor } = read(params)?;
     session.host.wait_until_complete().await;
     let uri = session.host.listed_uri(&uri).unwrap_or(uri);
-    let after = cursor.map(|cursor| cursor::decode_in_folder(&uri, &cursor)).transpose()?;
+    let after = cursor
+        .map(|cursor| cursor::decode_in_folder(&uri, &cursor))
+        .transpose()?;
     let after = after.as_deref().filter(|after| !after.is_empty());
     let host = &session.host;
     let page = host.folder(&uri, after, host.options().page_size, &caller.rights);
-    let ListPage { items, more, .. } = page.ok_or_else(|| call_response::not_found_at(&uri, "Not a directory"))?;
+    let ListPage { items, more, .. } =
+        page.ok_or_else(|| call_response::not_found_at(&uri, "Not a directory"))?;
     let page = encode_page_blocking::<ResourceList>(items, more, revision, None).await?;
     let next = page.next.as_deref().map(cursor::encode_in_folder);
-    Ok(ListResult::new(session, caller, revision, ListKind::Resources.result_member(), page.items, next))
+    Ok(ListResult::new(
+        session,
+        caller,
+        revision,
+        ListKind::Resources.result_member(),
+        page.items,
+        next,
+    ))
 }

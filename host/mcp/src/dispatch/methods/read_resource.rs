@@ -26,7 +26,10 @@ struct ReadResourceParams {
 pub(crate) fn read(params: Option<&RawValue>, _extent: ReadExtent) -> Result<EntryParams, Error> {
     let ReadResourceParams { uri, meta } = params::read_with_meta(params)?;
     if uri.len() > MAX_URI_BYTES {
-        let what = format!("the URI of a resource has at most {MAX_URI_BYTES} bytes, and this one has {}", uri.len());
+        let what = format!(
+            "the URI of a resource has at most {MAX_URI_BYTES} bytes, and this one has {}",
+            uri.len()
+        );
         return Err(Error::new(INVALID_PARAMS, what));
     }
     Ok(EntryParams::new(CallRequest::Resource { uri }, meta))

@@ -16,6 +16,8 @@ struct SetLevelParams {
 
 pub(crate) fn answer(session: &Session, params: Option<&RawValue>) -> MethodResult {
     let SetLevelParams { level } = read(params)?;
-    session.negotiated.send_modify(|negotiated| negotiated.log = level);
+    session
+        .negotiated
+        .send_modify(|negotiated| negotiated.log = level);
     Ok(Map::new())
 }

@@ -18,7 +18,8 @@ struct SubscribeParams {
     uri: String,
 }
 
-/// Subscribes the session to a resource that `caller` may read. Waits for plugins that are still loading at startup.
+/// Subscribes the session to a resource that `caller` may read. Waits for plugins that are still
+/// loading at startup.
 pub(crate) async fn subscribe(
     session: &Session,
     caller: &Caller,

@@ -29,15 +29,30 @@ pub(crate) async fn open(
     reply: &Outbox,
 ) -> Result<(), Error> {
     let TaskParams { task_id } = read(request.params)?;
-    if session.host.tasks().get(&caller.name, &task_id, revision).await.is_none() {
+    if session
+        .host
+        .tasks()
+        .get(&caller.name, &task_id, revision)
+        .await
+        .is_none()
+    {
         return Err(unknown_task(&task_id));
     }
     if !session.can_accept_request() {
-        return Err(Error::new(INVALID_REQUEST, "this client has too many open requests"));
+        return Err(Error::new(
+            INVALID_REQUEST,
+            "this client has too many open requests",
+        ));
     }
-    let registered = session.in_flight.register(&request.id, session.life.ended.child_token());
-    let request =
-        registered.ok_or_else(|| Error::new(INVALID_REQUEST, "a request with this id is already in progress"))?;
+    let registered = session
+        .in_flight
+        .register(&request.id, session.life.ended.child_token());
+    let request = registered.ok_or_else(|| {
+        Error::new(
+            INVALID_REQUEST,
+            "a request with this id is already in progress",
+        )
+    })?;
     let (waiting, owner, reply) = (Arc::clone(session), caller.name.clone(), reply.clone());
     session.spawn(async move {
         let session = waiting;
@@ -75,7 +90,10 @@ async fn wait_until_ended(
     loop {
         let tasks = session.host.tasks();
         let Some(live) = tasks.get_live(owner, id) else {
-            return tasks.get(owner, id, revision).await.ok_or_else(|| unknown_task(id));
+            return tasks
+                .get(owner, id, revision)
+                .await
+                .ok_or_else(|| unknown_task(id));
         };
         // Subscribes before the check, to observe changes in the meantime.
         let mut states = live.subscribe_states();
@@ -109,7 +127,13 @@ async fn ask_client(
     let questions = open.iter().map(|asked| asked.question.clone()).collect();
     let mut journal = CallJournal::default();
     let id = live.task().id.clone();
-    let stream = QuestionStream { session, reply, revision, cancelled: &request.cancelled, task: Some(&id) };
+    let stream = QuestionStream {
+        session,
+        reply,
+        revision,
+        cancelled: &request.cancelled,
+        task: Some(&id),
+    };
     let asked = tokio::select! {
         biased;
         () = wait_until_answered(live) => return,
@@ -120,7 +144,9 @@ async fn ask_client(
             // Each answer is reserved again, for the call.
             drop(held);
             for asked in &open {
-                let Some(answer) = journal.answers.remove(&asked.question.key) else { continue };
+                let Some(answer) = journal.answers.remove(&asked.question.key) else {
+                    continue;
+                };
                 let take = |bytes| session.intake.try_reserve(owner, bytes);
                 if live.answer(&asked.key, answer, take).is_err() {
                     let what = "The client's answers found no room: too many requests run or wait.";
@@ -149,7 +175,9 @@ async fn wait_until_answered(live: &LiveTask) {
 fn result_message(session: &Session, request: &RegisteredRequest, task: &Task) -> OutgoingMessage {
     let error = match &task.state {
         TaskState::Ended(ended) => match &ended.outcome {
-            TaskOutcome::Result(text) => return OutgoingMessage::response(jsonrpc::result(&request.id, text)),
+            TaskOutcome::Result(text) => {
+                return OutgoingMessage::response(jsonrpc::result(&request.id, text));
+            }
             TaskOutcome::Error(error) => error.clone(),
         },
         _ => Error::new(INVALID_REQUEST, "The task was cancelled: it has no result."),

@@ -24,14 +24,22 @@ pub(crate) async fn answer(
     let TaskParams { task_id } = read(params)?;
     let RetriedRequest { responses, .. } = RetriedRequest::read(params)?;
     let tasks = session.host.tasks();
-    if tasks.get(&caller.name, &task_id, rules.revision).await.is_none() {
+    if tasks
+        .get(&caller.name, &task_id, rules.revision)
+        .await
+        .is_none()
+    {
         return Err(unknown_task(&task_id));
     }
     if let Some(live) = tasks.get_live(&caller.name, &task_id) {
         for (key, answer) in responses {
             let held = |bytes| session.intake.try_reserve(&caller.name, bytes);
-            live.answer(&key, answer, held)
-                .map_err(|none| Error::new(INVALID_REQUEST, request_run::busy_rejection(none).reason.to_string()))?;
+            live.answer(&key, answer, held).map_err(|none| {
+                Error::new(
+                    INVALID_REQUEST,
+                    request_run::busy_rejection(none).reason.to_string(),
+                )
+            })?;
         }
     }
     Ok(Map::new())

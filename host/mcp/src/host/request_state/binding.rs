@@ -36,8 +36,14 @@ impl RequestBinding {
             }
             // A completion cannot ask questions (MCP allows questions only for the three methods
             // above), so this seals nothing.
-            CallRequest::Completion(CompletionRequest { reference, argument, value, context: _ }) => {
-                let (CompletionReference::Prompt(name) | CompletionReference::Resource(name)) = reference;
+            CallRequest::Completion(CompletionRequest {
+                reference,
+                argument,
+                value,
+                context: _,
+            }) => {
+                let (CompletionReference::Prompt(name) | CompletionReference::Resource(name)) =
+                    reference;
                 for part in ["completion/complete", name, argument, value] {
                     hash_text(&mut hash, part);
                 }
@@ -104,14 +110,20 @@ mod tests {
     use super::*;
 
     fn tool(name: &str, arguments: &Value) -> CallRequest {
-        CallRequest::Tool { name: name.into(), arguments: arguments.as_object().unwrap().clone() }
+        CallRequest::Tool {
+            name: name.into(),
+            arguments: arguments.as_object().unwrap().clone(),
+        }
     }
 
     #[test]
     fn what_is_not_the_same_has_another_binding() {
         let prompt = |pairs: &[(&str, &str)]| CallRequest::Prompt {
             name: "a".into(),
-            arguments: pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect::<BTreeMap<_, _>>(),
+            arguments: pairs
+                .iter()
+                .map(|(name, value)| ((*name).into(), (*value).into()))
+                .collect::<BTreeMap<_, _>>(),
         };
         let requests = [
             tool("a", &json!({})),
@@ -140,7 +152,10 @@ mod tests {
         let mut seen = HashSet::new();
         for caller in ["stdio", "token:a"] {
             for request in &requests {
-                assert!(seen.insert(RequestBinding::new(caller, request).0), "{caller}: {request:?}");
+                assert!(
+                    seen.insert(RequestBinding::new(caller, request).0),
+                    "{caller}: {request:?}"
+                );
             }
         }
     }
@@ -148,7 +163,11 @@ mod tests {
     #[test]
     fn the_same_values_have_the_same_binding() {
         let first = json!({"a": {"x": 1, "y": [true, null]}, "b": "é"});
-        let second: Value = serde_json::from_str(r#"{ "b":"\u00e9", "a":{"y":[true,null],"x":1} }"#).unwrap();
-        assert_eq!(RequestBinding::new("stdio", &tool("a", &first)), RequestBinding::new("stdio", &tool("a", &second)));
+        let second: Value =
+            serde_json::from_str(r#"{ "b":"\u00e9", "a":{"y":[true,null],"x":1} }"#).unwrap();
+        assert_eq!(
+            RequestBinding::new("stdio", &tool("a", &first)),
+            RequestBinding::new("stdio", &tool("a", &second))
+        );
     }
 }

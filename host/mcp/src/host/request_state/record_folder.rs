@@ -1,9 +1,9 @@
 //! The directory of the record of used states: the files of its periods, its tally, and the secret
 //! that belongs to it.
 //!
-//! Whoever holds the lock of the tally may read and write the others. A record is written before the
-//! tally that counts it, so a crash in between leaves a record that no tally expects, of an entry
-//! that was not made.
+//! Whoever holds the lock of the tally may read and write the others. A record is written before
+//! the tally that counts it, so a crash in between leaves a record that no tally expects, of an
+//! entry that was not made.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -60,12 +60,19 @@ impl RecordFolder {
 
     /// Returns whether there is a secret, for which there must be a record.
     pub(super) fn has_secret(&self) -> io::Result<bool> {
-        Ok(self.folder.file_names()?.iter().any(|name| name == self.secret_file()))
+        Ok(self
+            .folder
+            .file_names()?
+            .iter()
+            .any(|name| name == self.secret_file()))
     }
 
     /// Reads the secret, or creates it, and returns the identity of the servers that have it.
     pub(super) fn load_identity(&self) -> io::Result<StateIdentity> {
-        self.identity(self.folder.load_or_create_key(self.secret_file(), REPLACED)?)
+        self.identity(
+            self.folder
+                .load_or_create_key(self.secret_file(), REPLACED)?,
+        )
     }
 
     /// Replaces the secret, and with it the record. States that were issued until `now` are not
@@ -83,13 +90,31 @@ impl RecordFolder {
         );
         let identity = self.identity(self.folder.replace_key(self.secret_file())?)?;
         // A new key opens no old state. A shared one does.
-        let not_before = if self.shared_key.is_some() { now.saturating_add(1) } else { 0 };
-        for name in self.folder.file_names()?.iter().filter(|name| name.starts_with(FILE_PREFIX)) {
+        let not_before = if self.shared_key.is_some() {
+            now.saturating_add(1)
+        } else {
+            0
+        };
+        for name in self
+            .folder
+            .file_names()?
+            .iter()
+            .filter(|name| name.starts_with(FILE_PREFIX))
+        {
             // What stays is not expected by the new tally.
             self.folder.remove(name).ok();
         }
-        locked.write(&RecordTally { not_before, ..RecordTally::default() }, &identity)?;
-        Ok(StateIdentity { not_before, ..identity })
+        locked.write(
+            &RecordTally {
+                not_before,
+                ..RecordTally::default()
+            },
+            &identity,
+        )?;
+        Ok(StateIdentity {
+            not_before,
+            ..identity
+        })
     }
 
     fn identity(&self, secret: [u8; KEY_BYTES]) -> io::Result<StateIdentity> {
@@ -100,19 +125,27 @@ impl RecordFolder {
     }
 
     const fn secret_file(&self) -> &'static str {
-        if self.shared_key.is_some() { SERVER_FILE } else { KEY_FILE }
+        if self.shared_key.is_some() {
+            SERVER_FILE
+        } else {
+            KEY_FILE
+        }
     }
 
     /// Opens the file of a period for reading and appending.
     pub(super) fn open_period(&self, number: u64) -> io::Result<File> {
-        self.folder.open_to_append(&format!("{FILE_PREFIX}{number}"))
+        self.folder
+            .open_to_append(&format!("{FILE_PREFIX}{number}"))
     }
 
     /// Removes the files of expired periods.
     pub(super) fn remove_expired(&self, current: u64) {
         let names = self.folder.file_names().unwrap_or_default();
         let number = |name: &String| name.strip_prefix(FILE_PREFIX)?.parse::<u64>().ok();
-        for name in names.iter().filter(|name| number(name).is_some_and(|number| number < current)) {
+        for name in names
+            .iter()
+            .filter(|name| number(name).is_some_and(|number| number < current))
+        {
             // Another server may have removed it already.
             self.folder.remove(name).ok();
         }

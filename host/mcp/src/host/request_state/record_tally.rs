@@ -1,6 +1,6 @@
-//! The tally of the record of used states: what the files of the record must contain at least. It is
-//! authenticated with the secret of the servers that share the record, so that the record and this
-//! secret belong together.
+//! The tally of the record of used states: what the files of the record must contain at least. It
+//! is authenticated with the secret of the servers that share the record, so that the record and
+//! this secret belong together.
 
 use std::collections::BTreeMap;
 
@@ -44,21 +44,31 @@ impl PeriodTally {
     /// Counts a record that follows the others.
     pub(super) fn add(&mut self, record: &[u8]) {
         self.records += 1;
-        self.chain = Sha256::new().chain_update(self.chain).chain_update(record).finalize().into();
+        self.chain = Sha256::new()
+            .chain_update(self.chain)
+            .chain_update(record)
+            .finalize()
+            .into();
     }
 }
 
 impl RecordTally {
     /// Decodes a tally; `None` if it was not made with this secret, or is damaged.
     pub(super) fn decode(bytes: &[u8], secret: &[u8; KEY_BYTES]) -> Option<Self> {
-        let (mac, payload) = bytes.split_at_checked(MAC_BYTES).filter(|_| bytes.len() == TALLY_BYTES)?;
+        let (mac, payload) = bytes
+            .split_at_checked(MAC_BYTES)
+            .filter(|_| bytes.len() == TALLY_BYTES)?;
         hmac::verify(&mac_key(secret), &[PURPOSE, payload].concat(), mac).ok()?;
-        postcard::take_from_bytes(payload).ok().map(|(tally, _)| tally)
+        postcard::take_from_bytes(payload)
+            .ok()
+            .map(|(tally, _)| tally)
     }
 
     /// Encodes and authenticates the tally; `None` if it has more periods than a clock can cause.
     pub(super) fn encode(&self, secret: &[u8; KEY_BYTES]) -> Option<Vec<u8>> {
-        let mut payload = postcard::to_allocvec(self).ok().filter(|_| self.periods.len() <= MAX_PERIODS)?;
+        let mut payload = postcard::to_allocvec(self)
+            .ok()
+            .filter(|_| self.periods.len() <= MAX_PERIODS)?;
         if payload.len() > TALLY_BYTES - MAC_BYTES {
             return None;
         }
@@ -79,8 +89,19 @@ mod tests {
     fn tally(periods: u64) -> RecordTally {
         let mut period = PeriodTally::default();
         period.add(b"a record");
-        let numbered = |number| (u64::MAX - number, PeriodTally { records: 1 << 16, ..period });
-        RecordTally { not_before: u64::MAX, periods: (0..periods).map(numbered).collect() }
+        let numbered = |number| {
+            (
+                u64::MAX - number,
+                PeriodTally {
+                    records: 1 << 16,
+                    ..period
+                },
+            )
+        };
+        RecordTally {
+            not_before: u64::MAX,
+            periods: (0..periods).map(numbered).collect(),
+        }
     }
 
     #[test]
@@ -88,7 +109,10 @@ mod tests {
         for periods in 0..=8 {
             let encoded = tally(periods).encode(&[7; 32]).unwrap();
             assert_eq!(encoded.len(), TALLY_BYTES);
-            assert_eq!(RecordTally::decode(&encoded, &[7; 32]), Some(tally(periods)));
+            assert_eq!(
+                RecordTally::decode(&encoded, &[7; 32]),
+                Some(tally(periods))
+            );
         }
         assert_eq!(tally(9).encode(&[7; 32]), None);
     }
@@ -103,7 +127,10 @@ mod tests {
             assert_eq!(RecordTally::decode(&changed, &[7; 32]), None, "{at}");
             assert_eq!(RecordTally::decode(&encoded[..at], &[7; 32]), None, "{at}");
         }
-        assert_eq!(RecordTally::decode(&[&encoded[..], &[0]].concat(), &[7; 32]), None);
+        assert_eq!(
+            RecordTally::decode(&[&encoded[..], &[0]].concat(), &[7; 32]),
+            None
+        );
     }
 
     #[test]

@@ -45,13 +45,18 @@ pub(super) struct StateSeal(RandomizedNonceKey);
 
 impl StateSeal {
     pub(super) fn new(key: &[u8; KEY_BYTES]) -> Option<Self> {
-        RandomizedNonceKey::new(&AES_256_GCM_SIV, key).ok().map(Self)
+        RandomizedNonceKey::new(&AES_256_GCM_SIV, key)
+            .ok()
+            .map(Self)
     }
 
     /// Encrypts the claim and encodes it as text; `None` if it cannot be encrypted.
     pub(super) fn seal(&self, claim: &StateClaim) -> Option<String> {
         let mut text = postcard::to_allocvec(claim).ok()?;
-        let nonce = self.0.seal_in_place_append_tag(Aad::from(SEAL_PURPOSE), &mut text).ok()?;
+        let nonce = self
+            .0
+            .seal_in_place_append_tag(Aad::from(SEAL_PURPOSE), &mut text)
+            .ok()?;
         let sealed = [&[FORMAT_VERSION][..], nonce.as_ref(), &text].concat();
         Some(BASE64.encode(sealed))
     }
@@ -66,7 +71,10 @@ impl StateSeal {
             return None;
         }
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let claim = self.0.open_in_place(nonce, Aad::from(SEAL_PURPOSE), text).ok()?;
+        let claim = self
+            .0
+            .open_in_place(nonce, Aad::from(SEAL_PURPOSE), text)
+            .ok()?;
         let (claim, rest) = postcard::take_from_bytes(claim).ok()?;
         rest.is_empty().then_some(claim)
     }

@@ -29,12 +29,26 @@ impl StateIdentity {
 
     /// Creates the identity of servers that get their key from elsewhere, and whose `secret` is
     /// their id.
-    pub(super) fn with_shared_key(key: &[u8; KEY_BYTES], secret: [u8; KEY_BYTES]) -> io::Result<Self> {
+    pub(super) fn with_shared_key(
+        key: &[u8; KEY_BYTES],
+        secret: [u8; KEY_BYTES],
+    ) -> io::Result<Self> {
         Self::new(key, secret, secret)
     }
 
-    fn new(key: &[u8; KEY_BYTES], server: [u8; KEY_BYTES], secret: [u8; KEY_BYTES]) -> io::Result<Self> {
-        let seal = StateSeal::new(key).ok_or_else(|| io::Error::other("the key of request states cannot be used"))?;
-        Ok(Self { seal, server, secret, not_before: 0, epoch: 0 })
+    fn new(
+        key: &[u8; KEY_BYTES],
+        server: [u8; KEY_BYTES],
+        secret: [u8; KEY_BYTES],
+    ) -> io::Result<Self> {
+        let seal = StateSeal::new(key)
+            .ok_or_else(|| io::Error::other("the key of request states cannot be used"))?;
+        Ok(Self {
+            seal,
+            server,
+            secret,
+            not_before: 0,
+            epoch: 0,
+        })
     }
 }

@@ -11,7 +11,9 @@ pub(super) type StateId = [u8; 16];
 
 /// Returns the Unix time in milliseconds.
 pub(crate) fn unix_millis_now() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, as_millis)
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, as_millis)
 }
 
 pub(super) fn as_millis(time: Duration) -> u64 {

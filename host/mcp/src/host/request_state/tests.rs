@@ -34,7 +34,12 @@ fn states(folder: Option<&Path>, clock: &TestClock) -> RequestStates {
 }
 
 fn stored(folder: &Path, key: Option<[u8; KEY_BYTES]>, clock: &TestClock) -> RequestStates {
-    RequestStates::open_with_clock(PrivateFolder::open(folder, "tests").unwrap(), key, reader(clock)).unwrap()
+    RequestStates::open_with_clock(
+        PrivateFolder::open(folder, "tests").unwrap(),
+        key,
+        reader(clock),
+    )
+    .unwrap()
 }
 
 fn reader(clock: &TestClock) -> Clock {
@@ -43,9 +48,15 @@ fn reader(clock: &TestClock) -> Clock {
 }
 
 fn journal() -> CallJournal {
-    let effect = RecordedEffect { what: "POST https://a.example/".into(), result: vec![0, 255, 7] };
+    let effect = RecordedEffect {
+        what: "POST https://a.example/".into(),
+        result: vec![0, 255, 7],
+    };
     CallJournal {
-        answers: BTreeMap::from([("name".into(), r#"{"action":"accept","content":{"name":"Ada"}}"#.into())]),
+        answers: BTreeMap::from([(
+            "name".into(),
+            r#"{"action":"accept","content":{"name":"Ada"}}"#.into(),
+        )]),
         effects: vec![effect],
         rounds: 2,
         began: 5,
@@ -58,7 +69,10 @@ fn journal() -> CallJournal {
 }
 
 fn call(arguments: &serde_json::Value) -> CallRequest {
-    CallRequest::Tool { name: "deploy".into(), arguments: arguments.as_object().unwrap().clone() }
+    CallRequest::Tool {
+        name: "deploy".into(),
+        arguments: arguments.as_object().unwrap().clone(),
+    }
 }
 
 fn bound() -> RequestBinding {
@@ -74,7 +88,10 @@ fn a_state_comes_back_as_it_was() {
     let states = states(None, &clock());
     let state = seal(&states);
     let opened = states.unseal(&state, bound()).unwrap();
-    assert_eq!((opened.asked, opened.journal), (vec!["ok".to_owned()], journal()));
+    assert_eq!(
+        (opened.asked, opened.journal),
+        (vec!["ok".to_owned()], journal())
+    );
     assert!(state.len() < 400, "{}", state.len());
     assert_ne!(seal(&states), state, "no two states are equal");
     // No plaintext is visible.
@@ -95,16 +112,49 @@ fn every_attack_on_the_text_is_refused_as_tampering() {
     let last = bytes.len() - 1;
     let mut attacks: Vec<(String, String)> = Vec::new();
     // Version, nonce, the claim's id, expiry, binding, keys, journal, and the tag.
-    for at in [0, 1, 6, 12, 13, 20, 28, 29, 32, 40, 64, 80, bytes.len() / 2, last - 16, last - 15, last - 8, last] {
-        attacks.push((format!("bit of byte {at}"), changed(&|bytes| bytes[at] ^= 0x10)));
+    for at in [
+        0,
+        1,
+        6,
+        12,
+        13,
+        20,
+        28,
+        29,
+        32,
+        40,
+        64,
+        80,
+        bytes.len() / 2,
+        last - 16,
+        last - 15,
+        last - 8,
+        last,
+    ] {
+        attacks.push((
+            format!("bit of byte {at}"),
+            changed(&|bytes| bytes[at] ^= 0x10),
+        ));
     }
     for kept in [0, 1, 12, 13, 14, 28, 29, 30, last / 2, last - 16, last] {
-        attacks.push((format!("cut to {kept} bytes"), changed(&|bytes| bytes.truncate(kept))));
+        attacks.push((
+            format!("cut to {kept} bytes"),
+            changed(&|bytes| bytes.truncate(kept)),
+        ));
     }
     attacks.push(("extended by a byte".into(), changed(&|bytes| bytes.push(0))));
-    attacks.push(("extended by itself".into(), changed(&|bytes| bytes.extend_from_within(..))));
-    attacks.push(("a byte before it".into(), changed(&|bytes| bytes.insert(0, 1))));
-    attacks.push(("its parts exchanged".into(), changed(&|bytes| bytes.rotate_left(20))));
+    attacks.push((
+        "extended by itself".into(),
+        changed(&|bytes| bytes.extend_from_within(..)),
+    ));
+    attacks.push((
+        "a byte before it".into(),
+        changed(&|bytes| bytes.insert(0, 1)),
+    ));
+    attacks.push((
+        "its parts exchanged".into(),
+        changed(&|bytes| bytes.rotate_left(20)),
+    ));
     attacks.push(("zeros".into(), BASE64.encode(vec![0; bytes.len()])));
     attacks.push(("extended text".into(), format!("{state}A")));
     attacks.push(("padded text".into(), format!("{state}==")));
@@ -114,14 +164,27 @@ fn every_attack_on_the_text_is_refused_as_tampering() {
     attacks.push(("no base64".into(), "{\"answers\":{}}".into()));
     attacks.push(("no ASCII".into(), "é".repeat(100)));
     attacks.push(("huge".into(), "A".repeat(MAX_STATE_BYTES + 1)));
-    attacks.push(("huge and almost short enough".into(), "A".repeat(MAX_STATE_BYTES)));
+    attacks.push((
+        "huge and almost short enough".into(),
+        "A".repeat(MAX_STATE_BYTES),
+    ));
     let other = RequestStates::in_memory(&[8; 32]).unwrap();
     attacks.push(("another key".into(), seal(&other)));
-    let (first, second) = (BASE64.decode(seal(&states)).unwrap(), BASE64.decode(seal(&states)).unwrap());
-    attacks.push(("two states mixed".into(), BASE64.encode([&first[..40], &second[40..]].concat())));
+    let (first, second) = (
+        BASE64.decode(seal(&states)).unwrap(),
+        BASE64.decode(seal(&states)).unwrap(),
+    );
+    attacks.push((
+        "two states mixed".into(),
+        BASE64.encode([&first[..40], &second[40..]].concat()),
+    ));
     assert!(attacks.len() >= 40, "{}", attacks.len());
     for (what, attack) in attacks {
-        assert_eq!(states.unseal(&attack, bound()).unwrap_err(), InvalidState::Tampered, "{what}");
+        assert_eq!(
+            states.unseal(&attack, bound()).unwrap_err(),
+            InvalidState::Tampered,
+            "{what}"
+        );
     }
     states.unseal(&state, bound()).unwrap();
 }
@@ -172,16 +235,30 @@ fn a_state_of_something_else_is_foreign() {
         RequestBinding::new("token:ada", &call(&json!({}))),
         RequestBinding::new(
             "token:ada",
-            &CallRequest::Tool { name: "destroy".into(), arguments: arguments.as_object().unwrap().clone() },
+            &CallRequest::Tool {
+                name: "destroy".into(),
+                arguments: arguments.as_object().unwrap().clone(),
+            },
         ),
         RequestBinding::new(
             "token:ada",
-            &CallRequest::Prompt { name: "deploy".into(), arguments: BTreeMap::from([("env".into(), "prod".into())]) },
+            &CallRequest::Prompt {
+                name: "deploy".into(),
+                arguments: BTreeMap::from([("env".into(), "prod".into())]),
+            },
         ),
-        RequestBinding::new("token:ada", &CallRequest::Resource { uri: "deploy".into() }),
+        RequestBinding::new(
+            "token:ada",
+            &CallRequest::Resource {
+                uri: "deploy".into(),
+            },
+        ),
     ];
     for other in others {
-        assert_eq!(states.unseal(&state, other).unwrap_err(), InvalidState::Foreign);
+        assert_eq!(
+            states.unseal(&state, other).unwrap_err(),
+            InvalidState::Foreign
+        );
     }
 }
 
@@ -193,7 +270,10 @@ fn a_state_expires_after_ten_minutes() {
     clock.fetch_add(10 * MINUTE - 1, Ordering::Relaxed);
     states.unseal(&state, bound()).unwrap();
     clock.fetch_add(1, Ordering::Relaxed);
-    assert_eq!(states.unseal(&state, bound()).unwrap_err(), InvalidState::Expired);
+    assert_eq!(
+        states.unseal(&state, bound()).unwrap_err(),
+        InvalidState::Expired
+    );
 }
 
 async fn enter(states: &RequestStates, state: &str) -> Result<EntryTicket, TicketRefused> {
@@ -208,11 +288,17 @@ async fn a_state_is_good_for_one_entry() {
         let states = states(folder, &clock());
         let (first, second) = (seal(&states), seal(&states));
         enter(&states, &first).await.unwrap();
-        assert!(matches!(enter(&states, &first).await, Err(TicketRefused::Used)));
+        assert!(matches!(
+            enter(&states, &first).await,
+            Err(TicketRefused::Used)
+        ));
         let ticket = enter(&states, &second).await.unwrap();
         states.restore(ticket).await;
         enter(&states, &second).await.unwrap();
-        assert!(matches!(enter(&states, &second).await, Err(TicketRefused::Used)));
+        assert!(matches!(
+            enter(&states, &second).await,
+            Err(TicketRefused::Used)
+        ));
     }
 }
 
@@ -222,10 +308,18 @@ async fn of_many_at_once_one_enters() {
     let clock = clock();
     let servers: Vec<_> = (0..4).map(|_| states(Some(dir.path()), &clock)).collect();
     let state = seal(&servers[0]);
-    let tries = servers.iter().cycle().take(40).map(|server| enter(server, &state));
+    let tries = servers
+        .iter()
+        .cycle()
+        .take(40)
+        .map(|server| enter(server, &state));
     let entered = futures_util::future::join_all(tries).await;
     assert_eq!(entered.iter().filter(|entered| entered.is_ok()).count(), 1);
-    assert!(entered.iter().all(|entered| matches!(entered, Ok(_) | Err(TicketRefused::Used))));
+    assert!(
+        entered
+            .iter()
+            .all(|entered| matches!(entered, Ok(_) | Err(TicketRefused::Used)))
+    );
 }
 
 #[tokio::test]
@@ -239,14 +333,27 @@ async fn a_restart_forgets_no_used_state_and_keeps_the_others() {
     first.restore(ticket).await;
     drop(first);
     let second = states(Some(dir.path()), &clock);
-    assert!(matches!(enter(&second, &used).await, Err(TicketRefused::Used)));
+    assert!(matches!(
+        enter(&second, &used).await,
+        Err(TicketRefused::Used)
+    ));
     enter(&second, &given_back).await.unwrap();
     enter(&second, &open).await.unwrap();
 }
 
 fn record(folder: &Path) -> Vec<std::path::PathBuf> {
-    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("used-")).collect()
+    let paths = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| {
+            path.file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .starts_with("used-")
+        })
+        .collect()
 }
 
 #[tokio::test]
@@ -256,14 +363,19 @@ async fn a_record_that_was_torn_loses_nothing_after_it() {
     let first = states(Some(dir.path()), &clock);
     let [one, two] = [seal(&first), seal(&first)];
     enter(&first, &one).await.unwrap();
-    let [file] = &record(dir.path())[..] else { panic!() };
+    let [file] = &record(dir.path())[..] else {
+        panic!()
+    };
     let whole = fs::read(file).unwrap();
     fs::write(file, [&whole[..], &whole[..5]].concat()).unwrap();
     let second = states(Some(dir.path()), &clock);
     enter(&second, &two).await.unwrap();
     let third = states(Some(dir.path()), &clock);
     for state in [&one, &two] {
-        assert!(matches!(enter(&third, state).await, Err(TicketRefused::Used)));
+        assert!(matches!(
+            enter(&third, state).await,
+            Err(TicketRefused::Used)
+        ));
     }
     assert_eq!(fs::metadata(file).unwrap().len() % 17, 0);
 }
@@ -289,17 +401,34 @@ async fn what_has_expired_leaves_memory_and_folder() {
 async fn one_caller_cannot_take_the_room_of_the_others() {
     let states = states(None, &clock());
     let expires = 1_005 * MINUTE;
-    let ticket = |n: u32| EntryTicket { id: u128::from(n).to_le_bytes(), expires, epoch: 0 };
+    let ticket = |n: u32| EntryTicket {
+        id: u128::from(n).to_le_bytes(),
+        expires,
+        epoch: 0,
+    };
     for n in 0..16_384 {
         states.redeem(ticket(n), "token:ada").await.unwrap();
     }
-    assert!(matches!(states.redeem(ticket(20_000), "token:ada").await, Err(TicketRefused::Full)));
+    assert!(matches!(
+        states.redeem(ticket(20_000), "token:ada").await,
+        Err(TicketRefused::Full)
+    ));
     states.redeem(ticket(20_000), "token:bob").await.unwrap();
     for n in 0..60_000 {
-        drop(states.redeem(ticket(100_000 + n), &format!("token:{n}")).await);
+        drop(
+            states
+                .redeem(ticket(100_000 + n), &format!("token:{n}"))
+                .await,
+        );
     }
-    assert!(matches!(states.redeem(ticket(200_000), "token:new").await, Err(TicketRefused::Full)));
-    assert!(matches!(states.redeem(ticket(20_000), "token:bob").await, Err(TicketRefused::Used)));
+    assert!(matches!(
+        states.redeem(ticket(200_000), "token:new").await,
+        Err(TicketRefused::Full)
+    ));
+    assert!(matches!(
+        states.redeem(ticket(20_000), "token:bob").await,
+        Err(TicketRefused::Used)
+    ));
 }
 
 #[tokio::test]
@@ -309,7 +438,10 @@ async fn an_entry_that_cannot_be_written_down_is_refused() {
     let state = seal(&states);
     // A directory has the name of the file.
     fs::create_dir(dir.path().join("used-101")).unwrap();
-    assert!(matches!(enter(&states, &state).await, Err(TicketRefused::Unwritten(_))));
+    assert!(matches!(
+        enter(&states, &state).await,
+        Err(TicketRefused::Unwritten(_))
+    ));
 }
 
 fn remove_record(folder: &Path) {
@@ -335,7 +467,11 @@ fn change_record(folder: &Path) {
 const LOSSES: [fn(&Path); 6] = [
     remove_record,
     remove_tally,
-    |folder| record(folder).iter().for_each(|file| fs::write(file, "").unwrap()),
+    |folder| {
+        record(folder)
+            .iter()
+            .for_each(|file| fs::write(file, "").unwrap())
+    },
     // One record is missing.
     |folder| {
         for file in record(folder) {
@@ -352,12 +488,19 @@ const LOSSES: [fn(&Path); 6] = [
 
 #[tokio::test]
 async fn a_record_that_was_lost_before_a_restart_makes_every_earlier_state_void() {
-    for (which, lose) in LOSSES.into_iter().chain([change_record as fn(&Path)]).enumerate() {
+    for (which, lose) in LOSSES
+        .into_iter()
+        .chain([change_record as fn(&Path)])
+        .enumerate()
+    {
         for key in [None, Some([9; KEY_BYTES])] {
             let (dir, clock) = (tempfile::tempdir().unwrap(), clock());
             let first = stored(dir.path(), key, &clock);
             let [used, other] = [seal(&first), seal(&first)];
-            let unasked = CallJournal { approval: ApprovalState::Unasked, ..journal() };
+            let unasked = CallJournal {
+                approval: ApprovalState::Unasked,
+                ..journal()
+            };
             let open = first.seal(bound(), Vec::new(), unasked).unwrap();
             for state in [&used, &other] {
                 enter(&first, state).await.unwrap();
@@ -365,22 +508,45 @@ async fn a_record_that_was_lost_before_a_restart_makes_every_earlier_state_void(
             drop(first);
             lose(dir.path());
             let second = stored(dir.path(), key, &clock);
-            // With its own key, the server cannot read them. With a shared key, approvals were asked
-            // for by the server that had the record, and the others are too old.
-            let expected = if key.is_none() { InvalidState::Tampered } else { InvalidState::Elsewhere };
+            // With its own key, the server cannot read them. With a shared key, approvals were
+            // asked for by the server that had the record, and the others are too old.
+            let expected = if key.is_none() {
+                InvalidState::Tampered
+            } else {
+                InvalidState::Elsewhere
+            };
             for state in [&used, &other] {
-                assert_eq!(second.unseal(state, bound()).unwrap_err(), expected, "{which}");
+                assert_eq!(
+                    second.unseal(state, bound()).unwrap_err(),
+                    expected,
+                    "{which}"
+                );
             }
-            let expected = if key.is_none() { InvalidState::Tampered } else { InvalidState::Unrecorded };
-            assert_eq!(second.unseal(&open, bound()).unwrap_err(), expected, "{which}");
+            let expected = if key.is_none() {
+                InvalidState::Tampered
+            } else {
+                InvalidState::Unrecorded
+            };
+            assert_eq!(
+                second.unseal(&open, bound()).unwrap_err(),
+                expected,
+                "{which}"
+            );
             // A further restart keeps this, and new states count once as before.
             clock.fetch_add(1, Ordering::Relaxed);
             let state = seal(&second);
             enter(&second, &state).await.unwrap();
             drop(second);
             let third = stored(dir.path(), key, &clock);
-            assert!(matches!(enter(&third, &state).await, Err(TicketRefused::Used)), "{which}");
-            assert_eq!(third.unseal(&open, bound()).unwrap_err(), expected, "{which}");
+            assert!(
+                matches!(enter(&third, &state).await, Err(TicketRefused::Used)),
+                "{which}"
+            );
+            assert_eq!(
+                third.unseal(&open, bound()).unwrap_err(),
+                expected,
+                "{which}"
+            );
         }
     }
 }
@@ -395,20 +561,34 @@ async fn a_record_that_is_lost_while_servers_run_makes_their_states_void() {
             enter(&one, &used).await.unwrap();
             let ticket = two.unseal(&open, bound()).unwrap().ticket;
             lose(dir.path());
-            assert!(matches!(two.redeem(ticket, "token:ada").await, Err(TicketRefused::Lost)));
+            assert!(matches!(
+                two.redeem(ticket, "token:ada").await,
+                Err(TicketRefused::Lost)
+            ));
             // A ticket of the lost record stays refused.
-            assert!(matches!(two.redeem(ticket, "token:ada").await, Err(TicketRefused::Lost)));
+            assert!(matches!(
+                two.redeem(ticket, "token:ada").await,
+                Err(TicketRefused::Lost)
+            ));
             assert!(two.unseal(&used, bound()).is_err() && two.unseal(&open, bound()).is_err());
             // The other server finds that out as soon as a state would enter there.
             for state in [&used, &held] {
-                let Ok(opened) = one.unseal(state, bound()) else { continue };
-                assert!(matches!(one.redeem(opened.ticket, "token:ada").await, Err(TicketRefused::Lost)));
+                let Ok(opened) = one.unseal(state, bound()) else {
+                    continue;
+                };
+                assert!(matches!(
+                    one.redeem(opened.ticket, "token:ada").await,
+                    Err(TicketRefused::Lost)
+                ));
             }
             // Both have one record again.
             clock.fetch_add(1, Ordering::Relaxed);
             let state = seal(&one);
             enter(&two, &state).await.unwrap();
-            assert!(matches!(enter(&one, &state).await, Err(TicketRefused::Used)));
+            assert!(matches!(
+                enter(&one, &state).await,
+                Err(TicketRefused::Used)
+            ));
         }
     }
 }
@@ -425,7 +605,10 @@ async fn a_crash_before_the_record_is_counted_loses_nothing() {
     fs::write(dir.path().join("record"), tally).unwrap();
     let second = states(Some(dir.path()), &clock);
     for state in [&one, &two] {
-        assert!(matches!(enter(&second, state).await, Err(TicketRefused::Used)));
+        assert!(matches!(
+            enter(&second, state).await,
+            Err(TicketRefused::Used)
+        ));
     }
     enter(&second, &open).await.unwrap();
 }
@@ -441,36 +624,81 @@ async fn a_record_that_cannot_be_made_anew_lets_no_state_enter() {
     fs::remove_file(dir.path().join("key")).unwrap();
     fs::create_dir(dir.path().join("key")).unwrap();
     for _ in 0..2 {
-        assert!(matches!(enter(&states, &open).await, Err(TicketRefused::Unwritten(_))));
+        assert!(matches!(
+            enter(&states, &open).await,
+            Err(TicketRefused::Unwritten(_))
+        ));
     }
 }
 
 #[test]
 fn a_key_can_be_shared() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let [here, there] = folders
-        .map(|dir| RequestStates::open(PrivateFolder::open(dir.path(), "tests").unwrap(), Some([9; 32])).unwrap());
-    let unasked = CallJournal { approval: ApprovalState::Unasked, ..journal() };
-    there.unseal(&here.seal(bound(), Vec::new(), unasked).unwrap(), bound()).unwrap();
-    assert_eq!(there.unseal(&seal(&here), bound()).err(), Some(InvalidState::Elsewhere), "it asks for an approval");
+    let [here, there] = folders.map(|dir| {
+        RequestStates::open(
+            PrivateFolder::open(dir.path(), "tests").unwrap(),
+            Some([9; 32]),
+        )
+        .unwrap()
+    });
+    let unasked = CallJournal {
+        approval: ApprovalState::Unasked,
+        ..journal()
+    };
+    there
+        .unseal(&here.seal(bound(), Vec::new(), unasked).unwrap(), bound())
+        .unwrap();
+    assert_eq!(
+        there.unseal(&seal(&here), bound()).err(),
+        Some(InvalidState::Elsewhere),
+        "it asks for an approval"
+    );
 }
 
 #[test]
 fn a_state_that_would_be_too_long_is_not_made() {
-    let effects = vec![RecordedEffect { what: String::new(), result: vec![7; 2 << 20] }];
-    let error =
-        states(None, &clock()).seal(bound(), vec![], CallJournal { effects, ..CallJournal::default() }).unwrap_err();
+    let effects = vec![RecordedEffect {
+        what: String::new(),
+        result: vec![7; 2 << 20],
+    }];
+    let error = states(None, &clock())
+        .seal(
+            bound(),
+            vec![],
+            CallJournal {
+                effects,
+                ..CallJournal::default()
+            },
+        )
+        .unwrap_err();
     assert!(error.contains("and the most is 2097152"), "{error}");
 }
 
 #[test]
 fn an_approval_is_good_only_on_the_server_that_has_asked_for_it() {
     let [one, two] = [(); 2].map(|()| RequestStates::in_memory(&[7; 32]).unwrap());
-    for approval in [ApprovalState::Asked(1), ApprovalState::Given, ApprovalState::Unasked] {
-        let sealed = one.seal(bound(), Vec::new(), CallJournal { approval, ..journal() }).unwrap();
+    for approval in [
+        ApprovalState::Asked(1),
+        ApprovalState::Given,
+        ApprovalState::Unasked,
+    ] {
+        let sealed = one
+            .seal(
+                bound(),
+                Vec::new(),
+                CallJournal {
+                    approval,
+                    ..journal()
+                },
+            )
+            .unwrap();
         assert!(one.unseal(&sealed, bound()).is_ok());
         let there = two.unseal(&sealed, bound());
-        let expected = if approval == ApprovalState::Unasked { None } else { Some(InvalidState::Elsewhere) };
+        let expected = if approval == ApprovalState::Unasked {
+            None
+        } else {
+            Some(InvalidState::Elsewhere)
+        };
         assert_eq!(there.err(), expected, "{approval:?}");
     }
 }

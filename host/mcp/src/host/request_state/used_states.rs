@@ -3,8 +3,8 @@
 //!
 //! There is one file for the states that expire within the same ten minutes. It grows by a fixed
 //! number of bytes per entry and is removed as a whole. Servers that use the same directory share
-//! the files. If the tally shows that a file has lost a record, the secret of the states is replaced,
-//! and no state that was issued before is accepted.
+//! the files. If the tally shows that a file has lost a record, the secret of the states is
+//! replaced, and no state that was issued before is accepted.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -83,7 +83,10 @@ impl fmt::Display for TicketRefused {
             Self::Used => f.write_str("it was used before"),
             Self::Full => f.write_str("too many request states were used within 10 minutes"),
             Self::Lost => f.write_str("the record of used request states was lost"),
-            Self::Unwritten(error) => write!(f, "the record of used request states cannot be written: {error}"),
+            Self::Unwritten(error) => write!(
+                f,
+                "the record of used request states cannot be written: {error}"
+            ),
         }
     }
 }
@@ -97,12 +100,20 @@ impl From<io::Error> for TicketRefused {
 impl UsedStates {
     /// Creates a record in memory for the states of this identity.
     pub(super) fn in_memory(identity: StateIdentity) -> Self {
-        Self { folder: None, identity: ArcSwap::from_pointee(identity), periods: Mutex::default() }
+        Self {
+            folder: None,
+            identity: ArcSwap::from_pointee(identity),
+            periods: Mutex::default(),
+        }
     }
 
-    /// Opens the record in this directory and the identity that belongs to it. If the record has lost
-    /// anything, the identity is a new one.
-    pub(super) fn open(folder: PrivateFolder, shared_key: Option<[u8; KEY_BYTES]>, now: u64) -> io::Result<Self> {
+    /// Opens the record in this directory and the identity that belongs to it. If the record has
+    /// lost anything, the identity is a new one.
+    pub(super) fn open(
+        folder: PrivateFolder,
+        shared_key: Option<[u8; KEY_BYTES]>,
+        now: u64,
+    ) -> io::Result<Self> {
         let folder = RecordFolder::new(folder, shared_key);
         let locked = folder.lock()?;
         let is_new = !folder.has_secret()?;
@@ -120,7 +131,11 @@ impl UsedStates {
             identity = folder.renew(&locked, now)?;
         }
         let (identity, periods) = (ArcSwap::from_pointee(identity), Mutex::new(periods));
-        Ok(Self { folder: Some(folder), identity, periods })
+        Ok(Self {
+            folder: Some(folder),
+            identity,
+            periods,
+        })
     }
 
     /// Returns what states are sealed and checked with now.
@@ -134,13 +149,21 @@ impl UsedStates {
     }
 
     /// Uses the entry of a state for `caller`, and records it.
-    pub(super) fn redeem(&self, ticket: EntryTicket, caller: &str, now: u64) -> Result<(), TicketRefused> {
+    pub(super) fn redeem(
+        &self,
+        ticket: EntryTicket,
+        caller: &str,
+        now: u64,
+    ) -> Result<(), TicketRefused> {
         self.with_period(ticket, now, |period, file| {
             if period.ids.contains(&ticket.id) {
                 return Err(TicketRefused::Used);
             }
             if period.tally.records >= MAX_PERIOD_RECORDS
-                || period.by.get(caller).is_some_and(|taken| *taken >= MAX_PERIOD_RECORDS / CALLER_SHARE_DIVISOR)
+                || period
+                    .by
+                    .get(caller)
+                    .is_some_and(|taken| *taken >= MAX_PERIOD_RECORDS / CALLER_SHARE_DIVISOR)
             {
                 return Err(TicketRefused::Full);
             }
@@ -162,7 +185,8 @@ impl UsedStates {
         })
     }
 
-    /// Runs `work` on the period of a state and its file, under the lock that excludes other servers.
+    /// Runs `work` on the period of a state and its file, under the lock that excludes other
+    /// servers.
     fn with_period(
         &self,
         ticket: EntryTicket,
@@ -175,10 +199,15 @@ impl UsedStates {
         if ticket.epoch != identity.epoch {
             return Err(TicketRefused::Lost);
         }
-        if periods.first_key_value().is_some_and(|(first, _)| *first < current) {
+        if periods
+            .first_key_value()
+            .is_some_and(|(first, _)| *first < current)
+        {
             *periods = periods.split_off(&current);
         }
-        let Some(folder) = &self.folder else { return work(periods.entry(number).or_default(), None) };
+        let Some(folder) = &self.folder else {
+            return work(periods.entry(number).or_default(), None);
+        };
         let locked = folder.lock()?;
         let Some(mut tally) = locked.read(&identity)? else {
             return self.replace_identity(folder, &locked, &identity, &mut periods, now);
@@ -213,7 +242,10 @@ impl UsedStates {
     ) -> Result<(), TicketRefused> {
         let stored = folder.load_identity()?;
         let mut identity = match locked.read(&stored)? {
-            Some(tally) if stored.secret != before.secret => StateIdentity { not_before: tally.not_before, ..stored },
+            Some(tally) if stored.secret != before.secret => StateIdentity {
+                not_before: tally.not_before,
+                ..stored
+            },
             _ => folder.renew(locked, now)?,
         };
         identity.epoch = before.epoch + 1;
@@ -276,7 +308,12 @@ impl ExpiryPeriod {
         Ok(intact)
     }
 
-    fn append_record(&mut self, file: Option<&mut File>, kind: u8, id: StateId) -> Result<(), TicketRefused> {
+    fn append_record(
+        &mut self,
+        file: Option<&mut File>,
+        kind: u8,
+        id: StateId,
+    ) -> Result<(), TicketRefused> {
         let mut record = [kind; RECORD_BYTES];
         if let Some(place) = record.last_chunk_mut() {
             *place = id;

@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use toolbay_model::{CallFailure, CallJournal, CallRejection, CallReply, QuestionKind, QuestionRound, RejectionReason};
+use toolbay_model::{
+    CallFailure, CallJournal, CallRejection, CallReply, QuestionKind, QuestionRound,
+    RejectionReason,
+};
 
 use crate::host::interface::ClientCall;
 use crate::host::operator_answers::{AnsweredElsewhere, OperatorAnswer};
@@ -20,18 +23,28 @@ use crate::testing::test_questions::{everything, question, said};
 
 /// The revisions with sessions.
 fn with_sessions() -> impl Iterator<Item = Revision> {
-    Revision::ALL.into_iter().filter(|revision| revision.features().sessions)
+    Revision::ALL
+        .into_iter()
+        .filter(|revision| revision.features().sessions)
 }
 
-fn host(script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static) -> Arc<Stub> {
+fn host(
+    script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static,
+) -> Arc<Stub> {
     Stub::scripted(RequestStates::in_memory(&[7; 32]).unwrap(), script)
 }
 
 /// Ends a run with these questions.
 fn ask(call: &ClientCall, questions: &[(&str, QuestionKind)]) -> CallReply {
-    let questions = questions.iter().map(|(key, kind)| question(key, *kind)).collect();
-    let journal =
-        CallJournal { rounds: call.journal.rounds + 1, until: until(60), ..CallJournal::clone(&call.journal) };
+    let questions = questions
+        .iter()
+        .map(|(key, kind)| question(key, *kind))
+        .collect();
+    let journal = CallJournal {
+        rounds: call.journal.rounds + 1,
+        until: until(60),
+        ..CallJournal::clone(&call.journal)
+    };
     CallReply::Questions(QuestionRound { questions, journal })
 }
 
@@ -52,7 +65,9 @@ fn asking(kind: QuestionKind) -> Arc<Stub> {
 }
 
 fn text(response: &Value) -> &str {
-    response["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{response}"))
+    response["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{response}"))
 }
 
 #[tokio::test]
@@ -67,7 +82,10 @@ async fn every_kind_of_question_in_every_revision_with_sessions() {
             if message.get("method").is_some() {
                 peer.answer(&message, json!({"answered": true})).await;
                 let response = peer.receive().await;
-                assert_eq!((&response["id"], text(&response)), (&json!(id), r#"{"answered":true}"#));
+                assert_eq!(
+                    (&response["id"], text(&response)),
+                    (&json!(id), r#"{"answered":true}"#)
+                );
                 assert_eq!(message["jsonrpc"], "2.0");
                 message["id"] = "ID".into();
                 if message["params"].get("elicitationId").is_some() {
@@ -95,9 +113,10 @@ async fn prompts_and_resources_ask_too_and_completions_do_not() {
         })
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
-    for (method, params, member) in
-        [("prompts/get", json!({"name": "a"}), "messages"), ("resources/read", json!({"uri": "test://a"}), "contents")]
-    {
+    for (method, params, member) in [
+        ("prompts/get", json!({"name": "a"}), "messages"),
+        ("resources/read", json!({"uri": "test://a"}), "contents"),
+    ] {
         peer.request(method, params).await;
         let question = peer.receive().await;
         assert_eq!(question["method"], "roots/list");
@@ -105,7 +124,8 @@ async fn prompts_and_resources_ask_too_and_completions_do_not() {
         let response = peer.receive().await;
         assert!(response["result"].get(member).is_some(), "{response}");
     }
-    let params = json!({"ref": {"type": "ref/prompt", "name": "a"}, "argument": {"name": "x", "value": ""}});
+    let params =
+        json!({"ref": {"type": "ref/prompt", "name": "a"}, "argument": {"name": "x", "value": ""}});
     let response = peer.ask("completion/complete", params).await;
     assert!(response["result"].get("completion").is_some(), "{response}");
 }
@@ -115,7 +135,10 @@ async fn several_questions_are_answered_in_any_order_and_rounds_add_up() {
     let host = host(|call| {
         let answers = &call.journal.answers;
         Some(Ok(if !answers.contains_key("b") {
-            ask(call, &[("a", QuestionKind::Form), ("b", QuestionKind::Sampling)])
+            ask(
+                call,
+                &[("a", QuestionKind::Form), ("b", QuestionKind::Sampling)],
+            )
         } else if !answers.contains_key("c") {
             ask(call, &[("c", QuestionKind::Roots)])
         } else {
@@ -131,21 +154,36 @@ async fn several_questions_are_answered_in_any_order_and_rounds_add_up() {
     peer.answer(&first, json!({"n": 1})).await;
     let third = peer.receive().await;
     peer.answer(&third, json!({"n": 3})).await;
-    let expected: BTreeMap<_, _> = [("a", r#"{"n":1}"#), ("b", r#"{"n":2}"#), ("c", r#"{"n":3}"#)].into();
+    let expected: BTreeMap<_, _> = [
+        ("a", r#"{"n":1}"#),
+        ("b", r#"{"n":2}"#),
+        ("c", r#"{"n":3}"#),
+    ]
+    .into();
     assert_eq!(text(&peer.receive().await), format!("2 {expected:?}"));
 }
 
 #[tokio::test]
 async fn a_client_that_rejects_declines_or_cancels_a_form_and_fails_everything_else() {
-    let errors = [(-1, "User rejected\u{1b}[2J\nit"), (-32602, "mode not declared"), (-32601, "no such method")];
+    let errors = [
+        (-1, "User rejected\u{1b}[2J\nit"),
+        (-32602, "mode not declared"),
+        (-32601, "no such method"),
+    ];
     let mut shown = String::new();
-    for kind in [QuestionKind::Form, QuestionKind::Url, QuestionKind::Sampling, QuestionKind::Roots] {
+    for kind in [
+        QuestionKind::Form,
+        QuestionKind::Url,
+        QuestionKind::Sampling,
+        QuestionKind::Roots,
+    ] {
         for (code, message) in errors {
             let mut peer = Peer::declaring(asking(kind), Revision::V2025_11_25, everything()).await;
             peer.call().await;
             let question = peer.receive().await;
             let error = json!({"code": code, "message": message});
-            peer.send(&json!({"jsonrpc": "2.0", "id": question["id"], "error": error})).await;
+            peer.send(&json!({"jsonrpc": "2.0", "id": question["id"], "error": error}))
+                .await;
             let response = peer.receive().await;
             let failed = response["result"]["isError"] == true;
             writeln!(shown, "{kind:?} {code}: {failed} {}", text(&response)).unwrap();
@@ -156,11 +194,19 @@ async fn a_client_that_rejects_declines_or_cancels_a_form_and_fails_everything_e
 
 #[tokio::test]
 async fn one_error_withdraws_the_other_questions() {
-    let host = host(|call| Some(Ok(ask(call, &[("a", QuestionKind::Roots), ("b", QuestionKind::Roots)]))));
+    let host = host(|call| {
+        Some(Ok(ask(
+            call,
+            &[("a", QuestionKind::Roots), ("b", QuestionKind::Roots)],
+        )))
+    });
     let mut peer = Peer::declaring(host, Revision::V2025_06_18, everything()).await;
     peer.call().await;
     let (first, second) = (peer.receive().await, peer.receive().await);
-    peer.send(&json!({"jsonrpc": "2.0", "id": first["id"], "error": {"code": -32603, "message": "x"}})).await;
+    peer.send(
+        &json!({"jsonrpc": "2.0", "id": first["id"], "error": {"code": -32603, "message": "x"}}),
+    )
+    .await;
     let withdrawn = peer.receive().await;
     assert_eq!(withdrawn["method"], "notifications/cancelled");
     assert_eq!(withdrawn["params"]["requestId"], second["id"]);
@@ -171,33 +217,52 @@ async fn one_error_withdraws_the_other_questions() {
 async fn hostile_answers_fail_the_call_and_nothing_else() {
     let long = format!("{{\"a\":\"{}\"}}", "x".repeat(1 << 20));
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    let mut peer = Peer::declaring(asking(QuestionKind::Roots), Revision::V2025_11_25, everything()).await;
+    let mut peer = Peer::declaring(
+        asking(QuestionKind::Roots),
+        Revision::V2025_11_25,
+        everything(),
+    )
+    .await;
     for hostile in ["[]", "null", "7", "\"text\"", &long, &deep] {
         peer.call().await;
         let question = peer.receive().await;
-        peer.send_text(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{hostile}}}"#, question["id"])).await;
+        peer.send_text(&format!(
+            r#"{{"jsonrpc":"2.0","id":{},"result":{hostile}}}"#,
+            question["id"]
+        ))
+        .await;
         let response = peer.receive().await;
         assert_eq!(response["result"]["isError"], true);
-        assert!(
-            text(&response).starts_with("The client did not answer \"k\" (roots/list): error -32603, a result that")
-        );
+        assert!(text(&response).starts_with(
+            "The client did not answer \"k\" (roots/list): error -32603, a result that"
+        ));
     }
     peer.call().await;
     let question = peer.receive().await;
-    peer.answer(&question, json!({"a": "x".repeat(100_000)})).await;
+    peer.answer(&question, json!({"a": "x".repeat(100_000)}))
+        .await;
     assert!(peer.receive().await["result"].get("isError").is_none());
 }
 
 #[tokio::test]
 async fn answers_that_nobody_waits_for_are_ignored() {
-    let mut peer = Peer::declaring(asking(QuestionKind::Roots), Revision::V2025_11_25, everything()).await;
+    let mut peer = Peer::declaring(
+        asking(QuestionKind::Roots),
+        Revision::V2025_11_25,
+        everything(),
+    )
+    .await;
     peer.call().await;
     let question = peer.receive().await;
     for number in 0..10_000 {
-        peer.send(&json!({"jsonrpc": "2.0", "id": number, "result": {}})).await;
+        peer.send(&json!({"jsonrpc": "2.0", "id": number, "result": {}}))
+            .await;
         peer.send(&json!({"jsonrpc": "2.0", "id": format!("{number}"), "error": {"code": -1, "message": ""}})).await;
     }
-    peer.send(&json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "what?"}})).await;
+    peer.send(
+        &json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "what?"}}),
+    )
+    .await;
     assert!(peer.already().is_none());
     peer.answer(&question, json!({"n": 1})).await;
     peer.answer(&question, json!({"n": 2})).await;
@@ -223,7 +288,12 @@ async fn another_session_cannot_answer() {
 
 #[tokio::test]
 async fn a_call_can_be_cancelled_while_it_waits() {
-    let mut peer = Peer::declaring(asking(QuestionKind::Form), Revision::V2025_11_25, everything()).await;
+    let mut peer = Peer::declaring(
+        asking(QuestionKind::Form),
+        Revision::V2025_11_25,
+        everything(),
+    )
+    .await;
     let id = peer.call().await;
     let question = peer.receive().await;
     peer.cancel(id).await;
@@ -241,7 +311,12 @@ async fn a_call_can_be_cancelled_while_it_waits() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_leaves_nothing_behind() {
-    let mut peer = Peer::declaring(asking(QuestionKind::Form), Revision::V2025_11_25, everything()).await;
+    let mut peer = Peer::declaring(
+        asking(QuestionKind::Form),
+        Revision::V2025_11_25,
+        everything(),
+    )
+    .await;
     for _ in 0..50 {
         peer.call().await;
     }
@@ -251,35 +326,56 @@ async fn a_client_that_goes_away_leaves_nothing_behind() {
     assert!(!peer.session.in_flight.is_empty());
     peer.go_away();
     // Waits for every call.
-    peer.session.end(Duration::from_hours(1), std::future::pending()).await;
+    peer.session
+        .end(Duration::from_hours(1), std::future::pending())
+        .await;
     assert!(peer.session.in_flight.is_empty());
     assert_eq!(peer.session.intake.of("stdio"), 0);
 }
 
 #[tokio::test]
 async fn a_session_that_ends_does_not_wait_for_people() {
-    let mut peer = Peer::declaring(asking(QuestionKind::Form), Revision::V2025_11_25, everything()).await;
+    let mut peer = Peer::declaring(
+        asking(QuestionKind::Form),
+        Revision::V2025_11_25,
+        everything(),
+    )
+    .await;
     peer.call().await;
     peer.receive().await;
-    peer.session.end(Duration::from_hours(1), std::future::pending()).await;
+    peer.session
+        .end(Duration::from_hours(1), std::future::pending())
+        .await;
     assert_eq!(peer.receive().await["method"], "notifications/cancelled");
     let response = peer.receive().await;
-    assert_eq!(text(&response), "The call was stopped because the server is shutting down.");
+    assert_eq!(
+        text(&response),
+        "The call was stopped because the server is shutting down."
+    );
 }
 
 #[tokio::test]
 async fn nobody_waits_longer_than_the_limit() {
     let host = host(|call| {
-        let CallReply::Questions(mut interview) = ask(call, &[("k", QuestionKind::Form)]) else { return None };
+        let CallReply::Questions(mut interview) = ask(call, &[("k", QuestionKind::Form)]) else {
+            return None;
+        };
         interview.journal.until = request_state::unix_millis_now() + 30;
         Some(Ok(CallReply::Questions(interview)))
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
     peer.call().await;
-    let (question, withdrawn, response) = (peer.receive().await, peer.receive().await, peer.receive().await);
+    let (question, withdrawn, response) = (
+        peer.receive().await,
+        peer.receive().await,
+        peer.receive().await,
+    );
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
     let text = text(&response);
-    assert!(text.contains("were not answered within ") && text.contains("limits.ask_timeout"), "{text}");
+    assert!(
+        text.contains("were not answered within ") && text.contains("limits.ask_timeout"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -309,13 +405,19 @@ async fn answers_are_not_lost_because_others_are_served() {
             return Some(Ok(ask(call, &[("k", QuestionKind::Roots)])));
         }
         let retry_after = Some(Duration::from_mins(2));
-        Some(Err(CallFailure::Rejected(CallRejection { reason: RejectionReason::Disabled, retry_after })))
+        Some(Err(CallFailure::Rejected(CallRejection {
+            reason: RejectionReason::Disabled,
+            retry_after,
+        })))
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
     peer.call().await;
     let question = peer.receive().await;
     peer.answer(&question, json!({"n": 1})).await;
-    assert_eq!(peer.receive().await["result"]["_meta"]["dev.toolbay/error"], "disabled");
+    assert_eq!(
+        peer.receive().await["result"]["_meta"]["dev.toolbay/error"],
+        "disabled"
+    );
 }
 
 #[tokio::test]
@@ -323,21 +425,33 @@ async fn what_a_waiting_call_keeps_is_its_callers() {
     const LONG: usize = 100_000;
     let host = host(|call| {
         let answers = &call.journal.answers;
-        Some(Ok(match ["a", "b"].into_iter().find(|key| !answers.contains_key(*key)) {
-            Some(key) => ask(call, &[(key, QuestionKind::Form)]),
-            None => said("done"),
-        }))
+        Some(Ok(
+            match ["a", "b"]
+                .into_iter()
+                .find(|key| !answers.contains_key(*key))
+            {
+                Some(key) => ask(call, &[(key, QuestionKind::Form)]),
+                None => said("done"),
+            },
+        ))
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
-    let (intake, name) = (Arc::clone(&peer.session.intake), peer.session.opener.name.clone());
+    let (intake, name) = (
+        Arc::clone(&peer.session.intake),
+        peer.session.opener.name.clone(),
+    );
     peer.call().await;
     let first = peer.receive().await;
     assert!(intake.of(&name) < LONG);
     peer.answer(&first, json!({"text": "x".repeat(LONG)})).await;
     let second = peer.receive().await;
     let held = intake.of(&name);
-    assert!(held > LONG && held < 2 * LONG, "{held}: the first answer, once");
-    peer.answer(&second, json!({"text": "x".repeat(LONG)})).await;
+    assert!(
+        held > LONG && held < 2 * LONG,
+        "{held}: the first answer, once"
+    );
+    peer.answer(&second, json!({"text": "x".repeat(LONG)}))
+        .await;
     assert_eq!(text(&peer.receive().await), "done");
     assert_eq!(intake.of(&name), 0, "it has ended");
 }
@@ -348,19 +462,33 @@ async fn what_is_kept_for_an_answer_from_elsewhere_is_the_callers_or_is_not_kept
     let host = host(|call| {
         let mut asked = ask(call, &[("k", QuestionKind::Form)]);
         if let CallReply::Questions(interview) = &mut asked {
-            interview.questions[0].params = json!({"message": "x".repeat(LONG), "requestedSchema": {}}).into();
+            interview.questions[0].params =
+                json!({"message": "x".repeat(LONG), "requestedSchema": {}}).into();
         }
-        Some(Ok(call.journal.answers.get("k").map_or(asked, |answer| said(answer))))
+        Some(Ok(call
+            .journal
+            .answers
+            .get("k")
+            .map_or(asked, |answer| said(answer))))
     });
     let mut peer = Peer::declaring(Arc::clone(&host), Revision::V2025_11_25, everything()).await;
-    let (intake, name) = (Arc::clone(&peer.session.intake), peer.session.opener.name.clone());
-    let answered = || AnsweredElsewhere { key: "k".to_owned(), answer: "yes".to_owned(), by: "ada".to_owned() };
+    let (intake, name) = (
+        Arc::clone(&peer.session.intake),
+        peer.session.opener.name.clone(),
+    );
+    let answered = || AnsweredElsewhere {
+        key: "k".to_owned(),
+        answer: "yes".to_owned(),
+        by: "ada".to_owned(),
+    };
 
     let (sender, receiver) = oneshot::channel();
     host.answered_by(OperatorAnswer::new(receiver, ()));
     peer.call().await;
     let question = peer.receive().await;
-    assert!(question["params"]["message"].as_str().unwrap().len() == LONG && intake.of(&name) > LONG);
+    assert!(
+        question["params"]["message"].as_str().unwrap().len() == LONG && intake.of(&name) > LONG
+    );
     sender.send(answered()).unwrap();
     assert_eq!(peer.receive().await["method"], "notifications/cancelled");
     assert_eq!(text(&peer.receive().await), "yes");
@@ -388,19 +516,28 @@ async fn a_call_for_whose_answers_there_is_no_room_cannot_wait() {
         let answers = call.journal.answers.clone();
         let mut asked = ask(call, &[("k", QuestionKind::Form)]);
         if let (CallReply::Questions(interview), true) = (&mut asked, answers.is_empty()) {
-            interview.journal.answers.insert("before".to_owned(), "x".repeat(1 << 20));
+            interview
+                .journal
+                .answers
+                .insert("before".to_owned(), "x".repeat(1 << 20));
         }
         Some(Ok(asked))
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
-    let (intake, name) = (Arc::clone(&peer.session.intake), peer.session.opener.name.clone());
+    let (intake, name) = (
+        Arc::clone(&peer.session.intake),
+        peer.session.opener.name.clone(),
+    );
     let mut taken = Vec::new();
     while let Ok(portion) = intake.try_reserve(&name, 1 << 20) {
         taken.push(portion);
     }
     peer.call().await;
     let response = peer.receive().await;
-    assert_eq!(response["result"]["_meta"]["dev.toolbay/error"], "busy", "{response}");
+    assert_eq!(
+        response["result"]["_meta"]["dev.toolbay/error"], "busy",
+        "{response}"
+    );
     drop(taken);
     assert_eq!(intake.of(&name), 0);
 }
@@ -409,60 +546,115 @@ async fn a_call_for_whose_answers_there_is_no_room_cannot_wait() {
 async fn a_plugin_that_changed_meanwhile_is_not_entered() {
     let host = host(|call| {
         let first = call.journal.answers.is_empty();
-        Some(if first { Ok(ask(call, &[("k", QuestionKind::Roots)])) } else { Err(CallFailure::Outdated) })
+        Some(if first {
+            Ok(ask(call, &[("k", QuestionKind::Roots)]))
+        } else {
+            Err(CallFailure::Outdated)
+        })
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
     peer.call().await;
     let question = peer.receive().await;
     peer.answer(&question, json!({})).await;
     let response = peer.receive().await;
-    let expected = "The plugin or its grant changed while the call waited for an answer. Call again.";
-    assert_eq!((text(&response), &response["result"]["isError"]), (expected, &json!(true)));
+    let expected =
+        "The plugin or its grant changed while the call waited for an answer. Call again.";
+    assert_eq!(
+        (text(&response), &response["result"]["isError"]),
+        (expected, &json!(true))
+    );
 }
 
 #[tokio::test]
 async fn a_client_that_is_not_ready_is_asked_later_and_one_that_declared_nothing_never() {
-    let mut peer = Peer::declaring(asking(QuestionKind::Form), Revision::V2025_11_25, json!({})).await;
+    let mut peer =
+        Peer::declaring(asking(QuestionKind::Form), Revision::V2025_11_25, json!({})).await;
     peer.call().await;
     assert_eq!(text(&peer.receive().await), "not asked");
-    let mut peer = Peer::declaring(asking(QuestionKind::Form), Revision::V2025_11_25, everything()).await;
-    peer.session.negotiated.send_modify(|negotiated| negotiated.initialized = false);
+    let mut peer = Peer::declaring(
+        asking(QuestionKind::Form),
+        Revision::V2025_11_25,
+        everything(),
+    )
+    .await;
+    peer.session
+        .negotiated
+        .send_modify(|negotiated| negotiated.initialized = false);
     peer.call().await;
-    assert_eq!(peer.ask("ping", json!({})).await["result"], json!({}), "the first that it hears");
-    peer.session.negotiated.send_modify(|negotiated| negotiated.initialized = true);
+    assert_eq!(
+        peer.ask("ping", json!({})).await["result"],
+        json!({}),
+        "the first that it hears"
+    );
+    peer.session
+        .negotiated
+        .send_modify(|negotiated| negotiated.initialized = true);
     assert_eq!(peer.receive().await["method"], "elicitation/create");
     // If the sandbox returns a question anyway, nothing is sent.
     let host = host(|call| Some(Ok(ask(call, &[("k", QuestionKind::Url)]))));
-    let mut peer = Peer::declaring(host.clone(), Revision::V2025_11_25, json!({"elicitation": {}})).await;
+    let mut peer = Peer::declaring(
+        host.clone(),
+        Revision::V2025_11_25,
+        json!({"elicitation": {}}),
+    )
+    .await;
     let error = &peer.ask("tools/call", json!({"name": "a"})).await["error"];
     assert_eq!(
         (&error["code"], &error["data"]),
-        (&json!(-32602), &json!({"requiredCapabilities": {"elicitation": {"url": {}}}}))
+        (
+            &json!(-32602),
+            &json!({"requiredCapabilities": {"elicitation": {"url": {}}}})
+        )
     );
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, json!({})).await;
-    assert_eq!(peer.ask("tools/call", json!({"name": "a"})).await["error"]["code"], -32603);
+    assert_eq!(
+        peer.ask("tools/call", json!({"name": "a"})).await["error"]["code"],
+        -32603
+    );
 }
 
 #[tokio::test]
 async fn questions_and_answers_of_a_batch() {
-    let mut peer = Peer::declaring(asking(QuestionKind::Roots), Revision::V2025_03_26, everything()).await;
+    let mut peer = Peer::declaring(
+        asking(QuestionKind::Roots),
+        Revision::V2025_03_26,
+        everything(),
+    )
+    .await;
     let call = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "a"}});
-    peer.send(&json!([call(1), {"jsonrpc": "2.0", "id": 2, "method": "ping"}, call(3)])).await;
+    peer.send(&json!([call(1), {"jsonrpc": "2.0", "id": 2, "method": "ping"}, call(3)]))
+        .await;
     let questions = [peer.receive().await, peer.receive().await];
-    let answer = |question: &Value| json!({"jsonrpc": "2.0", "id": question["id"], "result": {"n": 1}});
-    peer.send(&json!([answer(&questions[0]), answer(&questions[1])])).await;
+    let answer =
+        |question: &Value| json!({"jsonrpc": "2.0", "id": question["id"], "result": {"n": 1}});
+    peer.send(&json!([answer(&questions[0]), answer(&questions[1])]))
+        .await;
     let responses = peer.receive().await;
-    let mut ids: Vec<_> =
-        responses.as_array().unwrap().iter().map(|response| response["id"].as_u64().unwrap()).collect();
+    let mut ids: Vec<_> = responses
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|response| response["id"].as_u64().unwrap())
+        .collect();
     ids.sort_unstable();
     assert_eq!(ids, [1, 2, 3]);
 }
 
 #[tokio::test]
 async fn progress_grows_over_all_entries() {
-    let mut peer = Peer::declaring(asking(QuestionKind::Roots), Revision::V2025_11_25, everything()).await;
+    let mut peer = Peer::declaring(
+        asking(QuestionKind::Roots),
+        Revision::V2025_11_25,
+        everything(),
+    )
+    .await;
     // The plugin reports the same progress in each run.
-    let id = peer.request("tools/call", json!({"name": "a", "_meta": {"progressToken": 7}})).await;
+    let id = peer
+        .request(
+            "tools/call",
+            json!({"name": "a", "_meta": {"progressToken": 7}}),
+        )
+        .await;
     assert_eq!(peer.receive().await["method"], "notifications/progress");
     let question = peer.receive().await;
     peer.answer(&question, json!({})).await;
@@ -473,7 +665,10 @@ async fn progress_grows_over_all_entries() {
 async fn a_session_has_so_many_open_questions() {
     let host = host(|call| {
         let keys: Vec<String> = (0..16).map(|number| number.to_string()).collect();
-        let questions: Vec<_> = keys.iter().map(|key| (key.as_str(), QuestionKind::Roots)).collect();
+        let questions: Vec<_> = keys
+            .iter()
+            .map(|key| (key.as_str(), QuestionKind::Roots))
+            .collect();
         Some(Ok(ask(call, &questions)))
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
@@ -487,7 +682,10 @@ async fn a_session_has_so_many_open_questions() {
     }
     peer.call().await;
     let response = peer.receive().await;
-    assert_eq!(text(&response), "The client has 4096 unanswered questions, and no more can be put to it.");
+    assert_eq!(
+        text(&response),
+        "The client has 4096 unanswered questions, and no more can be put to it."
+    );
     peer.cancel(first).await;
     for _ in 0..16 {
         assert_eq!(peer.receive().await["method"], "notifications/cancelled");
@@ -511,12 +709,21 @@ async fn a_thousand_waiting_calls_cost_little() {
         // Other tests in this process would distort the measurement.
         let name = "interview::tests::a_thousand_waiting_calls_cost_little";
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        let output = command.args([name, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
+        let output = command
+            .args([name, "--exact", "--nocapture"])
+            .env(ALONE, "1")
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{output:?}");
         println!("{}", String::from_utf8_lossy(&output.stdout));
         return;
     }
-    let mut peer = Peer::declaring(asking(QuestionKind::Form), Revision::V2025_11_25, everything()).await;
+    let mut peer = Peer::declaring(
+        asking(QuestionKind::Form),
+        Revision::V2025_11_25,
+        everything(),
+    )
+    .await;
     let mut last = Vec::new();
     let mut measured = Vec::new();
     // The first thousand calls include one-time allocations.
@@ -532,9 +739,13 @@ async fn a_thousand_waiting_calls_cost_little() {
     }
     assert_eq!(last.len(), 3000);
     println!("bytes per waiting call: {measured:?}");
-    assert!(measured[1..].iter().all(|bytes| *bytes < 4096), "{measured:?}");
+    assert!(
+        measured[1..].iter().all(|bytes| *bytes < 4096),
+        "{measured:?}"
+    );
     for id in last {
-        peer.answer(&json!({"id": id}), json!({"action": "decline"})).await;
+        peer.answer(&json!({"id": id}), json!({"action": "decline"}))
+            .await;
         assert_eq!(text(&peer.receive().await), r#"{"action":"decline"}"#);
     }
     assert_eq!(peer.session.intake.of("stdio"), 0);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolbay_model::{
-    CallFailure, CallJournal, CallRejection, CallReply, Digest, QuestionKind, QuestionKindSet, QuestionRound,
-    RejectionReason,
+    CallFailure, CallJournal, CallRejection, CallReply, Digest, QuestionKind, QuestionKindSet,
+    QuestionRound, RejectionReason,
 };
 use toolbay_private::PrivateFolder;
 
@@ -34,20 +34,35 @@ fn stored(folder: &Path) -> RequestStates {
 }
 
 async fn client(states: RequestStates, script: Script) -> Peer {
-    Peer::declaring(Stub::scripted(states, script), Revision::NEWEST, everything()).await
+    Peer::declaring(
+        Stub::scripted(states, script),
+        Revision::NEWEST,
+        everything(),
+    )
+    .await
 }
 
 fn ask(call: &ClientCall, questions: &[(&str, QuestionKind)]) -> CallReply {
-    let questions = questions.iter().map(|(key, kind)| question(key, *kind)).collect();
-    let journal =
-        CallJournal { rounds: call.journal.rounds + 1, edition: Some(EDITION), ..CallJournal::clone(&call.journal) };
+    let questions = questions
+        .iter()
+        .map(|(key, kind)| question(key, *kind))
+        .collect();
+    let journal = CallJournal {
+        rounds: call.journal.rounds + 1,
+        edition: Some(EDITION),
+        ..CallJournal::clone(&call.journal)
+    };
     CallReply::Questions(QuestionRound { questions, journal })
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "what a script returns")]
 /// Asks for `k` unless it is answered, and returns the journal.
 fn one(call: &ClientCall) -> Option<Result<CallReply, CallFailure>> {
-    if call.journal.edition.is_some_and(|edition| edition != EDITION) {
+    if call
+        .journal
+        .edition
+        .is_some_and(|edition| edition != EDITION)
+    {
         return Some(Err(CallFailure::Outdated));
     }
     if call.journal.answers.contains_key("k") {
@@ -67,25 +82,38 @@ fn retry(state: &Value) -> Value {
 }
 
 fn text(response: &Value) -> &str {
-    response["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{response}"))
+    response["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{response}"))
 }
 
 fn reason(response: &Value) -> &str {
     assert_eq!(response["error"]["code"], -32602, "{response}");
-    response["error"]["data"]["reason"].as_str().unwrap_or_else(|| panic!("{response}"))
+    response["error"]["data"]["reason"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{response}"))
 }
 
 #[tokio::test]
 async fn the_three_methods_ask_and_go_on() {
     let script: Script = |call| {
         let first = call.journal.answers.is_empty();
-        first.then(|| Ok(ask(call, &QuestionKind::ALL.map(|kind| (kind_key(kind), kind)))))
+        first.then(|| {
+            Ok(ask(
+                call,
+                &QuestionKind::ALL.map(|kind| (kind_key(kind), kind)),
+            ))
+        })
     };
     let mut peer = client(memory(), script).await;
     let mut shown = String::new();
     for (method, params, member) in [
         ("tools/call", json!({"name": "a"}), "content"),
-        ("prompts/get", json!({"name": "a", "arguments": {"x": "1"}}), "messages"),
+        (
+            "prompts/get",
+            json!({"name": "a", "arguments": {"x": "1"}}),
+            "messages",
+        ),
         ("resources/read", json!({"uri": "test://a"}), "contents"),
     ] {
         let mut response = peer.ask(method, params.clone()).await;
@@ -121,20 +149,38 @@ async fn lists_and_completions_do_not_ask() {
     let params = json!({
         "ref": {"type": "ref/prompt", "name": "a"}, "argument": {"name": "x", "value": ""}, "inputResponses": null,
     });
-    assert_eq!(peer.ask("completion/complete", params).await["result"]["resultType"], "complete");
-    assert_eq!(peer.ask("tools/list", json!({"inputResponses": {}})).await["result"]["resultType"], "complete");
+    assert_eq!(
+        peer.ask("completion/complete", params).await["result"]["resultType"],
+        "complete"
+    );
+    assert_eq!(
+        peer.ask("tools/list", json!({"inputResponses": {}})).await["result"]["resultType"],
+        "complete"
+    );
 }
 
 #[tokio::test]
 async fn a_first_request_may_have_the_answers() {
     let mut peer = client(memory(), one).await;
     let answers = json!({"k": {"n": 1}, "other": {}, "odd": 7});
-    let response = peer.ask("tools/call", json!({"name": "a", "inputResponses": answers})).await;
+    let response = peer
+        .ask(
+            "tools/call",
+            json!({"name": "a", "inputResponses": answers}),
+        )
+        .await;
     assert_eq!(text(&response), r#"{"k": "{\"n\":1}", "other": "{}"}"#);
-    let response = peer.ask("tools/call", json!({"name": "a", "inputResponses": null})).await;
+    let response = peer
+        .ask("tools/call", json!({"name": "a", "inputResponses": null}))
+        .await;
     assert_eq!(response["error"]["code"], -32602);
     // A question without a valid answer is asked again.
-    let response = peer.ask("tools/call", json!({"name": "a", "inputResponses": {"k": 12345}})).await;
+    let response = peer
+        .ask(
+            "tools/call",
+            json!({"name": "a", "inputResponses": {"k": 12345}}),
+        )
+        .await;
     assert_eq!(response["result"]["resultType"], "input_required");
 }
 
@@ -187,7 +233,11 @@ async fn every_wrong_state_has_its_reason() {
     let params = json!({"name": "a", "arguments": {"env": "prod"}});
     let sealed = state(&peer.ask("tools/call", params).await);
     let sealed = sealed.as_str().unwrap();
-    let changed = format!("{}{}", &sealed[..sealed.len() - 1], if sealed.ends_with('A') { "B" } else { "A" });
+    let changed = format!(
+        "{}{}",
+        &sealed[..sealed.len() - 1],
+        if sealed.ends_with('A') { "B" } else { "A" }
+    );
     let with = |name: &str, arguments: Value, state: &str| json!({"name": name, "arguments": arguments, "requestState": state, "inputResponses": {"k": {}}});
     let prod = || json!({"env": "prod"});
     for (params, expected) in [
@@ -206,8 +256,13 @@ async fn every_wrong_state_has_its_reason() {
     let replayed = peer.ask("tools/call", with("a", prod(), sealed)).await;
     assert_eq!(reason(&replayed), "used");
     let said = replayed["error"]["message"].as_str().unwrap();
-    assert_eq!(said, "requestState was used before. Send the request again without requestState.");
-    let odd = peer.ask("tools/call", json!({"name": "a", "requestState": 7})).await;
+    assert_eq!(
+        said,
+        "requestState was used before. Send the request again without requestState."
+    );
+    let odd = peer
+        .ask("tools/call", json!({"name": "a", "requestState": 7}))
+        .await;
     assert_eq!(odd["error"]["code"], -32602);
 }
 
@@ -215,14 +270,19 @@ async fn every_wrong_state_has_its_reason() {
 async fn another_edition_of_the_plugin_refuses_the_state() {
     let states = memory();
     let mut old = client(states.clone(), |call| {
-        let CallReply::Questions(mut interview) = ask(call, &[("k", QuestionKind::Form)]) else { return None };
+        let CallReply::Questions(mut interview) = ask(call, &[("k", QuestionKind::Form)]) else {
+            return None;
+        };
         interview.journal.edition = Some(Digest::new([2; 32]));
         Some(Ok(CallReply::Questions(interview)))
     })
     .await;
     let sealed = state(&old.ask("tools/call", json!({"name": "a"})).await);
     let mut new = client(states, one).await;
-    assert_eq!(reason(&new.ask("tools/call", retry(&sealed)).await), "outdated");
+    assert_eq!(
+        reason(&new.ask("tools/call", retry(&sealed)).await),
+        "outdated"
+    );
 }
 
 #[tokio::test]
@@ -233,13 +293,22 @@ async fn a_state_outlives_a_restart_and_its_use_does_too() {
     drop(first);
     let mut second = client(stored(dir.path()), one).await;
     assert!(text(&second.ask("tools/call", retry(&sealed)).await).contains("Ada"));
-    assert_eq!(reason(&second.ask("tools/call", retry(&sealed)).await), "used");
+    assert_eq!(
+        reason(&second.ask("tools/call", retry(&sealed)).await),
+        "used"
+    );
     drop(second);
     let mut third = client(stored(dir.path()), one).await;
-    assert_eq!(reason(&third.ask("tools/call", retry(&sealed)).await), "used");
+    assert_eq!(
+        reason(&third.ask("tools/call", retry(&sealed)).await),
+        "used"
+    );
     let other = tempfile::tempdir().unwrap();
     let mut elsewhere = client(stored(other.path()), one).await;
-    assert_eq!(reason(&elsewhere.ask("tools/call", retry(&sealed)).await), "tampered");
+    assert_eq!(
+        reason(&elsewhere.ask("tools/call", retry(&sealed)).await),
+        "tampered"
+    );
 }
 
 #[tokio::test]
@@ -259,7 +328,10 @@ async fn a_state_whose_entry_was_not_admitted_can_be_used_again() {
     let rejected = peer.ask("tools/call", retry(&sealed)).await;
     assert_eq!(rejected["result"]["_meta"]["dev.toolbay/error"], "disabled");
     assert!(text(&peer.ask("tools/call", retry(&sealed)).await).contains("Ada"));
-    assert_eq!(reason(&peer.ask("tools/call", retry(&sealed)).await), "used");
+    assert_eq!(
+        reason(&peer.ask("tools/call", retry(&sealed)).await),
+        "used"
+    );
 }
 
 #[tokio::test]
@@ -285,7 +357,9 @@ async fn the_same_retry_twice_at_once_enters_once() {
 #[tokio::test]
 async fn only_kinds_that_this_request_declared_are_asked() {
     let host: Arc<Stub> = Stub::scripted(memory(), |call| {
-        let kinds = QuestionKind::ALL.into_iter().filter(|kind| call.answerable.contains(*kind));
+        let kinds = QuestionKind::ALL
+            .into_iter()
+            .filter(|kind| call.answerable.contains(*kind));
         Some(Ok(said(&format!("{:?}", kinds.collect::<Vec<_>>()))))
     });
     let sees = async |capabilities: Value| {
@@ -294,19 +368,27 @@ async fn only_kinds_that_this_request_declared_are_asked() {
     };
     assert_eq!(sees(json!({})).await, "[]");
     assert_eq!(sees(json!({"sampling": {}})).await, "[Sampling]");
-    assert_eq!(sees(json!({"elicitation": {}, "roots": {}})).await, "[Form, Roots]");
+    assert_eq!(
+        sees(json!({"elicitation": {}, "roots": {}})).await,
+        "[Form, Roots]"
+    );
     assert_eq!(sees(json!({"elicitation": {"url": {}}})).await, "[Url]");
     // The sandbox asks anyway: no question is sent.
     let host = Stub::scripted(memory(), one);
     let mut peer = Peer::declaring(host, Revision::NEWEST, json!({"sampling": {}})).await;
     let error = &peer.ask("tools/call", json!({"name": "a"})).await["error"];
     assert_eq!(error["code"], -32021);
-    assert_eq!(error["data"], json!({"requiredCapabilities": {"elicitation": {"form": {}}}}));
+    assert_eq!(
+        error["data"],
+        json!({"requiredCapabilities": {"elicitation": {"form": {}}}})
+    );
 }
 
 #[tokio::test]
 async fn in_a_session_these_members_mean_nothing() {
-    let host = Stub::scripted(memory(), |call| Some(Ok(said(&format!("{:?}", call.journal.answers)))));
+    let host = Stub::scripted(memory(), |call| {
+        Some(Ok(said(&format!("{:?}", call.journal.answers))))
+    });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
     let params = json!({"name": "a", "inputResponses": {"k": {}}, "requestState": "x"});
     assert_eq!(text(&peer.ask("tools/call", params).await), "{}");

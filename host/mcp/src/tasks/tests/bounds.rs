@@ -16,7 +16,9 @@ use super::super::memory_store::InMemory;
 use super::super::store::{NoRoom, TaskStore as _};
 use super::super::task_state::{TASK_OVERHEAD_BYTES, Task, TaskEnd, TaskState};
 use super::super::{LiveTask, TaskOptions, TaskPhase};
-use super::{CORE, EXTENSION, becomes, begin, client, get, host, host_tasks, late, saying, slow, soon, until};
+use super::{
+    CORE, EXTENSION, becomes, begin, client, get, host, host_tasks, late, saying, slow, soon, until,
+};
 use crate::exchange::quota::QuotaExhausted;
 use crate::exchange::resource_subscriptions::MAX_SUBSCRIPTIONS;
 use crate::host::interface::Host as _;
@@ -25,7 +27,12 @@ use crate::testing::test_peer::Peer;
 use crate::testing::test_questions::said;
 
 fn task(id: &str) -> Arc<Task> {
-    Arc::new(Task::new(id.into(), CORE, SystemTime::now(), Duration::from_hours(1)))
+    Arc::new(Task::new(
+        id.into(),
+        CORE,
+        SystemTime::now(),
+        Duration::from_hours(1),
+    ))
 }
 
 fn ended(task: &Task, ended: TaskEnd) -> Arc<Task> {
@@ -38,7 +45,10 @@ fn in_an_hour() -> tokio::time::Instant {
 
 /// Creates a store in which one caller can have this many bytes.
 fn store(bytes: usize) -> InMemory {
-    InMemory::new(&TaskOptions { memory: ByteSize::b(4 * bytes as u64), ..TaskOptions::default() })
+    InMemory::new(&TaskOptions {
+        memory: ByteSize::b(4 * bytes as u64),
+        ..TaskOptions::default()
+    })
 }
 
 #[tokio::test]
@@ -47,20 +57,36 @@ async fn room_is_taken_before_a_result_is_written_and_an_error_always_has_room()
     store.add("ada", &first, in_an_hour()).await.unwrap();
     store.add("ada", &second, in_an_hour()).await.unwrap();
     store.reserve("ada", "1", 900).await.unwrap();
-    let full = Err(NoRoom::Exhausted(QuotaExhausted::Own(2 * TASK_OVERHEAD_BYTES + 1_000)));
+    let full = Err(NoRoom::Exhausted(QuotaExhausted::Own(
+        2 * TASK_OVERHEAD_BYTES + 1_000,
+    )));
     assert_eq!(store.reserve("ada", "2", 101).await, full);
     store.reserve("ada", "2", 100).await.unwrap();
-    assert_eq!(store.reserve("bob", "1", 1).await, Err(NoRoom::Forgotten), "it is not that caller's");
+    assert_eq!(
+        store.reserve("bob", "1", 1).await,
+        Err(NoRoom::Forgotten),
+        "it is not that caller's"
+    );
     // The error for missing capacity takes the place of the message of a running task.
-    store.update("ada", &ended(&first, TaskEnd::failed(Error::new(0, "x".repeat(1_000))))).await;
+    store
+        .update(
+            "ada",
+            &ended(&first, TaskEnd::failed(Error::new(0, "x".repeat(1_000)))),
+        )
+        .await;
     store.reserve("ada", "2", 1_000).await.unwrap();
     assert_eq!(store.reserve("ada", "2", 1_001).await, full);
     // A cancelled task can be evicted.
-    store.update("ada", &Arc::new(first.with_state(TaskState::Cancelled))).await;
+    store
+        .update("ada", &Arc::new(first.with_state(TaskState::Cancelled)))
+        .await;
     store.reserve("ada", "2", 1_001).await.unwrap();
     assert!(store.get("ada", "1").await.is_none());
     store.update("ada", &first).await;
-    assert!(store.get("ada", "1").await.is_none(), "what was forgotten does not come back");
+    assert!(
+        store.get("ada", "1").await.is_none(),
+        "what was forgotten does not come back"
+    );
 }
 
 #[tokio::test]
@@ -68,35 +94,55 @@ async fn a_result_that_has_no_room_was_never_there() {
     for revision in [CORE, EXTENSION] {
         let host = host(|_| Some(Ok(said(&"x".repeat(1 << 20)))));
         // There is no capacity beyond the task itself.
-        let host = host.keeping(TaskOptions { memory: ByteSize::b(4 * TASK_OVERHEAD_BYTES as u64), ..soon() });
+        let host = host.keeping(TaskOptions {
+            memory: ByteSize::b(4 * TASK_OVERHEAD_BYTES as u64),
+            ..soon()
+        });
         let mut peer = client(&host, revision).await;
         let id = begin(&mut peer).await;
         let live = host_tasks(&host).get_live("stdio", &id).unwrap();
         let mut states = live.subscribe_states();
         host.release();
         states.changed().await.unwrap();
-        let TaskState::Ended(ended) = &live.task().state else { panic!("{:?}", live.task()) };
-        assert!(matches!(ended.outcome, crate::tasks::TaskOutcome::Error(_)), "it is never completed");
+        let TaskState::Ended(ended) = &live.task().state else {
+            panic!("{:?}", live.task())
+        };
+        assert!(
+            matches!(ended.outcome, crate::tasks::TaskOutcome::Error(_)),
+            "it is never completed"
+        );
         let task = until(&mut peer, &id, "failed").await;
         let error = match revision {
             CORE => peer.error("tasks/result", json!({"taskId": id})).await,
             _ => task["error"].clone(),
         };
-        assert_eq!((&error["code"], &error["data"]["dev.toolbay/error"]), (&json!(-32010), &json!("busy")));
+        assert_eq!(
+            (&error["code"], &error["data"]["dev.toolbay/error"]),
+            (&json!(-32010), &json!("busy"))
+        );
         let message = error["message"].as_str().unwrap();
-        let bytes: usize = message.split(' ').find_map(|word| word.parse().ok()).unwrap();
+        let bytes: usize = message
+            .split(' ')
+            .find_map(|word| word.parse().ok())
+            .unwrap();
         assert!((1 << 20..(1 << 20) + 500).contains(&bytes), "{message}");
         let rest = format!(
             " bytes, and of tasks those of this caller can take {TASK_OVERHEAD_BYTES} bytes together (tasks.memory), more than what \
              is left. Wait until some are forgotten, or have less returned, and call again."
         );
-        assert_eq!(message, format!("The result was lost: it has {bytes}{rest}"));
+        assert_eq!(
+            message,
+            format!("The result was lost: it has {bytes}{rest}")
+        );
     }
 }
 
 #[tokio::test]
 async fn tasks_that_have_ended_leave_no_timers() {
-    let host = saying("done").keeping(TaskOptions { ttl: Duration::from_hours(1), ..soon() });
+    let host = saying("done").keeping(TaskOptions {
+        ttl: Duration::from_hours(1),
+        ..soon()
+    });
     let mut peer = client(&host, CORE).await;
     let id = begin(&mut peer).await;
     host.release();
@@ -113,15 +159,23 @@ async fn tasks_that_have_ended_leave_no_timers() {
 /// Waits until a task that is started now has expired. All earlier tasks have then expired too.
 async fn time_passes(peer: &mut Peer) {
     let id = begin(peer).await;
-    while peer.ask("tasks/get", json!({"taskId": id})).await.get("error").is_none() {
+    while peer
+        .ask("tasks/get", json!({"taskId": id}))
+        .await
+        .get("error")
+        .is_none()
+    {
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
 async fn nothing_is_left_of_tasks_whose_time_is_over() {
-    let host =
-        saying("done").keeping(TaskOptions { ttl: Duration::from_millis(200), memory: ByteSize::mib(64), ..soon() });
+    let host = saying("done").keeping(TaskOptions {
+        ttl: Duration::from_millis(200),
+        memory: ByteSize::mib(64),
+        ..soon()
+    });
     let mut peer = client(&host, CORE).await;
     let mut ids = Vec::new();
     for n in 0..300 {
@@ -132,19 +186,30 @@ async fn nothing_is_left_of_tasks_whose_time_is_over() {
         ids.push(id);
     }
     // A request waits for the last task, and is notified.
-    let waiting = peer.request("tasks/result", json!({"taskId": ids[299]})).await;
+    let waiting = peer
+        .request("tasks/result", json!({"taskId": ids[299]}))
+        .await;
     let response = loop {
         let message = peer.receive().await;
         if message["id"] == waiting {
             break message;
         }
     };
-    assert!(response["error"]["message"].as_str().unwrap().starts_with("Unknown task: "), "{response}");
+    assert!(
+        response["error"]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("Unknown task: "),
+        "{response}"
+    );
     time_passes(&mut peer).await;
     becomes(|| host.waiting() == 0).await;
     let tasks = host_tasks(&host);
     becomes(|| tasks.live_tasks().is_empty()).await;
-    assert_eq!(peer.result("tasks/list", json!({})).await["tasks"], json!([]));
+    assert_eq!(
+        peer.result("tasks/list", json!({})).await["tasks"],
+        json!([])
+    );
     // There is capacity for the same number of tasks, which end.
     for _ in 0..1_000 {
         begin(&mut peer).await;
@@ -154,7 +219,10 @@ async fn nothing_is_left_of_tasks_whose_time_is_over() {
 
 #[tokio::test]
 async fn a_call_that_never_becomes_a_task_has_its_response_however_long_tasks_are_kept() {
-    let host = saying("done").keeping(TaskOptions { ttl: Duration::from_millis(50), ..late() });
+    let host = saying("done").keeping(TaskOptions {
+        ttl: Duration::from_millis(50),
+        ..late()
+    });
     let mut peer = client(&host, EXTENSION).await;
     let request = peer.request("tools/call", slow()).await;
     becomes(|| host.waiting() == 1).await;
@@ -179,10 +247,23 @@ async fn what_is_watched_is_counted_for_its_caller_and_bounded() {
     }
     let mut peer = client(&host, EXTENSION).await;
     let listen = async |peer: &mut Peer, ids: &[String]| {
-        let id = peer.request("subscriptions/listen", json!({"notifications": {"taskIds": ids}})).await;
+        let id = peer
+            .request(
+                "subscriptions/listen",
+                json!({"notifications": {"taskIds": ids}}),
+            )
+            .await;
         let acknowledged = peer.receive().await;
-        assert_eq!(acknowledged["method"], "notifications/subscriptions/acknowledged", "{acknowledged}");
-        (id, acknowledged["params"]["notifications"]["taskIds"].as_array().map_or(0, Vec::len))
+        assert_eq!(
+            acknowledged["method"], "notifications/subscriptions/acknowledged",
+            "{acknowledged}"
+        );
+        (
+            id,
+            acknowledged["params"]["notifications"]["taskIds"]
+                .as_array()
+                .map_or(0, Vec::len),
+        )
     };
     let (first, honoured) = listen(&mut peer, &ids).await;
     assert_eq!(honoured, MAX_SUBSCRIPTIONS);
@@ -214,21 +295,38 @@ async fn a_number_of_milliseconds_is_an_integer_however_it_is_written() {
     let host = saying("done");
     let mut peer = client(&host, CORE).await;
     let hour = 3_600_000;
-    for (ttl, kept) in
-        [("60000.0", 60_000), ("6e4", 60_000), ("60000", 60_000), ("1e300", hour), ("0", 10_000), ("null", hour)]
-    {
+    for (ttl, kept) in [
+        ("60000.0", 60_000),
+        ("6e4", 60_000),
+        ("60000", 60_000),
+        ("1e300", hour),
+        ("0", 10_000),
+        ("null", hour),
+    ] {
         let task = format!(r#"{{"ttl": {ttl}}}"#);
         let task: Value = serde_json::from_str(&task).unwrap();
-        let created = peer.result("tools/call", json!({"name": "a", "task": task})).await;
+        let created = peer
+            .result("tools/call", json!({"name": "a", "task": task}))
+            .await;
         assert_eq!(created["task"]["ttl"], kept, "{ttl}");
     }
     for ttl in [json!(60_000.5), json!(-1), json!(-60_000.0), json!("60000")] {
-        assert_eq!(peer.error("tools/call", json!({"name": "a", "task": {"ttl": ttl}})).await["code"], -32602, "{ttl}");
+        assert_eq!(
+            peer.error("tools/call", json!({"name": "a", "task": {"ttl": ttl}}))
+                .await["code"],
+            -32602,
+            "{ttl}"
+        );
     }
 }
 
 fn live() -> LiveTask {
-    LiveTask::new("ada", Task::clone(&task("1")), in_an_hour(), TaskPhase::Kept)
+    LiveTask::new(
+        "ada",
+        Task::clone(&task("1")),
+        in_an_hour(),
+        TaskPhase::Kept,
+    )
 }
 
 #[test]
@@ -238,7 +336,11 @@ fn what_has_ended_stays_as_it_is() {
     let failed = || TaskState::Ended(Arc::new(TaskEnd::failed(Error::new(0, "too late"))));
     assert!(!live.set_state(failed()) && !live.set_state(TaskState::Working));
     drop(live.ask(Vec::new()));
-    live.report_progress(&ProgressUpdate { progress: 1.0, total: None, message: None });
+    live.report_progress(&ProgressUpdate {
+        progress: 1.0,
+        total: None,
+        message: None,
+    });
     assert!(matches!(live.task().state, TaskState::Cancelled));
 }
 
@@ -259,10 +361,25 @@ fn progress_wakes_only_those_whom_it_concerns() {
     let (waits, listens) = (Arc::<Woken>::default(), Arc::<Woken>::default());
     let (mut waiting, mut listening) = (Box::pin(states.changed()), Box::pin(changes.changed()));
     let wakers = [&waits, &listens].map(|woken| futures_util::task::waker(Arc::clone(woken)));
-    assert!(waiting.poll_unpin(&mut Context::from_waker(&wakers[0])).is_pending());
-    assert!(listening.poll_unpin(&mut Context::from_waker(&wakers[1])).is_pending());
-    live.report_progress(&ProgressUpdate { progress: 1.0, total: None, message: None });
-    assert_eq!([&waits, &listens].map(|woken| woken.0.load(Ordering::Relaxed)), [0, 1]);
+    assert!(
+        waiting
+            .poll_unpin(&mut Context::from_waker(&wakers[0]))
+            .is_pending()
+    );
+    assert!(
+        listening
+            .poll_unpin(&mut Context::from_waker(&wakers[1]))
+            .is_pending()
+    );
+    live.report_progress(&ProgressUpdate {
+        progress: 1.0,
+        total: None,
+        message: None,
+    });
+    assert_eq!(
+        [&waits, &listens].map(|woken| woken.0.load(Ordering::Relaxed)),
+        [0, 1]
+    );
     live.set_state(TaskState::Cancelled);
     assert_eq!(waits.0.load(Ordering::Relaxed), 1);
 }

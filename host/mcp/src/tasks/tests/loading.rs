@@ -41,7 +41,12 @@ async fn a_call_waits_to_know_whether_it_is_to_be_a_task() {
         (TaskSupport::Optional, CORE, &plain, "a result"),
         (TaskSupport::Forbidden, CORE, &task, "-32601"),
         (TaskSupport::Forbidden, CORE, &plain, "a result"),
-        (TaskSupport::Required, Revision::V2025_06_18, &plain, "-32601"),
+        (
+            TaskSupport::Required,
+            Revision::V2025_06_18,
+            &plain,
+            "-32601",
+        ),
         (TaskSupport::Required, EXTENSION, &plain, "a result"),
         (TaskSupport::Forbidden, EXTENSION, &plain, "a result"),
     ] {
@@ -49,7 +54,11 @@ async fn a_call_waits_to_know_whether_it_is_to_be_a_task() {
         let mut peer = client(&host, revision).await;
         let call = peer.request("tools/call", params.clone()).await;
         // Other requests get their responses in the meantime.
-        let method = if revision == EXTENSION { "server/discover" } else { "ping" };
+        let method = if revision == EXTENSION {
+            "server/discover"
+        } else {
+            "ping"
+        };
         let other = peer.ask(method, json!({})).await;
         assert!(other.get("result").is_some(), "{other}");
         assert!(peer.already().is_none(), "the call waits");
@@ -60,7 +69,10 @@ async fn a_call_waits_to_know_whether_it_is_to_be_a_task() {
             (_, Value::Null) => "a result".to_owned(),
             (_, error) => error["code"].to_string(),
         };
-        assert_eq!(found, expected, "{support:?} {revision} {params}: {response}");
+        assert_eq!(
+            found, expected,
+            "{support:?} {revision} {params}: {response}"
+        );
         assert!(peer.session.in_flight.is_empty());
     }
     let host = loading(TaskSupport::Required);
@@ -76,15 +88,22 @@ async fn a_call_that_waits_for_its_plugin_can_be_cancelled_and_its_id_is_in_use(
     for revision in [CORE, EXTENSION] {
         let host = loading(TaskSupport::Required);
         let mut peer = Peer::declaring(Arc::clone(&host), revision, declared()).await;
-        let call = peer.request("tools/call", json!({"name": "a", "task": {}})).await;
+        let call = peer
+            .request("tools/call", json!({"name": "a", "task": {}}))
+            .await;
         let params = peer.stating(json!({"name": "a", "task": {}}));
-        peer.send(&json!({"jsonrpc": "2.0", "id": call, "method": "tools/call", "params": params})).await;
+        peer.send(&json!({"jsonrpc": "2.0", "id": call, "method": "tools/call", "params": params}))
+            .await;
         let twice = peer.receive().await;
         assert_eq!(twice["error"]["code"], -32600, "{twice}");
         peer.cancel(call).await;
         super::becomes(|| peer.session.in_flight.is_empty()).await;
         host.set_complete(true);
-        let method = if revision == EXTENSION { "server/discover" } else { "ping" };
+        let method = if revision == EXTENSION {
+            "server/discover"
+        } else {
+            "ping"
+        };
         let next = peer.request(method, json!({})).await;
         let message = peer.receive().await;
         assert_eq!(message["id"], next, "the call has no response");
@@ -96,24 +115,43 @@ async fn a_call_that_waits_for_its_plugin_can_be_cancelled_and_its_id_is_in_use(
 async fn a_tool_that_is_not_there_in_the_end_is_unknown() {
     let host = loading(TaskSupport::Required);
     let mut peer = client(&host, CORE).await;
-    let call = peer.request("tools/call", json!({"name": "none", "task": {}})).await;
+    let call = peer
+        .request("tools/call", json!({"name": "none", "task": {}}))
+        .await;
     host.set_complete(true);
     let response = response(&mut peer, &json!(call)).await;
-    assert!(response.get("result").is_some() || response["error"]["code"] == -32602, "{response}");
+    assert!(
+        response.get("result").is_some() || response["error"]["code"] == -32602,
+        "{response}"
+    );
 }
 
 #[tokio::test]
 async fn a_batch_waits_for_what_its_calls_may_be() {
     let host = loading(TaskSupport::Required);
     let mut peer = client(&host, Revision::V2025_03_26).await;
-    let call =
-        |id: u64, name: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name}});
+    let call = |id: u64, name: &str| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name}});
     let ping = json!({"jsonrpc": "2.0", "id": "ping", "method": "ping"});
-    peer.send(&json!([call(101, "a"), ping, call(102, "a")])).await;
+    peer.send(&json!([call(101, "a"), ping, call(102, "a")]))
+        .await;
     assert!(peer.already().is_none(), "the batch waits");
     host.set_complete(true);
     let responses = peer.receive().await;
-    let of = |id: Value| responses.as_array().unwrap().iter().find(|response| response["id"] == id).unwrap().clone();
-    assert_eq!((&of(json!(101))["error"]["code"], &of(json!(102))["error"]["code"]), (&json!(-32601), &json!(-32601)));
+    let of = |id: Value| {
+        responses
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|response| response["id"] == id)
+            .unwrap()
+            .clone()
+    };
+    assert_eq!(
+        (
+            &of(json!(101))["error"]["code"],
+            &of(json!(102))["error"]["code"]
+        ),
+        (&json!(-32601), &json!(-32601))
+    );
     assert!(of(json!("ping")).get("result").is_some());
 }

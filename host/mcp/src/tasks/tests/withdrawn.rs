@@ -41,7 +41,8 @@ async fn before(peer: &mut Peer, last: u64) -> Vec<Value> {
 }
 
 fn withdraws(message: &Value, question: &Value) -> bool {
-    message["method"] == "notifications/cancelled" && message["params"]["requestId"] == question["id"]
+    message["method"] == "notifications/cancelled"
+        && message["params"]["requestId"] == question["id"]
 }
 
 #[tokio::test]
@@ -51,9 +52,19 @@ async fn the_question_of_a_task_that_is_cancelled_is_withdrawn() {
     let (id, waiting, question) = asked(&mut peer, &host).await;
     // Another client with the same caller cancels it.
     let mut other = client(&host, CORE).await;
-    assert_eq!(other.result("tasks/cancel", json!({"taskId": id})).await["status"], "cancelled");
+    assert_eq!(
+        other.result("tasks/cancel", json!({"taskId": id})).await["status"],
+        "cancelled"
+    );
     let messages = before(&mut peer, waiting).await;
-    assert_eq!(messages.iter().filter(|message| withdraws(message, &question)).count(), 1, "{messages:?}");
+    assert_eq!(
+        messages
+            .iter()
+            .filter(|message| withdraws(message, &question))
+            .count(),
+        1,
+        "{messages:?}"
+    );
     let error = &messages.last().unwrap()["error"]["message"];
     assert_eq!(error, "The task was cancelled: it has no result.");
     becomes(|| peer.session.pending.is_empty()).await;
@@ -67,18 +78,37 @@ async fn the_question_of_a_task_that_is_cancelled_is_withdrawn() {
 async fn a_question_whose_time_is_over_is_withdrawn() {
     let host = host(|call| {
         let until = request_state::unix_millis_now() + 50;
-        let journal = CallJournal { rounds: 1, until, ..CallJournal::clone(&call.journal) };
-        let questions = ["a", "b"].map(|key| question(key, QuestionKind::Form)).into();
-        Some(Ok(CallReply::Questions(QuestionRound { questions, journal })))
+        let journal = CallJournal {
+            rounds: 1,
+            until,
+            ..CallJournal::clone(&call.journal)
+        };
+        let questions = ["a", "b"]
+            .map(|key| question(key, QuestionKind::Form))
+            .into();
+        Some(Ok(CallReply::Questions(QuestionRound {
+            questions,
+            journal,
+        })))
     });
     let mut peer = client(&host, CORE).await;
     let (id, waiting, first) = asked(&mut peer, &host).await;
     let messages = before(&mut peer, waiting).await;
-    let second = messages.iter().find(|message| message["method"] == "elicitation/create").unwrap();
+    let second = messages
+        .iter()
+        .find(|message| message["method"] == "elicitation/create")
+        .unwrap();
     for question in [&first, second] {
-        assert!(messages.iter().any(|message| withdraws(message, question)), "{messages:?}");
+        assert!(
+            messages.iter().any(|message| withdraws(message, question)),
+            "{messages:?}"
+        );
     }
-    assert_eq!(messages.last().unwrap()["result"]["isError"], true, "{messages:?}");
+    assert_eq!(
+        messages.last().unwrap()["result"]["isError"],
+        true,
+        "{messages:?}"
+    );
     until(&mut peer, &id, "failed").await;
     becomes(|| peer.session.pending.is_empty()).await;
 }
@@ -92,7 +122,11 @@ async fn whoever_waits_no_more_is_asked_no_more() {
     let withdrawn = peer.receive().await;
     assert!(withdraws(&withdrawn, &question), "{withdrawn}");
     becomes(|| peer.session.pending.is_empty()).await;
-    assert_eq!(get(&mut peer, &id).await["status"], "input_required", "others can answer");
+    assert_eq!(
+        get(&mut peer, &id).await["status"],
+        "input_required",
+        "others can answer"
+    );
 }
 
 #[tokio::test]
@@ -111,6 +145,9 @@ async fn a_task_that_is_cancelled_takes_no_answers() {
     peer.result("tasks/update", update("b")).await;
     assert_eq!(peer.session.intake.of("stdio"), 0);
     let task = get(&mut peer, &id).await;
-    assert_eq!((&task["status"], task.get("inputRequests")), (&json!("cancelled"), None));
+    assert_eq!(
+        (&task["status"], task.get("inputRequests")),
+        (&json!("cancelled"), None)
+    );
     assert!(Duration::from_millis(task["ttlMs"].as_u64().unwrap()) > Duration::from_secs(1));
 }

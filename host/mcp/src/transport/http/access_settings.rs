@@ -22,7 +22,11 @@ impl AuthPolicy {
     /// returned.
     pub fn update(&self, doors: AuthSettings) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.serving.retain(|app| app.upgrade().map(|app| app.apply_auth_settings(&doors)).is_some());
+        kept.serving.retain(|app| {
+            app.upgrade()
+                .map(|app| app.apply_auth_settings(&doors))
+                .is_some()
+        });
         kept.doors = Some(doors);
     }
 

@@ -62,7 +62,9 @@ impl FromStr for ListenAddress {
 
     fn from_str(text: &str) -> Result<Self, NoAddress> {
         match text.strip_prefix(UNIX_PREFIX) {
-            Some(path) if path.is_empty() || path.ends_with('/') || path.contains('\0') => Err(NoAddress),
+            Some(path) if path.is_empty() || path.ends_with('/') || path.contains('\0') => {
+                Err(NoAddress)
+            }
             Some(path) => Ok(Self::Unix(path.into())),
             None => text.parse().map(Self::Internet).map_err(|_| NoAddress),
         }
@@ -83,7 +85,10 @@ mod tests {
             ("unix:mcp.sock", true, "localhost"),
         ] {
             let address: ListenAddress = text.parse().unwrap();
-            assert_eq!((address.to_string(), address.is_local()), (text.to_owned(), local));
+            assert_eq!(
+                (address.to_string(), address.is_local()),
+                (text.to_owned(), local)
+            );
             assert_eq!(address.authority(), authority);
         }
         for text in [

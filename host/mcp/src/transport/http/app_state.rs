@@ -60,7 +60,11 @@ impl HttpState {
     /// Replaces the access settings. Sessions and streams that were opened with a removed token
     /// end.
     pub(super) fn apply_auth_settings(&self, doors: &AuthSettings) {
-        self.guard.store(Arc::new(OriginGuard::new(&doors.allowed_hosts, &doors.allowed_origins, &self.address)));
+        self.guard.store(Arc::new(OriginGuard::new(
+            &doors.allowed_hosts,
+            &doors.allowed_origins,
+            &self.address,
+        )));
         self.gate.set_has_hosts(!doors.allowed_hosts.is_empty());
         self.gate.set_tokens(&doors.tokens, &*self.host);
     }
@@ -82,7 +86,11 @@ impl HttpState {
     /// Returns the number of open connections, requests and sessions.
     pub(super) fn traffic(&self) -> TransportTraffic {
         let (connections, requests) = (self.connections.total_used(), self.requests.total_used());
-        TransportTraffic { connections, requests, sessions: self.sessions.count() }
+        TransportTraffic {
+            connections,
+            requests,
+            sessions: self.sessions.count(),
+        }
     }
 }
 
@@ -99,7 +107,12 @@ pub(super) async fn read_body(
     body: axum::body::Body,
     id: ErrorId,
 ) -> Result<RequestBody, Response> {
-    match tokio::time::timeout(app.options.idle_timeout, collect_body(app, caller, body, id)).await {
+    match tokio::time::timeout(
+        app.options.idle_timeout,
+        collect_body(app, caller, body, id),
+    )
+    .await
+    {
         Ok(read) => read,
         Err(_elapsed) => Err(StatusCode::REQUEST_TIMEOUT.into_response()),
     }
@@ -115,14 +128,20 @@ async fn collect_body(
     let limit = usize::try_from(request.as_u64()).unwrap_or(usize::MAX);
     let refused = |exhausted| {
         post_response::unavailable_response(
-            &Error::new(INVALID_REQUEST, busy_rejection(exhausted).reason.to_string()),
+            &Error::new(
+                INVALID_REQUEST,
+                busy_rejection(exhausted).reason.to_string(),
+            ),
             id,
         )
     };
     let mut held = app.intake.try_reserve(&caller.name, 0).map_err(refused)?;
     // A body that is announced as too large is not read: otherwise a client could make the server
     // waste this work repeatedly.
-    let announced = body.size_hint().upper().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+    let announced = body
+        .size_hint()
+        .upper()
+        .map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     if announced.is_some_and(|length| length > limit) {
         return Err(too_large(request, id));
     }
@@ -132,26 +151,45 @@ async fn collect_body(
     }
     let (mut body, mut bytes) = (Limited::new(body, limit), Vec::new());
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|error| body_error(&*error, request, id))?.into_data() else { continue };
+        let Ok(data) = frame
+            .map_err(|error| body_error(&*error, request, id))?
+            .into_data()
+        else {
+            continue;
+        };
         // Only received bytes count, not announced ones: a client cannot reserve memory by an
         // announcement.
         if bytes.capacity() - bytes.len() < data.len() {
             let more = (bytes.len() + data.len()).max(2 * bytes.len()).min(most) - bytes.len();
-            held.grow((bytes.len() + more).saturating_sub(bytes.capacity())).map_err(refused)?;
+            held.grow((bytes.len() + more).saturating_sub(bytes.capacity()))
+                .map_err(refused)?;
             // Exact capacity, because additional capacity would not be counted.
             bytes.reserve_exact(more);
         }
         bytes.extend_from_slice(&data);
     }
-    Ok(RequestBody { bytes: bytes.into(), _held: held })
+    Ok(RequestBody {
+        bytes: bytes.into(),
+        _held: held,
+    })
 }
 
 fn body_error(error: &(dyn std::error::Error + 'static), limit: ByteSize, id: ErrorId) -> Response {
-    if error.is::<LengthLimitError>() { too_large(limit, id) } else { StatusCode::BAD_REQUEST.into_response() }
+    if error.is::<LengthLimitError>() {
+        too_large(limit, id)
+    } else {
+        StatusCode::BAD_REQUEST.into_response()
+    }
 }
 
 fn too_large(limit: ByteSize, id: ErrorId) -> Response {
-    let what =
-        format!("the message is larger than {} (to allow more, raise server.request_size)", limit.display().iec());
-    post_response::error_response(StatusCode::PAYLOAD_TOO_LARGE, &Error::new(INVALID_REQUEST, what), id)
+    let what = format!(
+        "the message is larger than {} (to allow more, raise server.request_size)",
+        limit.display().iec()
+    );
+    post_response::error_response(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        &Error::new(INVALID_REQUEST, what),
+        id,
+    )
 }

@@ -63,29 +63,56 @@ impl TokenTable {
     /// state. `needed` is set if there are tokens of another kind.
     fn new(tokens: &[BearerToken], needed: bool, before: Option<&Self>, host: &dyn Host) -> Self {
         let listed = |token: &BearerToken| {
-            let same = before.and_then(|before| before.tokens.get(&token.sha256)).filter(|old| old.token == *token);
+            let same = before
+                .and_then(|before| before.tokens.get(&token.sha256))
+                .filter(|old| old.token == *token);
             let caller = if let Some(same) = same {
                 Arc::clone(&same.caller)
             } else {
                 let name = format!("token:{}", token.name);
                 let mut others = before.iter().flat_map(|before| before.tokens.values());
                 let owners = others.find(|old| old.caller.name == name);
-                let client = owners.map_or_else(|| host.client(&name), |owners| Arc::clone(&owners.caller.client));
+                let client = owners.map_or_else(
+                    || host.client(&name),
+                    |owners| Arc::clone(&owners.caller.client),
+                );
                 let (rights, preferences) = (token.rights.clone(), token.preferences);
-                Arc::new(Caller { name, rights, client, preferences, revoked: CancellationToken::new() })
+                Arc::new(Caller {
+                    name,
+                    rights,
+                    client,
+                    preferences,
+                    revoked: CancellationToken::new(),
+                })
             };
-            (token.sha256, ListedToken { token: token.clone(), caller })
+            (
+                token.sha256,
+                ListedToken {
+                    token: token.clone(),
+                    caller,
+                },
+            )
         };
         // Once tokens were configured, no caller is accepted without one.
         let open = !needed && tokens.is_empty() && before.is_none_or(|before| before.open);
-        let closed = before.filter(|before| before.open == open).map(|before| before.closed.clone());
-        Self { tokens: tokens.iter().map(listed).collect(), open, closed: closed.unwrap_or_default() }
+        let closed = before
+            .filter(|before| before.open == open)
+            .map(|before| before.closed.clone());
+        Self {
+            tokens: tokens.iter().map(listed).collect(),
+            open,
+            closed: closed.unwrap_or_default(),
+        }
     }
 
     /// Revokes the tokens that are not in `next`.
     fn revoke_missing(&self, next: &Self) {
         for (hash, listed) in &self.tokens {
-            if next.tokens.get(hash).is_none_or(|next| next.token != listed.token) {
+            if next
+                .tokens
+                .get(hash)
+                .is_none_or(|next| next.token != listed.token)
+            {
                 listed.caller.revoked.cancel();
             }
         }
@@ -114,9 +141,18 @@ impl AuthGate {
     /// # Errors
     ///
     /// The keys of the authorization server cannot be read.
-    pub(super) fn new(options: &HttpOptions, address: &ListenAddress, host: &dyn Host) -> Result<Self, String> {
+    pub(super) fn new(
+        options: &HttpOptions,
+        address: &ListenAddress,
+        host: &dyn Host,
+    ) -> Result<Self, String> {
         Ok(Self {
-            known: ArcSwap::from_pointee(TokenTable::new(&options.tokens, options.oauth.is_some(), None, host)),
+            known: ArcSwap::from_pointee(TokenTable::new(
+                &options.tokens,
+                options.oauth.is_some(),
+                None,
+                host,
+            )),
             oauth: options.oauth.clone().map(TokenVerifier::new).transpose()?,
             reachable: !address.is_local(),
             named: AtomicBool::new(!options.allowed_hosts.is_empty()),
@@ -132,7 +168,12 @@ impl AuthGate {
     /// Replaces the tokens. Sessions and streams that were opened with removed tokens end.
     pub(super) fn set_tokens(&self, tokens: &[BearerToken], host: &dyn Host) {
         let before = self.known.load_full();
-        let next = Arc::new(TokenTable::new(tokens, self.oauth.is_some(), Some(&before), host));
+        let next = Arc::new(TokenTable::new(
+            tokens,
+            self.oauth.is_some(),
+            Some(&before),
+            host,
+        ));
         self.known.store(Arc::clone(&next));
         before.revoke_missing(&next);
     }
@@ -153,19 +194,44 @@ impl AuthGate {
             let name = peer.caller_name();
             let client = self.client_share(&name, host);
             let (rights, preferences) = (CallerRights::All, CallerPreferences::default());
-            let caller = Caller { name, rights, client, preferences, revoked: known.closed.clone() };
-            return Ok((Arc::new(caller), CallerTrust::Standing(known.closed.clone())));
+            let caller = Caller {
+                name,
+                rights,
+                client,
+                preferences,
+                revoked: known.closed.clone(),
+            };
+            return Ok((
+                Arc::new(caller),
+                CallerTrust::Standing(known.closed.clone()),
+            ));
         }
         let token = bearer_token(headers)?;
         if let Some(listed) = known.tokens.get(&token_hash(token)) {
-            return Ok((Arc::clone(&listed.caller), CallerTrust::Standing(listed.caller.revoked.clone())));
+            return Ok((
+                Arc::clone(&listed.caller),
+                CallerTrust::Standing(listed.caller.revoked.clone()),
+            ));
         }
-        let oauth = self.oauth.as_ref().ok_or(AuthDenial::Invalid("it is unknown"))?;
-        let VerifiedToken { name, scopes, trust } = oauth.verify(token)?;
+        let oauth = self
+            .oauth
+            .as_ref()
+            .ok_or(AuthDenial::Invalid("it is unknown"))?;
+        let VerifiedToken {
+            name,
+            scopes,
+            trust,
+        } = oauth.verify(token)?;
         let client = self.client_share(&name, host);
         let rights = oauth.options().rights(scopes.iter().map(String::as_str));
         let (preferences, revoked) = (CallerPreferences::default(), trust.key.removed.clone());
-        let caller = Caller { name, rights, client, preferences, revoked };
+        let caller = Caller {
+            name,
+            rights,
+            client,
+            preferences,
+            revoked,
+        };
         Ok((Arc::new(caller), CallerTrust::Token(trust)))
     }
 
@@ -182,7 +248,11 @@ impl AuthGate {
         peer: PeerSource,
         host: &dyn Host,
     ) -> Result<(Arc<Caller>, CallerTrust), AuthDenial> {
-        if trust.is_valid() { Ok((caller, trust)) } else { self.authenticate(headers, peer, host) }
+        if trust.is_valid() {
+            Ok((caller, trust))
+        } else {
+            self.authenticate(headers, peer, host)
+        }
     }
 
     /// Checks that a request comes from an operator, who may see the activity of all callers. If
@@ -196,14 +266,21 @@ impl AuthGate {
     pub(super) fn check_operator(&self, headers: &HeaderMap) -> Result<(), AuthDenial> {
         let known = self.known.load();
         if known.open {
-            return if self.reachable || self.named.load(Ordering::Relaxed) { Err(AuthDenial::Admin) } else { Ok(()) };
+            return if self.reachable || self.named.load(Ordering::Relaxed) {
+                Err(AuthDenial::Admin)
+            } else {
+                Ok(())
+            };
         }
         let token = bearer_token(headers)?;
         match known.tokens.get(&token_hash(token)) {
             Some(listed) if listed.token.admin => Ok(()),
             Some(_) => Err(AuthDenial::Admin),
             None => {
-                self.oauth.as_ref().ok_or(AuthDenial::Invalid("it is unknown"))?.verify(token)?;
+                self.oauth
+                    .as_ref()
+                    .ok_or(AuthDenial::Invalid("it is unknown"))?
+                    .verify(token)?;
                 Err(AuthDenial::Admin)
             }
         }
@@ -218,17 +295,27 @@ impl AuthGate {
             return Arc::clone(&share.client);
         }
         if shares.len() >= MAX_SHARES {
-            shares.retain(|_, share| !share.is_idle() || now.duration_since(share.used) < SHARE_IDLE_TIMEOUT);
+            shares.retain(|_, share| {
+                !share.is_idle() || now.duration_since(share.used) < SHARE_IDLE_TIMEOUT
+            });
         }
         // Too many callers: evict the idle share that was used longest ago. Its caller starts with
         // a new share when it returns.
         if shares.len() >= MAX_SHARES {
             let idle = shares.iter().filter(|(_, share)| share.is_idle());
-            let oldest = idle.min_by_key(|(_, share)| share.used).map(|(name, _)| name.clone());
+            let oldest = idle
+                .min_by_key(|(_, share)| share.used)
+                .map(|(name, _)| name.clone());
             oldest.and_then(|name| shares.remove(&name));
         }
         let client = host.client(name);
-        shares.insert(name.to_owned(), CallerShare { client: Arc::clone(&client), used: now });
+        shares.insert(
+            name.to_owned(),
+            CallerShare {
+                client: Arc::clone(&client),
+                used: now,
+            },
+        );
         client
     }
 
@@ -241,7 +328,9 @@ impl AuthGate {
     pub(super) fn challenge(&self, denied: &AuthDenial) -> Response {
         let (status, error) = match denied {
             AuthDenial::Missing => (StatusCode::UNAUTHORIZED, None),
-            AuthDenial::Invalid(_) | AuthDenial::Differs(..) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
+            AuthDenial::Invalid(_) | AuthDenial::Differs(..) => {
+                (StatusCode::UNAUTHORIZED, Some("invalid_token"))
+            }
             AuthDenial::Scope | AuthDenial::Admin | AuthDenial::StepUp(_) => {
                 (StatusCode::FORBIDDEN, Some("insufficient_scope"))
             }
@@ -249,16 +338,25 @@ impl AuthGate {
         let text = denied.to_string();
         let mut challenge = "Bearer realm=\"toolbay\"".to_owned();
         if let Some(error) = error {
-            let _ = write!(challenge, ", error=\"{error}\", error_description=\"{text}\"");
+            let _ = write!(
+                challenge,
+                ", error=\"{error}\", error_description=\"{text}\""
+            );
         }
         if let Some(oauth) = &self.oauth {
-            let _ = write!(challenge, ", resource_metadata=\"{}\"", oauth.metadata_url());
+            let _ = write!(
+                challenge,
+                ", resource_metadata=\"{}\"",
+                oauth.metadata_url()
+            );
             // Clients request exactly these scopes. A client without a token is offered the scopes
             // of all tools.
             let options = oauth.options();
             let scopes: Vec<&str> = match denied {
                 AuthDenial::StepUp(scopes) => scopes.iter().map(String::as_str).collect(),
-                AuthDenial::Scope | AuthDenial::Admin => options.required_scopes.iter().map(String::as_str).collect(),
+                AuthDenial::Scope | AuthDenial::Admin => {
+                    options.required_scopes.iter().map(String::as_str).collect()
+                }
                 AuthDenial::Missing | AuthDenial::Invalid(_) | AuthDenial::Differs(..) => {
                     options.all_scopes().into_iter().collect()
                 }
@@ -282,7 +380,11 @@ fn bearer_token(headers: &HeaderMap) -> Result<&str, AuthDenial> {
         .filter(|_| none.is_none())
         .ok_or(AuthDenial::Invalid("the Authorization header is malformed"))?;
     match text.split_once(' ') {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() => Ok(token.trim()),
+        Some((scheme, token))
+            if scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty() =>
+        {
+            Ok(token.trim())
+        }
         _ => Err(AuthDenial::Missing),
     }
 }

@@ -44,7 +44,8 @@ impl ConnectionPlaces {
     pub(super) fn new(quota: Arc<SharedQuota>, address: &ListenAddress) -> Self {
         let find_user = match address {
             ListenAddress::Internet(address) if can_find_users(*address) => {
-                let find: UserLookup = Box::new(|peer, own| connection_user(peer, own).ok().flatten());
+                let find: UserLookup =
+                    Box::new(|peer, own| connection_user(peer, own).ok().flatten());
                 Some(find)
             }
             ListenAddress::Internet(_) => {
@@ -76,11 +77,18 @@ impl ConnectionPlaces {
         };
         let network = Arc::clone(network);
         match user {
-            // Together with the connections that count against the address, the account has at most one share.
-            Some(user) => {
-                ConnectionOwner { name: format!("uid:{user}").into(), share: share - self.free_share(), network }
-            }
-            None => ConnectionOwner { name: Arc::clone(&network), share, network },
+            // Together with the connections that count against the address, the account has at most
+            // one share.
+            Some(user) => ConnectionOwner {
+                name: format!("uid:{user}").into(),
+                share: share - self.free_share(),
+                network,
+            },
+            None => ConnectionOwner {
+                name: Arc::clone(&network),
+                share,
+                network,
+            },
         }
     }
 
@@ -89,7 +97,10 @@ impl ConnectionPlaces {
     /// # Errors
     ///
     /// The owner's share or the total is used up.
-    pub(super) fn try_reserve(&self, owner: &ConnectionOwner) -> Result<QuotaPortion, QuotaExhausted> {
+    pub(super) fn try_reserve(
+        &self,
+        owner: &ConnectionOwner,
+    ) -> Result<QuotaPortion, QuotaExhausted> {
         self.quota.try_reserve_within(&owner.name, 1, owner.share)
     }
 
@@ -108,7 +119,8 @@ impl ConnectionPlaces {
 }
 
 /// Returns whether a connection may have its other end on this machine. Every connection to or from
-/// a loopback address has, except with unusual rules of a firewall, and one between equal addresses.
+/// a loopback address has, except with unusual rules of a firewall, and one between equal
+/// addresses.
 fn is_within_machine(peer: SocketAddr, own: SocketAddr) -> bool {
     let (peer, own) = (peer.ip().to_canonical(), own.ip().to_canonical());
     peer.is_loopback() || own.is_loopback() || peer == own
@@ -122,8 +134,13 @@ mod tests {
 
     const OWN: &str = "127.0.0.1:80";
 
-    fn places(find: impl Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync + 'static) -> ConnectionPlaces {
-        ConnectionPlaces { quota: SharedQuota::new(24, 8), find_user: Some(Box::new(find)) }
+    fn places(
+        find: impl Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync + 'static,
+    ) -> ConnectionPlaces {
+        ConnectionPlaces {
+            quota: SharedQuota::new(24, 8),
+            find_user: Some(Box::new(find)),
+        }
     }
 
     /// Returns the thousands of the port as the user.
@@ -134,7 +151,9 @@ mod tests {
     }
 
     fn owner(places: &ConnectionPlaces, network: &str, peer: &str, own: &str) -> ConnectionOwner {
-        places.owner(&network.into(), || Some((peer.parse().unwrap(), own.parse().unwrap())))
+        places.owner(&network.into(), || {
+            Some((peer.parse().unwrap(), own.parse().unwrap()))
+        })
     }
 
     /// Opens connections from `peer` until no more are possible.
@@ -148,7 +167,10 @@ mod tests {
         let places = places(user_of_port);
         let crowd = fill(&places, "127.0.0.1", "127.0.0.1:1001");
         assert_eq!(crowd.len(), 8, "one share, as for an address");
-        assert_eq!((places.quota.of("127.0.0.1"), places.quota.of("uid:1")), (2, 6));
+        assert_eq!(
+            (places.quota.of("127.0.0.1"), places.quota.of("uid:1")),
+            (2, 6)
+        );
         let other = fill(&places, "127.0.0.1", "127.0.0.1:2001");
         assert_eq!(other.len(), 6);
         // Another address of the machine does not give an account another share.
@@ -166,8 +188,15 @@ mod tests {
             None
         });
         assert_eq!(fill(&places, "127.0.0.1", "127.0.0.1:1001").len(), 8);
-        assert_eq!(LOOKUPS.load(Ordering::Relaxed), 7, "not for the first two connections");
-        let without = ConnectionPlaces { quota: SharedQuota::new(24, 8), find_user: None };
+        assert_eq!(
+            LOOKUPS.load(Ordering::Relaxed),
+            7,
+            "not for the first two connections"
+        );
+        let without = ConnectionPlaces {
+            quota: SharedQuota::new(24, 8),
+            find_user: None,
+        };
         assert_eq!(fill(&without, "127.0.0.1", "127.0.0.1:1001").len(), 8);
         // A connection that has ended meanwhile has no addresses.
         let _held = fill(&places, "::1", "[::1]:1001");
@@ -188,9 +217,17 @@ mod tests {
             ("[2001:db8::1]:1001", "[2001:db8::2]:80", false),
         ] {
             let places = places(user_of_port);
-            let free = ConnectionOwner { name: "a".into(), share: 8, network: "a".into() };
+            let free = ConnectionOwner {
+                name: "a".into(),
+                share: 8,
+                network: "a".into(),
+            };
             let _held = [(); 2].map(|()| places.try_reserve(&free).unwrap());
-            assert_eq!(&*owner(&places, "a", peer, own).name, if local { "uid:1" } else { "a" }, "{peer} to {own}");
+            assert_eq!(
+                &*owner(&places, "a", peer, own).name,
+                if local { "uid:1" } else { "a" },
+                "{peer} to {own}"
+            );
         }
     }
 
@@ -210,14 +247,19 @@ mod tests {
         // The first one counts against the address.
         drop(crowd.remove(0));
         let _place = waiting.await.unwrap();
-        assert_eq!((places.quota.of("127.0.0.1"), places.quota.of("uid:1")), (2, 6));
+        assert_eq!(
+            (places.quota.of("127.0.0.1"), places.quota.of("uid:1")),
+            (2, 6)
+        );
     }
 
     #[test]
     fn a_small_share_is_that_of_an_account() {
         for share in 1..4 {
-            let places =
-                ConnectionPlaces { quota: SharedQuota::new(24, share), find_user: Some(Box::new(user_of_port)) };
+            let places = ConnectionPlaces {
+                quota: SharedQuota::new(24, share),
+                find_user: Some(Box::new(user_of_port)),
+            };
             let crowd = fill(&places, "127.0.0.1", "127.0.0.1:1001");
             assert_eq!((crowd.len(), places.quota.of("uid:1")), (share, share));
             assert_eq!(fill(&places, "127.0.0.1", "127.0.0.1:2001").len(), share);

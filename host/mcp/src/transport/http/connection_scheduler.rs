@@ -90,14 +90,25 @@ impl FairScheduler {
         inner: impl Future<Output = T> + Send + 'static,
     ) -> InTurn<T> {
         let share = Arc::clone(self.networks().entry(Arc::clone(network)).or_default());
-        let member = NetworkMember { turns: Arc::clone(self), network: Arc::clone(network), share, place: None };
-        InTurn { inner: Box::pin(inner), member }
+        let member = NetworkMember {
+            turns: Arc::clone(self),
+            network: Arc::clone(network),
+            share,
+            place: None,
+        };
+        InTurn {
+            inner: Box::pin(inner),
+            member,
+        }
     }
 
     /// Returns the rate limit of a connection from `network`.
     pub(super) fn read_pace(self: &Arc<Self>, network: &str) -> ReadPace {
         let share = self.networks().get(network).cloned().unwrap_or_default();
-        ReadPace { turns: Arc::clone(self), share }
+        ReadPace {
+            turns: Arc::clone(self),
+            share,
+        }
     }
 
     /// Returns whether there are connections of several networks. A single network takes no time
@@ -113,7 +124,10 @@ impl FairScheduler {
             self.waiting.notified().await;
             loop {
                 self.pass.fetch_add(1, Ordering::Relaxed);
-                let woken = self.networks().values().fold(0, |woken, share| woken + share.wake_waiting());
+                let woken = self
+                    .networks()
+                    .values()
+                    .fold(0, |woken, share| woken + share.wake_waiting());
                 if woken == 0 {
                     break;
                 }
@@ -144,7 +158,10 @@ impl ReadPace {
 
 impl Default for NetworkShare {
     fn default() -> Self {
-        Self { spent: Mutex::default(), piece: Semaphore::new(1) }
+        Self {
+            spent: Mutex::default(),
+            piece: Semaphore::new(1),
+        }
     }
 }
 
@@ -233,8 +250,11 @@ mod tests {
     /// Returns the average number of polls of all connections of `crowd` between two polls of one
     /// connection of `other`.
     async fn between(crowd: &str, other: &str) -> usize {
-        let (turns, over, had) =
-            (Arc::new(FairScheduler::default()), Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
+        let (turns, over, had) = (
+            Arc::new(FairScheduler::default()),
+            Arc::new(AtomicBool::new(false)),
+            AtomicUsize::new(0),
+        );
         let had = Arc::new(had);
         let counting = Arc::clone(&turns);
         let counting = tokio::spawn(async move { counting.run_passes().await });
@@ -271,7 +291,10 @@ mod tests {
     #[tokio::test]
     async fn the_connections_of_one_network_have_the_turns_of_a_few() {
         let turns = between("192.0.2.7", "198.51.100.1").await;
-        assert!(turns <= 4, "{turns} turns of {MANY} busy connections before the next one of another network");
+        assert!(
+            turns <= 4,
+            "{turns} turns of {MANY} busy connections before the next one of another network"
+        );
     }
 
     #[tokio::test]

@@ -33,7 +33,9 @@ impl<'a> DecimalNumber<'a> {
     /// Parses a JSON number (RFC 8259, section 6), without `+` and without leading zeros. Returns
     /// `None` if the text is not a number, or if its exponent has more than 64 bits.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
-        let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+        let (negative, text) = text
+            .strip_prefix('-')
+            .map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, self::parse_exponent(exponent)?),
             None => (text, 0),
@@ -59,10 +61,18 @@ impl<'a> DecimalNumber<'a> {
         let after = digits.0.len() + digits.1.len();
         if after == 0 {
             // -0 is 0.
-            return Some(Self { negative: false, digits, exponent: 0 });
+            return Some(Self {
+                negative: false,
+                digits,
+                exponent: 0,
+            });
         }
         let exponent = exponent.checked_add(i64::try_from(before - after).ok()?)?;
-        Some(Self { negative, digits, exponent })
+        Some(Self {
+            negative,
+            digits,
+            exponent,
+        })
     }
 }
 
@@ -96,7 +106,11 @@ mod tests {
             ["1e9223372036854775806", "10e9223372036854775805"],
         ];
         for [one, other] in same {
-            assert_eq!(DecimalNumber::parse(one).unwrap(), DecimalNumber::parse(other).unwrap(), "{one} {other}");
+            assert_eq!(
+                DecimalNumber::parse(one).unwrap(),
+                DecimalNumber::parse(other).unwrap(),
+                "{one} {other}"
+            );
         }
         let different = [
             ["42", "43"],
@@ -110,7 +124,11 @@ mod tests {
             ["0.1", "0.10000000000000000000000001"],
         ];
         for [one, other] in different {
-            assert_ne!(DecimalNumber::parse(one).unwrap(), DecimalNumber::parse(other).unwrap(), "{one} {other}");
+            assert_ne!(
+                DecimalNumber::parse(one).unwrap(),
+                DecimalNumber::parse(other).unwrap(),
+                "{one} {other}"
+            );
         }
     }
 

@@ -32,7 +32,9 @@ impl Wake for StepWaker {
 impl BodyWorkers {
     pub(super) fn new() -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
-        Self { threads: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))) }
+        Self {
+            threads: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
+        }
     }
 
     /// Runs `work` on a body of `length` bytes. For a long body, each poll runs on a blocking
@@ -79,8 +81,16 @@ mod tests {
     async fn long_work_has_a_thread_of_its_own_and_short_work_has_none() {
         let here = thread::current().id();
         let lane = BodyWorkers::new();
-        assert_eq!(lane.run(MAX_INLINE_BYTES, async { thread::current().id() }).await, here);
-        assert_ne!(lane.run(MAX_INLINE_BYTES + 1, async { thread::current().id() }).await, here);
+        assert_eq!(
+            lane.run(MAX_INLINE_BYTES, async { thread::current().id() })
+                .await,
+            here
+        );
+        assert_ne!(
+            lane.run(MAX_INLINE_BYTES + 1, async { thread::current().id() })
+                .await,
+            here
+        );
     }
 
     #[tokio::test]
@@ -118,7 +128,8 @@ mod tests {
     async fn a_panic_is_the_works_own() {
         let lane = BodyWorkers::new();
         let panicking = async { lane.run(usize::MAX, async { panic!("boom") }).await };
-        let caught = futures_util::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(panicking)).await;
+        let caught =
+            futures_util::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(panicking)).await;
         assert!(caught.is_err());
         assert_eq!(lane.run(usize::MAX, async { 1 }).await, 1);
     }

@@ -33,10 +33,14 @@ impl FromStr for EventId {
     fn from_str(text: &str) -> Result<Self, ()> {
         let (stream, event) = text.split_once('-').ok_or(())?;
         let number = |digits: &str| {
-            let digits = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
+            let digits =
+                Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
             digits.and_then(|digits| digits.parse().ok()).ok_or(())
         };
-        Ok(Self { stream: number(stream)?, event: number(event)? })
+        Ok(Self {
+            stream: number(stream)?,
+            event: number(event)?,
+        })
     }
 }
 
@@ -49,7 +53,11 @@ pub(super) trait EventSource: Send + 'static {
 /// Returns the event that opens a stream. It has no message, but an id from which the client can
 /// resume (SEP-1699).
 pub(super) fn opening_event(id: EventId) -> Bytes {
-    format!("id: {id}\nretry: {}\ndata:\n\n", RECONNECT_DELAY.as_millis()).into()
+    format!(
+        "id: {id}\nretry: {}\ndata:\n\n",
+        RECONNECT_DELAY.as_millis()
+    )
+    .into()
 }
 
 /// Encodes a message as an event. Its JSON contains no line feeds.
@@ -70,19 +78,51 @@ mod tests {
 
     #[test]
     fn ids_are_read_as_they_are_written() {
-        for id in [EventId { stream: 0, event: 0 }, EventId { stream: 7, event: u64::MAX }] {
+        for id in [
+            EventId {
+                stream: 0,
+                event: 0,
+            },
+            EventId {
+                stream: 7,
+                event: u64::MAX,
+            },
+        ] {
             assert_eq!(id.to_string().parse(), Ok(id));
         }
-        for wrong in ["", "-", "1", "1-", "-1", "+1-1", "1-2-3", "1-x", " 1-1", "18446744073709551616-0"] {
+        for wrong in [
+            "",
+            "-",
+            "1",
+            "1-",
+            "-1",
+            "+1-1",
+            "1-2-3",
+            "1-x",
+            " 1-1",
+            "18446744073709551616-0",
+        ] {
             assert_eq!(wrong.parse::<EventId>(), Err(()), "{wrong}");
         }
     }
 
     #[test]
     fn events_are_as_clients_read_them() {
-        let id = EventId { stream: 3, event: 1 };
-        assert_eq!(&message_event(Some(id), b"{}")[..], b"event: message\nid: 3-1\ndata: {}\n\n");
-        assert_eq!(&message_event(None, b"{}")[..], b"event: message\ndata: {}\n\n");
-        assert_eq!(&opening_event(EventId { event: 0, ..id })[..], b"id: 3-0\nretry: 1000\ndata:\n\n");
+        let id = EventId {
+            stream: 3,
+            event: 1,
+        };
+        assert_eq!(
+            &message_event(Some(id), b"{}")[..],
+            b"event: message\nid: 3-1\ndata: {}\n\n"
+        );
+        assert_eq!(
+            &message_event(None, b"{}")[..],
+            b"event: message\ndata: {}\n\n"
+        );
+        assert_eq!(
+            &opening_event(EventId { event: 0, ..id })[..],
+            b"id: 3-0\nretry: 1000\ndata:\n\n"
+        );
     }
 }

@@ -52,12 +52,23 @@ impl EventLog {
     /// taken from `held`.
     pub(super) fn new(stream: u64, held: QuotaPortion) -> Self {
         let (messages, notifications) = (VecDeque::new(), VecDeque::new());
-        Self { stream, newest: 0, messages, notifications, notified: 0, lost: 0, held }
+        Self {
+            stream,
+            newest: 0,
+            messages,
+            notifications,
+            notified: 0,
+            lost: 0,
+            held,
+        }
     }
 
     /// Returns the id of the event with this number.
     pub(super) fn id(&self, event: u64) -> EventId {
-        EventId { stream: self.stream, event }
+        EventId {
+            stream: self.stream,
+            event,
+        }
     }
 
     /// Returns the number of the newest event; 0 if there is none.
@@ -84,7 +95,9 @@ impl EventLog {
             OutgoingKind::Request | OutgoingKind::Answer | OutgoingKind::Refusal(_) if fits => {
                 self.messages.push_back(event.clone());
             }
-            OutgoingKind::Request | OutgoingKind::Answer | OutgoingKind::Refusal(_) => self.lost = self.newest,
+            OutgoingKind::Request | OutgoingKind::Answer | OutgoingKind::Refusal(_) => {
+                self.lost = self.newest
+            }
         }
         event
     }
@@ -92,15 +105,22 @@ impl EventLog {
     /// Adds a message as the newest event without retaining it.
     pub(super) fn push_unretained(&mut self, message: &OutgoingMessage) -> SentEvent {
         self.newest += 1;
-        SentEvent { number: self.newest, frame: event::message_event(Some(self.id(self.newest)), &message.text) }
+        SentEvent {
+            number: self.newest,
+            frame: event::message_event(Some(self.id(self.newest)), &message.text),
+        }
     }
 
     /// Returns the oldest retained event after the one with this number.
     pub(super) fn next_after(&self, number: u64) -> Option<&SentEvent> {
-        let next = |events: &VecDeque<SentEvent>| events.partition_point(|event| event.number <= number);
+        let next =
+            |events: &VecDeque<SentEvent>| events.partition_point(|event| event.number <= number);
         let message = self.messages.get(next(&self.messages));
         let notification = self.notifications.get(next(&self.notifications));
-        message.into_iter().chain(notification).min_by_key(|event| event.number)
+        message
+            .into_iter()
+            .chain(notification)
+            .min_by_key(|event| event.number)
     }
 
     /// Returns whether a client that has received the events up to this number can resume.
@@ -127,7 +147,13 @@ mod tests {
         while let Some(event) = log.next_after(after) {
             after = event.number;
             let frame = std::str::from_utf8(&event.frame).unwrap();
-            texts.push(frame.lines().find_map(|line| line.strip_prefix("data: ")).unwrap().to_owned());
+            texts.push(
+                frame
+                    .lines()
+                    .find_map(|line| line.strip_prefix("data: "))
+                    .unwrap()
+                    .to_owned(),
+            );
         }
         texts
     }
@@ -138,13 +164,23 @@ mod tests {
         let mut log = EventLog::new(1, quota.try_reserve("ada", 0).unwrap());
         for n in 1..=4 {
             let text = n.to_string().into_bytes();
-            let message =
-                if n % 2 == 0 { OutgoingMessage::response(text) } else { OutgoingMessage::notification(text) };
+            let message = if n % 2 == 0 {
+                OutgoingMessage::response(text)
+            } else {
+                OutgoingMessage::notification(text)
+            };
             assert_eq!(log.push(&message).number, n);
         }
         assert_eq!(texts(&log, 0), ["1", "2", "3", "4"]);
         assert_eq!(texts(&log, 2), ["3", "4"]);
-        assert_eq!((log.can_resume_after(0), log.can_resume_after(4), log.can_resume_after(5)), (true, true, false));
+        assert_eq!(
+            (
+                log.can_resume_after(0),
+                log.can_resume_after(4),
+                log.can_resume_after(5)
+            ),
+            (true, true, false)
+        );
         log.clear();
         assert!(texts(&log, 0).is_empty());
         assert_eq!((log.newest(), quota.of("ada")), (4, 0));
@@ -159,9 +195,16 @@ mod tests {
             log.push(&OutgoingMessage::notification(n.to_string().into_bytes()));
         }
         let kept = texts(&log, 0);
-        assert_eq!((kept[0].as_str(), kept.last().unwrap().as_str()), ("question", "9999"));
+        assert_eq!(
+            (kept[0].as_str(), kept.last().unwrap().as_str()),
+            ("question", "9999")
+        );
         assert!(kept.len() < 200, "{}", kept.len());
-        assert!(quota.of("ada") <= MAX_NOTIFICATION_BYTES + 2 * EVENT_OVERHEAD_BYTES, "{}", quota.of("ada"));
+        assert!(
+            quota.of("ada") <= MAX_NOTIFICATION_BYTES + 2 * EVENT_OVERHEAD_BYTES,
+            "{}",
+            quota.of("ada")
+        );
         drop(log);
         assert_eq!(quota.of("ada"), 0);
     }
@@ -171,9 +214,19 @@ mod tests {
         let quota = SharedQuota::new(3 * EVENT_OVERHEAD_BYTES, 3 * EVENT_OVERHEAD_BYTES);
         let mut log = EventLog::new(1, quota.try_reserve("ada", 0).unwrap());
         log.push(&OutgoingMessage::request(vec![b'x'; EVENT_OVERHEAD_BYTES]));
-        log.push(&OutgoingMessage::notification(vec![b'x'; EVENT_OVERHEAD_BYTES]));
+        log.push(&OutgoingMessage::notification(vec![
+            b'x';
+            EVENT_OVERHEAD_BYTES
+        ]));
         assert!(log.can_resume_after(0), "clients do without notifications");
         log.push(&OutgoingMessage::response(vec![b'x'; EVENT_OVERHEAD_BYTES]));
-        assert_eq!((log.can_resume_after(1), log.can_resume_after(2), log.can_resume_after(3)), (false, false, true));
+        assert_eq!(
+            (
+                log.can_resume_after(1),
+                log.can_resume_after(2),
+                log.can_resume_after(3)
+            ),
+            (false, false, true)
+        );
     }
 }

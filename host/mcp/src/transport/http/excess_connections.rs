@@ -42,13 +42,18 @@ impl OverflowConnections {
                 *counts.entry(peer).or_default() += 1;
             }
             let most = counts.values().copied().max();
-            let oldest = seats.iter().position(|(peer, _)| counts.get(&**peer).copied() == most);
+            let oldest = seats
+                .iter()
+                .position(|(peer, _)| counts.get(&**peer).copied() == most);
             if let Some((_, taken)) = oldest.and_then(|oldest| seats.remove(oldest)) {
                 taken.cancel();
             }
         }
         drop(seats);
-        OverflowSlot { reserve: Arc::clone(self), taken }
+        OverflowSlot {
+            reserve: Arc::clone(self),
+            taken,
+        }
     }
 
     // Held for a few instructions and never across an await.
@@ -61,7 +66,9 @@ impl Drop for OverflowSlot {
     fn drop(&mut self) {
         // Cancelling the token marks the own entry for removal.
         self.taken.cancel();
-        self.reserve.lock_slots().retain(|(_, taken)| !taken.is_cancelled());
+        self.reserve
+            .lock_slots()
+            .retain(|(_, taken)| !taken.is_cancelled());
     }
 }
 
@@ -74,8 +81,17 @@ mod tests {
         let reserve = Arc::new(OverflowConnections::default());
         let probe = reserve.acquire("192.0.2.7");
         let crowd: Vec<OverflowSlot> = (0..1000).map(|_| reserve.acquire("198.51.100.1")).collect();
-        assert_eq!(crowd.iter().filter(|seat| !seat.taken.is_cancelled()).count(), MAX_OVERFLOW_CONNECTIONS - 1);
-        assert!(crowd.last().is_some_and(|seat| !seat.taken.is_cancelled()), "the newest has one");
+        assert_eq!(
+            crowd
+                .iter()
+                .filter(|seat| !seat.taken.is_cancelled())
+                .count(),
+            MAX_OVERFLOW_CONNECTIONS - 1
+        );
+        assert!(
+            crowd.last().is_some_and(|seat| !seat.taken.is_cancelled()),
+            "the newest has one"
+        );
         assert!(!probe.taken.is_cancelled());
         drop((crowd, probe));
         assert!(reserve.lock_slots().is_empty());

@@ -10,12 +10,18 @@ use toolbay_model::ParamHeader;
 
 /// Returns the argument that each header mirrors; `None` for an argument that the body does not
 /// have.
-pub(super) fn find_mirrored<'a>(arguments: Option<&'a RawValue>, headers: &[ParamHeader]) -> Vec<Option<&'a RawValue>> {
+pub(super) fn find_mirrored<'a>(
+    arguments: Option<&'a RawValue>,
+    headers: &[ParamHeader],
+) -> Vec<Option<&'a RawValue>> {
     let mut found = vec![None; headers.len()];
     if let Some(arguments) = arguments {
         collect_members(
             arguments,
-            &mut found.iter_mut().zip(headers.iter().map(|header| header.path.as_slice())).collect(),
+            &mut found
+                .iter_mut()
+                .zip(headers.iter().map(|header| header.path.as_slice()))
+                .collect(),
         );
     }
     found
@@ -25,14 +31,23 @@ pub(super) fn find_mirrored<'a>(arguments: Option<&'a RawValue>, headers: &[Para
 type ArgumentPath<'w, 'a> = (&'w mut Option<&'a RawValue>, &'w [String]);
 
 fn collect_members<'a>(value: &'a RawValue, wanted: &mut Vec<ArgumentPath<'_, 'a>>) {
-    let names: HashSet<&str> = wanted.iter().filter_map(|(_, path)| path.first()).map(String::as_str).collect();
-    let members = serde_json::Deserializer::from_str(value.get()).deserialize_map(WantedMembers(&names));
+    let names: HashSet<&str> = wanted
+        .iter()
+        .filter_map(|(_, path)| path.first())
+        .map(String::as_str)
+        .collect();
+    let members =
+        serde_json::Deserializer::from_str(value.get()).deserialize_map(WantedMembers(&names));
     // A value that is not an object has no members.
     let Ok(members) = members else { return };
     let mut deeper: HashMap<&str, Vec<ArgumentPath<'_, 'a>>> = HashMap::new();
     for (place, path) in wanted {
-        let Some((name, rest)) = path.split_first() else { continue };
-        let Some(member) = members.get(name.as_str()) else { continue };
+        let Some((name, rest)) = path.split_first() else {
+            continue;
+        };
+        let Some(member) = members.get(name.as_str()) else {
+            continue;
+        };
         if rest.is_empty() {
             **place = Some(member);
         } else {
@@ -84,7 +99,10 @@ mod tests {
         };
         let headers: Vec<ParamHeader> = paths.iter().map(header).collect();
         let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
-        find_mirrored(Some(&arguments), &headers).into_iter().map(|raw| raw.map(|raw| raw.get().to_owned())).collect()
+        find_mirrored(Some(&arguments), &headers)
+            .into_iter()
+            .map(|raw| raw.map(|raw| raw.get().to_owned()))
+            .collect()
     }
 
     #[test]
@@ -92,8 +110,19 @@ mod tests {
         let paths: [&[&str]; 4] = [&["a"], &["b", "c"], &["b", "d", "e"], &["none", "c"]];
         let text = r#"{"a": 18446744073709551617, "x": [{"a": 1}], "b": {"c" : 1.0, "d": {"\u0065": "f"}}}"#;
         let some = |text: &str| Some(text.to_owned());
-        assert_eq!(found(text, &paths), [some("18446744073709551617"), some("1.0"), some("\"f\""), None]);
-        assert_eq!(found(r#"{"a": 1, "b": {"c": 2}, "a": 3, "b": 7}"#, &paths), [some("3"), None, None, None]);
+        assert_eq!(
+            found(text, &paths),
+            [
+                some("18446744073709551617"),
+                some("1.0"),
+                some("\"f\""),
+                None
+            ]
+        );
+        assert_eq!(
+            found(r#"{"a": 1, "b": {"c": 2}, "a": 3, "b": 7}"#, &paths),
+            [some("3"), None, None, None]
+        );
         for text in ["[]", "7", "\"a\"", "null", "{}"] {
             assert_eq!(found(text, &paths), [const { None }; 4], "{text}");
         }

@@ -35,14 +35,24 @@ const MAX_QUOTED_BYTES: usize = 200;
 /// Error code for headers that differ from the body (2026-07-28, "Error Codes").
 pub(super) const HEADER_MISMATCH: i32 = -32020;
 
-/// Returns the length of the head of a request in bytes, as clients write it: with one space after each colon.
+/// Returns the length of the head of a request in bytes, as clients write it: with one space after
+/// each colon.
 pub(super) fn head_length(method: &Method, target: &Uri, headers: &HeaderMap) -> usize {
     const AROUND_TARGET: usize = " ".len() + " HTTP/1.1\r\n".len();
     const AROUND_HEADER: usize = ": ".len() + "\r\n".len();
-    let origin = target.scheme_str().map_or(0, |scheme| scheme.len() + "://".len())
-        + target.authority().map_or(0, |authority| authority.as_str().len());
-    let path = target.path_and_query().map_or(0, |path| path.as_str().len());
-    let fields: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + AROUND_HEADER).sum();
+    let origin = target
+        .scheme_str()
+        .map_or(0, |scheme| scheme.len() + "://".len())
+        + target
+            .authority()
+            .map_or(0, |authority| authority.as_str().len());
+    let path = target
+        .path_and_query()
+        .map_or(0, |path| path.as_str().len());
+    let fields: usize = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + AROUND_HEADER)
+        .sum();
     method.as_str().len() + origin + path + AROUND_TARGET + fields + "\r\n".len()
 }
 
@@ -52,8 +62,13 @@ pub(super) fn accepts(headers: &HeaderMap, kind: &Mime) -> bool {
     if !headers.contains_key(ACCEPT) {
         return true;
     }
-    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let ranges = values.flat_map(|value| value.split(',')).filter_map(|range| range.trim().parse::<Mime>().ok());
+    let values = headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let ranges = values
+        .flat_map(|value| value.split(','))
+        .filter_map(|range| range.trim().parse::<Mime>().ok());
     // The most specific range that matches the kind decides.
     let matching = ranges.filter_map(|range| {
         let rank = match (range.type_(), range.subtype()) {
@@ -62,7 +77,9 @@ pub(super) fn accepts(headers: &HeaderMap, kind: &Mime) -> bool {
             (main, sub) if main == kind.type_() && sub == kind.subtype() => 2,
             _ => return None,
         };
-        let weight = range.get_param("q").and_then(|weight| weight.as_str().parse::<f32>().ok());
+        let weight = range
+            .get_param("q")
+            .and_then(|weight| weight.as_str().parse::<f32>().ok());
         Some((rank, weight.is_none_or(|weight| weight > 0.0)))
     });
     matching.max().is_some_and(|(_, accepted)| accepted)
@@ -70,8 +87,13 @@ pub(super) fn accepts(headers: &HeaderMap, kind: &Mime) -> bool {
 
 /// Returns whether the body is compressed or has another content coding.
 pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(CONTENT_ENCODING).iter().map(|value| value.to_str().unwrap_or("?"));
-    values.flat_map(|value| value.split(',')).any(|coding| !coding.trim().eq_ignore_ascii_case("identity"))
+    let values = headers
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .map(|value| value.to_str().unwrap_or("?"));
+    values
+        .flat_map(|value| value.split(','))
+        .any(|coding| !coding.trim().eq_ignore_ascii_case("identity"))
 }
 
 /// Checks that the headers that control how a request is handled are unambiguous.
@@ -82,8 +104,14 @@ pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
 pub(super) fn check_unambiguous(headers: &HeaderMap) -> Result<(), Error> {
     for name in [PROTOCOL_VERSION, SESSION_ID, LAST_EVENT_ID] {
         let mut values = headers.get_all(&name).iter();
-        if values.next().is_some_and(|first| values.any(|other| other != first)) {
-            let what = format!("{} is present twice, with different values", capitalized_name(name.as_str()));
+        if values
+            .next()
+            .is_some_and(|first| values.any(|other| other != first))
+        {
+            let what = format!(
+                "{} is present twice, with different values",
+                capitalized_name(name.as_str())
+            );
             return Err(Error::new(INVALID_REQUEST, what));
         }
     }
@@ -110,22 +138,37 @@ impl ErrorId {
     /// Returns the form for the client of a request with these headers. Newer revisions do not
     /// allow `null`.
     pub(super) fn of(headers: &HeaderMap) -> Self {
-        let version = headers.get(PROTOCOL_VERSION).and_then(|value| value.to_str().ok());
+        let version = headers
+            .get(PROTOCOL_VERSION)
+            .and_then(|value| value.to_str().ok());
         let revision = version.and_then(Revision::parse);
-        if revision.is_some_and(|revision| revision.features().errors_without_id) { Self::Absent } else { Self::Null }
+        if revision.is_some_and(|revision| revision.features().errors_without_id) {
+            Self::Absent
+        } else {
+            Self::Null
+        }
     }
 }
 
 /// Returns whether the body is JSON.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
-    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.parse::<Mime>().is_ok_and(|kind| kind.essence_str() == mime::APPLICATION_JSON.essence_str())
+    let value = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    value
+        .parse::<Mime>()
+        .is_ok_and(|kind| kind.essence_str() == mime::APPLICATION_JSON.essence_str())
 }
 
 /// Returns the trace context of the request; `None` if it has none.
 pub(super) fn trace_context(headers: &HeaderMap) -> Option<TraceContext> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    TraceContext::parse(text("traceparent")?, text("tracestate").map(str::to_owned), text("baggage").map(str::to_owned))
+    TraceContext::parse(
+        text("traceparent")?,
+        text("tracestate").map(str::to_owned),
+        text("baggage").map(str::to_owned),
+    )
 }
 
 #[derive(Default, Deserialize)]
@@ -158,9 +201,15 @@ pub(super) fn check_against_body(
     host: &dyn Host,
     caller: &Caller,
 ) -> Result<(), Error> {
-    let named: NamedTarget<'_> =
-        request.params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or_default();
-    let version = named.meta.as_ref().and_then(|meta| meta.version.as_ref()).and_then(Value::as_str);
+    let named: NamedTarget<'_> = request
+        .params
+        .and_then(|params| serde_json::from_str(params.get()).ok())
+        .unwrap_or_default();
+    let version = named
+        .meta
+        .as_ref()
+        .and_then(|meta| meta.version.as_ref())
+        .and_then(Value::as_str);
     check_header(headers, &PROTOCOL_VERSION, version, false)?;
     check_header(headers, &MCP_METHOD, Some(&request.method), false)?;
     let method = McpMethod::parse(&request.method);
@@ -169,30 +218,49 @@ pub(super) fn check_against_body(
             check_header(headers, &MCP_NAME, named.name.as_deref(), true)?;
         }
         // Some clients do not send the header.
-        Some(McpMethod::GetTask | McpMethod::UpdateTask | McpMethod::CancelTask) if headers.contains_key(MCP_NAME) => {
+        Some(McpMethod::GetTask | McpMethod::UpdateTask | McpMethod::CancelTask)
+            if headers.contains_key(MCP_NAME) =>
+        {
             check_header(headers, &MCP_NAME, named.task_id.as_deref(), true)?;
         }
-        Some(McpMethod::ReadResource) => check_header(headers, &MCP_NAME, named.uri.as_deref(), true)?,
+        Some(McpMethod::ReadResource) => {
+            check_header(headers, &MCP_NAME, named.uri.as_deref(), true)?
+        }
         _ => {}
     }
     if method != Some(McpMethod::CallTool) {
         return Ok(());
     }
-    let tool = named.name.filter(|name| caller.may_use(name)).and_then(|name| host.tool(&name));
+    let tool = named
+        .name
+        .filter(|name| caller.may_use(name))
+        .and_then(|name| host.tool(&name));
     let Some(tool) = tool else { return Ok(()) };
     if tool.headers.is_empty() {
         return Ok(());
     }
     let arguments = header_arguments::find_mirrored(named.arguments, &tool.headers);
-    tool.headers.iter().zip(arguments).try_for_each(|(header, argument)| check_parameter(headers, header, argument))
+    tool.headers
+        .iter()
+        .zip(arguments)
+        .try_for_each(|(header, argument)| check_parameter(headers, header, argument))
 }
 
 /// Requires exactly one header `name`, with the value in the body. A `None` in the body is reported
 /// elsewhere.
-fn check_header(headers: &HeaderMap, name: &HeaderName, body: Option<&str>, encoded: bool) -> Result<(), Error> {
+fn check_header(
+    headers: &HeaderMap,
+    name: &HeaderName,
+    body: Option<&str>,
+    encoded: bool,
+) -> Result<(), Error> {
     let value = single_value(headers, name.as_str())?
         .ok_or_else(|| mismatch(&format!("{} is missing", capitalized_name(name.as_str()))))?;
-    let value = if encoded { decode_value(name.as_str(), value)? } else { value.to_owned() };
+    let value = if encoded {
+        decode_value(name.as_str(), value)?
+    } else {
+        value.to_owned()
+    };
     match body {
         Some(body) if body != value => Err(value_mismatch(name.as_str(), &value, body)),
         _ => Ok(()),
@@ -200,7 +268,11 @@ fn check_header(headers: &HeaderMap, name: &HeaderName, body: Option<&str>, enco
 }
 
 /// Checks one `Mcp-Param-…` against the argument that it mirrors.
-fn check_parameter(headers: &HeaderMap, header: &ParamHeader, argument: Option<&RawValue>) -> Result<(), Error> {
+fn check_parameter(
+    headers: &HeaderMap,
+    header: &ParamHeader,
+    argument: Option<&RawValue>,
+) -> Result<(), Error> {
     let name = format!("{PARAM_PREFIX}{}", header.name.to_ascii_lowercase());
     let argument = argument.map(RawValue::get).filter(|text| *text != "null");
     let value = single_value(headers, &name)?;
@@ -222,18 +294,26 @@ fn check_parameter(headers: &HeaderMap, header: &ParamHeader, argument: Option<&
     };
     // Compares the notation: as a floating-point number, a long integer would be rounded.
     let same = match header.kind {
-        _ if argument.starts_with('"') => serde_json::from_str::<String>(argument).is_ok_and(|text| text == value),
+        _ if argument.starts_with('"') => {
+            serde_json::from_str::<String>(argument).is_ok_and(|text| text == value)
+        }
         _ if matches!(argument, "true" | "false") => value == argument,
         // 42.0 and 42 are equal, in a header and in JSON.
-        HeaderKind::Integer if !argument.starts_with(['{', '[']) => match DecimalNumber::parse(argument) {
-            Some(number) => DecimalNumber::parse(&value) == Some(number),
-            None => value == argument,
-        },
+        HeaderKind::Integer if !argument.starts_with(['{', '[']) => {
+            match DecimalNumber::parse(argument) {
+                Some(number) => DecimalNumber::parse(&value) == Some(number),
+                None => value == argument,
+            }
+        }
         // Arguments that do not match the schema are reported as such.
         _ => return Ok(()),
     };
     let text = || serde_json::from_str::<String>(argument).unwrap_or_else(|_| argument.to_owned());
-    if same { Ok(()) } else { Err(value_mismatch(&name, &value, &text())) }
+    if same {
+        Ok(())
+    } else {
+        Err(value_mismatch(&name, &value, &text()))
+    }
 }
 
 /// Returns the value of a header that may occur at most once.
@@ -248,17 +328,31 @@ fn single_value<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str
                 capitalized_name(name)
             ))),
         },
-        (Some(_), Some(_)) => Err(mismatch(&format!("{} is present more than once", capitalized_name(name)))),
+        (Some(_), Some(_)) => Err(mismatch(&format!(
+            "{} is present more than once",
+            capitalized_name(name)
+        ))),
     }
 }
 
 /// Decodes a value that may be encoded as `=?base64?…?=`.
 fn decode_value(name: &str, value: &str) -> Result<String, Error> {
-    let Some(inner) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
+    let Some(inner) = value
+        .strip_prefix("=?base64?")
+        .and_then(|rest| rest.strip_suffix("?="))
+    else {
         return Ok(value.to_owned());
     };
-    let text = BASE64.decode(inner).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    text.ok_or_else(|| mismatch(&format!("{} is not base64-encoded UTF-8", capitalized_name(name))))
+    let text = BASE64
+        .decode(inner)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
+    text.ok_or_else(|| {
+        mismatch(&format!(
+            "{} is not base64-encoded UTF-8",
+            capitalized_name(name)
+        ))
+    })
 }
 
 fn value_mismatch(name: &str, header: &str, body: &str) -> Error {
@@ -267,7 +361,10 @@ fn value_mismatch(name: &str, header: &str, body: &str) -> Error {
         _ => format!("{text:?}"),
     };
     let [header, body] = [header, body].map(quoted);
-    mismatch(&format!("{} is {header}, but the body has {body}", capitalized_name(name)))
+    mismatch(&format!(
+        "{} is {header}, but the body has {body}",
+        capitalized_name(name)
+    ))
 }
 
 pub(super) fn mismatch(what: &str) -> Error {
@@ -280,7 +377,10 @@ fn capitalized_name(name: &str) -> String {
         .split('-')
         .map(|word| {
             let mut letters = word.chars();
-            letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
+            letters
+                .next()
+                .map(|first| first.to_ascii_uppercase().to_string() + letters.as_str())
+                .unwrap_or_default()
         })
         .collect();
     words.join("-")
@@ -299,25 +399,54 @@ mod tests {
     fn the_length_of_a_head_is_what_clients_send() {
         for (target, fields) in [
             ("/mcp", &[][..]),
-            ("/mcp?a=b", &[("host", "localhost"), ("accept", "a"), ("accept", "b"), ("x-empty", "")][..]),
+            (
+                "/mcp?a=b",
+                &[
+                    ("host", "localhost"),
+                    ("accept", "a"),
+                    ("accept", "b"),
+                    ("x-empty", ""),
+                ][..],
+            ),
             ("http://localhost:1/mcp", &[("host", "localhost:1")][..]),
             ("*", &[][..]),
         ] {
             let fields: Vec<(&str, &str)> = fields.to_vec();
-            let lines: Vec<String> = fields.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+            let lines: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{name}: {value}\r\n"))
+                .collect();
             let sent = format!("POST {target} HTTP/1.1\r\n{}\r\n", lines.concat());
             let mut headers = HeaderMap::new();
             for (name, value) in fields {
-                headers.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+                headers.append(
+                    HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                    value.parse().unwrap(),
+                );
             }
-            assert_eq!(head_length(&Method::POST, &target.parse().unwrap(), &headers), sent.len(), "{sent}");
+            assert_eq!(
+                head_length(&Method::POST, &target.parse().unwrap(), &headers),
+                sent.len(),
+                "{sent}"
+            );
         }
     }
 
     #[test]
     fn an_event_id_of_another_server_is_none() {
-        let id = |value: &str| last_event_id(&HeaderMap::from_iter([(LAST_EVENT_ID, value.parse().unwrap())]));
-        assert_eq!(id("1-2"), Some(EventId { stream: 1, event: 2 }));
+        let id = |value: &str| {
+            last_event_id(&HeaderMap::from_iter([(
+                LAST_EVENT_ID,
+                value.parse().unwrap(),
+            )]))
+        };
+        assert_eq!(
+            id("1-2"),
+            Some(EventId {
+                stream: 1,
+                event: 2
+            })
+        );
         for other in ["", "abc", "5", "1-2x", "-1-0"] {
             assert_eq!(id(other), None, "{other}");
         }
@@ -335,10 +464,22 @@ mod tests {
         let argument = json!({"name": "x", "value": ""});
         for (method, params, name) in [
             ("tools/call", json!({"name": "a", "_meta": meta}), Some("a")),
-            ("prompts/get", json!({"name": "a", "uri": "b", "_meta": meta}), Some("a")),
-            ("resources/read", json!({"uri": "test://a", "name": "b", "_meta": meta}), Some("test://a")),
+            (
+                "prompts/get",
+                json!({"name": "a", "uri": "b", "_meta": meta}),
+                Some("a"),
+            ),
+            (
+                "resources/read",
+                json!({"uri": "test://a", "name": "b", "_meta": meta}),
+                Some("test://a"),
+            ),
             ("resources/list", json!({"_meta": meta}), None),
-            ("completion/complete", json!({"ref": reference, "argument": argument, "_meta": meta}), None),
+            (
+                "completion/complete",
+                json!({"ref": reference, "argument": argument, "_meta": meta}),
+                None,
+            ),
         ] {
             let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
             let headers = format!("Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
@@ -348,11 +489,28 @@ mod tests {
                 continue;
             };
             let refused = (absent.status, absent.body["error"]["message"].clone());
-            assert_eq!(refused, (400, json!("Header mismatch: Mcp-Name is missing")), "{method}");
-            let right = client.post(&format!("{headers}Mcp-Name: {name}\r\n"), &body).await;
-            assert_eq!((right.status, right.body.get("result").is_some()), (200, true), "{method}: {}", right.body);
-            let wrong = client.post(&format!("{headers}Mcp-Name: b\r\n"), &body).await;
-            assert_eq!((wrong.status, wrong.body["error"]["code"].clone()), (400, json!(-32020)), "{method}");
+            assert_eq!(
+                refused,
+                (400, json!("Header mismatch: Mcp-Name is missing")),
+                "{method}"
+            );
+            let right = client
+                .post(&format!("{headers}Mcp-Name: {name}\r\n"), &body)
+                .await;
+            assert_eq!(
+                (right.status, right.body.get("result").is_some()),
+                (200, true),
+                "{method}: {}",
+                right.body
+            );
+            let wrong = client
+                .post(&format!("{headers}Mcp-Name: b\r\n"), &body)
+                .await;
+            assert_eq!(
+                (wrong.status, wrong.body["error"]["code"].clone()),
+                (400, json!(-32020)),
+                "{method}"
+            );
         }
         client.stop().await;
     }

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jsonwebtoken::Algorithm;
-use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyOperations, PublicKeyUse};
+use jsonwebtoken::jwk::{
+    AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyOperations, PublicKeyUse,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::unauthorized::AuthDenial;
@@ -56,7 +58,14 @@ impl IssuerKeys {
         if keys.is_empty() {
             return Err(format!("{} has no keys", path.display()));
         }
-        Ok(Self { path, state: Mutex::new(KeyState { keys, read: Instant::now(), failure: None }) })
+        Ok(Self {
+            path,
+            state: Mutex::new(KeyState {
+                keys,
+                read: Instant::now(),
+                failure: None,
+            }),
+        })
     }
 
     /// Reloads the file. Blocks.
@@ -69,13 +78,31 @@ impl IssuerKeys {
                     tracing::info!("{} can be read again", self.path.display());
                 }
                 if keys.is_empty() && !state.keys.is_empty() {
-                    tracing::warn!("{} has no keys any more; its issuer's tokens are rejected", self.path.display());
+                    tracing::warn!(
+                        "{} has no keys any more; its issuer's tokens are rejected",
+                        self.path.display()
+                    );
                 }
                 // Unchanged keys are recognized by their content.
-                let own = |key: &Arc<SigningKey>| state.keys.iter().find(|own| *own == key).unwrap_or(key).clone();
+                let own = |key: &Arc<SigningKey>| {
+                    state
+                        .keys
+                        .iter()
+                        .find(|own| *own == key)
+                        .unwrap_or(key)
+                        .clone()
+                };
                 let keys: Vec<_> = keys.iter().map(own).collect();
-                state.keys.iter().filter(|own| !keys.contains(own)).for_each(|own| own.removed.cancel());
-                *state = KeyState { keys, read: Instant::now(), failure: None };
+                state
+                    .keys
+                    .iter()
+                    .filter(|own| !keys.contains(own))
+                    .for_each(|own| own.removed.cancel());
+                *state = KeyState {
+                    keys,
+                    read: Instant::now(),
+                    failure: None,
+                };
             }
             Err(why) => {
                 if state.failure.as_ref() != Some(&why) {
@@ -90,7 +117,11 @@ impl IssuerKeys {
     /// Returns whether `key` is still one of the keys.
     pub(super) fn contains(&self, key: &Arc<SigningKey>) -> bool {
         let state = self.state();
-        state.is_fresh() && state.keys.iter().any(|own| Arc::ptr_eq(own, key) || own == key)
+        state.is_fresh()
+            && state
+                .keys
+                .iter()
+                .any(|own| Arc::ptr_eq(own, key) || own == key)
     }
 
     /// Returns the key that verifies a signature made with `algorithm`: the key with this id, or
@@ -99,19 +130,29 @@ impl IssuerKeys {
     /// # Errors
     ///
     /// There is no such key, or it may not be used for this.
-    pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Result<Arc<SigningKey>, AuthDenial> {
+    pub(super) fn find(
+        &self,
+        id: Option<&str>,
+        algorithm: Algorithm,
+    ) -> Result<Arc<SigningKey>, AuthDenial> {
         let state = self.state();
         if !state.is_fresh() {
             return Err(AuthDenial::Invalid("the keys of its issuer cannot be read"));
         }
-        let named = |key: &&Arc<SigningKey>| id.is_none_or(|id| key.jwk.common.key_id.as_deref() == Some(id));
+        let named = |key: &&Arc<SigningKey>| {
+            id.is_none_or(|id| key.jwk.common.key_id.as_deref() == Some(id))
+        };
         let mut why = AuthDenial::Invalid("its signing key is unknown");
         let mut found = None;
         for key in state.keys.iter().filter(named) {
             match check_usage(&key.jwk, algorithm) {
                 Ok(()) if found.is_none() => found = Some(key),
                 // It is unknown which of the keys signed the token.
-                Ok(()) => return Err(AuthDenial::Invalid("it does not say which key signed it (kid)")),
+                Ok(()) => {
+                    return Err(AuthDenial::Invalid(
+                        "it does not say which key signed it (kid)",
+                    ));
+                }
                 Err(other) => why = other,
             }
         }
@@ -133,12 +174,22 @@ impl KeyState {
 /// Checks that `key` may verify signatures made with `algorithm` (RFC 7517, sections 4.2 to 4.4).
 fn check_usage(key: &Jwk, algorithm: Algorithm) -> Result<(), AuthDenial> {
     let common = &key.common;
-    let signs = common.public_key_use.as_ref().is_none_or(|what| *what == PublicKeyUse::Signature);
-    let verifies = common.key_operations.as_ref().is_none_or(|operations| operations.contains(&KeyOperations::Verify));
+    let signs = common
+        .public_key_use
+        .as_ref()
+        .is_none_or(|what| *what == PublicKeyUse::Signature);
+    let verifies = common
+        .key_operations
+        .as_ref()
+        .is_none_or(|operations| operations.contains(&KeyOperations::Verify));
     if !signs || !verifies {
-        return Err(AuthDenial::Invalid("its signing key is not for signatures (use, key_ops)"));
+        return Err(AuthDenial::Invalid(
+            "its signing key is not for signatures (use, key_ops)",
+        ));
     }
-    let stated = common.key_algorithm.map(|algorithm| Algorithm::try_from(algorithm).ok());
+    let stated = common
+        .key_algorithm
+        .map(|algorithm| Algorithm::try_from(algorithm).ok());
     let fits = match (&key.algorithm, algorithm) {
         (
             AlgorithmParameters::RSA(_),
@@ -149,23 +200,38 @@ fn check_usage(key: &Jwk, algorithm: Algorithm) -> Result<(), AuthDenial> {
             | Algorithm::PS384
             | Algorithm::PS512,
         ) => true,
-        (AlgorithmParameters::EllipticCurve(curve), Algorithm::ES256) => curve.curve == EllipticCurve::P256,
-        (AlgorithmParameters::EllipticCurve(curve), Algorithm::ES384) => curve.curve == EllipticCurve::P384,
-        (AlgorithmParameters::OctetKeyPair(curve), Algorithm::EdDSA) => curve.curve == EllipticCurve::Ed25519,
+        (AlgorithmParameters::EllipticCurve(curve), Algorithm::ES256) => {
+            curve.curve == EllipticCurve::P256
+        }
+        (AlgorithmParameters::EllipticCurve(curve), Algorithm::ES384) => {
+            curve.curve == EllipticCurve::P384
+        }
+        (AlgorithmParameters::OctetKeyPair(curve), Algorithm::EdDSA) => {
+            curve.curve == EllipticCurve::Ed25519
+        }
         _ => false,
     };
     if fits && stated.is_none_or(|stated| stated == Some(algorithm)) {
         Ok(())
     } else {
-        Err(AuthDenial::Invalid("its signing key is for another algorithm"))
+        Err(AuthDenial::Invalid(
+            "its signing key is for another algorithm",
+        ))
     }
 }
 
 fn read_jwk_set(path: &Path) -> Result<Vec<Arc<SigningKey>>, String> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {name}: {}", error.kind()))?;
-    let set: JwkSet = serde_json::from_str(&text).map_err(|error| format!("{name} is not a JWK set: {error}"))?;
-    let key = |jwk| Arc::new(SigningKey { jwk, removed: CancellationToken::new() });
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read {name}: {}", error.kind()))?;
+    let set: JwkSet =
+        serde_json::from_str(&text).map_err(|error| format!("{name} is not a JWK set: {error}"))?;
+    let key = |jwk| {
+        Arc::new(SigningKey {
+            jwk,
+            removed: CancellationToken::new(),
+        })
+    };
     Ok(set.keys.into_iter().map(key).collect())
 }
 
@@ -205,9 +271,14 @@ mod tests {
 
     #[test]
     fn a_key_verifies_what_it_is_for() {
-        let found = |change: &Value, algorithm| keys(&[key(change)]).1.find(None, algorithm).map(drop);
-        let other_use = Err(AuthDenial::Invalid("its signing key is not for signatures (use, key_ops)"));
-        let other_algorithm = Err(AuthDenial::Invalid("its signing key is for another algorithm"));
+        let found =
+            |change: &Value, algorithm| keys(&[key(change)]).1.find(None, algorithm).map(drop);
+        let other_use = Err(AuthDenial::Invalid(
+            "its signing key is not for signatures (use, key_ops)",
+        ));
+        let other_algorithm = Err(AuthDenial::Invalid(
+            "its signing key is for another algorithm",
+        ));
         let es256 = Algorithm::ES256;
         for fine in [
             json!({}),
@@ -228,26 +299,57 @@ mod tests {
             assert_eq!(found(&wrong, es256), other_use, "{wrong}");
         }
         for wrong in ["ES384", "RS256", "ECDH-ES", "ES256K", "none"] {
-            assert_eq!(found(&json!({"alg": wrong}), es256), other_algorithm, "{wrong}");
+            assert_eq!(
+                found(&json!({"alg": wrong}), es256),
+                other_algorithm,
+                "{wrong}"
+            );
         }
-        for wrong in [Algorithm::ES384, Algorithm::RS256, Algorithm::EdDSA, Algorithm::HS256] {
+        for wrong in [
+            Algorithm::ES384,
+            Algorithm::RS256,
+            Algorithm::EdDSA,
+            Algorithm::HS256,
+        ] {
             assert_eq!(found(&json!({}), wrong), other_algorithm, "{wrong:?}");
         }
         assert_eq!(found(&json!({"crv": "P-384"}), es256), other_algorithm);
         let secret = json!({"kty": "oct", "k": "c2VjcmV0"});
-        assert_eq!(keys(&[secret]).1.find(None, Algorithm::HS256).map(drop), other_algorithm);
+        assert_eq!(
+            keys(&[secret]).1.find(None, Algorithm::HS256).map(drop),
+            other_algorithm
+        );
     }
 
     #[test]
     fn a_key_is_found_by_its_id_among_those_that_fit() {
         let find = |all: &[Value], id| keys(all).1.find(id, Algorithm::ES256);
         let id = |id: &str| key(&json!({"kid": id}));
-        assert_eq!(find(&[id("a"), id("b")], Some("b")).unwrap().jwk.common.key_id.as_deref(), Some("b"));
-        assert_eq!(find(&[id("a")], Some("b")), Err(AuthDenial::Invalid("its signing key is unknown")));
-        let ambiguous = Err(AuthDenial::Invalid("it does not say which key signed it (kid)"));
+        assert_eq!(
+            find(&[id("a"), id("b")], Some("b"))
+                .unwrap()
+                .jwk
+                .common
+                .key_id
+                .as_deref(),
+            Some("b")
+        );
+        assert_eq!(
+            find(&[id("a")], Some("b")),
+            Err(AuthDenial::Invalid("its signing key is unknown"))
+        );
+        let ambiguous = Err(AuthDenial::Invalid(
+            "it does not say which key signed it (kid)",
+        ));
         assert_eq!(find(&[id("a"), id("b")], None), ambiguous);
         // An encryption key can have the same id.
-        assert!(find(&[key(&json!({"kid": "a", "use": "enc"})), id("a")], Some("a")).is_ok());
+        assert!(
+            find(
+                &[key(&json!({"kid": "a", "use": "enc"})), id("a")],
+                Some("a")
+            )
+            .is_ok()
+        );
         assert!(find(&[key(&json!({"use": "enc"})), id("a")], None).is_ok());
     }
 
@@ -263,12 +365,20 @@ mod tests {
         assert!(!keys.contains(&trusted) && keys.find(Some("a"), Algorithm::ES256).is_err());
         assert!(trusted.removed.is_cancelled(), "what it allowed ends");
         // Another key with the same id does not help.
-        write(&file, &[key(&json!({"kid": "a", "x": "A7G18Ztam2mdXctRRciaYCArd401g5Zawm83D7evhYY"}))]);
+        write(
+            &file,
+            &[key(
+                &json!({"kid": "a", "x": "A7G18Ztam2mdXctRRciaYCArd401g5Zawm83D7evhYY"}),
+            )],
+        );
         keys.reload();
         assert!(!keys.contains(&trusted));
         write(&file, &[]);
         keys.reload();
-        assert_eq!(keys.find(Some("a"), Algorithm::ES256), Err(AuthDenial::Invalid("its signing key is unknown")));
+        assert_eq!(
+            keys.find(Some("a"), Algorithm::ES256),
+            Err(AuthDenial::Invalid("its signing key is unknown"))
+        );
     }
 
     #[test]

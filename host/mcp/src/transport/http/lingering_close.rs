@@ -27,8 +27,11 @@ const DRAIN_BUFFER_BYTES: usize = 256 << 10;
 
 /// Bounds of the drain of one connection. Like an idle connection, it occupies its slot during the
 /// drain.
-const DRAIN_BOUNDS: DrainBounds =
-    DrainBounds { bytes: 16 << 20, time: Duration::from_secs(5), silence: Duration::from_secs(1) };
+const DRAIN_BOUNDS: DrainBounds = DrainBounds {
+    bytes: 16 << 20,
+    time: Duration::from_secs(5),
+    silence: Duration::from_secs(1),
+};
 
 #[derive(Clone, Copy)]
 struct DrainBounds {
@@ -54,7 +57,10 @@ impl UnreadBody {
     /// Wraps `body`, of which nothing is read yet.
     pub(super) fn track(&self, body: Incoming) -> TrackedBody {
         self.set_unread(!body.is_end_stream());
-        TrackedBody { body, unread: self.clone() }
+        TrackedBody {
+            body,
+            unread: self.clone(),
+        }
     }
 
     /// Returns whether more of the body may arrive.
@@ -102,7 +108,11 @@ pub(super) async fn drain(stream: &SocketStream, pace: &ReadPace) {
 
 /// Reads within `bounds`, rate-limited even if no other network is connected. Returns approximately
 /// how many bytes arrived.
-async fn discard_incoming(stream: &SocketStream, pace: &ReadPace, bounds: DrainBounds) -> io::Result<usize> {
+async fn discard_incoming(
+    stream: &SocketStream,
+    pace: &ReadPace,
+    bounds: DrainBounds,
+) -> io::Result<usize> {
     let end = Instant::now() + bounds.time;
     let mut forgotten = 0;
     while forgotten < bounds.bytes {
@@ -129,7 +139,9 @@ mod tests {
 
     async fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
         (listener.accept().await.unwrap().0, peer)
     }
 
@@ -145,7 +157,9 @@ mod tests {
             drain(&SocketStream::Tcp(stream), &pace()).await;
         };
         let asking = async {
-            peer.write_all(&vec![7; DRAIN_BOUNDS.bytes / 2]).await.unwrap();
+            peer.write_all(&vec![7; DRAIN_BOUNDS.bytes / 2])
+                .await
+                .unwrap();
             let mut response = Vec::new();
             peer.read_to_end(&mut response).await.unwrap();
             assert_eq!(response, b"no");
@@ -157,7 +171,9 @@ mod tests {
     /// Drains, within `bounds`, a peer that sends as long as it can.
     async fn flooded(bounds: DrainBounds) -> io::Result<usize> {
         let (stream, mut peer) = pair().await;
-        let sending = tokio::spawn(async move { while peer.write_all(&vec![7; DRAIN_BUFFER_BYTES]).await.is_ok() {} });
+        let sending = tokio::spawn(async move {
+            while peer.write_all(&vec![7; DRAIN_BUFFER_BYTES]).await.is_ok() {}
+        });
         let stream = SocketStream::Tcp(stream);
         let forgotten = discard_incoming(&stream, &pace(), bounds).await;
         drop(stream);
@@ -168,14 +184,28 @@ mod tests {
     #[tokio::test]
     async fn what_is_forgotten_is_bounded() {
         const FEW: usize = 4 * DRAIN_BUFFER_BYTES;
-        let forgotten = flooded(DrainBounds { bytes: FEW, ..DRAIN_BOUNDS }).await.unwrap();
-        assert!((FEW..FEW + DRAIN_BUFFER_BYTES).contains(&forgotten), "{forgotten}");
+        let forgotten = flooded(DrainBounds {
+            bytes: FEW,
+            ..DRAIN_BOUNDS
+        })
+        .await
+        .unwrap();
+        assert!(
+            (FEW..FEW + DRAIN_BUFFER_BYTES).contains(&forgotten),
+            "{forgotten}"
+        );
     }
 
     #[tokio::test]
     async fn a_client_that_goes_on_for_ever_is_given_up() {
         let time = Duration::from_millis(50);
-        let error = flooded(DrainBounds { bytes: usize::MAX, time, ..DRAIN_BOUNDS }).await.unwrap_err();
+        let error = flooded(DrainBounds {
+            bytes: usize::MAX,
+            time,
+            ..DRAIN_BOUNDS
+        })
+        .await
+        .unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
@@ -183,10 +213,17 @@ mod tests {
     async fn a_client_that_neither_sends_nor_closes_is_given_up() {
         let (stream, peer) = pair().await;
         let (stream, silence) = (SocketStream::Tcp(stream), Duration::from_millis(50));
-        let error =
-            discard_incoming(&stream, &pace(), DrainBounds { time: Duration::from_hours(1), silence, ..DRAIN_BOUNDS })
-                .await
-                .unwrap_err();
+        let error = discard_incoming(
+            &stream,
+            &pace(),
+            DrainBounds {
+                time: Duration::from_hours(1),
+                silence,
+                ..DRAIN_BOUNDS
+            },
+        )
+        .await
+        .unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(peer);
     }

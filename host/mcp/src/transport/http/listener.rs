@@ -23,7 +23,9 @@ use tower_service::Service as _;
 use super::connection_places::{ConnectionOwner, ConnectionPlaces};
 use super::connection_scheduler::FairScheduler;
 use super::connection_stream::HttpLink;
-use super::excess_connections::{ADMISSION_TIMEOUT, OVERFLOW_HEAD_TIMEOUT, OverflowConnections, OverflowSlot};
+use super::excess_connections::{
+    ADMISSION_TIMEOUT, OVERFLOW_HEAD_TIMEOUT, OverflowConnections, OverflowSlot,
+};
 use super::headers;
 use super::lingering_close::{self, TrackedBody, UnreadBody};
 use super::options::HttpOptions;
@@ -69,7 +71,8 @@ struct ListenerState {
     stop: CancellationToken,
 }
 
-/// Serves until `life.closing`; running requests may then continue for `grace`. Each connection takes one of `places`.
+/// Serves until `life.closing`; running requests may then continue for `grace`. Each connection
+/// takes one of `places`.
 pub(super) async fn serve(
     listener: SocketListener,
     router: Router,
@@ -101,7 +104,8 @@ pub(super) async fn serve(
         match accepted {
             Ok((stream, source)) => {
                 let network: Arc<str> = source.network().into();
-                let serving = serve_connection(stream, source, Arc::clone(&network), Arc::clone(&shared));
+                let serving =
+                    serve_connection(stream, source, Arc::clone(&network), Arc::clone(&shared));
                 let serving = shared.turns.schedule(&network, serving);
                 let ended = ended.clone();
                 connections.spawn(async move {
@@ -115,8 +119,11 @@ pub(super) async fn serve(
                 }
             }
             // The peer disconnected before it was accepted.
-            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) => {
-            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset
+                ) => {}
             Err(error) => {
                 tracing::warn!(%error, "failed to accept a connection");
                 tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
@@ -125,11 +132,19 @@ pub(super) async fn serve(
     }
     drop(listener);
     connections.close();
-    if tokio::time::timeout(grace, connections.wait()).await.is_err() {
-        tracing::warn!("stopped requests that were still running when the grace period ended (server.grace_period)");
+    if tokio::time::timeout(grace, connections.wait())
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            "stopped requests that were still running when the grace period ended (server.grace_period)"
+        );
         life.stopped.cancel();
         // Waits only as long as it takes to write the responses.
-        if tokio::time::timeout(FINAL_WRITE_TIMEOUT, connections.wait()).await.is_err() {
+        if tokio::time::timeout(FINAL_WRITE_TIMEOUT, connections.wait())
+            .await
+            .is_err()
+        {
             ended.cancel();
             connections.wait().await;
         }
@@ -143,17 +158,33 @@ enum ConnectionStanding {
     Reserve(Arc<OverflowSlot>),
 }
 
-async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc<str>, shared: Arc<ListenerState>) {
+async fn serve_connection(
+    stream: SocketStream,
+    source: PeerSource,
+    network: Arc<str>,
+    shared: Arc<ListenerState>,
+) {
     let owner = shared.places.owner(&network, || stream.ends());
     let (standing, head, taken) = if let Ok(place) = shared.places.try_reserve(&owner) {
-        (ConnectionStanding::Place(place), shared.idle, CancellationToken::new())
+        (
+            ConnectionStanding::Place(place),
+            shared.idle,
+            CancellationToken::new(),
+        )
     } else {
         let seat = Arc::new(shared.reserve.acquire(&owner.name));
         let taken = seat.taken.clone();
-        (ConnectionStanding::Reserve(seat), shared.idle.min(OVERFLOW_HEAD_TIMEOUT), taken)
+        (
+            ConnectionStanding::Reserve(seat),
+            shared.idle.min(OVERFLOW_HEAD_TIMEOUT),
+            taken,
+        )
     };
     let standing = Arc::new(Mutex::new(standing));
-    let peer = HttpPeer { source, half_closed: CancellationToken::new() };
+    let peer = HttpPeer {
+        source,
+        half_closed: CancellationToken::new(),
+    };
     let half_closed = peer.half_closed.clone();
     let stream = Arc::new(stream);
     let pace = Arc::new(shared.turns.read_pace(&network));
@@ -185,7 +216,11 @@ async fn serve_connection(stream: SocketStream, source: PeerSource, network: Arc
         request.extensions_mut().insert(peer.clone());
         let request = request.map(|body| noted.track(body));
         let (shared, standing, owner) = (Arc::clone(&serving), Arc::clone(&at), owner.clone());
-        async move { Ok::<Response<Body>, Infallible>(serve_request(&shared, &standing, &owner, request).await) }
+        async move {
+            Ok::<Response<Body>, Infallible>(
+                serve_request(&shared, &standing, &owner, request).await,
+            )
+        }
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -274,22 +309,40 @@ async fn serve_request(
         // Frees the overflow slot.
         *lock_standing(standing) = ConnectionStanding::Place(place);
     }
-    shared.router.clone().call(request).await.unwrap_or_else(|never| match never {})
+    shared
+        .router
+        .clone()
+        .call(request)
+        .await
+        .unwrap_or_else(|never| match never {})
 }
 
 // Held for a few instructions and never across an await.
-fn lock_standing(standing: &Mutex<ConnectionStanding>) -> std::sync::MutexGuard<'_, ConnectionStanding> {
+fn lock_standing(
+    standing: &Mutex<ConnectionStanding>,
+) -> std::sync::MutexGuard<'_, ConnectionStanding> {
     standing.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the response to a request with a head that is too long.
 fn head_too_long() -> Response {
-    let text = format!("the request line and the headers are longer than {} KiB\n", MAX_HEAD_BYTES >> 10);
+    let text = format!(
+        "the request line and the headers are longer than {} KiB\n",
+        MAX_HEAD_BYTES >> 10
+    );
     (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, text).into_response()
 }
 
 /// Returns the response on a connection that gets no place.
 fn too_many_connections() -> Response {
-    let headers = [(CONNECTION, HeaderValue::from_static("close")), (RETRY_AFTER, RETRY_AFTER_SECONDS)];
-    (StatusCode::SERVICE_UNAVAILABLE, headers, "too many connections are open; retry later\n").into_response()
+    let headers = [
+        (CONNECTION, HeaderValue::from_static("close")),
+        (RETRY_AFTER, RETRY_AFTER_SECONDS),
+    ];
+    (
+        StatusCode::SERVICE_UNAVAILABLE,
+        headers,
+        "too many connections are open; retry later\n",
+    )
+        .into_response()
 }

@@ -34,7 +34,10 @@ struct MetricsPage {
 
 impl Default for MetricsCache {
     fn default() -> Self {
-        Self { last: Arc::default(), patience: METRICS_TIMEOUT }
+        Self {
+            last: Arc::default(),
+            patience: METRICS_TIMEOUT,
+        }
     }
 }
 
@@ -50,8 +53,13 @@ impl MetricsCache {
     {
         let arrived = Instant::now();
         let late = arrived + self.patience;
-        let last = timeout_at(late, Arc::clone(&self.last).lock_owned()).await.ok()?;
-        if let Some(page) = last.as_ref().filter(|page| page.form == form && page.began > arrived) {
+        let last = timeout_at(late, Arc::clone(&self.last).lock_owned())
+            .await
+            .ok()?;
+        if let Some(page) = last
+            .as_ref()
+            .filter(|page| page.form == form && page.began > arrived)
+        {
             return Some(page.text.clone());
         }
         // A separate task: the client may disconnect, and no second task may start meanwhile.
@@ -68,7 +76,11 @@ async fn render_and_store(
 ) -> Option<Bytes> {
     let began = Instant::now();
     let text = writing.await?;
-    *last = Some(MetricsPage { form, began, text: text.clone() });
+    *last = Some(MetricsPage {
+        form,
+        began,
+        text: text.clone(),
+    });
     Some(text)
 }
 
@@ -90,7 +102,9 @@ mod tests {
             let written = Arc::clone(&written);
             scrapes.get_or_render(form, move || async move {
                 tokio::task::yield_now().await;
-                Some(Bytes::from(written.fetch_add(1, Ordering::Relaxed).to_string()))
+                Some(Bytes::from(
+                    written.fetch_add(1, Ordering::Relaxed).to_string(),
+                ))
             })
         };
         let all = join_all((0..1000).map(|_| read(FORM))).await;
@@ -104,9 +118,21 @@ mod tests {
 
     #[tokio::test]
     async fn one_that_hangs_keeps_nobody_waiting_for_ever() {
-        let scrapes = MetricsCache { patience: Duration::from_millis(1), ..MetricsCache::default() };
-        assert_eq!(scrapes.get_or_render(FORM, pending::<Option<Bytes>>).await, None);
-        assert_eq!(scrapes.get_or_render(FORM, || ready(Some(Bytes::new()))).await, None, "none begins beside it");
+        let scrapes = MetricsCache {
+            patience: Duration::from_millis(1),
+            ..MetricsCache::default()
+        };
+        assert_eq!(
+            scrapes.get_or_render(FORM, pending::<Option<Bytes>>).await,
+            None
+        );
+        assert_eq!(
+            scrapes
+                .get_or_render(FORM, || ready(Some(Bytes::new())))
+                .await,
+            None,
+            "none begins beside it"
+        );
     }
 
     #[tokio::test]
@@ -119,8 +145,20 @@ mod tests {
         });
         timeout_at(Instant::now(), left).await.unwrap_err();
         end.send(()).unwrap();
-        assert_eq!(scrapes.get_or_render(FORM, || ready(Some(Bytes::from("next")))).await.unwrap(), "next");
+        assert_eq!(
+            scrapes
+                .get_or_render(FORM, || ready(Some(Bytes::from("next"))))
+                .await
+                .unwrap(),
+            "next"
+        );
         assert_eq!(scrapes.get_or_render(FORM, || ready(None)).await, None);
-        assert_eq!(scrapes.get_or_render(FORM, || ready(Some(Bytes::from("again")))).await.unwrap(), "again");
+        assert_eq!(
+            scrapes
+                .get_or_render(FORM, || ready(Some(Bytes::from("again"))))
+                .await
+                .unwrap(),
+            "again"
+        );
     }
 }

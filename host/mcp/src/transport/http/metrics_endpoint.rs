@@ -28,17 +28,32 @@ pub(super) async fn get(
     headers: HeaderMap,
 ) -> Response {
     if let Err(denied) = app.gate.check_operator(&headers) {
-        if app.rejections.needs_line(&peer.source.network(), denied.reason()) {
+        if app
+            .rejections
+            .needs_line(&peer.source.network(), denied.reason())
+        {
             tracing::info!(peer = %peer.source, "request of metrics rejected: {denied}");
         }
         return app.gate.challenge(&denied);
     }
     let form = preferred_form(&headers);
     let writing = Arc::clone(&app);
-    let Some(text) = app.scrapes.get_or_render(form, move || render_metrics(writing, form)).await else {
-        return (StatusCode::SERVICE_UNAVAILABLE, "the metrics are not available now; retry later\n").into_response();
+    let Some(text) = app
+        .scrapes
+        .get_or_render(form, move || render_metrics(writing, form))
+        .await
+    else {
+        return (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the metrics are not available now; retry later\n",
+        )
+            .into_response();
     };
-    let headers = [(CONTENT_TYPE, form.media_type()), (CACHE_CONTROL, "no-store"), (VARY, "Accept")];
+    let headers = [
+        (CONTENT_TYPE, form.media_type()),
+        (CACHE_CONTROL, "no-store"),
+        (VARY, "Accept"),
+    ];
     (headers, text).into_response()
 }
 
@@ -48,10 +63,19 @@ async fn render_metrics(app: Arc<HttpState>, form: MetricsForm) -> Option<Bytes>
 
 /// Returns the format that a client prefers: OpenMetrics only if the client accepts it by name.
 fn preferred_form(headers: &HeaderMap) -> MetricsForm {
-    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let values = headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     let (mut open, mut plain) = (0.0, 0.0);
-    for range in values.flat_map(|value| value.split(',')).filter_map(|range| range.trim().parse::<Mime>().ok()) {
-        let weight = range.get_param("q").map_or(Ok(1.0), |weight| weight.as_str().parse::<f32>()).unwrap_or(0.0);
+    for range in values
+        .flat_map(|value| value.split(','))
+        .filter_map(|range| range.trim().parse::<Mime>().ok())
+    {
+        let weight = range
+            .get_param("q")
+            .map_or(Ok(1.0), |weight| weight.as_str().parse::<f32>())
+            .unwrap_or(0.0);
         let best: Option<&mut f32> = match range.essence_str() {
             "application/openmetrics-text" => Some(&mut open),
             "text/plain" => Some(&mut plain),
@@ -61,7 +85,11 @@ fn preferred_form(headers: &HeaderMap) -> MetricsForm {
             *best = best.max(weight);
         }
     }
-    if open > 0.0 && open >= plain { MetricsForm::OpenMetrics } else { MetricsForm::Prometheus }
+    if open > 0.0 && open >= plain {
+        MetricsForm::OpenMetrics
+    } else {
+        MetricsForm::Prometheus
+    }
 }
 
 #[cfg(test)]
@@ -76,10 +104,19 @@ mod tests {
         for (accept, expected) in [
             (prometheus, MetricsForm::OpenMetrics),
             ("application/openmetrics-text", MetricsForm::OpenMetrics),
-            ("text/plain, application/openmetrics-text", MetricsForm::OpenMetrics),
-            ("text/plain, application/openmetrics-text;q=0.9", MetricsForm::Prometheus),
+            (
+                "text/plain, application/openmetrics-text",
+                MetricsForm::OpenMetrics,
+            ),
+            (
+                "text/plain, application/openmetrics-text;q=0.9",
+                MetricsForm::Prometheus,
+            ),
             ("application/openmetrics-text;q=0", MetricsForm::Prometheus),
-            ("application/openmetrics-text;q=much", MetricsForm::Prometheus),
+            (
+                "application/openmetrics-text;q=much",
+                MetricsForm::Prometheus,
+            ),
             ("text/plain;version=0.0.4", MetricsForm::Prometheus),
             ("*/*", MetricsForm::Prometheus),
             ("text/html, ;, q", MetricsForm::Prometheus),

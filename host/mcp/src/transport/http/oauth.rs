@@ -8,7 +8,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use jsonwebtoken::dangerous::insecure_decode_claims;
 use jsonwebtoken::errors::ErrorKind;
-use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header, get_current_timestamp};
+use jsonwebtoken::{
+    Algorithm, DecodingKey, Header, Validation, decode, decode_header, get_current_timestamp,
+};
 use serde::Deserialize;
 use serde_json::{Map, Number, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -96,18 +98,34 @@ impl TokenVerifier {
     /// A file cannot be read, is not a JWK set or has no keys.
     pub(super) fn new(options: OAuth) -> Result<Self, String> {
         let open = |server: &AuthorizationServer| {
-            Ok((server.issuer.clone(), Arc::new(IssuerKeys::open(server.jwks.clone())?)))
+            Ok((
+                server.issuer.clone(),
+                Arc::new(IssuerKeys::open(server.jwks.clone())?),
+            ))
         };
-        let issuers = options.authorization_servers.iter().map(open).collect::<Result<_, String>>()?;
-        Ok(Self { options, issuers, known: Mutex::default() })
+        let issuers = options
+            .authorization_servers
+            .iter()
+            .map(open)
+            .collect::<Result<_, String>>()?;
+        Ok(Self {
+            options,
+            issuers,
+            known: Mutex::default(),
+        })
     }
 
     /// Reloads the keys periodically, until `stop` is cancelled.
     pub(super) async fn read_keys(&self, stop: CancellationToken) {
-        while stop.run_until_cancelled(tokio::time::sleep(KEY_READ_INTERVAL)).await.is_some() {
+        while stop
+            .run_until_cancelled(tokio::time::sleep(KEY_READ_INTERVAL))
+            .await
+            .is_some()
+        {
             let issuers: Vec<Arc<IssuerKeys>> = self.issuers.values().map(Arc::clone).collect();
             // Runs on a blocking thread because a file system may hang.
-            let reading = tokio::task::spawn_blocking(move || issuers.iter().for_each(|keys| keys.reload()));
+            let reading =
+                tokio::task::spawn_blocking(move || issuers.iter().for_each(|keys| keys.reload()));
             if let Err(error) = reading.await {
                 tracing::error!(%error, "reading the keys of tokens failed unexpectedly");
             }
@@ -122,8 +140,9 @@ impl TokenVerifier {
     pub(super) fn verify(&self, token: &str) -> Result<VerifiedToken, AuthDenial> {
         let key = token_hash(token);
         let known = self.lock_cache().get(&key).cloned();
-        let is_good =
-            |known: &(VerifiedToken, Instant)| known.1.elapsed() < TOKEN_CACHE_TTL && known.0.trust.is_valid();
+        let is_good = |known: &(VerifiedToken, Instant)| {
+            known.1.elapsed() < TOKEN_CACHE_TTL && known.0.trust.is_valid()
+        };
         let verified = if let Some((known, _)) = known.filter(is_good) {
             known
         } else {
@@ -131,41 +150,64 @@ impl TokenVerifier {
             self.cache_token(key, verified.clone());
             verified
         };
-        if self.options.required_scopes.is_subset(&verified.scopes) { Ok(verified) } else { Err(AuthDenial::Scope) }
+        if self.options.required_scopes.is_subset(&verified.scopes) {
+            Ok(verified)
+        } else {
+            Err(AuthDenial::Scope)
+        }
     }
 
     fn verify_uncached(&self, token: &str) -> Result<VerifiedToken, AuthDenial> {
         let header = access_token_header(token)?;
         // Not trusted yet: the claim only selects the keys to try.
-        let IssuerClaim { iss, aud } = insecure_decode_claims(token).map_err(|error| to_denial(error.kind()))?;
+        let IssuerClaim { iss, aud } =
+            insecure_decode_claims(token).map_err(|error| to_denial(error.kind()))?;
         let issuer = iss.ok_or(AuthDenial::Invalid(MISSING_CLAIM))?;
         let known = || self.issuers.keys().map(String::as_str);
-        let keys = self.issuers.get(&issuer).ok_or_else(|| TokenClaim::Issuer.mismatch(&issuer, known()))?;
+        let keys = self
+            .issuers
+            .get(&issuer)
+            .ok_or_else(|| TokenClaim::Issuer.mismatch(&issuer, known()))?;
         let key = keys.find(header.kid.as_deref(), header.alg)?;
-        let decoding =
-            DecodingKey::from_jwk(&key.jwk).map_err(|_| AuthDenial::Invalid("its signing key cannot be used"))?;
+        let decoding = DecodingKey::from_jwk(&key.jwk)
+            .map_err(|_| AuthDenial::Invalid("its signing key cannot be used"))?;
         let mut validation = Validation::new(header.alg);
         validation.set_required_spec_claims(&["exp", "aud", "iss"]);
         validation.set_audience(&[&self.options.audience]);
         validation.set_issuer(&[&issuer]);
         validation.validate_nbf = true;
         validation.leeway = CLOCK_LEEWAY.as_secs();
-        let claims = decode::<TokenClaims>(token, &decoding, &validation).map_err(|error| match error.kind() {
-            ErrorKind::InvalidAudience => {
-                TokenClaim::Audience.mismatch(&aud.unwrap_or_default().to_string(), [self.options.audience.as_str()])
+        let claims = decode::<TokenClaims>(token, &decoding, &validation).map_err(|error| {
+            match error.kind() {
+                ErrorKind::InvalidAudience => TokenClaim::Audience.mismatch(
+                    &aud.unwrap_or_default().to_string(),
+                    [self.options.audience.as_str()],
+                ),
+                error => to_denial(error),
             }
-            error => to_denial(error),
         })?;
         let claims = claims.claims;
-        let expires = self.checked_expiry(&claims.exp.ok_or(AuthDenial::Invalid(MISSING_CLAIM))?)?;
+        let expires =
+            self.checked_expiry(&claims.exp.ok_or(AuthDenial::Invalid(MISSING_CLAIM))?)?;
         // The validation also accepts the last second.
         let until = expires.saturating_add(CLOCK_LEEWAY.as_secs() + 1);
         let mut scopes: BTreeSet<String> = BTreeSet::new();
-        for text in string_values(claims.scope.as_ref()).into_iter().chain(string_values(claims.scp.as_ref())) {
+        for text in string_values(claims.scope.as_ref())
+            .into_iter()
+            .chain(string_values(claims.scp.as_ref()))
+        {
             scopes.extend(text.split_ascii_whitespace().map(str::to_owned));
         }
         let name = owner_name(claims.sub.as_deref(), &issuer, token)?;
-        Ok(VerifiedToken { name, scopes, trust: TokenTrust { issuer: Arc::clone(keys), key, until } })
+        Ok(VerifiedToken {
+            name,
+            scopes,
+            trust: TokenTrust {
+                issuer: Arc::clone(keys),
+                key,
+                until,
+            },
+        })
     }
 
     /// Returns when a token expires, in seconds since 1970.
@@ -180,10 +222,17 @@ impl TokenVerifier {
             clippy::cast_sign_loss,
             reason = "the fraction of a second, and what the validation has rejected"
         )]
-        let seconds = exp.as_u64().or(exp.as_f64().map(|seconds| seconds as u64)).unwrap_or(u64::MAX);
-        let latest = get_current_timestamp() + self.options.max_token_lifetime.as_secs() + CLOCK_LEEWAY.as_secs();
+        let seconds = exp
+            .as_u64()
+            .or(exp.as_f64().map(|seconds| seconds as u64))
+            .unwrap_or(u64::MAX);
+        let latest = get_current_timestamp()
+            + self.options.max_token_lifetime.as_secs()
+            + CLOCK_LEEWAY.as_secs();
         if seconds > latest {
-            return Err(AuthDenial::Invalid("it is valid for longer than http.oauth.max_token_lifetime allows"));
+            return Err(AuthDenial::Invalid(
+                "it is valid for longer than http.oauth.max_token_lifetime allows",
+            ));
         }
         Ok(seconds)
     }
@@ -216,7 +265,9 @@ impl TokenVerifier {
     /// precedes the path of the resource.
     pub(super) fn metadata_url(&self) -> String {
         let resource = &self.options.resource;
-        let Ok(mut url) = Url::parse(resource) else { return resource.clone() };
+        let Ok(mut url) = Url::parse(resource) else {
+            return resource.clone();
+        };
         let path = format!("{METADATA_PATH}{}", url.path().trim_end_matches('/'));
         url.set_path(&path);
         url.into()
@@ -224,7 +275,12 @@ impl TokenVerifier {
 
     /// Returns the metadata of the resource.
     pub(super) fn metadata(&self) -> Value {
-        let issuers: Vec<&String> = self.options.authorization_servers.iter().map(|server| &server.issuer).collect();
+        let issuers: Vec<&String> = self
+            .options
+            .authorization_servers
+            .iter()
+            .map(|server| &server.issuer)
+            .collect();
         let scopes = self.options.all_scopes();
         json!({
             "resource": self.options.resource,
@@ -243,18 +299,26 @@ pub(super) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 fn access_token_header(token: &str) -> Result<Header, AuthDenial> {
     let not_a_jwt = || AuthDenial::Invalid("it is not a JWT");
     let header = decode_header(token).map_err(|_| not_a_jwt())?;
-    let part = token.split('.').next().and_then(|part| BASE64.decode(part).ok()).unwrap_or_default();
+    let part = token
+        .split('.')
+        .next()
+        .and_then(|part| BASE64.decode(part).ok())
+        .unwrap_or_default();
     let members: Map<String, Value> = serde_json::from_slice(&part).map_err(|_| not_a_jwt())?;
     // No extension is supported, and an empty list is an error too (RFC 7515, section 4.1.11).
     if members.contains_key("crit") {
-        return Err(AuthDenial::Invalid("its header has critical extensions (crit), and none is supported"));
+        return Err(AuthDenial::Invalid(
+            "its header has critical extensions (crit), and none is supported",
+        ));
     }
     let kind = header.typ.as_deref().unwrap_or("jwt").to_ascii_lowercase();
     if !ACCEPTED_TYPES.contains(&kind.strip_prefix("application/").unwrap_or(&kind)) {
         return Err(AuthDenial::Invalid("it is not an access token (typ)"));
     }
     if !ACCEPTED_ALGORITHMS.contains(&header.alg) {
-        return Err(AuthDenial::Invalid("it is not signed with an accepted algorithm (RSA, P-256, P-384 or Ed25519)"));
+        return Err(AuthDenial::Invalid(
+            "it is not signed with an accepted algorithm (RSA, P-256, P-384 or Ed25519)",
+        ));
     }
     Ok(header)
 }
@@ -262,14 +326,19 @@ fn access_token_header(token: &str) -> Result<Header, AuthDenial> {
 /// Returns the name of the owner of a verified token. A token without a subject is its own owner.
 fn owner_name(subject: Option<&str>, issuer: &str, token: &str) -> Result<String, AuthDenial> {
     match subject.filter(|subject| !subject.is_empty()) {
-        Some(subject) if subject.len() > MAX_SUBJECT_BYTES => Err(AuthDenial::Invalid("its subject (sub) is too long")),
+        Some(subject) if subject.len() > MAX_SUBJECT_BYTES => {
+            Err(AuthDenial::Invalid("its subject (sub) is too long"))
+        }
         // Two issuers may use the same name for different people.
         Some(subject) => Ok(format!("oauth:{subject} of {issuer}")),
         None => {
             // The owner can encode a signature in several ways, so the hash covers only the signed
             // part.
             let signed = token.rsplit_once('.').map_or(token, |(signed, _)| signed);
-            let digest: String = hex::encode(token_hash(signed)).chars().take(2 * TOKEN_NAME_BYTES).collect();
+            let digest: String = hex::encode(token_hash(signed))
+                .chars()
+                .take(2 * TOKEN_NAME_BYTES)
+                .collect();
             Ok(format!("oauth-token:{digest} of {issuer}"))
         }
     }

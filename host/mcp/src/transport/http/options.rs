@@ -75,7 +75,8 @@ pub struct AuthSettings {
     pub allowed_hosts: Vec<String>,
     /// See [`HttpOptions::allowed_origins`].
     pub allowed_origins: Vec<String>,
-    /// See [`HttpOptions::tokens`]. What a token opened ends when it is no longer there, or allows something else.
+    /// See [`HttpOptions::tokens`]. What a token opened ends when it is no longer there, or allows
+    /// something else.
     pub tokens: Vec<BearerToken>,
 }
 
@@ -162,17 +163,34 @@ impl HttpOptions {
 impl OAuth {
     /// Returns every scope that has a meaning for the server.
     pub(super) fn all_scopes(&self) -> BTreeSet<&str> {
-        self.required_scopes.iter().chain(self.tools.keys()).map(String::as_str).collect()
+        self.required_scopes
+            .iter()
+            .chain(self.tools.keys())
+            .map(String::as_str)
+            .collect()
     }
 
     /// Returns the scopes of a token that allows `tool`: one scope that allows it, and the scopes
     /// that every token has. Empty if no scope allows it.
     pub(super) fn scopes_of(&self, tool: &str) -> Vec<String> {
-        let mut allowing = self.tools.iter().filter(|(_, tools)| tools.iter().any(|pattern| pattern.matches(tool)));
+        let mut allowing = self
+            .tools
+            .iter()
+            .filter(|(_, tools)| tools.iter().any(|pattern| pattern.matches(tool)));
         // The most restrictive scope is requested.
-        let narrowest = allowing.by_ref().min_by_key(|(_, tools)| tools.iter().map(NamePattern::breadth).max());
-        let Some((narrowest, _)) = narrowest else { return Vec::new() };
-        self.required_scopes.iter().chain([narrowest]).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+        let narrowest = allowing
+            .by_ref()
+            .min_by_key(|(_, tools)| tools.iter().map(NamePattern::breadth).max());
+        let Some((narrowest, _)) = narrowest else {
+            return Vec::new();
+        };
+        self.required_scopes
+            .iter()
+            .chain([narrowest])
+            .cloned()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
     }
 
     /// Returns the tools that a token with these scopes allows.
@@ -180,7 +198,10 @@ impl OAuth {
         if self.tools.is_empty() {
             return CallerRights::All;
         }
-        let patterns = scopes.into_iter().filter_map(|scope| self.tools.get(scope)).flatten();
+        let patterns = scopes
+            .into_iter()
+            .filter_map(|scope| self.tools.get(scope))
+            .flatten();
         CallerRights::Only(patterns.cloned().collect())
     }
 }
@@ -191,8 +212,12 @@ mod tests {
 
     #[test]
     fn scopes_allow_tools() {
-        let patterns =
-            |names: &[&str]| names.iter().map(|name| NamePattern::try_from((*name).to_owned()).unwrap()).collect();
+        let patterns = |names: &[&str]| {
+            names
+                .iter()
+                .map(|name| NamePattern::try_from((*name).to_owned()).unwrap())
+                .collect()
+        };
         let mut oauth = OAuth {
             resource: "https://a.example/mcp".into(),
             authorization_servers: Vec::new(),
@@ -203,13 +228,26 @@ mod tests {
             step_up: false,
         };
         assert_eq!(oauth.rights([]), CallerRights::All);
-        oauth.tools = [("read".into(), patterns(&["time_*"])), ("write".into(), patterns(&["sum"]))].into();
+        oauth.tools = [
+            ("read".into(), patterns(&["time_*"])),
+            ("write".into(), patterns(&["sum"])),
+        ]
+        .into();
         assert_eq!(oauth.rights(["other"]), CallerRights::Only(Vec::new()));
-        let CallerRights::Only(opened) = oauth.rights(["read", "other"]) else { panic!("all") };
-        assert_eq!(opened.iter().map(ToString::to_string).collect::<Vec<_>>(), ["time_*"]);
+        let CallerRights::Only(opened) = oauth.rights(["read", "other"]) else {
+            panic!("all")
+        };
+        assert_eq!(
+            opened.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["time_*"]
+        );
         oauth.required_scopes = ["base".to_owned()].into();
         oauth.tools.insert("admin".into(), patterns(&["*"]));
-        assert_eq!(oauth.scopes_of("time_now"), ["base", "read"], "not the one that allows everything");
+        assert_eq!(
+            oauth.scopes_of("time_now"),
+            ["base", "read"],
+            "not the one that allows everything"
+        );
         assert_eq!(oauth.scopes_of("sum"), ["base", "write"]);
         assert_eq!(oauth.scopes_of("other"), ["admin", "base"]);
         oauth.tools.remove("admin");

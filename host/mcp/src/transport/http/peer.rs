@@ -52,7 +52,9 @@ impl fmt::Display for PeerSource {
 /// Returns the key that identifies one peer: the address or network, or the user, from which a
 /// request with these extensions comes. `None` if the request was not received by this server.
 pub fn network_of(extensions: &http::Extensions) -> Option<String> {
-    extensions.get::<HttpPeer>().map(|peer| peer.source.network())
+    extensions
+        .get::<HttpPeer>()
+        .map(|peer| peer.source.network())
 }
 
 /// Returns the key of an address: an IPv4 address, or an IPv6 network of 64 bits, which is the
@@ -84,7 +86,10 @@ mod tests {
     #[test]
     fn a_user_is_one_peer() {
         let source = PeerSource::User(1000);
-        assert_eq!((source.network(), source.caller_name()), ("uid:1000".to_owned(), "uid:1000".to_owned()));
+        assert_eq!(
+            (source.network(), source.caller_name()),
+            ("uid:1000".to_owned(), "uid:1000".to_owned())
+        );
         let source = PeerSource::Internet("2001:db8:0:1::7".parse().unwrap());
         assert_eq!(
             (source.network().as_str(), source.caller_name().as_str()),

@@ -21,8 +21,10 @@ use crate::host::caller::Caller;
 use crate::protocol::jsonrpc::{self, Error, INVALID_REQUEST};
 
 /// Header that instructs reverse proxies such as nginx not to buffer events.
-const NO_BUFFERING: (HeaderName, HeaderValue) =
-    (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+const NO_BUFFERING: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("x-accel-buffering"),
+    HeaderValue::from_static("no"),
+);
 
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
@@ -82,12 +84,22 @@ pub(super) async fn respond(
         (Ok(None), _) => begin_stream(None, messages, guard, keep_alive),
         // The response takes longer. A stream can send comments to keep the connection open.
         (first, None) => begin_stream(first.unwrap_or(None), messages, guard, keep_alive),
-        (first, Some(StreamResumption { responses, caller, opens, closes })) => {
+        (
+            first,
+            Some(StreamResumption {
+                responses,
+                caller,
+                opens,
+                closes,
+            }),
+        ) => {
             let first = first.unwrap_or(None);
             let has_first = first.is_some();
             match responses.open(caller, first, messages, closes) {
                 Ok(reader) => {
-                    let opening = opens.then(|| reader.opening()).or((!has_first).then_some(COMMENT_EVENT));
+                    let opening = opens
+                        .then(|| reader.opening())
+                        .or((!has_first).then_some(COMMENT_EVENT));
                     event_stream(opening, reader, keep_alive)
                 }
                 Err((first, messages)) => begin_stream(first, messages, guard, keep_alive),
@@ -106,7 +118,9 @@ pub(super) async fn respond_without_stream(
 ) -> Response {
     while let Some(message) = messages.recv().await {
         match message.kind {
-            OutgoingKind::Answer | OutgoingKind::Refusal(_) => return respond_single(message, status),
+            OutgoingKind::Answer | OutgoingKind::Refusal(_) => {
+                return respond_single(message, status);
+            }
             OutgoingKind::Notification => {}
             OutgoingKind::Request => {
                 drop(guard);
@@ -122,11 +136,18 @@ pub(super) async fn respond_without_stream(
 pub(super) fn stream_required(id: ErrorId) -> Response {
     let what = "the response to this request is a stream, and the Accept header does not allow text/event-stream: send \
                 Accept: application/json, text/event-stream";
-    error_response(StatusCode::NOT_ACCEPTABLE, &Error::new(INVALID_REQUEST, what), id)
+    error_response(
+        StatusCode::NOT_ACCEPTABLE,
+        &Error::new(INVALID_REQUEST, what),
+        id,
+    )
 }
 
 /// Responds with one object.
-pub(super) fn respond_single(answer: OutgoingMessage, status: impl Fn(i32) -> StatusCode) -> Response {
+pub(super) fn respond_single(
+    answer: OutgoingMessage,
+    status: impl Fn(i32) -> StatusCode,
+) -> Response {
     let status = match answer.kind {
         OutgoingKind::Refusal(code) => status(code),
         OutgoingKind::Answer | OutgoingKind::Notification | OutgoingKind::Request => StatusCode::OK,
@@ -134,9 +155,14 @@ pub(super) fn respond_single(answer: OutgoingMessage, status: impl Fn(i32) -> St
     let mut response = (status, [(CONTENT_TYPE, JSON_CONTENT_TYPE)], answer.text).into_response();
     if let Some(wait) = answer.retry_after {
         // Whole seconds, rounded up.
-        response
-            .headers_mut()
-            .insert(RETRY_AFTER, wait.as_millis().div_ceil(1000).to_string().parse().unwrap_or(JSON_CONTENT_TYPE));
+        response.headers_mut().insert(
+            RETRY_AFTER,
+            wait.as_millis()
+                .div_ceil(1000)
+                .to_string()
+                .parse()
+                .unwrap_or(JSON_CONTENT_TYPE),
+        );
     }
     response
 }
@@ -149,14 +175,27 @@ fn begin_stream(
     guard: Option<DropGuard>,
     keep_alive: Duration,
 ) -> Response {
-    let opening = first.map_or(COMMENT_EVENT, |first| event::message_event(None, &first.text));
-    event_stream(Some(opening), MessageStream { messages, _guard: guard }, keep_alive)
+    let opening = first.map_or(COMMENT_EVENT, |first| {
+        event::message_event(None, &first.text)
+    });
+    event_stream(
+        Some(opening),
+        MessageStream {
+            messages,
+            _guard: guard,
+        },
+        keep_alive,
+    )
 }
 
 /// Responds with a stream of the events of `source`, after `opening`. A comment follows whenever
 /// there is no event for a while. Proxies hold back the head of a response until a part of its body
 /// follows, so without an opening there must be an event.
-pub(super) fn event_stream(opening: Option<Bytes>, source: impl EventSource, keep_alive: Duration) -> Response {
+pub(super) fn event_stream(
+    opening: Option<Bytes>,
+    source: impl EventSource,
+    keep_alive: Duration,
+) -> Response {
     let frames = stream::unfold((opening, source), move |(opening, mut source)| async move {
         let frame = match opening {
             Some(opening) => opening,
@@ -167,7 +206,11 @@ pub(super) fn event_stream(opening: Option<Bytes>, source: impl EventSource, kee
         };
         Some((Ok::<_, Infallible>(frame), (None, source)))
     });
-    let head = [NO_BUFFERING, (CONTENT_TYPE, EVENT_STREAM), (CACHE_CONTROL, NO_CACHE)];
+    let head = [
+        NO_BUFFERING,
+        (CONTENT_TYPE, EVENT_STREAM),
+        (CACHE_CONTROL, NO_CACHE),
+    ];
     (head, Body::from_stream(frames)).into_response()
 }
 
@@ -187,12 +230,19 @@ impl EventSource for MessageStream {
 /// Responds with a temporary error.
 pub(super) fn unavailable_response(error: &Error, id: ErrorId) -> Response {
     let mut response = error_response(StatusCode::SERVICE_UNAVAILABLE, error, id);
-    response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
+    response
+        .headers_mut()
+        .insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
     response
 }
 
 /// Responds with an error that does not come from a session. If the error belongs to no request,
 /// `id` selects the form of its id.
 pub(super) fn error_response(status: StatusCode, error: &Error, id: ErrorId) -> Response {
-    (status, [(CONTENT_TYPE, JSON_CONTENT_TYPE)], jsonrpc::error(error, id == ErrorId::Null)).into_response()
+    (
+        status,
+        [(CONTENT_TYPE, JSON_CONTENT_TYPE)],
+        jsonrpc::error(error, id == ErrorId::Null),
+    )
+        .into_response()
 }

@@ -31,7 +31,11 @@ impl RejectionLog {
 
     /// Writes the counts that are due, or all of them. Returns when the next ones are due.
     pub(super) fn write_counts(&self, all: bool) -> Option<Instant> {
-        let (counts, next) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take_counts(Instant::now(), all);
+        let (counts, next) = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take_counts(Instant::now(), all);
         for count in counts {
             tracing::warn!(peer = count.source, "{count}");
         }

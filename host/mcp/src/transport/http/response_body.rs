@@ -34,7 +34,11 @@ impl HttpBody for BodyWithGuard {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         // A frame of an event stream is a whole event, so a comment can precede it.
-        if self.closing.as_mut().is_some_and(|closing| closing.as_mut().poll(context).is_ready()) {
+        if self
+            .closing
+            .as_mut()
+            .is_some_and(|closing| closing.as_mut().poll(context).is_ready())
+        {
             self.closing = None;
             return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(SSE_COMMENT)))));
         }
@@ -53,8 +57,21 @@ impl HttpBody for BodyWithGuard {
 /// Returns the response with a body that holds `place` until it is sent. In an event stream, a
 /// comment is sent when the peer has closed its side: a peer that has closed both sides responds
 /// with a reset.
-pub(super) fn hold_until_sent(response: Response, place: QuotaPortion, half_closed: &CancellationToken) -> Response {
-    let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == mime::TEXT_EVENT_STREAM.as_ref());
+pub(super) fn hold_until_sent(
+    response: Response,
+    place: QuotaPortion,
+    half_closed: &CancellationToken,
+) -> Response {
+    let is_stream = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind == mime::TEXT_EVENT_STREAM.as_ref());
     let closing = is_stream.then(|| Box::pin(half_closed.clone().cancelled_owned()));
-    response.map(|body| Body::new(BodyWithGuard { body, _place: place, closing }))
+    response.map(|body| {
+        Body::new(BodyWithGuard {
+            body,
+            _place: place,
+            closing,
+        })
+    })
 }

@@ -1,8 +1,8 @@
 //! The stream with the response to a request of a session, which a client can resume after its
 //! connection has ended (2025-03-26, "Resumability and Redelivery").
 //!
-//! Only the newest [`StreamReader`] takes messages out of the queue, so that a client can reconnect before the server knows that the
-//! old connection is gone.
+//! Only the newest [`StreamReader`] takes messages out of the queue, so that a client can reconnect
+//! before the server knows that the old connection is gone.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -74,9 +74,25 @@ impl ResponseStream {
         if let Some(first) = first {
             log.push(first);
         }
-        let state = StreamState { log, reader: 0, left: None, is_named: false, is_over: false };
-        let stream = Arc::new(Self { number, caller, messages, state: Mutex::new(state) });
-        StreamReader { stream, mine: 0, position: 0, closes }
+        let state = StreamState {
+            log,
+            reader: 0,
+            left: None,
+            is_named: false,
+            is_over: false,
+        };
+        let stream = Arc::new(Self {
+            number,
+            caller,
+            messages,
+            state: Mutex::new(state),
+        });
+        StreamReader {
+            stream,
+            mine: 0,
+            position: 0,
+            closes,
+        }
     }
 
     /// Reads the events after `after` in place of the current reader. Returns `None` if one of them
@@ -97,7 +113,12 @@ impl ResponseStream {
         let mine = state.reader;
         drop(state);
         self.messages.wake();
-        Some(StreamReader { stream: Arc::clone(self), mine, position: after, closes })
+        Some(StreamReader {
+            stream: Arc::clone(self),
+            mine,
+            position: after,
+            closes,
+        })
     }
 
     /// Ends the current reader, because the stream is no longer retained.
@@ -119,7 +140,11 @@ impl ResponseStream {
         // Checked first: the last sender may have sent a message before it was dropped.
         let is_complete = self.messages.has_no_senders();
         let kept = state.log.next_after(after).cloned();
-        let event = kept.or_else(|| self.messages.try_recv().map(|message| state.log.push(&message)));
+        let event = kept.or_else(|| {
+            self.messages
+                .try_recv()
+                .map(|message| state.log.push(&message))
+        });
         match event {
             Some(event) => {
                 state.is_named = true;
@@ -201,7 +226,12 @@ impl StreamReader {
             (true, false) => {
                 state.reader += 1;
                 let (mine, position) = (state.reader, state.log.newest());
-                ReaderExit::Open(Self { stream: Arc::clone(&self.stream), mine, position, closes: None })
+                ReaderExit::Open(Self {
+                    stream: Arc::clone(&self.stream),
+                    mine,
+                    position,
+                    closes: None,
+                })
             }
         }
     }

@@ -44,7 +44,11 @@ impl ResponseStreams {
     /// Creates an empty table. The memory for retained events is taken from `kept`, and they are
     /// retained for the time `resume`. If that is 0, nothing is retained.
     pub(super) fn new(kept: Arc<SharedQuota>, resume: Duration) -> Arc<Self> {
-        Arc::new(Self { table: Mutex::default(), kept, resume })
+        Arc::new(Self {
+            table: Mutex::default(),
+            kept,
+            resume,
+        })
     }
 
     /// Opens a stream for a request of `caller`, with `first`, which was taken out of the queue
@@ -64,17 +68,23 @@ impl ResponseStreams {
         if self.resume.is_zero() {
             return Err((first, messages));
         }
-        let Ok(held) = self.kept.try_reserve(&caller.name, EVENT_OVERHEAD_BYTES) else { return Err((first, messages)) };
+        let Ok(held) = self.kept.try_reserve(&caller.name, EVENT_OVERHEAD_BYTES) else {
+            return Err((first, messages));
+        };
         let mut table = self.table();
         if table.is_closed {
             return Err((first, messages));
         }
         table.count += 1;
-        let reader = ResponseStream::open(table.count, caller, first.as_ref(), messages, held, closes);
+        let reader =
+            ResponseStream::open(table.count, caller, first.as_ref(), messages, held, closes);
         let (number, stream) = reader.stream();
         table.streams.insert(number, Arc::clone(stream));
         drop(table);
-        Ok(ResumableReader { responses: Arc::clone(self), reader })
+        Ok(ResumableReader {
+            responses: Arc::clone(self),
+            reader,
+        })
     }
 
     /// Resumes a stream after the event with this id; `None` if the stream is no longer retained
@@ -86,12 +96,17 @@ impl ResponseStreams {
         closes: Option<Instant>,
     ) -> Option<ResumableReader> {
         let stream = self.table().streams.get(&id.stream).cloned()?;
-        Some(ResumableReader { reader: stream.resume(caller, id.event, closes)?, responses: Arc::clone(self) })
+        Some(ResumableReader {
+            reader: stream.resume(caller, id.event, closes)?,
+            responses: Arc::clone(self),
+        })
     }
 
     /// Drops the streams that have had no reader for too long.
     pub(super) fn expire(&self) {
-        let Some(since) = Instant::now().checked_sub(self.resume) else { return };
+        let Some(since) = Instant::now().checked_sub(self.resume) else {
+            return;
+        };
         let mut gone = Vec::new();
         let mut table = self.table();
         table.streams.retain(|_, stream| {
@@ -140,7 +155,11 @@ impl ResponseStreams {
                 if !table.over.contains(&number) {
                     table.over.push_back(number);
                 }
-                if table.over.len() > MAX_FINISHED_STREAMS { table.over.pop_front() } else { None }
+                if table.over.len() > MAX_FINISHED_STREAMS {
+                    table.over.pop_front()
+                } else {
+                    None
+                }
             }
         };
         let forgotten = forgotten.and_then(|number| table.streams.remove(&number));
@@ -175,7 +194,8 @@ impl EventSource for ResumableReader {
 
 impl Drop for ResumableReader {
     fn drop(&mut self) {
-        self.responses.on_detach(self.reader.stream().0, self.reader.detach());
+        self.responses
+            .on_detach(self.reader.stream().0, self.reader.detach());
     }
 }
 
@@ -194,12 +214,20 @@ mod tests {
     }
 
     fn ada() -> Arc<Caller> {
-        Arc::new(Caller { name: "ada".to_owned(), ..Caller::local(Stub::new().client(Caller::LOCAL)) })
+        Arc::new(Caller {
+            name: "ada".to_owned(),
+            ..Caller::local(Stub::new().client(Caller::LOCAL))
+        })
     }
 
     fn open(responses: &Arc<ResponseStreams>) -> (Outbox, ResumableReader) {
         let (outbox, messages) = outbox::channel();
-        (outbox, responses.open(ada(), None, messages, None).unwrap_or_else(|_| panic!("it is not kept")))
+        (
+            outbox,
+            responses
+                .open(ada(), None, messages, None)
+                .unwrap_or_else(|_| panic!("it is not kept")),
+        )
     }
 
     fn id(stream: u64, event: u64) -> EventId {
@@ -209,7 +237,9 @@ mod tests {
     async fn text(reader: &mut ResumableReader) -> Option<String> {
         let event = reader.next().await?;
         let text = std::str::from_utf8(&event).unwrap();
-        text.lines().find_map(|line| line.strip_prefix("data: ")).map(str::to_owned)
+        text.lines()
+            .find_map(|line| line.strip_prefix("data: "))
+            .map(str::to_owned)
     }
 
     fn answer(text: impl AsRef<[u8]>) -> OutgoingMessage {
@@ -239,7 +269,9 @@ mod tests {
         let (outbox, reader) = open(&responses);
         reader.opening();
         drop(reader);
-        outbox.send(OutgoingMessage::notification(b"1".to_vec())).await;
+        outbox
+            .send(OutgoingMessage::notification(b"1".to_vec()))
+            .await;
         responses.expire();
         let mut reader = responses.resume(&ada(), id(1, 0), None).unwrap();
         assert_eq!(text(&mut reader).await.unwrap(), "1");
@@ -263,7 +295,9 @@ mod tests {
         tokio::task::yield_now().await;
         for n in 1..=20 {
             let mut reader = responses.resume(&ada(), id(1, 0), None).unwrap();
-            outbox.send(OutgoingMessage::notification(n.to_string().into_bytes())).await;
+            outbox
+                .send(OutgoingMessage::notification(n.to_string().into_bytes()))
+                .await;
             for expected in 1..=n {
                 assert_eq!(text(&mut reader).await.unwrap(), expected.to_string());
             }
@@ -296,11 +330,22 @@ mod tests {
     async fn what_there_is_no_room_for_is_sent_and_not_kept() {
         let responses = responses(3 * EVENT_OVERHEAD_BYTES);
         let (outbox, mut reader) = open(&responses);
-        outbox.send(answer("x".repeat(10 * EVENT_OVERHEAD_BYTES))).await;
-        assert_eq!(text(&mut reader).await.unwrap().len(), 10 * EVENT_OVERHEAD_BYTES);
+        outbox
+            .send(answer("x".repeat(10 * EVENT_OVERHEAD_BYTES)))
+            .await;
+        assert_eq!(
+            text(&mut reader).await.unwrap().len(),
+            10 * EVENT_OVERHEAD_BYTES
+        );
         drop(reader);
-        assert!(responses.resume(&ada(), id(1, 0), None).is_none(), "something is missing");
-        assert!(responses.resume(&ada(), id(1, 1), None).is_some(), "nothing is missing");
+        assert!(
+            responses.resume(&ada(), id(1, 0), None).is_none(),
+            "something is missing"
+        );
+        assert!(
+            responses.resume(&ada(), id(1, 1), None).is_some(),
+            "nothing is missing"
+        );
         let _others = [open(&responses), open(&responses)];
         let (_outbox, messages) = outbox::channel();
         assert!(responses.open(ada(), None, messages, None).is_err());
@@ -315,19 +360,26 @@ mod tests {
         drop(reader);
         // More messages than the queue can hold.
         for n in 0..2_000 {
-            outbox.send(OutgoingMessage::notification(vec![b'x'; 10_000])).await;
+            outbox
+                .send(OutgoingMessage::notification(vec![b'x'; 10_000]))
+                .await;
             assert!(responses.kept.of("ada") <= 8 * EVENT_OVERHEAD_BYTES, "{n}");
         }
         outbox.send(answer("x".repeat(4 << 20))).await;
         drop(outbox);
         let is_over = || async {
-            let Some(mut reader) = responses.resume(&ada(), id(1, 2_001), None) else { return false };
+            let Some(mut reader) = responses.resume(&ada(), id(1, 2_001), None) else {
+                return false;
+            };
             text(&mut reader).await.is_none()
         };
         while !is_over().await {
             tokio::task::yield_now().await;
         }
-        assert!(responses.resume(&ada(), id(1, 2_000), None).is_none(), "the response is lost, and that is known");
+        assert!(
+            responses.resume(&ada(), id(1, 2_000), None).is_none(),
+            "the response is lost, and that is known"
+        );
         assert!(responses.kept.of("ada") <= 8 * EVENT_OVERHEAD_BYTES);
     }
 
@@ -338,9 +390,17 @@ mod tests {
         reader.opening();
         drop(reader);
         outbox.send(answer("1")).await;
-        let other = Caller { rights: CallerRights::Only(Vec::new()), ..Caller::clone(&ada()) };
+        let other = Caller {
+            rights: CallerRights::Only(Vec::new()),
+            ..Caller::clone(&ada())
+        };
         assert!(responses.resume(&other, id(1, 0), None).is_none());
-        assert_eq!(text(&mut responses.resume(&ada(), id(1, 0), None).unwrap()).await.unwrap(), "1");
+        assert_eq!(
+            text(&mut responses.resume(&ada(), id(1, 0), None).unwrap())
+                .await
+                .unwrap(),
+            "1"
+        );
     }
 
     #[tokio::test]
@@ -360,12 +420,18 @@ mod tests {
         let responses = responses(1 << 20);
         let (outbox, messages) = outbox::channel();
         let closes = Some(Instant::now());
-        let mut reader = responses.open(ada(), None, messages, closes).unwrap_or_else(|_| panic!("it is not kept"));
+        let mut reader = responses
+            .open(ada(), None, messages, closes)
+            .unwrap_or_else(|_| panic!("it is not kept"));
         reader.opening();
         assert_eq!(text(&mut reader).await, None);
         drop(reader);
         outbox.send(answer("1")).await;
         let mut reader = responses.resume(&ada(), id(1, 0), closes).unwrap();
-        assert_eq!(text(&mut reader).await.unwrap(), "1", "what is there is sent in any case");
+        assert_eq!(
+            text(&mut reader).await.unwrap(),
+            "1",
+            "what is there is sent in any case"
+        );
     }
 }

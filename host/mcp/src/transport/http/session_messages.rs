@@ -30,11 +30,16 @@ struct NewsState {
 impl SessionNews {
     /// Creates an empty log. The memory for retained events is taken from `held`.
     pub(super) fn new(held: QuotaPortion) -> Self {
-        Self { state: Mutex::new(NewsState { log: EventLog::new(NEWS_STREAM_ID, held), rights: CallerRights::All }) }
+        Self {
+            state: Mutex::new(NewsState {
+                log: EventLog::new(NEWS_STREAM_ID, held),
+                rights: CallerRights::All,
+            }),
+        }
     }
 
-    /// Reads `messages`, which `rights` show. A client that has the events up to `next_after` first gets those that it missed, if
-    /// they were for somebody with the same rights.
+    /// Reads `messages`, which `rights` show. A client that has the events up to `next_after` first
+    /// gets those that it missed, if they were for somebody with the same rights.
     pub(super) fn read(
         self: &Arc<Self>,
         after: Option<u64>,
@@ -55,12 +60,22 @@ impl SessionNews {
             missed.push_back(event.frame.clone());
         }
         drop(state);
-        NewsReader { news: Arc::clone(self), rights: rights.clone(), position, missed, messages }
+        NewsReader {
+            news: Arc::clone(self),
+            rights: rights.clone(),
+            position,
+            missed,
+            messages,
+        }
     }
 
     fn push(&self, message: &OutgoingMessage, rights: &CallerRights) -> Bytes {
         let mut state = self.state();
-        let event = if state.rights == *rights { state.log.push(message) } else { state.log.push_unretained(message) };
+        let event = if state.rights == *rights {
+            state.log.push(message)
+        } else {
+            state.log.push_unretained(message)
+        };
         event.frame
     }
 
@@ -83,7 +98,10 @@ pub(super) struct NewsReader {
 impl NewsReader {
     /// Returns the event that opens the stream for its client.
     pub(super) fn opening(&self) -> Bytes {
-        event::opening_event(EventId { stream: NEWS_STREAM_ID, event: self.position })
+        event::opening_event(EventId {
+            stream: NEWS_STREAM_ID,
+            event: self.position,
+        })
     }
 }
 

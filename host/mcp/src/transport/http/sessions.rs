@@ -90,20 +90,31 @@ impl SessionTable {
         let (network, caller) = (source.network(), session.opener.name.clone());
         let mut table = self.table();
         let places = loop {
-            let full = match (self.callers.try_reserve(&caller, 1), self.addresses.try_reserve(&network, 1)) {
+            let full = match (
+                self.callers.try_reserve(&caller, 1),
+                self.addresses.try_reserve(&network, 1),
+            ) {
                 (Ok(place), Ok(other)) => break [place, other],
                 (Err(QuotaExhausted::Own(_)), _) => EvictionScope::Caller(&caller),
                 (_, Err(QuotaExhausted::Own(_))) => EvictionScope::Network(&network),
                 _ => EvictionScope::All,
             };
-            let Some(entry) = find_eviction_candidate(&table, &caller, full).and_then(|id| table.remove(&id)) else {
+            let Some(entry) =
+                find_eviction_candidate(&table, &caller, full).and_then(|id| table.remove(&id))
+            else {
                 return false;
             };
             entry.end();
         };
         // Without resumption, the quota is empty.
-        let kept = if self.resume.is_zero() { SharedQuota::new(0, 0) } else { Arc::clone(&self.kept) };
-        let Ok(held) = kept.try_reserve(&caller, 0) else { return false };
+        let kept = if self.resume.is_zero() {
+            SharedQuota::new(0, 0)
+        } else {
+            Arc::clone(&self.kept)
+        };
+        let Ok(held) = kept.try_reserve(&caller, 0) else {
+            return false;
+        };
         let entry = HttpSession {
             session,
             network,
@@ -124,7 +135,11 @@ impl SessionTable {
 
     /// Returns the session with this id, if it belongs to `caller`.
     pub(super) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<HttpSession>> {
-        let entry = self.table().get(id).filter(|entry| entry.session.is_owned_by(caller)).cloned()?;
+        let entry = self
+            .table()
+            .get(id)
+            .filter(|entry| entry.session.is_owned_by(caller))
+            .cloned()?;
         entry.touch();
         Some(entry)
     }
@@ -132,7 +147,10 @@ impl SessionTable {
     /// Ends the session with this id, if it belongs to `caller`.
     pub(super) fn remove(&self, id: &str, caller: &Caller) -> bool {
         let mut table = self.table();
-        if table.get(id).is_none_or(|entry| !entry.session.is_owned_by(caller)) {
+        if table
+            .get(id)
+            .is_none_or(|entry| !entry.session.is_owned_by(caller))
+        {
             return false;
         }
         let removed = table.remove(id);
@@ -147,9 +165,17 @@ impl SessionTable {
     /// `stop` is cancelled.
     pub(super) async fn expire_idle(&self, stop: CancellationToken) {
         // Precision does not matter here.
-        let shortest = if self.resume.is_zero() { self.idle } else { self.idle.min(self.resume) };
+        let shortest = if self.resume.is_zero() {
+            self.idle
+        } else {
+            self.idle.min(self.resume)
+        };
         let every = (shortest / 4).clamp(Duration::from_millis(50), Duration::from_mins(1));
-        while stop.run_until_cancelled(tokio::time::sleep(every)).await.is_some() {
+        while stop
+            .run_until_cancelled(tokio::time::sleep(every))
+            .await
+            .is_some()
+        {
             self.table().retain(|_, entry| {
                 let keep = entry.is_in_use() || entry.last_used().elapsed() < self.idle;
                 if keep {
@@ -170,10 +196,10 @@ impl SessionTable {
 
 impl HttpSession {
     /// Sends notifications of changes that `rights` make visible through `outbox`, while the client
-    /// reads and `reauthorization` is valid. Both are those of the request that opened the stream. If the
-    /// client has several streams open, only the newest is used. Unlike a request, a stream has no
-    /// response to deliver to a client that has `half_closed` its connection: pending notifications
-    /// wait for the next stream.
+    /// reads and `reauthorization` is valid. Both are those of the request that opened the stream.
+    /// If the client has several streams open, only the newest is used. Unlike a request, a stream
+    /// has no response to deliver to a client that has `half_closed` its connection: pending
+    /// notifications wait for the next stream.
     pub(super) async fn serve_stream(
         self: Arc<Self>,
         rights: CallerRights,
@@ -190,10 +216,18 @@ impl HttpSession {
         let mut negotiated = self.session.negotiated.subscribe();
         let telling = async {
             // Nothing is sent before the client has sent `notifications/initialized`.
-            if negotiated.wait_for(|negotiated| negotiated.initialized).await.is_err() {
+            if negotiated
+                .wait_for(|negotiated| negotiated.initialized)
+                .await
+                .is_err()
+            {
                 return;
             }
-            while streams.wait_for(|streams| streams.last() == Some(&mine)).await.is_ok() {
+            while streams
+                .wait_for(|streams| streams.last() == Some(&mine))
+                .await
+                .is_ok()
+            {
                 tokio::select! {
                     () = change_notifications::notify_session(&self.session, &rights, &outbox) => return,
                     _ = streams.wait_for(|streams| streams.last() != Some(&mine)) => {}
@@ -233,7 +267,12 @@ impl HttpSession {
         self.session.life.ended.cancel();
         self.session.subscriptions.clear();
         self.responses.close();
-        for place in self.places.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
+        for place in self
+            .places
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter_mut()
+        {
             place.shrink_to(0);
         }
     }
@@ -257,12 +296,15 @@ fn find_eviction_candidate(
         *counts.entry(&entry.session.opener.name).or_default() += 1;
     }
     let own = counts.get(caller).copied().unwrap_or(0);
-    let idle = within().filter(|(_, entry)| !entry.is_in_use()).filter_map(|(id, entry)| {
-        let owner = entry.session.opener.name.as_str();
-        let has = counts.get(owner).copied().unwrap_or(0);
-        (owner == caller || has > own).then_some((id, has, entry.last_used()))
-    });
-    idle.min_by_key(|(_, has, used)| (Reverse(*has), *used)).map(|(id, ..)| id.clone())
+    let idle = within()
+        .filter(|(_, entry)| !entry.is_in_use())
+        .filter_map(|(id, entry)| {
+            let owner = entry.session.opener.name.as_str();
+            let has = counts.get(owner).copied().unwrap_or(0);
+            (owner == caller || has > own).then_some((id, has, entry.last_used()))
+        });
+    idle.min_by_key(|(_, has, used)| (Reverse(*has), *used))
+        .map(|(id, ..)| id.clone())
 }
 
 /// Returns a random session id.
@@ -295,7 +337,10 @@ mod tests {
         let client = TestHttpClient::new(Arc::clone(&host), HttpOptions::default()).await;
         let session = client.session(Revision::NEWEST_SESSION).await;
         for uri in ["test://a", "test://b"] {
-            assert_eq!(subscribe(&client, &session, "resources/subscribe", uri).await["result"], json!({}));
+            assert_eq!(
+                subscribe(&client, &session, "resources/subscribe", uri).await["result"],
+                json!({})
+            );
         }
         host.change_view(|view| view.prompts = 2);
         for uri in ["test://b", "test://c/d", "test://a", "test://b"] {
@@ -305,11 +350,20 @@ mod tests {
         let mut told = Vec::new();
         for _ in 0..3 {
             let event = events.next().await;
-            told.push(event["params"]["uri"].as_str().or(event["method"].as_str()).unwrap().to_owned());
+            told.push(
+                event["params"]["uri"]
+                    .as_str()
+                    .or(event["method"].as_str())
+                    .unwrap()
+                    .to_owned(),
+            );
         }
         // Lists and resources are reported independently.
         told.sort_by_key(|told| told.starts_with("test:"));
-        assert_eq!(told, ["notifications/prompts/list_changed", "test://b", "test://a"]);
+        assert_eq!(
+            told,
+            ["notifications/prompts/list_changed", "test://b", "test://a"]
+        );
         host.updates().notify_changed("test://a");
         assert_eq!(events.next().await["params"]["uri"], "test://a");
         client.stop().await;
@@ -325,12 +379,18 @@ mod tests {
             let session = client.session(Revision::NEWEST_SESSION).await;
             subscribe(&client, &session, "resources/subscribe", "test://a").await;
             sessions.push(session);
-            assert_eq!(host.updates().bytes_of(caller), n * (256 + "test://a".len()));
+            assert_eq!(
+                host.updates().bytes_of(caller),
+                n * (256 + "test://a".len())
+            );
         }
         subscribe(&client, &sessions[0], "resources/unsubscribe", "test://a").await;
         assert_eq!(host.updates().bytes_of(caller), 256 + "test://a".len());
         // A session releases its quota as soon as it ends.
-        assert_eq!(client.exchange("DELETE", &sessions[1], "").await.status, 204);
+        assert_eq!(
+            client.exchange("DELETE", &sessions[1], "").await.status,
+            204
+        );
         assert_eq!(host.updates().bytes_of(caller), 0);
         client.stop().await;
     }

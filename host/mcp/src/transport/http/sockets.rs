@@ -52,7 +52,8 @@ impl SocketListener {
             Self::Tcp(listener) => listener.local_addr().map(ListenAddress::Internet),
             Self::Unix(listener) => listener.local_addr().and_then(|address| {
                 let path = address.as_pathname().map(Path::to_owned);
-                path.map(ListenAddress::Unix).ok_or_else(|| io::Error::other("it has no path"))
+                path.map(ListenAddress::Unix)
+                    .ok_or_else(|| io::Error::other("it has no path"))
             }),
         };
         address.context("failed to read the listener's address")
@@ -168,7 +169,8 @@ impl SocketStream {
         match self {
             Self::Tcp(stream) => stream.peek(&mut [0]).await,
             Self::Unix(stream) => {
-                let look = || Ok(recv(stream, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT)?.1);
+                let look =
+                    || Ok(recv(stream, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT)?.1);
                 stream.async_io(Interest::READABLE, look).await
             }
         }

@@ -1,4 +1,5 @@
-//! The HTTP+SSE transport of 2024-11-05: a stream at `/sse` announces the URL for messages and carries the responses.
+//! The HTTP+SSE transport of 2024-11-05: a stream at `/sse` announces the URL for messages and
+//! carries the responses.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -56,14 +57,26 @@ pub(super) async fn open_stream(
     Extension(caller): Extension<Arc<Caller>>,
     Extension(trust): Extension<CallerTrust>,
 ) -> Response {
-    let Ok(id) = sessions::new_id() else { return StatusCode::INTERNAL_SERVER_ERROR.into_response() };
-    let session =
-        Session::new(Arc::clone(&app.host), caller, Arc::clone(&app.intake), SessionChannel::Shared, app.life.child());
+    let Ok(id) = sessions::new_id() else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let session = Session::new(
+        Arc::clone(&app.host),
+        caller,
+        Arc::clone(&app.intake),
+        SessionChannel::Shared,
+        app.life.child(),
+    );
     let (outbox, messages) = outbox::channel();
-    let endpoint =
-        event::named_event("endpoint", "", format!("{}?session={id}", relative_reference(MESSAGES_PATH)).as_bytes());
+    let endpoint = event::named_event(
+        "endpoint",
+        "",
+        format!("{}?session={id}", relative_reference(MESSAGES_PATH)).as_bytes(),
+    );
     let stopped = app.life.closing.clone();
-    app.streams.open_streams().insert(id.clone(), OpenStream { session, outbox });
+    app.streams
+        .open_streams()
+        .insert(id.clone(), OpenStream { session, outbox });
     let keep_alive = app.options.stream_keep_alive;
     let over = async move {
         tokio::select! {
@@ -71,7 +84,11 @@ pub(super) async fn open_stream(
             () = trust.wait_until_invalid() => {}
         }
     };
-    let all = SessionMessages { messages, over: Box::pin(over), _end: SessionEnd { app, id } };
+    let all = SessionMessages {
+        messages,
+        over: Box::pin(over),
+        _end: SessionEnd { app, id },
+    };
     post_response::event_stream(Some(endpoint), all, keep_alive)
 }
 
@@ -92,8 +109,8 @@ impl EventSource for SessionMessages {
     }
 }
 
-/// Returns a path as a reference relative to [`SSE_PATH`]. It stays valid if a proxy serves both below
-/// a prefix.
+/// Returns a path as a reference relative to [`SSE_PATH`]. It stays valid if a proxy serves both
+/// below a prefix.
 fn relative_reference(path: &str) -> &str {
     path.trim_start_matches('/')
 }
@@ -123,14 +140,26 @@ pub(super) async fn post_message(
         Err(response) => return response,
     };
     // A client can take a long time to send a body.
-    let caller = match app.gate.authenticate_again((caller, trust), &headers, peer.source, &*app.host) {
-        Ok((caller, _)) if open.session.is_owned_by(&caller) => caller,
-        Ok(_) => return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response(),
-        Err(denied) => return app.reject(peer.source, &denied),
-    };
+    let caller =
+        match app
+            .gate
+            .authenticate_again((caller, trust), &headers, peer.source, &*app.host)
+        {
+            Ok((caller, _)) if open.session.is_owned_by(&caller) => caller,
+            Ok(_) => {
+                return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response();
+            }
+            Err(denied) => return app.reject(peer.source, &denied),
+        };
     let length = payload.bytes.len();
     let receiving = async move {
-        dispatcher::receive(&open.session, &caller, jsonrpc::decode(&payload.bytes), &open.outbox).await;
+        dispatcher::receive(
+            &open.session,
+            &caller,
+            jsonrpc::decode(&payload.bytes),
+            &open.outbox,
+        )
+        .await;
     };
     app.lane.run(length, receiving).await;
     (StatusCode::ACCEPTED, "Accepted").into_response()

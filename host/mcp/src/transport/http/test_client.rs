@@ -44,11 +44,21 @@ impl TestHttpClient {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
         let stopped = stop.clone();
-        let serving =
-            tokio::spawn(
-                async move { http::serve(host, options, listener, &http::AuthPolicy::default(), stopped).await },
-            );
-        Self { address, stop, serving }
+        let serving = tokio::spawn(async move {
+            http::serve(
+                host,
+                options,
+                listener,
+                &http::AuthPolicy::default(),
+                stopped,
+            )
+            .await
+        });
+        Self {
+            address,
+            stop,
+            serving,
+        }
     }
 
     /// Stops the server.
@@ -63,19 +73,36 @@ impl TestHttpClient {
     }
 
     /// Returns the response to a request.
-    pub(crate) async fn exchange(&self, verb: &str, headers: &str, body: &str) -> ClientHttpResponse {
+    pub(crate) async fn exchange(
+        &self,
+        verb: &str,
+        headers: &str,
+        body: &str,
+    ) -> ClientHttpResponse {
         self.exchange_at(http::MCP_PATH, verb, headers, body).await
     }
 
     /// Returns the response to a request to this path.
-    pub(crate) async fn exchange_at(&self, path: &str, verb: &str, headers: &str, body: &str) -> ClientHttpResponse {
-        let mut stream = self.connect(path, verb, &format!("Connection: close\r\n{headers}"), body).await;
+    pub(crate) async fn exchange_at(
+        &self,
+        path: &str,
+        verb: &str,
+        headers: &str,
+        body: &str,
+    ) -> ClientHttpResponse {
+        let mut stream = self
+            .connect(path, verb, &format!("Connection: close\r\n{headers}"), body)
+            .await;
         let mut answer = String::new();
         let reading = tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer));
         reading.await.expect("a response in time").unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        ClientHttpResponse { status, head: head.to_owned(), body: serde_json::from_str(body).unwrap_or_default() }
+        ClientHttpResponse {
+            status,
+            head: head.to_owned(),
+            body: serde_json::from_str(body).unwrap_or_default(),
+        }
     }
 
     /// Creates a session with `initialize`, and returns its header.
@@ -86,10 +113,24 @@ impl TestHttpClient {
     /// Like [`session`](Self::session), for a client that declares these capabilities.
     pub(crate) async fn session_of(&self, revision: Revision, capabilities: Value) -> String {
         let hello = json!({"protocolVersion": revision.as_str(), "capabilities": capabilities, "clientInfo": {}});
-        let begun = self.post("", &json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})).await;
-        let id = begun.head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().trim();
+        let begun = self
+            .post(
+                "",
+                &json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}),
+            )
+            .await;
+        let id = begun
+            .head
+            .lines()
+            .find_map(|line| line.strip_prefix("mcp-session-id: "))
+            .unwrap()
+            .trim();
         let header = format!("Mcp-Session-Id: {id}\r\n");
-        self.post(&header, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+        self.post(
+            &header,
+            &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        )
+        .await;
         header
     }
 
@@ -99,8 +140,17 @@ impl TestHttpClient {
     }
 
     /// Opens the stream that responds to a request to this path.
-    pub(crate) async fn events_of(&self, path: &str, verb: &str, headers: &str, body: &str) -> EventStream {
-        EventStream { stream: self.connect(path, verb, headers, body).await, text: String::new() }
+    pub(crate) async fn events_of(
+        &self,
+        path: &str,
+        verb: &str,
+        headers: &str,
+        body: &str,
+    ) -> EventStream {
+        EventStream {
+            stream: self.connect(path, verb, headers, body).await,
+            text: String::new(),
+        }
     }
 
     async fn connect(&self, path: &str, verb: &str, headers: &str, body: &str) -> TcpStream {
@@ -146,7 +196,10 @@ impl EventStream {
     pub(crate) async fn data(&mut self) -> String {
         loop {
             if let Some((line, rest)) = self.text.split_once("\n\n") {
-                let data = line.lines().find_map(|line| line.strip_prefix("data: ")).map(str::to_owned);
+                let data = line
+                    .lines()
+                    .find_map(|line| line.strip_prefix("data: "))
+                    .map(str::to_owned);
                 self.text = rest.to_owned();
                 if let Some(data) = data {
                     return data;
@@ -162,6 +215,7 @@ impl EventStream {
         let reading = tokio::time::timeout(PATIENCE, self.stream.read(&mut buffer));
         let length = reading.await.expect("an event in time").unwrap();
         assert!(length > 0, "the stream ended: {}", self.text);
-        self.text.push_str(std::str::from_utf8(&buffer[..length]).unwrap());
+        self.text
+            .push_str(std::str::from_utf8(&buffer[..length]).unwrap());
     }
 }

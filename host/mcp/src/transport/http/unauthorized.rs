@@ -34,9 +34,20 @@ pub(super) enum TokenClaim {
 
 impl TokenClaim {
     /// Returns the rejection of a token whose claim is `found` instead of one of `expected`.
-    pub(super) fn mismatch<'a>(self, found: &str, expected: impl IntoIterator<Item = &'a str>) -> AuthDenial {
+    pub(super) fn mismatch<'a>(
+        self,
+        found: &str,
+        expected: impl IntoIterator<Item = &'a str>,
+    ) -> AuthDenial {
         let expected: Vec<String> = expected.into_iter().map(header_safe).collect();
-        AuthDenial::Differs(self, format!("{}, and this server accepts {}", header_safe(found), expected.join(" and ")))
+        AuthDenial::Differs(
+            self,
+            format!(
+                "{}, and this server accepts {}",
+                header_safe(found),
+                expected.join(" and ")
+            ),
+        )
     }
 }
 
@@ -65,12 +76,16 @@ impl fmt::Display for AuthDenial {
         match self {
             Self::Missing => f.write_str("a bearer token is required"),
             Self::Invalid(why) => write!(f, "the token was rejected: {why}"),
-            Self::Differs(TokenClaim::Issuer, how) => write!(f, "the token was rejected: its issuer (iss) is {how}"),
+            Self::Differs(TokenClaim::Issuer, how) => {
+                write!(f, "the token was rejected: its issuer (iss) is {how}")
+            }
             Self::Differs(TokenClaim::Audience, how) => {
                 write!(f, "the token was rejected: its audience (aud) is {how}")
             }
             Self::Scope => f.write_str("the token lacks a required scope"),
-            Self::StepUp(scopes) => write!(f, "this needs a token with the scopes {}", scopes.join(" ")),
+            Self::StepUp(scopes) => {
+                write!(f, "this needs a token with the scopes {}", scopes.join(" "))
+            }
             Self::Admin => f.write_str("this needs a token of http.tokens with admin = true"),
         }
     }

@@ -40,7 +40,14 @@ pub(super) struct ConnectionSocket {
 impl ConnectionSocket {
     /// Creates a socket whose peer may accept nothing for `patience`.
     pub(super) fn new(stream: Arc<SocketStream>, pace: Arc<ReadPace>, patience: Duration) -> Self {
-        Self { stream, read: 0, pace, pause: None, patience, stalled: None }
+        Self {
+            stream,
+            read: 0,
+            pace,
+            pause: None,
+            patience,
+            stalled: None,
+        }
     }
 
     /// Writes as soon as the peer accepts data.
@@ -59,9 +66,14 @@ impl ConnectionSocket {
             }
         }
         let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let stalled = self
+            .stalled
+            .get_or_insert_with(|| Box::pin(sleep(patience)));
         ready!(stalled.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client accepts nothing (http.write_timeout)")))
+        Poll::Ready(Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the client accepts nothing (http.write_timeout)",
+        )))
     }
 }
 
@@ -104,7 +116,11 @@ impl AsyncRead for ConnectionSocket {
 }
 
 impl AsyncWrite for ConnectionSocket {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         self.poll_write_with(context, |stream| stream.try_write(bytes))
     }
 
@@ -146,12 +162,19 @@ pub(super) async fn wait_half_closed(stream: &SocketStream) -> io::Result<()> {
 /// the peer.
 pub(super) async fn wait_closed(stream: &SocketStream) {
     let mut look = MIN_POLL_INTERVAL;
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     loop {
         // `poll` always reports hang-ups and errors.
         let mut streams = [PollFd::new(stream, PollFlags::empty())];
         let looked = poll(&mut streams, Some(&now));
-        if looked.is_err() || streams.iter().any(|one| one.revents().intersects(PollFlags::ERR | PollFlags::HUP)) {
+        if looked.is_err()
+            || streams
+                .iter()
+                .any(|one| one.revents().intersects(PollFlags::ERR | PollFlags::HUP))
+        {
             return;
         }
         sleep(look).await;
@@ -171,8 +194,13 @@ mod tests {
 
     async fn pair() -> (Arc<SocketStream>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        (Arc::new(SocketStream::Tcp(listener.accept().await.unwrap().0)), peer)
+        let peer = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
+        (
+            Arc::new(SocketStream::Tcp(listener.accept().await.unwrap().0)),
+            peer,
+        )
     }
 
     fn alone() -> Arc<ReadPace> {
@@ -198,8 +226,12 @@ mod tests {
         const ALL: usize = 8 * READ_QUANTUM_BYTES;
         const PIECE: usize = 16 << 10;
         let (stream, mut peer) = pair().await;
-        let sending = tokio::spawn(async move { peer.write_all(&vec![7; ALL]).await.map(|()| peer) });
-        let (mut wire, mut buffer) = (ConnectionSocket::new(stream, alone(), Duration::from_mins(1)), vec![0; PIECE]);
+        let sending =
+            tokio::spawn(async move { peer.write_all(&vec![7; ALL]).await.map(|()| peer) });
+        let (mut wire, mut buffer) = (
+            ConnectionSocket::new(stream, alone(), Duration::from_mins(1)),
+            vec![0; PIECE],
+        );
         let (mut read, mut most) = (0, 0);
         while read < ALL {
             let turn = std::future::poll_fn(|context| {
@@ -207,7 +239,9 @@ mod tests {
                 loop {
                     let mut rest = ReadBuf::new(&mut buffer);
                     match Pin::new(&mut wire).poll_read(context, &mut rest) {
-                        Poll::Ready(Ok(())) if rest.filled().is_empty() => return Poll::Ready(Ok(turn)),
+                        Poll::Ready(Ok(())) if rest.filled().is_empty() => {
+                            return Poll::Ready(Ok(turn));
+                        }
                         Poll::Ready(Ok(())) => turn += rest.filled().len(),
                         Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                         // The next quantum.
@@ -220,7 +254,10 @@ mod tests {
             (read, most) = (read + turn, most.max(turn));
         }
         sending.await.unwrap().unwrap();
-        assert!(most < READ_QUANTUM_BYTES + PIECE, "{most} bytes in one turn");
+        assert!(
+            most < READ_QUANTUM_BYTES + PIECE,
+            "{most} bytes in one turn"
+        );
     }
 
     #[tokio::test]
@@ -280,7 +317,11 @@ mod tests {
     #[tokio::test]
     async fn a_peer_of_a_unix_socket_that_accepts_nothing_is_given_up() {
         let (stream, _peer) = UnixStream::pair().unwrap();
-        let mut wire = ConnectionSocket::new(Arc::new(SocketStream::Unix(stream)), alone(), Duration::from_millis(100));
+        let mut wire = ConnectionSocket::new(
+            Arc::new(SocketStream::Unix(stream)),
+            alone(),
+            Duration::from_millis(100),
+        );
         let error = wire.write_all(&vec![0; 4 << 20]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
@@ -292,9 +333,16 @@ mod tests {
         for other in [None, Some("198.51.100.1")] {
             let _other = other.map(|other| turns.schedule(&other.into(), async {}));
             let (stream, mut peer) = pair().await;
-            let sending =
-                tokio::spawn(async move { peer.write_all(&vec![7; 2 * READ_QUANTUM_BYTES]).await.map(|()| peer) });
-            let mut wire = ConnectionSocket::new(stream, Arc::new(turns.read_pace(NETWORK)), Duration::from_mins(1));
+            let sending = tokio::spawn(async move {
+                peer.write_all(&vec![7; 2 * READ_QUANTUM_BYTES])
+                    .await
+                    .map(|()| peer)
+            });
+            let mut wire = ConnectionSocket::new(
+                stream,
+                Arc::new(turns.read_pace(NETWORK)),
+                Duration::from_mins(1),
+            );
             let mut buffer = vec![0; 2 * READ_QUANTUM_BYTES];
             // One quantum, in any number of reads.
             while wire.read < READ_QUANTUM_BYTES {
@@ -303,7 +351,11 @@ mod tests {
                 let _: usize = wire.read(&mut buffer[..most]).await.unwrap();
             }
             let next = std::future::poll_fn(|context| {
-                Poll::Ready(Pin::new(&mut wire).poll_read(context, &mut ReadBuf::new(&mut buffer)).is_ready())
+                Poll::Ready(
+                    Pin::new(&mut wire)
+                        .poll_read(context, &mut ReadBuf::new(&mut buffer))
+                        .is_ready(),
+                )
             });
             assert!(!next.await);
             assert_eq!(wire.pause.is_some(), other.is_some());

@@ -36,20 +36,50 @@ impl CallDirectories {
         scratches: &Arc<TemporaryFolders>,
     ) -> Result<Self, String> {
         let permissions = &entry.environment.permissions;
-        let own = permissions.mounts.iter().filter(|mount| mount.scope.is_some()).count();
-        let opened: Option<Vec<OpenDescriptor>> =
-            (0..own + usize::from(permissions.scratch.is_some())).map(|_| files.acquire()).collect();
-        let opened =
-            opened.ok_or("the server has no descriptor left for the folders of this call (raise `ulimit -n`)")?;
+        let own = permissions
+            .mounts
+            .iter()
+            .filter(|mount| mount.scope.is_some())
+            .count();
+        let opened: Option<Vec<OpenDescriptor>> = (0..own
+            + usize::from(permissions.scratch.is_some()))
+            .map(|_| files.acquire())
+            .collect();
+        let opened = opened.ok_or(
+            "the server has no descriptor left for the folders of this call (raise `ulimit -n`)",
+        )?;
         let full = Arc::default();
-        let mut mounted = entry.environment.roots.open_for_call(entry.caller, ledgers, &full).await?;
+        let mut mounted = entry
+            .environment
+            .roots
+            .open_for_call(entry.caller, ledgers, &full)
+            .await?;
         let Some(grant) = &permissions.scratch else {
-            return Ok(Self { mounted, full, scratch: None, opened });
+            return Ok(Self {
+                mounted,
+                full,
+                scratch: None,
+                opened,
+            });
         };
         let scratch = scratches.create().await?;
         let (ledger, bounds) = (Arc::clone(&scratch.ledger), ScratchDirectory::bounds(grant));
-        let quota = Some(CallQuota { ledger, bounds, reached: Arc::clone(&full) });
-        mounted.push(MountedDirectory { dir: scratch.dir.clone(), guest: grant.guest.clone(), quota, mount: None });
-        Ok(Self { mounted, full, scratch: Some(scratch), opened })
+        let quota = Some(CallQuota {
+            ledger,
+            bounds,
+            reached: Arc::clone(&full),
+        });
+        mounted.push(MountedDirectory {
+            dir: scratch.dir.clone(),
+            guest: grant.guest.clone(),
+            quota,
+            mount: None,
+        });
+        Ok(Self {
+            mounted,
+            full,
+            scratch: Some(scratch),
+            opened,
+        })
     }
 }

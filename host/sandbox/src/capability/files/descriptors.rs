@@ -53,7 +53,10 @@ pub(crate) struct DescriptorHandle {
 
 impl DescriptorHandle {
     pub(crate) fn new(opened: OpenDescriptor, file: Option<OpenFile>) -> Self {
-        Self { _opened: opened, _file: file }
+        Self {
+            _opened: opened,
+            _file: file,
+        }
     }
 }
 
@@ -78,13 +81,24 @@ impl DescriptorTable {
 
     /// Creates the limits for a process that can have `most` descriptors.
     fn new(most: usize, calls: usize) -> Self {
-        let calls = if calls == usize::MAX { DEFAULT_CALLS } else { calls.max(1) };
+        let calls = if calls == usize::MAX {
+            DEFAULT_CALLS
+        } else {
+            calls.max(1)
+        };
         let guests = most / 2;
         // A call that cannot open any file cannot use its mounts at all.
         let share = (guests / 2 / calls).max(1);
         let connections = (guests / 8).max(1);
-        let common = guests.saturating_sub(connections).saturating_sub(share.saturating_mul(calls));
-        Self { share, connections, common, open: AtomicUsize::new(0) }
+        let common = guests
+            .saturating_sub(connections)
+            .saturating_sub(share.saturating_mul(calls));
+        Self {
+            share,
+            connections,
+            common,
+            open: AtomicUsize::new(0),
+        }
     }
 
     /// Returns the maximum number of connections of all plugins' HTTP requests together.
@@ -94,7 +108,10 @@ impl DescriptorTable {
 
     /// Creates the count of a new call.
     pub(crate) fn files(self: &Arc<Self>) -> CallDescriptors {
-        CallDescriptors { all: Arc::clone(self), open: Arc::default() }
+        CallDescriptors {
+            all: Arc::clone(self),
+            open: Arc::default(),
+        }
     }
 }
 
@@ -136,7 +153,11 @@ mod tests {
         assert_eq!(DescriptorTable::max_calls_within(1600, 192, 128), 80);
         assert_eq!(DescriptorTable::max_calls_within(160, 136, 128), 8);
         assert_eq!(DescriptorTable::max_calls_within(200, 136, 128), 10);
-        assert_eq!(DescriptorTable::max_calls_within(64, 192, 128), 64, "those that compute are let in in any case");
+        assert_eq!(
+            DescriptorTable::max_calls_within(64, 192, 128),
+            64,
+            "those that compute are let in in any case"
+        );
         assert_eq!(DescriptorTable::max_calls_within(64, 0, 0), usize::MAX);
     }
 
@@ -145,16 +166,28 @@ mod tests {
         let all = Arc::new(DescriptorTable::new(1024, 64));
         let greedy = all.files();
         let held = all_of(&greedy);
-        assert_eq!(held.len(), 192, "what is nobody's share, and not for connections");
+        assert_eq!(
+            held.len(),
+            192,
+            "what is nobody's share, and not for connections"
+        );
         let others: Vec<CallDescriptors> = (0..63).map(|_| all.files()).collect();
         let theirs: Vec<Vec<OpenDescriptor>> = others.iter().map(all_of).collect();
         assert!(theirs.iter().all(|files| files.len() == 4));
         let open = held.len() + theirs.iter().map(Vec::len).sum::<usize>();
         assert!(open + all.connections() <= 512, "{open}");
-        assert_eq!(all.open.load(Ordering::Relaxed), open, "what was refused does not count");
+        assert_eq!(
+            all.open.load(Ordering::Relaxed),
+            open,
+            "what was refused does not count"
+        );
         drop((held, theirs));
         assert_eq!(all.open.load(Ordering::Relaxed), 0);
-        assert_eq!(all_of(&others[0]).len(), 192, "what was given back is anybody's");
+        assert_eq!(
+            all_of(&others[0]).len(),
+            192,
+            "what was given back is anybody's"
+        );
     }
 
     #[test]
@@ -166,6 +199,9 @@ mod tests {
             assert!(open.iter().all(Option::is_some));
             assert!(all.connections() > 0);
         }
-        assert_eq!(DescriptorTable::new(usize::MAX, usize::MAX).share, usize::MAX / 4 / DEFAULT_CALLS);
+        assert_eq!(
+            DescriptorTable::new(usize::MAX, usize::MAX).share,
+            usize::MAX / 4 / DEFAULT_CALLS
+        );
     }
 }

@@ -24,17 +24,26 @@ pub(crate) enum DirectoryReach {
 
 impl DirectoryReach {
     pub(crate) fn of(mounted: &MountedDirectory) -> Self {
-        let mount = mounted.mount.clone().filter(|mount| mount.access == MountAccess::Read);
-        Self::Within { guest: mounted.guest.as_str().into(), mount, is_top: true }
+        let mount = mounted
+            .mount
+            .clone()
+            .filter(|mount| mount.access == MountAccess::Read);
+        Self::Within {
+            guest: mounted.guest.as_str().into(),
+            mount,
+            is_top: true,
+        }
     }
 
     /// Returns the reach of a subdirectory.
     pub(crate) fn subdirectory(&self) -> Self {
         match self {
             Self::Nothing => Self::Nothing,
-            Self::Within { guest, mount, .. } => {
-                Self::Within { guest: Arc::clone(guest), mount: mount.clone(), is_top: false }
-            }
+            Self::Within { guest, mount, .. } => Self::Within {
+                guest: Arc::clone(guest),
+                mount: mount.clone(),
+                is_top: false,
+            },
         }
     }
 }

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{
-    AtFlags, Dir, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat, renameat_with, unlinkat,
+    AtFlags, Dir, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat,
+    renameat_with, unlinkat,
 };
 use rustix::io::Errno;
 use tokio::runtime::Handle;
@@ -43,7 +44,10 @@ const MAX_DIRECTORIES: usize = 4096;
 const MAX_FUTILE_ROUNDS: u32 = 3;
 
 /// Flags for opening a directory.
-const DIRECTORY_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const DIRECTORY_FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
 
 /// The temporary directories of a server's calls.
 #[derive(Debug)]
@@ -105,29 +109,60 @@ impl TemporaryFolders {
     ///
     /// Fails if the directory cannot be created. The message addresses the operator.
     pub(crate) async fn create(self: &Arc<Self>) -> Result<ScratchDirectory, String> {
-        let place = Arc::clone(&self.permits).acquire_owned().await.map_err(|error| error.to_string())?;
+        let place = Arc::clone(&self.permits)
+            .acquire_owned()
+            .await
+            .map_err(|error| error.to_string())?;
         let (scratches, runtime) = (Arc::clone(self), Handle::current());
         let made = tokio::task::spawn_blocking(move || scratches.create_blocking(place, runtime));
         let made = made.await.unwrap_or_else(|error| Err(error.to_string()));
-        made.map_err(|why| format!("cannot make a temporary folder for the call: {why} (server.scratch)"))
+        made.map_err(|why| {
+            format!("cannot make a temporary folder for the call: {why} (server.scratch)")
+        })
     }
 
-    fn create_blocking(&self, place: OwnedSemaphorePermit, runtime: Handle) -> Result<ScratchDirectory, String> {
+    fn create_blocking(
+        &self,
+        place: OwnedSemaphorePermit,
+        runtime: Handle,
+    ) -> Result<ScratchDirectory, String> {
         let own = self.server_directory()?;
         let name = own.next_call.fetch_add(1, Ordering::Relaxed).to_string();
         let cannot = |error: Errno| format!("{}: {}", self.root.display(), io::Error::from(error));
         mkdirat(&own.directory, &name, Mode::RWXU).map_err(cannot)?;
-        let left = LeftoverFolder { server_directory: own, name, _permit: place };
-        let opened = openat(&left.server_directory.directory, &left.name, DIRECTORY_FLAGS, Mode::empty());
+        let left = LeftoverFolder {
+            server_directory: own,
+            name,
+            _permit: place,
+        };
+        let opened = openat(
+            &left.server_directory.directory,
+            &left.name,
+            DIRECTORY_FLAGS,
+            Mode::empty(),
+        );
         let folder = File::from(opened.inspect_err(|_| left.remove()).map_err(cannot)?);
-        let dir = WasiDir::new(folder, FsPerms::ReadWrite, OpenMode::READ | OpenMode::WRITE, false);
+        let dir = WasiDir::new(
+            folder,
+            FsPerms::ReadWrite,
+            OpenMode::READ | OpenMode::WRITE,
+            false,
+        );
         let ledger = UsageLedger::empty(Arc::clone(&dir.dir));
-        Ok(ScratchDirectory { dir, ledger, removal: Some(left), runtime })
+        Ok(ScratchDirectory {
+            dir,
+            ledger,
+            removal: Some(left),
+            runtime,
+        })
     }
 
     /// Returns the directory of this server. Creates it again if another process has removed it.
     fn server_directory(&self) -> Result<Arc<ServerFolder>, String> {
-        let mut own = self.server_directory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = self
+            .server_directory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = own.as_ref()
             && fstat(&own.directory).is_ok_and(|found| found.st_nlink > 0)
         {
@@ -150,13 +185,20 @@ impl ServerFolder {
             }
             // Before the lock is taken, another server can mistake the directory for a leftover
             // one.
-            let Ok(folder) = openat(&root, &name, DIRECTORY_FLAGS, Mode::empty()) else { continue };
+            let Ok(folder) = openat(&root, &name, DIRECTORY_FLAGS, Mode::empty()) else {
+                continue;
+            };
             if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_err()
                 || fstat(&folder).is_ok_and(|found| found.st_nlink == 0)
             {
                 continue;
             }
-            return Ok(Self { root, name, directory: folder.into(), next_call: AtomicU64::new(0) });
+            return Ok(Self {
+                root,
+                name,
+                directory: folder.into(),
+                next_call: AtomicU64::new(0),
+            });
         }
         Err(cannot(Errno::EXIST))
     }
@@ -175,7 +217,10 @@ impl ScratchDirectory {
     pub(crate) fn bounds(scratch: &ScratchPermission) -> UsageBounds {
         UsageBounds {
             bytes: Some((scratch.size.as_u64(), Limit::ScratchSize(scratch.size))),
-            entries: Some((scratch.entries as u64, Limit::ScratchEntries(scratch.entries))),
+            entries: Some((
+                scratch.entries as u64,
+                Limit::ScratchEntries(scratch.entries),
+            )),
         }
     }
 
@@ -206,11 +251,25 @@ impl Drop for ScratchDirectory {
 impl LeftoverFolder {
     /// Removes the directory. If that fails, it is removed with the server's directory.
     fn remove(&self) {
-        let removed = openat(&self.server_directory.directory, &self.name, DIRECTORY_FLAGS, Mode::empty())
-            .and_then(|folder| remove(&folder.into()))
-            .and_then(|()| unlinkat(&self.server_directory.directory, &self.name, AtFlags::REMOVEDIR));
+        let removed = openat(
+            &self.server_directory.directory,
+            &self.name,
+            DIRECTORY_FLAGS,
+            Mode::empty(),
+        )
+        .and_then(|folder| remove(&folder.into()))
+        .and_then(|()| {
+            unlinkat(
+                &self.server_directory.directory,
+                &self.name,
+                AtFlags::REMOVEDIR,
+            )
+        });
         if let Err(error) = removed {
-            tracing::warn!("cannot remove the temporary folder of a call: {}", io::Error::from(error));
+            tracing::warn!(
+                "cannot remove the temporary folder of a call: {}",
+                io::Error::from(error)
+            );
         }
     }
 }
@@ -227,7 +286,9 @@ fn sweep(root: &Path) -> Result<(), String> {
         if !name.to_bytes().starts_with(DIRECTORY_PREFIX.as_bytes()) {
             continue;
         }
-        let Ok(folder) = openat(&private.handle, name, DIRECTORY_FLAGS, Mode::empty()) else { continue };
+        let Ok(folder) = openat(&private.handle, name, DIRECTORY_FLAGS, Mode::empty()) else {
+            continue;
+        };
         if flock(&folder, FlockOperation::NonBlockingLockExclusive).is_err() {
             continue;
         }
@@ -257,7 +318,9 @@ pub(crate) fn remove(top: &File) -> Result<(), Errno> {
                 progress = true;
                 continue;
             }
-            let Ok(folder) = openat(top, name, DIRECTORY_FLAGS, Mode::empty()) else { continue };
+            let Ok(folder) = openat(top, name, DIRECTORY_FLAGS, Mode::empty()) else {
+                continue;
+            };
             for inner in Dir::read_from(&folder)? {
                 let inner = inner?;
                 let name = inner.file_name();
@@ -281,14 +344,21 @@ pub(crate) fn remove(top: &File) -> Result<(), Errno> {
 /// Removes a file, a link or an empty directory. Returns whether it no longer exists.
 fn try_unlink(folder: BorrowedFd<'_>, name: &CStr) -> bool {
     let gone = |removed: Result<(), Errno>| matches!(removed, Ok(()) | Err(Errno::NOENT));
-    gone(unlinkat(folder, name, AtFlags::empty())) || gone(unlinkat(folder, name, AtFlags::REMOVEDIR))
+    gone(unlinkat(folder, name, AtFlags::empty()))
+        || gone(unlinkat(folder, name, AtFlags::REMOVEDIR))
 }
 
 /// Moves a directory to `top` under an unused name.
 fn move_up(folder: &OwnedFd, name: &CStr, top: &File, moved: &mut u64) -> Result<bool, Errno> {
     loop {
         *moved += 1;
-        match renameat_with(folder, name, top, format!(".{moved}"), RenameFlags::NOREPLACE) {
+        match renameat_with(
+            folder,
+            name,
+            top,
+            format!(".{moved}"),
+            RenameFlags::NOREPLACE,
+        ) {
             Ok(()) => return Ok(true),
             Err(Errno::EXIST) => {}
             Err(Errno::NOENT) => return Ok(false),
@@ -307,7 +377,10 @@ mod tests {
     use crate::context::usage_ledger::{DirectoryUsage, ScanResult, scan_directory};
 
     fn names(folder: &Path) -> Vec<PathBuf> {
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+        fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect()
     }
 
     #[tokio::test]
@@ -316,12 +389,20 @@ mod tests {
         let root = dir.path().join("scratch");
         let scratches = Arc::new(TemporaryFolders::new(root.clone(), 2));
         assert!(!root.exists(), "nothing is made before it is needed");
-        let (one, two) = (scratches.create().await.unwrap(), scratches.create().await.unwrap());
+        let (one, two) = (
+            scratches.create().await.unwrap(),
+            scratches.create().await.unwrap(),
+        );
         let own = names(&root).pop().unwrap();
         let folders = names(&own);
         assert_eq!(folders.len(), 2);
         for folder in folders.iter().chain([&root, &own]) {
-            assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700, "{}", folder.display());
+            assert_eq!(
+                fs::metadata(folder).unwrap().permissions().mode() & 0o777,
+                0o700,
+                "{}",
+                folder.display()
+            );
         }
         fs::create_dir_all(folders[0].join("a/b")).unwrap();
         fs::write(folders[0].join("a/b/file"), "x").unwrap();
@@ -329,7 +410,11 @@ mod tests {
         two.remove().await;
         assert_eq!(names(&own), Vec::<PathBuf>::new());
         drop(scratches);
-        assert_eq!(names(&root), Vec::<PathBuf>::new(), "a server that ends leaves nothing");
+        assert_eq!(
+            names(&root),
+            Vec::<PathBuf>::new(),
+            "a server that ends leaves nothing"
+        );
     }
 
     #[tokio::test]
@@ -345,7 +430,10 @@ mod tests {
     }
 
     async fn futures_pending<F: Future>(mut future: std::pin::Pin<&mut F>) -> bool {
-        std::future::poll_fn(|context| std::task::Poll::Ready(future.as_mut().poll(context).is_pending())).await
+        std::future::poll_fn(|context| {
+            std::task::Poll::Ready(future.as_mut().poll(context).is_pending())
+        })
+        .await
     }
 
     #[test]
@@ -369,11 +457,16 @@ mod tests {
         assert!(root.join("of-the-operator").exists());
         assert!(dir.path().join("precious/file").exists());
         drop(running);
-        assert_eq!(names(&root).len(), 2, "the link, and what is not a server's");
+        assert_eq!(
+            names(&root).len(),
+            2,
+            "the link, and what is not a server's"
+        );
     }
 
     #[test]
-    fn a_folder_that_is_deeper_than_there_are_descriptors_and_longer_than_a_path_is_counted_and_removed() {
+    fn a_folder_that_is_deeper_than_there_are_descriptors_and_longer_than_a_path_is_counted_and_removed()
+     {
         let root = tempfile::tempdir().unwrap();
         let top = File::open(root.path()).unwrap();
         let mut here = openat(&top, ".", DIRECTORY_FLAGS, Mode::empty()).unwrap();
@@ -382,8 +475,15 @@ mod tests {
             mkdirat(&here, &name, Mode::RWXU).unwrap();
             here = openat(&here, &name, DIRECTORY_FLAGS, Mode::empty()).unwrap();
         }
-        let counted = || scan_directory(&top, DirectoryUsage::default(), &AtomicBool::new(false)).unwrap();
-        assert_eq!(counted(), ScanResult::All(DirectoryUsage { bytes: 0, entries: depth }));
+        let counted =
+            || scan_directory(&top, DirectoryUsage::default(), &AtomicBool::new(false)).unwrap();
+        assert_eq!(
+            counted(),
+            ScanResult::All(DirectoryUsage {
+                bytes: 0,
+                entries: depth
+            })
+        );
         remove(&top).unwrap();
         assert_eq!(counted(), ScanResult::All(DirectoryUsage::default()));
     }
@@ -405,7 +505,14 @@ mod tests {
         let root = dir.path().join("scratch");
         fs::create_dir(&root).unwrap();
         fs::set_permissions(&root, fs::Permissions::from_mode(0o777)).unwrap();
-        let why = Arc::new(TemporaryFolders::new(root, 1)).create().await.err().unwrap();
-        assert!(why.contains("is writable by other users") && why.ends_with("(server.scratch)"), "{why}");
+        let why = Arc::new(TemporaryFolders::new(root, 1))
+            .create()
+            .await
+            .err()
+            .unwrap();
+        assert!(
+            why.contains("is writable by other users") && why.ends_with("(server.scratch)"),
+            "{why}"
+        );
     }
 }

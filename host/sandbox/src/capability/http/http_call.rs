@@ -19,7 +19,9 @@ use http::{Method, Uri};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use toolbay_model::{CallObserver, DenialKind, Limit, Limits, TraceContext};
-use toolbay_outgoing::{self as outgoing, ExceededLimit, PluginClient, RequestMeter, RequestTimeouts, ResponseBody};
+use toolbay_outgoing::{
+    self as outgoing, ExceededLimit, PluginClient, RequestMeter, RequestTimeouts, ResponseBody,
+};
 use toolbay_policy::{AllowedRequest, DenialReason, FileDenial, UrlOrigin};
 use toolbay_recording::HttpError;
 use toolbay_secrets::{CallSecrets, WithheldCredential};
@@ -62,19 +64,38 @@ pub(crate) struct HttpCall {
 }
 
 impl HttpCall {
-    pub(crate) fn new(entry: &CallContext<'_>, secrets: Arc<CallSecrets>, effects: SideEffects) -> Self {
-        let CallContext { environment, trace, observer, deadline, tape, .. } = entry;
-        let PluginContext { limits, requests, .. } = environment;
+    pub(crate) fn new(
+        entry: &CallContext<'_>,
+        secrets: Arc<CallSecrets>,
+        effects: SideEffects,
+    ) -> Self {
+        let CallContext {
+            environment,
+            trace,
+            observer,
+            deadline,
+            tape,
+            ..
+        } = entry;
+        let PluginContext {
+            limits, requests, ..
+        } = environment;
         let outlet = requests.outlet();
         Self {
             is_open: tape.recorded_http().unwrap_or(outlet.is_some()),
             outlet,
-            meter: Arc::new(RequestMeter::new(limits.http_requests, limits.http_bytes.as_u64())),
+            meter: Arc::new(RequestMeter::new(
+                limits.http_requests,
+                limits.http_bytes.as_u64(),
+            )),
             held: None,
             deadline: *deadline,
             trace: trace.cloned(),
             observer: Arc::clone(observer),
-            denials: Arc::new(CallDenials::new(Arc::clone(observer), Arc::clone(&secrets.filter))),
+            denials: Arc::new(CallDenials::new(
+                Arc::clone(observer),
+                Arc::clone(&secrets.filter),
+            )),
             secrets,
             effects,
             diverged: None,
@@ -99,8 +120,12 @@ impl HttpCall {
     /// Returns the first denial, which may explain a failure.
     pub(crate) fn first_denial(&self, limits: &Limits) -> Option<HostDenial> {
         match self.meter.exceeded() {
-            Some(ExceededLimit::Requests) => Some(HostDenial::Limit(Limit::HttpRequests(limits.http_requests))),
-            Some(ExceededLimit::Bytes) => Some(HostDenial::Limit(Limit::HttpBytes(limits.http_bytes))),
+            Some(ExceededLimit::Requests) => {
+                Some(HostDenial::Limit(Limit::HttpRequests(limits.http_requests)))
+            }
+            Some(ExceededLimit::Bytes) => {
+                Some(HostDenial::Limit(Limit::HttpBytes(limits.http_bytes)))
+            }
             None => self.denials.first_denial().map(HostDenial::Denied),
         }
     }
@@ -118,20 +143,32 @@ impl HttpCall {
 
     /// Reports that a part of a request was rejected before it could be sent.
     pub(crate) fn deny_request(&self, denied: &DenialReason) {
-        self.denials.report_denial(DenialKind::Http, &denied.to_string(), denied.remedy().as_deref());
+        self.denials.report_denial(
+            DenialKind::Http,
+            &denied.to_string(),
+            denied.remedy().as_deref(),
+        );
     }
 
     /// Returns the first of these headers that no tool may set, in lower case.
-    pub(crate) fn find_forbidden_header<'a>(&mut self, mut names: impl Iterator<Item = &'a str>) -> Option<String> {
-        let name = names.find(|name| name.parse().is_ok_and(|name: HeaderName| self.is_forbidden_header(&name)));
+    pub(crate) fn find_forbidden_header<'a>(
+        &mut self,
+        mut names: impl Iterator<Item = &'a str>,
+    ) -> Option<String> {
+        let name = names.find(|name| {
+            name.parse()
+                .is_ok_and(|name: HeaderName| self.is_forbidden_header(&name))
+        });
         name.map(str::to_ascii_lowercase)
     }
 
-    /// Reports why headers of the guest were rejected. `find_forbidden_header` is the name of a header that no
-    /// tool may set.
+    /// Reports why headers of the guest were rejected. `find_forbidden_header` is the name of a
+    /// header that no tool may set.
     pub(crate) fn deny_headers(&self, why: HeaderError, forbidden: Option<String>) {
         match (why, forbidden) {
-            (HeaderError::Forbidden, Some(name)) => self.deny_request(&DenialReason::ForbiddenHeader(name)),
+            (HeaderError::Forbidden, Some(name)) => {
+                self.deny_request(&DenialReason::ForbiddenHeader(name))
+            }
             (HeaderError::InvalidSyntax, _) => self.deny_request(&DenialReason::MalformedHeader),
             // This is a mistake of the guest and not part of a request.
             (HeaderError::Forbidden | HeaderError::Immutable, _) => {}
@@ -149,7 +186,9 @@ impl HttpCall {
 
     /// Records that a request was not sent.
     fn record_unsent(&self, method: &Method, uri: &Uri) {
-        if let Ok(EffectStart::Now(number)) = self.effects.begin_read(OperationKind::Http, || format!("{method} {uri}"))
+        if let Ok(EffectStart::Now(number)) = self
+            .effects
+            .begin_read(OperationKind::Http, || format!("{method} {uri}"))
         {
             response_recorder::record_failure(&self.effects, number, HttpError::HttpRequestDenied);
         }
@@ -164,7 +203,9 @@ impl HttpCall {
         held: Option<MemoryReservation>,
     ) -> SendFuture {
         match begun {
-            Ok(EffectStart::Before(response)) => replay_response(&response, request.into_body(), held),
+            Ok(EffectStart::Before(response)) => {
+                replay_response(&response, request.into_body(), held)
+            }
             Ok(EffectStart::Now(_)) => Box::new(async { Err(Error::HttpRequestDenied) }),
             // The guest receives an error. Its later requests fail as well, with the reason.
             Err(diverged) => {
@@ -177,8 +218,14 @@ impl HttpCall {
 
     /// Returns the outlet and the origin of the request, if the rules allow it. The rules are
     /// checked again when the request is sent.
-    fn authorize(&self, request: &http::Request<WasiBody>) -> Option<(Arc<PluginClient>, UrlOrigin)> {
-        let rules = self.outlet.as_ref().map_or(&[][..], |outlet| outlet.rules());
+    fn authorize(
+        &self,
+        request: &http::Request<WasiBody>,
+    ) -> Option<(Arc<PluginClient>, UrlOrigin)> {
+        let rules = self
+            .outlet
+            .as_ref()
+            .map_or(&[][..], |outlet| outlet.rules());
         match outgoing::policy_request(request.method(), request.uri()).check(rules) {
             Ok(AllowedRequest { origin, .. }) => Some((self.outlet.clone()?, origin)),
             Err(denied) => {
@@ -200,21 +247,41 @@ impl HttpCall {
         origin: &UrlOrigin,
     ) -> Result<outgoing::PoolPartition, WithheldCredential> {
         let key = self.secrets.add_to(request, origin).inspect_err(|why| {
-            self.denials.report_denial(DenialKind::Http, &format!("A request to {origin} {why}."), None);
+            self.denials.report_denial(
+                DenialKind::Http,
+                &format!("A request to {origin} {why}."),
+                None,
+            );
         })?;
-        Ok(if key.is_empty() { outgoing::PoolPartition::NONE } else { outgoing::PoolPartition::from_secret(&key) })
+        Ok(if key.is_empty() {
+            outgoing::PoolPartition::NONE
+        } else {
+            outgoing::PoolPartition::from_secret(&key)
+        })
     }
 
     /// Adds the trace headers to the request. Returns the span of the request, if an observer
     /// collects it.
-    fn add_trace(&self, request: &mut http::Request<WasiBody>, origin: &UrlOrigin) -> Option<RequestSpan> {
+    fn add_trace(
+        &self,
+        request: &mut http::Request<WasiBody>,
+        origin: &UrlOrigin,
+    ) -> Option<RequestSpan> {
         let call = self.trace.as_ref()?;
         let traced = RequestSpan::start(&self.observer, call, request.method(), origin);
-        let trace = traced.as_ref().and_then(RequestSpan::trace_context).unwrap_or(call);
-        let fields = [("traceparent", Some(trace.traceparent())), ("tracestate", trace.state.clone())];
+        let trace = traced
+            .as_ref()
+            .and_then(RequestSpan::trace_context)
+            .unwrap_or(call);
+        let fields = [
+            ("traceparent", Some(trace.traceparent())),
+            ("tracestate", trace.state.clone()),
+        ];
         for (name, value) in fields {
             if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
-                request.headers_mut().insert(HeaderName::from_static(name), value);
+                request
+                    .headers_mut()
+                    .insert(HeaderName::from_static(name), value);
             }
         }
         traced
@@ -267,20 +334,31 @@ impl WasiHttpHooks for HttpCall {
         };
         let mut traced = self.add_trace(&mut request, &origin);
         let effects = self.effects.clone();
-        let (meter, denials, deadline) = (Arc::clone(&self.meter), Arc::clone(&self.denials), self.deadline);
+        let (meter, denials, deadline) = (
+            Arc::clone(&self.meter),
+            Arc::clone(&self.denials),
+            self.deadline,
+        );
         let timeouts = timeouts(options);
         Box::new(async move {
-            match outlet.send(request, &partition, timeouts, deadline.into(), &meter).await {
+            match outlet
+                .send(request, &partition, timeouts, deadline.into(), &meter)
+                .await
+            {
                 Ok(response) => {
                     let (parts, body) = response.into_parts();
                     if let Some(traced) = &mut traced {
                         traced.record_status(parts.status.as_u16());
                     }
-                    let body = TracedResponseBody { body, traced, _held: held };
+                    let body = TracedResponseBody {
+                        body,
+                        traced,
+                        _held: held,
+                    };
                     let body = match response_recorder::start_recording(&effects, number, &parts) {
-                        Some(recording) => {
-                            RecordedBody::new(body, recording).map_err(|error| code(&error)).boxed_unsync()
-                        }
+                        Some(recording) => RecordedBody::new(body, recording)
+                            .map_err(|error| code(&error))
+                            .boxed_unsync(),
                         None => body.map_err(|error| code(&error)).boxed_unsync(),
                     };
                     let response = http::Response::from_parts(parts, body);

@@ -22,7 +22,8 @@ pub(crate) type ResponseResult = Result<Response<WasiBody>, Error>;
 pub(crate) type ResponseDriver = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
 /// A request in flight.
-pub(crate) type SendFuture = Box<dyn Future<Output = Result<(Response<WasiBody>, ResponseDriver), Error>> + Send>;
+pub(crate) type SendFuture =
+    Box<dyn Future<Output = Result<(Response<WasiBody>, ResponseDriver), Error>> + Send>;
 
 /// The requests in flight. Clones share them. Their number is bounded by the guest's handles,
 /// because dropping a handle cancels its request.
@@ -51,11 +52,13 @@ struct WakeFlag {
 }
 
 impl PendingRequests {
-    /// Starts a request. It makes progress in [`PendingRequests::advance`] and ends when its handle is
-    /// dropped.
+    /// Starts a request. It makes progress in [`PendingRequests::advance`] and ends when its handle
+    /// is dropped.
     pub(crate) fn start(
         &self,
-        answer: impl Future<Output = Result<(Response<WasiBody>, ResponseDriver), Error>> + Send + 'static,
+        answer: impl Future<Output = Result<(Response<WasiBody>, ResponseDriver), Error>>
+        + Send
+        + 'static,
     ) -> ResponseHandle {
         let (mut sender, receiver) = oneshot::channel();
         let work = Box::pin(async move {
@@ -72,9 +75,16 @@ impl PendingRequests {
                 },
             }
         });
-        let signal = Arc::new(WakeFlag { raised: AtomicBool::new(true), task: Arc::clone(&self.0.task) });
+        let signal = Arc::new(WakeFlag {
+            raised: AtomicBool::new(true),
+            task: Arc::clone(&self.0.task),
+        });
         let waker = Waker::from(Arc::clone(&signal));
-        self.0.lock().push(PendingRequest { work, signal, waker });
+        self.0.lock().push(PendingRequest {
+            work,
+            signal,
+            waker,
+        });
         ResponseHandle::Pending(receiver)
     }
 
@@ -88,10 +98,20 @@ impl PendingRequests {
             return;
         }
         self.0.task.register(task);
-        open.retain_mut(|PendingRequest { work, signal, waker }| {
-            let raised = signal.raised.swap(false, Ordering::AcqRel);
-            !raised || work.as_mut().poll(&mut Context::from_waker(waker)).is_pending()
-        });
+        open.retain_mut(
+            |PendingRequest {
+                 work,
+                 signal,
+                 waker,
+             }| {
+                let raised = signal.raised.swap(false, Ordering::AcqRel);
+                !raised
+                    || work
+                        .as_mut()
+                        .poll(&mut Context::from_waker(waker))
+                        .is_pending()
+            },
+        );
     }
 }
 
@@ -139,7 +159,11 @@ impl ResponseHandle {
 impl Pollable for ResponseHandle {
     async fn ready(&mut self) {
         if let Self::Pending(receiver) = self {
-            let gone = |_closed| Err(Error::InternalError(Some("the request was given up".to_owned())));
+            let gone = |_closed| {
+                Err(Error::InternalError(Some(
+                    "the request was given up".to_owned(),
+                )))
+            };
             *self = Self::Ready(receiver.await.unwrap_or_else(gone));
         }
     }
@@ -168,7 +192,10 @@ mod tests {
         let mut awaited = exchanges.start(async { Err(Error::HttpRequestDenied) });
         assert!(awaited.take().is_none());
         beside(&exchanges, awaited.ready()).await;
-        assert!(matches!(awaited.take(), Some(Ok(Err(Error::HttpRequestDenied)))));
+        assert!(matches!(
+            awaited.take(),
+            Some(Ok(Err(Error::HttpRequestDenied)))
+        ));
         assert!(matches!(awaited.take(), Some(Err(()))));
     }
 
@@ -203,13 +230,19 @@ mod tests {
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
         exchanges.advance(&task);
         let mut ready = awaited.ready();
-        assert!(ready.as_mut().poll(&mut Context::from_waker(&task)).is_ready());
+        assert!(
+            ready
+                .as_mut()
+                .poll(&mut Context::from_waker(&task))
+                .is_ready()
+        );
         assert_eq!(exchanges.0.lock().len(), 1);
     }
 
     #[tokio::test]
     async fn requests_end_with_the_call() {
-        let (exchanges, (sender, receiver)) = (PendingRequests::default(), oneshot::channel::<()>());
+        let (exchanges, (sender, receiver)) =
+            (PendingRequests::default(), oneshot::channel::<()>());
         let awaited = exchanges.start(async move {
             let _held = sender;
             pending().await
@@ -221,14 +254,18 @@ mod tests {
 
     #[tokio::test]
     async fn dropping_the_handle_gives_up_the_request() {
-        let (exchanges, (sender, receiver)) = (PendingRequests::default(), oneshot::channel::<()>());
+        let (exchanges, (sender, receiver)) =
+            (PendingRequests::default(), oneshot::channel::<()>());
         let awaited = exchanges.start(async move {
             let _held = sender;
             pending().await
         });
         beside(&exchanges, tokio::task::yield_now()).await;
         drop(awaited);
-        assert!(beside(&exchanges, receiver).await.is_err(), "the request is gone");
+        assert!(
+            beside(&exchanges, receiver).await.is_err(),
+            "the request is gone"
+        );
         assert!(exchanges.0.lock().is_empty());
     }
 }

@@ -20,7 +20,14 @@ const MAX_VIOLATION_BYTES: usize = 200;
 /// The supported keywords of a form, and those of its fields by type.
 const FORM_KEYWORDS: [&str; 4] = ["$schema", "properties", "required", "type"];
 const COMMON_KEYWORDS: [&str; 4] = ["default", "description", "title", "type"];
-const STRING_KEYWORDS: [&str; 6] = ["enum", "enumNames", "format", "maxLength", "minLength", "oneOf"];
+const STRING_KEYWORDS: [&str; 6] = [
+    "enum",
+    "enumNames",
+    "format",
+    "maxLength",
+    "minLength",
+    "oneOf",
+];
 const NUMBER_KEYWORDS: [&str; 2] = ["maximum", "minimum"];
 const ARRAY_KEYWORDS: [&str; 3] = ["items", "maxItems", "minItems"];
 const STRING_FORMATS: [&str; 4] = ["date", "date-time", "email", "uri"];
@@ -40,16 +47,23 @@ pub(super) fn check(params: &Value) -> Result<(), String> {
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("`requestedSchema.type` must be \"object\"".to_owned());
     }
-    check_members(schema, &[&FORM_KEYWORDS])
-        .map_err(|name| format!("`requestedSchema.{name}` is not something that clients can show"))?;
+    check_members(schema, &[&FORM_KEYWORDS]).map_err(|name| {
+        format!("`requestedSchema.{name}` is not something that clients can show")
+    })?;
     let Some(Value::Object(fields)) = schema.get("properties") else {
-        return Err("`requestedSchema.properties` must be an object: a schema for each field".to_owned());
+        return Err(
+            "`requestedSchema.properties` must be an object: a schema for each field".to_owned(),
+        );
     };
     if fields.is_empty() || fields.len() > MAX_FIELDS {
-        return Err(format!("a form has 1 to {MAX_FIELDS} fields, not {}", fields.len()));
+        return Err(format!(
+            "a form has 1 to {MAX_FIELDS} fields, not {}",
+            fields.len()
+        ));
     }
     for (name, field) in fields {
-        self::check_field(field).map_err(|why| format!("field {:?}: {why}", clean_line(name, MAX_QUOTED_BYTES)))?;
+        self::check_field(field)
+            .map_err(|why| format!("field {:?}: {why}", clean_line(name, MAX_QUOTED_BYTES)))?;
     }
     compile_schema(&Value::Object(schema.clone())).map(drop)
 }
@@ -67,53 +81,86 @@ pub(super) fn check_answer(params: &JsonText, mut answer: Value) -> Result<Value
         Some(_) => return Ok(answer),
     }
     let mut params: Value = serde_json::from_str(params.get()).unwrap_or_default();
-    let schema = params.get_mut("requestedSchema").map(Value::take).unwrap_or_default();
+    let schema = params
+        .get_mut("requestedSchema")
+        .map(Value::take)
+        .unwrap_or_default();
     let content = answer.get_mut("content").ok_or("it has no `content`")?;
-    if let (Some(fields), Some(content)) =
-        (schema.get("properties").and_then(Value::as_object), content.as_object_mut())
-    {
+    if let (Some(fields), Some(content)) = (
+        schema.get("properties").and_then(Value::as_object),
+        content.as_object_mut(),
+    ) {
         content.retain(|name, _| fields.contains_key(name));
     }
-    let violations = compile_schema(&schema)?.quick_violations(content).ok_or("it is too large to be checked")?;
-    let shown: Vec<String> = violations.iter().take(MAX_VIOLATIONS).map(describe_violation).collect();
-    if shown.is_empty() { Ok(answer) } else { Err(shown.join("; ")) }
+    let violations = compile_schema(&schema)?
+        .quick_violations(content)
+        .ok_or("it is too large to be checked")?;
+    let shown: Vec<String> = violations
+        .iter()
+        .take(MAX_VIOLATIONS)
+        .map(describe_violation)
+        .collect();
+    if shown.is_empty() {
+        Ok(answer)
+    } else {
+        Err(shown.join("; "))
+    }
 }
 
 /// Describes a violation for the user who filled in the form.
 fn describe_violation(violation: &SchemaViolation) -> String {
     let place = violation.pointer.trim_start_matches('/');
     clean_line(
-        &if place.is_empty() { violation.message.clone() } else { format!("{place}: {}", violation.message) },
+        &if place.is_empty() {
+            violation.message.clone()
+        } else {
+            format!("{place}: {}", violation.message)
+        },
         MAX_VIOLATION_BYTES,
     )
 }
 
 /// Returns the user's action.
 pub(super) fn action(answer: &Value) -> Option<&str> {
-    answer.get("action").and_then(Value::as_str).filter(|action| ["accept", "cancel", "decline"].contains(action))
+    answer
+        .get("action")
+        .and_then(Value::as_str)
+        .filter(|action| ["accept", "cancel", "decline"].contains(action))
 }
 
 fn compile_schema(schema: &Value) -> Result<JsonSchema, String> {
     let text = schema.to_string();
     let patterns = PatternBudget::for_schemas([text.as_str()]);
-    JsonSchema::compile_with(&text, &patterns).map_err(|why| format!("`requestedSchema` is not valid: {why}"))
+    JsonSchema::compile_with(&text, &patterns)
+        .map_err(|why| format!("`requestedSchema` is not valid: {why}"))
 }
 
 fn check_field(schema: &Value) -> Result<(), String> {
-    let Value::Object(schema) = schema else { return Err("its schema must be an object".to_owned()) };
-    let own: &[&str] = match schema.get("type").and_then(Value::as_str) {
-        Some("string") => &STRING_KEYWORDS,
-        Some("number" | "integer") => &NUMBER_KEYWORDS,
-        Some("boolean") => &[],
-        Some("array") => &ARRAY_KEYWORDS,
-        _ => return Err("its type must be string, number, integer, boolean, or array for several choices".to_owned()),
+    let Value::Object(schema) = schema else {
+        return Err("its schema must be an object".to_owned());
     };
+    let own: &[&str] =
+        match schema.get("type").and_then(Value::as_str) {
+            Some("string") => &STRING_KEYWORDS,
+            Some("number" | "integer") => &NUMBER_KEYWORDS,
+            Some("boolean") => &[],
+            Some("array") => &ARRAY_KEYWORDS,
+            _ => return Err(
+                "its type must be string, number, integer, boolean, or array for several choices"
+                    .to_owned(),
+            ),
+        };
     check_members(schema, &[&COMMON_KEYWORDS, own])
         .map_err(|name| format!("`{name}` is not something that clients can show"))?;
     if let Some(format) = schema.get("format")
-        && !format.as_str().is_some_and(|format| STRING_FORMATS.contains(&format))
+        && !format
+            .as_str()
+            .is_some_and(|format| STRING_FORMATS.contains(&format))
     {
-        return Err(format!("its format must be one of {}", STRING_FORMATS.join(", ")));
+        return Err(format!(
+            "its format must be one of {}",
+            STRING_FORMATS.join(", ")
+        ));
     }
     if own == ARRAY_KEYWORDS {
         let Some(Value::Object(items)) = schema.get("items") else {
@@ -134,14 +181,18 @@ fn check_field(schema: &Value) -> Result<(), String> {
 ///
 /// The first unknown member.
 fn check_members<'a>(members: &'a Map<String, Value>, known: &[&[&str]]) -> Result<(), &'a str> {
-    match members.keys().find(|name| !known.iter().any(|known| known.contains(&name.as_str()))) {
+    match members
+        .keys()
+        .find(|name| !known.iter().any(|known| known.contains(&name.as_str())))
+    {
         Some(name) => Err(truncate_name(name)),
         None => Ok(()),
     }
 }
 
 fn truncate_name(name: &str) -> &str {
-    name.get(..name.floor_char_boundary(MAX_QUOTED_BYTES)).unwrap_or_default()
+    name.get(..name.floor_char_boundary(MAX_QUOTED_BYTES))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -170,9 +221,27 @@ mod tests {
         });
         check(&form(&properties)).unwrap();
         let params = JsonText::new(&form(&properties));
-        assert!(check_answer(&params, json!({"action": "accept", "content": {"name": "x", "several": ["a"]}})).is_ok());
-        assert!(check_answer(&params, json!({"action": "accept", "content": {"several": ["c"]}})).is_err());
-        assert!(check_answer(&params, json!({"action": "accept", "content": {"titled": "c"}})).is_err());
+        assert!(
+            check_answer(
+                &params,
+                json!({"action": "accept", "content": {"name": "x", "several": ["a"]}})
+            )
+            .is_ok()
+        );
+        assert!(
+            check_answer(
+                &params,
+                json!({"action": "accept", "content": {"several": ["c"]}})
+            )
+            .is_err()
+        );
+        assert!(
+            check_answer(
+                &params,
+                json!({"action": "accept", "content": {"titled": "c"}})
+            )
+            .is_err()
+        );
         assert!(check_answer(&params, json!({"action": "cancel", "content": 7})).is_ok());
     }
 
@@ -195,9 +264,17 @@ mod tests {
             form(&json!({"a": {"type": "array", "items": {"$ref": "#"}}})),
             form(&json!({"a": {"type": "string", "minLength": "x"}})),
         ];
-        let said: Vec<String> = cases.iter().map(|params| check(params).unwrap_err()).collect();
+        let said: Vec<String> = cases
+            .iter()
+            .map(|params| check(params).unwrap_err())
+            .collect();
         insta::assert_snapshot!(said.join("\n"));
-        let many = (0..65).map(|n| (n.to_string(), json!({"type": "string"}))).collect::<Map<_, _>>();
-        assert_eq!(check(&form(&many.into())).unwrap_err(), "a form has 1 to 64 fields, not 65");
+        let many = (0..65)
+            .map(|n| (n.to_string(), json!({"type": "string"})))
+            .collect::<Map<_, _>>();
+        assert_eq!(
+            check(&form(&many.into())).unwrap_err(),
+            "a form has 1 to 64 fields, not 65"
+        );
     }
 }

@@ -12,7 +12,9 @@ use std::time::Instant;
 
 use toolbay_model::DenialKind;
 use toolbay_outgoing::SendError;
-use toolbay_policy::{DenialReason, NormalizedHost, TcpRequest, TcpRule, check_lookup, filter_addresses};
+use toolbay_policy::{
+    DenialReason, NormalizedHost, TcpRequest, TcpRule, check_lookup, filter_addresses,
+};
 use toolbay_recording::MissingInput;
 use wasmtime_wasi::sockets::SocketAddrUse;
 
@@ -151,13 +153,28 @@ impl CallSockets {
         &self,
         opened: impl FnOnce() -> Option<OpenDescriptor>,
     ) -> Result<SocketMemory, CreateSocketError> {
-        let opened = if Arc::strong_count(&self.socket_count) <= MAX_SOCKETS { opened() } else { None };
+        let opened = if Arc::strong_count(&self.socket_count) <= MAX_SOCKETS {
+            opened()
+        } else {
+            None
+        };
         let opened = opened.ok_or_else(|| {
-            self.gate.denials.report_denial(DenialKind::Tcp, "This call has as many sockets open as it may.", None);
+            self.gate.denials.report_denial(
+                DenialKind::Tcp,
+                "This call has as many sockets open as it may.",
+                None,
+            );
             CreateSocketError::Limit
         })?;
-        let held = self.account.reserve(SOCKET_MEMORY_BYTES).map_err(CreateSocketError::Memory)?;
-        Ok(SocketMemory { _opened: opened, _held: held, _socket_count: Arc::clone(&self.socket_count) })
+        let held = self
+            .account
+            .reserve(SOCKET_MEMORY_BYTES)
+            .map_err(CreateSocketError::Memory)?;
+        Ok(SocketMemory {
+            _opened: opened,
+            _held: held,
+            _socket_count: Arc::clone(&self.socket_count),
+        })
     }
 
     /// Stores the resources of a socket until it is [released](Self::release).
@@ -180,7 +197,11 @@ impl CallSockets {
         let host = match check_lookup(name, gate.rules()) {
             Ok(host) => host,
             Err(DenialReason::Authority(malformed)) => {
-                gate.denials.report_denial(DenialKind::NameLookup, &format!("The name to resolve {malformed}."), None);
+                gate.denials.report_denial(
+                    DenialKind::NameLookup,
+                    &format!("The name to resolve {malformed}."),
+                    None,
+                );
                 return Err(ResolveFailure::Malformed);
             }
             Err(denied) => {
@@ -204,7 +225,9 @@ impl CallSockets {
                 (NormalizedHost::Name(name), Some(reach)) => {
                     gate.effects.mark_unsupported(MissingInput::Connections);
                     let lookup = gate.resolve_allowed(&reach, name, &account);
-                    tokio::time::timeout_at(deadline.into(), lookup).await.unwrap_or(Err(ResolveFailure::LimitReached))
+                    tokio::time::timeout_at(deadline.into(), lookup)
+                        .await
+                        .unwrap_or(Err(ResolveFailure::LimitReached))
                 }
                 (NormalizedHost::Name(_), None) => Err(ResolveFailure::Denied),
             }
@@ -214,16 +237,24 @@ impl CallSockets {
 
 impl AddressGate {
     fn rules(&self) -> &[TcpRule] {
-        self.rules.as_ref().map_or(&[], |reach| reach.rules.as_slice())
+        self.rules
+            .as_ref()
+            .map_or(&[], |reach| reach.rules.as_slice())
     }
 
     fn report_denial(&self, kind: DenialKind, denied: &DenialReason) {
-        self.denials.report_denial(kind, &denied.to_string(), denied.remedy().as_deref());
+        self.denials
+            .report_denial(kind, &denied.to_string(), denied.remedy().as_deref());
     }
 
     /// Resolves a name. Returns the addresses that the guest may connect to, and records them for
     /// the name.
-    async fn resolve_allowed(&self, reach: &ConnectionRules, name: String, account: &MemoryBudget) -> ResolvedName {
+    async fn resolve_allowed(
+        &self,
+        reach: &ConnectionRules,
+        name: String,
+        account: &MemoryBudget,
+    ) -> ResolvedName {
         let found = reach.lookups.resolve(&name, Some(&reach.places)).await;
         let found = found.map_err(|error| {
             let details = error.details().unwrap_or_default();
@@ -243,7 +274,10 @@ impl AddressGate {
             }
         };
         chosen.truncate(MAX_ADDRESSES);
-        let mut known = self.resolved_names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self
+            .resolved_names
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         for address in &chosen {
             let names = known.entry(address.to_canonical()).or_default();
             if !names.contains(&name) {
@@ -263,7 +297,11 @@ impl AddressGate {
             // The system chooses the local address of a connection.
             SocketAddrUse::TcpBind if address.ip().is_unspecified() && address.port() == 0 => true,
             SocketAddrUse::TcpBind | SocketAddrUse::TcpListen | SocketAddrUse::TcpAccept => {
-                self.denials.report_denial(DenialKind::Tcp, "No tool may wait for connections of others.", None);
+                self.denials.report_denial(
+                    DenialKind::Tcp,
+                    "No tool may wait for connections of others.",
+                    None,
+                );
                 false
             }
             SocketAddrUse::UdpBind | SocketAddrUse::UdpSend | SocketAddrUse::UdpReceive => {
@@ -285,7 +323,11 @@ impl AddressGate {
 
     /// Reports an attempt to use UDP.
     pub(crate) fn report_udp(&self) {
-        self.denials.report_denial(DenialKind::Udp, "No tool may send or receive UDP datagrams.", None);
+        self.denials.report_denial(
+            DenialKind::Udp,
+            "No tool may send or receive UDP datagrams.",
+            None,
+        );
     }
 
     fn allows_connect(&self, address: SocketAddr) -> bool {
@@ -294,7 +336,10 @@ impl AddressGate {
             self.report_denial(DenialKind::Tcp, &denied);
             return false;
         }
-        let opened = self.rules.as_ref().map_or(&[][..], |reach| reach.opened.as_slice());
+        let opened = self
+            .rules
+            .as_ref()
+            .map_or(&[][..], |reach| reach.opened.as_slice());
         match filter_addresses(&[ip], opened) {
             Ok(_) if self.tcp_usage.count_connection().is_ok() => {
                 self.effects.block_questions(AskBlocker::Connection);
@@ -318,8 +363,17 @@ impl AddressGate {
     /// for a name that resolved to it.
     fn check_rules(&self, ip: IpAddr, port: u16) -> Result<(), DenialReason> {
         let rules = self.rules();
-        let Err(denied) = (TcpRequest { host: &ip.to_string(), port }).check(rules) else { return Ok(()) };
-        let known = self.resolved_names.lock().unwrap_or_else(PoisonError::into_inner);
+        let Err(denied) = (TcpRequest {
+            host: &ip.to_string(),
+            port,
+        })
+        .check(rules) else {
+            return Ok(());
+        };
+        let known = self
+            .resolved_names
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut of_name = None;
         for name in known.get(&ip).into_iter().flatten() {
             match (TcpRequest { host: name, port }).check(rules) {

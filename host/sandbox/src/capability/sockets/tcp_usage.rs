@@ -49,7 +49,10 @@ impl TcpTraffic {
 
     /// Returns the numbers of connections and bytes so far, without rejected ones.
     pub(crate) fn totals(&self) -> (u64, u64) {
-        (self.connections.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+        (
+            self.connections.load(Ordering::Relaxed),
+            self.bytes.load(Ordering::Relaxed),
+        )
     }
 
     fn record_exceeded(&self, limit: Limit) -> Limit {
@@ -60,7 +63,10 @@ impl TcpTraffic {
 /// Adds to a counter if the sum is within the limit.
 fn add_within(count: &AtomicU64, more: u64, most: u64) -> Result<(), ()> {
     let within = |used: u64| used.checked_add(more).filter(|sum| *sum <= most);
-    count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).map(drop).map_err(drop)
+    count
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, within)
+        .map(drop)
+        .map_err(drop)
 }
 
 #[cfg(test)]
@@ -69,7 +75,11 @@ mod tests {
 
     #[test]
     fn what_is_over_a_limit_is_refused_and_not_counted() {
-        let limits = Limits { tcp_connections: 2, tcp_bytes: ByteSize::b(10), ..Limits::DEFAULT };
+        let limits = Limits {
+            tcp_connections: 2,
+            tcp_bytes: ByteSize::b(10),
+            ..Limits::DEFAULT
+        };
         let traffic = TcpTraffic::new(&limits);
         traffic.count_connection().unwrap();
         traffic.count_connection().unwrap();
@@ -77,7 +87,14 @@ mod tests {
         assert_eq!(traffic.exceeded(), None);
         let reached = Limit::TcpBytes(ByteSize::b(10));
         assert_eq!(traffic.count_bytes(usize::MAX), Err(reached));
-        assert_eq!(traffic.count_connection(), Err(reached), "the first one stays");
-        assert_eq!((traffic.totals(), traffic.exceeded()), ((2, 10), Some(reached)));
+        assert_eq!(
+            traffic.count_connection(),
+            Err(reached),
+            "the first one stays"
+        );
+        assert_eq!(
+            (traffic.totals(), traffic.exceeded()),
+            ((2, 10), Some(reached))
+        );
     }
 }

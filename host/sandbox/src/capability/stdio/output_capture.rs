@@ -56,14 +56,22 @@ pub(crate) struct GuestOutputStream {
 
 impl CapturedText {
     fn with_limit(most: usize) -> Self {
-        Self { bytes: Vec::new(), limit: most, truncated: false }
+        Self {
+            bytes: Vec::new(),
+            limit: most,
+            truncated: false,
+        }
     }
 
     /// Appends bytes. Returns by how much the buffer grew.
     fn append(&mut self, bytes: &[u8]) -> usize {
-        let (room, before) = (self.limit.saturating_sub(self.bytes.len()), self.bytes.capacity());
+        let (room, before) = (
+            self.limit.saturating_sub(self.bytes.len()),
+            self.bytes.capacity(),
+        );
         self.truncated |= bytes.len() > room;
-        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        self.bytes
+            .extend_from_slice(bytes.get(..room).unwrap_or(bytes));
         self.bytes.capacity() - before
     }
 
@@ -93,7 +101,9 @@ impl GuestOutput {
             limit,
             memory_budget: account,
         };
-        Self { shared: Arc::new(Mutex::new(shared)) }
+        Self {
+            shared: Arc::new(Mutex::new(shared)),
+        }
     }
 
     /// Sets the number of bytes to capture from standard output, which contains a command's result.
@@ -103,11 +113,17 @@ impl GuestOutput {
     }
 
     pub(crate) fn stdout(&self) -> GuestOutputStream {
-        GuestOutputStream { capture: self.clone(), buffer: |shared| &mut shared.stdout }
+        GuestOutputStream {
+            capture: self.clone(),
+            buffer: |shared| &mut shared.stdout,
+        }
     }
 
     pub(crate) fn stderr(&self) -> GuestOutputStream {
-        GuestOutputStream { capture: self.clone(), buffer: |shared| &mut shared.stderr }
+        GuestOutputStream {
+            capture: self.clone(),
+            buffer: |shared| &mut shared.stderr,
+        }
     }
 
     /// Returns the captured standard output and standard error.
@@ -123,7 +139,9 @@ impl GuestOutput {
 impl GuestOutputStream {
     /// Charges bytes that another buffer stores to the memory budget.
     pub(crate) fn charge_memory(&self, bytes: usize) -> StreamResult<()> {
-        let held = self.capture.with_state(|shared| shared.memory_budget.charge(bytes));
+        let held = self
+            .capture
+            .with_state(|shared| shared.memory_budget.charge(bytes));
         held.map_err(|overdrawn| StreamError::Trap(overdrawn.into()))
     }
 }
@@ -151,7 +169,10 @@ impl OutputStream for GuestOutputStream {
         self.capture.with_state(|shared| {
             shared.written += bytes.len() as u64;
             let grown = kept(shared).append(&bytes);
-            shared.memory_budget.charge(grown).map_err(|overdrawn| StreamError::Trap(overdrawn.into()))?;
+            shared
+                .memory_budget
+                .charge(grown)
+                .map_err(|overdrawn| StreamError::Trap(overdrawn.into()))?;
             if shared.written > shared.limit.as_u64() {
                 return Err(StreamError::Trap(Limit::Stdio(shared.limit).into()));
             }
@@ -182,22 +203,36 @@ mod tests {
     #[test]
     fn the_beginning_of_each_stream_is_kept_and_the_rest_is_counted() {
         let stdio = GuestOutput::new(ByteSize::mib(1), MemoryBudget::new(ByteSize::mib(1)));
-        stdio.stdout().write(Bytes::from(vec![b'a'; MAX_CAPTURED_BYTES - 1])).unwrap();
+        stdio
+            .stdout()
+            .write(Bytes::from(vec![b'a'; MAX_CAPTURED_BYTES - 1]))
+            .unwrap();
         stdio.stdout().write(Bytes::from_static(b"bcd")).unwrap();
         stdio.stderr().write(Bytes::from_static(b"boom")).unwrap();
         let (stdout, stderr) = stdio.captured();
         assert_eq!(
-            (stdout.text().len(), stdout.truncated, stderr.text().as_str(), stderr.truncated),
+            (
+                stdout.text().len(),
+                stdout.truncated,
+                stderr.text().as_str(),
+                stderr.truncated
+            ),
             (MAX_CAPTURED_BYTES, true, "boom", false)
         );
         assert!(stdout.text().ends_with("ab"));
-        assert_eq!(stdio.with_state(|shared| shared.written), MAX_CAPTURED_BYTES as u64 + 6);
+        assert_eq!(
+            stdio.with_state(|shared| shared.written),
+            MAX_CAPTURED_BYTES as u64 + 6
+        );
     }
 
     #[test]
     fn what_is_cut_off_in_a_secret_ends_before_it() {
-        let secrets =
-            SecretFilter::new([("token", &SecretValue::parse("hünter2-hünter2".as_bytes()).unwrap())]).unwrap();
+        let secrets = SecretFilter::new([(
+            "token",
+            &SecretValue::parse("hünter2-hünter2".as_bytes()).unwrap(),
+        )])
+        .unwrap();
         for most in "it is h".len().."it is hünter2-hünter2".len() {
             let mut kept = CapturedText::with_limit(most);
             kept.append(b"it is h\xc3");
@@ -213,7 +248,9 @@ mod tests {
     fn stops_the_guest_past_the_limit_of_both_together() {
         let stdio = GuestOutput::new(ByteSize::b(3), MemoryBudget::new(ByteSize::mib(1)));
         stdio.stdout().write(Bytes::from_static(b"abc")).unwrap();
-        let Err(StreamError::Trap(error)) = stdio.stderr().write(Bytes::from_static(b"d")) else { panic!() };
+        let Err(StreamError::Trap(error)) = stdio.stderr().write(Bytes::from_static(b"d")) else {
+            panic!()
+        };
         assert_eq!(error.downcast_ref(), Some(&Limit::Stdio(ByteSize::b(3))));
     }
 }

@@ -58,10 +58,13 @@ impl StdioConversation {
         ConversationInput(self.clone())
     }
 
-    /// Returns the guest's standard output. `captured` captures its beginning and stops the guest at
-    /// a limit.
+    /// Returns the guest's standard output. `captured` captures its beginning and stops the guest
+    /// at a limit.
     pub(crate) fn stdout(&self, counted: GuestOutputStream) -> impl StdoutStream + use<> {
-        ConversationOutput { transport: self.clone(), captured: counted }
+        ConversationOutput {
+            transport: self.clone(),
+            captured: counted,
+        }
     }
 
     /// Sends a line. It stays in memory until the guest reads it.
@@ -87,7 +90,10 @@ impl StdioConversation {
     /// Returns a reader of the guest's unread input. All readers share the input: each byte goes to
     /// one reader.
     pub(crate) fn reader(&self) -> ConversationReader {
-        ConversationReader { transport: self.clone(), notified: None }
+        ConversationReader {
+            transport: self.clone(),
+            notified: None,
+        }
     }
 
     // The lock is held for a few instructions and never across an await.
@@ -128,7 +134,9 @@ impl ConversationReader {
         loop {
             // Register before checking the buffer, so that no later notification is lost.
             let notify = &self.transport.0.input_ready;
-            let waiting = self.notified.get_or_insert_with(|| Box::pin(Arc::clone(notify).notified_owned()));
+            let waiting = self
+                .notified
+                .get_or_insert_with(|| Box::pin(Arc::clone(notify).notified_owned()));
             let mut lines = self.transport.lines();
             let part = lines.take_input(most);
             if part.is_some() || lines.closed {
@@ -225,7 +233,8 @@ impl OutputStream for ConversationOutput {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let before = lines.partial_line.capacity();
             lines.partial_line.extend_from_slice(part);
-            self.captured.charge_memory(lines.partial_line.capacity() - before)?;
+            self.captured
+                .charge_memory(lines.partial_line.capacity() - before)?;
             if part.ends_with(b"\n") {
                 let line = mem::take(&mut lines.partial_line);
                 if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
@@ -271,7 +280,10 @@ mod tests {
     async fn lines_are_heard_wherever_the_pieces_end() {
         let talk = StdioConversation::default();
         let stdio = GuestOutput::new(ByteSize::kib(1), MemoryBudget::new(ByteSize::mib(1)));
-        let mut output = ConversationOutput { transport: talk.clone(), captured: stdio.stdout() };
+        let mut output = ConversationOutput {
+            transport: talk.clone(),
+            captured: stdio.stdout(),
+        };
         for piece in ["{\"a\"", ":1}\n\n \r\n{", "}\n[]\nrest"] {
             output.write(Bytes::from_static(piece.as_bytes())).unwrap();
         }
@@ -286,13 +298,18 @@ mod tests {
         let talk = StdioConversation::default();
         let account = MemoryBudget::new(ByteSize::mib(1));
         let stdio = GuestOutput::new(ByteSize::mib(8), account.clone());
-        let mut output = ConversationOutput { transport: talk.clone(), captured: stdio.stdout() };
+        let mut output = ConversationOutput {
+            transport: talk.clone(),
+            captured: stdio.stdout(),
+        };
         let lines = Bytes::from("a\n".repeat(1000));
-        let written = (0..1000).take_while(|_| output.write(lines.clone()).is_ok()).count();
+        let written = (0..1000)
+            .take_while(|_| output.write(lines.clone()).is_ok())
+            .count();
         assert!(account.is_exceeded() && written < 11, "{written}");
         let lines = talk.lines();
-        let kept =
-            lines.output.capacity() * size_of::<Vec<u8>>() + lines.output.iter().map(Vec::capacity).sum::<usize>();
+        let kept = lines.output.capacity() * size_of::<Vec<u8>>()
+            + lines.output.iter().map(Vec::capacity).sum::<usize>();
         assert!(kept <= 1 << 20, "{kept}");
     }
 
@@ -309,7 +326,10 @@ mod tests {
             talk.0.input_ready.notify_waiters();
         };
         let ((), ()) = tokio::join!(input.ready(), async { push("hello\n", false) });
-        assert_eq!((input.read(2).unwrap(), input.read(9).unwrap()), ("he".into(), "llo\n".into()));
+        assert_eq!(
+            (input.read(2).unwrap(), input.read(9).unwrap()),
+            ("he".into(), "llo\n".into())
+        );
         push("x", true);
         input.ready().await;
         assert_eq!(input.read(9).unwrap(), "x");
@@ -343,7 +363,10 @@ mod tests {
         talk.send("hello");
         assert_eq!(count.0.load(Ordering::Relaxed), 2);
         let [first, second] = &mut readers;
-        assert_eq!(first.poll(&mut context, 8), Poll::Ready(Some("hello\n".into())));
+        assert_eq!(
+            first.poll(&mut context, 8),
+            Poll::Ready(Some("hello\n".into()))
+        );
         assert!(second.poll(&mut context, 8).is_pending());
         talk.lines().closed = true;
         talk.0.input_ready.notify_waiters();

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use toolbay_recording::{
-    BinaryText, HostAnswers, HostOperation, HttpAnswer, HttpError, MissingInput, OperationResult, RecordingReservation,
+    BinaryText, HostAnswers, HostOperation, HttpAnswer, HttpError, MissingInput, OperationResult,
+    RecordingReservation,
 };
 use toolbay_secrets::SecretFilter;
 
@@ -39,7 +40,10 @@ impl TapedCall {
     /// Reserves memory for additional recorded data. If it is exhausted, only the outline of the
     /// call is recorded.
     pub fn reserve(&mut self, bytes: usize) -> bool {
-        let taken = self.reservation.as_mut().is_some_and(|room| room.try_reserve(bytes));
+        let taken = self
+            .reservation
+            .as_mut()
+            .is_some_and(|room| room.try_reserve(bytes));
         if !taken {
             self.missing.insert(MissingInput::TooLarge);
         }
@@ -60,28 +64,41 @@ impl TapedCall {
     /// Returns the answers without secrets, and what is missing. Takes time in proportion to their
     /// size.
     pub fn into_answers(self) -> (HostAnswers, BTreeSet<MissingInput>) {
-        let Self { mut answers, operations, mut missing, secrets, .. } = self;
-        answers.trace.retain(|_, value| !secrets.contains_secret(value.as_bytes()));
-        for UnfinishedOperation { kind, description: what, result, .. } in operations {
+        let Self {
+            mut answers,
+            operations,
+            mut missing,
+            secrets,
+            ..
+        } = self;
+        answers
+            .trace
+            .retain(|_, value| !secrets.contains_secret(value.as_bytes()));
+        for UnfinishedOperation {
+            kind,
+            description: what,
+            result,
+            ..
+        } in operations
+        {
             // A response that the guest never read is recorded as incomplete.
             let answer = match (kind, result) {
-                (OperationKind::Http, None) => {
-                    Some(OperationResult::Http(HttpAnswer::Nothing(HttpError::HttpResponseIncomplete)))
-                }
-                (OperationKind::Http, Some(result)) => {
-                    postcard::from_bytes::<HttpAnswer>(&result).ok().and_then(|answer| {
+                (OperationKind::Http, None) => Some(OperationResult::Http(HttpAnswer::Nothing(
+                    HttpError::HttpResponseIncomplete,
+                ))),
+                (OperationKind::Http, Some(result)) => postcard::from_bytes::<HttpAnswer>(&result)
+                    .ok()
+                    .and_then(|answer| {
                         let public = redact_answer(answer.clone(), &secrets)?;
                         answers.redacted |= public != answer;
                         Some(OperationResult::Http(public))
-                    })
-                }
+                    }),
                 (OperationKind::State, None) => {
                     missing.insert(MissingInput::Unfinished);
                     continue;
                 }
-                (OperationKind::State, Some(result)) => {
-                    (!secrets.contains_secret(&result)).then_some(OperationResult::State(BinaryText(result)))
-                }
+                (OperationKind::State, Some(result)) => (!secrets.contains_secret(&result))
+                    .then_some(OperationResult::State(BinaryText(result))),
             };
             match answer {
                 Some(answer) => answers.operations.push(HostOperation { what, answer }),
@@ -103,19 +120,42 @@ fn redact_answer(answer: HttpAnswer, secrets: &SecretFilter) -> Option<HttpAnswe
         (!secrets.contains_secret(text.as_bytes())).then(|| BinaryText(text.into_bytes()))
     };
     Some(match answer {
-        HttpAnswer::Response { status, fields, body, pieces, end } => {
-            let fields = fields.into_iter().map(|(name, value)| Some((name, redacted(value)?)));
+        HttpAnswer::Response {
+            status,
+            fields,
+            body,
+            pieces,
+            end,
+        } => {
+            let fields = fields
+                .into_iter()
+                .map(|(name, value)| Some((name, redacted(value)?)));
             let mut fields: Vec<_> = fields.collect::<Option<_>>()?;
             let before = body.0.len();
             let body = redacted(body)?;
             if body.0.len() == before {
-                return Some(HttpAnswer::Response { status, fields, body, pieces, end });
+                return Some(HttpAnswer::Response {
+                    status,
+                    fields,
+                    body,
+                    pieces,
+                    end,
+                });
             }
             // A redacted body has a different length and is stored as one chunk.
-            for (_, length) in fields.iter_mut().filter(|(name, _)| name == "content-length") {
+            for (_, length) in fields
+                .iter_mut()
+                .filter(|(name, _)| name == "content-length")
+            {
                 *length = BinaryText(body.0.len().to_string().into_bytes());
             }
-            HttpAnswer::Response { status, fields, body, pieces: Vec::new(), end }
+            HttpAnswer::Response {
+                status,
+                fields,
+                body,
+                pieces: Vec::new(),
+                end,
+            }
         }
         HttpAnswer::Nothing(HttpError::InternalError(why)) => {
             HttpAnswer::Nothing(HttpError::InternalError(secrets.redact(&why).into_owned()))

@@ -16,7 +16,8 @@ const MAX_SCANNED_ENTRIES: u64 = 1_000_000;
 
 /// Maximum memory of a scan, in bytes: the names of directories that are still to be read, and the
 /// identities of counted files with several names. It is a fixed part of the server's memory that
-/// no budget covers, and up to [`super::MAX_CONCURRENT_SCANS`] scans use it. A million short names fit.
+/// no budget covers, and up to [`super::MAX_CONCURRENT_SCANS`] scans use it. A million short names
+/// fit.
 const MAX_SCAN_MEMORY_BYTES: usize = 32 << 20;
 
 /// Overhead of a name, in bytes. Like the name itself, it is counted twice, because a vector grows
@@ -31,7 +32,10 @@ const LEVEL_BYTES: usize = 2 * size_of::<(InodeId, DirectoryNames)>();
 const LINKED_FILE_BYTES: usize = 4 * size_of::<InodeId>();
 
 /// Flags with which a directory is opened for reading.
-const READ_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const READ_FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
 
 /// The usage of a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,12 +73,14 @@ pub(crate) enum FullReason {
     Memory(usize),
 }
 
-/// Formats the end of a sentence about the directory, with advice for the operator. [`FullReason::Quota`]
-/// is reported to the plugin instead.
+/// Formats the end of a sentence about the directory, with advice for the operator.
+/// [`FullReason::Quota`] is reported to the plugin instead.
 impl fmt::Display for FullReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Quota => f.write_str("it holds more than its mounts may; remove files, or raise quota and entries"),
+            Self::Quota => f.write_str(
+                "it holds more than its mounts may; remove files, or raise quota and entries",
+            ),
             Self::Entries(most) => write!(
                 f,
                 "it has {most} entries or more, and no quota allows more; remove files and folders, or remove quota and \
@@ -98,7 +104,11 @@ impl fmt::Display for FullReason {
 ///
 /// Returns [`Errno::INTR`] after `stop` was set, and [`Errno::AGAIN`] if a directory was moved in
 /// the meantime. Any other error means that the directory cannot be read.
-pub(crate) fn scan_directory(top: &File, enough: DirectoryUsage, stop: &AtomicBool) -> Result<ScanResult, Errno> {
+pub(crate) fn scan_directory(
+    top: &File,
+    enough: DirectoryUsage,
+    stop: &AtomicBool,
+) -> Result<ScanResult, Errno> {
     match DirectoryScan::new(enough, MAX_SCAN_MEMORY_BYTES, stop).run(top) {
         Ok(holds) => Ok(ScanResult::All(holds)),
         Err(ScanAbort::Full(full)) => Ok(ScanResult::Full(full)),
@@ -133,7 +143,11 @@ impl DirectoryNames {
     fn pop(&mut self) -> Option<CString> {
         // Removes its NUL.
         self.0.pop()?;
-        let start = self.0.iter().rposition(|byte| *byte == 0).map_or(0, |end| end + 1);
+        let start = self
+            .0
+            .iter()
+            .rposition(|byte| *byte == 0)
+            .map_or(0, |end| end + 1);
         let name = self.0.split_off(start);
         CString::new(name).ok()
     }
@@ -157,7 +171,14 @@ struct DirectoryScan<'a> {
 
 impl<'a> DirectoryScan<'a> {
     fn new(enough: DirectoryUsage, most: usize, stop: &'a AtomicBool) -> Self {
-        Self { holds: DirectoryUsage::default(), enough, linked: HashSet::new(), room: most, most, stop }
+        Self {
+            holds: DirectoryUsage::default(),
+            enough,
+            linked: HashSet::new(),
+            room: most,
+            most,
+            stop,
+        }
     }
 
     fn run(mut self, top: &File) -> Result<DirectoryUsage, ScanAbort> {
@@ -176,7 +197,10 @@ impl<'a> DirectoryScan<'a> {
                 };
                 self.take_memory(LEVEL_BYTES)?;
                 let found = self.read_directory(&next)?;
-                above.push((inode_id(&fstat(&here)?), std::mem::replace(&mut folders, found)));
+                above.push((
+                    inode_id(&fstat(&here)?),
+                    std::mem::replace(&mut folders, found),
+                ));
                 here = next;
             } else if let Some((expected, rest)) = above.pop() {
                 self.room += LEVEL_BYTES;
@@ -219,7 +243,9 @@ impl<'a> DirectoryScan<'a> {
                     Err(error) => return Err(error.into()),
                 },
             };
-            match found.map_or(FileType::Directory, |found| FileType::from_raw_mode(found.st_mode)) {
+            match found.map_or(FileType::Directory, |found| {
+                FileType::from_raw_mode(found.st_mode)
+            }) {
                 FileType::Directory => {
                     self.take_memory(name_size(name))?;
                     folders.push(name);
@@ -252,7 +278,10 @@ impl<'a> DirectoryScan<'a> {
 
     /// Deducts `bytes` from the remaining memory.
     fn take_memory(&mut self, bytes: usize) -> Result<(), ScanAbort> {
-        self.room = self.room.checked_sub(bytes).ok_or(ScanAbort::Full(FullReason::Memory(self.most)))?;
+        self.room = self
+            .room
+            .checked_sub(bytes)
+            .ok_or(ScanAbort::Full(FullReason::Memory(self.most)))?;
         Ok(())
     }
 }
@@ -271,7 +300,10 @@ mod tests {
     use super::*;
 
     /// Bounds of a directory without a quota.
-    const ANY: DirectoryUsage = DirectoryUsage { bytes: u64::MAX, entries: u64::MAX };
+    const ANY: DirectoryUsage = DirectoryUsage {
+        bytes: u64::MAX,
+        entries: u64::MAX,
+    };
 
     fn walk(path: &Path, enough: DirectoryUsage, most: usize) -> Result<DirectoryUsage, ScanAbort> {
         DirectoryScan::new(enough, most, &AtomicBool::new(false)).run(&File::open(path).unwrap())
@@ -292,7 +324,10 @@ mod tests {
         fs::hard_link(path("a/b/file"), path("again")).unwrap();
         // A link counts as an entry. Its target is not counted.
         symlink("/", path("link")).unwrap();
-        fs::File::create(path("sparse")).unwrap().set_len(1 << 30).unwrap();
+        fs::File::create(path("sparse"))
+            .unwrap()
+            .set_len(1 << 30)
+            .unwrap();
         assert_eq!(holds(root.path()), (5 + (1 << 30), 6));
     }
 
@@ -300,7 +335,11 @@ mod tests {
     fn counting_stops_when_it_is_told_to() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("file"), "").unwrap();
-        let counted = scan_directory(&File::open(root.path()).unwrap(), ANY, &AtomicBool::new(true));
+        let counted = scan_directory(
+            &File::open(root.path()).unwrap(),
+            ANY,
+            &AtomicBool::new(true),
+        );
         assert_eq!(counted, Err(Errno::INTR));
     }
 
@@ -310,11 +349,20 @@ mod tests {
         for name in ["a", "b", "c"] {
             fs::write(root.path().join(name), "12345").unwrap();
         }
-        let walk = |bytes, entries| walk(root.path(), DirectoryUsage { bytes, entries }, MAX_SCAN_MEMORY_BYTES);
+        let walk = |bytes, entries| {
+            walk(
+                root.path(),
+                DirectoryUsage { bytes, entries },
+                MAX_SCAN_MEMORY_BYTES,
+            )
+        };
         assert_eq!(walk(9, 1), Err(ScanAbort::Full(FullReason::Quota)));
         // If only one bound is exceeded, the scan continues, because the other one still restricts
         // the plugin.
-        let all = DirectoryUsage { bytes: 15, entries: 3 };
+        let all = DirectoryUsage {
+            bytes: 15,
+            entries: 3,
+        };
         assert_eq!((walk(0, 3), walk(15, 0)), (Ok(all), Ok(all)));
     }
 
@@ -326,13 +374,23 @@ mod tests {
         }
         // The name of a directory is removed from the list before the directory is read.
         let needed = 10 * name_size(c"0") - name_size(c"0") + LEVEL_BYTES;
-        assert_eq!(walk(root.path(), ANY, needed), Ok(DirectoryUsage { bytes: 0, entries: 10 }));
-        assert_eq!(walk(root.path(), ANY, needed - 1), Err(ScanAbort::Full(FullReason::Memory(needed - 1))));
+        assert_eq!(
+            walk(root.path(), ANY, needed),
+            Ok(DirectoryUsage {
+                bytes: 0,
+                entries: 10
+            })
+        );
+        assert_eq!(
+            walk(root.path(), ANY, needed - 1),
+            Err(ScanAbort::Full(FullReason::Memory(needed - 1)))
+        );
         // A chain of directories needs one name at a time, and a level for each.
         let deep = tempfile::tempdir().unwrap();
         fs::create_dir_all(deep.path().join("a/b/c")).unwrap();
         assert!(
-            walk(deep.path(), ANY, 3 * LEVEL_BYTES).is_ok() && walk(deep.path(), ANY, 3 * LEVEL_BYTES - 1).is_err()
+            walk(deep.path(), ANY, 3 * LEVEL_BYTES).is_ok()
+                && walk(deep.path(), ANY, 3 * LEVEL_BYTES - 1).is_err()
         );
     }
 
@@ -343,7 +401,13 @@ mod tests {
             fs::write(root.path().join(name), "12345").unwrap();
             fs::hard_link(root.path().join(name), root.path().join(format!("{name}2"))).unwrap();
         }
-        assert_eq!(walk(root.path(), ANY, 2 * LINKED_FILE_BYTES), Ok(DirectoryUsage { bytes: 10, entries: 4 }));
+        assert_eq!(
+            walk(root.path(), ANY, 2 * LINKED_FILE_BYTES),
+            Ok(DirectoryUsage {
+                bytes: 10,
+                entries: 4
+            })
+        );
         assert_eq!(
             walk(root.path(), ANY, LINKED_FILE_BYTES),
             Err(ScanAbort::Full(FullReason::Memory(LINKED_FILE_BYTES)))
@@ -355,6 +419,9 @@ mod tests {
         let mut names = DirectoryNames::default();
         names.push(c"one");
         names.push(c"t");
-        assert_eq!((names.pop().as_deref(), names.pop().as_deref(), names.pop()), (Some(c"t"), Some(c"one"), None));
+        assert_eq!(
+            (names.pop().as_deref(), names.pop().as_deref(), names.pop()),
+            (Some(c"t"), Some(c"one"), None)
+        );
     }
 }

@@ -49,14 +49,18 @@ impl UsageState {
     /// Returns whether the directory must be scanned before it is changed.
     pub(super) fn is_stale(&self, now: Instant) -> bool {
         self.last_scan.is_none_or(|counted| {
-            counted.is_older_than(SCAN_TRUST_DURATION.max(counted.took.saturating_mul(MIN_TRUST_FACTOR)), now)
+            counted.is_older_than(
+                SCAN_TRUST_DURATION.max(counted.took.saturating_mul(MIN_TRUST_FACTOR)),
+                now,
+            )
         })
     }
 
     /// Returns whether another scan is worthwhile because the directory seems to be full.
     pub(super) fn may_gain_space(&self, now: Instant) -> bool {
-        self.last_scan
-            .is_some_and(|counted| counted.is_older_than(counted.took.saturating_mul(MIN_TRUST_FACTOR_IF_FULL), now))
+        self.last_scan.is_some_and(|counted| {
+            counted.is_older_than(counted.took.saturating_mul(MIN_TRUST_FACTOR_IF_FULL), now)
+        })
     }
 
     /// Records the result of a scan.
@@ -65,15 +69,29 @@ impl UsageState {
             ScanResult::All(holds) => (holds, None),
             ScanResult::Full(full) => (DirectoryUsage::default(), Some(full)),
         };
-        let nameless = self.open.values().filter_map(|open| open.unlinked_length).fold(0, u64::saturating_add);
-        self.holds = DirectoryUsage { bytes: found.bytes.saturating_add(nameless), ..found };
+        let nameless = self
+            .open
+            .values()
+            .filter_map(|open| open.unlinked_length)
+            .fold(0, u64::saturating_add);
+        self.holds = DirectoryUsage {
+            bytes: found.bytes.saturating_add(nameless),
+            ..found
+        };
         self.full = full;
         self.last_scan = Some(ScanTime { at, took });
     }
 
     /// Returns the usage of the directory, or the maximum if it counts as full.
     pub(super) fn usage(&self) -> DirectoryUsage {
-        if self.full.is_some() { DirectoryUsage { bytes: u64::MAX, entries: u64::MAX } } else { self.holds }
+        if self.full.is_some() {
+            DirectoryUsage {
+                bytes: u64::MAX,
+                entries: u64::MAX,
+            }
+        } else {
+            self.holds
+        }
     }
 
     /// Returns the reason why the last scan stopped early.
@@ -84,7 +102,10 @@ impl UsageState {
     /// Registers the bounds of a mount. If they exceed the bounds at the last scan, a directory
     /// that was full may have space.
     pub(super) fn raise_bounds(&mut self, bytes: u64, entries: u64) {
-        let most = DirectoryUsage { bytes: self.most.bytes.max(bytes), entries: self.most.entries.max(entries) };
+        let most = DirectoryUsage {
+            bytes: self.most.bytes.max(bytes),
+            entries: self.most.entries.max(entries),
+        };
         if most != self.most && self.full == Some(FullReason::Quota) {
             self.last_scan = None;
         }
@@ -105,7 +126,11 @@ impl UsageState {
     pub(super) fn update_length(&mut self, file: InodeId, before: u64, after: u64) {
         let change = |bytes: u64| bytes.saturating_add(after).saturating_sub(before);
         self.holds.bytes = change(self.holds.bytes);
-        if let Some(nameless) = self.open.get_mut(&file).and_then(|open| open.unlinked_length.as_mut()) {
+        if let Some(nameless) = self
+            .open
+            .get_mut(&file)
+            .and_then(|open| open.unlinked_length.as_mut())
+        {
             *nameless = change(*nameless);
         }
     }
@@ -131,7 +156,9 @@ impl UsageState {
 
     /// Records that a handle was closed.
     pub(super) fn record_close(&mut self, file: InodeId) {
-        let Some(open) = self.open.get_mut(&file) else { return };
+        let Some(open) = self.open.get_mut(&file) else {
+            return;
+        };
         open.handles -= 1;
         if open.handles == 0 {
             let freed = open.unlinked_length.unwrap_or_default();
@@ -155,7 +182,11 @@ mod tests {
 
     fn counted(bytes: u64, entries: u64) -> UsageState {
         let mut books = UsageState::default();
-        books.record_scan(ScanResult::All(DirectoryUsage { bytes, entries }), Instant::now(), Duration::ZERO);
+        books.record_scan(
+            ScanResult::All(DirectoryUsage { bytes, entries }),
+            Instant::now(),
+            Duration::ZERO,
+        );
         books
     }
 
@@ -167,9 +198,22 @@ mod tests {
         books.record_unlinked(FILE, 10);
         books.add_entries(-1);
         books.update_length(FILE, 10, 30);
-        assert_eq!(books.usage(), DirectoryUsage { bytes: 30, entries: 0 });
+        assert_eq!(
+            books.usage(),
+            DirectoryUsage {
+                bytes: 30,
+                entries: 0
+            }
+        );
         // A scan does not find it.
-        books.record_scan(ScanResult::All(DirectoryUsage { bytes: 5, entries: 1 }), Instant::now(), Duration::ZERO);
+        books.record_scan(
+            ScanResult::All(DirectoryUsage {
+                bytes: 5,
+                entries: 1,
+            }),
+            Instant::now(),
+            Duration::ZERO,
+        );
         assert_eq!(books.usage().bytes, 35);
         books.record_close(FILE);
         assert_eq!(books.usage().bytes, 35);
@@ -204,12 +248,20 @@ mod tests {
         let now = Instant::now();
         assert!(books.is_stale(now), "never counted");
         assert!(!books.may_gain_space(now));
-        books.record_scan(ScanResult::All(DirectoryUsage::default()), now, Duration::from_millis(1));
+        books.record_scan(
+            ScanResult::All(DirectoryUsage::default()),
+            now,
+            Duration::from_millis(1),
+        );
         let after = |millis| now + Duration::from_millis(millis);
         assert!(!books.is_stale(after(59_999)) && books.is_stale(after(60_000)));
         assert!(!books.may_gain_space(after(9)) && books.may_gain_space(after(10)));
         // Scanning a large directory takes long, so it happens less often.
-        books.record_scan(ScanResult::All(DirectoryUsage::default()), now, Duration::from_secs(2));
+        books.record_scan(
+            ScanResult::All(DirectoryUsage::default()),
+            now,
+            Duration::from_secs(2),
+        );
         assert!(!books.is_stale(after(199_999)) && books.is_stale(after(200_000)));
         assert!(!books.may_gain_space(after(19_999)) && books.may_gain_space(after(20_000)));
     }
@@ -219,19 +271,47 @@ mod tests {
         let mut books = UsageState::default();
         books.raise_bounds(10, 20);
         books.raise_bounds(30, 5);
-        assert_eq!(books.max_bounds(), DirectoryUsage { bytes: 30, entries: 20 });
+        assert_eq!(
+            books.max_bounds(),
+            DirectoryUsage {
+                bytes: 30,
+                entries: 20
+            }
+        );
         let now = Instant::now();
         books.record_scan(ScanResult::Full(FullReason::Quota), now, Duration::ZERO);
         // However many entries are removed.
         books.add_entries(-1_000_000);
         books.update_length(FILE, u64::MAX, 0);
-        assert_eq!(books.usage(), DirectoryUsage { bytes: u64::MAX, entries: u64::MAX });
+        assert_eq!(
+            books.usage(),
+            DirectoryUsage {
+                bytes: u64::MAX,
+                entries: u64::MAX
+            }
+        );
         books.raise_bounds(30, 20);
         assert!(!books.is_stale(now));
         books.raise_bounds(31, 0);
         assert!(books.is_stale(now), "there may be room for this mount");
-        books.record_scan(ScanResult::All(DirectoryUsage { bytes: 1, entries: 2 }), now, Duration::ZERO);
-        assert_eq!((books.usage(), books.full_reason()), (DirectoryUsage { bytes: 1, entries: 2 }, None));
+        books.record_scan(
+            ScanResult::All(DirectoryUsage {
+                bytes: 1,
+                entries: 2,
+            }),
+            now,
+            Duration::ZERO,
+        );
+        assert_eq!(
+            (books.usage(), books.full_reason()),
+            (
+                DirectoryUsage {
+                    bytes: 1,
+                    entries: 2
+                },
+                None
+            )
+        );
         books.raise_bounds(32, 0);
         assert!(!books.is_stale(now), "it was counted to its end");
     }

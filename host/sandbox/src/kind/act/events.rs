@@ -25,7 +25,14 @@ pub(super) async fn read_stream(
     let (sender, mut receiver) = mpsc::unbounded_channel();
     accessor.with(|mut access| {
         let room = access.as_context_mut().hostcall_fuel();
-        stream.pipe(access, ActEventReader { sender, room, is_over: false })
+        stream.pipe(
+            access,
+            ActEventReader {
+                sender,
+                room,
+                is_over: false,
+            },
+        )
     })?;
     let mut events = Vec::new();
     loop {
@@ -69,7 +76,11 @@ impl StreamConsumer<StoreState> for ActEventReader {
     ) -> Poll<wasmtime::Result<StreamResult>> {
         if self.is_over {
             // Further events are ignored. The guest is not notified that the error was received.
-            return if finish { Poll::Ready(Ok(StreamResult::Completed)) } else { Poll::Pending };
+            return if finish {
+                Poll::Ready(Ok(StreamResult::Completed))
+            } else {
+                Poll::Pending
+            };
         }
         if self.sender.is_closed() {
             return Poll::Ready(Ok(StreamResult::Dropped));
@@ -103,16 +114,24 @@ impl StreamConsumer<StoreState> for ActEventReader {
 /// Reports the tool's progress to the caller, if the metadata contain it.
 fn report_progress(state: &StoreState, metadata: &ActMetadata) {
     if let Some(done) = hints::read_number(metadata, "std:progress") {
-        state.imports.progress(done, hints::read_number(metadata, "std:progress-total"), None);
+        state.imports.progress(
+            done,
+            hints::read_number(metadata, "std:progress-total"),
+            None,
+        );
     }
 }
 
 /// Returns the number of bytes that an event holds.
 fn event_size(event: &ToolEvent) -> usize {
     let (texts, metadata) = match event {
-        ToolEvent::Content(part) => (part.data.len() + part.mime_type.as_ref().map_or(0, String::len), &part.metadata),
+        ToolEvent::Content(part) => (
+            part.data.len() + part.mime_type.as_ref().map_or(0, String::len),
+            &part.metadata,
+        ),
         ToolEvent::Error(error) => (error.kind.len() + error.message.size(), &error.metadata),
     };
-    let entry = |(key, value): &(String, Vec<u8>)| size_of::<(String, Vec<u8>)>() + key.len() + value.len();
+    let entry =
+        |(key, value): &(String, Vec<u8>)| size_of::<(String, Vec<u8>)>() + key.len() + value.len();
     size_of::<ToolEvent>() + texts + metadata.iter().map(entry).sum::<usize>()
 }

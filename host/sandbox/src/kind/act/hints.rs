@@ -19,10 +19,11 @@ const PREFERRED_LANGUAGE: &str = "en";
 /// The reason why the value cannot be read.
 fn read_value(metadata: &ActMetadata, name: &str) -> Option<Result<Value, &'static str>> {
     let (_, cbor) = metadata.iter().find(|(key, _)| key == name)?;
-    let json = cbor::to_json(cbor, MAX_VALUE_BYTES, &Interrupt::default()).map_err(|error| match error {
-        CborError::Malformed(why) => why,
-        CborError::Large | CborError::Interrupted => "is too large",
-    });
+    let json =
+        cbor::to_json(cbor, MAX_VALUE_BYTES, &Interrupt::default()).map_err(|error| match error {
+            CborError::Malformed(why) => why,
+            CborError::Large | CborError::Interrupted => "is too large",
+        });
     Some(json.and_then(|json| serde_json::from_str(&json).map_err(|_| "is no value")))
 }
 
@@ -47,8 +48,16 @@ pub(super) fn read_text(metadata: &ActMetadata, name: &str) -> Result<Option<Str
         None => Ok(None),
         Some(Ok(Value::String(text))) => Ok(Some(text)),
         Some(Ok(Value::Object(by_language))) => {
-            let text = |(tag, text)| if let Value::String(text) = text { Some((tag, text)) } else { None };
-            Ok(pick_language(by_language.into_iter().filter_map(text).collect()))
+            let text = |(tag, text)| {
+                if let Value::String(text) = text {
+                    Some((tag, text))
+                } else {
+                    None
+                }
+            };
+            Ok(pick_language(
+                by_language.into_iter().filter_map(text).collect(),
+            ))
         }
         Some(Ok(_)) => Err(format!("{name} is no text")),
         Some(Err(why)) => Err(format!("{name} {why}")),
@@ -68,16 +77,19 @@ impl LocalizedString {
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Plain(text) => text.len(),
-            Self::Localized(by_language) => {
-                by_language.iter().map(|(tag, text)| size_of::<(String, String)>() + tag.len() + text.len()).sum()
-            }
+            Self::Localized(by_language) => by_language
+                .iter()
+                .map(|(tag, text)| size_of::<(String, String)>() + tag.len() + text.len())
+                .sum(),
         }
     }
 }
 
 fn pick_language(mut by_language: Vec<(String, String)>) -> Option<String> {
     let is_best = |(tag, _): &(String, String)| {
-        tag.split(['-', '_']).next().is_some_and(|language| language.eq_ignore_ascii_case(PREFERRED_LANGUAGE))
+        tag.split(['-', '_'])
+            .next()
+            .is_some_and(|language| language.eq_ignore_ascii_case(PREFERRED_LANGUAGE))
     };
     let at = by_language.iter().position(is_best).unwrap_or_default();
     (at < by_language.len()).then(|| by_language.swap_remove(at).1)
@@ -90,19 +102,34 @@ mod tests {
     use super::*;
 
     fn metadata(name: &str, value: &Value) -> ActMetadata {
-        vec![("other".to_owned(), Vec::new()), (name.to_owned(), cbor::from_json(value).unwrap())]
+        vec![
+            ("other".to_owned(), Vec::new()),
+            (name.to_owned(), cbor::from_json(value).unwrap()),
+        ]
     }
 
     #[test]
     fn values_have_their_type_or_say_why_not() {
         assert_eq!(read_flag(&metadata("a", &json!(true)), "a"), Ok(Some(true)));
         assert_eq!(read_flag(&metadata("a", &json!(true)), "b"), Ok(None));
-        assert_eq!(read_flag(&metadata("a", &json!(1)), "a").unwrap_err(), "a is neither true nor false");
+        assert_eq!(
+            read_flag(&metadata("a", &json!(1)), "a").unwrap_err(),
+            "a is neither true nor false"
+        );
         let wrong = vec![("a".to_owned(), vec![0x61])];
-        assert_eq!(read_flag(&wrong, "a").unwrap_err(), "a ends in the middle of an item");
-        assert_eq!(read_text(&wrong, "a").unwrap_err(), "a ends in the middle of an item");
+        assert_eq!(
+            read_flag(&wrong, "a").unwrap_err(),
+            "a ends in the middle of an item"
+        );
+        assert_eq!(
+            read_text(&wrong, "a").unwrap_err(),
+            "a ends in the middle of an item"
+        );
         let large = json!("x".repeat(MAX_VALUE_BYTES));
-        assert_eq!(read_text(&metadata("a", &large), "a").unwrap_err(), "a is too large");
+        assert_eq!(
+            read_text(&metadata("a", &large), "a").unwrap_err(),
+            "a is too large"
+        );
         assert_eq!(read_number(&metadata("a", &json!(3)), "a"), Some(3.0));
         assert_eq!(read_number(&wrong, "a"), None);
     }
@@ -110,7 +137,9 @@ mod tests {
     #[test]
     fn texts_are_shown_in_english_or_in_the_first_language() {
         let localized = |texts: &[(&str, &str)]| {
-            let texts = texts.iter().map(|(tag, text)| ((*tag).to_owned(), (*text).to_owned()));
+            let texts = texts
+                .iter()
+                .map(|(tag, text)| ((*tag).to_owned(), (*text).to_owned()));
             LocalizedString::Localized(texts.collect()).into_text()
         };
         assert_eq!(localized(&[("de", "eins"), ("EN-gb", "one")]), "one");
@@ -118,7 +147,10 @@ mod tests {
         assert_eq!(localized(&[]), "");
         let in_cbor = metadata("a", &json!({"de": "eins", "en": "one"}));
         assert_eq!(read_text(&in_cbor, "a"), Ok(Some("one".to_owned())));
-        assert_eq!(read_text(&metadata("a", &json!("plain")), "a"), Ok(Some("plain".to_owned())));
+        assert_eq!(
+            read_text(&metadata("a", &json!("plain")), "a"),
+            Ok(Some("plain".to_owned()))
+        );
         assert_eq!(read_text(&metadata("a", &json!({"de": 1})), "a"), Ok(None));
     }
 }

@@ -17,23 +17,55 @@ const MAX_REMARKS: usize = 10;
 /// Converts a guest's list of tools to the host's description.
 pub(super) fn description(listed: Vec<types::ToolDefinition>) -> ComponentDescription {
     let mut remarks = ActToolRemarks::default();
-    let tools = listed.into_iter().map(|tool| convert_tool(tool, &mut remarks)).collect();
-    ComponentDescription { tools, remarks: remarks.finish(), ..ComponentDescription::default() }
+    let tools = listed
+        .into_iter()
+        .map(|tool| convert_tool(tool, &mut remarks))
+        .collect();
+    ComponentDescription {
+        tools,
+        remarks: remarks.finish(),
+        ..ComponentDescription::default()
+    }
 }
 
 fn convert_tool(tool: types::ToolDefinition, remarks: &mut ActToolRemarks) -> ToolDefinition {
-    let types::ToolDefinition { name, description, parameters_schema, metadata } = tool;
+    let types::ToolDefinition {
+        name,
+        description,
+        parameters_schema,
+        metadata,
+    } = tool;
     let mut flag = |key| remarks.ok_or_remark(&name, hints::read_flag(&metadata, key));
-    let [read_only, destructive, idempotent] = ["std:read-only", "std:destructive", "std:idempotent"].map(&mut flag);
+    let [read_only, destructive, idempotent] =
+        ["std:read-only", "std:destructive", "std:idempotent"].map(&mut flag);
     let is_said = read_only.or(destructive).or(idempotent).is_some();
-    let annotations = is_said.then_some(EffectHints { read_only, destructive, idempotent, open_world: None });
+    let annotations = is_said.then_some(EffectHints {
+        read_only,
+        destructive,
+        idempotent,
+        open_world: None,
+    });
     let mut text = |key| remarks.ok_or_remark(&name, hints::read_text(&metadata, key));
-    let advice = ["std:usage-hints", "std:anti-usage-hints"].map(&mut text).into_iter().flatten();
-    let paragraphs: Vec<String> = std::iter::once(description.into_text()).chain(advice).collect();
-    let paragraphs: Vec<&str> = paragraphs.iter().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
+    let advice = ["std:usage-hints", "std:anti-usage-hints"]
+        .map(&mut text)
+        .into_iter()
+        .flatten();
+    let paragraphs: Vec<String> = std::iter::once(description.into_text())
+        .chain(advice)
+        .collect();
+    let paragraphs: Vec<&str> = paragraphs
+        .iter()
+        .map(|text| text.trim())
+        .filter(|text| !text.is_empty())
+        .collect();
     if let Some(time) = declared_timeout(&metadata) {
         let time = humantime::format_duration(time);
-        remarks.add(&name, &format!("it may take {time} (std:timeout-ms), and limits.timeout decides how long it can"));
+        remarks.add(
+            &name,
+            &format!(
+                "it may take {time} (std:timeout-ms), and limits.timeout decides how long it can"
+            ),
+        );
     }
     ToolDefinition {
         name,
@@ -70,7 +102,10 @@ impl ActToolRemarks {
 
     fn add(&mut self, tool: &str, what: &str) {
         if self.all.len() < MAX_REMARKS {
-            self.all.push(format!("tool {:?}: {what}", clean_line(tool, MAX_TOOL_NAME_BYTES)));
+            self.all.push(format!(
+                "tool {:?}: {what}",
+                clean_line(tool, MAX_TOOL_NAME_BYTES)
+            ));
         } else {
             self.more += 1;
         }
@@ -78,7 +113,10 @@ impl ActToolRemarks {
 
     fn finish(mut self) -> Vec<String> {
         if self.more > 0 {
-            self.all.push(format!("there are {} more remarks on metadata of tools", self.more));
+            self.all.push(format!(
+                "there are {} more remarks on metadata of tools",
+                self.more
+            ));
         }
         self.all
     }
@@ -93,7 +131,8 @@ mod tests {
     use crate::reply::cbor;
 
     fn tool(metadata: &[(&str, Value)]) -> types::ToolDefinition {
-        let entry = |(key, value): &(&str, Value)| ((*key).to_owned(), cbor::from_json(value).unwrap());
+        let entry =
+            |(key, value): &(&str, Value)| ((*key).to_owned(), cbor::from_json(value).unwrap());
         types::ToolDefinition {
             name: "a".into(),
             description: LocalizedString::Plain("Does a.".into()),
@@ -105,27 +144,48 @@ mod tests {
     #[test]
     fn hints_become_annotations_and_advice_part_of_the_description() {
         let plain = description(vec![tool(&[])]);
-        let [plain] = plain.tools.as_slice() else { panic!("{plain:?}") };
-        assert_eq!((plain.description.as_deref(), &plain.annotations), (Some("Does a."), &None));
+        let [plain] = plain.tools.as_slice() else {
+            panic!("{plain:?}")
+        };
+        assert_eq!(
+            (plain.description.as_deref(), &plain.annotations),
+            (Some("Does a."), &None)
+        );
         let hinted = tool(&[
             ("std:read-only", json!(true)),
             ("std:destructive", json!(false)),
-            ("std:usage-hints", json!({"de": "Für a.", "en": "Use it for a."})),
+            (
+                "std:usage-hints",
+                json!({"de": "Für a.", "en": "Use it for a."}),
+            ),
             ("std:anti-usage-hints", json!("Not for b.")),
             ("acme:other", json!([1])),
         ]);
         let hinted = description(vec![hinted]);
         assert_eq!(hinted.remarks, [""; 0]);
-        let [hinted] = hinted.tools.as_slice() else { panic!("{hinted:?}") };
-        assert_eq!(hinted.description.as_deref(), Some("Does a.\n\nUse it for a.\n\nNot for b."));
+        let [hinted] = hinted.tools.as_slice() else {
+            panic!("{hinted:?}")
+        };
+        assert_eq!(
+            hinted.description.as_deref(),
+            Some("Does a.\n\nUse it for a.\n\nNot for b.")
+        );
         let annotations = hinted.annotations.as_ref().unwrap();
-        let hints = (annotations.read_only, annotations.destructive, annotations.idempotent, annotations.open_world);
+        let hints = (
+            annotations.read_only,
+            annotations.destructive,
+            annotations.idempotent,
+            annotations.open_world,
+        );
         assert_eq!(hints, (Some(true), Some(false), None, None));
     }
 
     #[test]
     fn what_cannot_be_used_is_remarked_a_few_times() {
-        let odd = tool(&[("std:read-only", json!(1)), ("std:timeout-ms", json!(3_600_000))]);
+        let odd = tool(&[
+            ("std:read-only", json!(1)),
+            ("std:timeout-ms", json!(3_600_000)),
+        ]);
         assert_eq!(
             description(vec![odd]).remarks,
             [
@@ -133,7 +193,9 @@ mod tests {
                 "tool \"a\": it may take 1h (std:timeout-ms), and limits.timeout decides how long it can",
             ]
         );
-        let many = (0..12).map(|_| tool(&[("std:read-only", json!(1))])).collect();
+        let many = (0..12)
+            .map(|_| tool(&[("std:read-only", json!(1))]))
+            .collect();
         let remarks = description(many).remarks;
         assert_eq!(
             (remarks.len(), remarks.last().unwrap().as_str()),

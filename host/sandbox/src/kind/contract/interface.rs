@@ -26,9 +26,21 @@ impl<'a> ExportedInterface<'a> {
     /// # Errors
     ///
     /// The export with this name is not an interface.
-    pub(super) fn find(engine: &'a Engine, component: &Component, name: &'a str) -> Result<Self, PrepareError> {
-        let interface = Self { engine, component: component.component_type(), name };
-        match interface.component.get_export(engine, name).map(|export| export.ty) {
+    pub(super) fn find(
+        engine: &'a Engine,
+        component: &Component,
+        name: &'a str,
+    ) -> Result<Self, PrepareError> {
+        let interface = Self {
+            engine,
+            component: component.component_type(),
+            name,
+        };
+        match interface
+            .component
+            .get_export(engine, name)
+            .map(|export| export.ty)
+        {
             Some(ComponentItem::ComponentInstance(_)) => Ok(interface),
             _ => Err(interface.rejection("it is not an interface")),
         }
@@ -40,11 +52,17 @@ impl<'a> ExportedInterface<'a> {
         name: &str,
         check: impl FnOnce(&ComponentFunc, &types::Component) -> wasmtime::Result<()>,
     ) -> Result<(), PrepareError> {
-        let interface = self.component.get_export(self.engine, self.name).map(|export| export.ty);
+        let interface = self
+            .component
+            .get_export(self.engine, self.name)
+            .map(|export| export.ty);
         let Some(ComponentItem::ComponentInstance(interface)) = interface else {
             return Err(self.rejection("it is not an interface"));
         };
-        match interface.get_export(self.engine, name).map(|export| export.ty) {
+        match interface
+            .get_export(self.engine, name)
+            .map(|export| export.ty)
+        {
             Some(ComponentItem::ComponentFunc(function)) if function.async_() => {
                 Err(self.rejection(&format!("function {name} is async")))
             }

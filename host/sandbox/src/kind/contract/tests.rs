@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use toolbay_model::{
-    CallError, CallObserver, CallReply, CompletionReference, CompletionRequest, CompletionResult, ContentBody, Limit,
-    Limits, LogLevel, NoopObserver, ProgressUpdate, PromptOutput, ResourceContent, ResourceItem,
+    CallError, CallObserver, CallReply, CompletionReference, CompletionRequest, CompletionResult,
+    ContentBody, Limit, Limits, LogLevel, NoopObserver, ProgressUpdate, PromptOutput,
+    ResourceContent, ResourceItem,
 };
 use toolbay_testkit::{TinyComponent, TinyCoreModule, guests};
 
@@ -22,17 +23,33 @@ static LIBRARY: LazyLock<TrialComponent> =
 
 /// Limits that suffice for every guest that ends, and that soon stop one that does not.
 fn hasty() -> Limits {
-    Limits { timeout: Duration::from_secs(20), fuel: 2_000_000_000, ..Limits::DEFAULT }
+    Limits {
+        timeout: Duration::from_secs(20),
+        fuel: 2_000_000_000,
+        ..Limits::DEFAULT
+    }
 }
 
 fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 fn get(name: &str, arguments: &[(&str, &str)]) -> Result<PromptOutput, CallError> {
-    let environment = PluginContext { limits: hasty(), ..PluginContext::default() };
-    let asked = PluginRequest::Prompt { name, arguments: &pairs(arguments) };
-    match LIBRARY.enter(&environment, Arc::new(NoopObserver), asked).result? {
+    let environment = PluginContext {
+        limits: hasty(),
+        ..PluginContext::default()
+    };
+    let asked = PluginRequest::Prompt {
+        name,
+        arguments: &pairs(arguments),
+    };
+    match LIBRARY
+        .enter(&environment, Arc::new(NoopObserver), asked)
+        .result?
+    {
         Some(CallReply::Prompt(output)) => Ok(output),
         other => panic!("{other:?}"),
     }
@@ -40,8 +57,18 @@ fn get(name: &str, arguments: &[(&str, &str)]) -> Result<PromptOutput, CallError
 
 /// Returns an empty list if the resource does not exist.
 fn read_within(limits: Limits, uri: &str) -> Result<Vec<ResourceItem>, CallError> {
-    let environment = PluginContext { limits, ..PluginContext::default() };
-    match LIBRARY.enter(&environment, Arc::new(NoopObserver), PluginRequest::Resource { uri }).result? {
+    let environment = PluginContext {
+        limits,
+        ..PluginContext::default()
+    };
+    match LIBRARY
+        .enter(
+            &environment,
+            Arc::new(NoopObserver),
+            PluginRequest::Resource { uri },
+        )
+        .result?
+    {
         Some(CallReply::Resource(items)) => Ok(items),
         None => Ok(Vec::new()),
         other => panic!("{other:?}"),
@@ -52,9 +79,22 @@ fn read(uri: &str) -> Result<Vec<ResourceItem>, CallError> {
     read_within(hasty(), uri)
 }
 
-fn complete(reference: CompletionReference, argument: &str, value: &str) -> Result<CompletionResult, CallError> {
-    let (argument, value, context) = (argument.to_owned(), value.to_owned(), pairs(&[("author", "woolf")]));
-    let request = CompletionRequest { reference, argument, value, context };
+fn complete(
+    reference: CompletionReference,
+    argument: &str,
+    value: &str,
+) -> Result<CompletionResult, CallError> {
+    let (argument, value, context) = (
+        argument.to_owned(),
+        value.to_owned(),
+        pairs(&[("author", "woolf")]),
+    );
+    let request = CompletionRequest {
+        reference,
+        argument,
+        value,
+        context,
+    };
     match LIBRARY.ask(PluginRequest::Completion(&request))? {
         Some(CallReply::Completion(completions)) => Ok(completions),
         other => panic!("{other:?}"),
@@ -72,23 +112,58 @@ fn book() -> CompletionReference {
 #[test]
 fn a_plugin_without_tools_lists_the_rest_at_once() {
     let said = &LIBRARY.description;
-    assert_eq!(LIBRARY.form(), "it exports toolbay:plugin/{prompts, resources, completion}@0.2.0");
-    assert!(said.tools.is_empty() && said.completes && said.remarks.is_empty(), "{said:?}");
-    let names: Vec<_> = said.prompts.iter().map(|prompt| prompt.name.as_str()).collect();
+    assert_eq!(
+        LIBRARY.form(),
+        "it exports toolbay:plugin/{prompts, resources, completion}@0.2.0"
+    );
+    assert!(
+        said.tools.is_empty() && said.completes && said.remarks.is_empty(),
+        "{said:?}"
+    );
+    let names: Vec<_> = said
+        .prompts
+        .iter()
+        .map(|prompt| prompt.name.as_str())
+        .collect();
     assert_eq!(names, ["review", "cover", "misbehave"]);
     let review = &said.prompts[0];
     assert_eq!(review.title.as_deref(), Some("Review a book"));
-    assert_eq!(review.meta.as_deref(), Some(r#"{"library.example/shelf":7}"#));
+    assert_eq!(
+        review.meta.as_deref(),
+        Some(r#"{"library.example/shelf":7}"#)
+    );
     assert_eq!(review.icons[0].sizes, ["48x48"]);
-    let arguments: Vec<_> = review.arguments.iter().map(|argument| (&*argument.name, argument.required)).collect();
+    let arguments: Vec<_> = review
+        .arguments
+        .iter()
+        .map(|argument| (&*argument.name, argument.required))
+        .collect();
     assert_eq!(arguments, [("author", true), ("style", false)]);
-    let uris: Vec<_> = said.resources.iter().map(|resource| resource.uri.as_str()).collect();
-    assert_eq!(uris, ["library://catalog", "library://cover", "ui://library/reader"]);
+    let uris: Vec<_> = said
+        .resources
+        .iter()
+        .map(|resource| resource.uri.as_str())
+        .collect();
+    assert_eq!(
+        uris,
+        [
+            "library://catalog",
+            "library://cover",
+            "ui://library/reader"
+        ]
+    );
     let catalog = &said.resources[0];
     assert_eq!((catalog.size, catalog.priority), (Some(26), Some(0.5)));
     assert_eq!(catalog.audience, ["user", "assistant"]);
-    assert_eq!(catalog.last_modified.as_deref(), Some("2026-01-12T15:00:58Z"));
-    let templates: Vec<_> = said.templates.iter().map(|template| (&*template.uri, &*template.name)).collect();
+    assert_eq!(
+        catalog.last_modified.as_deref(),
+        Some("2026-01-12T15:00:58Z")
+    );
+    let templates: Vec<_> = said
+        .templates
+        .iter()
+        .map(|template| (&*template.uri, &*template.name))
+        .collect();
     assert_eq!(
         templates,
         [
@@ -103,24 +178,52 @@ fn a_plugin_without_tools_lists_the_rest_at_once() {
 fn a_prompt_is_filled_in() {
     let review = get("review", &[("author", "balzac"), ("style", "short")]).unwrap();
     assert_eq!(review.description.as_deref(), Some("About review"));
-    let said = review.messages.iter().map(|message| (message.role, &message.content.body)).collect::<Vec<_>>();
-    let [asked, answered] =
-        ["Review balzac in a short style.", "Which book?"].map(|text| ContentBody::Text(text.into()));
+    let said = review
+        .messages
+        .iter()
+        .map(|message| (message.role, &message.content.body))
+        .collect::<Vec<_>>();
+    let [asked, answered] = ["Review balzac in a short style.", "Which book?"]
+        .map(|text| ContentBody::Text(text.into()));
     assert_eq!(said, [("user", &asked), ("assistant", &answered)]);
     let cover = get("cover", &[]).unwrap();
-    assert!(matches!(cover.messages[0].content.body, ContentBody::Image(_)));
-    assert!(matches!(cover.messages[1].content.body, ContentBody::Resource(_)));
+    assert!(matches!(
+        cover.messages[0].content.body,
+        ContentBody::Image(_)
+    ));
+    assert!(matches!(
+        cover.messages[1].content.body,
+        ContentBody::Resource(_)
+    ));
 }
 
 #[test]
 fn a_prompt_that_misbehaves_fails() {
     let misbehave = |how| get("misbehave", &[("how", how)]).unwrap_err();
-    assert_eq!(misbehave("fail"), CallError::Failed("The library is closed.".into()));
-    assert_eq!(misbehave("refuse"), CallError::InvalidArguments("Nobody misbehaves like that.".into()));
-    assert_eq!(misbehave("neither"), CallError::InvalidOutput("messages[0] is text without `text`".into()));
-    assert_eq!(misbehave("many"), CallError::limit(Limit::OutputItems(hasty().output_items)));
-    assert_eq!(misbehave("huge"), CallError::limit(Limit::Memory(hasty().memory)));
-    assert_eq!(misbehave("loop"), CallError::limit(Limit::Fuel(hasty().fuel)));
+    assert_eq!(
+        misbehave("fail"),
+        CallError::Failed("The library is closed.".into())
+    );
+    assert_eq!(
+        misbehave("refuse"),
+        CallError::InvalidArguments("Nobody misbehaves like that.".into())
+    );
+    assert_eq!(
+        misbehave("neither"),
+        CallError::InvalidOutput("messages[0] is text without `text`".into())
+    );
+    assert_eq!(
+        misbehave("many"),
+        CallError::limit(Limit::OutputItems(hasty().output_items))
+    );
+    assert_eq!(
+        misbehave("huge"),
+        CallError::limit(Limit::Memory(hasty().memory))
+    );
+    assert_eq!(
+        misbehave("loop"),
+        CallError::limit(Limit::Fuel(hasty().fuel))
+    );
     assert!(matches!(misbehave("panic"), CallError::Trap { .. }));
 }
 
@@ -130,14 +233,30 @@ fn a_resource_is_read_by_its_uri() {
     let ResourceItem { resource, meta } = catalog;
     assert_eq!(resource.uri, "library://catalog");
     assert_eq!(resource.mime_type.as_deref(), Some("text/plain"));
-    assert_eq!(resource.content, ResourceContent::Text("austen\nbalzac\nborges\nwoolf".into()));
+    assert_eq!(
+        resource.content,
+        ResourceContent::Text("austen\nbalzac\nborges\nwoolf".into())
+    );
     assert_eq!(meta["library.example/authors"], 4);
     let [cover] = read("library://cover").unwrap().try_into().unwrap();
-    assert_eq!(cover.resource.content, ResourceContent::Blob(b"\x89PNG\r\n\x1a\n".as_slice().into()));
+    assert_eq!(
+        cover.resource.content,
+        ResourceContent::Blob(b"\x89PNG\r\n\x1a\n".as_slice().into())
+    );
     let book = read("library://books/woolf/orlando").unwrap();
     let uris: Vec<_> = book.iter().map(|item| item.resource.uri.as_str()).collect();
-    assert_eq!(uris, ["library://books/woolf/orlando", "library://books/woolf/orlando/notes"]);
-    assert_eq!(read("library://books/nobody/nothing").unwrap(), [], "there is no such resource");
+    assert_eq!(
+        uris,
+        [
+            "library://books/woolf/orlando",
+            "library://books/woolf/orlando/notes"
+        ]
+    );
+    assert_eq!(
+        read("library://books/nobody/nothing").unwrap(),
+        [],
+        "there is no such resource"
+    );
 }
 
 #[test]
@@ -147,25 +266,63 @@ fn a_resource_that_misbehaves_fails() {
         CallError::InvalidOutput(what) => what,
         other => panic!("{other:?}"),
     };
-    assert_eq!(misbehave("fail"), CallError::Failed("The library is closed.".into()));
+    assert_eq!(
+        misbehave("fail"),
+        CallError::Failed("The library is closed.".into())
+    );
     assert_eq!(broken("both"), "contents[0] has both `text` and `data`");
-    assert_eq!(broken("neither"), "contents[0] has neither `text` nor `data`");
+    assert_eq!(
+        broken("neither"),
+        "contents[0] has neither `text` nor `data`"
+    );
     assert_eq!(broken("meta"), "contents[0].meta is not a JSON object");
-    assert!(broken("mime").starts_with("contents[0] has an invalid MIME type: \"text/plain"), "{}", broken("mime"));
-    assert!(broken("uri").starts_with("contents[0] has an invalid URI"), "{}", broken("uri"));
-    let elsewhere =
-        "contents[0] has the URI \"library://catalog\", which is neither the one that was read nor one below it";
+    assert!(
+        broken("mime").starts_with("contents[0] has an invalid MIME type: \"text/plain"),
+        "{}",
+        broken("mime")
+    );
+    assert!(
+        broken("uri").starts_with("contents[0] has an invalid URI"),
+        "{}",
+        broken("uri")
+    );
+    let elsewhere = "contents[0] has the URI \"library://catalog\", which is neither the one that was read nor one below it";
     assert_eq!(broken("elsewhere"), elsewhere);
-    assert_eq!(misbehave("many"), CallError::limit(Limit::OutputItems(hasty().output_items)));
-    assert_eq!(misbehave("huge"), CallError::limit(Limit::Memory(hasty().memory)));
-    assert_eq!(misbehave("large"), CallError::limit(Limit::Output(hasty().output)));
-    let narrow = Limits { transfer: ByteSize::mib(1), ..hasty() };
+    assert_eq!(
+        misbehave("many"),
+        CallError::limit(Limit::OutputItems(hasty().output_items))
+    );
+    assert_eq!(
+        misbehave("huge"),
+        CallError::limit(Limit::Memory(hasty().memory))
+    );
+    assert_eq!(
+        misbehave("large"),
+        CallError::limit(Limit::Output(hasty().output))
+    );
+    let narrow = Limits {
+        transfer: ByteSize::mib(1),
+        ..hasty()
+    };
     let transfer = CallError::limit(Limit::Transfer(narrow.transfer));
-    assert_eq!(read_within(narrow, "library://misbehave/large").unwrap_err(), transfer);
-    assert_eq!(misbehave("loop"), CallError::limit(Limit::Fuel(hasty().fuel)));
-    let short = Limits { timeout: Duration::from_millis(100), fuel: u64::MAX, ..hasty() };
+    assert_eq!(
+        read_within(narrow, "library://misbehave/large").unwrap_err(),
+        transfer
+    );
+    assert_eq!(
+        misbehave("loop"),
+        CallError::limit(Limit::Fuel(hasty().fuel))
+    );
+    let short = Limits {
+        timeout: Duration::from_millis(100),
+        fuel: u64::MAX,
+        ..hasty()
+    };
     let late = CallError::limit(Limit::Deadline(short.timeout));
-    assert_eq!(read_within(short, "library://misbehave/loop").unwrap_err(), late);
+    assert_eq!(
+        read_within(short, "library://misbehave/loop").unwrap_err(),
+        late
+    );
 }
 
 #[test]
@@ -175,25 +332,52 @@ fn arguments_are_completed() {
         total,
         has_more,
     };
-    assert_eq!(complete(prompt("review"), "author", "b"), Ok(found(&["balzac", "borges"], None, false)));
-    assert_eq!(complete(book(), "title", "or"), Ok(found(&["or of woolf"], Some(1), false)));
+    assert_eq!(
+        complete(prompt("review"), "author", "b"),
+        Ok(found(&["balzac", "borges"], None, false))
+    );
+    assert_eq!(
+        complete(book(), "title", "or"),
+        Ok(found(&["or of woolf"], Some(1), false))
+    );
     let many = complete(prompt("review"), "style", "").unwrap();
-    assert_eq!((many.values.len(), many.total, many.has_more), (CompletionResult::MAX_VALUES, Some(1_000), true));
+    assert_eq!(
+        (many.values.len(), many.total, many.has_more),
+        (CompletionResult::MAX_VALUES, Some(1_000), true)
+    );
     let wrong_total = complete(book(), "how", "").unwrap();
-    assert_eq!((wrong_total.values.len(), wrong_total.total, wrong_total.has_more), (13, None, false));
+    assert_eq!(
+        (
+            wrong_total.values.len(),
+            wrong_total.total,
+            wrong_total.has_more
+        ),
+        (13, None, false)
+    );
     // A value that is too long is omitted, and the rest is cleaned.
-    assert_eq!(complete(prompt("misbehave"), "how", "huge"), Ok(found(&["red"], None, true)));
+    assert_eq!(
+        complete(prompt("misbehave"), "how", "huge"),
+        Ok(found(&["red"], None, true))
+    );
     let refused = complete(prompt("review"), "nothing", "").unwrap_err();
-    assert_eq!(refused, CallError::InvalidArguments("review has no argument nothing.".into()));
+    assert_eq!(
+        refused,
+        CallError::InvalidArguments("review has no argument nothing.".into())
+    );
 }
 
 #[test]
 fn what_a_plugin_does_not_offer_it_cannot_be_asked_for() {
     let tool = LIBRARY.call("review", &serde_json::json!({})).unwrap_err();
-    assert_eq!(tool, CallError::Failed("There is no tool review: the plugin offers no tools.".into()));
+    assert_eq!(
+        tool,
+        CallError::Failed("There is no tool review: the plugin offers no tools.".into())
+    );
     let older = TrialComponent::new(&sandbox(), TinyComponent::new(&["a"]).build()).unwrap();
-    let prompts_only = TrialComponent::new(&sandbox(), TinyCoreModule::new().prompt("a", "").build()).unwrap();
-    let command = wat::parse_str(r#"(module (memory (export "memory") 1) (func (export "_start")))"#);
+    let prompts_only =
+        TrialComponent::new(&sandbox(), TinyCoreModule::new().prompt("a", "").build()).unwrap();
+    let command =
+        wat::parse_str(r#"(module (memory (export "memory") 1) (func (export "_start")))"#);
     let command = TrialComponent::new(&sandbox(), command.unwrap()).unwrap();
     let request = CompletionRequest {
         reference: prompt("a"),
@@ -203,13 +387,28 @@ fn what_a_plugin_does_not_offer_it_cannot_be_asked_for() {
     };
     for plugin in [older, command] {
         let none = BTreeMap::new();
-        let prompt = plugin.ask(PluginRequest::Prompt { name: "p", arguments: &none }).unwrap_err();
-        assert_eq!(prompt, CallError::Failed("There is no prompt p: the plugin offers no prompts.".into()));
+        let prompt = plugin
+            .ask(PluginRequest::Prompt {
+                name: "p",
+                arguments: &none,
+            })
+            .unwrap_err();
+        assert_eq!(
+            prompt,
+            CallError::Failed("There is no prompt p: the plugin offers no prompts.".into())
+        );
         let values = plugin.ask(PluginRequest::Completion(&request)).unwrap_err();
-        assert!(matches!(values, CallError::Failed(what) if what.starts_with("There are no values for b: ")));
+        assert!(
+            matches!(values, CallError::Failed(what) if what.starts_with("There are no values for b: "))
+        );
     }
-    let resource = prompts_only.ask(PluginRequest::Resource { uri: "a://b" }).unwrap_err();
-    assert_eq!(resource, CallError::Failed("There is no resource a://b: the plugin offers no resources.".into()));
+    let resource = prompts_only
+        .ask(PluginRequest::Resource { uri: "a://b" })
+        .unwrap_err();
+    assert_eq!(
+        resource,
+        CallError::Failed("There is no resource a://b: the plugin offers no resources.".into())
+    );
 }
 
 #[test]
@@ -234,7 +433,11 @@ fn the_observer_learns_of_resources_that_changed() {
     let updates = Arc::new(Updates::default());
     let uri = "library://books/austen/emma";
     LIBRARY
-        .enter(&PluginContext::default(), Arc::<Updates>::clone(&updates), PluginRequest::Resource { uri })
+        .enter(
+            &PluginContext::default(),
+            Arc::<Updates>::clone(&updates),
+            PluginRequest::Resource { uri },
+        )
         .result
         .unwrap();
     assert_eq!(*updates.0.lock().unwrap(), [uri]);
@@ -242,80 +445,172 @@ fn the_observer_learns_of_resources_that_changed() {
 
 #[test]
 fn some_interfaces_are_enough() {
-    let load = |offering: &TinyCoreModule| TrialComponent::new(&sandbox(), offering.build()).unwrap();
+    let load =
+        |offering: &TinyCoreModule| TrialComponent::new(&sandbox(), offering.build()).unwrap();
     let prompts = load(&TinyCoreModule::new().prompt("a", "An a."));
     assert_eq!(prompts.form(), "it exports toolbay:plugin/prompts@0.2.0");
-    assert_eq!(prompts.description.prompts[0].description.as_deref(), Some("An a."));
-    assert!(!prompts.description.completes);
-    let resources = load(&TinyCoreModule::new().resource("a://b", "b").template("a://{c}", "c").with_completion());
-    assert_eq!(resources.form(), "it exports toolbay:plugin/{resources, completion}@0.2.0");
     assert_eq!(
-        (&*resources.description.resources[0].uri, &*resources.description.templates[0].uri),
+        prompts.description.prompts[0].description.as_deref(),
+        Some("An a.")
+    );
+    assert!(!prompts.description.completes);
+    let resources = load(
+        &TinyCoreModule::new()
+            .resource("a://b", "b")
+            .template("a://{c}", "c")
+            .with_completion(),
+    );
+    assert_eq!(
+        resources.form(),
+        "it exports toolbay:plugin/{resources, completion}@0.2.0"
+    );
+    assert_eq!(
+        (
+            &*resources.description.resources[0].uri,
+            &*resources.description.templates[0].uri
+        ),
         ("a://b", "a://{c}")
     );
-    assert_eq!(resources.ask(PluginRequest::Resource { uri: "a://b" }), Ok(None));
-    let alone = TrialComponent::new(&sandbox(), TinyCoreModule::new().with_completion().build()).err().unwrap();
-    assert!(alone.to_string().contains("but nothing that has arguments to complete"), "{alone}");
+    assert_eq!(
+        resources.ask(PluginRequest::Resource { uri: "a://b" }),
+        Ok(None)
+    );
+    let alone = TrialComponent::new(&sandbox(), TinyCoreModule::new().with_completion().build())
+        .err()
+        .unwrap();
+    assert!(
+        alone
+            .to_string()
+            .contains("but nothing that has arguments to complete"),
+        "{alone}"
+    );
 }
 
 #[test]
 fn types_that_differ_are_refused_when_a_plugin_is_loaded() {
     let differs = |wit: &str, exports: &str| {
         let component = toolbay_testkit::wit::build_component(wit, exports);
-        TrialComponent::new(&sandbox(), component).err().map(|why| why.to_string()).unwrap()
+        TrialComponent::new(&sandbox(), component)
+            .err()
+            .map(|why| why.to_string())
+            .unwrap()
     };
-    let wit = "package toolbay:plugin@0.2.0; interface prompts { list-prompts: func() -> list<string>; }
+    let wit =
+        "package toolbay:plugin@0.2.0; interface prompts { list-prompts: func() -> list<string>; }
         world w { export prompts; }";
-    let list = r#"(func (export "toolbay:plugin/prompts@0.2.0#list-prompts") (result i32) (i32.const 0))"#;
+    let list =
+        r#"(func (export "toolbay:plugin/prompts@0.2.0#list-prompts") (result i32) (i32.const 0))"#;
     let why = differs(wit, list);
     assert!(
         why.starts_with("exports toolbay:plugin/prompts@0.2.0, but its types differ from those of that version: ")
             && why.contains("list-prompts"),
         "{why}"
     );
-    let older = differs(&wit.replace("0.2.0", "0.1.0"), &list.replace("0.2.0", "0.1.0"));
-    assert!(older.ends_with("that version has tools only; build it against 0.2.0"), "{older}");
-    let newer = differs(&wit.replace("0.2.0", "0.3.0"), &list.replace("0.2.0", "0.3.0"));
+    let older = differs(
+        &wit.replace("0.2.0", "0.1.0"),
+        &list.replace("0.2.0", "0.1.0"),
+    );
+    assert!(
+        older.ends_with("that version has tools only; build it against 0.2.0"),
+        "{older}"
+    );
+    let newer = differs(
+        &wit.replace("0.2.0", "0.3.0"),
+        &list.replace("0.2.0", "0.3.0"),
+    );
     assert!(newer.contains("use Toolbay 0.3 or newer"), "{newer}");
     let missing = differs(
         "package toolbay:plugin@0.2.0; interface resources { nothing: func(); } world w { export resources; }",
         r#"(func (export "toolbay:plugin/resources@0.2.0#nothing"))"#,
     );
-    assert!(missing.ends_with("there is no function list-resources"), "{missing}");
+    assert!(
+        missing.ends_with("there is no function list-resources"),
+        "{missing}"
+    );
 }
 
 #[test]
 fn lists_of_any_size_are_asked_for_within_limits() {
     let list = |offering: &TinyCoreModule, limits: &Limits| {
-        TrialComponent::within(&sandbox(), offering.build(), limits).unwrap().map(|loaded| loaded.description)
+        TrialComponent::within(&sandbox(), offering.build(), limits)
+            .unwrap()
+            .map(|loaded| loaded.description)
     };
     // The number of entries is limited elsewhere. Here, the listing must only end soon.
-    let many = (0..100_000).fold(TinyCoreModule::new(), |offering, n| offering.prompt(&format!("p{n}"), ""));
-    assert_eq!(list(&many, &Limits::DEFAULT).unwrap().prompts.len(), 100_000);
+    let many = (0..100_000).fold(TinyCoreModule::new(), |offering, n| {
+        offering.prompt(&format!("p{n}"), "")
+    });
+    assert_eq!(
+        list(&many, &Limits::DEFAULT).unwrap().prompts.len(),
+        100_000
+    );
     let long = TinyCoreModule::new().prompt("a", &"x".repeat(14 << 20));
-    assert_eq!(list(&long, &Limits::DEFAULT).unwrap().prompts[0].description.as_ref().unwrap().len(), 14 << 20);
+    assert_eq!(
+        list(&long, &Limits::DEFAULT).unwrap().prompts[0]
+            .description
+            .as_ref()
+            .unwrap()
+            .len(),
+        14 << 20
+    );
     // All lists together share the transfer limit of one call.
-    let tight = Limits { transfer: ByteSize::mib(20), ..Limits::DEFAULT };
+    let tight = Limits {
+        transfer: ByteSize::mib(20),
+        ..Limits::DEFAULT
+    };
     assert!(list(&long, &tight).is_ok());
-    let both = (0..7).fold(long, |offering, _| offering.resource("a://b", &"y".repeat(1 << 20)));
-    assert_eq!(list(&both, &tight).unwrap_err(), CallError::limit(Limit::Transfer(tight.transfer)));
-    let wide = Limits { transfer: ByteSize::mib(32), ..Limits::DEFAULT };
+    let both = (0..7).fold(long, |offering, _| {
+        offering.resource("a://b", &"y".repeat(1 << 20))
+    });
+    assert_eq!(
+        list(&both, &tight).unwrap_err(),
+        CallError::limit(Limit::Transfer(tight.transfer))
+    );
+    let wide = Limits {
+        transfer: ByteSize::mib(32),
+        ..Limits::DEFAULT
+    };
     assert!(list(&both, &wide).is_ok());
-    let endless =
-        TinyCoreModule::new().template("a://{b}", "b").before_function("list-resource-templates", "(loop $l (br $l))");
-    assert_eq!(list(&endless, &hasty()).unwrap_err(), CallError::limit(Limit::Fuel(hasty().fuel)));
+    let endless = TinyCoreModule::new()
+        .template("a://{b}", "b")
+        .before_function("list-resource-templates", "(loop $l (br $l))");
+    assert_eq!(
+        list(&endless, &hasty()).unwrap_err(),
+        CallError::limit(Limit::Fuel(hasty().fuel))
+    );
 }
 
 #[test]
 fn whatever_is_listed_as_a_uri_is_passed_on_as_it_is() {
     let bomb = "{+a}".repeat(10_000);
-    let uris = ["", "no uri", "file:///etc/../passwd", "a://\u{1b}[2J", "a://{", "a://{a}{a}{a}", bomb.as_str()];
-    let offering =
-        uris.iter().fold(TinyCoreModule::new(), |offering, uri| offering.resource(uri, "a\u{202e}").template(uri, ""));
-    let said = TrialComponent::new(&sandbox(), offering.build()).unwrap().description;
+    let uris = [
+        "",
+        "no uri",
+        "file:///etc/../passwd",
+        "a://\u{1b}[2J",
+        "a://{",
+        "a://{a}{a}{a}",
+        bomb.as_str(),
+    ];
+    let offering = uris.iter().fold(TinyCoreModule::new(), |offering, uri| {
+        offering.resource(uri, "a\u{202e}").template(uri, "")
+    });
+    let said = TrialComponent::new(&sandbox(), offering.build())
+        .unwrap()
+        .description;
     for listed in [said.resources, said.templates] {
-        assert_eq!(listed.iter().map(|listed| listed.uri.as_str()).collect::<Vec<_>>(), uris);
-        assert!(listed.iter().all(|listed| listed.name == "a" || listed.name.is_empty()));
+        assert_eq!(
+            listed
+                .iter()
+                .map(|listed| listed.uri.as_str())
+                .collect::<Vec<_>>(),
+            uris
+        );
+        assert!(
+            listed
+                .iter()
+                .all(|listed| listed.name == "a" || listed.name.is_empty())
+        );
     }
 }
 
@@ -325,9 +620,19 @@ fn find(names: &[&str]) -> Result<Option<ExportedContract>, String> {
 
 #[test]
 fn the_contract_is_found_among_exports() {
-    let version = |names: &[&str]| find(names).unwrap().map(|exported| exported.version.to_string());
-    assert_eq!(version(&["init", "toolbay:plugin/tools@0.1.0"]).as_deref(), Some("0.1.0"));
-    assert_eq!(version(&["toolbay:plugin/toolshed@0.1.0", "toolbay:plugin/tools"]), None);
+    let version = |names: &[&str]| {
+        find(names)
+            .unwrap()
+            .map(|exported| exported.version.to_string())
+    };
+    assert_eq!(
+        version(&["init", "toolbay:plugin/tools@0.1.0"]).as_deref(),
+        Some("0.1.0")
+    );
+    assert_eq!(
+        version(&["toolbay:plugin/toolshed@0.1.0", "toolbay:plugin/tools"]),
+        None
+    );
     for one in ["tools", "prompts", "resources"] {
         let name = format!("toolbay:plugin/{one}@0.2.0");
         let found = find(&["wasi:cli/run@0.2.0", &name]).unwrap().unwrap();
@@ -337,7 +642,8 @@ fn the_contract_is_found_among_exports() {
 
 #[test]
 fn interfaces_of_several_versions_are_refused() {
-    let several = find(&["toolbay:plugin/prompts@0.2.0", "toolbay:plugin/tools@0.1.0"]).unwrap_err();
+    let several =
+        find(&["toolbay:plugin/prompts@0.2.0", "toolbay:plugin/tools@0.1.0"]).unwrap_err();
     assert_eq!(
         several,
         "exports toolbay:plugin/prompts@0.2.0 and toolbay:plugin/tools@0.1.0: all of its interfaces must be of the \
@@ -353,5 +659,12 @@ fn completion_alone_offers_nothing() {
         "exports toolbay:plugin/completion@0.2.0, but nothing that has arguments to complete; export prompts or \
          resources, too"
     );
-    assert!(find(&["toolbay:plugin/completion@0.2.0", "toolbay:plugin/prompts@0.2.0"]).unwrap().is_some());
+    assert!(
+        find(&[
+            "toolbay:plugin/completion@0.2.0",
+            "toolbay:plugin/prompts@0.2.0"
+        ])
+        .unwrap()
+        .is_some()
+    );
 }

@@ -29,7 +29,10 @@ mod bindings {
 pub(crate) struct Adapter(PluginPre<StoreState>);
 
 impl Adapter {
-    pub(super) fn new(interfaces: &ExportedInterfaces<'_>, pre: InstancePre<StoreState>) -> Result<Self, PrepareError> {
+    pub(super) fn new(
+        interfaces: &ExportedInterfaces<'_>,
+        pre: InstancePre<StoreState>,
+    ) -> Result<Self, PrepareError> {
         for (part, interface) in interfaces {
             match part {
                 ContractInterface::Tools => {
@@ -37,18 +40,29 @@ impl Adapter {
                         function.typecheck::<(), (Vec<types::ToolDefinition>,)>(&ty.instance_type())
                     })?;
                     interface.check_function("call-tool", |function, ty| {
-                        function.typecheck::<(&str, &str), (Result<Output, Failure>,)>(&ty.instance_type())
+                        function.typecheck::<(&str, &str), (Result<Output, Failure>,)>(
+                            &ty.instance_type(),
+                        )
                     })?;
                 }
-                ContractInterface::Prompts | ContractInterface::Resources | ContractInterface::Completion => {
-                    return Err(interface.rejection("that version has tools only; build it against 0.2.0"));
+                ContractInterface::Prompts
+                | ContractInterface::Resources
+                | ContractInterface::Completion => {
+                    return Err(
+                        interface.rejection("that version has tools only; build it against 0.2.0")
+                    );
                 }
             }
         }
-        PluginPre::new(pre).map(Self).map_err(|error| PrepareError::Link(join_lines(&format!("{error:#}"))))
+        PluginPre::new(pre)
+            .map(Self)
+            .map_err(|error| PrepareError::Link(join_lines(&format!("{error:#}"))))
     }
 
-    pub(super) async fn list(&self, store: &mut Store<StoreState>) -> wasmtime::Result<ComponentDescription> {
+    pub(super) async fn list(
+        &self,
+        store: &mut Store<StoreState>,
+    ) -> wasmtime::Result<ComponentDescription> {
         let plugin = self.0.instantiate_async(&mut *store).await?;
         let tools = plugin.toolbay_plugin_tools().call_list_tools(store).await?;
         Ok(ComponentDescription {
@@ -62,13 +76,20 @@ impl Adapter {
         store: &mut Store<StoreState>,
         asked: PluginRequest<'_>,
     ) -> wasmtime::Result<Result<GuestReply, GuestFailure>> {
-        let PluginRequest::Tool { name, arguments } = asked else { return Ok(Err(asked.not_offered())) };
+        let PluginRequest::Tool { name, arguments } = asked else {
+            return Ok(Err(asked.not_offered()));
+        };
         let plugin = self.0.instantiate_async(&mut *store).await?;
-        let result = plugin.toolbay_plugin_tools().call_call_tool(store, name, arguments).await?;
-        Ok(result.map(|output| GuestReply::Tool(tool_result(output))).map_err(|failure| match failure {
-            Failure::InvalidArguments(text) => GuestFailure::InvalidArguments(text),
-            Failure::Failed(text) => GuestFailure::Failed(text),
-        }))
+        let result = plugin
+            .toolbay_plugin_tools()
+            .call_call_tool(store, name, arguments)
+            .await?;
+        Ok(result
+            .map(|output| GuestReply::Tool(tool_result(output)))
+            .map_err(|failure| match failure {
+                Failure::InvalidArguments(text) => GuestFailure::InvalidArguments(text),
+                Failure::Failed(text) => GuestFailure::Failed(text),
+            }))
     }
 }
 
@@ -99,12 +120,21 @@ fn icon(icon: types::Icon) -> Icon {
         types::Theme::Light => IconTheme::Light,
         types::Theme::Dark => IconTheme::Dark,
     });
-    Icon { src: icon.src, mime_type: icon.mime_type, sizes: icon.sizes, theme }
+    Icon {
+        src: icon.src,
+        mime_type: icon.mime_type,
+        sizes: icon.sizes,
+        theme,
+    }
 }
 
 fn tool_result(output: types::Output) -> ToolResult {
     let content = output.content.into_iter().map(block).collect();
-    ToolResult { content, structured: output.structured, meta: output.meta }
+    ToolResult {
+        content,
+        structured: output.structured,
+        meta: output.meta,
+    }
 }
 
 fn block(block: types::Content) -> RawBlock {
@@ -147,7 +177,12 @@ impl host::Host for StoreState {
         Ok(())
     }
 
-    fn progress(&mut self, progress: f64, total: Option<f64>, message: Option<String>) -> wasmtime::Result<()> {
+    fn progress(
+        &mut self,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    ) -> wasmtime::Result<()> {
         self.imports.progress(progress, total, message.as_deref());
         Ok(())
     }

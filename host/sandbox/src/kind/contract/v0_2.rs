@@ -1,8 +1,8 @@
 //! Version 0.2.0 of the contract.
 
 use toolbay_model::{
-    CompletionReference, CompletionRequest, ComponentDescription, EffectHints, Icon, IconTheme, LogLevel,
-    PromptArgument, PromptDefinition, ResourceDefinition, ToolDefinition,
+    CompletionReference, CompletionRequest, ComponentDescription, EffectHints, Icon, IconTheme,
+    LogLevel, PromptArgument, PromptDefinition, ResourceDefinition, ToolDefinition,
 };
 use wasmtime::Store;
 use wasmtime::component::{HasSelf, InstancePre, Linker};
@@ -17,7 +17,8 @@ use crate::component::prepare_error::PrepareError;
 use crate::context::plugin_request::PluginRequest;
 use crate::reply::block::{self, RawBlock};
 use crate::reply::guest_reply::{
-    ArgumentSuggestions, FilledPrompt, GuestFailure, GuestReply, ReadResource, ResourceReplyItem, ToolResult,
+    ArgumentSuggestions, FilledPrompt, GuestFailure, GuestReply, ReadResource, ResourceReplyItem,
+    ToolResult,
 };
 use crate::store::state::StoreState;
 
@@ -40,8 +41,17 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    pub(super) fn new(interfaces: &ExportedInterfaces<'_>, pre: InstancePre<StoreState>) -> Result<Self, PrepareError> {
-        let mut adapter = Self { pre, tools: None, prompts: None, resources: None, completion: None };
+    pub(super) fn new(
+        interfaces: &ExportedInterfaces<'_>,
+        pre: InstancePre<StoreState>,
+    ) -> Result<Self, PrepareError> {
+        let mut adapter = Self {
+            pre,
+            tools: None,
+            prompts: None,
+            resources: None,
+            completion: None,
+        };
         for (part, interface) in interfaces {
             let differs = |error| interface.type_mismatch(&error);
             match part {
@@ -51,15 +61,18 @@ impl Adapter {
                 }
                 ContractInterface::Prompts => {
                     check_prompts(interface)?;
-                    adapter.prompts = Some(prompts::GuestIndices::new(&adapter.pre).map_err(differs)?);
+                    adapter.prompts =
+                        Some(prompts::GuestIndices::new(&adapter.pre).map_err(differs)?);
                 }
                 ContractInterface::Resources => {
                     check_resources(interface)?;
-                    adapter.resources = Some(resources::GuestIndices::new(&adapter.pre).map_err(differs)?);
+                    adapter.resources =
+                        Some(resources::GuestIndices::new(&adapter.pre).map_err(differs)?);
                 }
                 ContractInterface::Completion => {
                     check_completion(interface)?;
-                    adapter.completion = Some(completion::GuestIndices::new(&adapter.pre).map_err(differs)?);
+                    adapter.completion =
+                        Some(completion::GuestIndices::new(&adapter.pre).map_err(differs)?);
                 }
             }
         }
@@ -67,16 +80,28 @@ impl Adapter {
     }
 
     /// Requests every list, in one instance.
-    pub(super) async fn list(&self, store: &mut Store<StoreState>) -> wasmtime::Result<ComponentDescription> {
+    pub(super) async fn list(
+        &self,
+        store: &mut Store<StoreState>,
+    ) -> wasmtime::Result<ComponentDescription> {
         let instance = self.pre.instantiate_async(&mut *store).await?;
-        let mut said = ComponentDescription { completes: self.completion.is_some(), ..ComponentDescription::default() };
+        let mut said = ComponentDescription {
+            completes: self.completion.is_some(),
+            ..ComponentDescription::default()
+        };
         if let Some(tools) = &self.tools {
-            let tools = tools.load(&mut *store, &instance)?.call_list_tools(&mut *store).await?;
+            let tools = tools
+                .load(&mut *store, &instance)?
+                .call_list_tools(&mut *store)
+                .await?;
             said.tools = tools.into_iter().map(tool).collect();
             charge_transfer(store, said.tools.iter().map(ToolDefinition::size));
         }
         if let Some(prompts) = &self.prompts {
-            let prompts = prompts.load(&mut *store, &instance)?.call_list_prompts(&mut *store).await?;
+            let prompts = prompts
+                .load(&mut *store, &instance)?
+                .call_list_prompts(&mut *store)
+                .await?;
             said.prompts = prompts.into_iter().map(prompt).collect();
             charge_transfer(store, said.prompts.iter().map(PromptDefinition::size));
         }
@@ -96,16 +121,28 @@ impl Adapter {
         store: &mut Store<StoreState>,
         asked: PluginRequest<'_>,
     ) -> wasmtime::Result<Result<GuestReply, GuestFailure>> {
-        let result = match (asked, &self.tools, &self.prompts, &self.resources, &self.completion) {
+        let result = match (
+            asked,
+            &self.tools,
+            &self.prompts,
+            &self.resources,
+            &self.completion,
+        ) {
             (PluginRequest::Tool { name, arguments }, Some(tools), ..) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
                 let tools = tools.load(&mut *store, &instance)?;
-                tools.call_call_tool(store, name, arguments).await?.map(|output| GuestReply::Tool(tool_result(output)))
+                tools
+                    .call_call_tool(store, name, arguments)
+                    .await?
+                    .map(|output| GuestReply::Tool(tool_result(output)))
             }
             (PluginRequest::Prompt { name, arguments }, _, Some(prompts), ..) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
                 let prompts = prompts.load(&mut *store, &instance)?;
-                let arguments: Vec<_> = arguments.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+                let arguments: Vec<_> = arguments
+                    .iter()
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect();
                 prompts
                     .call_get_prompt(store, name, &arguments)
                     .await?
@@ -120,7 +157,9 @@ impl Adapter {
             (PluginRequest::Completion(request), .., Some(completion)) => {
                 let instance = self.pre.instantiate_async(&mut *store).await?;
                 let completion = completion.load(&mut *store, &instance)?;
-                let completions = completion.call_complete(store, &completion_request(request)).await?;
+                let completions = completion
+                    .call_complete(store, &completion_request(request))
+                    .await?;
                 completions.map(|completions| GuestReply::Completion(suggestions(completions)))
             }
             (asked, ..) => return Ok(Err(asked.not_offered())),
@@ -137,7 +176,9 @@ fn check_tools(interface: &ExportedInterface<'_>) -> Result<(), PrepareError> {
         function.typecheck::<(), (Vec<types::ToolDefinition>,)>(&ty.instance_type())
     })?;
     interface.check_function("call-tool", |function, ty| {
-        function.typecheck::<(&str, &str), (Result<types::Output, types::Failure>,)>(&ty.instance_type())
+        function.typecheck::<(&str, &str), (Result<types::Output, types::Failure>,)>(
+            &ty.instance_type(),
+        )
     })
 }
 
@@ -160,7 +201,9 @@ fn check_resources(interface: &ExportedInterface<'_>) -> Result<(), PrepareError
         function.typecheck::<(), (Vec<types::ResourceTemplate>,)>(&ty.instance_type())
     })?;
     interface.check_function("read-resource", |function, ty| {
-        function.typecheck::<(&str,), (Result<Vec<types::ResourceContents>, types::Failure>,)>(&ty.instance_type())
+        function.typecheck::<(&str,), (Result<Vec<types::ResourceContents>, types::Failure>,)>(
+            &ty.instance_type(),
+        )
     })
 }
 
@@ -251,7 +294,10 @@ fn template(template: types::ResourceTemplate) -> ResourceDefinition {
 }
 
 fn audiences(named: Vec<types::Audience>) -> Vec<String> {
-    block::deduplicate_audience(named.into_iter().map(audience_name)).into_iter().map(str::to_owned).collect()
+    block::deduplicate_audience(named.into_iter().map(audience_name))
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
 }
 
 fn icon(icon: types::Icon) -> Icon {
@@ -259,16 +305,26 @@ fn icon(icon: types::Icon) -> Icon {
         types::Theme::Light => IconTheme::Light,
         types::Theme::Dark => IconTheme::Dark,
     });
-    Icon { src: icon.src, mime_type: icon.mime_type, sizes: icon.sizes, theme }
+    Icon {
+        src: icon.src,
+        mime_type: icon.mime_type,
+        sizes: icon.sizes,
+        theme,
+    }
 }
 
 fn tool_result(output: types::Output) -> ToolResult {
     let content = output.content.into_iter().map(block).collect();
-    ToolResult { content, structured: output.structured, meta: output.meta }
+    ToolResult {
+        content,
+        structured: output.structured,
+        meta: output.meta,
+    }
 }
 
 fn filled_prompt(output: types::PromptOutput) -> FilledPrompt {
-    let message = |message: types::PromptMessage| (audience_name(message.role), block(message.content));
+    let message =
+        |message: types::PromptMessage| (audience_name(message.role), block(message.content));
     FilledPrompt {
         description: output.description,
         messages: output.messages.into_iter().map(message).collect(),
@@ -284,7 +340,10 @@ fn read_resource(uri: &str, items: Vec<types::ResourceContents>) -> ReadResource
         data: item.data,
         meta: item.meta,
     };
-    ReadResource { uri: uri.to_owned(), items: items.into_iter().map(item).collect() }
+    ReadResource {
+        uri: uri.to_owned(),
+        items: items.into_iter().map(item).collect(),
+    }
 }
 
 fn completion_request(request: &CompletionRequest) -> types::CompletionRequest {
@@ -297,13 +356,25 @@ fn completion_request(request: &CompletionRequest) -> types::CompletionRequest {
         name: name.clone(),
         argument: request.argument.clone(),
         value: request.value.clone(),
-        context: request.context.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        context: request
+            .context
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
     }
 }
 
 fn suggestions(completions: types::Completions) -> ArgumentSuggestions {
-    let types::Completions { values, total, has_more } = completions;
-    ArgumentSuggestions { values, total, has_more }
+    let types::Completions {
+        values,
+        total,
+        has_more,
+    } = completions;
+    ArgumentSuggestions {
+        values,
+        total,
+        has_more,
+    }
 }
 
 fn block(block: types::Content) -> RawBlock {
@@ -339,7 +410,12 @@ impl host::Host for StoreState {
         Ok(())
     }
 
-    fn progress(&mut self, progress: f64, total: Option<f64>, message: Option<String>) -> wasmtime::Result<()> {
+    fn progress(
+        &mut self,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    ) -> wasmtime::Result<()> {
         self.imports.progress(progress, total, message.as_deref());
         Ok(())
     }
@@ -356,7 +432,10 @@ impl host::Host for StoreState {
         Ok(self.imports.config_all())
     }
 
-    fn ask(&mut self, questions: Vec<types::Question>) -> wasmtime::Result<Result<Vec<String>, types::AskError>> {
+    fn ask(
+        &mut self,
+        questions: Vec<types::Question>,
+    ) -> wasmtime::Result<Result<Vec<String>, types::AskError>> {
         let questions: Vec<_> = questions.into_iter().map(raw_question).collect();
         let answers = self.question_context.ask(&questions)?;
         Ok(answers.map_err(|refused| match refused {
@@ -378,7 +457,12 @@ fn raw_question(question: types::Question) -> RawQuestion {
         types::QuestionKind::Sampling => PosedKind::Sampling,
         types::QuestionKind::Roots => PosedKind::Roots,
     };
-    RawQuestion { key: question.key, kind, params: question.params, required: question.required }
+    RawQuestion {
+        key: question.key,
+        kind,
+        params: question.params,
+        required: question.required,
+    }
 }
 
 fn log_level(level: host::Level) -> LogLevel {

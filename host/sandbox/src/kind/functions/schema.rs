@@ -39,7 +39,9 @@ pub(super) fn object_schema(
             (WitType::Option(inner), ValueDirection::Output) => {
                 (option_content_schema(inner, direction, &path, words), true)
             }
-            (WitType::Option(_), ValueDirection::Input) => (type_schema(shape, direction, &path, words), true),
+            (WitType::Option(_), ValueDirection::Input) => {
+                (type_schema(shape, direction, &path, words), true)
+            }
             _ => (type_schema(shape, direction, &path, words), false),
         };
         if let (Some(text), Value::Object(schema)) = (words(&path), &mut schema) {
@@ -59,7 +61,12 @@ pub(super) fn object_schema(
 }
 
 /// Returns the schema of one type.
-pub(super) fn type_schema(shape: &WitType, direction: ValueDirection, path: &str, words: DocLookup<'_>) -> Value {
+pub(super) fn type_schema(
+    shape: &WitType,
+    direction: ValueDirection,
+    path: &str,
+    words: DocLookup<'_>,
+) -> Value {
     let inner = |shape: &WitType| type_schema(shape, direction, path, words);
     match shape {
         WitType::Bool => json!({"type": "boolean"}),
@@ -96,7 +103,9 @@ pub(super) fn type_schema(shape: &WitType, direction: ValueDirection, path: &str
         }
         WitType::Result(ok, err) => {
             let side = |name: &str, shape: &Option<Box<WitType>>| {
-                let schema = shape.as_ref().map_or_else(|| json!({"type": "null"}), |shape| inner(shape));
+                let schema = shape
+                    .as_ref()
+                    .map_or_else(|| json!({"type": "null"}), |shape| inner(shape));
                 single_member_schema(name, &schema)
             };
             json!({"anyOf": [side("ok", ok), side("error", err)]})
@@ -106,9 +115,18 @@ pub(super) fn type_schema(shape: &WitType, direction: ValueDirection, path: &str
 
 /// Returns the schema of the content of an option. If the content itself can be `null`, it is
 /// wrapped, so that "none" and "some of none" differ.
-fn option_content_schema(shape: &WitType, direction: ValueDirection, path: &str, words: DocLookup<'_>) -> Value {
+fn option_content_schema(
+    shape: &WitType,
+    direction: ValueDirection,
+    path: &str,
+    words: DocLookup<'_>,
+) -> Value {
     let schema = type_schema(shape, direction, path, words);
-    if shape.is_nullable() { single_member_schema("some", &schema) } else { schema }
+    if shape.is_nullable() {
+        single_member_schema("some", &schema)
+    } else {
+        schema
+    }
 }
 
 /// Returns the schema of an object whose only member is `name`.
@@ -124,7 +142,11 @@ fn variant_schema(
     path: &str,
     words: DocLookup<'_>,
 ) -> Value {
-    let plain: Vec<&str> = cases.iter().filter(|(_, shape)| shape.is_none()).map(|(name, _)| name.as_str()).collect();
+    let plain: Vec<&str> = cases
+        .iter()
+        .filter(|(_, shape)| shape.is_none())
+        .map(|(name, _)| name.as_str())
+        .collect();
     let mut choices = Vec::new();
     if !plain.is_empty() {
         choices.push(json!({"type": "string", "enum": plain}));
@@ -132,7 +154,10 @@ fn variant_schema(
     for (name, shape) in cases {
         if let Some(shape) = shape {
             let path = format!("{path}/{name}");
-            choices.push(single_member_schema(name, &type_schema(shape, direction, &path, words)));
+            choices.push(single_member_schema(
+                name,
+                &type_schema(shape, direction, &path, words),
+            ));
         }
     }
     match <[Value; 1]>::try_from(choices) {
@@ -142,8 +167,7 @@ fn variant_schema(
 }
 
 fn integer_schema(integer: WitInteger, direction: ValueDirection) -> Value {
-    let number =
-        |(least, most)| json!({"type": "integer", "minimum": integer_json(least), "maximum": integer_json(most)});
+    let number = |(least, most)| json!({"type": "integer", "minimum": integer_json(least), "maximum": integer_json(most)});
     let (least, most) = integer.range();
     if !integer.is_wide() {
         return number((least, most));
@@ -152,7 +176,11 @@ fn integer_schema(integer: WitInteger, direction: ValueDirection) -> Value {
         ValueDirection::Input => (least, most),
         ValueDirection::Output => (least.max(-MAX_EXACT_INTEGER), most.min(MAX_EXACT_INTEGER)),
     };
-    let digits = if least < 0 { "^-?[0-9]{1,19}$" } else { "^[0-9]{1,20}$" };
+    let digits = if least < 0 {
+        "^-?[0-9]{1,19}$"
+    } else {
+        "^[0-9]{1,20}$"
+    };
     // Clients that read JSON numbers as doubles would change large integers.
     json!({"anyOf": [number(range), {"type": "string", "pattern": digits}]})
 }
@@ -169,12 +197,16 @@ pub(super) fn integer_json(n: i128) -> Value {
 fn float_schema(number: Value, direction: ValueDirection) -> Value {
     match direction {
         ValueDirection::Input => number,
-        ValueDirection::Output => json!({"anyOf": [number, {"type": "string", "enum": NON_FINITE_NAMES}]}),
+        ValueDirection::Output => {
+            json!({"anyOf": [number, {"type": "string", "enum": NON_FINITE_NAMES}]})
+        }
     }
 }
 
 /// Returns the shortest JSON number that reads back as `n`.
 pub(super) fn f32_json(n: f32) -> Value {
     // Converts through text, because `f64::from(0.1f32)` is 0.10000000149011612.
-    n.to_string().parse::<f64>().map_or(Value::Null, Value::from)
+    n.to_string()
+        .parse::<f64>()
+        .map_or(Value::Null, Value::from)
 }

@@ -34,7 +34,10 @@ fn echo(shape: &WitType) -> Vec<u8> {
          echo: func(wide: wide) -> wide;\n}}\nworld echo {{ export api; }}",
         types.join("\n")
     );
-    component(&wit, r#"(func (export "test:echo/api#echo") (param i32) (result i32) (local.get 0))"#)
+    component(
+        &wit,
+        r#"(func (export "test:echo/api#echo") (param i32) (result i32) (local.get 0))"#,
+    )
 }
 
 /// Formats a type in WIT notation. Types that need a name are declared in `types`.
@@ -53,7 +56,9 @@ fn wit_type(shape: &WitType, types: &mut Vec<String>) -> String {
         }
         WitType::Result(ok, err) => {
             let mut side = |shape: &Option<Box<WitType>>| {
-                shape.as_ref().map_or_else(|| "_".to_owned(), |shape| wit_type(shape, types))
+                shape
+                    .as_ref()
+                    .map_or_else(|| "_".to_owned(), |shape| wit_type(shape, types))
             };
             match (side(ok), side(err)) {
                 (ok, err) if ok == "_" && err == "_" => "result".to_owned(),
@@ -62,7 +67,10 @@ fn wit_type(shape: &WitType, types: &mut Vec<String>) -> String {
             }
         }
         WitType::Record(fields) => {
-            let fields = fields.iter().map(|(name, shape)| format!("{name}: {}", wit_type(shape, types))).collect();
+            let fields = fields
+                .iter()
+                .map(|(name, shape)| format!("{name}: {}", wit_type(shape, types)))
+                .collect();
             declare(types, "record", fields)
         }
         WitType::Variant(cases) => {
@@ -116,13 +124,26 @@ fn shapes() -> impl Strategy<Value = WitType> {
             }),
             prop::collection::vec(inner.clone(), 1..4).prop_map(WitType::Tuple),
             prop::collection::vec(inner.clone(), 1..4).prop_map(|shapes| {
-                WitType::Record(shapes.into_iter().enumerate().map(|(n, shape)| (format!("m{n}"), shape)).collect())
+                WitType::Record(
+                    shapes
+                        .into_iter()
+                        .enumerate()
+                        .map(|(n, shape)| (format!("m{n}"), shape))
+                        .collect(),
+                )
             }),
             prop::collection::vec(prop::option::of(inner.clone()), 1..4).prop_map(|shapes| {
-                WitType::Variant(shapes.into_iter().enumerate().map(|(n, shape)| (format!("c{n}"), shape)).collect())
+                WitType::Variant(
+                    shapes
+                        .into_iter()
+                        .enumerate()
+                        .map(|(n, shape)| (format!("c{n}"), shape))
+                        .collect(),
+                )
             }),
             boxed.clone().prop_map(WitType::Option),
-            (prop::option::of(boxed.clone()), prop::option::of(boxed)).prop_map(|(ok, err)| WitType::Result(ok, err)),
+            (prop::option::of(boxed.clone()), prop::option::of(boxed))
+                .prop_map(|(ok, err)| WitType::Result(ok, err)),
         ]
     })
 }
@@ -149,22 +170,35 @@ fn values(shape: &WitType) -> BoxedStrategy<Value> {
             };
             prop_oneof![edges, least..=most].prop_map(written).boxed()
         }
-        WitType::Float32 => prop_oneof![prop::num::f32::NORMAL | prop::num::f32::ZERO | prop::num::f32::SUBNORMAL]
-            .prop_map(f32_json)
-            .boxed(),
+        WitType::Float32 => {
+            prop_oneof![prop::num::f32::NORMAL | prop::num::f32::ZERO | prop::num::f32::SUBNORMAL]
+                .prop_map(f32_json)
+                .boxed()
+        }
         WitType::Float64 => {
-            (prop::num::f64::NORMAL | prop::num::f64::ZERO | prop::num::f64::SUBNORMAL).prop_map(Value::from).boxed()
+            (prop::num::f64::NORMAL | prop::num::f64::ZERO | prop::num::f64::SUBNORMAL)
+                .prop_map(Value::from)
+                .boxed()
         }
         WitType::Char => plain(any::<char>().prop_map(String::from), "x"),
         WitType::String => plain(any::<String>(), ""),
         WitType::Bytes => prop::collection::vec(any::<u8>(), 0..40)
             .prop_map(|bytes| {
                 use base64::Engine as _;
-                base64::engine::general_purpose::STANDARD.encode(bytes).into()
+                base64::engine::general_purpose::STANDARD
+                    .encode(bytes)
+                    .into()
             })
             .boxed(),
-        WitType::List(item) => prop::collection::vec(values(item), 0..4).prop_map(Value::Array).boxed(),
-        WitType::Tuple(items) => items.iter().map(values).collect::<Vec<_>>().prop_map(Value::Array).boxed(),
+        WitType::List(item) => prop::collection::vec(values(item), 0..4)
+            .prop_map(Value::Array)
+            .boxed(),
+        WitType::Tuple(items) => items
+            .iter()
+            .map(values)
+            .collect::<Vec<_>>()
+            .prop_map(Value::Array)
+            .boxed(),
         WitType::Record(fields) => {
             let shapes = fields.clone();
             fields
@@ -174,29 +208,39 @@ fn values(shape: &WitType) -> BoxedStrategy<Value> {
                 .prop_map(move |values| {
                     let present = |((name, shape), value): (&(String, WitType), Value)| {
                         // `none` is omitted.
-                        (!(matches!(shape, WitType::Option(_)) && value.is_null())).then(|| (name.clone(), value))
+                        (!(matches!(shape, WitType::Option(_)) && value.is_null()))
+                            .then(|| (name.clone(), value))
                     };
                     Value::Object(shapes.iter().zip(values).filter_map(present).collect())
                 })
                 .boxed()
         }
-        WitType::Variant(cases) => Union::new(cases.iter().cloned().map(|(name, shape)| match shape {
-            Some(shape) => values(&shape).prop_map(move |value| json!({name.clone(): value})).boxed(),
-            None => Just(Value::from(name)).boxed(),
+        WitType::Variant(cases) => Union::new(cases.iter().cloned().map(|(name, shape)| {
+            match shape {
+                Some(shape) => values(&shape)
+                    .prop_map(move |value| json!({name.clone(): value}))
+                    .boxed(),
+                None => Just(Value::from(name)).boxed(),
+            }
         }))
         .boxed(),
-        WitType::Enum(names) => prop::sample::select(names.clone()).prop_map(Value::from).boxed(),
-        WitType::Flags(names) => {
-            prop::sample::subsequence(names.clone(), 0..=names.len()).prop_map(Value::from).boxed()
-        }
+        WitType::Enum(names) => prop::sample::select(names.clone())
+            .prop_map(Value::from)
+            .boxed(),
+        WitType::Flags(names) => prop::sample::subsequence(names.clone(), 0..=names.len())
+            .prop_map(Value::from)
+            .boxed(),
         WitType::Option(inner) => {
             let wrap = inner.is_nullable();
-            let some = values(inner).prop_map(move |value| if wrap { json!({"some": value}) } else { value });
+            let some = values(inner)
+                .prop_map(move |value| if wrap { json!({"some": value}) } else { value });
             prop_oneof![Just(Value::Null), some].boxed()
         }
         WitType::Result(ok, err) => {
             let side = |name: &'static str, shape: &Option<Box<WitType>>| {
-                let payload = shape.as_ref().map_or_else(|| Just(Value::Null).boxed(), |shape| values(shape));
+                let payload = shape
+                    .as_ref()
+                    .map_or_else(|| Just(Value::Null).boxed(), |shape| values(shape));
                 payload.prop_map(move |value| json!({name: value}))
             };
             prop_oneof![side("ok", ok), side("error", err)].boxed()
@@ -221,25 +265,51 @@ fn any_json() -> impl Strategy<Value = Value> {
         (-3i64..300).prop_map(Value::from),
         // In this range, the schema accepts whole numbers as integers, although parsing may have
         // rounded them.
-        any::<f32>().prop_map(|n| if (9e15..2e19).contains(&n.abs()) { 0.5 } else { n }).prop_map(Value::from),
-        prop::sample::select(vec!["e0", "f1", "c0", "c1", "m0", "ok", "12", "-7", "a", "", "AAAA"])
+        any::<f32>()
+            .prop_map(|n| if (9e15..2e19).contains(&n.abs()) {
+                0.5
+            } else {
+                n
+            })
             .prop_map(Value::from),
+        prop::sample::select(vec![
+            "e0", "f1", "c0", "c1", "m0", "ok", "12", "-7", "a", "", "AAAA"
+        ])
+        .prop_map(Value::from),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
-        let key = prop::sample::select(vec!["m0", "m1", "m2", "c0", "c1", "c2", "ok", "error", "some"]);
+        let key = prop::sample::select(vec![
+            "m0", "m1", "m2", "c0", "c1", "c2", "ok", "error", "some",
+        ]);
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
-            prop::collection::vec((key, inner), 0..3)
-                .prop_map(|members| Value::Object(members.into_iter().map(|(k, v)| (k.to_owned(), v)).collect())),
+            prop::collection::vec((key, inner), 0..3).prop_map(|members| Value::Object(
+                members
+                    .into_iter()
+                    .map(|(k, v)| (k.to_owned(), v))
+                    .collect()
+            )),
         ]
     })
 }
 
 /// Generates text without the characters that are removed from a guest's text, and `other` instead
 /// of an empty string.
-fn plain(texts: impl Strategy<Value = String> + 'static, other: &'static str) -> BoxedStrategy<Value> {
+fn plain(
+    texts: impl Strategy<Value = String> + 'static,
+    other: &'static str,
+) -> BoxedStrategy<Value> {
     let plain = |text: String| toolbay_model::text::clean(&text).into_owned();
-    texts.prop_map(plain).prop_map(move |text| if text.is_empty() { other.into() } else { text.into() }).boxed()
+    texts
+        .prop_map(plain)
+        .prop_map(move |text| {
+            if text.is_empty() {
+                other.into()
+            } else {
+                text.into()
+            }
+        })
+        .boxed()
 }
 
 fn compiled(shape: &WitType, direction: ValueDirection) -> JsonSchema {
@@ -273,21 +343,41 @@ proptest! {
 
 #[test]
 fn numbers_out_of_range_are_rejected_with_a_pointer() {
-    let list = WitType::Tuple(vec![WitType::Integer(WitInteger::U64), WitType::Integer(WitInteger::S8)]);
+    let list = WitType::Tuple(vec![
+        WitType::Integer(WitInteger::U64),
+        WitType::Integer(WitInteger::S8),
+    ]);
     let refused = |json: Value| read(&list, &json).unwrap_err();
-    assert_eq!(refused(json!(["18446744073709551616", 0])), "/0: expected an integer from 0 to 18446744073709551615");
+    assert_eq!(
+        refused(json!(["18446744073709551616", 0])),
+        "/0: expected an integer from 0 to 18446744073709551615"
+    );
     assert_eq!(
         refused(json!([1e19, 0])),
         "/0: expected an integer from 0 to 18446744073709551615, written in digits alone"
     );
     // The parsed number differs from the written one.
-    for rounded in ["9007199254740993.0", "9007199254740992.0", "1e16", "-9223372036854775809"] {
+    for rounded in [
+        "9007199254740993.0",
+        "9007199254740992.0",
+        "1e16",
+        "-9223372036854775809",
+    ] {
         let rounded: Value = serde_json::from_str(&format!("[{rounded}, {rounded}]")).unwrap();
         let why = refused(rounded.clone());
-        assert!(why.ends_with(", written in digits alone"), "{rounded}: {why}");
+        assert!(
+            why.ends_with(", written in digits alone"),
+            "{rounded}: {why}"
+        );
     }
-    assert_eq!(refused(json!([0, 128])), "/1: expected an integer from -128 to 127");
-    assert!(read(&list, &json!([1.0, -1e2])).is_ok(), "JSON Schema takes these for integers");
+    assert_eq!(
+        refused(json!([0, 128])),
+        "/1: expected an integer from -128 to 127"
+    );
+    assert!(
+        read(&list, &json!([1.0, -1e2])).is_ok(),
+        "JSON Schema takes these for integers"
+    );
 }
 
 #[test]
@@ -295,29 +385,44 @@ fn arguments_with_too_many_values_are_rejected() {
     let list = WitType::List(Box::new(WitType::Bool));
     assert!(from_json(&list, &json!([true, true]), "", &mut 3).is_ok());
     let why = from_json(&list, &json!([true, true]), "", &mut 2).unwrap_err();
-    assert_eq!(why, "/1: too many values (to allow more, raise limits.transfer)");
+    assert_eq!(
+        why,
+        "/1: too many values (to allow more, raise limits.transfer)"
+    );
     assert!(from_json(&WitType::Bytes, &json!("AAAA"), "", &mut 3).is_err());
 }
 
 #[test]
 fn every_type_makes_the_round_trip_through_a_guest() {
     let sandbox = sandbox();
-    let mut runner = TestRunner::new(Config { cases: 48, ..Config::default() });
+    let mut runner = TestRunner::new(Config {
+        cases: 48,
+        ..Config::default()
+    });
     runner
         .run(&fitting(), |(shape, json)| {
-            let loaded =
-                TrialComponent::new(&sandbox, echo(&shape)).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            let loaded = TrialComponent::new(&sandbox, echo(&shape))
+                .map_err(|error| TestCaseError::fail(error.to_string()))?;
             let argument = json!({"wide": {"value": json, "pad": vec![0; 17]}});
             let tool = loaded.tool("echo");
-            let input = JsonSchema::compile_input(&tool.input_schema, &PatternBudget::for_schemas([])).unwrap();
+            let input =
+                JsonSchema::compile_input(&tool.input_schema, &PatternBudget::for_schemas([]))
+                    .unwrap();
             prop_assert_eq!(input.violations(&argument), vec![]);
-            let output = loaded.call("echo", &argument).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
+            let output = loaded
+                .call("echo", &argument)
+                .map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
             let structured = output.structured.unwrap();
             let schema = JsonSchema::compile(tool.output_schema.as_deref().unwrap()).unwrap();
             prop_assert_eq!(schema.violations(&structured), vec![]);
             // A field that is `none` is omitted.
             let missing = matches!(shape, WitType::Option(_)) && json.is_null();
-            prop_assert_eq!(structured.get("value").cloned().unwrap_or(Value::Null), json, "{}", shape);
+            prop_assert_eq!(
+                structured.get("value").cloned().unwrap_or(Value::Null),
+                json,
+                "{}",
+                shape
+            );
             prop_assert_eq!(structured.get("value").is_none(), missing);
             Ok(())
         })
@@ -348,22 +453,55 @@ fn results_become_failures_and_names_are_unique() {
         (func (export "empty") (result i32) (i32.const 80))
         (func (export "nan") (result f64) (f64.const nan))"#;
     let loaded = TrialComponent::new(&sandbox(), component(wit, text)).unwrap();
-    let names: Vec<&str> = loaded.description.tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["empty", "fails", "nan", "one_same", "only-here", "two_same"]);
+    let names: Vec<&str> = loaded
+        .description
+        .tools
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        ["empty", "fails", "nan", "one_same", "only-here", "two_same"]
+    );
     let none = json!({});
-    let said = |output: ToolOutput| match output.content.into_iter().next().map(|block| block.body) {
+    let said = |output: ToolOutput| match output.content.into_iter().next().map(|block| block.body)
+    {
         Some(ContentBody::Text(text)) => Ok(text),
         other => Err(format!("{other:?}")),
     };
-    assert_eq!(said(loaded.call("one_same", &none).unwrap()), Ok("hi".into()));
-    assert_eq!(loaded.call("two_same", &none).unwrap().structured, Some(json!({"result": 7})));
-    assert_eq!(loaded.call("only-here", &none).unwrap(), ToolOutput::default());
-    assert_eq!(loaded.call("fails", &json!({"n": 1})).unwrap_err(), CallError::Failed("hi".into()));
-    assert_eq!(loaded.call("empty", &none).unwrap_err(), CallError::Failed("9".into()));
-    assert_eq!(loaded.call("nan", &none).unwrap().structured, Some(json!({"result": "NaN"})));
+    assert_eq!(
+        said(loaded.call("one_same", &none).unwrap()),
+        Ok("hi".into())
+    );
+    assert_eq!(
+        loaded.call("two_same", &none).unwrap().structured,
+        Some(json!({"result": 7}))
+    );
+    assert_eq!(
+        loaded.call("only-here", &none).unwrap(),
+        ToolOutput::default()
+    );
+    assert_eq!(
+        loaded.call("fails", &json!({"n": 1})).unwrap_err(),
+        CallError::Failed("hi".into())
+    );
+    assert_eq!(
+        loaded.call("empty", &none).unwrap_err(),
+        CallError::Failed("9".into())
+    );
+    assert_eq!(
+        loaded.call("nan", &none).unwrap().structured,
+        Some(json!({"result": "NaN"}))
+    );
     let misfit = loaded.call("fails", &json!({"n": 300})).unwrap_err();
-    assert_eq!(misfit, CallError::InvalidArguments("/n: expected an integer from 0 to 255".into()));
-    assert_eq!(loaded.tool("fails").description.as_deref(), Some("fails: func(n: u8) -> result<u8, string>"));
+    assert_eq!(
+        misfit,
+        CallError::InvalidArguments("/n: expected an integer from 0 to 255".into())
+    );
+    assert_eq!(
+        loaded.tool("fails").description.as_deref(),
+        Some("fails: func(n: u8) -> result<u8, string>")
+    );
 }
 
 #[test]
@@ -377,7 +515,12 @@ fn functions_that_cannot_be_tools_are_left_out_with_a_reason() {
         (func (export "a:b/shop#empty") (param i32))
         (func (export "a:b/shop#open"))"#;
     let loaded = TrialComponent::new(&sandbox(), component(wit, exports)).unwrap();
-    let names: Vec<&str> = loaded.description.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let names: Vec<&str> = loaded
+        .description
+        .tools
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
     assert_eq!(names, ["open"]);
     assert_eq!(
         loaded.description.remarks,
@@ -404,7 +547,10 @@ fn an_import_of_nothing_but_types_needs_nobody_who_provides_it() {
     let loaded = TrialComponent::new(&sandbox(), component(wit, exports)).unwrap();
     let answer = loaded.call("on-msg", &json!({"content": "x"})).unwrap();
     assert_eq!(answer.structured, Some(json!({"result": [{"text": "hi"}]})));
-    assert_eq!(loaded.call("last", &json!({})).unwrap().structured, Some(json!({"result": "none"})));
+    assert_eq!(
+        loaded.call("last", &json!({})).unwrap().structured,
+        Some(json!({"result": "none"}))
+    );
 }
 
 #[test]
@@ -417,33 +563,55 @@ fn a_resource_of_the_host_under_another_name_is_provided() {
     let exports = r#"(func (export "a:b/api#ready") (result i32) (i32.const 7))
         (func (export "a:b/api#broken") (result i32) (i32.const 16))"#;
     let loaded = TrialComponent::new(&sandbox(), component(wit, exports)).unwrap();
-    assert_eq!(loaded.call("ready", &json!({})).unwrap().structured, Some(json!({"result": 7})));
-    let own = wit.replace("use wasi:io/error@0.2.6.{error}; type fault = error;", "resource fault { constructor(); }");
-    let refused = TrialComponent::new(&sandbox(), component(&own, exports)).err().unwrap().to_string();
+    assert_eq!(
+        loaded.call("ready", &json!({})).unwrap().structured,
+        Some(json!({"result": 7}))
+    );
+    let own = wit.replace(
+        "use wasi:io/error@0.2.6.{error}; type fault = error;",
+        "resource fault { constructor(); }",
+    );
+    let refused = TrialComponent::new(&sandbox(), component(&own, exports))
+        .err()
+        .unwrap()
+        .to_string();
     assert!(refused.contains("a:b/shapes"), "{refused}");
 }
 
 #[test]
 fn types_that_double_themselves_are_refused() {
-    let types: Vec<String> = (1..13).map(|n| format!("type t{n} = tuple<t{}, t{}>;", n - 1, n - 1)).collect();
+    let types: Vec<String> = (1..13)
+        .map(|n| format!("type t{n} = tuple<t{}, t{}>;", n - 1, n - 1))
+        .collect();
     let wit = format!(
         "package a:b; interface i {{ type t0 = u8; {} f: func(x: list<t12>); g: func(); }} world w {{ export i; }}",
         types.join(" ")
     );
     let exports = r#"(func (export "a:b/i#f") (param i32 i32)) (func (export "a:b/i#g"))"#;
     let loaded = TrialComponent::new(&sandbox(), component(&wit, exports)).unwrap();
-    assert_eq!(loaded.description.remarks, ["function a:b/i#f is not offered: its signature has more than 1000 types"]);
+    assert_eq!(
+        loaded.description.remarks,
+        ["function a:b/i#f is not offered: its signature has more than 1000 types"]
+    );
 }
 
 #[test]
 fn a_control_character_is_replaced_by_a_visible_one() {
     let told = |c| to_json(&WitType::Char, &wasmtime::component::Val::Char(c)).unwrap();
-    assert_eq!(["a", "\u{fffd}", "\u{fffd}", "\n"], ['a', '\0', '\u{202e}', '\r'].map(told));
+    assert_eq!(
+        ["a", "\u{fffd}", "\u{fffd}", "\n"],
+        ['a', '\0', '\u{202e}', '\r'].map(told)
+    );
 }
 
 #[test]
 fn the_refusal_of_a_component_without_functions_names_its_exports() {
-    let refused = |wat: &str| TrialComponent::new(&sandbox(), wat::parse_str(wat).unwrap()).err().unwrap().to_string();
+    let refused = |wat: &str| {
+        TrialComponent::new(&sandbox(), wat::parse_str(wat).unwrap())
+            .err()
+            .unwrap()
+            .to_string()
+    };
     assert_eq!(
         refused("(component)"),
         "exports no tools, prompts or resources of toolbay:plugin, and no function that can be a tool; it exports nothing \

@@ -11,8 +11,10 @@ use super::wit_type::{WitInteger, WitType};
 
 /// Standard base64 with padding, as MCP and the pattern in the schema require. Decoding ignores
 /// meaningless trailing bits.
-const BASE64: GeneralPurpose =
-    GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
 
 /// Converts the members of an object to values in the order of `members`: arguments, or the fields
 /// of a record. `room` is the number of values that may still be created.
@@ -26,7 +28,10 @@ pub(super) fn from_object(
     path: &str,
     room: &mut usize,
 ) -> Result<Vec<Val>, String> {
-    if let Some(stranger) = object.keys().find(|key| !members.iter().any(|(name, _)| name == *key)) {
+    if let Some(stranger) = object
+        .keys()
+        .find(|key| !members.iter().any(|(name, _)| name == *key))
+    {
         return Err(format!("{path}/{stranger}: unknown member"));
     }
     let value = |(name, shape): &(String, WitType)| {
@@ -45,18 +50,39 @@ pub(super) fn from_object(
 /// # Errors
 ///
 /// Like [`from_object`].
-pub(super) fn from_json(shape: &WitType, json: &Value, path: &str, room: &mut usize) -> Result<Val, String> {
-    let misfit = |expected: &str| format!("{}: expected {expected}", if path.is_empty() { "(root)" } else { path });
+pub(super) fn from_json(
+    shape: &WitType,
+    json: &Value,
+    path: &str,
+    room: &mut usize,
+) -> Result<Val, String> {
+    let misfit = |expected: &str| {
+        format!(
+            "{}: expected {expected}",
+            if path.is_empty() { "(root)" } else { path }
+        )
+    };
     take_values(room, 1, path)?;
-    let mut boxed = |shape: &WitType, json: &Value, path: &str| from_json(shape, json, path, room).map(Box::new);
+    let mut boxed = |shape: &WitType, json: &Value, path: &str| {
+        from_json(shape, json, path, room).map(Box::new)
+    };
     Ok(match shape {
         WitType::Bool => Val::Bool(json.as_bool().ok_or_else(|| misfit("true or false"))?),
-        WitType::Integer(integer) => integer_from_json(*integer, json).map_err(|expected| misfit(&expected))?,
+        WitType::Integer(integer) => {
+            integer_from_json(*integer, json).map_err(|expected| misfit(&expected))?
+        }
         WitType::Float32 => {
             let n = json.as_f64().ok_or_else(|| misfit("a number"))?;
-            #[expect(clippy::cast_possible_truncation, reason = "rounding to the nearest is what f32 means")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "rounding to the nearest is what f32 means"
+            )]
             let n = n as f32;
-            Val::Float32(if n.is_finite() { n } else { return Err(misfit("a number within the range of f32")) })
+            Val::Float32(if n.is_finite() {
+                n
+            } else {
+                return Err(misfit("a number within the range of f32"));
+            })
         }
         WitType::Float64 => Val::Float64(json.as_f64().ok_or_else(|| misfit("a number"))?),
         WitType::Char => {
@@ -74,7 +100,11 @@ pub(super) fn from_json(shape: &WitType, json: &Value, path: &str, room: &mut us
             Val::List(bytes.into_iter().map(Val::U8).collect())
         }
         WitType::List(item) => {
-            let items = json.as_array().ok_or_else(|| misfit("an array"))?.iter().enumerate();
+            let items = json
+                .as_array()
+                .ok_or_else(|| misfit("an array"))?
+                .iter()
+                .enumerate();
             Val::List(
                 items
                     .map(|(n, value)| from_json(item, value, &format!("{path}/{n}"), room))
@@ -84,36 +114,62 @@ pub(super) fn from_json(shape: &WitType, json: &Value, path: &str, room: &mut us
         WitType::Record(fields) => {
             let object = json.as_object().ok_or_else(|| misfit("an object"))?;
             let names = fields.iter().map(|(name, _)| name.clone());
-            Val::Record(names.zip(from_object(fields, object, path, room)?).collect())
+            Val::Record(
+                names
+                    .zip(from_object(fields, object, path, room)?)
+                    .collect(),
+            )
         }
         WitType::Tuple(shapes) => {
             let items = json.as_array().filter(|items| items.len() == shapes.len());
-            let items = items.ok_or_else(|| misfit(&format!("an array of exactly {} items", shapes.len())))?;
+            let items = items
+                .ok_or_else(|| misfit(&format!("an array of exactly {} items", shapes.len())))?;
             let items = shapes.iter().zip(items).enumerate();
             Val::Tuple(
                 items
-                    .map(|(n, (shape, value))| from_json(shape, value, &format!("{path}/{n}"), room))
+                    .map(|(n, (shape, value))| {
+                        from_json(shape, value, &format!("{path}/{n}"), room)
+                    })
                     .collect::<Result<_, _>>()?,
             )
         }
         WitType::Variant(cases) => {
-            let (name, payload) = parse_case(json)
-                .ok_or_else(|| misfit("the name of a case, or an object whose only member is a case"))?;
-            let case = cases.iter().find(|(case, shape)| case == name && shape.is_some() == payload.is_some());
-            let Some((case, shape)) = case else { return Err(misfit(&one_of(cases.iter().map(|(name, _)| name)))) };
+            let (name, payload) = parse_case(json).ok_or_else(|| {
+                misfit("the name of a case, or an object whose only member is a case")
+            })?;
+            let case = cases
+                .iter()
+                .find(|(case, shape)| case == name && shape.is_some() == payload.is_some());
+            let Some((case, shape)) = case else {
+                return Err(misfit(&one_of(cases.iter().map(|(name, _)| name))));
+            };
             let payload = shape.as_ref().zip(payload);
-            let payload = payload.map(|(shape, json)| boxed(shape, json, &format!("{path}/{name}"))).transpose()?;
+            let payload = payload
+                .map(|(shape, json)| boxed(shape, json, &format!("{path}/{name}")))
+                .transpose()?;
             Val::Variant(case.clone(), payload)
         }
         WitType::Enum(names) => {
-            let name = json.as_str().filter(|name| names.iter().any(|known| known == name));
-            Val::Enum(name.ok_or_else(|| misfit(&one_of(names.iter())))?.to_owned())
+            let name = json
+                .as_str()
+                .filter(|name| names.iter().any(|known| known == name));
+            Val::Enum(
+                name.ok_or_else(|| misfit(&one_of(names.iter())))?
+                    .to_owned(),
+            )
         }
         WitType::Flags(names) => {
-            let set = json.as_array().ok_or_else(|| misfit("an array"))?.iter().enumerate();
+            let set = json
+                .as_array()
+                .ok_or_else(|| misfit("an array"))?
+                .iter()
+                .enumerate();
             let flag = |(n, value): (usize, &Value)| {
-                let name = value.as_str().filter(|name| names.iter().any(|known| known == name));
-                name.map(str::to_owned).ok_or_else(|| format!("{path}/{n}: expected {}", one_of(names.iter())))
+                let name = value
+                    .as_str()
+                    .filter(|name| names.iter().any(|known| known == name));
+                name.map(str::to_owned)
+                    .ok_or_else(|| format!("{path}/{n}: expected {}", one_of(names.iter())))
             };
             Val::Flags(set.map(flag).collect::<Result<_, _>>()?)
         }
@@ -126,8 +182,8 @@ pub(super) fn from_json(shape: &WitType, json: &Value, path: &str, room: &mut us
         }
         WitType::Option(inner) => Val::Option(Some(boxed(inner, json, path)?)),
         WitType::Result(ok, err) => {
-            let (name, payload) =
-                parse_case(json).ok_or_else(|| misfit("an object with the member `ok` or `error`"))?;
+            let (name, payload) = parse_case(json)
+                .ok_or_else(|| misfit("an object with the member `ok` or `error`"))?;
             let path = format!("{path}/{name}");
             let mut side = |shape: &Option<Box<WitType>>| match (shape, payload) {
                 (Some(shape), Some(json)) => boxed(shape, json, &path).map(Some),
@@ -148,7 +204,11 @@ fn integer_from_json(integer: WitInteger, json: &Value) -> Result<Val, String> {
     let (least, most) = integer.range();
     let n = parse_integer(json, integer.is_wide()).filter(|n| (least..=most).contains(n));
     let expected = || {
-        let digits = if json.is_f64() { ", written in digits alone" } else { "" };
+        let digits = if json.is_f64() {
+            ", written in digits alone"
+        } else {
+            ""
+        };
         format!("an integer from {least} to {most}{digits}")
     };
     Ok(integer_to_val(integer, n.ok_or_else(expected)?))
@@ -161,25 +221,40 @@ pub(super) fn to_json(shape: &WitType, val: &Val) -> Option<Value> {
         (WitType::Bool, Val::Bool(value)) => (*value).into(),
         (WitType::Integer(_), val) => {
             let n = val_to_integer(val)?;
-            if (-MAX_EXACT_INTEGER..=MAX_EXACT_INTEGER).contains(&n) { integer_json(n) } else { n.to_string().into() }
+            if (-MAX_EXACT_INTEGER..=MAX_EXACT_INTEGER).contains(&n) {
+                integer_json(n)
+            } else {
+                n.to_string().into()
+            }
         }
         (WitType::Float32, Val::Float32(n)) if n.is_finite() => f32_json(*n),
         (WitType::Float32, Val::Float32(n)) => non_finite_name(f64::from(*n)).into(),
         (WitType::Float64, Val::Float64(n)) if n.is_finite() => (*n).into(),
         (WitType::Float64, Val::Float64(n)) => non_finite_name(*n).into(),
         // Control characters are removed from a guest's text, but a `char` cannot be empty.
-        (WitType::Char, Val::Char(c)) => match toolbay_model::text::clean(c.encode_utf8(&mut [0; 4])).as_ref() {
-            "" => char::REPLACEMENT_CHARACTER.to_string().into(),
-            text => text.into(),
-        },
+        (WitType::Char, Val::Char(c)) => {
+            match toolbay_model::text::clean(c.encode_utf8(&mut [0; 4])).as_ref() {
+                "" => char::REPLACEMENT_CHARACTER.to_string().into(),
+                text => text.into(),
+            }
+        }
         (WitType::String, Val::String(text)) => text.as_str().into(),
         (WitType::Bytes, Val::List(items)) => {
-            let bytes = items.iter().map(|item| if let Val::U8(byte) = item { Some(*byte) } else { None });
+            let bytes = items.iter().map(|item| {
+                if let Val::U8(byte) = item {
+                    Some(*byte)
+                } else {
+                    None
+                }
+            });
             BASE64.encode(bytes.collect::<Option<Vec<u8>>>()?).into()
         }
-        (WitType::List(item), Val::List(items)) => {
-            Value::Array(items.iter().map(|value| to_json(item, value)).collect::<Option<_>>()?)
-        }
+        (WitType::List(item), Val::List(items)) => Value::Array(
+            items
+                .iter()
+                .map(|value| to_json(item, value))
+                .collect::<Option<_>>()?,
+        ),
         (WitType::Record(fields), Val::Record(values)) => {
             let mut object = Map::new();
             for ((name, shape), (_, value)) in fields.iter().zip(values) {
@@ -191,7 +266,10 @@ pub(super) fn to_json(shape: &WitType, val: &Val) -> Option<Value> {
             Value::Object(object)
         }
         (WitType::Tuple(shapes), Val::Tuple(values)) => {
-            let values = shapes.iter().zip(values).map(|(shape, value)| to_json(shape, value));
+            let values = shapes
+                .iter()
+                .zip(values)
+                .map(|(shape, value)| to_json(shape, value));
             Value::Array(values.collect::<Option<_>>()?)
         }
         (WitType::Variant(cases), Val::Variant(name, payload)) => {
@@ -206,7 +284,11 @@ pub(super) fn to_json(shape: &WitType, val: &Val) -> Option<Value> {
         (WitType::Option(_), Val::Option(None)) => Value::Null,
         (WitType::Option(inner), Val::Option(Some(value))) => {
             let json = to_json(inner, value)?;
-            if inner.is_nullable() { single_member_object("some", json) } else { json }
+            if inner.is_nullable() {
+                single_member_object("some", json)
+            } else {
+                json
+            }
         }
         (WitType::Result(ok, err), Val::Result(result)) => {
             let (name, shape, value) = match result {
@@ -225,8 +307,9 @@ pub(super) fn to_json(shape: &WitType, val: &Val) -> Option<Value> {
 
 /// Deducts `n` values from `room`.
 fn take_values(room: &mut usize, n: usize, path: &str) -> Result<(), String> {
-    *room =
-        room.checked_sub(n).ok_or_else(|| format!("{path}: too many values (to allow more, raise limits.transfer)"))?;
+    *room = room
+        .checked_sub(n)
+        .ok_or_else(|| format!("{path}: too many values (to allow more, raise limits.transfer)"))?;
     Ok(())
 }
 
@@ -254,13 +337,21 @@ fn parse_case(json: &Value) -> Option<(&str, Option<&Value>)> {
 fn parse_integer(json: &Value, as_text: bool) -> Option<i128> {
     match json {
         Value::Number(n) => {
-            let exact = n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from));
+            let exact = n
+                .as_i64()
+                .map(i128::from)
+                .or_else(|| n.as_u64().map(i128::from));
             exact.or_else(|| {
                 let n = n.as_f64().filter(|n| n.fract() == 0.0)?;
-                #[expect(clippy::cast_possible_truncation, reason = "it is whole, and `as` saturates")]
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "it is whole, and `as` saturates"
+                )]
                 let n = n as i128;
                 // Beyond this range, parsing may have rounded the number.
-                (-MAX_EXACT_INTEGER..=MAX_EXACT_INTEGER).contains(&n).then_some(n)
+                (-MAX_EXACT_INTEGER..=MAX_EXACT_INTEGER)
+                    .contains(&n)
+                    .then_some(n)
             })
         }
         Value::String(text) if as_text => text.parse().ok(),
@@ -270,7 +361,11 @@ fn parse_integer(json: &Value, as_text: bool) -> Option<i128> {
 
 /// Converts an integer, which must be in range, to a value of its type.
 fn integer_to_val(integer: WitInteger, n: i128) -> Val {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the caller checked the range")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the caller checked the range"
+    )]
     match integer {
         WitInteger::S8 => Val::S8(n as i8),
         WitInteger::U8 => Val::U8(n as u8),
@@ -309,5 +404,11 @@ fn non_finite_name(n: f64) -> &'static str {
 }
 
 fn one_of<'a>(names: impl Iterator<Item = &'a String>) -> String {
-    format!("one of {}", names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", "))
+    format!(
+        "one of {}",
+        names
+            .map(|name| format!("{name:?}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    )
 }

@@ -67,9 +67,9 @@ impl WitInteger {
     }
 }
 
-/// Size budget for all signatures of a component, in bytes: the names of their types, and [`TYPE_OVERHEAD_BYTES`]
-/// bytes for each type. A component stores a type once, but each signature that uses it gets a
-/// copy.
+/// Size budget for all signatures of a component, in bytes: the names of their types, and
+/// [`TYPE_OVERHEAD_BYTES`] bytes for each type. A component stores a type once, but each signature
+/// that uses it gets a copy.
 const MAX_SIGNATURES_BYTES: usize = 4 << 20;
 
 /// Size of a type in addition to its names, in bytes.
@@ -84,7 +84,10 @@ pub(super) struct SignatureBudget {
 
 impl Default for SignatureBudget {
     fn default() -> Self {
-        Self { types: MAX_TYPES, bytes_left: MAX_SIGNATURES_BYTES }
+        Self {
+            types: MAX_TYPES,
+            bytes_left: MAX_SIGNATURES_BYTES,
+        }
     }
 }
 
@@ -95,8 +98,10 @@ impl SignatureBudget {
     }
 
     fn take_type(&mut self) -> Result<(), String> {
-        self.types =
-            self.types.checked_sub(1).ok_or_else(|| format!("its signature has more than {MAX_TYPES} types"))?;
+        self.types = self
+            .types
+            .checked_sub(1)
+            .ok_or_else(|| format!("its signature has more than {MAX_TYPES} types"))?;
         self.take_bytes(TYPE_OVERHEAD_BYTES)
     }
 
@@ -106,7 +111,10 @@ impl SignatureBudget {
         Ok(name.to_owned())
     }
 
-    fn take_names<'a>(&mut self, mut names: impl Iterator<Item = &'a str>) -> Result<Vec<String>, String> {
+    fn take_names<'a>(
+        &mut self,
+        mut names: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<String>, String> {
         names.try_fold(Vec::new(), |mut all, name| {
             self.take_bytes(TYPE_OVERHEAD_BYTES)?;
             all.push(self.take_name(name)?);
@@ -118,7 +126,9 @@ impl SignatureBudget {
         let left = self.bytes_left.checked_sub(bytes);
         // Once the budget is exceeded, further types would only cost time.
         self.bytes_left = left.unwrap_or(0);
-        left.map(drop).ok_or_else(|| "the signatures of the component's functions are too large together".into())
+        left.map(drop).ok_or_else(|| {
+            "the signatures of the component's functions are too large together".into()
+        })
     }
 }
 
@@ -132,12 +142,19 @@ impl WitType {
         Self::from_nested_type(ty, budget, 0)
     }
 
-    fn from_nested_type(ty: &Type, budget: &mut SignatureBudget, depth: usize) -> Result<Self, String> {
+    fn from_nested_type(
+        ty: &Type,
+        budget: &mut SignatureBudget,
+        depth: usize,
+    ) -> Result<Self, String> {
         budget.take_type()?;
         if depth > MAX_TYPE_DEPTH {
-            return Err(format!("its types are nested more than {MAX_TYPE_DEPTH} levels deep"));
+            return Err(format!(
+                "its types are nested more than {MAX_TYPE_DEPTH} levels deep"
+            ));
         }
-        let inner = |ty: &Type, budget: &mut SignatureBudget| Self::from_nested_type(ty, budget, depth + 1);
+        let inner =
+            |ty: &Type, budget: &mut SignatureBudget| Self::from_nested_type(ty, budget, depth + 1);
         Ok(match ty {
             Type::Bool => Self::Bool,
             Type::S8 => Self::Integer(WitInteger::S8),
@@ -157,11 +174,17 @@ impl WitType {
                 item => Self::List(Box::new(item)),
             },
             Type::Record(record) => {
-                let fields =
-                    record.fields().map(|field| Ok((budget.take_name(field.name)?, inner(&field.ty, budget)?)));
+                let fields = record
+                    .fields()
+                    .map(|field| Ok((budget.take_name(field.name)?, inner(&field.ty, budget)?)));
                 Self::Record(fields.collect::<Result<_, String>>()?)
             }
-            Type::Tuple(tuple) => Self::Tuple(tuple.types().map(|ty| inner(&ty, budget)).collect::<Result<_, _>>()?),
+            Type::Tuple(tuple) => Self::Tuple(
+                tuple
+                    .types()
+                    .map(|ty| inner(&ty, budget))
+                    .collect::<Result<_, _>>()?,
+            ),
             Type::Variant(variant) => {
                 let cases = variant.cases().map(|case| {
                     let inner = case.ty.map(|ty| inner(&ty, budget)).transpose()?;
@@ -173,14 +196,31 @@ impl WitType {
             Type::Enum(names) => Self::Enum(budget.take_names(names.names())?),
             Type::Option(option) => Self::Option(Box::new(inner(&option.ty(), budget)?)),
             Type::Result(result) => {
-                let ok = result.ok().map(|ty| inner(&ty, budget)).transpose()?.map(Box::new);
-                Self::Result(ok, result.err().map(|ty| inner(&ty, budget)).transpose()?.map(Box::new))
+                let ok = result
+                    .ok()
+                    .map(|ty| inner(&ty, budget))
+                    .transpose()?
+                    .map(Box::new);
+                Self::Result(
+                    ok,
+                    result
+                        .err()
+                        .map(|ty| inner(&ty, budget))
+                        .transpose()?
+                        .map(Box::new),
+                )
             }
             Type::Flags(flags) => Self::Flags(budget.take_names(flags.names())?),
-            Type::Own(_) | Type::Borrow(_) => return Err("a parameter or its result is a resource".into()),
-            Type::Future(_) | Type::Stream(_) => return Err("a parameter or its result is a future or a stream".into()),
+            Type::Own(_) | Type::Borrow(_) => {
+                return Err("a parameter or its result is a resource".into());
+            }
+            Type::Future(_) | Type::Stream(_) => {
+                return Err("a parameter or its result is a future or a stream".into());
+            }
             Type::ErrorContext | Type::Map(_) | Type::FixedLengthList(_) => {
-                return Err("a parameter or its result has a type that WASI 0.2 does not have".into());
+                return Err(
+                    "a parameter or its result has a type that WASI 0.2 does not have".into(),
+                );
             }
         })
     }
@@ -204,10 +244,16 @@ impl fmt::Display for WitType {
             Self::Bytes => f.write_str("list<u8>"),
             Self::List(item) => write!(f, "list<{item}>"),
             Self::Record(fields) => {
-                let fields = fields.iter().map(|(name, shape)| format!("{name}: {shape}"));
+                let fields = fields
+                    .iter()
+                    .map(|(name, shape)| format!("{name}: {shape}"));
                 write!(f, "record {{ {} }}", join_comma_separated(fields))
             }
-            Self::Tuple(items) => write!(f, "tuple<{}>", join_comma_separated(items.iter().map(ToString::to_string))),
+            Self::Tuple(items) => write!(
+                f,
+                "tuple<{}>",
+                join_comma_separated(items.iter().map(ToString::to_string))
+            ),
             Self::Variant(cases) => {
                 let cases = cases.iter().map(|(name, shape)| match shape {
                     Some(shape) => format!("{name}({shape})"),
@@ -215,8 +261,16 @@ impl fmt::Display for WitType {
                 });
                 write!(f, "variant {{ {} }}", join_comma_separated(cases))
             }
-            Self::Enum(names) => write!(f, "enum {{ {} }}", join_comma_separated(names.iter().cloned())),
-            Self::Flags(names) => write!(f, "flags {{ {} }}", join_comma_separated(names.iter().cloned())),
+            Self::Enum(names) => write!(
+                f,
+                "enum {{ {} }}",
+                join_comma_separated(names.iter().cloned())
+            ),
+            Self::Flags(names) => write!(
+                f,
+                "flags {{ {} }}",
+                join_comma_separated(names.iter().cloned())
+            ),
             Self::Option(inner) => write!(f, "option<{inner}>"),
             Self::Result(None, None) => f.write_str("result"),
             Self::Result(Some(ok), None) => write!(f, "result<{ok}>"),

@@ -43,7 +43,8 @@ pub(super) async fn send_request(
     let mut intake = MessageIntake::for_call(store);
     let ClientMessage { id, headers, body } = request;
     intake.charge_memory(REQUEST_HEAD_BYTES + body.len())?;
-    let mut message = http::Request::post(format!("http://{GUEST_AUTHORITY}{path}")).header("host", GUEST_AUTHORITY);
+    let mut message = http::Request::post(format!("http://{GUEST_AUTHORITY}{path}"))
+        .header("host", GUEST_AUTHORITY);
     for (name, value) in headers {
         message = message.header(name.as_ref(), value);
     }
@@ -57,9 +58,15 @@ pub(super) async fn send_request(
             let http = &mut store.data_mut().http();
             let incoming = http.new_incoming_request(Scheme::Http, message)?;
             let outgoing = http.new_response_outparam(sender)?;
-            let guest = proxy.wasi_http_incoming_handler().call_handle(&mut *store, incoming, outgoing);
+            let guest =
+                proxy
+                    .wasi_http_incoming_handler()
+                    .call_handle(&mut *store, incoming, outgoing);
             let given = async {
-                receiver.await.ok().map(|given| given.map_err(|code| reply_conversion::describe_error_code(&code)))
+                receiver
+                    .await
+                    .ok()
+                    .map(|given| given.map_err(|code| reply_conversion::describe_error_code(&code)))
             };
             run_until(guest, read_response(given, &mut intake, id), last, silent).await
         }
@@ -67,14 +74,22 @@ pub(super) async fn send_request(
             let ((sender, receiver), (hearing, heard)) = (oneshot::channel(), oneshot::channel());
             let failed = AtomicBool::new(false);
             let guest = async {
-                let ended =
-                    p3_handler::run_handler(service, store, message.map(BodyExt::boxed_unsync), sender, heard).await;
+                let ended = p3_handler::run_handler(
+                    service,
+                    store,
+                    message.map(BodyExt::boxed_unsync),
+                    sender,
+                    heard,
+                )
+                .await;
                 failed.store(ended.is_err(), Ordering::Relaxed);
                 ended
             };
             let given = async {
                 match receiver.await {
-                    Ok(given) => Some(given.map_err(|code| reply_conversion::describe_error_code(&code))),
+                    Ok(given) => {
+                        Some(given.map_err(|code| reply_conversion::describe_error_code(&code)))
+                    }
                     // The guest has ended; its result has the reason.
                     Err(_closed) => std::future::pending().await,
                 }
@@ -103,23 +118,41 @@ async fn read_response(
 ) -> wasmtime::Result<(Option<String>, RequestReply)> {
     let response = match given.await {
         Some(Ok(response)) => response,
-        Some(Err(why)) => return Ok((None, RequestReply::Malformed(format!("its HTTP handler failed: {why}")))),
-        None => return Ok((None, RequestReply::Malformed("its HTTP handler gave no response".to_owned()))),
+        Some(Err(why)) => {
+            return Ok((
+                None,
+                RequestReply::Malformed(format!("its HTTP handler failed: {why}")),
+            ));
+        }
+        None => {
+            return Ok((
+                None,
+                RequestReply::Malformed("its HTTP handler gave no response".to_owned()),
+            ));
+        }
     };
     let (head, mut body) = response.into_parts();
     let status = head.status.as_u16();
-    let field = |name: &str| head.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let field = |name: &str| {
+        head.headers
+            .get(name)
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+    };
     let session = field("mcp-session-id").filter(|name| !name.is_empty());
-    if session
-        .as_ref()
-        .is_some_and(|name| name.len() > MAX_SESSION_ID_BYTES || !name.bytes().all(|byte| byte.is_ascii_graphic()))
-    {
+    if session.as_ref().is_some_and(|name| {
+        name.len() > MAX_SESSION_ID_BYTES || !name.bytes().all(|byte| byte.is_ascii_graphic())
+    }) {
         return Ok((
             None,
-            RequestReply::Malformed("it names its session with more than 1 KiB, or not in ASCII".to_owned()),
+            RequestReply::Malformed(
+                "it names its session with more than 1 KiB, or not in ASCII".to_owned(),
+            ),
         ));
     }
-    let mut reader = match ResponseReader::new(field("content-type").as_deref(), field("content-encoding").as_deref()) {
+    let mut reader = match ResponseReader::new(
+        field("content-type").as_deref(),
+        field("content-encoding").as_deref(),
+    ) {
         Ok(reader) => reader,
         Err(why) => return Ok((None, RequestReply::Malformed(why))),
     };
@@ -137,7 +170,9 @@ async fn read_response(
                 ));
             }
         };
-        let Ok(bytes) = frame.into_data() else { continue };
+        let Ok(bytes) = frame.into_data() else {
+            continue;
+        };
         // The bytes are charged twice: as received, and as the text that is parsed.
         intake.charge_transfer(bytes.len())?;
         intake.charge_memory(bytes.len())?;

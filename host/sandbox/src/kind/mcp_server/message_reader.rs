@@ -60,8 +60,10 @@ impl MessageIntake {
     ///
     /// Ends the call if either budget is exhausted.
     pub(super) fn charge_transfer(&mut self, bytes: usize) -> wasmtime::Result<()> {
-        self.transfer_left =
-            self.transfer_left.checked_sub(bytes).ok_or(Limit::Transfer(ByteSize::b(self.transfer_limit as u64)))?;
+        self.transfer_left = self
+            .transfer_left
+            .checked_sub(bytes)
+            .ok_or(Limit::Transfer(ByteSize::b(self.transfer_limit as u64)))?;
         self.charge_memory(bytes)
     }
 
@@ -79,16 +81,24 @@ impl MessageIntake {
     /// # Errors
     ///
     /// Ends the call if the parsed message would exceed the memory limit of the call.
-    pub(super) fn read_message(&self, text: &str, id: Option<u64>) -> wasmtime::Result<MessageKind> {
+    pub(super) fn read_message(
+        &self,
+        text: &str,
+        id: Option<u64>,
+    ) -> wasmtime::Result<MessageKind> {
         let limit = self.memory_budget.limit();
         if JsonSize::measure(text).memory > limit as u64 {
             return Err(Limit::Parsed(ByteSize::b(limit as u64)).into());
         }
         Ok(match parse_message(text) {
-            Ok(GuestMessage::Response(said, outcome)) if id.is_some() && said == id => MessageKind::Outcome(outcome),
+            Ok(GuestMessage::Response(said, outcome)) if id.is_some() && said == id => {
+                MessageKind::Outcome(outcome)
+            }
             // An error without an ID refers to a request that the guest could not parse. Only one
             // request is pending.
-            Ok(GuestMessage::Response(None, outcome @ RequestOutcome::Error(_))) if id.is_some() => {
+            Ok(GuestMessage::Response(None, outcome @ RequestOutcome::Error(_)))
+                if id.is_some() =>
+            {
                 MessageKind::Outcome(outcome)
             }
             Ok(GuestMessage::Response(..)) => MessageKind::Ignored,
@@ -104,7 +114,11 @@ impl MessageIntake {
     fn forward_notification(&self, notice: GuestNotification, id: Option<u64>) {
         match notice {
             GuestNotification::Progress(token, progress) if token == id => {
-                self.host_functions.progress(progress.progress, progress.total, progress.message.as_deref());
+                self.host_functions.progress(
+                    progress.progress,
+                    progress.total,
+                    progress.message.as_deref(),
+                );
             }
             GuestNotification::Log(level, text) => self.host_functions.log(level, &text),
             GuestNotification::Updated(uri) => self.host_functions.resource_updated(&uri),

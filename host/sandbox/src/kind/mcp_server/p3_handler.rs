@@ -28,7 +28,9 @@ pub(super) async fn run_handler(
     let (request, _read) = Request::from_http(store.data_mut().http().hooks, message);
     let serving = store.run_concurrent(async move |accessor| {
         let response = match service.handle(accessor, request).await? {
-            Ok(response) => Ok(accessor.with(|access| response.into_http(access, async { Ok(()) }))?),
+            Ok(response) => {
+                Ok(accessor.with(|access| response.into_http(access, async { Ok(()) }))?)
+            }
             Err(code) => Err(code),
         };
         drop(given.send(response));

@@ -11,7 +11,8 @@ use crate::capability::input_request::{PosedKind, RawQuestion};
 use crate::context::plugin_request::PluginRequest;
 use crate::reply::block;
 use crate::reply::guest_reply::{
-    self, ArgumentSuggestions, FilledPrompt, GuestFailure, GuestReply, ReadResource, ResourceReplyItem,
+    self, ArgumentSuggestions, FilledPrompt, GuestFailure, GuestReply, ReadResource,
+    ResourceReplyItem,
 };
 
 /// Maximum length of guest text that a message quotes, in bytes.
@@ -35,63 +36,117 @@ pub(super) fn convert_response(
         Err(problem) => return convert_error(asked, problem),
     };
     let words = match asked {
-        PluginRequest::Tool { .. } => match results::parse_tool_result(&result).map_err(GuestFailure::Malformed)? {
-            GuestResult::Done(result) if result.is_error => return Err(GuestFailure::Failed(result.failure_text())),
-            GuestResult::Done(result) => ReplyText::Reply(GuestReply::Tool(convert_tool_result(result))),
-            GuestResult::NeedsInput(asks) => convert_questions(asks),
-        },
-        PluginRequest::Prompt { .. } => match results::parse_prompt_result(&result).map_err(GuestFailure::Malformed)? {
-            GuestResult::Done(filled) => ReplyText::Reply(GuestReply::Prompt(convert_prompt(filled))),
-            GuestResult::NeedsInput(asks) => convert_questions(asks),
-        },
+        PluginRequest::Tool { .. } => {
+            match results::parse_tool_result(&result).map_err(GuestFailure::Malformed)? {
+                GuestResult::Done(result) if result.is_error => {
+                    return Err(GuestFailure::Failed(result.failure_text()));
+                }
+                GuestResult::Done(result) => {
+                    ReplyText::Reply(GuestReply::Tool(convert_tool_result(result)))
+                }
+                GuestResult::NeedsInput(asks) => convert_questions(asks),
+            }
+        }
+        PluginRequest::Prompt { .. } => {
+            match results::parse_prompt_result(&result).map_err(GuestFailure::Malformed)? {
+                GuestResult::Done(filled) => {
+                    ReplyText::Reply(GuestReply::Prompt(convert_prompt(filled)))
+                }
+                GuestResult::NeedsInput(asks) => convert_questions(asks),
+            }
+        }
         PluginRequest::Resource { uri } => {
             match results::parse_resource_result(&result).map_err(GuestFailure::Malformed)? {
-                GuestResult::Done(items) => ReplyText::Reply(GuestReply::Resource(convert_resource(uri, items))),
+                GuestResult::Done(items) => {
+                    ReplyText::Reply(GuestReply::Resource(convert_resource(uri, items)))
+                }
                 GuestResult::NeedsInput(asks) => convert_questions(asks),
             }
         }
         PluginRequest::Completion(_) => {
-            let results::CompletionValues { values, total, has_more } =
-                results::parse_completion_result(&result).map_err(GuestFailure::Malformed)?;
-            ReplyText::Reply(GuestReply::Completion(ArgumentSuggestions { values, total, has_more }))
+            let results::CompletionValues {
+                values,
+                total,
+                has_more,
+            } = results::parse_completion_result(&result).map_err(GuestFailure::Malformed)?;
+            ReplyText::Reply(GuestReply::Completion(ArgumentSuggestions {
+                values,
+                total,
+                has_more,
+            }))
         }
     };
     Ok(words)
 }
 
-fn convert_error(asked: PluginRequest<'_>, problem: ProtocolError) -> Result<ReplyText, GuestFailure> {
+fn convert_error(
+    asked: PluginRequest<'_>,
+    problem: ProtocolError,
+) -> Result<ReplyText, GuestFailure> {
     match asked {
-        PluginRequest::Resource { uri } if problem.is_resource_not_found() => {
-            Ok(ReplyText::Reply(GuestReply::Resource(convert_resource(uri, Vec::new()))))
-        }
+        PluginRequest::Resource { uri } if problem.is_resource_not_found() => Ok(ReplyText::Reply(
+            GuestReply::Resource(convert_resource(uri, Vec::new())),
+        )),
         _ if problem.is_invalid_params() => Err(GuestFailure::InvalidArguments(problem.message)),
-        _ if problem.message.trim().is_empty() => {
-            Err(GuestFailure::Failed(format!("The MCP server failed with the error {}.", problem.code)))
-        }
+        _ if problem.message.trim().is_empty() => Err(GuestFailure::Failed(format!(
+            "The MCP server failed with the error {}.",
+            problem.code
+        ))),
         _ => Err(GuestFailure::Failed(problem.message)),
     }
 }
 
 fn convert_tool_result(result: CallToolResult) -> guest_reply::ToolResult {
-    let CallToolResult { content, structured, meta, is_error: _ } = result;
-    guest_reply::ToolResult { content: content.into_iter().map(convert_block).collect(), structured, meta }
+    let CallToolResult {
+        content,
+        structured,
+        meta,
+        is_error: _,
+    } = result;
+    guest_reply::ToolResult {
+        content: content.into_iter().map(convert_block).collect(),
+        structured,
+        meta,
+    }
 }
 
 fn convert_prompt(filled: PromptResult) -> FilledPrompt {
-    let PromptResult { description, messages, meta } = filled;
+    let PromptResult {
+        description,
+        messages,
+        meta,
+    } = filled;
     FilledPrompt {
         description,
-        messages: messages.into_iter().map(|(role, said)| (role, convert_block(said))).collect(),
+        messages: messages
+            .into_iter()
+            .map(|(role, said)| (role, convert_block(said)))
+            .collect(),
         meta,
     }
 }
 
 fn convert_resource(uri: &str, items: Vec<ReadItem>) -> ReadResource {
     let item = |item: ReadItem| {
-        let ReadItem { uri, mime_type, text, data, meta } = item;
-        ResourceReplyItem { uri, mime_type, text, data, meta }
+        let ReadItem {
+            uri,
+            mime_type,
+            text,
+            data,
+            meta,
+        } = item;
+        ResourceReplyItem {
+            uri,
+            mime_type,
+            text,
+            data,
+            meta,
+        }
     };
-    ReadResource { uri: uri.to_owned(), items: items.into_iter().map(item).collect() }
+    ReadResource {
+        uri: uri.to_owned(),
+        items: items.into_iter().map(item).collect(),
+    }
 }
 
 fn convert_questions(asks: GuestQuestions) -> ReplyText {
@@ -136,17 +191,27 @@ fn convert_block(said: GuestBlock) -> block::RawBlock {
 
 /// Describes an HTTP status and the beginning of its body, for messages.
 pub(super) fn describe_status(status: u16, body: &str) -> String {
-    let reason = http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+    let reason = http::StatusCode::from_u16(status)
+        .ok()
+        .and_then(|status| status.canonical_reason());
     let status = reason.map_or_else(|| status.to_string(), |reason| format!("{status} {reason}"));
     let body = clean_line(body.trim(), MAX_QUOTED_BYTES);
     let body = body.trim_end();
-    if body.is_empty() { format!("{status} without a body") } else { format!("{status}, \"{body}\"") }
+    if body.is_empty() {
+        format!("{status} without a body")
+    } else {
+        format!("{status}, \"{body}\"")
+    }
 }
 
 /// Returns the name of a `wasi:http` error as lowercase words, without its payload.
 pub(super) fn describe_error_code(error: &impl std::fmt::Debug) -> String {
     let shown = format!("{error:?}");
-    let variant = shown.split(['(', ' ']).next().and_then(|path| path.rsplit("::").next()).unwrap_or_default();
+    let variant = shown
+        .split(['(', ' '])
+        .next()
+        .and_then(|path| path.rsplit("::").next())
+        .unwrap_or_default();
     let mut words = String::new();
     for letter in variant.chars() {
         if letter.is_uppercase() && !words.is_empty() {
@@ -164,7 +229,10 @@ pub(super) fn describe_response(said: &RequestReply) -> String {
             format!("it answered \"{}\"", clean_line(result, MAX_QUOTED_BYTES))
         }
         RequestReply::Outcome(RequestOutcome::Error(ProtocolError { code, message, .. })) => {
-            format!("it answered with the error {code}, \"{}\"", clean_line(message, MAX_QUOTED_BYTES))
+            format!(
+                "it answered with the error {code}, \"{}\"",
+                clean_line(message, MAX_QUOTED_BYTES)
+            )
         }
         RequestReply::NotMcp(code, body) => format!("it answered {}", describe_status(*code, body)),
         RequestReply::Malformed(why) => clean_line(why, 2 * MAX_QUOTED_BYTES),
@@ -208,25 +276,46 @@ mod tests {
     fn errors_of_http_are_named_in_words() {
         use wasmtime_wasi_http::p2::bindings::http::types::{DnsErrorPayload, ErrorCode};
 
-        assert_eq!(describe_error_code(&ErrorCode::ConnectionRefused), "connection refused");
-        let dns = DnsErrorPayload { rcode: Some("a(b::C".into()), info_code: None };
+        assert_eq!(
+            describe_error_code(&ErrorCode::ConnectionRefused),
+            "connection refused"
+        );
+        let dns = DnsErrorPayload {
+            rcode: Some("a(b::C".into()),
+            info_code: None,
+        };
         assert_eq!(describe_error_code(&ErrorCode::DnsError(dns)), "dns error");
     }
 
     #[test]
     fn errors_mean_what_the_protocol_says() {
-        let problem =
-            |code, message: &str| ProtocolError { code, message: message.to_owned(), missing_capabilities: Vec::new() };
-        let tool = PluginRequest::Tool { name: "a", arguments: "{}" };
+        let problem = |code, message: &str| ProtocolError {
+            code,
+            message: message.to_owned(),
+            missing_capabilities: Vec::new(),
+        };
+        let tool = PluginRequest::Tool {
+            name: "a",
+            arguments: "{}",
+        };
         let failed = |asked, problem| convert_response(asked, Err(problem));
         assert!(
             matches!(failed(tool, problem(-32602, "no a")), Err(GuestFailure::InvalidArguments(why)) if why == "no a")
         );
-        assert!(matches!(failed(tool, problem(-32603, "oh")), Err(GuestFailure::Failed(why)) if why == "oh"));
-        assert!(matches!(failed(tool, problem(-1, "")), Err(GuestFailure::Failed(why)) if why.contains("-1")));
+        assert!(
+            matches!(failed(tool, problem(-32603, "oh")), Err(GuestFailure::Failed(why)) if why == "oh")
+        );
+        assert!(
+            matches!(failed(tool, problem(-1, "")), Err(GuestFailure::Failed(why)) if why.contains("-1"))
+        );
         for code in [-32602, -32002] {
-            let gone = failed(PluginRequest::Resource { uri: "a:b" }, problem(code, "gone"));
-            assert!(matches!(gone, Ok(ReplyText::Reply(GuestReply::Resource(read))) if read.items.is_empty()));
+            let gone = failed(
+                PluginRequest::Resource { uri: "a:b" },
+                problem(code, "gone"),
+            );
+            assert!(
+                matches!(gone, Ok(ReplyText::Reply(GuestReply::Resource(read))) if read.items.is_empty())
+            );
         }
     }
 }

@@ -33,7 +33,11 @@ pub(super) async fn run_until<T>(
             Some(Err(_)) => true,
             None => ended.is_some(),
         };
-        if is_done { Poll::Ready((ended.take(), heard.take())) } else { Poll::Pending }
+        if is_done {
+            Poll::Ready((ended.take(), heard.take()))
+        } else {
+            Poll::Pending
+        }
     });
     match done.await {
         // The output is complete, so the guest's own result is irrelevant.
@@ -55,12 +59,29 @@ mod tests {
     #[tokio::test]
     async fn what_was_heard_last_counts_however_the_guest_ends() {
         let silent = || wasmtime::bail!("silent");
-        assert_eq!(run_until(pending(), ready(Ok(1)), true, silent).await.unwrap(), 1);
-        let trap = || ready(Err(wasmtime::format_err!("trap")));
-        assert_eq!(run_until(trap(), ready(Ok(1)), true, silent).await.unwrap(), 1);
-        assert_eq!(run_until(trap(), ready(Ok(1)), false, silent).await.unwrap_err().to_string(), "trap");
         assert_eq!(
-            run_until(trap(), pending::<wasmtime::Result<()>>(), true, || Ok(())).await.unwrap_err().to_string(),
+            run_until(pending(), ready(Ok(1)), true, silent)
+                .await
+                .unwrap(),
+            1
+        );
+        let trap = || ready(Err(wasmtime::format_err!("trap")));
+        assert_eq!(
+            run_until(trap(), ready(Ok(1)), true, silent).await.unwrap(),
+            1
+        );
+        assert_eq!(
+            run_until(trap(), ready(Ok(1)), false, silent)
+                .await
+                .unwrap_err()
+                .to_string(),
+            "trap"
+        );
+        assert_eq!(
+            run_until(trap(), pending::<wasmtime::Result<()>>(), true, || Ok(()))
+                .await
+                .unwrap_err()
+                .to_string(),
             "trap"
         );
     }
@@ -73,16 +94,24 @@ mod tests {
             sender.send(()).unwrap();
             Ok(())
         };
-        run_until(guest, ready(Ok(())), false, || wasmtime::bail!("silent")).await.unwrap();
+        run_until(guest, ready(Ok(())), false, || wasmtime::bail!("silent"))
+            .await
+            .unwrap();
         assert_eq!(receiver.await, Ok(()));
     }
 
     #[tokio::test]
     async fn a_guest_that_ends_in_silence_is_not_waited_for() {
-        let heard: wasmtime::Result<()> = run_until(ready(Ok(())), pending(), true, || wasmtime::bail!("silent")).await;
+        let heard: wasmtime::Result<()> =
+            run_until(ready(Ok(())), pending(), true, || wasmtime::bail!("silent")).await;
         assert_eq!(heard.unwrap_err().to_string(), "silent");
-        let limit: wasmtime::Result<()> =
-            run_until(pending(), ready(Err(wasmtime::format_err!("limit"))), true, || Ok(())).await;
+        let limit: wasmtime::Result<()> = run_until(
+            pending(),
+            ready(Err(wasmtime::format_err!("limit"))),
+            true,
+            || Ok(()),
+        )
+        .await;
         assert_eq!(limit.unwrap_err().to_string(), "limit");
     }
 }

@@ -11,7 +11,11 @@ use crate::capability::stdio::stdio_transport::StdioConversation;
 const MAX_GUEST_REQUESTS: usize = 100;
 
 /// Sends a line, and charges its bytes to the call's memory.
-pub(super) fn send_line(talk: &StdioConversation, line: &str, intake: &MessageIntake) -> wasmtime::Result<()> {
+pub(super) fn send_line(
+    talk: &StdioConversation,
+    line: &str,
+    intake: &MessageIntake,
+) -> wasmtime::Result<()> {
     intake.charge_memory(line.len() + 1)?;
     talk.send(line);
     Ok(())

@@ -54,7 +54,12 @@ fn push_timer(
     // `None` if the time cannot be represented; the wait then never ends.
     let over = Instant::now().checked_add(Duration::from_nanos(duration));
     let table = state.clocks().table;
-    let timer = table.push(ClockTimer { fixed_time: time, deadline: over, clock_target: until, yielded: false })?;
+    let timer = table.push(ClockTimer {
+        fixed_time: time,
+        deadline: over,
+        clock_target: until,
+        yielded: false,
+    })?;
     subscribe(table, timer)
 }
 

@@ -10,7 +10,10 @@ const CONFIG_STORE_INTERFACE: &str = "wasi:config/store@0.2.0-rc.1";
 /// Error of reading a value (`store.error`). Values are in memory, so it never occurs.
 #[derive(ComponentType, Lower)]
 #[component(variant)]
-#[expect(dead_code, reason = "the interface has these cases, and they never occur")]
+#[expect(
+    dead_code,
+    reason = "the interface has these cases, and they never occur"
+)]
 enum ConfigStoreError {
     #[component(name = "upstream")]
     Upstream(String),
@@ -23,5 +26,7 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     store.func_wrap("get", |store, (key,): (String,)| {
         Ok((Ok::<_, ConfigStoreError>(store.data().imports.config(&key)),))
     })?;
-    store.func_wrap("get-all", |store, (): ()| Ok((Ok::<_, ConfigStoreError>(store.data().imports.config_all()),)))
+    store.func_wrap("get-all", |store, (): ()| {
+        Ok((Ok::<_, ConfigStoreError>(store.data().imports.config_all()),))
+    })
 }

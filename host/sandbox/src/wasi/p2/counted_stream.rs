@@ -21,18 +21,26 @@ struct CountedStream<S> {
 /// Makes an input stream count the bytes that a connection receives.
 pub(super) fn count_input(stream: &mut DynInputStream, traffic: Arc<TcpTraffic>) {
     let uncounted = mem::replace(stream, Box::new(ClosedInputStream));
-    *stream = Box::new(CountedStream { stream: uncounted, tcp_usage: traffic });
+    *stream = Box::new(CountedStream {
+        stream: uncounted,
+        tcp_usage: traffic,
+    });
 }
 
 /// Makes an output stream count the bytes that are sent over a connection.
 pub(super) fn count_output(stream: &mut DynOutputStream, traffic: Arc<TcpTraffic>) {
     let uncounted = mem::replace(stream, Box::new(ClosedOutputStream));
-    *stream = Box::new(CountedStream { stream: uncounted, tcp_usage: traffic });
+    *stream = Box::new(CountedStream {
+        stream: uncounted,
+        tcp_usage: traffic,
+    });
 }
 
 impl<S> CountedStream<S> {
     fn count(&self, bytes: usize) -> StreamResult<()> {
-        self.tcp_usage.count_bytes(bytes).map_err(|limit| StreamError::Trap(limit.into()))
+        self.tcp_usage
+            .count_bytes(bytes)
+            .map_err(|limit| StreamError::Trap(limit.into()))
     }
 }
 

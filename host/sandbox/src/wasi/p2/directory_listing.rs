@@ -37,22 +37,44 @@ struct DirectoryListing {
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
-    types.resource("directory-entry-stream", ResourceType::host::<DirectoryListing>(), |mut store, rep| {
-        store.data_mut().filesystem().table.delete(Resource::<DirectoryListing>::new_own(rep))?;
-        Ok(())
-    })?;
-    types.func_wrap_async("[method]descriptor.read-directory", |mut store, (folder,): (Resource<Descriptor>,)| {
-        Box::new(async move { Ok((to_guest_result(open_listing(store.data_mut(), folder).await)?,)) })
-    })?;
+    types.resource(
+        "directory-entry-stream",
+        ResourceType::host::<DirectoryListing>(),
+        |mut store, rep| {
+            store
+                .data_mut()
+                .filesystem()
+                .table
+                .delete(Resource::<DirectoryListing>::new_own(rep))?;
+            Ok(())
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.read-directory",
+        |mut store, (folder,): (Resource<Descriptor>,)| {
+            Box::new(async move {
+                Ok((to_guest_result(
+                    open_listing(store.data_mut(), folder).await,
+                )?,))
+            })
+        },
+    )?;
     types.func_wrap_async(
         "[method]directory-entry-stream.read-directory-entry",
         |mut store, (listing,): (Resource<DirectoryListing>,)| {
-            Box::new(async move { Ok((to_guest_result(next_entry(store.data_mut(), listing).await)?,)) })
+            Box::new(async move {
+                Ok((to_guest_result(
+                    next_entry(store.data_mut(), listing).await,
+                )?,))
+            })
         },
     )
 }
 
-async fn open_listing(state: &mut StoreState, folder: Resource<Descriptor>) -> FsResult<Resource<DirectoryListing>> {
+async fn open_listing(
+    state: &mut StoreState,
+    folder: Resource<Descriptor>,
+) -> FsResult<Resource<DirectoryListing>> {
     UsedPath::for_listing(&folder).check_mounted(state)?;
     let table = state.filesystem().table;
     let folder = match table.get(&folder)? {
@@ -62,13 +84,22 @@ async fn open_listing(state: &mut StoreState, folder: Resource<Descriptor>) -> F
     let memory = state.memory_budget.reserve(LISTING_MEMORY_BYTES)?;
     let opened = take_descriptor(state)?;
     // Reopened, so that two listings of one directory do not share a position.
-    let folder = run_blocking(move || Dir::read_from(&*folder)).await?.map_err(io::Error::from)?;
-    let listing =
-        DirectoryListing { directory: Some(folder), buffered: VecDeque::new(), _memory: memory, _opened: opened };
+    let folder = run_blocking(move || Dir::read_from(&*folder))
+        .await?
+        .map_err(io::Error::from)?;
+    let listing = DirectoryListing {
+        directory: Some(folder),
+        buffered: VecDeque::new(),
+        _memory: memory,
+        _opened: opened,
+    };
     Ok(state.filesystem().table.push(listing)?)
 }
 
-async fn next_entry(state: &mut StoreState, listing: Resource<DirectoryListing>) -> FsResult<Option<DirectoryEntry>> {
+async fn next_entry(
+    state: &mut StoreState,
+    listing: Resource<DirectoryListing>,
+) -> FsResult<Option<DirectoryEntry>> {
     let table = state.filesystem().table;
     let listing = table.get_mut(&listing)?;
     if listing.buffered.is_empty()
@@ -103,12 +134,20 @@ fn read_batch(folder: &mut Dir) -> Result<VecDeque<DirectoryEntry>, ErrorCode> {
             FileType::Unknown => {
                 let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
                 let found = rustix::fs::statat(folder.fd().map_err(io::Error::from)?, name, flags);
-                found.map_or(FileType::Unknown, |found| FileType::from_raw_mode(found.st_mode))
+                found.map_or(FileType::Unknown, |found| {
+                    FileType::from_raw_mode(found.st_mode)
+                })
             }
             known => known,
         };
-        let name = name.to_str().map_err(|_| ErrorCode::IllegalByteSequence)?.to_owned();
-        entries.push_back(DirectoryEntry { type_: descriptor_type(kind), name });
+        let name = name
+            .to_str()
+            .map_err(|_| ErrorCode::IllegalByteSequence)?
+            .to_owned();
+        entries.push_back(DirectoryEntry {
+            type_: descriptor_type(kind),
+            name,
+        });
     }
     Ok(entries)
 }
@@ -127,6 +166,10 @@ fn descriptor_type(kind: FileType) -> DescriptorType {
 }
 
 /// Runs file I/O on a thread that may block.
-async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ErrorCode> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| ErrorCode::from(io::Error::other(error)))
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ErrorCode> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| ErrorCode::from(io::Error::other(error)))
 }

@@ -16,7 +16,8 @@ use wasmtime_wasi::OpenMode;
 use wasmtime_wasi::filesystem::{Descriptor, Dir, FsPerms, WasiFilesystemView as _};
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    DescriptorStat, DescriptorType, ErrorCode, HostDescriptor as _, MetadataHashValue, NewTimestamp, PathFlags,
+    DescriptorStat, DescriptorType, ErrorCode, HostDescriptor as _, MetadataHashValue,
+    NewTimestamp, PathFlags,
 };
 
 use super::open_at::{OpenedFile as Handle, to_guest_result};
@@ -30,12 +31,19 @@ use crate::store::state::StoreState;
 /// descriptor left.
 static EMPTY_ROOT: LazyLock<Option<Dir>> = LazyLock::new(|| {
     let (end, _) = io::pipe().ok()?;
-    Some(Dir::new(File::from(OwnedFd::from(end)), FsPerms::ReadOnly, OpenMode::READ, false))
+    Some(Dir::new(
+        File::from(OwnedFd::from(end)),
+        FsPerms::ReadOnly,
+        OpenMode::READ,
+        false,
+    ))
 });
 
 /// Creates a handle of the empty root.
 pub(super) fn push_empty_root(state: &mut StoreState) -> wasmtime::Result<Option<Handle>> {
-    let Some(nothing) = EMPTY_ROOT.clone() else { return Ok(None) };
+    let Some(nothing) = EMPTY_ROOT.clone() else {
+        return Ok(None);
+    };
     let handle = state.filesystem().table.push(Descriptor::Dir(nothing))?;
     state.reach.insert(handle.rep(), DirectoryReach::Nothing);
     Ok(Some(handle))
@@ -45,9 +53,12 @@ pub(super) fn push_empty_root(state: &mut StoreState) -> wasmtime::Result<Option
 /// They differ from `wasmtime-wasi` only for handles of the empty root.
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
-    types.func_wrap_async("[method]descriptor.stat", |mut store, (file,): (Handle,)| {
-        Box::new(async move { Ok((to_guest_result(stat(store.data_mut(), file).await)?,)) })
-    })?;
+    types.func_wrap_async(
+        "[method]descriptor.stat",
+        |mut store, (file,): (Handle,)| {
+            Box::new(async move { Ok((to_guest_result(stat(store.data_mut(), file).await)?,)) })
+        },
+    )?;
     types.func_wrap_async(
         "[method]descriptor.stat-at",
         |mut store, (folder, flags, path): (Handle, PathFlags, String)| {
@@ -62,28 +73,34 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             })
         },
     )?;
-    types.func_wrap_async("[method]descriptor.readlink-at", |mut store, (folder, path): (Handle, String)| {
-        Box::new(async move {
-            let state = store.data_mut();
-            let found = if is_empty_root(state, &folder) {
-                Err(ErrorCode::NoEntry.into())
-            } else {
-                state.filesystem().readlink_at(folder, path).await
-            };
-            Ok((to_guest_result(found)?,))
-        })
-    })?;
-    types.func_wrap_async("[method]descriptor.metadata-hash", |mut store, (file,): (Handle,)| {
-        Box::new(async move {
-            let state = store.data_mut();
-            let hash = if is_empty_root(state, &file) {
-                Ok(MetadataHashValue { lower: 0, upper: 0 })
-            } else {
-                state.filesystem().metadata_hash(file).await
-            };
-            Ok((to_guest_result(hash)?,))
-        })
-    })?;
+    types.func_wrap_async(
+        "[method]descriptor.readlink-at",
+        |mut store, (folder, path): (Handle, String)| {
+            Box::new(async move {
+                let state = store.data_mut();
+                let found = if is_empty_root(state, &folder) {
+                    Err(ErrorCode::NoEntry.into())
+                } else {
+                    state.filesystem().readlink_at(folder, path).await
+                };
+                Ok((to_guest_result(found)?,))
+            })
+        },
+    )?;
+    types.func_wrap_async(
+        "[method]descriptor.metadata-hash",
+        |mut store, (file,): (Handle,)| {
+            Box::new(async move {
+                let state = store.data_mut();
+                let hash = if is_empty_root(state, &file) {
+                    Ok(MetadataHashValue { lower: 0, upper: 0 })
+                } else {
+                    state.filesystem().metadata_hash(file).await
+                };
+                Ok((to_guest_result(hash)?,))
+            })
+        },
+    )?;
     types.func_wrap_async(
         "[method]descriptor.metadata-hash-at",
         |mut store, (folder, flags, path): (Handle, PathFlags, String)| {
@@ -92,7 +109,10 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
                 let hash = if is_empty_root(state, &folder) {
                     Err(ErrorCode::NoEntry.into())
                 } else {
-                    state.filesystem().metadata_hash_at(folder, flags, path).await
+                    state
+                        .filesystem()
+                        .metadata_hash_at(folder, flags, path)
+                        .await
                 };
                 Ok((to_guest_result(hash)?,))
             })
@@ -101,9 +121,16 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     types.func_wrap_async(
         "[method]descriptor.set-times-at",
         |mut store,
-         (folder, flags, path, accessed, modified): (Handle, PathFlags, String, NewTimestamp, NewTimestamp)| {
+         (folder, flags, path, accessed, modified): (
+            Handle,
+            PathFlags,
+            String,
+            NewTimestamp,
+            NewTimestamp,
+        )| {
             Box::new(async move {
-                let set = set_times(store.data_mut(), folder, flags, path, accessed, modified).await;
+                let set =
+                    set_times(store.data_mut(), folder, flags, path, accessed, modified).await;
                 Ok((to_guest_result(set)?,))
             })
         },
@@ -112,7 +139,10 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 
 /// Returns whether this is a handle of the empty root.
 pub(super) fn is_empty_root(state: &StoreState, folder: &Handle) -> bool {
-    matches!(state.reach.get(&folder.rep()), Some(DirectoryReach::Nothing))
+    matches!(
+        state.reach.get(&folder.rep()),
+        Some(DirectoryReach::Nothing)
+    )
 }
 
 /// Returns the metadata of a file. The empty root looks like an empty directory.
@@ -141,6 +171,9 @@ async fn set_times(
     let at = UsedPath::for_change(&folder, &path);
     at.check_mounted(state)?;
     let again = Resource::new_borrow(folder.rep());
-    let set = state.filesystem().set_times_at(again, flags, path, accessed, modified).await;
+    let set = state
+        .filesystem()
+        .set_times_at(again, flags, path, accessed, modified)
+        .await;
     at.report_if_prohibited(state, set).await
 }

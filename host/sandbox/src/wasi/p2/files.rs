@@ -25,36 +25,74 @@ use crate::store::state::StoreState;
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut preopens = linker.instance(versioned!("wasi:filesystem/preopens"))?;
-    preopens.func_wrap("get-directories", |mut store, (): ()| Ok((preopened_directories(store.data_mut())?,)))?;
-    let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
-    types.resource("descriptor", ResourceType::host::<Descriptor>(), |mut store, rep| {
-        let state = store.data_mut();
-        state.open_files.remove(&rep);
-        state.quotas.remove(&rep);
-        state.reach.remove(&rep);
-        state.filesystem().table.delete(OpenedFile::new_own(rep))?;
-        Ok(())
+    preopens.func_wrap("get-directories", |mut store, (): ()| {
+        Ok((preopened_directories(store.data_mut())?,))
     })?;
+    let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
+    types.resource(
+        "descriptor",
+        ResourceType::host::<Descriptor>(),
+        |mut store, rep| {
+            let state = store.data_mut();
+            state.open_files.remove(&rep);
+            state.quotas.remove(&rep);
+            state.reach.remove(&rep);
+            state.filesystem().table.delete(OpenedFile::new_own(rep))?;
+            Ok(())
+        },
+    )?;
     types.func_wrap_async(
         "[method]descriptor.open-at",
         |mut store,
-         (folder, path_flags, path, open_flags, flags): (OpenedFile, PathFlags, String, OpenFlags, DescriptorFlags)| {
+         (folder, path_flags, path, open_flags, flags): (
+            OpenedFile,
+            PathFlags,
+            String,
+            OpenFlags,
+            DescriptorFlags,
+        )| {
             Box::new(async move {
-                let opening = OpenRequest { path_flags, path, open_flags, flags };
+                let opening = OpenRequest {
+                    path_flags,
+                    path,
+                    open_flags,
+                    flags,
+                };
                 let opened = open(store.data_mut(), folder, opening).await;
                 Ok((to_guest_result(opened)?,))
             })
         },
     )?;
-    types.func_wrap("[method]descriptor.read-via-stream", |mut store, (file, offset): (OpenedFile, u64)| {
-        Ok((to_guest_result(input_stream(store.data_mut(), file, offset))?,))
-    })?;
-    types.func_wrap("[method]descriptor.write-via-stream", |mut store, (file, offset): (OpenedFile, u64)| {
-        Ok((to_guest_result(output_stream(store.data_mut(), file, Some(offset)))?,))
-    })?;
-    types.func_wrap("[method]descriptor.append-via-stream", |mut store, (file,): (OpenedFile,)| {
-        Ok((to_guest_result(output_stream(store.data_mut(), file, None))?,))
-    })
+    types.func_wrap(
+        "[method]descriptor.read-via-stream",
+        |mut store, (file, offset): (OpenedFile, u64)| {
+            Ok((to_guest_result(input_stream(
+                store.data_mut(),
+                file,
+                offset,
+            ))?,))
+        },
+    )?;
+    types.func_wrap(
+        "[method]descriptor.write-via-stream",
+        |mut store, (file, offset): (OpenedFile, u64)| {
+            Ok((to_guest_result(output_stream(
+                store.data_mut(),
+                file,
+                Some(offset),
+            ))?,))
+        },
+    )?;
+    types.func_wrap(
+        "[method]descriptor.append-via-stream",
+        |mut store, (file,): (OpenedFile,)| {
+            Ok((to_guest_result(output_stream(
+                store.data_mut(),
+                file,
+                None,
+            ))?,))
+        },
+    )
 }
 
 /// Returns the mounted directories, and an empty root if no mount is the root. All calls share the
@@ -68,7 +106,10 @@ fn preopened_directories(state: &mut StoreState) -> wasmtime::Result<Vec<(Opened
     let mut folders = Vec::with_capacity(mounts.len() + 1);
     for mounted in mounts {
         let reach = DirectoryReach::of(&mounted);
-        let folder = state.filesystem().table.push(Descriptor::Dir(mounted.dir))?;
+        let folder = state
+            .filesystem()
+            .table
+            .push(Descriptor::Dir(mounted.dir))?;
         state.reach.insert(folder.rep(), reach);
         if let Some(quota) = mounted.quota {
             state.quotas.insert(folder.rep(), quota);
@@ -77,7 +118,9 @@ fn preopened_directories(state: &mut StoreState) -> wasmtime::Result<Vec<(Opened
     }
     // The root is the last entry: some languages use the first one as the current directory, and
     // adding the root must not change it.
-    if !folders.iter().any(|(_, guest)| Path::new(guest) == Path::new(ROOT_PATH))
+    if !folders
+        .iter()
+        .any(|(_, guest)| Path::new(guest) == Path::new(ROOT_PATH))
         && let Some(root) = empty_root::push_empty_root(state)?
     {
         folders.push((root, ROOT_PATH.to_owned()));
@@ -99,14 +142,22 @@ pub(super) fn take_descriptor(state: &mut StoreState) -> FsResult<OpenDescriptor
 }
 
 /// Opens a file or a directory.
-async fn open(state: &mut StoreState, folder: OpenedFile, opening: OpenRequest) -> FsResult<OpenedFile> {
+async fn open(
+    state: &mut StoreState,
+    folder: OpenedFile,
+    opening: OpenRequest,
+) -> FsResult<OpenedFile> {
     let at = UsedPath::for_open(&folder, &opening);
     at.check_mounted(state)?;
     let opened = open_in(state, folder, opening).await;
     at.report_if_prohibited(state, opened).await
 }
 
-async fn open_in(state: &mut StoreState, folder: OpenedFile, opening: OpenRequest) -> FsResult<OpenedFile> {
+async fn open_in(
+    state: &mut StoreState,
+    folder: OpenedFile,
+    opening: OpenRequest,
+) -> FsResult<OpenedFile> {
     let taken = take_descriptor(state)?;
     if opening.creates_or_truncates() || opening.opens_for_writing() {
         quota::note_file_change(state, &folder);
@@ -114,51 +165,70 @@ async fn open_in(state: &mut StoreState, folder: OpenedFile, opening: OpenReques
     let quota = state.quotas.get(&folder.rep()).cloned();
     let mut files = state.filesystem();
     let opened = match (quota.clone(), files.table.get(&folder)?) {
-        (Some(quota), Descriptor::Dir(dir)) if opening.creates_or_truncates() && !dir.perms.write_not_permitted() => {
+        (Some(quota), Descriptor::Dir(dir))
+            if opening.creates_or_truncates() && !dir.perms.write_not_permitted() =>
+        {
             let opened = quota::open(quota, Descriptor::Dir(dir.clone()), opening).await?;
             state.filesystem().table.push(opened)?
         }
         _ => opening.open(&mut files, &folder).await?,
     };
-    let file = quota.as_ref().and_then(|quota| match state.filesystem().table.get(&opened) {
-        Ok(Descriptor::File(file)) => quota.ledger.track_open_file(&file.file),
-        _ => None,
-    });
+    let file = quota
+        .as_ref()
+        .and_then(|quota| match state.filesystem().table.get(&opened) {
+            Ok(Descriptor::File(file)) => quota.ledger.track_open_file(&file.file),
+            _ => None,
+        });
     if let Some(quota) = quota {
         state.quotas.insert(opened.rep(), quota);
     }
-    if let Some(reach) = state.reach.get(&folder.rep()).map(DirectoryReach::subdirectory)
+    if let Some(reach) = state
+        .reach
+        .get(&folder.rep())
+        .map(DirectoryReach::subdirectory)
         && let Ok(Descriptor::Dir(_)) = state.filesystem().table.get(&opened)
     {
         state.reach.insert(opened.rep(), reach);
     }
-    state.open_files.insert(opened.rep(), Arc::new(DescriptorHandle::new(taken, file)));
+    state
+        .open_files
+        .insert(opened.rep(), Arc::new(DescriptorHandle::new(taken, file)));
     Ok(opened)
 }
 
-fn input_stream(state: &mut StoreState, file: OpenedFile, offset: u64) -> FsResult<Resource<DynInputStream>> {
+fn input_stream(
+    state: &mut StoreState,
+    file: OpenedFile,
+    offset: u64,
+) -> FsResult<Resource<DynInputStream>> {
     let opened = state.open_files.get(&file.rep()).cloned();
     let stream = state.filesystem().read_via_stream(file, offset)?;
     let buffer = state.memory_budget.reserve(STREAM_BUFFER_BYTES)?;
     let table = state.filesystem().table;
-    let stream: DynInputStream = Box::new(MeteredStream::new(table.delete(stream)?, buffer, opened));
+    let stream: DynInputStream =
+        Box::new(MeteredStream::new(table.delete(stream)?, buffer, opened));
     Ok(table.push(stream)?)
 }
 
 /// Returns a stream that writes from `offset`, or at the end of the file.
-fn output_stream(state: &mut StoreState, file: OpenedFile, offset: Option<u64>) -> FsResult<Resource<DynOutputStream>> {
+fn output_stream(
+    state: &mut StoreState,
+    file: OpenedFile,
+    offset: Option<u64>,
+) -> FsResult<Resource<DynOutputStream>> {
     let opened = state.open_files.get(&file.rep()).cloned();
     let quota = state.quotas.get(&file.rep()).cloned();
     let mut files = state.filesystem();
-    let stream: DynOutputStream = if let (Some(quota), Descriptor::File(file)) = (quota, files.table.get(&file)?) {
-        Box::new(QuotaWriter::new(quota, file, offset)?)
-    } else {
-        let stream = match offset {
-            Some(offset) => files.write_via_stream(file, offset)?,
-            None => files.append_via_stream(file)?,
+    let stream: DynOutputStream =
+        if let (Some(quota), Descriptor::File(file)) = (quota, files.table.get(&file)?) {
+            Box::new(QuotaWriter::new(quota, file, offset)?)
+        } else {
+            let stream = match offset {
+                Some(offset) => files.write_via_stream(file, offset)?,
+                None => files.append_via_stream(file)?,
+            };
+            files.table.delete(stream)?
         };
-        files.table.delete(stream)?
-    };
     let buffer = state.memory_budget.reserve(STREAM_BUFFER_BYTES)?;
     let table = state.filesystem().table;
     let stream: DynOutputStream = Box::new(MeteredStream::new(stream, buffer, opened));

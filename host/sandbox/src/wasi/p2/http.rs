@@ -16,8 +16,8 @@ use wasmtime_wasi_http::{FieldMap, WasiHttpView as _};
 
 use super::version::versioned;
 use crate::capability::http::http_call::memory_bounds::{
-    BODY_MEMORY_BYTES, FIELDS_MEMORY_BYTES, MAX_AUTHORITY_BYTES, MAX_CUSTOM_NAME_BYTES, MAX_PATH_BYTES,
-    REQUEST_MEMORY_BYTES,
+    BODY_MEMORY_BYTES, FIELDS_MEMORY_BYTES, MAX_AUTHORITY_BYTES, MAX_CUSTOM_NAME_BYTES,
+    MAX_PATH_BYTES, REQUEST_MEMORY_BYTES,
 };
 use crate::capability::memory_budget::BudgetExceeded;
 use crate::store::state::StoreState;
@@ -37,68 +37,100 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 
 fn replace_fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
-    types.resource("fields", ResourceType::host::<FieldMap>(), |mut store, rep| {
-        let state = store.data_mut();
-        state.http_memory.remove(&rep);
-        types::HostFields::drop(&mut state.http(), Resource::new_own(rep))
-    })?;
+    types.resource(
+        "fields",
+        ResourceType::host::<FieldMap>(),
+        |mut store, rep| {
+            let state = store.data_mut();
+            state.http_memory.remove(&rep);
+            types::HostFields::drop(&mut state.http(), Resource::new_own(rep))
+        },
+    )?;
     types.func_wrap("[constructor]fields", |mut store, (): ()| {
         let state = store.data_mut();
         let made = types::HostFields::new(&mut state.http())?;
         Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
     })?;
-    types.func_wrap("[static]fields.from-list", |mut store, (entries,): (Vec<(String, Vec<u8>)>,)| {
-        let state = store.data_mut();
-        let forbidden = state.outgoing_http.find_forbidden_header(entries.iter().map(|(name, _)| name.as_str()));
-        let made = types::HostFields::from_list(&mut state.http(), entries);
-        Ok((match headers_result(state, made, forbidden)? {
-            Ok(made) => Ok(state.hold_http(made, FIELDS_MEMORY_BYTES)?),
-            Err(error) => Err(error),
-        },))
-    })?;
+    types.func_wrap(
+        "[static]fields.from-list",
+        |mut store, (entries,): (Vec<(String, Vec<u8>)>,)| {
+            let state = store.data_mut();
+            let forbidden = state
+                .outgoing_http
+                .find_forbidden_header(entries.iter().map(|(name, _)| name.as_str()));
+            let made = types::HostFields::from_list(&mut state.http(), entries);
+            Ok((match headers_result(state, made, forbidden)? {
+                Ok(made) => Ok(state.hold_http(made, FIELDS_MEMORY_BYTES)?),
+                Err(error) => Err(error),
+            },))
+        },
+    )?;
     types.func_wrap(
         "[method]fields.set",
         |mut store, (fields, name, values): (FieldsHandle, String, Vec<Vec<u8>>)| {
             let state = store.data_mut();
-            let forbidden = state.outgoing_http.find_forbidden_header([name.as_str()].into_iter());
+            let forbidden = state
+                .outgoing_http
+                .find_forbidden_header([name.as_str()].into_iter());
             let set = types::HostFields::set(&mut state.http(), fields, name, values);
             Ok((headers_result(state, set, forbidden)?,))
         },
     )?;
-    types.func_wrap("[method]fields.append", |mut store, (fields, name, value): (FieldsHandle, String, Vec<u8>)| {
-        let state = store.data_mut();
-        let forbidden = state.outgoing_http.find_forbidden_header([name.as_str()].into_iter());
-        let appended = types::HostFields::append(&mut state.http(), fields, name, value);
-        Ok((headers_result(state, appended, forbidden)?,))
-    })?;
-    types.func_wrap("[method]fields.clone", |mut store, (fields,): (FieldsHandle,)| {
-        let state = store.data_mut();
-        let made = types::HostFields::clone(&mut state.http(), fields)?;
-        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
-    })
+    types.func_wrap(
+        "[method]fields.append",
+        |mut store, (fields, name, value): (FieldsHandle, String, Vec<u8>)| {
+            let state = store.data_mut();
+            let forbidden = state
+                .outgoing_http
+                .find_forbidden_header([name.as_str()].into_iter());
+            let appended = types::HostFields::append(&mut state.http(), fields, name, value);
+            Ok((headers_result(state, appended, forbidden)?,))
+        },
+    )?;
+    types.func_wrap(
+        "[method]fields.clone",
+        |mut store, (fields,): (FieldsHandle,)| {
+            let state = store.data_mut();
+            let made = types::HostFields::clone(&mut state.http(), fields)?;
+            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+        },
+    )
 }
 
 fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
-    types.resource("outgoing-request", ResourceType::host::<HostOutgoingRequest>(), |mut store, rep| {
-        let state = store.data_mut();
-        state.http_memory.remove(&rep);
-        types::HostOutgoingRequest::drop(&mut state.http(), Resource::new_own(rep))
-    })?;
-    types.func_wrap("[constructor]outgoing-request", |mut store, (fields,): (FieldsHandle,)| {
-        let state = store.data_mut();
-        state.http_memory.remove(&fields.rep());
-        let made = types::HostOutgoingRequest::new(&mut state.http(), fields)?;
-        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES + REQUEST_MEMORY_BYTES)?,))
-    })?;
+    types.resource(
+        "outgoing-request",
+        ResourceType::host::<HostOutgoingRequest>(),
+        |mut store, rep| {
+            let state = store.data_mut();
+            state.http_memory.remove(&rep);
+            types::HostOutgoingRequest::drop(&mut state.http(), Resource::new_own(rep))
+        },
+    )?;
+    types.func_wrap(
+        "[constructor]outgoing-request",
+        |mut store, (fields,): (FieldsHandle,)| {
+            let state = store.data_mut();
+            state.http_memory.remove(&fields.rep());
+            let made = types::HostOutgoingRequest::new(&mut state.http(), fields)?;
+            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES + REQUEST_MEMORY_BYTES)?,))
+        },
+    )?;
     types.func_wrap(
         "[method]outgoing-request.set-method",
         |mut store, (request, method): (RequestHandle, Method)| {
-            let is_short = !matches!(&method, Method::Other(name) if name.len() > MAX_CUSTOM_NAME_BYTES);
+            let is_short =
+                !matches!(&method, Method::Other(name) if name.len() > MAX_CUSTOM_NAME_BYTES);
             let state = store.data_mut();
             Ok((if is_short {
-                let set = types::HostOutgoingRequest::set_method(&mut state.http(), request, method)?;
-                set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::MalformedMethod))
+                let set =
+                    types::HostOutgoingRequest::set_method(&mut state.http(), request, method)?;
+                set.inspect_err(|()| {
+                    state
+                        .outgoing_http
+                        .deny_request(&DenialReason::MalformedMethod)
+                })
             } else {
                 Err(())
             },))
@@ -107,10 +139,12 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     types.func_wrap(
         "[method]outgoing-request.set-scheme",
         |mut store, (request, scheme): (RequestHandle, Option<Scheme>)| {
-            let is_short = !matches!(&scheme, Some(Scheme::Other(name)) if name.len() > MAX_CUSTOM_NAME_BYTES);
+            let is_short =
+                !matches!(&scheme, Some(Scheme::Other(name)) if name.len() > MAX_CUSTOM_NAME_BYTES);
             let state = store.data_mut();
             Ok((if is_short {
-                let set = types::HostOutgoingRequest::set_scheme(&mut state.http(), request, scheme)?;
+                let set =
+                    types::HostOutgoingRequest::set_scheme(&mut state.http(), request, scheme)?;
                 set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::Scheme))
             } else {
                 Err(())
@@ -121,71 +155,105 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         "[method]outgoing-request.set-authority",
         |mut store, (request, authority): (RequestHandle, Option<String>)| {
             let state = store.data_mut();
-            let is_short = authority.as_ref().is_none_or(|text| text.len() <= MAX_AUTHORITY_BYTES);
+            let is_short = authority
+                .as_ref()
+                .is_none_or(|text| text.len() <= MAX_AUTHORITY_BYTES);
             let written = authority.clone().filter(|_| is_short).unwrap_or_default();
             let set = if is_short {
                 types::HostOutgoingRequest::set_authority(&mut state.http(), request, authority)?
             } else {
                 Err(())
             };
-            Ok((set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::for_authority(&written))),))
+            Ok((set.inspect_err(|()| {
+                state
+                    .outgoing_http
+                    .deny_request(&DenialReason::for_authority(&written))
+            }),))
         },
     )?;
     types.func_wrap(
         "[method]outgoing-request.set-path-with-query",
         |mut store, (request, path): (RequestHandle, Option<String>)| {
-            let is_short = path.as_ref().is_none_or(|text| text.len() <= MAX_PATH_BYTES);
+            let is_short = path
+                .as_ref()
+                .is_none_or(|text| text.len() <= MAX_PATH_BYTES);
             let state = store.data_mut();
             Ok((if is_short {
-                let set = types::HostOutgoingRequest::set_path_with_query(&mut state.http(), request, path)?;
-                set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::MalformedPath))
+                let set = types::HostOutgoingRequest::set_path_with_query(
+                    &mut state.http(),
+                    request,
+                    path,
+                )?;
+                set.inspect_err(|()| {
+                    state
+                        .outgoing_http
+                        .deny_request(&DenialReason::MalformedPath)
+                })
             } else {
                 Err(())
             },))
         },
     )?;
-    types.func_wrap("[method]outgoing-request.headers", |mut store, (request,): (RequestHandle,)| {
-        let state = store.data_mut();
-        let made = types::HostOutgoingRequest::headers(&mut state.http(), request)?;
-        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
-    })?;
-    types.func_wrap("[method]outgoing-request.body", |mut store, (request,): (RequestHandle,)| {
-        let state = store.data_mut();
-        let is_first = state.http().table.get(&request)?.body.is_none();
-        let made = types::HostOutgoingRequest::body(&mut state.http(), request)?;
-        if is_first && made.is_err() {
-            // The declared length is not a number.
-            state.outgoing_http.deny_request(&DenialReason::MalformedHeader);
-        }
-        Ok((hold_body(state, made)?,))
-    })
+    types.func_wrap(
+        "[method]outgoing-request.headers",
+        |mut store, (request,): (RequestHandle,)| {
+            let state = store.data_mut();
+            let made = types::HostOutgoingRequest::headers(&mut state.http(), request)?;
+            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+        },
+    )?;
+    types.func_wrap(
+        "[method]outgoing-request.body",
+        |mut store, (request,): (RequestHandle,)| {
+            let state = store.data_mut();
+            let is_first = state.http().table.get(&request)?.body.is_none();
+            let made = types::HostOutgoingRequest::body(&mut state.http(), request)?;
+            if is_first && made.is_err() {
+                // The declared length is not a number.
+                state
+                    .outgoing_http
+                    .deny_request(&DenialReason::MalformedHeader);
+            }
+            Ok((hold_body(state, made)?,))
+        },
+    )
 }
 
 /// Incoming requests. Only a plugin that is a server gets one, from the host.
 fn replace_incoming_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
-    types.func_wrap("[method]incoming-request.headers", |mut store, (request,): (Resource<HostIncomingRequest>,)| {
-        let state = store.data_mut();
-        let made = types::HostIncomingRequest::headers(&mut state.http(), request)?;
-        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
-    })
+    types.func_wrap(
+        "[method]incoming-request.headers",
+        |mut store, (request,): (Resource<HostIncomingRequest>,)| {
+            let state = store.data_mut();
+            let made = types::HostIncomingRequest::headers(&mut state.http(), request)?;
+            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+        },
+    )
 }
 
 /// Incoming responses, and the responses of servers. Every plugin can create the latter, even if it
 /// is not a server.
 fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
-    types.resource("outgoing-response", ResourceType::host::<HostOutgoingResponse>(), |mut store, rep| {
-        let state = store.data_mut();
-        state.http_memory.remove(&rep);
-        types::HostOutgoingResponse::drop(&mut state.http(), Resource::new_own(rep))
-    })?;
-    types.func_wrap("[constructor]outgoing-response", |mut store, (fields,): (FieldsHandle,)| {
-        let state = store.data_mut();
-        state.http_memory.remove(&fields.rep());
-        let made = types::HostOutgoingResponse::new(&mut state.http(), fields)?;
-        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
-    })?;
+    types.resource(
+        "outgoing-response",
+        ResourceType::host::<HostOutgoingResponse>(),
+        |mut store, rep| {
+            let state = store.data_mut();
+            state.http_memory.remove(&rep);
+            types::HostOutgoingResponse::drop(&mut state.http(), Resource::new_own(rep))
+        },
+    )?;
+    types.func_wrap(
+        "[constructor]outgoing-response",
+        |mut store, (fields,): (FieldsHandle,)| {
+            let state = store.data_mut();
+            state.http_memory.remove(&fields.rep());
+            let made = types::HostOutgoingResponse::new(&mut state.http(), fields)?;
+            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+        },
+    )?;
     types.func_wrap(
         "[method]incoming-response.headers",
         |mut store, (response,): (Resource<HostIncomingResponse>,)| {
@@ -194,33 +262,49 @@ fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
         },
     )?;
-    types.func_wrap("[method]future-trailers.get", |mut store, (trailers,): (Resource<HostFutureTrailers>,)| {
-        let state = store.data_mut();
-        let got = types::HostFutureTrailers::get(&mut state.http(), trailers)?;
-        if let Some(Ok(Ok(Some(fields)))) = &got {
-            state.http_memory.insert(fields.rep(), state.memory_budget.reserve(FIELDS_MEMORY_BYTES)?);
-        }
-        Ok((got,))
-    })?;
-    types.func_wrap("[method]outgoing-response.headers", |mut store, (response,): (ResponseResource,)| {
-        let state = store.data_mut();
-        let made = types::HostOutgoingResponse::headers(&mut state.http(), response)?;
-        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
-    })?;
-    types.func_wrap("[method]outgoing-response.body", |mut store, (response,): (ResponseResource,)| {
-        let state = store.data_mut();
-        let made = types::HostOutgoingResponse::body(&mut state.http(), response)?;
-        Ok((hold_body(state, made)?,))
-    })
+    types.func_wrap(
+        "[method]future-trailers.get",
+        |mut store, (trailers,): (Resource<HostFutureTrailers>,)| {
+            let state = store.data_mut();
+            let got = types::HostFutureTrailers::get(&mut state.http(), trailers)?;
+            if let Some(Ok(Ok(Some(fields)))) = &got {
+                state.http_memory.insert(
+                    fields.rep(),
+                    state.memory_budget.reserve(FIELDS_MEMORY_BYTES)?,
+                );
+            }
+            Ok((got,))
+        },
+    )?;
+    types.func_wrap(
+        "[method]outgoing-response.headers",
+        |mut store, (response,): (ResponseResource,)| {
+            let state = store.data_mut();
+            let made = types::HostOutgoingResponse::headers(&mut state.http(), response)?;
+            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+        },
+    )?;
+    types.func_wrap(
+        "[method]outgoing-response.body",
+        |mut store, (response,): (ResponseResource,)| {
+            let state = store.data_mut();
+            let made = types::HostOutgoingResponse::body(&mut state.http(), response)?;
+            Ok((hold_body(state, made)?,))
+        },
+    )
 }
 
 fn replace_bodies(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
-    types.resource("outgoing-body", ResourceType::host::<HostOutgoingBody>(), |mut store, rep| {
-        let state = store.data_mut();
-        state.http_memory.remove(&rep);
-        types::HostOutgoingBody::drop(&mut state.http(), Resource::new_own(rep))
-    })?;
+    types.resource(
+        "outgoing-body",
+        ResourceType::host::<HostOutgoingBody>(),
+        |mut store, rep| {
+            let state = store.data_mut();
+            state.http_memory.remove(&rep);
+            types::HostOutgoingBody::drop(&mut state.http(), Resource::new_own(rep))
+        },
+    )?;
     types.func_wrap(
         "[static]outgoing-body.finish",
         |mut store, (body, trailers): (BodyHandle, Option<FieldsHandle>)| {
@@ -253,7 +337,10 @@ fn headers_result<T>(
 }
 
 /// Reserves memory for a body, if there is one.
-fn hold_body(state: &mut StoreState, made: Result<BodyHandle, ()>) -> Result<Result<BodyHandle, ()>, BudgetExceeded> {
+fn hold_body(
+    state: &mut StoreState,
+    made: Result<BodyHandle, ()>,
+) -> Result<Result<BodyHandle, ()>, BudgetExceeded> {
     match made {
         Ok(made) => state.hold_http(made, BODY_MEMORY_BYTES).map(Ok),
         Err(()) => Ok(Err(())),

@@ -33,7 +33,11 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         linker.instance(name)?.func_wrap(
             "log",
             |mut store, (level, context, message): (LoggingLevel, String, String)| {
-                let text = if context.is_empty() { message } else { context + ": " + &message };
+                let text = if context.is_empty() {
+                    message
+                } else {
+                    context + ": " + &message
+                };
                 store.data_mut().imports.log(level.into(), &text);
                 Ok(())
             },

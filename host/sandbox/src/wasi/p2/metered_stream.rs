@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use wasmtime_wasi::async_trait;
-use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamResult};
+use wasmtime_wasi::p2::{
+    DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamResult,
+};
 
 use crate::capability::files::descriptors::DescriptorHandle;
 use crate::capability::memory_budget::MemoryReservation;
@@ -22,8 +24,16 @@ pub(super) struct MeteredStream<S> {
 }
 
 impl<S> MeteredStream<S> {
-    pub(super) fn new(stream: S, buffer: MemoryReservation, file: Option<Arc<DescriptorHandle>>) -> Self {
-        Self { stream, _buffer: buffer, _file: file }
+    pub(super) fn new(
+        stream: S,
+        buffer: MemoryReservation,
+        file: Option<Arc<DescriptorHandle>>,
+    ) -> Self {
+        Self {
+            stream,
+            _buffer: buffer,
+            _file: file,
+        }
     }
 }
 

@@ -30,7 +30,8 @@ pub(super) struct OpenRequest {
 impl OpenRequest {
     /// Returns whether opening can change the directory.
     pub(super) fn creates_or_truncates(&self) -> bool {
-        self.open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
+        self.open_flags
+            .intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
     }
 
     /// Returns whether the opened file is writable.
@@ -40,14 +41,25 @@ impl OpenRequest {
 
     /// Opens a file or a directory. Rejects FIFOs, devices and sockets both before and after
     /// opening: opening or reading one can block a host thread forever.
-    pub(super) async fn open(self, files: &mut WasiFilesystemCtxView<'_>, folder: &OpenedFile) -> FsResult<OpenedFile> {
-        let Self { path_flags, path, open_flags, flags } = self;
+    pub(super) async fn open(
+        self,
+        files: &mut WasiFilesystemCtxView<'_>,
+        folder: &OpenedFile,
+    ) -> FsResult<OpenedFile> {
+        let Self {
+            path_flags,
+            path,
+            open_flags,
+            flags,
+        } = self;
         let again = || Resource::new_borrow(folder.rep());
         // If `stat` fails, the path cannot be opened either, or does not exist yet.
         if let Ok(found) = files.stat_at(again(), path_flags, path.clone()).await {
             check_openable(found.type_)?;
         }
-        let opened = files.open_at(again(), path_flags, path, open_flags, flags).await?;
+        let opened = files
+            .open_at(again(), path_flags, path, open_flags, flags)
+            .await?;
         let now = files.stat(Resource::new_borrow(opened.rep())).await;
         let allowed = match now {
             Ok(found) => check_openable(found.type_),
@@ -65,7 +77,9 @@ impl OpenRequest {
 /// them if the guest did not request that.
 fn check_openable(kind: DescriptorType) -> FsResult<()> {
     match kind {
-        DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => Ok(()),
+        DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink => {
+            Ok(())
+        }
         _ => Err(ErrorCode::NotPermitted.into()),
     }
 }

@@ -13,8 +13,12 @@ use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode, Scheme};
 use wasmtime_wasi_http::p2::body::HostIncomingBody;
 use wasmtime_wasi_http::p2::http_request_error;
-use wasmtime_wasi_http::p2::types::{HostFutureIncomingResponse, HostIncomingResponse, HostOutgoingRequest};
-use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiBody, WasiHttpHooks as _, WasiHttpView as _};
+use wasmtime_wasi_http::p2::types::{
+    HostFutureIncomingResponse, HostIncomingResponse, HostOutgoingRequest,
+};
+use wasmtime_wasi_http::{
+    FieldMap, RequestOptions, WasiBody, WasiHttpHooks as _, WasiHttpView as _,
+};
 
 use super::version::versioned;
 use crate::capability::http::http_call::memory_bounds::EXCHANGE_MEMORY_BYTES;
@@ -29,29 +33,45 @@ type HandleState = Option<Result<Result<Resource<HostIncomingResponse>, ErrorCod
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
-    types.resource("future-incoming-response", ResourceType::host::<ResponseHandle>(), |mut store, rep| {
-        store.data_mut().table().delete(FutureResponseHandle::new_own(rep))?;
-        Ok(())
-    })?;
+    types.resource(
+        "future-incoming-response",
+        ResourceType::host::<ResponseHandle>(),
+        |mut store, rep| {
+            store
+                .data_mut()
+                .table()
+                .delete(FutureResponseHandle::new_own(rep))?;
+            Ok(())
+        },
+    )?;
     types.func_wrap(
         "[method]future-incoming-response.subscribe",
         |mut store, (handle,): (FutureResponseHandle,)| {
-            Ok((wasmtime_wasi::p2::subscribe(store.data_mut().table(), handle)?,))
+            Ok((wasmtime_wasi::p2::subscribe(
+                store.data_mut().table(),
+                handle,
+            )?,))
         },
     )?;
-    types.func_wrap("[method]future-incoming-response.get", |mut store, (handle,): (FutureResponseHandle,)| {
-        let state = store.data_mut();
-        let got = match state.table().get_mut(&handle)?.take() {
-            Some(Ok(answer)) => Some(Ok(to_response_handle(state, answer)?)),
-            Some(Err(())) => Some(Err(())),
-            None => None,
-        };
-        wasmtime::Result::<(HandleState,)>::Ok((got,))
-    })?;
+    types.func_wrap(
+        "[method]future-incoming-response.get",
+        |mut store, (handle,): (FutureResponseHandle,)| {
+            let state = store.data_mut();
+            let got = match state.table().get_mut(&handle)?.take() {
+                Some(Ok(answer)) => Some(Ok(to_response_handle(state, answer)?)),
+                Some(Err(())) => Some(Err(())),
+                None => None,
+            };
+            wasmtime::Result::<(HandleState,)>::Ok((got,))
+        },
+    )?;
     let mut handler = linker.instance(versioned!("wasi:http/outgoing-handler"))?;
-    handler.func_wrap("handle", |mut store, (request, options): (_, Option<Resource<RequestOptions>>)| {
-        Ok((send_request(store.data_mut(), request, options)?,))
-    })
+    handler.func_wrap(
+        "handle",
+        |mut store, (request, options): (_, Option<Resource<RequestOptions>>)| {
+            Ok((send_request(store.data_mut(), request, options)?,))
+        },
+    )
 }
 
 /// Sends a request. The inner error is an error of the request; the outer error ends the call.
@@ -61,15 +81,22 @@ fn send_request(
     options: Option<Resource<RequestOptions>>,
 ) -> wasmtime::Result<Result<FutureResponseHandle, ErrorCode>> {
     state.http_memory.remove(&request.rep());
-    let held =
-        if state.outgoing_http.is_open() { Some(state.memory_budget.reserve(EXCHANGE_MEMORY_BYTES)?) } else { None };
+    let held = if state.outgoing_http.is_open() {
+        Some(state.memory_budget.reserve(EXCHANGE_MEMORY_BYTES)?)
+    } else {
+        None
+    };
     let options = options.and_then(|options| state.table().get(&options).ok().copied());
     let request = match to_http_request(state.table().delete(request)?) {
         Ok(request) => request,
         Err(error) => return Ok(Err(error)),
     };
     state.outgoing_http.held = held;
-    let sending = Pin::from(state.outgoing_http.send_request(request, options, Box::new(async { Ok(()) })));
+    let sending = Pin::from(state.outgoing_http.send_request(
+        request,
+        options,
+        Box::new(async { Ok(()) }),
+    ));
     if let Some(diverged) = state.outgoing_http.diverged.take() {
         return Err(diverged.into());
     }
@@ -79,13 +106,22 @@ fn send_request(
 
 /// The request as `http_call` knows it, or what is wrong with it.
 fn to_http_request(request: HostOutgoingRequest) -> Result<http::Request<WasiBody>, ErrorCode> {
-    let HostOutgoingRequest { method, scheme, authority, path_with_query, headers, body } = request;
+    let HostOutgoingRequest {
+        method,
+        scheme,
+        authority,
+        path_with_query,
+        headers,
+        body,
+    } = request;
     let mut fields = HeaderMap::from(headers);
     let length = content_length(&fields)?;
     if body.is_none() && length.is_some_and(|length| length != 0) {
         return Err(ErrorCode::HttpRequestBodySize(Some(0)));
     }
-    let method = method.try_into().map_err(|_invalid| ErrorCode::HttpRequestMethodInvalid)?;
+    let method = method
+        .try_into()
+        .map_err(|_invalid| ErrorCode::HttpRequestMethodInvalid)?;
     let scheme = match scheme {
         Some(Scheme::Http) => uri::Scheme::HTTP,
         Some(Scheme::Https) | None => uri::Scheme::HTTPS,
@@ -95,7 +131,8 @@ fn to_http_request(request: HostOutgoingRequest) -> Result<http::Request<WasiBod
             .ok_or(ErrorCode::HttpProtocolError)?,
     };
     let authority = authority.unwrap_or_default();
-    let host = HeaderValue::try_from(&authority).map_err(|error| http_request_error(error.into()))?;
+    let host =
+        HeaderValue::try_from(&authority).map_err(|error| http_request_error(error.into()))?;
     let mut uri = Uri::builder().scheme(scheme).authority(authority);
     if let Some(path) = path_with_query {
         uri = uri.path_and_query(path);
@@ -112,10 +149,19 @@ fn to_http_request(request: HostOutgoingRequest) -> Result<http::Request<WasiBod
 
 /// Returns the declared length of the request body. It must consist of digits.
 fn content_length(fields: &HeaderMap) -> Result<Option<u64>, ErrorCode> {
-    let Some(value) = fields.get(CONTENT_LENGTH) else { return Ok(None) };
-    let digits = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let Some(value) = fields.get(CONTENT_LENGTH) else {
+        return Ok(None);
+    };
+    let digits = value
+        .to_str()
+        .ok()
+        .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     let length = digits.and_then(|digits| digits.parse().ok());
-    let invalid = || ErrorCode::InternalError(Some(format!("invalid `content-length` header value: {value:?}")));
+    let invalid = || {
+        ErrorCode::InternalError(Some(format!(
+            "invalid `content-length` header value: {value:?}"
+        )))
+    };
     length.map(Some).ok_or_else(invalid)
 }
 
@@ -128,20 +174,29 @@ fn to_response_handle(
         Ok(response) => response,
         Err(error) => {
             // Only the original handle type, which this module replaces, can convert the error.
-            let failed = state.table().push(HostFutureIncomingResponse::Ready(Err(error)))?;
+            let failed = state
+                .table()
+                .push(HostFutureIncomingResponse::Ready(Err(error)))?;
             let http = &mut state.http();
-            let got = types::HostFutureIncomingResponse::get(http, Resource::new_borrow(failed.rep()));
+            let got =
+                types::HostFutureIncomingResponse::get(http, Resource::new_borrow(failed.rep()));
             types::HostFutureIncomingResponse::drop(http, failed)?;
             return match got? {
                 Some(Ok(result)) => Ok(result),
-                Some(Err(())) | None => unreachable!("the error was there, and nobody has taken it"),
+                Some(Err(())) | None => {
+                    unreachable!("the error was there, and nobody has taken it")
+                }
             };
         }
     };
     let (parts, body) = response.into_parts();
     let headers = FieldMap::new_immutable(&mut state.outgoing_http, parts.headers);
     let body = Some(HostIncomingBody::new(body));
-    Ok(Ok(state.table().push(HostIncomingResponse { status: parts.status.as_u16(), headers, body })?))
+    Ok(Ok(state.table().push(HostIncomingResponse {
+        status: parts.status.as_u16(),
+        headers,
+        body,
+    })?))
 }
 
 #[cfg(test)]
@@ -156,7 +211,12 @@ mod tests {
     fn request(length: Option<&'static str>) -> HostOutgoingRequest {
         let mut headers = FieldMap::new_mutable(MAX_FIELDS_BYTES);
         if let Some(length) = length {
-            headers.append_raw(HeaderName::from_static("content-length"), HeaderValue::from_static(length)).unwrap();
+            headers
+                .append_raw(
+                    HeaderName::from_static("content-length"),
+                    HeaderValue::from_static(length),
+                )
+                .unwrap();
         }
         HostOutgoingRequest {
             method: Method::Get,
@@ -174,28 +234,66 @@ mod tests {
         assert_eq!(made.uri(), "https://example.com:8443/a?b");
         assert_eq!(made.headers()[HOST], "example.com:8443");
         assert!(http_body::Body::is_end_stream(made.body()));
-        let made = to_http_request(HostOutgoingRequest { scheme: Some(Scheme::Http), ..request(None) }).unwrap();
+        let made = to_http_request(HostOutgoingRequest {
+            scheme: Some(Scheme::Http),
+            ..request(None)
+        })
+        .unwrap();
         assert_eq!(made.uri().scheme(), Some(&uri::Scheme::HTTP));
         let named = Scheme::Other("http".to_owned());
-        let made = to_http_request(HostOutgoingRequest { scheme: Some(named), ..request(None) }).unwrap();
+        let made = to_http_request(HostOutgoingRequest {
+            scheme: Some(named),
+            ..request(None)
+        })
+        .unwrap();
         assert_eq!(made.uri().scheme(), Some(&uri::Scheme::HTTP));
     }
 
     #[test]
     fn what_is_wrong_with_a_request_is_said_before_it_is_sent() {
         let refused = |request| to_http_request(request).unwrap_err();
-        assert!(matches!(refused(request(Some("1"))), ErrorCode::HttpRequestBodySize(Some(0))), "it has no body");
+        assert!(
+            matches!(
+                refused(request(Some("1"))),
+                ErrorCode::HttpRequestBodySize(Some(0))
+            ),
+            "it has no body"
+        );
         for length in ["", "+1", "1 ", "x", "99999999999999999999"] {
-            assert!(matches!(refused(request(Some(length))), ErrorCode::InternalError(Some(_))), "{length:?}");
+            assert!(
+                matches!(
+                    refused(request(Some(length))),
+                    ErrorCode::InternalError(Some(_))
+                ),
+                "{length:?}"
+            );
         }
         let other = |name: &str| Some(Scheme::Other(name.to_owned()));
-        let scheme = HostOutgoingRequest { scheme: other("ftp"), ..request(None) };
+        let scheme = HostOutgoingRequest {
+            scheme: other("ftp"),
+            ..request(None)
+        };
         assert!(matches!(refused(scheme), ErrorCode::HttpProtocolError));
-        let method = HostOutgoingRequest { method: Method::Other("a b".to_owned()), ..request(None) };
-        assert!(matches!(refused(method), ErrorCode::HttpRequestMethodInvalid));
-        let path = HostOutgoingRequest { path_with_query: Some("/a b".to_owned()), ..request(None) };
+        let method = HostOutgoingRequest {
+            method: Method::Other("a b".to_owned()),
+            ..request(None)
+        };
+        assert!(matches!(
+            refused(method),
+            ErrorCode::HttpRequestMethodInvalid
+        ));
+        let path = HostOutgoingRequest {
+            path_with_query: Some("/a b".to_owned()),
+            ..request(None)
+        };
         assert!(matches!(refused(path), ErrorCode::HttpRequestUriInvalid));
-        let authority = HostOutgoingRequest { authority: None, ..request(None) };
-        assert!(matches!(refused(authority), ErrorCode::HttpRequestUriInvalid | ErrorCode::HttpProtocolError));
+        let authority = HostOutgoingRequest {
+            authority: None,
+            ..request(None)
+        };
+        assert!(matches!(
+            refused(authority),
+            ErrorCode::HttpRequestUriInvalid | ErrorCode::HttpProtocolError
+        ));
     }
 }

@@ -35,12 +35,22 @@ impl UsedPath {
 
     /// Describes a directory that is about to be listed.
     pub(super) fn for_listing(folder: &OpenedFile) -> Self {
-        Self { folder: folder.rep(), flags: PathFlags::empty(), path: ".".to_owned(), changes: false }
+        Self {
+            folder: folder.rep(),
+            flags: PathFlags::empty(),
+            path: ".".to_owned(),
+            changes: false,
+        }
     }
 
     /// Describes a path that is about to be created, changed or removed.
     pub(super) fn for_change(folder: &OpenedFile, path: &str) -> Self {
-        Self { folder: folder.rep(), flags: PathFlags::empty(), path: path.to_owned(), changes: true }
+        Self {
+            folder: folder.rep(),
+            flags: PathFlags::empty(),
+            path: path.to_owned(),
+            changes: true,
+        }
     }
 
     /// Checks that a directory of the guest contains the path.
@@ -54,13 +64,23 @@ impl UsedPath {
             return Ok(());
         }
         let path = absolute_path(ROOT_PATH, &self.path);
-        deny(state, &FileDenial::Unmounted { path, changes: self.changes });
+        deny(
+            state,
+            &FileDenial::Unmounted {
+                path,
+                changes: self.changes,
+            },
+        );
         Err(ErrorCode::NoEntry.into())
     }
 
     /// Returns `result`. If the operation was not permitted because of the grant, reports the
     /// denial.
-    pub(super) async fn report_if_prohibited<T>(self, state: &mut StoreState, result: FsResult<T>) -> FsResult<T> {
+    pub(super) async fn report_if_prohibited<T>(
+        self,
+        state: &mut StoreState,
+        result: FsResult<T>,
+    ) -> FsResult<T> {
         if matches!(&result, Err(error) if is_prohibited(error)) {
             self.report_denial(state).await;
         }
@@ -68,23 +88,44 @@ impl UsedPath {
     }
 
     async fn report_denial(self, state: &mut StoreState) {
-        let Some(DirectoryReach::Within { guest, mount, is_top }) = state.reach.get(&self.folder).cloned() else {
+        let Some(DirectoryReach::Within {
+            guest,
+            mount,
+            is_top,
+        }) = state.reach.get(&self.folder).cloned()
+        else {
             return;
         };
         if let Some(mount) = mount.filter(|_| self.changes) {
-            return deny(state, &FileDenial::ReadOnly { mount, path: self.path });
+            return deny(
+                state,
+                &FileDenial::ReadOnly {
+                    mount,
+                    path: self.path,
+                },
+            );
         }
         // Report only if the path itself is prohibited. Other reasons, such as a device at the
         // path, do not depend on how it is reached.
         let folder = Resource::new_borrow(self.folder);
-        let looked = state.filesystem().stat_at(folder, self.flags, self.path.clone()).await;
+        let looked = state
+            .filesystem()
+            .stat_at(folder, self.flags, self.path.clone())
+            .await;
         if !matches!(&looked, Err(error) if is_prohibited(error)) {
             return;
         }
-        let target = is_top.then(|| absolute_path(&guest, &self.path)).filter(|target| !is_within(&guest, target));
+        let target = is_top
+            .then(|| absolute_path(&guest, &self.path))
+            .filter(|target| !is_within(&guest, target));
         deny(
             state,
-            &FileDenial::Outside { guest: (*guest).to_owned(), path: self.path, target, changes: self.changes },
+            &FileDenial::Outside {
+                guest: (*guest).to_owned(),
+                path: self.path,
+                target,
+                changes: self.changes,
+            },
         );
     }
 }

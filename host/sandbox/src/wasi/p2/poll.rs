@@ -15,9 +15,12 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     poll.func_wrap_async("poll", |mut store, (handles,): (Vec<PollableHandle>,)| {
         Box::new(async move { Ok((self::poll(store.data_mut(), handles).await?,)) })
     })?;
-    poll.func_wrap_async("[method]pollable.ready", |mut store, (handle,): (PollableHandle,)| {
-        Box::new(async move { Ok((ready(store.data_mut(), handle).await?,)) })
-    })
+    poll.func_wrap_async(
+        "[method]pollable.ready",
+        |mut store, (handle,): (PollableHandle,)| {
+            Box::new(async move { Ok((ready(store.data_mut(), handle).await?,)) })
+        },
+    )
 }
 
 async fn poll(state: &mut StoreState, handles: Vec<PollableHandle>) -> wasmtime::Result<Vec<u32>> {
@@ -25,8 +28,13 @@ async fn poll(state: &mut StoreState, handles: Vec<PollableHandle>) -> wasmtime:
         return state.table().poll(handles).await;
     }
     if let Some(before) = state.tape.next_recorded_poll() {
-        let waited = before.iter().map(|index| handles.get(usize::try_from(*index).ok()?).map(reborrow));
-        if let Some(waited) = waited.collect::<Option<Vec<_>>>().filter(|waited| !waited.is_empty()) {
+        let waited = before
+            .iter()
+            .map(|index| handles.get(usize::try_from(*index).ok()?).map(reborrow));
+        if let Some(waited) = waited
+            .collect::<Option<Vec<_>>>()
+            .filter(|waited| !waited.is_empty())
+        {
             // These become ready soon, because a replay does not wait for time.
             for handle in waited {
                 state.table().block(handle).await?;

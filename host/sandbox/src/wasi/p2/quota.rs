@@ -12,7 +12,9 @@ use std::io;
 use bytes::Bytes;
 use toolbay_model::Limit;
 use wasmtime::component::{Linker, Resource, ResourceTable};
-use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtx, WasiFilesystemCtxView, WasiFilesystemView as _};
+use wasmtime_wasi::filesystem::{
+    Descriptor, WasiFilesystemCtx, WasiFilesystemCtxView, WasiFilesystemView as _,
+};
 use wasmtime_wasi::p2::FsResult;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
     DescriptorFlags, DescriptorType, ErrorCode, HostDescriptor as _, OpenFlags, PathFlags,
@@ -28,29 +30,51 @@ use crate::context::usage_ledger::{CallQuota, ChangePermit, DirectoryUsage, file
 use crate::store::state::StoreState;
 
 /// The usage of one file, directory or link.
-const ONE_ENTRY: DirectoryUsage = DirectoryUsage { bytes: 0, entries: 1 };
+const ONE_ENTRY: DirectoryUsage = DirectoryUsage {
+    bytes: 0,
+    entries: 1,
+};
 
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
     types.func_wrap_async(
         "[method]descriptor.write",
         |mut store, (file, bytes, offset): (OpenedFile, Vec<u8>, u64)| {
-            Box::new(async move { Ok((to_guest_result(write_at(store.data_mut(), file, bytes, offset).await)?,)) })
+            Box::new(async move {
+                Ok((to_guest_result(
+                    write_at(store.data_mut(), file, bytes, offset).await,
+                )?,))
+            })
         },
     )?;
-    types.func_wrap_async("[method]descriptor.set-size", |mut store, (file, size): (OpenedFile, u64)| {
-        Box::new(async move { Ok((to_guest_result(set_size(store.data_mut(), file, size).await)?,)) })
-    })?;
+    types.func_wrap_async(
+        "[method]descriptor.set-size",
+        |mut store, (file, size): (OpenedFile, u64)| {
+            Box::new(async move {
+                Ok((to_guest_result(
+                    set_size(store.data_mut(), file, size).await,
+                )?,))
+            })
+        },
+    )?;
     types.func_wrap_async(
         "[method]descriptor.create-directory-at",
         |mut store, (folder, path): (OpenedFile, String)| {
-            Box::new(async move { Ok((to_guest_result(create_folder(store.data_mut(), folder, path).await)?,)) })
+            Box::new(async move {
+                Ok((to_guest_result(
+                    create_folder(store.data_mut(), folder, path).await,
+                )?,))
+            })
         },
     )?;
     types.func_wrap_async(
         "[method]descriptor.symlink-at",
         |mut store, (folder, target, path): (OpenedFile, String, String)| {
-            Box::new(async move { Ok((to_guest_result(symlink(store.data_mut(), folder, target, path).await)?,)) })
+            Box::new(async move {
+                Ok((to_guest_result(
+                    symlink(store.data_mut(), folder, target, path).await,
+                )?,))
+            })
         },
     )?;
     types.func_wrap_async(
@@ -64,16 +88,31 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     types.func_wrap_async(
         "[method]descriptor.rename-at",
         |mut store, (folder, path, to, name): (OpenedFile, String, OpenedFile, String)| {
-            Box::new(async move { Ok((to_guest_result(rename(store.data_mut(), folder, path, to, name).await)?,)) })
+            Box::new(async move {
+                Ok((to_guest_result(
+                    rename(store.data_mut(), folder, path, to, name).await,
+                )?,))
+            })
         },
     )?;
-    types.func_wrap_async("[method]descriptor.unlink-file-at", |mut store, (folder, path): (OpenedFile, String)| {
-        Box::new(async move { Ok((to_guest_result(unlink(store.data_mut(), folder, path).await)?,)) })
-    })?;
+    types.func_wrap_async(
+        "[method]descriptor.unlink-file-at",
+        |mut store, (folder, path): (OpenedFile, String)| {
+            Box::new(async move {
+                Ok((to_guest_result(
+                    unlink(store.data_mut(), folder, path).await,
+                )?,))
+            })
+        },
+    )?;
     types.func_wrap_async(
         "[method]descriptor.remove-directory-at",
         |mut store, (folder, path): (OpenedFile, String)| {
-            Box::new(async move { Ok((to_guest_result(remove_folder(store.data_mut(), folder, path).await)?,)) })
+            Box::new(async move {
+                Ok((to_guest_result(
+                    remove_folder(store.data_mut(), folder, path).await,
+                )?,))
+            })
         },
     )
 }
@@ -95,12 +134,18 @@ impl DetachedFiles {
     }
 
     fn view(&mut self) -> WasiFilesystemCtxView<'_> {
-        WasiFilesystemCtxView { ctx: &mut self.context, table: &mut self.table }
+        WasiFilesystemCtxView {
+            ctx: &mut self.context,
+            table: &mut self.table,
+        }
     }
 
     /// Returns whether the path exists. It may be a link.
     async fn exists(&mut self, folder: &OpenedFile, path: &str) -> bool {
-        self.view().stat_at(reborrow(folder), PathFlags::empty(), path.to_owned()).await.is_ok()
+        self.view()
+            .stat_at(reborrow(folder), PathFlags::empty(), path.to_owned())
+            .await
+            .is_ok()
     }
 }
 
@@ -111,15 +156,26 @@ impl RemovedEntry {
     /// Returns the entry at a path; `None` if there is none.
     async fn find(apart: &mut DetachedFiles, folder: &OpenedFile, path: &str) -> Option<Self> {
         let flags = PathFlags::empty();
-        let found = apart.view().stat_at(reborrow(folder), flags, path.to_owned()).await.ok()?;
+        let found = apart
+            .view()
+            .stat_at(reborrow(folder), flags, path.to_owned())
+            .await
+            .ok()?;
         if found.type_ != DescriptorType::RegularFile {
             return Some(Self(None));
         }
         // The open file shows afterwards whether this was its last name, and how long the file is.
         let (open_flags, read) = (OpenFlags::empty(), DescriptorFlags::READ);
-        let opening = OpenRequest { path_flags: flags, path: path.to_owned(), open_flags, flags: read };
+        let opening = OpenRequest {
+            path_flags: flags,
+            path: path.to_owned(),
+            open_flags,
+            flags: read,
+        };
         let opened = opening.open(&mut apart.view(), folder).await.ok();
-        Some(Self(opened.and_then(|opened| apart.table.delete(opened).ok())))
+        Some(Self(
+            opened.and_then(|opened| apart.table.delete(opened).ok()),
+        ))
     }
 
     /// Records that the entry was removed.
@@ -139,7 +195,11 @@ fn reborrow(file: &OpenedFile) -> OpenedFile {
 /// the rerun with the answers would change the files again. The temporary directory is exempt: the
 /// rerun gets a new one.
 pub(super) fn note_file_change(state: &mut StoreState, file: &OpenedFile) {
-    let limit = state.quotas.get(&file.rep()).and_then(|quota| quota.bounds.bytes).map(|(_, limit)| limit);
+    let limit = state
+        .quotas
+        .get(&file.rep())
+        .and_then(|quota| quota.bounds.bytes)
+        .map(|(_, limit)| limit);
     if !matches!(limit, Some(Limit::ScratchSize(_))) {
         state.effects.block_questions(AskBlocker::File);
     }
@@ -147,8 +207,13 @@ pub(super) fn note_file_change(state: &mut StoreState, file: &OpenedFile) {
 
 /// Returns the quota of a writable file or directory and the descriptor behind its handle; `None`
 /// if there is no quota or it is not writable.
-fn writable_quota(state: &mut StoreState, file: &OpenedFile) -> FsResult<Option<(CallQuota, Descriptor)>> {
-    let Some(quota) = state.quotas.get(&file.rep()).cloned() else { return Ok(None) };
+fn writable_quota(
+    state: &mut StoreState,
+    file: &OpenedFile,
+) -> FsResult<Option<(CallQuota, Descriptor)>> {
+    let Some(quota) = state.quotas.get(&file.rep()).cloned() else {
+        return Ok(None);
+    };
     let descriptor = state.filesystem().table.get(file)?.clone();
     let read_only = match &descriptor {
         Descriptor::File(file) => file.perms.write_not_permitted(),
@@ -158,8 +223,12 @@ fn writable_quota(state: &mut StoreState, file: &OpenedFile) -> FsResult<Option<
 }
 
 /// Runs a change to completion, even if the call ends.
-async fn run_to_completion<T: Send + 'static>(work: impl Future<Output = FsResult<T>> + Send + 'static) -> FsResult<T> {
-    tokio::spawn(work).await.unwrap_or_else(|error| Err(io::Error::other(error).into()))
+async fn run_to_completion<T: Send + 'static>(
+    work: impl Future<Output = FsResult<T>> + Send + 'static,
+) -> FsResult<T> {
+    tokio::spawn(work)
+        .await
+        .unwrap_or_else(|error| Err(io::Error::other(error).into()))
 }
 
 /// Acquires the right to create an entry at this path. If the path exists, creating the entry fails
@@ -178,12 +247,20 @@ async fn change_for_entry(
 }
 
 /// Opens a file, which may create or truncate it.
-pub(super) async fn open(quota: CallQuota, folder: Descriptor, opening: OpenRequest) -> FsResult<Descriptor> {
+pub(super) async fn open(
+    quota: CallQuota,
+    folder: Descriptor,
+    opening: OpenRequest,
+) -> FsResult<Descriptor> {
     let (mut apart, folder) = DetachedFiles::with_descriptor(folder)?;
     let mut change = quota.ledger.change().await?;
     let creates = opening.open_flags.contains(OpenFlags::CREATE);
-    let there = apart.view().stat_at(reborrow(&folder), opening.path_flags, opening.path.clone()).await;
-    let missing = matches!(&there, Err(error) if matches!(error.downcast_ref(), Some(ErrorCode::NoEntry)));
+    let there = apart
+        .view()
+        .stat_at(reborrow(&folder), opening.path_flags, opening.path.clone())
+        .await;
+    let missing =
+        matches!(&there, Err(error) if matches!(error.downcast_ref(), Some(ErrorCode::NoEntry)));
     if creates && missing {
         change = change.ensure_space(&quota, ONE_ENTRY).await?;
     }
@@ -198,18 +275,33 @@ pub(super) async fn open(quota: CallQuota, folder: Descriptor, opening: OpenRequ
             && let Descriptor::File(file) = &opened
             && let Ok(found) = rustix::fs::fstat(&*file.file)
         {
-            change.update_length(crate::context::usage_ledger::inode_id(&found), before, file_length(&found));
+            change.update_length(
+                crate::context::usage_ledger::inode_id(&found),
+                before,
+                file_length(&found),
+            );
         }
         Ok(opened)
     })
     .await
 }
 
-async fn write_at(state: &mut StoreState, file: OpenedFile, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
+async fn write_at(
+    state: &mut StoreState,
+    file: OpenedFile,
+    bytes: Vec<u8>,
+    offset: u64,
+) -> FsResult<u64> {
     note_file_change(state, &file);
     match writable_quota(state, &file)? {
         Some((quota, Descriptor::File(file))) => {
-            let written = write(quota, file.file, Bytes::from(bytes), WriteOffset::Offset(offset)).await?;
+            let written = write(
+                quota,
+                file.file,
+                Bytes::from(bytes),
+                WriteOffset::Offset(offset),
+            )
+            .await?;
             Ok(written as u64)
         }
         _ => state.filesystem().write(file, bytes, offset).await,
@@ -219,9 +311,13 @@ async fn write_at(state: &mut StoreState, file: OpenedFile, bytes: Vec<u8>, offs
 async fn set_size(state: &mut StoreState, file: OpenedFile, size: u64) -> FsResult<()> {
     note_file_change(state, &file);
     match writable_quota(state, &file)? {
-        Some((quota, Descriptor::File(file))) => {
-            Ok(resize(quota, file.file, move |_| size, move |file| file.set_len(size)).await?)
-        }
+        Some((quota, Descriptor::File(file))) => Ok(resize(
+            quota,
+            file.file,
+            move |_| size,
+            move |file| file.set_len(size),
+        )
+        .await?),
         _ => state.filesystem().set_size(file, size).await,
     }
 }
@@ -233,7 +329,11 @@ async fn create_folder(state: &mut StoreState, folder: OpenedFile, path: String)
     at.report_if_prohibited(state, made).await
 }
 
-async fn create_folder_in(state: &mut StoreState, folder: OpenedFile, path: String) -> FsResult<()> {
+async fn create_folder_in(
+    state: &mut StoreState,
+    folder: OpenedFile,
+    path: String,
+) -> FsResult<()> {
     note_file_change(state, &folder);
     let Some((quota, descriptor)) = writable_quota(state, &folder)? else {
         return state.filesystem().create_directory_at(folder, path).await;
@@ -248,14 +348,24 @@ async fn create_folder_in(state: &mut StoreState, folder: OpenedFile, path: Stri
     .await
 }
 
-async fn symlink(state: &mut StoreState, folder: OpenedFile, target: String, path: String) -> FsResult<()> {
+async fn symlink(
+    state: &mut StoreState,
+    folder: OpenedFile,
+    target: String,
+    path: String,
+) -> FsResult<()> {
     let at = UsedPath::for_change(&folder, &path);
     at.check_mounted(state)?;
     let made = symlink_in(state, folder, target, path).await;
     at.report_if_prohibited(state, made).await
 }
 
-async fn symlink_in(state: &mut StoreState, folder: OpenedFile, target: String, path: String) -> FsResult<()> {
+async fn symlink_in(
+    state: &mut StoreState,
+    folder: OpenedFile,
+    target: String,
+    path: String,
+) -> FsResult<()> {
     note_file_change(state, &folder);
     let Some((quota, descriptor)) = writable_quota(state, &folder)? else {
         return state.filesystem().symlink_at(folder, target, path).await;
@@ -287,7 +397,9 @@ enum FolderPair {
 fn check_pair(state: &mut StoreState, from: &OpenedFile, to: &OpenedFile) -> FsResult<FolderPair> {
     match (writable_quota(state, from)?, writable_quota(state, to)?) {
         (None, None) => Ok(FolderPair::NoQuota),
-        (Some((one, from)), Some((two, to))) if one.shares_ledger(&two) => Ok(FolderPair::SameQuota(two, [from, to])),
+        (Some((one, from)), Some((two, to))) if one.shares_ledger(&two) => {
+            Ok(FolderPair::SameQuota(two, [from, to]))
+        }
         _ => Err(ErrorCode::CrossDevice.into()),
     }
 }
@@ -300,7 +412,10 @@ async fn link(
     to: OpenedFile,
     name: String,
 ) -> FsResult<()> {
-    let both = [UsedPath::for_change(&folder, &path), UsedPath::for_change(&to, &name)];
+    let both = [
+        UsedPath::for_change(&folder, &path),
+        UsedPath::for_change(&to, &name),
+    ];
     both.iter().try_for_each(|at| at.check_mounted(state))?;
     let mut made = link_in(state, folder, flags, path, to, name).await;
     for at in both {
@@ -319,7 +434,10 @@ async fn link_in(
 ) -> FsResult<()> {
     note_file_change(state, &to);
     let FolderPair::SameQuota(quota, [from, into]) = check_pair(state, &folder, &to)? else {
-        return state.filesystem().link_at(folder, flags, path, to, name).await;
+        return state
+            .filesystem()
+            .link_at(folder, flags, path, to, name)
+            .await;
     };
     let (mut apart, folder) = DetachedFiles::with_descriptor(from)?;
     let to = apart.table.push(into)?;
@@ -339,7 +457,10 @@ async fn rename(
     to: OpenedFile,
     name: String,
 ) -> FsResult<()> {
-    let both = [UsedPath::for_change(&folder, &path), UsedPath::for_change(&to, &name)];
+    let both = [
+        UsedPath::for_change(&folder, &path),
+        UsedPath::for_change(&to, &name),
+    ];
     both.iter().try_for_each(|at| at.check_mounted(state))?;
     let mut made = rename_in(state, folder, path, to, name).await;
     for at in both {
@@ -412,7 +533,11 @@ async fn remove_folder(state: &mut StoreState, folder: OpenedFile, path: String)
     at.report_if_prohibited(state, made).await
 }
 
-async fn remove_folder_in(state: &mut StoreState, folder: OpenedFile, path: String) -> FsResult<()> {
+async fn remove_folder_in(
+    state: &mut StoreState,
+    folder: OpenedFile,
+    path: String,
+) -> FsResult<()> {
     note_file_change(state, &folder);
     let Some((quota, descriptor)) = writable_quota(state, &folder)? else {
         return state.filesystem().remove_directory_at(folder, path).await;

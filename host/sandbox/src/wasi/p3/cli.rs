@@ -8,13 +8,15 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{
-    Destination, FutureReader, Linker, Source, StreamConsumer, StreamProducer, StreamReader, StreamResult,
+    Destination, FutureReader, Linker, Source, StreamConsumer, StreamProducer, StreamReader,
+    StreamResult,
 };
 use wasmtime_wasi::cli::{StdoutStream as _, WasiCli, WasiCliView as _};
 use wasmtime_wasi::p2::{OutputStream, StreamError};
 use wasmtime_wasi::p3::bindings::cli::types::ErrorCode;
 use wasmtime_wasi::p3::bindings::cli::{
-    environment, exit, terminal_input, terminal_output, terminal_stderr, terminal_stdin, terminal_stdout,
+    environment, exit, terminal_input, terminal_output, terminal_stderr, terminal_stdin,
+    terminal_stdout,
 };
 
 use super::stream_chunks::{MAX_CHUNK_BYTES, STREAM_MEMORY_BYTES, next_chunk, write_chunk};
@@ -53,7 +55,9 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     })
 }
 
-fn read_stdin(mut store: StoreContextMut<'_, StoreState>) -> wasmtime::Result<(StreamReader<u8>, StreamEnd)> {
+fn read_stdin(
+    mut store: StoreContextMut<'_, StoreState>,
+) -> wasmtime::Result<(StreamReader<u8>, StreamEnd)> {
     let (over, ended) = end_future(&mut store)?;
     let state = store.data();
     let reading = StdinReader {
@@ -71,12 +75,21 @@ fn write_output(
 ) -> wasmtime::Result<StreamEnd> {
     let (over, ended) = end_future(&mut store)?;
     let held = store.data().memory_budget.reserve(STREAM_MEMORY_BYTES)?;
-    data.pipe(&mut store, StdoutWriter { stream, _held: held, _end: over })?;
+    data.pipe(
+        &mut store,
+        StdoutWriter {
+            stream,
+            _held: held,
+            _end: over,
+        },
+    )?;
     Ok(ended)
 }
 
 /// Returns a future that completes when the sender is dropped.
-fn end_future(store: &mut StoreContextMut<'_, StoreState>) -> wasmtime::Result<(oneshot::Sender<()>, StreamEnd)> {
+fn end_future(
+    store: &mut StoreContextMut<'_, StoreState>,
+) -> wasmtime::Result<(oneshot::Sender<()>, StreamEnd)> {
     let (over, is_over) = oneshot::channel();
     let ended = FutureReader::new(store, async move {
         let _dropped = is_over.await;
@@ -103,7 +116,10 @@ impl StreamProducer<StoreState> for StdinReader {
         to: Destination<'a, u8, Bytes>,
         finish: bool,
     ) -> Poll<wasmtime::Result<StreamResult>> {
-        let room = to.remaining(&mut store).unwrap_or(MAX_CHUNK_BYTES).min(MAX_CHUNK_BYTES);
+        let room = to
+            .remaining(&mut store)
+            .unwrap_or(MAX_CHUNK_BYTES)
+            .min(MAX_CHUNK_BYTES);
         if room == 0 {
             return Poll::Ready(Ok(StreamResult::Completed));
         }

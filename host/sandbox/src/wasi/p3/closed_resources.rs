@@ -20,9 +20,13 @@ pub(super) fn define_closed(
 ) -> wasmtime::Result<()> {
     for function in functions {
         match function {
-            ClosedFunction::Sync(name) => interface.func_new(name, |_, _, _, _| unreachable_handle())?,
+            ClosedFunction::Sync(name) => {
+                interface.func_new(name, |_, _, _, _| unreachable_handle())?
+            }
             ClosedFunction::Async(name) => {
-                interface.func_new_concurrent(name, |_, _, _, _| Box::pin(async { unreachable_handle() }))?;
+                interface.func_new_concurrent(name, |_, _, _, _| {
+                    Box::pin(async { unreachable_handle() })
+                })?;
             }
         }
     }

@@ -44,8 +44,14 @@ const DESCRIPTOR_FUNCTIONS: [ClosedFunction; 25] = [
 
 pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut preopens = linker.instance(versioned!("wasi:filesystem/preopens"))?;
-    preopens.func_wrap("get-directories", |_, (): ()| Ok((Vec::<(Resource<NoDescriptor>, String)>::new(),)))?;
+    preopens.func_wrap("get-directories", |_, (): ()| {
+        Ok((Vec::<(Resource<NoDescriptor>, String)>::new(),))
+    })?;
     let mut types = linker.instance(versioned!("wasi:filesystem/types"))?;
-    types.resource("descriptor", ResourceType::host::<NoDescriptor>(), |_, _| Ok(()))?;
+    types.resource(
+        "descriptor",
+        ResourceType::host::<NoDescriptor>(),
+        |_, _| Ok(()),
+    )?;
     define_closed(&mut types, &DESCRIPTOR_FUNCTIONS)
 }

@@ -11,15 +11,16 @@ use wasmtime::{AsContextMut as _, StoreContextMut};
 use wasmtime_wasi::TrappableError;
 use wasmtime_wasi_http::p2::bindings::http::types::HeaderError as Why;
 use wasmtime_wasi_http::p3::bindings::http::types::{
-    self, ErrorCode, HeaderError, HostFields as _, HostRequest as _, HostRequestWithStore, HostResponseWithStore,
-    Method, RequestOptions, Scheme, Trailers,
+    self, ErrorCode, HeaderError, HostFields as _, HostRequest as _, HostRequestWithStore,
+    HostResponseWithStore, Method, RequestOptions, Scheme, Trailers,
 };
 use wasmtime_wasi_http::p3::{Request, Response};
 use wasmtime_wasi_http::{FieldMap, WasiHttp, WasiHttpView as _};
 
 use super::version::versioned;
 use crate::capability::http::http_call::memory_bounds::{
-    FIELDS_MEMORY_BYTES, MAX_AUTHORITY_BYTES, MAX_CUSTOM_NAME_BYTES, MAX_PATH_BYTES, REQUEST_MEMORY_BYTES,
+    FIELDS_MEMORY_BYTES, MAX_AUTHORITY_BYTES, MAX_CUSTOM_NAME_BYTES, MAX_PATH_BYTES,
+    REQUEST_MEMORY_BYTES,
 };
 use crate::store::state::StoreState;
 
@@ -41,30 +42,41 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 
 fn replace_fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
-    types.resource("fields", ResourceType::host::<FieldMap>(), |mut store, rep| {
-        let state = store.data_mut();
-        state.http_memory.remove(&rep);
-        types::HostFields::drop(&mut state.http(), Resource::new_own(rep))
-    })?;
+    types.resource(
+        "fields",
+        ResourceType::host::<FieldMap>(),
+        |mut store, rep| {
+            let state = store.data_mut();
+            state.http_memory.remove(&rep);
+            types::HostFields::drop(&mut state.http(), Resource::new_own(rep))
+        },
+    )?;
     types.func_wrap("[constructor]fields", |mut store, (): ()| {
         let state = store.data_mut();
         let made = types::HostFields::new(&mut state.http())?;
         Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
     })?;
-    types.func_wrap("[static]fields.from-list", |mut store, (entries,): (Vec<(String, Vec<u8>)>,)| {
-        let state = store.data_mut();
-        let forbidden = state.outgoing_http.find_forbidden_header(entries.iter().map(|(name, _)| name.as_str()));
-        let made = state.http().from_list(entries);
-        Ok((match headers_result(state, made, forbidden)? {
-            Ok(made) => Ok(state.hold_http(made, FIELDS_MEMORY_BYTES)?),
-            Err(error) => Err(error),
-        },))
-    })?;
+    types.func_wrap(
+        "[static]fields.from-list",
+        |mut store, (entries,): (Vec<(String, Vec<u8>)>,)| {
+            let state = store.data_mut();
+            let forbidden = state
+                .outgoing_http
+                .find_forbidden_header(entries.iter().map(|(name, _)| name.as_str()));
+            let made = state.http().from_list(entries);
+            Ok((match headers_result(state, made, forbidden)? {
+                Ok(made) => Ok(state.hold_http(made, FIELDS_MEMORY_BYTES)?),
+                Err(error) => Err(error),
+            },))
+        },
+    )?;
     types.func_wrap(
         "[method]fields.set",
         |mut store, (fields, name, values): (FieldsResource, String, Vec<Vec<u8>>)| {
             let state = store.data_mut();
-            let forbidden = state.outgoing_http.find_forbidden_header([name.as_str()].into_iter());
+            let forbidden = state
+                .outgoing_http
+                .find_forbidden_header([name.as_str()].into_iter());
             let set = state.http().set(fields, name, values);
             Ok((headers_result(state, set, forbidden)?,))
         },
@@ -73,24 +85,36 @@ fn replace_fields(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         "[method]fields.append",
         |mut store, (fields, name, value): (FieldsResource, String, Vec<u8>)| {
             let state = store.data_mut();
-            let forbidden = state.outgoing_http.find_forbidden_header([name.as_str()].into_iter());
+            let forbidden = state
+                .outgoing_http
+                .find_forbidden_header([name.as_str()].into_iter());
             let appended = state.http().append(fields, name, value);
             Ok((headers_result(state, appended, forbidden)?,))
         },
     )?;
-    types.func_wrap("[method]fields.clone", |mut store, (fields,): (FieldsResource,)| {
-        let state = store.data_mut();
-        let made = types::HostFields::clone(&mut state.http(), fields)?;
-        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
-    })
+    types.func_wrap(
+        "[method]fields.clone",
+        |mut store, (fields,): (FieldsResource,)| {
+            let state = store.data_mut();
+            let made = types::HostFields::clone(&mut state.http(), fields)?;
+            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+        },
+    )
 }
 
 fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
-    types.resource("request", ResourceType::host::<Request>(), |mut store, rep| {
-        store.data_mut().http_memory.remove(&rep);
-        <WasiHttp as HostRequestWithStore<StoreState>>::drop(access(&mut store), Resource::new_own(rep))
-    })?;
+    types.resource(
+        "request",
+        ResourceType::host::<Request>(),
+        |mut store, rep| {
+            store.data_mut().http_memory.remove(&rep);
+            <WasiHttp as HostRequestWithStore<StoreState>>::drop(
+                access(&mut store),
+                Resource::new_own(rep),
+            )
+        },
+    )?;
     types.func_wrap(
         "[static]request.new",
         |mut store,
@@ -108,42 +132,62 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
                 end,
                 options,
             )?;
-            Ok(((store.data_mut().hold_http(made, FIELDS_MEMORY_BYTES + REQUEST_MEMORY_BYTES)?, sent),))
+            Ok(((
+                store
+                    .data_mut()
+                    .hold_http(made, FIELDS_MEMORY_BYTES + REQUEST_MEMORY_BYTES)?,
+                sent,
+            ),))
         },
     )?;
     types.func_wrap(
         "[static]request.consume-body",
         |mut store, (request, verdict): (Resource<Request>, BodyVerdict)| {
             store.data_mut().http_memory.remove(&request.rep());
-            let consumed =
-                <WasiHttp as HostRequestWithStore<StoreState>>::consume_body(access(&mut store), request, verdict)?;
+            let consumed = <WasiHttp as HostRequestWithStore<StoreState>>::consume_body(
+                access(&mut store),
+                request,
+                verdict,
+            )?;
             Ok((consumed,))
         },
     )?;
-    types.func_wrap("[method]request.get-headers", |mut store, (request,): (Resource<Request>,)| {
-        let state = store.data_mut();
-        let made = types::HostRequest::get_headers(&mut state.http(), request)?;
-        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
-    })
+    types.func_wrap(
+        "[method]request.get-headers",
+        |mut store, (request,): (Resource<Request>,)| {
+            let state = store.data_mut();
+            let made = types::HostRequest::get_headers(&mut state.http(), request)?;
+            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+        },
+    )
 }
 
 /// Setters of the request head. Rejected values are reported.
 fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
-    types.func_wrap("[method]request.set-method", |mut store, (request, method): (Resource<Request>, Method)| {
-        let is_short = !matches!(&method, Method::Other(name) if name.len() > MAX_CUSTOM_NAME_BYTES);
-        let state = store.data_mut();
-        Ok((if is_short {
-            let set = state.http().set_method(request, method)?;
-            set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::MalformedMethod))
-        } else {
-            Err(())
-        },))
-    })?;
+    types.func_wrap(
+        "[method]request.set-method",
+        |mut store, (request, method): (Resource<Request>, Method)| {
+            let is_short =
+                !matches!(&method, Method::Other(name) if name.len() > MAX_CUSTOM_NAME_BYTES);
+            let state = store.data_mut();
+            Ok((if is_short {
+                let set = state.http().set_method(request, method)?;
+                set.inspect_err(|()| {
+                    state
+                        .outgoing_http
+                        .deny_request(&DenialReason::MalformedMethod)
+                })
+            } else {
+                Err(())
+            },))
+        },
+    )?;
     types.func_wrap(
         "[method]request.set-scheme",
         |mut store, (request, scheme): (Resource<Request>, Option<Scheme>)| {
-            let is_short = !matches!(&scheme, Some(Scheme::Other(name)) if name.len() > MAX_CUSTOM_NAME_BYTES);
+            let is_short =
+                !matches!(&scheme, Some(Scheme::Other(name)) if name.len() > MAX_CUSTOM_NAME_BYTES);
             let state = store.data_mut();
             Ok((if is_short {
                 let set = state.http().set_scheme(request, scheme)?;
@@ -157,20 +201,36 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
         "[method]request.set-authority",
         |mut store, (request, authority): (Resource<Request>, Option<String>)| {
             let state = store.data_mut();
-            let is_short = authority.as_ref().is_none_or(|text| text.len() <= MAX_AUTHORITY_BYTES);
+            let is_short = authority
+                .as_ref()
+                .is_none_or(|text| text.len() <= MAX_AUTHORITY_BYTES);
             let written = authority.clone().filter(|_| is_short).unwrap_or_default();
-            let set = if is_short { state.http().set_authority(request, authority)? } else { Err(()) };
-            Ok((set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::for_authority(&written))),))
+            let set = if is_short {
+                state.http().set_authority(request, authority)?
+            } else {
+                Err(())
+            };
+            Ok((set.inspect_err(|()| {
+                state
+                    .outgoing_http
+                    .deny_request(&DenialReason::for_authority(&written))
+            }),))
         },
     )?;
     types.func_wrap(
         "[method]request.set-path-with-query",
         |mut store, (request, path): (Resource<Request>, Option<String>)| {
-            let is_short = path.as_ref().is_none_or(|text| text.len() <= MAX_PATH_BYTES);
+            let is_short = path
+                .as_ref()
+                .is_none_or(|text| text.len() <= MAX_PATH_BYTES);
             let state = store.data_mut();
             Ok((if is_short {
                 let set = state.http().set_path_with_query(request, path)?;
-                set.inspect_err(|()| state.outgoing_http.deny_request(&DenialReason::MalformedPath))
+                set.inspect_err(|()| {
+                    state
+                        .outgoing_http
+                        .deny_request(&DenialReason::MalformedPath)
+                })
             } else {
                 Err(())
             },))
@@ -182,16 +242,27 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
 /// is not a server.
 fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:http/types"))?;
-    types.resource("response", ResourceType::host::<Response>(), |mut store, rep| {
-        store.data_mut().http_memory.remove(&rep);
-        <WasiHttp as HostResponseWithStore<StoreState>>::drop(access(&mut store), Resource::new_own(rep))
-    })?;
+    types.resource(
+        "response",
+        ResourceType::host::<Response>(),
+        |mut store, rep| {
+            store.data_mut().http_memory.remove(&rep);
+            <WasiHttp as HostResponseWithStore<StoreState>>::drop(
+                access(&mut store),
+                Resource::new_own(rep),
+            )
+        },
+    )?;
     types.func_wrap(
         "[static]response.new",
         |mut store, (fields, contents, end): (FieldsResource, BodyContents, BodyEnd)| {
             store.data_mut().http_memory.remove(&fields.rep());
-            let (made, sent) =
-                <WasiHttp as HostResponseWithStore<StoreState>>::new(access(&mut store), fields, contents, end)?;
+            let (made, sent) = <WasiHttp as HostResponseWithStore<StoreState>>::new(
+                access(&mut store),
+                fields,
+                contents,
+                end,
+            )?;
             Ok(((store.data_mut().hold_http(made, FIELDS_MEMORY_BYTES)?, sent),))
         },
     )?;
@@ -199,16 +270,22 @@ fn replace_responses(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         "[static]response.consume-body",
         |mut store, (response, verdict): (Resource<Response>, BodyVerdict)| {
             store.data_mut().http_memory.remove(&response.rep());
-            let consumed =
-                <WasiHttp as HostResponseWithStore<StoreState>>::consume_body(access(&mut store), response, verdict)?;
+            let consumed = <WasiHttp as HostResponseWithStore<StoreState>>::consume_body(
+                access(&mut store),
+                response,
+                verdict,
+            )?;
             Ok((consumed,))
         },
     )?;
-    types.func_wrap("[method]response.get-headers", |mut store, (response,): (Resource<Response>,)| {
-        let state = store.data_mut();
-        let made = types::HostResponse::get_headers(&mut state.http(), response)?;
-        Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
-    })
+    types.func_wrap(
+        "[method]response.get-headers",
+        |mut store, (response,): (Resource<Response>,)| {
+            let state = store.data_mut();
+            let made = types::HostResponse::get_headers(&mut state.http(), response)?;
+            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+        },
+    )
 }
 
 /// Returns the store in the form that the functions of `wasmtime-wasi-http` require.

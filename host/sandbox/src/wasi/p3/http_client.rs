@@ -1,4 +1,6 @@
-//! Sending requests: each is one of the call's own [`PendingRequests`](crate::capability::http::pending_requests::PendingRequests), as those of WASI 0.2 are.
+//! Sending requests: each is one of the call's own
+//! [`PendingRequests`](crate::capability::http::pending_requests::PendingRequests), as those of
+//! WASI 0.2 are.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,12 +12,16 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::sync::oneshot;
 use wasmtime::component::{Access, Accessor, Linker, Resource};
 use wasmtime_wasi::p2::Pollable as _;
-use wasmtime_wasi_http::p3::bindings::http::types::{DnsErrorPayload, ErrorCode, TlsAlertReceivedPayload};
+use wasmtime_wasi_http::p3::bindings::http::types::{
+    DnsErrorPayload, ErrorCode, TlsAlertReceivedPayload,
+};
 use wasmtime_wasi_http::p3::{Request, Response};
 use wasmtime_wasi_http::{Error, WasiBody, WasiHttpHooks as _};
 
 use super::version::versioned;
-use crate::capability::http::http_call::memory_bounds::{EXCHANGE_MEMORY_BYTES, FIELDS_MEMORY_BYTES};
+use crate::capability::http::http_call::memory_bounds::{
+    EXCHANGE_MEMORY_BYTES, FIELDS_MEMORY_BYTES,
+};
 use crate::capability::http::pending_requests::{ResponseHandle, ResponseResult};
 use crate::capability::memory_budget::MemoryBudget;
 use crate::store::state::StoreState;
@@ -37,14 +43,23 @@ pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 }
 
 /// Sends a request. The inner error is an error of the request; the outer error ends the call.
-async fn send(store: &Accessor<StoreState>, request: Resource<Request>) -> wasmtime::Result<ClientResponse> {
-    let StartedRequest { response: mut awaited, outcome: sent } =
-        match store.with(|access| start_request(access, request))? {
-            Ok(begun) => begun,
-            Err(code) => return Ok(Err(code)),
-        };
+async fn send(
+    store: &Accessor<StoreState>,
+    request: Resource<Request>,
+) -> wasmtime::Result<ClientResponse> {
+    let StartedRequest {
+        response: mut awaited,
+        outcome: sent,
+    } = match store.with(|access| start_request(access, request))? {
+        Ok(begun) => begun,
+        Err(code) => return Ok(Err(code)),
+    };
     awaited.ready().await;
-    let gone = || Err(Error::InternalError(Some("the request was given up".to_owned())));
+    let gone = || {
+        Err(Error::InternalError(Some(
+            "the request was given up".to_owned(),
+        )))
+    };
     let answer = awaited.take().and_then(Result::ok).unwrap_or_else(gone);
     store.with(|mut access| match to_response(access.data_mut(), answer)? {
         Ok(response) => {
@@ -65,13 +80,18 @@ fn start_request(
 ) -> wasmtime::Result<Result<StartedRequest, ErrorCode>> {
     let state = access.data_mut();
     state.http_memory.remove(&request.rep());
-    let held =
-        if state.outgoing_http.is_open() { Some(state.memory_budget.reserve(EXCHANGE_MEMORY_BYTES)?) } else { None };
+    let held = if state.outgoing_http.is_open() {
+        Some(state.memory_budget.reserve(EXCHANGE_MEMORY_BYTES)?)
+    } else {
+        None
+    };
     let request = state.table().delete(request)?;
     let host = request
         .authority
         .as_ref()
-        .map_or(Ok(HeaderValue::from_static("")), |authority| HeaderValue::try_from(authority.as_str()));
+        .map_or(Ok(HeaderValue::from_static("")), |authority| {
+            HeaderValue::try_from(authority.as_str())
+        });
     let (sent, is_sent) = oneshot::channel();
     let made = request.into_http(&mut access, async { is_sent.await.unwrap_or(Ok(())) });
     let (mut request, options) = match made {
@@ -85,12 +105,18 @@ fn start_request(
     }
     let state = access.data_mut();
     state.outgoing_http.held = held;
-    let sending =
-        Pin::from(state.outgoing_http.send_request(request, options.as_deref().copied(), Box::new(async { Ok(()) })));
+    let sending = Pin::from(state.outgoing_http.send_request(
+        request,
+        options.as_deref().copied(),
+        Box::new(async { Ok(()) }),
+    ));
     if let Some(diverged) = state.outgoing_http.diverged.take() {
         return Err(diverged.into());
     }
-    Ok(Ok(StartedRequest { response: state.exchanges.start(sending), outcome: sent }))
+    Ok(Ok(StartedRequest {
+        response: state.exchanges.start(sending),
+        outcome: sent,
+    }))
 }
 
 /// A handle of the response, or the error in the words of `wasi:http_call` 0.3.
@@ -100,7 +126,10 @@ fn to_response(state: &mut StoreState, answer: ResponseResult) -> wasmtime::Resu
         Err(error) => return Ok(Err(error_code(error))),
     };
     let account = state.memory_budget.clone();
-    let response = response.map(|body| TrailerBody { body, memory_budget: account });
+    let response = response.map(|body| TrailerBody {
+        body,
+        memory_budget: account,
+    });
     // The host does not need the guest's verdict on the body.
     let (response, _verdict) = Response::from_http(&mut state.outgoing_http, response);
     Ok(Ok(state.table().push(response)?))
@@ -117,7 +146,10 @@ impl Body for TrailerBody {
     type Data = Bytes;
     type Error = Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if matches!(&polled, Poll::Ready(Some(Ok(frame))) if frame.is_trailers())
             && self.memory_budget.charge(FIELDS_MEMORY_BYTES).is_err()
@@ -144,13 +176,17 @@ fn error_code(error: Error) -> ErrorCode {
         Error::HttpRequestHeaderSectionSize(size) => ErrorCode::HttpRequestHeaderSectionSize(size),
         Error::HttpRequestBodySize(size) => ErrorCode::HttpRequestBodySize(size),
         Error::HttpResponseBodySize(size) => ErrorCode::HttpResponseBodySize(size),
-        Error::HttpResponseHeaderSectionSize(size) => ErrorCode::HttpResponseHeaderSectionSize(size),
+        Error::HttpResponseHeaderSectionSize(size) => {
+            ErrorCode::HttpResponseHeaderSectionSize(size)
+        }
         Error::HttpResponseIncomplete => ErrorCode::HttpResponseIncomplete,
         Error::HttpResponseTimeout => ErrorCode::HttpResponseTimeout,
         Error::DestinationIpProhibited => ErrorCode::DestinationIpProhibited,
         Error::DestinationNotFound => ErrorCode::DestinationNotFound,
         Error::DestinationUnavailable => ErrorCode::DestinationUnavailable,
-        Error::DnsError { rcode, info_code } => ErrorCode::DnsError(DnsErrorPayload { rcode, info_code }),
+        Error::DnsError { rcode, info_code } => {
+            ErrorCode::DnsError(DnsErrorPayload { rcode, info_code })
+        }
         Error::DnsTimeout => ErrorCode::DnsTimeout,
         Error::ConnectionLimitReached => ErrorCode::ConnectionLimitReached,
         Error::ConnectionTimeout => ErrorCode::ConnectionTimeout,
@@ -158,9 +194,13 @@ fn error_code(error: Error) -> ErrorCode {
         Error::ConnectionReadTimeout => ErrorCode::ConnectionReadTimeout,
         Error::ConnectionTerminated => ErrorCode::ConnectionTerminated,
         Error::TlsCertificateError => ErrorCode::TlsCertificateError,
-        Error::TlsAlertReceived { alert_id, alert_message } => {
-            ErrorCode::TlsAlertReceived(TlsAlertReceivedPayload { alert_id, alert_message })
-        }
+        Error::TlsAlertReceived {
+            alert_id,
+            alert_message,
+        } => ErrorCode::TlsAlertReceived(TlsAlertReceivedPayload {
+            alert_id,
+            alert_message,
+        }),
         Error::TlsProtocolError => ErrorCode::TlsProtocolError,
         Error::InternalError(why) => ErrorCode::InternalError(why),
         // The host's requests return no other error.

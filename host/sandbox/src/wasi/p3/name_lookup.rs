@@ -1,4 +1,5 @@
-//! Resolves host names, as the call's [`CallSockets`](crate::capability::sockets::call_sockets::CallSockets) allow.
+//! Resolves host names, as the call's
+//! [`CallSockets`](crate::capability::sockets::call_sockets::CallSockets) allow.
 
 use wasmtime::component::{Accessor, Linker};
 use wasmtime_wasi::p3::bindings::sockets::ip_name_lookup::ErrorCode;
@@ -15,7 +16,10 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     })
 }
 
-async fn resolve(store: &Accessor<StoreState>, name: String) -> wasmtime::Result<Result<Vec<IpAddress>, ErrorCode>> {
+async fn resolve(
+    store: &Accessor<StoreState>,
+    name: String,
+) -> wasmtime::Result<Result<Vec<IpAddress>, ErrorCode>> {
     let (held, begun) = store.with(|mut access| {
         let state = access.data_mut();
         let held = state.memory_budget.reserve(LOOKUP_MEMORY_BYTES)?;

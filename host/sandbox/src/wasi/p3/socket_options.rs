@@ -23,84 +23,146 @@ type SocketHandle = Resource<TcpState>;
 pub(super) fn add(tcp: &mut LinkerInstance<'_, StoreState>) -> wasmtime::Result<()> {
     add_addresses(tcp)?;
     add_keep_alive(tcp)?;
-    define_getter(tcp, "[method]tcp-socket.get-hop-limit", |socket, fd| match socket.family {
-        IpAddressFamily::Ipv4 => sockopt::ip_ttl(fd).map(|hops| u8::try_from(hops).unwrap_or(u8::MAX)),
-        IpAddressFamily::Ipv6 => sockopt::ipv6_unicast_hops(fd),
-    })?;
-    tcp.func_wrap("[method]tcp-socket.set-hop-limit", |mut store, (socket, hops): (SocketHandle, u8)| {
-        set_option(store.data_mut(), &socket, hops == 0, |socket, fd| match socket.family {
-            IpAddressFamily::Ipv4 => sockopt::set_ip_ttl(fd, hops.into()),
-            IpAddressFamily::Ipv6 => sockopt::set_ipv6_unicast_hops(fd, Some(hops)),
-        })
-    })?;
+    define_getter(
+        tcp,
+        "[method]tcp-socket.get-hop-limit",
+        |socket, fd| match socket.family {
+            IpAddressFamily::Ipv4 => {
+                sockopt::ip_ttl(fd).map(|hops| u8::try_from(hops).unwrap_or(u8::MAX))
+            }
+            IpAddressFamily::Ipv6 => sockopt::ipv6_unicast_hops(fd),
+        },
+    )?;
+    tcp.func_wrap(
+        "[method]tcp-socket.set-hop-limit",
+        |mut store, (socket, hops): (SocketHandle, u8)| {
+            set_option(
+                store.data_mut(),
+                &socket,
+                hops == 0,
+                |socket, fd| match socket.family {
+                    IpAddressFamily::Ipv4 => sockopt::set_ip_ttl(fd, hops.into()),
+                    IpAddressFamily::Ipv6 => sockopt::set_ipv6_unicast_hops(fd, Some(hops)),
+                },
+            )
+        },
+    )?;
     // The system doubles the size for its bookkeeping, and reports the doubled size.
-    define_getter(tcp, "[method]tcp-socket.get-receive-buffer-size", |_, fd| {
-        sockopt::socket_recv_buffer_size(fd).map(|size| size as u64 / 2)
-    })?;
+    define_getter(
+        tcp,
+        "[method]tcp-socket.get-receive-buffer-size",
+        |_, fd| sockopt::socket_recv_buffer_size(fd).map(|size| size as u64 / 2),
+    )?;
     define_getter(tcp, "[method]tcp-socket.get-send-buffer-size", |_, fd| {
         sockopt::socket_send_buffer_size(fd).map(|size| size as u64 / 2)
     })?;
-    tcp.func_wrap("[method]tcp-socket.set-receive-buffer-size", |mut store, (socket, size): (SocketHandle, u64)| {
-        set_option(store.data_mut(), &socket, size == 0, |_, fd| {
-            sockopt::set_socket_recv_buffer_size(fd, clamp_buffer_size(size))
-        })
-    })?;
-    tcp.func_wrap("[method]tcp-socket.set-send-buffer-size", |mut store, (socket, size): (SocketHandle, u64)| {
-        set_option(store.data_mut(), &socket, size == 0, |_, fd| {
-            sockopt::set_socket_send_buffer_size(fd, clamp_buffer_size(size))
-        })
-    })
+    tcp.func_wrap(
+        "[method]tcp-socket.set-receive-buffer-size",
+        |mut store, (socket, size): (SocketHandle, u64)| {
+            set_option(store.data_mut(), &socket, size == 0, |_, fd| {
+                sockopt::set_socket_recv_buffer_size(fd, clamp_buffer_size(size))
+            })
+        },
+    )?;
+    tcp.func_wrap(
+        "[method]tcp-socket.set-send-buffer-size",
+        |mut store, (socket, size): (SocketHandle, u64)| {
+            set_option(store.data_mut(), &socket, size == 0, |_, fd| {
+                sockopt::set_socket_send_buffer_size(fd, clamp_buffer_size(size))
+            })
+        },
+    )
 }
 
 fn add_addresses(tcp: &mut LinkerInstance<'_, StoreState>) -> wasmtime::Result<()> {
-    tcp.func_wrap("[method]tcp-socket.get-local-address", |mut store, (socket,): (SocketHandle,)| {
-        let connection = store.data_mut().table().get(&socket)?.connection();
-        let address = connection.and_then(|stream| Ok(IpSocketAddress::from(stream.local_addr()?)));
-        wasmtime::error::Ok((address,))
-    })?;
-    tcp.func_wrap("[method]tcp-socket.get-remote-address", |mut store, (socket,): (SocketHandle,)| {
-        let connection = store.data_mut().table().get(&socket)?.connection();
-        let address = connection.and_then(|stream| Ok(IpSocketAddress::from(stream.peer_addr()?)));
-        wasmtime::error::Ok((address,))
-    })?;
-    tcp.func_wrap("[method]tcp-socket.get-is-listening", |mut store, (socket,): (SocketHandle,)| {
-        store.data_mut().table().get(&socket)?;
-        wasmtime::error::Ok((false,))
-    })?;
-    tcp.func_wrap("[method]tcp-socket.get-address-family", |mut store, (socket,): (SocketHandle,)| {
-        wasmtime::error::Ok((store.data_mut().table().get(&socket)?.family,))
-    })?;
-    tcp.func_wrap("[method]tcp-socket.set-listen-backlog-size", |mut store, (socket, size): (SocketHandle, u64)| {
-        set_option(store.data_mut(), &socket, size == 0, |_, _| Ok(()))
-    })
+    tcp.func_wrap(
+        "[method]tcp-socket.get-local-address",
+        |mut store, (socket,): (SocketHandle,)| {
+            let connection = store.data_mut().table().get(&socket)?.connection();
+            let address =
+                connection.and_then(|stream| Ok(IpSocketAddress::from(stream.local_addr()?)));
+            wasmtime::error::Ok((address,))
+        },
+    )?;
+    tcp.func_wrap(
+        "[method]tcp-socket.get-remote-address",
+        |mut store, (socket,): (SocketHandle,)| {
+            let connection = store.data_mut().table().get(&socket)?.connection();
+            let address =
+                connection.and_then(|stream| Ok(IpSocketAddress::from(stream.peer_addr()?)));
+            wasmtime::error::Ok((address,))
+        },
+    )?;
+    tcp.func_wrap(
+        "[method]tcp-socket.get-is-listening",
+        |mut store, (socket,): (SocketHandle,)| {
+            store.data_mut().table().get(&socket)?;
+            wasmtime::error::Ok((false,))
+        },
+    )?;
+    tcp.func_wrap(
+        "[method]tcp-socket.get-address-family",
+        |mut store, (socket,): (SocketHandle,)| {
+            wasmtime::error::Ok((store.data_mut().table().get(&socket)?.family,))
+        },
+    )?;
+    tcp.func_wrap(
+        "[method]tcp-socket.set-listen-backlog-size",
+        |mut store, (socket, size): (SocketHandle, u64)| {
+            set_option(store.data_mut(), &socket, size == 0, |_, _| Ok(()))
+        },
+    )
 }
 
 fn add_keep_alive(tcp: &mut LinkerInstance<'_, StoreState>) -> wasmtime::Result<()> {
-    define_getter(tcp, "[method]tcp-socket.get-keep-alive-enabled", |_, fd| sockopt::socket_keepalive(fd))?;
+    define_getter(tcp, "[method]tcp-socket.get-keep-alive-enabled", |_, fd| {
+        sockopt::socket_keepalive(fd)
+    })?;
     tcp.func_wrap(
         "[method]tcp-socket.set-keep-alive-enabled",
         |mut store, (socket, enabled): (SocketHandle, bool)| {
-            set_option(store.data_mut(), &socket, false, |_, fd| sockopt::set_socket_keepalive(fd, enabled))
+            set_option(store.data_mut(), &socket, false, |_, fd| {
+                sockopt::set_socket_keepalive(fd, enabled)
+            })
         },
     )?;
-    define_getter(tcp, "[method]tcp-socket.get-keep-alive-idle-time", |_, fd| {
-        sockopt::tcp_keepidle(fd).map(to_nanoseconds)
+    define_getter(
+        tcp,
+        "[method]tcp-socket.get-keep-alive-idle-time",
+        |_, fd| sockopt::tcp_keepidle(fd).map(to_nanoseconds),
+    )?;
+    tcp.func_wrap(
+        "[method]tcp-socket.set-keep-alive-idle-time",
+        |mut store, (socket, time): (SocketHandle, u64)| {
+            set_option(store.data_mut(), &socket, time == 0, |_, fd| {
+                sockopt::set_tcp_keepidle(fd, to_whole_seconds(time))
+            })
+        },
+    )?;
+    define_getter(
+        tcp,
+        "[method]tcp-socket.get-keep-alive-interval",
+        |_, fd| sockopt::tcp_keepintvl(fd).map(to_nanoseconds),
+    )?;
+    tcp.func_wrap(
+        "[method]tcp-socket.set-keep-alive-interval",
+        |mut store, (socket, time): (SocketHandle, u64)| {
+            set_option(store.data_mut(), &socket, time == 0, |_, fd| {
+                sockopt::set_tcp_keepintvl(fd, to_whole_seconds(time))
+            })
+        },
+    )?;
+    define_getter(tcp, "[method]tcp-socket.get-keep-alive-count", |_, fd| {
+        sockopt::tcp_keepcnt(fd)
     })?;
-    tcp.func_wrap("[method]tcp-socket.set-keep-alive-idle-time", |mut store, (socket, time): (SocketHandle, u64)| {
-        set_option(store.data_mut(), &socket, time == 0, |_, fd| sockopt::set_tcp_keepidle(fd, to_whole_seconds(time)))
-    })?;
-    define_getter(tcp, "[method]tcp-socket.get-keep-alive-interval", |_, fd| {
-        sockopt::tcp_keepintvl(fd).map(to_nanoseconds)
-    })?;
-    tcp.func_wrap("[method]tcp-socket.set-keep-alive-interval", |mut store, (socket, time): (SocketHandle, u64)| {
-        set_option(store.data_mut(), &socket, time == 0, |_, fd| sockopt::set_tcp_keepintvl(fd, to_whole_seconds(time)))
-    })?;
-    define_getter(tcp, "[method]tcp-socket.get-keep-alive-count", |_, fd| sockopt::tcp_keepcnt(fd))?;
-    tcp.func_wrap("[method]tcp-socket.set-keep-alive-count", |mut store, (socket, count): (SocketHandle, u32)| {
-        set_option(store.data_mut(), &socket, count == 0, |_, fd| {
-            sockopt::set_tcp_keepcnt(fd, count.min(MAX_KEEPALIVE_PROBES))
-        })
-    })
+    tcp.func_wrap(
+        "[method]tcp-socket.set-keep-alive-count",
+        |mut store, (socket, count): (SocketHandle, u32)| {
+            set_option(store.data_mut(), &socket, count == 0, |_, fd| {
+                sockopt::set_tcp_keepcnt(fd, count.min(MAX_KEEPALIVE_PROBES))
+            })
+        },
+    )
 }
 
 /// Defines a function that returns an option.
@@ -111,7 +173,9 @@ fn define_getter<T: ComponentType + Lower + Send + Sync + 'static>(
 ) -> wasmtime::Result<()> {
     tcp.func_wrap(name, move |mut store, (socket,): (SocketHandle,)| {
         let socket = store.data_mut().table().get(&socket)?;
-        let value = socket.descriptor().and_then(|fd| Ok(option(socket, fd).map_err(io::Error::from)?));
+        let value = socket
+            .descriptor()
+            .and_then(|fd| Ok(option(socket, fd).map_err(io::Error::from)?));
         wasmtime::error::Ok((value,))
     })
 }
@@ -127,7 +191,9 @@ fn set_option(
     if is_senseless {
         return Ok((Err(ErrorCode::InvalidArgument),));
     }
-    Ok((socket.descriptor().and_then(|fd| Ok(option(socket, fd).map_err(io::Error::from)?)),))
+    Ok((socket
+        .descriptor()
+        .and_then(|fd| Ok(option(socket, fd).map_err(io::Error::from)?)),))
 }
 
 fn clamp_buffer_size(size: u64) -> usize {
@@ -136,7 +202,11 @@ fn clamp_buffer_size(size: u64) -> usize {
 
 /// Systems count in seconds, and none of them accepts zero.
 fn to_whole_seconds(nanoseconds: u64) -> Duration {
-    Duration::from_secs(nanoseconds.div_ceil(1_000_000_000).clamp(1, MAX_KEEPALIVE_SECONDS))
+    Duration::from_secs(
+        nanoseconds
+            .div_ceil(1_000_000_000)
+            .clamp(1, MAX_KEEPALIVE_SECONDS),
+    )
 }
 
 fn to_nanoseconds(time: Duration) -> u64 {

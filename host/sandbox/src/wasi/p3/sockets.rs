@@ -47,19 +47,32 @@ const UDP_FUNCTIONS: [ClosedFunction; 14] = [
 
 pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     let mut types = linker.instance(versioned!("wasi:sockets/types"))?;
-    types.resource("udp-socket", ResourceType::host::<NoUdpSocket>(), |_, _| Ok(()))?;
-    types.func_wrap("[static]udp-socket.create", |store, (_,): (IpAddressFamily,)| {
-        store.data().call_sockets.gate().report_udp();
-        Ok((Err::<Resource<NoUdpSocket>, _>(ErrorCode::AccessDenied),))
-    })?;
-    define_closed(&mut types, &UDP_FUNCTIONS)?;
-    types.resource("tcp-socket", ResourceType::host::<TcpState>(), |mut store, rep| {
-        store.data_mut().table().delete(TcpSocketHandle::new_own(rep))?;
+    types.resource("udp-socket", ResourceType::host::<NoUdpSocket>(), |_, _| {
         Ok(())
     })?;
-    types.func_wrap("[static]tcp-socket.create", |mut store, (family,): (IpAddressFamily,)| {
-        Ok((create_socket(store.data_mut(), family)?,))
-    })?;
+    types.func_wrap(
+        "[static]udp-socket.create",
+        |store, (_,): (IpAddressFamily,)| {
+            store.data().call_sockets.gate().report_udp();
+            Ok((Err::<Resource<NoUdpSocket>, _>(ErrorCode::AccessDenied),))
+        },
+    )?;
+    define_closed(&mut types, &UDP_FUNCTIONS)?;
+    types.resource(
+        "tcp-socket",
+        ResourceType::host::<TcpState>(),
+        |mut store, rep| {
+            store
+                .data_mut()
+                .table()
+                .delete(TcpSocketHandle::new_own(rep))?;
+            Ok(())
+        },
+    )?;
+    types.func_wrap(
+        "[static]tcp-socket.create",
+        |mut store, (family,): (IpAddressFamily,)| Ok((create_socket(store.data_mut(), family)?,)),
+    )?;
     types.func_wrap(
         "[method]tcp-socket.bind",
         |mut store, (socket, address): (TcpSocketHandle, IpSocketAddress)| {
@@ -72,20 +85,32 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             Box::pin(async move { Ok((connect(store, &socket, address.into()).await?,)) })
         },
     )?;
-    types.func_wrap("[method]tcp-socket.listen", |mut store, (socket,): (TcpSocketHandle,)| {
-        let state = store.data_mut();
-        state.table().get(&socket)?;
-        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        // It never is: the check reports the denial to the operator.
-        let _is_allowed = state.call_sockets.gate().allows(nowhere, SocketAddrUse::TcpListen);
-        wasmtime::error::Ok((Err::<StreamReader<TcpSocketHandle>, _>(ErrorCode::AccessDenied),))
-    })?;
-    types.func_wrap("[method]tcp-socket.send", |store, (socket, data): (TcpSocketHandle, StreamReader<u8>)| {
-        Ok((send(store, &socket, data)?,))
-    })?;
-    types.func_wrap("[method]tcp-socket.receive", |store, (socket,): (TcpSocketHandle,)| {
-        Ok((receive(store, &socket)?,))
-    })?;
+    types.func_wrap(
+        "[method]tcp-socket.listen",
+        |mut store, (socket,): (TcpSocketHandle,)| {
+            let state = store.data_mut();
+            state.table().get(&socket)?;
+            let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+            // It never is: the check reports the denial to the operator.
+            let _is_allowed = state
+                .call_sockets
+                .gate()
+                .allows(nowhere, SocketAddrUse::TcpListen);
+            wasmtime::error::Ok((Err::<StreamReader<TcpSocketHandle>, _>(
+                ErrorCode::AccessDenied,
+            ),))
+        },
+    )?;
+    types.func_wrap(
+        "[method]tcp-socket.send",
+        |store, (socket, data): (TcpSocketHandle, StreamReader<u8>)| {
+            Ok((send(store, &socket, data)?,))
+        },
+    )?;
+    types.func_wrap(
+        "[method]tcp-socket.receive",
+        |store, (socket,): (TcpSocketHandle,)| Ok((receive(store, &socket)?,)),
+    )?;
     socket_options::add(&mut types)
 }
 
@@ -97,7 +122,9 @@ fn create_socket(
     let room = match state.call_sockets.reserve(|| files.acquire()) {
         Ok(room) => room,
         Err(CreateSocketError::Limit) => {
-            return Ok(Err(ErrorCode::Other(Some("too many sockets are open".to_owned()))));
+            return Ok(Err(ErrorCode::Other(Some(
+                "too many sockets are open".to_owned(),
+            ))));
         }
         Err(CreateSocketError::Memory(overdrawn)) => return Err(overdrawn.into()),
     };
@@ -121,8 +148,15 @@ fn bind(
     if !socket.supports_address(address) {
         return Ok(Err(ErrorCode::InvalidArgument));
     }
-    let is_allowed = state.call_sockets.gate().allows(address, SocketAddrUse::TcpBind);
-    Ok(if is_allowed { Ok(()) } else { Err(ErrorCode::AccessDenied) })
+    let is_allowed = state
+        .call_sockets
+        .gate()
+        .allows(address, SocketAddrUse::TcpBind);
+    Ok(if is_allowed {
+        Ok(())
+    } else {
+        Err(ErrorCode::AccessDenied)
+    })
 }
 
 async fn connect(
@@ -156,7 +190,13 @@ async fn connect(
         Ok(unconnected) => unconnected.connect(address).await,
         Err(code) => return Ok(Err(code)),
     };
-    store.with(|mut access| Ok(access.data_mut().table().get_mut(socket)?.finish_connect(connected)))
+    store.with(|mut access| {
+        Ok(access
+            .data_mut()
+            .table()
+            .get_mut(socket)?
+            .finish_connect(connected))
+    })
 }
 
 fn send(
@@ -198,6 +238,8 @@ fn end_future(
     store: &mut StoreContextMut<'_, StoreState>,
 ) -> wasmtime::Result<(oneshot::Sender<Result<(), ErrorCode>>, ConnectionStreamEnd)> {
     let (over, is_over) = oneshot::channel();
-    let ended = FutureReader::new(store, async move { wasmtime::error::Ok(is_over.await.unwrap_or(Ok(()))) })?;
+    let ended = FutureReader::new(store, async move {
+        wasmtime::error::Ok(is_over.await.unwrap_or(Ok(())))
+    })?;
     Ok((over, ended))
 }

@@ -32,7 +32,11 @@ impl StreamRound {
 }
 
 /// Copies a chunk to the reader's buffer. Returns how many bytes fit.
-pub(super) fn write_chunk<D, B>(to: Destination<'_, u8, B>, store: StoreContextMut<'_, D>, piece: &[u8]) -> usize {
+pub(super) fn write_chunk<D, B>(
+    to: Destination<'_, u8, B>,
+    store: StoreContextMut<'_, D>,
+    piece: &[u8],
+) -> usize {
     let mut to = to.as_direct(store, piece.len());
     let room = to.remaining();
     let length = room.len().min(piece.len());

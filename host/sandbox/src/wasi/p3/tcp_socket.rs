@@ -61,7 +61,11 @@ impl TcpState {
         let most = usize::try_from(KERNEL_BUFFER_BYTES).unwrap_or(usize::MAX);
         sockopt::set_socket_recv_buffer_size(&socket, most).map_err(io::Error::from)?;
         sockopt::set_socket_send_buffer_size(&socket, most).map_err(io::Error::from)?;
-        Ok(Self { state: ConnectProgress::New(socket), family, reservation: Arc::new(room) })
+        Ok(Self {
+            state: ConnectProgress::New(socket),
+            family,
+            reservation: Arc::new(room),
+        })
     }
 
     /// Checks that the socket was not connected yet.
@@ -69,7 +73,9 @@ impl TcpState {
         match &self.state {
             ConnectProgress::New(_) => Ok(()),
             ConnectProgress::Closed(code) => Err(code.clone()),
-            ConnectProgress::Connecting | ConnectProgress::Connected { .. } => Err(ErrorCode::InvalidState),
+            ConnectProgress::Connecting | ConnectProgress::Connected { .. } => {
+                Err(ErrorCode::InvalidState)
+            }
         }
     }
 
@@ -83,10 +89,17 @@ impl TcpState {
     }
 
     /// Stores the result of the connection attempt.
-    pub(super) fn finish_connect(&mut self, connected: io::Result<TcpStream>) -> Result<(), ErrorCode> {
+    pub(super) fn finish_connect(
+        &mut self,
+        connected: io::Result<TcpStream>,
+    ) -> Result<(), ErrorCode> {
         match connected {
             Ok(stream) => {
-                self.state = ConnectProgress::Connected { stream: Arc::new(stream), sends: false, receives: false };
+                self.state = ConnectProgress::Connected {
+                    stream: Arc::new(stream),
+                    sends: false,
+                    receives: false,
+                };
                 Ok(())
             }
             Err(error) => {
@@ -100,12 +113,19 @@ impl TcpState {
     /// Takes one of the two streams, once.
     pub(super) fn take_half(&mut self, is_sent: bool) -> Result<SocketSide, ErrorCode> {
         match &mut self.state {
-            ConnectProgress::Connected { stream, sends, receives } => {
+            ConnectProgress::Connected {
+                stream,
+                sends,
+                receives,
+            } => {
                 let taken = if is_sent { sends } else { receives };
                 if mem::replace(taken, true) {
                     return Err(ErrorCode::InvalidState);
                 }
-                Ok(SocketSide { stream: Arc::clone(stream), _reservation: Arc::clone(&self.reservation) })
+                Ok(SocketSide {
+                    stream: Arc::clone(stream),
+                    _reservation: Arc::clone(&self.reservation),
+                })
             }
             ConnectProgress::Closed(code) => Err(code.clone()),
             ConnectProgress::New(_) | ConnectProgress::Connecting => Err(ErrorCode::InvalidState),
@@ -125,9 +145,9 @@ impl TcpState {
     pub(super) fn descriptor(&self) -> Result<BorrowedFd<'_>, ErrorCode> {
         match &self.state {
             ConnectProgress::New(socket) => Ok(socket.as_fd()),
-            ConnectProgress::Connecting | ConnectProgress::Connected { .. } | ConnectProgress::Closed(_) => {
-                self.connection().map(|stream| stream.as_fd())
-            }
+            ConnectProgress::Connecting
+            | ConnectProgress::Connected { .. }
+            | ConnectProgress::Closed(_) => self.connection().map(|stream| stream.as_fd()),
         }
     }
 
@@ -149,7 +169,11 @@ pub(super) struct SocketSender {
 
 impl SocketSender {
     pub(super) fn new(end: SocketSide, traffic: Arc<TcpTraffic>, ended: SocketStreamEnd) -> Self {
-        Self { half: end, tcp_usage: traffic, ended: Some(ended) }
+        Self {
+            half: end,
+            tcp_usage: traffic,
+            ended: Some(ended),
+        }
     }
 }
 
@@ -169,9 +193,12 @@ impl StreamConsumer<StoreState> for SocketSender {
             // An empty write waits until the connection is writable.
             self.half.stream.poll_write_ready(context).map_ok(|()| 0)
         } else {
-            retry_until_ready(context, TcpStream::poll_write_ready, &self.half.stream, || {
-                self.half.stream.try_write(piece)
-            })
+            retry_until_ready(
+                context,
+                TcpStream::poll_write_ready,
+                &self.half.stream,
+                || self.half.stream.try_write(piece),
+            )
         };
         match done {
             Poll::Ready(Ok(length)) => {
@@ -207,7 +234,12 @@ pub(super) struct SocketReceiver {
 
 impl SocketReceiver {
     pub(super) fn new(end: SocketSide, traffic: Arc<TcpTraffic>, ended: SocketStreamEnd) -> Self {
-        Self { half: end, tcp_usage: traffic, ended: Some(ended), chunk_counter: StreamRound::default() }
+        Self {
+            half: end,
+            tcp_usage: traffic,
+            ended: Some(ended),
+            chunk_counter: StreamRound::default(),
+        }
     }
 }
 
@@ -225,15 +257,21 @@ impl StreamProducer<StoreState> for SocketReceiver {
         if !finish && self.chunk_counter.should_yield(context) {
             return Poll::Pending;
         }
-        let room = to.remaining(&mut store).unwrap_or(MAX_CHUNK_BYTES).min(MAX_CHUNK_BYTES);
+        let room = to
+            .remaining(&mut store)
+            .unwrap_or(MAX_CHUNK_BYTES)
+            .min(MAX_CHUNK_BYTES);
         let mut piece = vec![0; room];
         let done = if room == 0 {
             // An empty read waits until the connection is readable.
             self.half.stream.poll_read_ready(context).map_ok(|()| 0)
         } else {
-            retry_until_ready(context, TcpStream::poll_read_ready, &self.half.stream, || {
-                self.half.stream.try_read(&mut piece)
-            })
+            retry_until_ready(
+                context,
+                TcpStream::poll_read_ready,
+                &self.half.stream,
+                || self.half.stream.try_read(&mut piece),
+            )
         };
         match done {
             Poll::Ready(Ok(_)) if room == 0 => Poll::Ready(Ok(StreamResult::Completed)),
@@ -279,7 +317,9 @@ fn retry_until_ready(
 ) -> Poll<io::Result<usize>> {
     loop {
         match attempt() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready!(is_ready(stream, context))?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                ready!(is_ready(stream, context))?
+            }
             done => return Poll::Ready(done),
         }
     }

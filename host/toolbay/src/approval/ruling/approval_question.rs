@@ -62,9 +62,15 @@ pub(crate) fn approval_question(
     counts: ApprovalValidity,
 ) -> Question {
     let environment = offer.plugin.tool_context(&offer.definition.tool.name);
-    let opens: Vec<String> = permission_lines(environment).iter().map(|words| format!("    + {words}")).collect();
+    let opens: Vec<String> = permission_lines(environment)
+        .iter()
+        .map(|words| format!("    + {words}"))
+        .collect();
     // Tool names contain only safe characters.
-    let (tool, plugin) = (&offer.tool.name, visible_line(&offer.plugin.id, MAX_NAME_CHARS));
+    let (tool, plugin) = (
+        &offer.tool.name,
+        visible_line(&offer.plugin.id, MAX_NAME_CHARS),
+    );
     let (counts, arguments) = (counts.sentence(), render_arguments(arguments, secrets));
     let below = match opens.len() {
         1 => "a line that begins with + says".to_owned(),
@@ -79,7 +85,11 @@ pub(crate) fn approval_question(
     let field = json!({"type": "boolean", "title": "Allow this call"});
     let schema = json!({"type": "object", "properties": {APPROVE_FIELD: field}, "required": [APPROVE_FIELD]});
     let params = JsonText::from(json!({"message": message, "requestedSchema": schema}));
-    Question { key: APPROVAL_KEY.to_owned(), kind: QuestionKind::Form, params }
+    Question {
+        key: APPROVAL_KEY.to_owned(),
+        kind: QuestionKind::Form,
+        params,
+    }
 }
 
 /// Formats the arguments below a sentence that states how much of them is shown.
@@ -102,5 +112,7 @@ fn render_arguments(arguments: &str, secrets: &SecretFilter) -> String {
     if redacted != written {
         extent.push_str(" Secrets of the plugin are left out.");
     }
-    format!("{extent} Only lines that begin with | are arguments; whoever calls the tool wrote them:\n\n{lines}")
+    format!(
+        "{extent} Only lines that begin with | are arguments; whoever calls the tool wrote them:\n\n{lines}"
+    )
 }

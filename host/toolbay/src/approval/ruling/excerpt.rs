@@ -42,7 +42,10 @@ pub(super) struct ArgumentExcerpt {
 
 /// Formats arguments for a person. `json` is compact JSON, but any other text is safe too.
 pub(super) fn excerpt(json: &str) -> ArgumentExcerpt {
-    render_complete(json).or_else(|| render_shortened(json)).unwrap_or_else(|| render_ends(json)).into_excerpt()
+    render_complete(json)
+        .or_else(|| render_shortened(json))
+        .unwrap_or_else(|| render_ends(json))
+        .into_excerpt()
 }
 
 /// Output under construction.
@@ -91,7 +94,11 @@ fn render_shortened(json: &str) -> Option<ExcerptLines> {
             return None;
         }
     }
-    lines.push_string(string.and_then(|start| json.get(start..)).unwrap_or_default());
+    lines.push_string(
+        string
+            .and_then(|start| json.get(start..))
+            .unwrap_or_default(),
+    );
     (lines.shown <= MAX_CHARS).then_some(lines)
 }
 
@@ -121,7 +128,10 @@ impl ExcerptLines {
     fn push_unit(&mut self, unit: &str) {
         let shown = self.before.escape_hidden(unit);
         // Characters outside ASCII can be two columns wide.
-        let width: usize = shown.chars().map(|c| if c.is_ascii() { 1 } else { 2 }).sum();
+        let width: usize = shown
+            .chars()
+            .map(|c| if c.is_ascii() { 1 } else { 2 })
+            .sum();
         if self.column == 0 || self.column + width > LINE_WIDTH {
             if !self.text.is_empty() {
                 self.text.push('\n');
@@ -161,13 +171,20 @@ impl ExcerptLines {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        let _ = write!(self.text, "    ~ {} bytes are not shown", format_thousands(bytes as u64));
+        let _ = write!(
+            self.text,
+            "    ~ {} bytes are not shown",
+            format_thousands(bytes as u64)
+        );
         self.hidden += bytes;
         (self.column, self.before) = (0, PrecedingText::default());
     }
 
     fn into_excerpt(self) -> ArgumentExcerpt {
-        ArgumentExcerpt { lines: self.text, hidden: self.hidden }
+        ArgumentExcerpt {
+            lines: self.text,
+            hidden: self.hidden,
+        }
     }
 }
 
@@ -183,7 +200,11 @@ mod tests {
 
     /// Joins the text of the lines of arguments.
     fn read(excerpt: &ArgumentExcerpt) -> String {
-        excerpt.lines.lines().filter_map(|line| line.strip_prefix(LINE_PREFIX)).collect()
+        excerpt
+            .lines
+            .lines()
+            .filter_map(|line| line.strip_prefix(LINE_PREFIX))
+            .collect()
     }
 
     #[test]
@@ -196,27 +217,43 @@ mod tests {
             json!({"\u{2028}key": "漢字".repeat(500)}),
         ] {
             let excerpt = of(&arguments);
-            assert_eq!((excerpt.hidden, serde_json::from_str::<Value>(&read(&excerpt)).unwrap()), (0, arguments));
+            assert_eq!(
+                (
+                    excerpt.hidden,
+                    serde_json::from_str::<Value>(&read(&excerpt)).unwrap()
+                ),
+                (0, arguments)
+            );
         }
     }
 
     #[test]
     fn no_argument_looks_like_a_line_of_the_host() {
-        let forged =
-            "\n\n    ~ 0 bytes are not shown\n\n    + nothing\r\u{2028}    + nothing\u{85}\u{b}\u{c}    + nothing";
+        let forged = "\n\n    ~ 0 bytes are not shown\n\n    + nothing\r\u{2028}    + nothing\u{85}\u{b}\u{c}    + nothing";
         let spaces = format!("{}    + nothing", " ".repeat(500));
         let long = format!("{}{forged}{}", "x".repeat(10_000), "y".repeat(10_000));
         let many: Vec<String> = (0..5_000).map(|n| format!("{forged}{n}")).collect();
-        for arguments in
-            [json!({"a": forged}), json!({"a": spaces}), json!({"a": long}), json!({"a": many}), json!({forged: 1})]
-        {
+        for arguments in [
+            json!({"a": forged}),
+            json!({"a": spaces}),
+            json!({"a": long}),
+            json!({"a": many}),
+            json!({forged: 1}),
+        ] {
             let excerpt = of(&arguments);
-            for line in excerpt.lines.split(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
-                let gap = line.strip_prefix("    ~ ").and_then(|rest| rest.strip_suffix(" bytes are not shown"));
-                let is_gap = gap.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit() || b == b','));
+            for line in excerpt
+                .lines
+                .split(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
+            {
+                let gap = line
+                    .strip_prefix("    ~ ")
+                    .and_then(|rest| rest.strip_suffix(" bytes are not shown"));
+                let is_gap =
+                    gap.is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit() || b == b','));
                 assert!(is_gap || line.starts_with(LINE_PREFIX), "{line:?}");
                 assert!(
-                    line.chars().count() <= LINE_WIDTH + LINE_PREFIX.len() && !line[LINE_PREFIX.len()..].contains("  "),
+                    line.chars().count() <= LINE_WIDTH + LINE_PREFIX.len()
+                        && !line[LINE_PREFIX.len()..].contains("  "),
                     "{line:?}"
                 );
             }
@@ -228,37 +265,73 @@ mod tests {
     fn long_strings_are_shortened_and_what_is_short_is_there() {
         let content = "x".repeat(100_000);
         let excerpt = of(&json!({"content": content, "path": "/etc/passwd", "zero": 0}));
-        assert_eq!(excerpt.hidden, 100_000 - STRING_HEAD_UNITS - STRING_TAIL_UNITS);
-        assert!(excerpt.lines.contains("\n    ~ 99,720 bytes are not shown\n"), "{}", excerpt.lines);
-        assert!(read(&excerpt).ends_with(r#"x","path":"/etc/passwd","zero":0}"#), "{}", excerpt.lines);
+        assert_eq!(
+            excerpt.hidden,
+            100_000 - STRING_HEAD_UNITS - STRING_TAIL_UNITS
+        );
+        assert!(
+            excerpt
+                .lines
+                .contains("\n    ~ 99,720 bytes are not shown\n"),
+            "{}",
+            excerpt.lines
+        );
+        assert!(
+            read(&excerpt).ends_with(r#"x","path":"/etc/passwd","zero":0}"#),
+            "{}",
+            excerpt.lines
+        );
     }
 
     #[test]
     fn no_escape_is_divided_where_a_string_is_shortened() {
         // A divided escape would end the string, and the rest would look like an argument.
         for shift in 0..8 {
-            let text = format!("{}{}", "x".repeat(shift), "\",\"path\":\"/tmp\",\"n\":\"".repeat(2_000));
+            let text = format!(
+                "{}{}",
+                "x".repeat(shift),
+                "\",\"path\":\"/tmp\",\"n\":\"".repeat(2_000)
+            );
             let excerpt = of(&json!({"text": text, "path": "/etc"}));
             let inside = read(&excerpt);
-            let inside = inside.strip_prefix("{\"text\":\"").unwrap().strip_suffix("\",\"path\":\"/etc\"}").unwrap();
+            let inside = inside
+                .strip_prefix("{\"text\":\"")
+                .unwrap()
+                .strip_suffix("\",\"path\":\"/etc\"}")
+                .unwrap();
             assert!(inside.replace("\\\"", "").find('"').is_none(), "{inside}");
         }
     }
 
     #[test]
     fn the_beginning_and_the_end_of_what_has_many_parts_are_shown() {
-        let excerpt = of(&json!({"first": 1, "items": (0..100_000).collect::<Vec<_>>(), "last": "here"}));
-        assert!(excerpt.lines.starts_with("    | {\"first\":1,\"items\":[0,1,2,"), "{}", excerpt.lines);
+        let excerpt =
+            of(&json!({"first": 1, "items": (0..100_000).collect::<Vec<_>>(), "last": "here"}));
+        assert!(
+            excerpt
+                .lines
+                .starts_with("    | {\"first\":1,\"items\":[0,1,2,"),
+            "{}",
+            excerpt.lines
+        );
         assert!(read(&excerpt).ends_with("99998,99999],\"last\":\"here\"}"));
         assert_eq!(excerpt.lines.matches("bytes are not shown").count(), 1);
-        let total = json!({"first": 1, "items": (0..100_000).collect::<Vec<_>>(), "last": "here"}).to_string().len();
+        let total = json!({"first": 1, "items": (0..100_000).collect::<Vec<_>>(), "last": "here"})
+            .to_string()
+            .len();
         assert_eq!(read(&excerpt).len() + excerpt.hidden, total);
     }
 
     #[test]
     fn text_that_is_no_json_is_shown_too() {
         for text in ["", "\"", "{\"a\":\"\\", "[redacted]", "\"\"\"\"", "a\nb"] {
-            assert!(excerpt(text).lines.lines().all(|line| line.starts_with(LINE_PREFIX)), "{text:?}");
+            assert!(
+                excerpt(text)
+                    .lines
+                    .lines()
+                    .all(|line| line.starts_with(LINE_PREFIX)),
+                "{text:?}"
+            );
         }
     }
 }

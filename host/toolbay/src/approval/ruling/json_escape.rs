@@ -41,14 +41,26 @@ impl PrecedingText {
             *self = Self::default();
             return Cow::Borrowed(unit);
         };
-        let marks = if is_combining_mark(c) { self.marks + 1 } else { 0 };
+        let marks = if is_combining_mark(c) {
+            self.marks + 1
+        } else {
+            0
+        };
         let hide = is_deceptive(c) || marks > MAX_COMBINING_MARKS || (c == ' ' && self.space);
-        *self = Self { space: c == ' ', marks };
-        if hide { Cow::Owned(json_escape(c)) } else { Cow::Borrowed(unit) }
+        *self = Self {
+            space: c == ' ',
+            marks,
+        };
+        if hide {
+            Cow::Owned(json_escape(c))
+        } else {
+            Cow::Borrowed(unit)
+        }
     }
 }
 
-/// A text on one line, of at most `most` characters, as [`PrecedingText::escape_hidden`] shows its characters.
+/// A text on one line, of at most `most` characters, as [`PrecedingText::escape_hidden`] shows its
+/// characters.
 pub(super) fn visible_line(text: &str, most: usize) -> String {
     let (mut line, mut before) = (String::new(), PrecedingText::default());
     for (count, c) in text.chars().enumerate() {
@@ -86,7 +98,8 @@ fn is_deceptive(c: char) -> bool {
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
             | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
             | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
-            // Variation selectors, a byte order mark, annotations, format characters of notations, tags.
+            // Variation selectors, a byte order mark, annotations, format characters of notations,
+            // tags.
             | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1345f}'
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
             // Private use: their appearance is unknown.
@@ -99,23 +112,40 @@ mod tests {
 
     fn shown(json: &str) -> String {
         let mut before = PrecedingText::default();
-        units(json).map(|(_, unit)| before.escape_hidden(unit).into_owned()).collect()
+        units(json)
+            .map(|(_, unit)| before.escape_hidden(unit).into_owned())
+            .collect()
     }
 
     #[test]
     fn what_does_not_show_is_an_escape_and_the_json_is_the_same() {
         for (text, expected) in [
-            ("plain text, é, 漢字, עברית, 🙂", r#""plain text, é, 漢字, עברית, 🙂""#),
+            (
+                "plain text, é, 漢字, עברית, 🙂",
+                r#""plain text, é, 漢字, עברית, 🙂""#,
+            ),
             ("a\nb\tc\r", r#""a\nb\tc\r""#),
             ("a\u{1b}[2Jb", r#""a\u001b[2Jb""#),
             ("a\u{7f}\u{9b}", r#""a\u007f\u009b""#),
             ("evil\u{202e}gpj.exe", r#""evil\u202egpj.exe""#),
-            ("a\u{200b}b\u{2066}c\u{feff}d", r#""a\u200bb\u2066c\ufeffd""#),
+            (
+                "a\u{200b}b\u{2066}c\u{feff}d",
+                r#""a\u200bb\u2066c\ufeffd""#,
+            ),
             ("a\u{2028}b\u{2029}c\u{85}d", r#""a\u2028b\u2029c\u0085d""#),
-            ("a\u{a0}b\u{3000}c\u{3164}d\u{2800}e", r#""a\u00a0b\u3000c\u3164d\u2800e""#),
-            ("\u{e0041}\u{e0101}\u{f0000}", r#""\udb40\udc41\udb40\udd01\udb80\udc00""#),
+            (
+                "a\u{a0}b\u{3000}c\u{3164}d\u{2800}e",
+                r#""a\u00a0b\u3000c\u3164d\u2800e""#,
+            ),
+            (
+                "\u{e0041}\u{e0101}\u{f0000}",
+                r#""\udb40\udc41\udb40\udd01\udb80\udc00""#,
+            ),
             ("a    b", "\"a \\u0020\\u0020\\u0020b\""),
-            ("e\u{301}\u{302}\u{303}\u{304}", "\"e\u{301}\u{302}\\u0303\\u0304\""),
+            (
+                "e\u{301}\u{302}\u{303}\u{304}",
+                "\"e\u{301}\u{302}\\u0303\\u0304\"",
+            ),
             ("\"\\", r#""\"\\""#),
         ] {
             let json = serde_json::to_string(text).unwrap();
@@ -128,7 +158,10 @@ mod tests {
     #[test]
     fn an_escape_is_one_unit_and_a_broken_one_is_no_problem() {
         let all = |json| units(json).map(|(_, unit)| unit).collect::<Vec<_>>();
-        assert_eq!(all(r#"a\"\\\u00e9é"#), ["a", r#"\""#, r"\\", r"\u00e9", "é"]);
+        assert_eq!(
+            all(r#"a\"\\\u00e9é"#),
+            ["a", r#"\""#, r"\\", r"\u00e9", "é"]
+        );
         for broken in ["\\", "\\u", "\\u00", "\\é", "\\u0é0", "\\🙂"] {
             assert_eq!(all(broken).concat(), broken);
         }

@@ -31,20 +31,39 @@ pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
             MountAccess::Read => "read files",
             MountAccess::ReadWrite => "read, change and delete files",
         };
-        let whose = if mount.scope.is_some() { ", which is the caller's own" } else { "" };
+        let whose = if mount.scope.is_some() {
+            ", which is the caller's own"
+        } else {
+            ""
+        };
         lines.push(format!("{what} in the folder {}{whose}", mount.guest));
     }
     lines.extend(http.iter().map(request_line));
     lines.extend(tcp.iter().map(|rule| format!("connect to {rule} (TCP)")));
-    lines.extend(private_networks.iter().map(|network| format!("reach the private network {network} in this way")));
-    let carried = environment.secrets.secrets().iter().filter_map(|secret| secret.credential_rule.as_ref());
+    lines.extend(
+        private_networks
+            .iter()
+            .map(|network| format!("reach the private network {network} in this way")),
+    );
+    let carried = environment
+        .secrets
+        .secrets()
+        .iter()
+        .filter_map(|secret| secret.credential_rule.as_ref());
     lines.extend(carried.map(|carried| format!("use a secret of the server: {carried}")));
     if !variables.is_empty() {
-        lines.push(format!("read environment variables of the server: {}", variables.join(", ")));
+        lines.push(format!(
+            "read environment variables of the server: {}",
+            variables.join(", ")
+        ));
     }
     match state.map(|state| state.scope) {
-        Some(StateScope::Plugin) => lines.push("keep data for later calls, of other callers, too".to_owned()),
-        Some(StateScope::Caller) => lines.push("keep data for later calls of the same caller".to_owned()),
+        Some(StateScope::Plugin) => {
+            lines.push("keep data for later calls, of other callers, too".to_owned())
+        }
+        Some(StateScope::Caller) => {
+            lines.push("keep data for later calls of the same caller".to_owned())
+        }
         None => {}
     }
     if lines.is_empty() {
@@ -55,12 +74,27 @@ pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
         lines.truncate(MAX_LINES);
         lines.push(format!("and {more} more, which the grant lists"));
     }
-    lines.iter().map(|words| visible_line(words, MAX_LINE_CHARS)).collect()
+    lines
+        .iter()
+        .map(|words| visible_line(words, MAX_LINE_CHARS))
+        .collect()
 }
 
 fn request_line(rule: &HttpRule) -> String {
-    let methods = rule.methods().map(|methods| methods.iter().map(HttpMethod::as_str).collect::<Vec<_>>().join(", "));
-    let paths = rule.paths().map(|paths| paths.iter().map(PathPrefix::as_str).collect::<Vec<_>>().join(", "));
+    let methods = rule.methods().map(|methods| {
+        methods
+            .iter()
+            .map(HttpMethod::as_str)
+            .collect::<Vec<_>>()
+            .join(", ")
+    });
+    let paths = rule.paths().map(|paths| {
+        paths
+            .iter()
+            .map(PathPrefix::as_str)
+            .collect::<Vec<_>>()
+            .join(", ")
+    });
     let only = match (methods, paths) {
         (None, None) => String::new(),
         (Some(methods), None) => format!(" (only {methods})"),
@@ -79,13 +113,22 @@ mod tests {
     use super::*;
 
     fn of(grant: &str) -> String {
-        let permissions = Grant::parse("a.toml", grant, Path::new("/srv/plugins")).unwrap().permissions;
-        permission_lines(&PluginContext { permissions, ..PluginContext::default() }).join("\n")
+        let permissions = Grant::parse("a.toml", grant, Path::new("/srv/plugins"))
+            .unwrap()
+            .permissions;
+        permission_lines(&PluginContext {
+            permissions,
+            ..PluginContext::default()
+        })
+        .join("\n")
     }
 
     #[test]
     fn everything_that_a_grant_opens_has_a_line() {
-        assert_eq!(of(""), "reach nothing outside its own memory: no files, no network");
+        assert_eq!(
+            of(""),
+            "reach nothing outside its own memory: no files, no network"
+        );
         let all = of(r#"
             [permissions]
             environment = ["LANG", "TZ"]
@@ -114,7 +157,10 @@ mod tests {
         read environment variables of the server: LANG, TZ
         keep data for later calls, of other callers, too
         ");
-        assert!(!all.contains("srv"), "where a folder is is nobody's business: {all}");
+        assert!(
+            !all.contains("srv"),
+            "where a folder is is nobody's business: {all}"
+        );
         let own = "[permissions]\nstate = { scope = \"caller\" }";
         assert_eq!(of(own), "keep data for later calls of the same caller");
     }
@@ -122,11 +168,16 @@ mod tests {
     #[test]
     fn many_lines_and_strange_names_are_bounded() {
         let mount = |n| {
-            format!("[[permissions.mounts]]\nhost = \"x\"\nguest = \"/{n}\\n    + all\\u202e\"\naccess = \"read\"\n")
+            format!(
+                "[[permissions.mounts]]\nhost = \"x\"\nguest = \"/{n}\\n    + all\\u202e\"\naccess = \"read\"\n"
+            )
         };
         let mounts = (0..100).map(mount).collect::<Vec<_>>().concat();
         let lines = of(&mounts);
         assert_eq!(lines.lines().count(), MAX_LINES + 1, "{lines}");
-        assert!(lines.ends_with("and 76 more, which the grant lists") && !lines.contains('\u{202e}'), "{lines}");
+        assert!(
+            lines.ends_with("and 76 more, which the grant lists") && !lines.contains('\u{202e}'),
+            "{lines}"
+        );
     }
 }

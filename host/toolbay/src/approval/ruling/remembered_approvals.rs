@@ -25,7 +25,10 @@ pub(crate) enum ApprovalScope {
 impl ApprovalScope {
     /// Returns the scope of a request; `None` for an unauthenticated caller without a session,
     /// because many users can share an address.
-    pub(crate) fn for_request(session: Option<u64>, caller: Option<&CallerIdentity>) -> Option<Self> {
+    pub(crate) fn for_request(
+        session: Option<u64>,
+        caller: Option<&CallerIdentity>,
+    ) -> Option<Self> {
         session.map(Self::Session).or(caller.map(|_| Self::Caller))
     }
 }
@@ -44,18 +47,26 @@ struct GivenApproval {
 impl RememberedApprovals {
     /// Returns whether an approval covers calls of this tool.
     pub(super) fn is_approved(&self, scope: ApprovalScope, tool: &str) -> bool {
-        let counts = |yes: &GivenApproval| yes.scope == scope && yes.tool == tool && yes.is_valid(APPROVAL_LIFETIME);
+        let counts = |yes: &GivenApproval| {
+            yes.scope == scope && yes.tool == tool && yes.is_valid(APPROVAL_LIFETIME)
+        };
         self.lock().iter().any(counts)
     }
 
     /// Remembers an approval.
     pub(super) fn remember(&self, scope: ApprovalScope, tool: &str) {
         let mut all = self.lock();
-        all.retain(|yes| yes.is_valid(APPROVAL_LIFETIME) && (yes.scope != scope || yes.tool != tool));
+        all.retain(|yes| {
+            yes.is_valid(APPROVAL_LIFETIME) && (yes.scope != scope || yes.tool != tool)
+        });
         if all.len() >= MAX_APPROVALS {
             all.pop_front();
         }
-        all.push_back(GivenApproval { scope, tool: tool.to_owned(), at: Instant::now() });
+        all.push_back(GivenApproval {
+            scope,
+            tool: tool.to_owned(),
+            at: Instant::now(),
+        });
     }
 
     // Held for a few comparisons and never across an await.
@@ -105,7 +116,11 @@ mod tests {
 
     #[test]
     fn a_yes_outside_of_a_session_has_a_bound_in_time() {
-        let yes = |scope| GivenApproval { scope, tool: "erase".to_owned(), at: Instant::now() };
+        let yes = |scope| GivenApproval {
+            scope,
+            tool: "erase".to_owned(),
+            at: Instant::now(),
+        };
         assert!(yes(ApprovalScope::Caller).is_valid(APPROVAL_LIFETIME));
         assert!(!yes(ApprovalScope::Caller).is_valid(Duration::ZERO));
         assert!(yes(ApprovalScope::Session(1)).is_valid(Duration::ZERO));
@@ -114,9 +129,21 @@ mod tests {
     #[test]
     fn of_whom_nobody_knows_who_they_are_nothing_is_remembered() {
         let ada = CallerIdentity::from_name("token:ada");
-        assert_eq!(ApprovalScope::for_request(None, ada.as_ref()), Some(ApprovalScope::Caller));
-        assert_eq!(ApprovalScope::for_request(Some(7), ada.as_ref()), Some(ApprovalScope::Session(7)));
-        assert_eq!(ApprovalScope::for_request(Some(7), None), Some(ApprovalScope::Session(7)));
-        assert_eq!(ApprovalScope::for_request(None, CallerIdentity::from_name("ip:192.0.2.7").as_ref()), None);
+        assert_eq!(
+            ApprovalScope::for_request(None, ada.as_ref()),
+            Some(ApprovalScope::Caller)
+        );
+        assert_eq!(
+            ApprovalScope::for_request(Some(7), ada.as_ref()),
+            Some(ApprovalScope::Session(7))
+        );
+        assert_eq!(
+            ApprovalScope::for_request(Some(7), None),
+            Some(ApprovalScope::Session(7))
+        );
+        assert_eq!(
+            ApprovalScope::for_request(None, CallerIdentity::from_name("ip:192.0.2.7").as_ref()),
+            None
+        );
     }
 }

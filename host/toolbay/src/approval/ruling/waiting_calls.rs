@@ -76,25 +76,62 @@ impl WaitingApprovals {
     /// or of this caller.
     pub(crate) fn register(&self, subject: ApprovalSubject) -> Option<OperatorAnswer> {
         let mut all = self.lock();
-        let own = all.waiting.values().filter(|one| one.shown.caller == subject.caller).count();
+        let own = all
+            .waiting
+            .values()
+            .filter(|one| one.shown.caller == subject.caller)
+            .count();
         if all.waiting.len() >= MAX_WAITING || own >= MAX_WAITING_PER_CALLER {
             return None;
         }
         all.count += 1;
         let id = all.count;
-        let ApprovalSubject { caller, plugin, tool, question, until, edition } = subject;
-        let shown =
-            WaitingApproval { id, asked_at: SystemTime::now(), expires_at: until, caller, plugin, tool, question };
+        let ApprovalSubject {
+            caller,
+            plugin,
+            tool,
+            question,
+            until,
+            edition,
+        } = subject;
+        let shown = WaitingApproval {
+            id,
+            asked_at: SystemTime::now(),
+            expires_at: until,
+            caller,
+            plugin,
+            tool,
+            question,
+        };
         let (sender, receiver) = oneshot::channel();
         let (left, withdrawn) = oneshot::channel();
-        all.waiting.insert(id, WaitingQuestion { shown, edition, sender, withdrawn });
+        all.waiting.insert(
+            id,
+            WaitingQuestion {
+                shown,
+                edition,
+                sender,
+                withdrawn,
+            },
+        );
         drop(all);
-        Some(OperatorAnswer::new(receiver, ApprovalPlace { id, all: self.clone(), _left: left }))
+        Some(OperatorAnswer::new(
+            receiver,
+            ApprovalPlace {
+                id,
+                all: self.clone(),
+                _left: left,
+            },
+        ))
     }
 
     /// Returns the waiting calls, oldest first.
     pub(crate) fn list(&self) -> Vec<WaitingApproval> {
-        self.lock().waiting.values().map(|one| one.shown.clone()).collect()
+        self.lock()
+            .waiting
+            .values()
+            .map(|one| one.shown.clone())
+            .collect()
     }
 
     /// Answers a call on behalf of the operator `by`, if `may` permits it for the tool. Returns
@@ -108,21 +145,38 @@ impl WaitingApprovals {
         may: impl FnOnce(&str) -> bool,
         allowed: impl FnOnce(&WaitingApproval, Option<Digest>) -> ApprovalOutcome,
     ) -> ApprovalOutcome {
-        let WaitingQuestion { shown, edition, sender, withdrawn } = match self.take(id, may) {
+        let WaitingQuestion {
+            shown,
+            edition,
+            sender,
+            withdrawn,
+        } = match self.take(id, may) {
             Ok(one) => one,
             Err(none) => return none,
         };
-        let given = AnsweredElsewhere { key: APPROVAL_KEY.to_owned(), answer: answer_json(yes), by: by.to_owned() };
+        let given = AnsweredElsewhere {
+            key: APPROVAL_KEY.to_owned(),
+            answer: answer_json(yes),
+            by: by.to_owned(),
+        };
         if sender.send(given).is_err() || SystemTime::now() > shown.expires_at {
             return ApprovalOutcome::Gone;
         }
         // No value is ever sent: the channel closes when the entry is dropped.
         drop(withdrawn.await);
-        if yes { allowed(&shown, edition) } else { ApprovalOutcome::Done }
+        if yes {
+            allowed(&shown, edition)
+        } else {
+            ApprovalOutcome::Done
+        }
     }
 
     /// Removes a call, so that it cannot be answered here again.
-    fn take(&self, id: u64, may: impl FnOnce(&str) -> bool) -> Result<WaitingQuestion, ApprovalOutcome> {
+    fn take(
+        &self,
+        id: u64,
+        may: impl FnOnce(&str) -> bool,
+    ) -> Result<WaitingQuestion, ApprovalOutcome> {
         let mut all = self.lock();
         let one = all.waiting.get(&id).ok_or(ApprovalOutcome::Gone)?;
         if !may(&one.shown.tool) {
@@ -171,7 +225,10 @@ mod tests {
             let mut elsewhere = Some(elsewhere);
             OperatorAnswer::wait_for_answer(&mut elsewhere).await
         };
-        tokio::join!(waiting.answer(id, yes, by, |tool| tool == "erase", made), taking)
+        tokio::join!(
+            waiting.answer(id, yes, by, |tool| tool == "erase", made),
+            taking
+        )
     }
 
     #[tokio::test]
@@ -179,12 +236,25 @@ mod tests {
         let waiting = WaitingApprovals::default();
         let elsewhere = waiting.register(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
-        assert_eq!(waiting.answer(id, true, "ada", |_| false, made).await, ApprovalOutcome::Forbidden);
-        assert_eq!(waiting.answer(id + 1, true, "ada", |_| true, made).await, ApprovalOutcome::Gone, "it never was");
+        assert_eq!(
+            waiting.answer(id, true, "ada", |_| false, made).await,
+            ApprovalOutcome::Forbidden
+        );
+        assert_eq!(
+            waiting.answer(id + 1, true, "ada", |_| true, made).await,
+            ApprovalOutcome::Gone,
+            "it never was"
+        );
         let (said, given) = answered(&waiting, elsewhere, false, "ada").await;
         assert_eq!(said, ApprovalOutcome::Done);
-        assert_eq!(waiting.answer(id, true, "bob", |_| true, made).await, ApprovalOutcome::Gone);
-        assert_eq!((given.key.as_str(), given.answer, given.by.as_str()), (APPROVAL_KEY, answer_json(false), "ada"));
+        assert_eq!(
+            waiting.answer(id, true, "bob", |_| true, made).await,
+            ApprovalOutcome::Gone
+        );
+        assert_eq!(
+            (given.key.as_str(), given.answer, given.by.as_str()),
+            (APPROVAL_KEY, answer_json(false), "ada")
+        );
     }
 
     #[tokio::test]
@@ -193,9 +263,15 @@ mod tests {
         let mut elsewhere = waiting.register(subject("erase"));
         let id = waiting.list()[0].id;
         let mut answering = std::pin::pin!(waiting.answer(id, true, "ada", |_| true, made));
-        assert!(futures_util::poll!(&mut answering).is_pending(), "nobody has taken it");
+        assert!(
+            futures_util::poll!(&mut answering).is_pending(),
+            "nobody has taken it"
+        );
         OperatorAnswer::wait_for_answer(&mut elsewhere).await;
-        assert!(futures_util::poll!(&mut answering).is_pending(), "the question is not withdrawn");
+        assert!(
+            futures_util::poll!(&mut answering).is_pending(),
+            "the question is not withdrawn"
+        );
         drop(elsewhere);
         assert_eq!(answering.await, ApprovalOutcome::Done);
     }
@@ -206,12 +282,25 @@ mod tests {
         let elsewhere = waiting.register(subject("erase")).unwrap();
         let id = waiting.list()[0].id;
         drop(elsewhere);
-        assert_eq!(waiting.answer(id, true, "ada", |_| true, made).await, ApprovalOutcome::Gone);
-        let of = |caller: usize| ApprovalSubject { caller: format!("token:{caller}"), ..subject("erase") };
-        let hostile: Vec<_> = (0..2 * MAX_WAITING).map_while(|_| waiting.register(of(0))).collect();
+        assert_eq!(
+            waiting.answer(id, true, "ada", |_| true, made).await,
+            ApprovalOutcome::Gone
+        );
+        let of = |caller: usize| ApprovalSubject {
+            caller: format!("token:{caller}"),
+            ..subject("erase")
+        };
+        let hostile: Vec<_> = (0..2 * MAX_WAITING)
+            .map_while(|_| waiting.register(of(0)))
+            .collect();
         assert_eq!(hostile.len(), MAX_WAITING_PER_CALLER);
-        let others: Vec<_> = (1..).map_while(|caller| waiting.register(of(caller))).collect();
-        assert_eq!((others.len(), waiting.list().len()), (MAX_WAITING - MAX_WAITING_PER_CALLER, MAX_WAITING));
+        let others: Vec<_> = (1..)
+            .map_while(|caller| waiting.register(of(caller)))
+            .collect();
+        assert_eq!(
+            (others.len(), waiting.list().len()),
+            (MAX_WAITING - MAX_WAITING_PER_CALLER, MAX_WAITING)
+        );
         drop((hostile, others));
         assert!(waiting.list().is_empty());
     }
@@ -227,8 +316,16 @@ mod tests {
         assert_eq!(answering.await, ApprovalOutcome::Done);
         let elsewhere = waiting.register(subject("erase")).unwrap();
         assert!(elsewhere.close().is_none());
-        let late = waiting.register(ApprovalSubject { until: SystemTime::UNIX_EPOCH, ..subject("erase") });
-        assert_eq!(waiting.answer(waiting.list()[0].id, true, "ada", |_| true, made).await, ApprovalOutcome::Gone);
+        let late = waiting.register(ApprovalSubject {
+            until: SystemTime::UNIX_EPOCH,
+            ..subject("erase")
+        });
+        assert_eq!(
+            waiting
+                .answer(waiting.list()[0].id, true, "ada", |_| true, made)
+                .await,
+            ApprovalOutcome::Gone
+        );
         drop(late);
     }
 }

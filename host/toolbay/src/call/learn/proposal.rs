@@ -61,15 +61,20 @@ impl PermissionLines {
 /// # Errors
 ///
 /// Nothing can be added to the grant. The message is the reason.
-pub(super) fn render_proposal(name: &str, current: &str, lines: &PermissionLines) -> Result<Option<String>, String> {
-    let mut grant: DocumentMut = current
-        .parse()
-        .map_err(|error: toml_edit::TomlError| format!("{name} is not valid TOML: {}", error.message()))?;
+pub(super) fn render_proposal(
+    name: &str,
+    current: &str,
+    lines: &PermissionLines,
+) -> Result<Option<String>, String> {
+    let mut grant: DocumentMut = current.parse().map_err(|error: toml_edit::TomlError| {
+        format!("{name} is not valid TOML: {}", error.message())
+    })?;
     let (mut hints, mut is_new) = (Vec::new(), false);
     for text in &lines.lines {
         match parse_permission(text) {
             Some((key, value)) => {
-                is_new |= merge_permission(&mut grant, &key, value).map_err(|why| format!("{name}: {why}"))?;
+                is_new |= merge_permission(&mut grant, &key, value)
+                    .map_err(|why| format!("{name}: {why}"))?;
             }
             None => hints.push(text),
         }
@@ -106,27 +111,40 @@ fn parse_permission(text: &str) -> Option<(String, Value)> {
     toml_edit::de::from_str::<Permissions>(text).ok()?;
     let table = text.parse::<DocumentMut>().ok()?.into_table();
     let mut entries = table.into_iter();
-    let (key, item) = entries.next().filter(|(key, _)| !OPERATOR_ONLY.contains(&key.as_str()))?;
+    let (key, item) = entries
+        .next()
+        .filter(|(key, _)| !OPERATOR_ONLY.contains(&key.as_str()))?;
     if entries.next().is_some() {
         return None;
     }
     Some((key, item.into_value().ok()?))
 }
 
-/// Adds a permission, or the entries of its list that are missing. Returns whether anything was missing.
-fn merge_permission(grant: &mut DocumentMut, key: &str, value: Value) -> Result<bool, &'static str> {
-    let permissions = grant.entry("permissions").or_insert_with(|| Item::Table(Table::new()));
+/// Adds a permission, or the entries of its list that are missing. Returns whether anything was
+/// missing.
+fn merge_permission(
+    grant: &mut DocumentMut,
+    key: &str,
+    value: Value,
+) -> Result<bool, &'static str> {
+    let permissions = grant
+        .entry("permissions")
+        .or_insert_with(|| Item::Table(Table::new()));
     // With only `[[permissions.mounts]]`, the table has no header.
     if let Some(table) = permissions.as_table_mut() {
         table.set_implicit(false);
     }
-    let permissions = permissions.as_table_like_mut().ok_or("permissions is not a table")?;
+    let permissions = permissions
+        .as_table_like_mut()
+        .ok_or("permissions is not a table")?;
     let Some(existing) = permissions.get_mut(key) else {
         permissions.insert(key, Item::Value(without_decor(value)));
         return Ok(true);
     };
     if let (UI_PERMISSION, Value::InlineTable(wanted)) = (key, &value) {
-        let existing = existing.as_table_like_mut().ok_or("permissions.ui is not a table")?;
+        let existing = existing
+            .as_table_like_mut()
+            .ok_or("permissions.ui is not a table")?;
         let mut is_new = false;
         for (key, value) in wanted {
             if let Some(existing) = existing.get_mut(key) {
@@ -143,8 +161,12 @@ fn merge_permission(grant: &mut DocumentMut, key: &str, value: Value) -> Result<
 
 /// Adds the missing entries of a list. Returns whether any were missing.
 fn extend_list(existing: &mut Item, value: Value) -> Result<bool, &'static str> {
-    let Value::Array(wanted) = value else { return Ok(false) };
-    let existing = existing.as_array_mut().ok_or("a permission that should be a list is none")?;
+    let Value::Array(wanted) = value else {
+        return Ok(false);
+    };
+    let existing = existing
+        .as_array_mut()
+        .ok_or("a permission that should be a list is none")?;
     let mut is_new = false;
     for entry in wanted {
         let is_known = existing.iter().any(|known| is_same_value(known, &entry));
@@ -158,8 +180,9 @@ fn extend_list(existing: &mut Item, value: Value) -> Result<bool, &'static str> 
 
 /// Returns whether two values are equal, regardless of formatting.
 fn is_same_value(one: &Value, other: &Value) -> bool {
-    let meant =
-        |value: &Value| toml::from_str::<toml::Table>(&format!("value = {}", without_decor(value.clone()))).ok();
+    let meant = |value: &Value| {
+        toml::from_str::<toml::Table>(&format!("value = {}", without_decor(value.clone()))).ok()
+    };
     meant(one).is_some_and(|one| meant(other).is_some_and(|other| one == other))
 }
 
@@ -179,7 +202,10 @@ mod tests {
 
     #[test]
     fn what_views_are_denied_is_added_to_their_table() {
-        let denied = lines(&["ui.connect = [\"https://a.example\"]", "ui.frames = [\"https://b.example\"]"]);
+        let denied = lines(&[
+            "ui.connect = [\"https://a.example\"]",
+            "ui.frames = [\"https://b.example\"]",
+        ]);
         for grant in [
             "",
             "[permissions.ui]\nconnect = [\"https://c.example\"]\n",
@@ -187,13 +213,20 @@ mod tests {
             "[permissions]\nui = { connect = [\"https://c.example\"] }\n",
         ] {
             let text = render_proposal("a.toml", grant, &denied).unwrap().unwrap();
-            let parsed = Grant::parse("a.toml", &text, Path::new("/plugins")).unwrap().permissions.ui;
+            let parsed = Grant::parse("a.toml", &text, Path::new("/plugins"))
+                .unwrap()
+                .permissions
+                .ui;
             assert_eq!(
                 (parsed.connect.len(), parsed.frames.len()),
                 (if grant.is_empty() { 1 } else { 2 }, 1),
                 "{text}"
             );
-            assert_eq!(render_proposal("a.toml", &text, &denied).unwrap(), None, "{text}");
+            assert_eq!(
+                render_proposal("a.toml", &text, &denied).unwrap(),
+                None,
+                "{text}"
+            );
         }
     }
 
@@ -207,7 +240,9 @@ mod tests {
 
     /// Returns the proposal, which is a valid grant.
     fn proposed(current: &str, remedies: &[&str]) -> String {
-        let text = render_proposal("weather.toml", current, &lines(remedies)).unwrap().unwrap();
+        let text = render_proposal("weather.toml", current, &lines(remedies))
+            .unwrap()
+            .unwrap();
         Grant::parse("weather.toml", &text, Path::new("/")).unwrap();
         text
     }
@@ -244,14 +279,28 @@ mod tests {
             let text = proposed(current, &remedy);
             assert!(text.contains("# mine"), "{text}");
             let (before, after) = (current, text.as_str());
-            let [before, after] = [before, after].map(|text| Grant::parse("w.toml", text, Path::new("/")).unwrap());
-            assert_eq!(after.permissions.http.len(), before.permissions.http.len() + 1, "{text}");
+            let [before, after] =
+                [before, after].map(|text| Grant::parse("w.toml", text, Path::new("/")).unwrap());
+            assert_eq!(
+                after.permissions.http.len(),
+                before.permissions.http.len() + 1,
+                "{text}"
+            );
             assert_eq!((after.prefix, after.limits), (before.prefix, before.limits));
-            assert_eq!(after.permissions.environment, before.permissions.environment);
-            assert_eq!(after.permissions.mounts.len(), before.permissions.mounts.len());
+            assert_eq!(
+                after.permissions.environment,
+                before.permissions.environment
+            );
+            assert_eq!(
+                after.permissions.mounts.len(),
+                before.permissions.mounts.len()
+            );
             // After the proposal becomes the grant, nothing is added, and the header is not
             // repeated.
-            assert_eq!(render_proposal("weather.toml", &text, &lines(&remedy)).unwrap(), None);
+            assert_eq!(
+                render_proposal("weather.toml", &text, &lines(&remedy)).unwrap(),
+                None
+            );
             let again = proposed(&text, &["http = [\"https://c.example.com\"]"]);
             assert_eq!(again.matches("Proposed by").count(), 1, "{again}");
         }
@@ -271,13 +320,29 @@ mod tests {
             "\u{1b}[2J http",
             "tcp = [\"a.example.com:80\", 7]",
         ] {
-            let Some(text) = render_proposal("weather.toml", "", &lines(&[forged])).unwrap() else { continue };
+            let Some(text) = render_proposal("weather.toml", "", &lines(&[forged])).unwrap() else {
+                continue;
+            };
             let grant = Grant::parse("weather.toml", &text, Path::new("/")).unwrap();
-            let permissions = Permissions { http: grant.permissions.http.clone(), ..Permissions::default() };
-            assert_eq!(grant, Grant { permissions, digest: grant.digest, ..Grant::default() }, "{text}");
+            let permissions = Permissions {
+                http: grant.permissions.http.clone(),
+                ..Permissions::default()
+            };
+            assert_eq!(
+                grant,
+                Grant {
+                    permissions,
+                    digest: grant.digest,
+                    ..Grant::default()
+                },
+                "{text}"
+            );
             assert!(grant.permissions.http.is_empty(), "{text}");
             assert!(
-                !text.contains('\u{1b}') && text.lines().all(|line| line.starts_with('#') || !line.contains("evil"))
+                !text.contains('\u{1b}')
+                    && text
+                        .lines()
+                        .all(|line| line.starts_with('#') || !line.contains("evil"))
             );
         }
     }
@@ -285,10 +350,17 @@ mod tests {
     #[test]
     fn a_guest_that_asks_for_ever_new_things_fills_no_memory() {
         let mut lines = PermissionLines::default();
-        let added = (0..10_000).filter(|n| lines.add(&format!("http = [\"https://h{n}.example.com\"]"))).count();
+        let added = (0..10_000)
+            .filter(|n| lines.add(&format!("http = [\"https://h{n}.example.com\"]")))
+            .count();
         assert_eq!((added, lines.lines.len()), (MAX_LINES + 1, MAX_LINES));
-        let text = render_proposal("weather.toml", "", &lines).unwrap().unwrap();
-        assert!(text.contains("# The plugin was denied more than is listed here.\n"), "{text}");
+        let text = render_proposal("weather.toml", "", &lines)
+            .unwrap()
+            .unwrap();
+        assert!(
+            text.contains("# The plugin was denied more than is listed here.\n"),
+            "{text}"
+        );
         assert!(!lines.add(&"x".repeat(1 << 20)));
     }
 }

@@ -30,19 +30,32 @@ impl ResultAddress {
     pub(crate) fn new() -> Option<Self> {
         let mut random = [0; ID_BYTES];
         getrandom::fill(&mut random).ok()?;
-        Some(Self { id: hex::encode(random) })
+        Some(Self {
+            id: hex::encode(random),
+        })
     }
 
     /// Parses the address at the beginning of `uri`, and the portion that follows it. The portion
     /// is `None` if it is invalid. Returns `None` if `uri` does not start with an address.
     pub(crate) fn parse(uri: &str) -> Option<(Self, Option<ResultPortion>)> {
         let rest = uri.strip_prefix(URI_PREFIX)?;
-        let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
-        let (id, part) = path.split_once('/').map_or((path, None), |(id, part)| (id, Some(part)));
-        if id.len() != ID_BYTES * 2 || !id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        let (path, query) = rest
+            .split_once('?')
+            .map_or((rest, None), |(path, query)| (path, Some(query)));
+        let (id, part) = path
+            .split_once('/')
+            .map_or((path, None), |(id, part)| (id, Some(part)));
+        if id.len() != ID_BYTES * 2
+            || !id
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        {
             return None;
         }
-        Some((Self { id: id.to_owned() }, ResultPortion::parse(part, query)))
+        Some((
+            Self { id: id.to_owned() },
+            ResultPortion::parse(part, query),
+        ))
     }
 
     /// Returns the unique part of the address.
@@ -63,7 +76,10 @@ impl ResultPortion {
             Some(part) => Some(parse_digits(part)?),
             None => None,
         };
-        let mut portion = ResultPortion { part, ..ResultPortion::default() };
+        let mut portion = ResultPortion {
+            part,
+            ..ResultPortion::default()
+        };
         for (key, value) in query
             .into_iter()
             .flat_map(|query| query.split('&'))
@@ -92,7 +108,9 @@ impl fmt::Display for ResultAddress {
 
 /// Parses decimal digits only. A sign or a space would be another spelling of the same number.
 fn parse_digits(text: &str) -> Option<usize> {
-    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+    text.parse()
+        .ok()
+        .filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -102,11 +120,27 @@ mod tests {
     #[test]
     fn an_address_is_read_as_it_was_written() {
         let address = ResultAddress::new().unwrap();
-        assert_eq!(ResultAddress::parse(&address.to_string()), Some((address.clone(), Some(ResultPortion::default()))));
-        let second = ResultPortion { part: Some(1), ..ResultPortion::default() };
-        assert_eq!(ResultAddress::parse(&address.part_uri(1)), Some((address.clone(), Some(second))));
-        let some = ResultPortion { offset: Some(7), length: Some(100), ..second };
-        assert_eq!(ResultAddress::parse(&format!("{address}/1?length=100&offset=7")), Some((address, Some(some))));
+        assert_eq!(
+            ResultAddress::parse(&address.to_string()),
+            Some((address.clone(), Some(ResultPortion::default())))
+        );
+        let second = ResultPortion {
+            part: Some(1),
+            ..ResultPortion::default()
+        };
+        assert_eq!(
+            ResultAddress::parse(&address.part_uri(1)),
+            Some((address.clone(), Some(second)))
+        );
+        let some = ResultPortion {
+            offset: Some(7),
+            length: Some(100),
+            ..second
+        };
+        assert_eq!(
+            ResultAddress::parse(&format!("{address}/1?length=100&offset=7")),
+            Some((address, Some(some)))
+        );
     }
 
     #[test]

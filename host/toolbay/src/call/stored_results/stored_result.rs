@@ -40,12 +40,20 @@ pub(crate) enum MissingPart {
 impl StoredPart {
     /// Creates a text part, and shrinks its memory to the length of the text.
     pub(crate) fn text(mime_type: Option<String>, text: String) -> Self {
-        Self { mime_type, bytes: Bytes::from(text.into_boxed_str().into_boxed_bytes()), is_text: true }
+        Self {
+            mime_type,
+            bytes: Bytes::from(text.into_boxed_str().into_boxed_bytes()),
+            is_text: true,
+        }
     }
 
     /// Creates a part of bytes that are not text.
     pub(crate) fn media(mime_type: Option<String>, bytes: Bytes) -> Self {
-        Self { mime_type, bytes, is_text: false }
+        Self {
+            mime_type,
+            bytes,
+            is_text: false,
+        }
     }
 
     /// Returns the MIME type, if known.
@@ -61,14 +69,23 @@ impl StoredPart {
         if from > size {
             return Err(MissingPart::Offset { size });
         }
-        let to = portion.length.map_or(size, |length| from.saturating_add(length).min(size));
+        let to = portion
+            .length
+            .map_or(size, |length| from.saturating_add(length).min(size));
         let content = if self.is_text {
             ResourceContent::Text(text_between(&self.bytes, from, to))
         } else {
             ResourceContent::Blob(self.bytes.slice(from..to))
         };
-        let resource = EmbeddedResource { uri, mime_type: self.mime_type.clone(), content };
-        Ok(ResourceItem { resource, meta: Map::new() })
+        let resource = EmbeddedResource {
+            uri,
+            mime_type: self.mime_type.clone(),
+            content,
+        };
+        Ok(ResourceItem {
+            resource,
+            meta: Map::new(),
+        })
     }
 }
 
@@ -86,7 +103,9 @@ fn text_between(bytes: &[u8], from: usize, to: usize) -> String {
     let (from, mut to) = (back(from), back(to));
     if to == from && wanted {
         // The character is longer than the requested length.
-        to = (from + 1..=bytes.len()).find(|at| begins(*at)).unwrap_or(from);
+        to = (from + 1..=bytes.len())
+            .find(|at| begins(*at))
+            .unwrap_or(from);
     }
     String::from_utf8_lossy(bytes.get(from..to).unwrap_or_default()).into_owned()
 }
@@ -94,8 +113,13 @@ fn text_between(bytes: &[u8], from: usize, to: usize) -> String {
 impl WholeResult {
     /// Creates a result from these parts.
     pub(crate) fn new(parts: Vec<StoredPart>) -> Self {
-        let named = |part: &StoredPart| part.mime_type.as_ref().map_or(0, String::len) + size_of::<StoredPart>();
-        let size = parts.iter().map(|part| part.bytes.len() + named(part)).sum();
+        let named = |part: &StoredPart| {
+            part.mime_type.as_ref().map_or(0, String::len) + size_of::<StoredPart>()
+        };
+        let size = parts
+            .iter()
+            .map(|part| part.bytes.len() + named(part))
+            .sum();
         Self { parts, size }
     }
 
@@ -150,7 +174,11 @@ impl WholeResult {
             }
             (None, [only]) => Ok(vec![only.read(uri.to_owned(), portion)?]),
             (None, _) if portion != ResultPortion::default() => Err(MissingPart::Several),
-            (None, all) => all.iter().enumerate().map(|(n, part)| part.read(address.part_uri(n), portion)).collect(),
+            (None, all) => all
+                .iter()
+                .enumerate()
+                .map(|(n, part)| part.read(address.part_uri(n), portion))
+                .collect(),
         }
     }
 }
@@ -165,7 +193,11 @@ impl fmt::Display for MissingPart {
                 )
             }
             Self::Part { parts: 1 } => write!(f, "the result has one part, 0"),
-            Self::Part { parts } => write!(f, "the result has the parts 0 to {}", parts.saturating_sub(1)),
+            Self::Part { parts } => write!(
+                f,
+                "the result has the parts 0 to {}",
+                parts.saturating_sub(1)
+            ),
             Self::Offset { size } => write!(f, "offset: this part of the result has {size} bytes"),
             Self::Several => {
                 write!(
@@ -183,7 +215,9 @@ mod tests {
 
     fn read(whole: &WholeResult, uri: &str) -> Result<Vec<(String, Vec<u8>)>, String> {
         let (address, portion) = ResultAddress::parse(uri).unwrap();
-        let items = whole.read(uri, &address, portion.unwrap()).map_err(|why| why.to_string())?;
+        let items = whole
+            .read(uri, &address, portion.unwrap())
+            .map_err(|why| why.to_string())?;
         let item = |item: ResourceItem| match item.resource.content {
             ResourceContent::Text(text) => (item.resource.uri, text.into_bytes()),
             ResourceContent::Blob(bytes) => (item.resource.uri, bytes.to_vec()),
@@ -202,7 +236,11 @@ mod tests {
         assert_eq!(text(""), "aé€z");
         assert_eq!(text("/0"), "aé€z");
         assert_eq!(text("?offset=1&length=2"), "é");
-        assert_eq!(text("?offset=1&length=4"), "é", "what is cut in the middle is left out");
+        assert_eq!(
+            text("?offset=1&length=4"),
+            "é",
+            "what is cut in the middle is left out"
+        );
         assert_eq!(text("?offset=2&length=1"), "é", "a character is never lost");
         assert_eq!(text("?offset=3&length=1"), "€");
         assert_eq!(text("?offset=6"), "z");
@@ -213,7 +251,10 @@ mod tests {
             read(&whole, &format!("{base}?offset=8")).unwrap_err(),
             "offset: this part of the result has 7 bytes"
         );
-        assert_eq!(read(&whole, &format!("{base}/1")).unwrap_err(), "the result has one part, 0");
+        assert_eq!(
+            read(&whole, &format!("{base}/1")).unwrap_err(),
+            "the result has one part, 0"
+        );
         // Reading on from the end of each portion returns the whole text.
         let mut all = String::new();
         while all.len() < 7 {
@@ -232,7 +273,10 @@ mod tests {
         let base = ResultAddress::new().unwrap().to_string();
         assert_eq!(
             read(&whole, &base).unwrap(),
-            [(format!("{base}/0"), b"{}".to_vec()), (format!("{base}/1"), vec![1, 2, 3])]
+            [
+                (format!("{base}/0"), b"{}".to_vec()),
+                (format!("{base}/1"), vec![1, 2, 3])
+            ]
         );
         let uri = format!("{base}/1?offset=1&length=1");
         assert_eq!(read(&whole, &uri).unwrap(), [(uri.clone(), vec![2])]);
@@ -241,6 +285,9 @@ mod tests {
                 .unwrap_err()
                 .starts_with("offset and length: the result has several")
         );
-        assert_eq!(read(&whole, &format!("{base}/2")).unwrap_err(), "the result has the parts 0 to 1");
+        assert_eq!(
+            read(&whole, &format!("{base}/2")).unwrap_err(),
+            "the result has the parts 0 to 1"
+        );
     }
 }

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use bytesize::ByteSize;
 use serde::Serialize;
 use toolbay_model::text::format_duration;
-use toolbay_model::{ContentBlock, ContentBody, EmbeddedResource, ResourceContent, ResourceLink, ToolOutput};
+use toolbay_model::{
+    ContentBlock, ContentBody, EmbeddedResource, ResourceContent, ResourceLink, ToolOutput,
+};
 
 use super::result_uri::ResultAddress;
 use super::stored_result::{StoredPart, WholeResult};
@@ -50,9 +52,17 @@ pub(crate) struct ResultLink {
 /// Returns the bytes of content, structured content and `_meta`, without the surrounding JSON.
 /// Values count as JSON text.
 pub(crate) fn output_size(output: &ToolOutput) -> usize {
-    output.content.iter().map(|content| block_size(&content.body)).sum::<usize>()
+    output
+        .content
+        .iter()
+        .map(|content| block_size(&content.body))
+        .sum::<usize>()
         + output.structured.as_ref().map_or(0, json_size)
-        + if output.meta.is_empty() { 0 } else { json_size(&output.meta) }
+        + if output.meta.is_empty() {
+            0
+        } else {
+            json_size(&output.meta)
+        }
 }
 
 /// Truncates a result to at most `most` bytes. If the tool has an output schema (`promised`),
@@ -71,7 +81,11 @@ pub(crate) fn truncate_output(
     }
     let mut room = most.saturating_sub(NOTE_BYTES);
     let (mut shown, mut parts, mut missing) = (ToolOutput::default(), Vec::new(), Vec::new());
-    let ToolOutput { content, structured, meta } = output;
+    let ToolOutput {
+        content,
+        structured,
+        meta,
+    } = output;
     if json_size(&meta) <= room / 4 {
         room -= if meta.is_empty() { 0 } else { json_size(&meta) };
         shown.meta = meta;
@@ -87,7 +101,10 @@ pub(crate) fn truncate_output(
             room -= text.len();
             shown.structured = Some(value);
         } else {
-            missing.push(format!("the structured content ({})", format_size(text.len())));
+            missing.push(format!(
+                "the structured content ({})",
+                format_size(text.len())
+            ));
             is_unstructured = true;
         }
         text
@@ -103,7 +120,11 @@ pub(crate) fn truncate_output(
         let begun = excerpt(&content, room);
         missing.push(match &begun {
             Some((_, rest)) => format!("the last {} of block {number}", format_size(*rest)),
-            None => format!("block {number} ({}, {})", block_kind(&content.body), format_size(size)),
+            None => format!(
+                "block {number} ({}, {})",
+                block_kind(&content.body),
+                format_size(size)
+            ),
         });
         parts.extend(stored_part(content.body));
         if let Some((beginning, _)) = begun {
@@ -111,14 +132,23 @@ pub(crate) fn truncate_output(
             shown.content.push(beginning);
         }
     }
-    let has_text = shown.content.iter().any(|content| matches!(content.body, ContentBody::Text(_)));
+    let has_text = shown
+        .content
+        .iter()
+        .any(|content| matches!(content.body, ContentBody::Text(_)));
     if let Some(text) = value.as_ref().filter(|_| is_unstructured && !has_text) {
         // Like the text that a client without structured content receives.
         let begun = excerpt(&plain_content(ContentBody::Text(text.clone())), room);
         shown.content.extend(begun.map(|(beginning, _)| beginning));
     }
     parts.extend(value.map(|text| StoredPart::text(Some(JSON_MIME_TYPE.to_owned()), text)));
-    Ok(FittedResult { output: shown, whole: WholeResult::new(parts), missing, most, is_unstructured })
+    Ok(FittedResult {
+        output: shown,
+        whole: WholeResult::new(parts),
+        missing,
+        most,
+        is_unstructured,
+    })
 }
 
 /// Truncates the text of a failure to `most` bytes, including a note, if it is longer.
@@ -128,17 +158,40 @@ pub(crate) fn truncate_message(text: &mut String, most: usize) {
     }
     let all = text.len();
     text.truncate(cut_position(text, most.saturating_sub(NOTE_BYTES)));
-    let _ = write!(text, "\n[Cut: the message has {}, and at most {} are shown.]", format_size(all), format_size(most));
+    let _ = write!(
+        text,
+        "\n[Cut: the message has {}, and at most {} are shown.]",
+        format_size(all),
+        format_size(most)
+    );
 }
 
 impl FittedResult {
     /// Returns the output for the caller: the parts that fit, and a note that names the missing
     /// parts and the address that `keep` returns, if any.
-    pub(crate) fn into_output(self, tool: &str, keep: impl FnOnce(WholeResult) -> Option<ResultLink>) -> ToolOutput {
-        let Self { mut output, whole, missing, most, .. } = self;
+    pub(crate) fn into_output(
+        self,
+        tool: &str,
+        keep: impl FnOnce(WholeResult) -> Option<ResultLink>,
+    ) -> ToolOutput {
+        let Self {
+            mut output,
+            whole,
+            missing,
+            most,
+            ..
+        } = self;
         let (named, more) = missing.split_at(missing.len().min(MAX_NAMED_PARTS));
-        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-        let (all, parts, mime_type) = (whole.content_size(), whole.len(), whole.mime_type().map(str::to_owned));
+        let more = if more.is_empty() {
+            String::new()
+        } else {
+            format!(" and {} more", more.len())
+        };
+        let (all, parts, mime_type) = (
+            whole.content_size(),
+            whole.len(),
+            whole.mime_type().map(str::to_owned),
+        );
         let mut note = format!(
             "[Cut: this result has {}, and at most {} are shown. Missing: {}{more}.",
             format_size(all),
@@ -154,9 +207,15 @@ impl FittedResult {
                     Some(ContentBody::Text(text)) => text.len(),
                     _ => 0,
                 };
-                let _ = write!(note, " For {ttl} the resource {address} has all of it; at the end of that URI, ");
+                let _ = write!(
+                    note,
+                    " For {ttl} the resource {address} has all of it; at the end of that URI, "
+                );
                 let _ = match parts {
-                    1 => write!(note, "?offset={seen}&length={most} reads a portion, in bytes.]"),
+                    1 => write!(
+                        note,
+                        "?offset={seen}&length={most} reads a portion, in bytes.]"
+                    ),
                     _ => write!(
                         note,
                         "/0 to /{} read a single part, and ?offset=0&length={most} after that a portion, in bytes.]",
@@ -168,37 +227,49 @@ impl FittedResult {
         }
         output.content.push(plain_content(ContentBody::Text(note)));
         if let Some(ResultLink { address, .. }) = offered {
-            output.content.push(plain_content(ContentBody::ResourceLink(ResourceLink {
-                uri: address.to_string(),
-                name: format!("The whole result of {tool}"),
-                title: None,
-                description: None,
-                mime_type,
-                size: Some(all as u64),
-            })));
+            output
+                .content
+                .push(plain_content(ContentBody::ResourceLink(ResourceLink {
+                    uri: address.to_string(),
+                    name: format!("The whole result of {tool}"),
+                    title: None,
+                    description: None,
+                    mime_type,
+                    size: Some(all as u64),
+                })));
         }
         output
     }
 }
 
 fn plain_content(body: ContentBody) -> ContentBlock {
-    ContentBlock { body, audience: Vec::new(), priority: None, last_modified: None }
+    ContentBlock {
+        body,
+        audience: Vec::new(),
+        priority: None,
+        last_modified: None,
+    }
 }
 
 /// Converts a content block into a part of the whole result. A link is not stored.
 fn stored_part(body: ContentBody) -> Option<StoredPart> {
-    let media = |media: toolbay_model::MediaContent| StoredPart::media(Some(media.mime_type), media.data);
+    let media =
+        |media: toolbay_model::MediaContent| StoredPart::media(Some(media.mime_type), media.data);
     match body {
         ContentBody::Text(text) => Some(StoredPart::text(Some("text/plain".to_owned()), text)),
         ContentBody::Image(image) => Some(media(image)),
         ContentBody::Audio(audio) => Some(media(audio)),
         ContentBody::ResourceLink(_) => None,
-        ContentBody::Resource(EmbeddedResource { mime_type, content: ResourceContent::Text(text), .. }) => {
-            Some(StoredPart::text(mime_type, text))
-        }
-        ContentBody::Resource(EmbeddedResource { mime_type, content: ResourceContent::Blob(bytes), .. }) => {
-            Some(StoredPart::media(mime_type, copy_exact(&bytes)))
-        }
+        ContentBody::Resource(EmbeddedResource {
+            mime_type,
+            content: ResourceContent::Text(text),
+            ..
+        }) => Some(StoredPart::text(mime_type, text)),
+        ContentBody::Resource(EmbeddedResource {
+            mime_type,
+            content: ResourceContent::Blob(bytes),
+            ..
+        }) => Some(StoredPart::media(mime_type, copy_exact(&bytes))),
     }
 }
 
@@ -210,7 +281,9 @@ fn copy_exact(bytes: &Bytes) -> Bytes {
 /// Returns the beginning of a text, cut at a suitable position within `room`, and the number of
 /// missing bytes. Returns `None` for other content, or if `room` is too small.
 fn excerpt(content: &ContentBlock, room: usize) -> Option<(ContentBlock, usize)> {
-    let ContentBody::Text(text) = &content.body else { return None };
+    let ContentBody::Text(text) = &content.body else {
+        return None;
+    };
     if room < MIN_EXCERPT_BYTES {
         return None;
     }
@@ -231,11 +304,15 @@ fn excerpt(content: &ContentBlock, room: usize) -> Option<(ContentBlock, usize)>
 /// after a word, otherwise after a character.
 fn cut_position(text: &str, most: usize) -> usize {
     let most = text.floor_char_boundary(most);
-    let Some(begin) = text.get(..most) else { return 0 };
+    let Some(begin) = text.get(..most) else {
+        return 0;
+    };
     // A cut before these positions would lose too much, so the line or word is split instead.
     let (line, word) = (most / 2, most - most.min(1 << 10) / 2);
     let after = |at: Option<usize>, least: usize| at.map(|at| at + 1).filter(|end| *end >= least);
-    after(begin.rfind('\n'), line).or_else(|| after(begin.rfind(' '), word)).unwrap_or(most)
+    after(begin.rfind('\n'), line)
+        .or_else(|| after(begin.rfind(' '), word))
+        .unwrap_or(most)
 }
 
 fn block_kind(body: &ContentBody) -> &str {
@@ -251,12 +328,20 @@ fn block_kind(body: &ContentBody) -> &str {
 fn block_size(body: &ContentBody) -> usize {
     match body {
         ContentBody::Text(text) => text.len(),
-        ContentBody::Image(media) | ContentBody::Audio(media) => media.data.len() + media.mime_type.len(),
+        ContentBody::Image(media) | ContentBody::Audio(media) => {
+            media.data.len() + media.mime_type.len()
+        }
         ContentBody::ResourceLink(link) => {
             let texts = [&link.title, &link.description, &link.mime_type];
-            link.uri.len() + link.name.len() + texts.into_iter().flatten().map(String::len).sum::<usize>()
+            link.uri.len()
+                + link.name.len()
+                + texts.into_iter().flatten().map(String::len).sum::<usize>()
         }
-        ContentBody::Resource(EmbeddedResource { uri, mime_type, content }) => {
+        ContentBody::Resource(EmbeddedResource {
+            uri,
+            mime_type,
+            content,
+        }) => {
             let content = match content {
                 ResourceContent::Text(text) => text.len(),
                 ResourceContent::Blob(bytes) => bytes.len(),
@@ -313,7 +398,10 @@ mod tests {
     }
 
     fn output(content: Vec<ContentBlock>) -> ToolOutput {
-        ToolOutput { content, ..ToolOutput::default() }
+        ToolOutput {
+            content,
+            ..ToolOutput::default()
+        }
     }
 
     fn lines(bytes: usize) -> String {
@@ -324,8 +412,13 @@ mod tests {
     fn shown(output: ToolOutput, promised: bool) -> (Vec<String>, Option<Value>, bool) {
         let fitted = truncate_output(output, MOST, promised).unwrap();
         let failed = fitted.is_unstructured;
-        let address = ResultAddress::parse("toolbay://results/0123456789abcdef0123456789abcdef").unwrap().0;
-        let offered = ResultLink { address, ttl: Duration::from_mins(10) };
+        let address = ResultAddress::parse("toolbay://results/0123456789abcdef0123456789abcdef")
+            .unwrap()
+            .0;
+        let offered = ResultLink {
+            address,
+            ttl: Duration::from_mins(10),
+        };
         let output = fitted.into_output("dump", |_| Some(offered));
         assert!(output_size(&output) <= MOST, "{}", output_size(&output));
         let words = |content: ContentBlock| match content.body {
@@ -333,12 +426,19 @@ mod tests {
             ContentBody::Text(text) => text,
             body => format!("{} of {}", block_kind(&body), block_size(&body)),
         };
-        (output.content.into_iter().map(words).collect(), output.structured, failed)
+        (
+            output.content.into_iter().map(words).collect(),
+            output.structured,
+            failed,
+        )
     }
 
     #[test]
     fn what_fits_stays_as_it_is() {
-        let all = ToolOutput { structured: Some(json!({"a": 1})), ..output(vec![text("a"), image(MOST - 17)]) };
+        let all = ToolOutput {
+            structured: Some(json!({"a": 1})),
+            ..output(vec![text("a"), image(MOST - 17)])
+        };
         assert_eq!(output_size(&all), MOST);
         assert_eq!(*truncate_output(all.clone(), MOST, true).unwrap_err(), all);
         assert!(truncate_output(all, MOST - 1, true).is_ok());
@@ -350,7 +450,9 @@ mod tests {
         insta::assert_debug_snapshot!(blocks);
         assert!(!failed);
         let fitted = truncate_output(output(vec![text(&lines(1 << 20))]), MOST, false).unwrap();
-        let ContentBody::Text(begin) = &fitted.output.content[0].body else { panic!() };
+        let ContentBody::Text(begin) = &fitted.output.content[0].body else {
+            panic!()
+        };
         assert!(begin.ends_with("t\n") && begin.len() > MOST - NOTE_BYTES - 64);
         assert_eq!(fitted.whole.content_size(), 1 << 20);
     }
@@ -358,15 +460,29 @@ mod tests {
     #[test]
     fn a_text_without_lines_or_words_is_cut_after_a_character() {
         assert_eq!(cut_position(&"€".repeat(100), 100), 99);
-        assert_eq!(cut_position(&format!("{} {}", "a".repeat(90), "b".repeat(90)), 100), 91);
-        assert_eq!(cut_position(&format!("a\n{}", "b".repeat(200)), 100), 100, "nearly nothing would be left");
+        assert_eq!(
+            cut_position(&format!("{} {}", "a".repeat(90), "b".repeat(90)), 100),
+            91
+        );
+        assert_eq!(
+            cut_position(&format!("a\n{}", "b".repeat(200)), 100),
+            100,
+            "nearly nothing would be left"
+        );
         assert_eq!(cut_position("a\nb", 2), 2);
         assert_eq!(cut_position("", 100), 0);
     }
 
     #[test]
     fn blocks_that_fit_stay_and_others_are_named() {
-        let many = vec![text("before"), image(20_000), text("after"), text(&lines(20_000)), image(5000), text("end")];
+        let many = vec![
+            text("before"),
+            image(20_000),
+            text("after"),
+            text(&lines(20_000)),
+            image(5000),
+            text("end"),
+        ];
         insta::assert_debug_snapshot!(shown(output(many), false).0);
         let images = (0..1000).map(|_| image(10_000)).collect();
         insta::assert_debug_snapshot!(shown(output(images), false).0);
@@ -375,14 +491,23 @@ mod tests {
     #[test]
     fn structured_content_stays_if_it_fits_and_first_if_it_was_promised() {
         let value = json!({"rows": ["x".repeat(MOST / 2)]});
-        let all = || ToolOutput { structured: Some(value.clone()), ..output(vec![text(&lines(MOST))]) };
+        let all = || ToolOutput {
+            structured: Some(value.clone()),
+            ..output(vec![text(&lines(MOST))])
+        };
         let (blocks, structured, failed) = shown(all(), true);
         assert!(structured.is_some() && !failed);
         assert_eq!(blocks.len(), 3, "{blocks:?}");
         let (blocks, structured, failed) = shown(all(), false);
         assert!(structured.is_none() && failed);
-        assert!(blocks[1].contains("Missing: the structured content (4.0 KiB), the last "), "{blocks:?}");
-        let larger = ToolOutput { structured: Some(json!("x".repeat(MOST))), ..output(vec![]) };
+        assert!(
+            blocks[1].contains("Missing: the structured content (4.0 KiB), the last "),
+            "{blocks:?}"
+        );
+        let larger = ToolOutput {
+            structured: Some(json!("x".repeat(MOST))),
+            ..output(vec![])
+        };
         let (blocks, structured, failed) = shown(larger, true);
         assert!(structured.is_none() && failed);
         insta::assert_debug_snapshot!(blocks);
@@ -391,11 +516,17 @@ mod tests {
     #[test]
     fn large_members_of_meta_are_left_out() {
         let meta = |bytes: usize| json!({"a": "x".repeat(bytes)}).as_object().unwrap().clone();
-        let large = ToolOutput { meta: meta(MOST), ..output(vec![text("a")]) };
+        let large = ToolOutput {
+            meta: meta(MOST),
+            ..output(vec![text("a")])
+        };
         let fitted = truncate_output(large, MOST, false).unwrap();
         assert!(fitted.output.meta.is_empty());
         assert_eq!(fitted.missing, ["the members of _meta"]);
-        let small = ToolOutput { meta: meta(100), ..output(vec![text(&lines(MOST * 2))]) };
+        let small = ToolOutput {
+            meta: meta(100),
+            ..output(vec![text(&lines(MOST * 2))])
+        };
         let fitted = truncate_output(small, MOST, false).unwrap();
         assert_eq!(fitted.output.meta.len(), 1);
     }
@@ -404,8 +535,13 @@ mod tests {
     fn what_was_not_kept_is_not_offered() {
         let fitted = truncate_output(output(vec![text(&lines(20_000))]), MOST, false).unwrap();
         let ToolOutput { content, .. } = fitted.into_output("dump", |_| None);
-        let ContentBody::Text(note) = &content[1].body else { panic!() };
-        assert!(note.ends_with("The rest was not kept, because it is too large.]"), "{note}");
+        let ContentBody::Text(note) = &content[1].body else {
+            panic!()
+        };
+        assert!(
+            note.ends_with("The rest was not kept, because it is too large.]"),
+            "{note}"
+        );
         assert_eq!(content.len(), 2);
     }
 
@@ -414,7 +550,10 @@ mod tests {
         let mut message = lines(20_000);
         truncate_message(&mut message, MOST);
         assert!(message.len() <= MOST);
-        assert!(message.ends_with("\n[Cut: the message has 19.5 KiB, and at most 8.0 KiB are shown.]"), "{message}");
+        assert!(
+            message.ends_with("\n[Cut: the message has 19.5 KiB, and at most 8.0 KiB are shown.]"),
+            "{message}"
+        );
         let mut short = "no".to_owned();
         truncate_message(&mut short, MOST);
         assert_eq!(short, "no");

@@ -31,8 +31,8 @@ pub(in crate::cli) struct Filter {
     /// Lines about this plugin and its calls
     #[arg(long, value_name = "ID")]
     plugin: Option<String>,
-    /// Lines since this time, such as 2026-05-01T08:00:00Z or 2026-05-01, or from the last period of this length, such as
-    /// 2h
+    /// Lines since this time, such as 2026-05-01T08:00:00Z or 2026-05-01, or from the last period
+    /// of this length, such as 2h
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<SystemTime>,
     /// Calls with this outcome: ok, input-required, or an error kind such as denied or fuel
@@ -46,11 +46,13 @@ pub(in crate::cli) struct Filter {
 impl Filter {
     fn matches(&self, record: &Map<String, Value>) -> bool {
         let says = |key: &str, wanted: &Option<String>| {
-            wanted.as_ref().is_none_or(|wanted| text_field(record, key) == toolbay_audit::truncate_name(wanted))
+            wanted.as_ref().is_none_or(|wanted| {
+                text_field(record, key) == toolbay_audit::truncate_name(wanted)
+            })
         };
-        let in_time = self
-            .since
-            .is_none_or(|since| humantime::parse_rfc3339(text_field(record, "time")).is_ok_and(|time| time >= since));
+        let in_time = self.since.is_none_or(|since| {
+            humantime::parse_rfc3339(text_field(record, "time")).is_ok_and(|time| time >= since)
+        });
         in_time
             && says("tool", &self.tool)
             && says("caller", &self.caller)
@@ -92,8 +94,14 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
     }
     print(&out);
     if strange > 0 {
-        let lines = if strange == 1 { "1 line is".to_owned() } else { format!("{strange} lines are") };
-        complain(&format!("{lines} damaged; `toolbay audit verify` says more"));
+        let lines = if strange == 1 {
+            "1 line is".to_owned()
+        } else {
+            format!("{strange} lines are")
+        };
+        complain(&format!(
+            "{lines} damaged; `toolbay audit verify` says more"
+        ));
     }
     Ok(())
 }
@@ -104,31 +112,54 @@ fn render_line(record: &Map<String, Value>) -> String {
     // Drop fractions of a second.
     let time = time.split_once('.').map_or(time, |(time, _)| time);
     let of = |key| text_field(record, key).to_owned();
-    let columns = [time.to_owned(), of("event"), of("outcome"), of("caller"), of("plugin"), of("tool")];
+    let columns = [
+        time.to_owned(),
+        of("event"),
+        of("outcome"),
+        of("caller"),
+        of("plugin"),
+        of("tool"),
+    ];
     render_row(columns, &render_details(record))
 }
 
 /// Formats columns of a fixed width. Longer text exceeds it, because the log is printed while it is
 /// read.
 fn render_row(columns: [String; 6], details: &str) -> String {
-    let [time, event, outcome, caller, plugin, tool] = columns.map(|text| clean_line(&text, MAX_COLUMN_BYTES));
-    let text = format!("{time:19}  {event:10}  {outcome:16}  {caller:16}  {plugin:16}  {tool:24}  {details}");
+    let [time, event, outcome, caller, plugin, tool] =
+        columns.map(|text| clean_line(&text, MAX_COLUMN_BYTES));
+    let text = format!(
+        "{time:19}  {event:10}  {outcome:16}  {caller:16}  {plugin:16}  {tool:24}  {details}"
+    );
     text.trim_end().to_owned() + "\n"
 }
 
 fn since(text: &str) -> Result<SystemTime, String> {
     if let Ok(ago) = humantime::parse_duration(text) {
         let ago: Duration = ago;
-        return SystemTime::now().checked_sub(ago).ok_or_else(|| "that is too long ago".to_owned());
+        return SystemTime::now()
+            .checked_sub(ago)
+            .ok_or_else(|| "that is too long ago".to_owned());
     }
-    let whole = if text.contains([':', 'T', ' ']) { text.to_owned() } else { format!("{text} 00:00:00") };
+    let whole = if text.contains([':', 'T', ' ']) {
+        text.to_owned()
+    } else {
+        format!("{text} 00:00:00")
+    };
     humantime::parse_rfc3339_weak(&whole).map_err(|_| {
-        "expected a time, such as 2026-05-01T08:00:00Z or 2026-05-01, or a duration, such as 2h".to_owned()
+        "expected a time, such as 2026-05-01T08:00:00Z or 2026-05-01, or a duration, such as 2h"
+            .to_owned()
     })
 }
 
 fn outcome(text: &str) -> Result<String, String> {
-    parse_word(text, "an outcome", &CallEnding::all().map(CallEnding::as_str).collect::<Vec<_>>())
+    parse_word(
+        text,
+        "an outcome",
+        &CallEnding::all()
+            .map(CallEnding::as_str)
+            .collect::<Vec<_>>(),
+    )
 }
 
 fn event(text: &str) -> Result<String, String> {
@@ -164,39 +195,89 @@ mod tests {
         let at = |text: &str| Some(since(text).unwrap());
         for filter in [
             Filter::default(),
-            Filter { tool: some("add"), caller: some("stdio"), plugin: some("calc"), ..Filter::default() },
-            Filter { outcome: some("ok"), since: at("2026-05-01T08:00:00Z"), ..Filter::default() },
-            Filter { event: some("call"), ..Filter::default() },
-            Filter { since: at("2026-05-01"), ..Filter::default() },
+            Filter {
+                tool: some("add"),
+                caller: some("stdio"),
+                plugin: some("calc"),
+                ..Filter::default()
+            },
+            Filter {
+                outcome: some("ok"),
+                since: at("2026-05-01T08:00:00Z"),
+                ..Filter::default()
+            },
+            Filter {
+                event: some("call"),
+                ..Filter::default()
+            },
+            Filter {
+                since: at("2026-05-01"),
+                ..Filter::default()
+            },
         ] {
             assert!(filter.matches(&call), "{filter:?}");
         }
         for filter in [
-            Filter { tool: some("ad"), ..Filter::default() },
-            Filter { caller: some("token:ci"), ..Filter::default() },
-            Filter { plugin: some("add"), ..Filter::default() },
-            Filter { outcome: some("fuel"), ..Filter::default() },
-            Filter { event: some("denied"), ..Filter::default() },
-            Filter { since: at("2026-05-01T08:00:01Z"), ..Filter::default() },
+            Filter {
+                tool: some("ad"),
+                ..Filter::default()
+            },
+            Filter {
+                caller: some("token:ci"),
+                ..Filter::default()
+            },
+            Filter {
+                plugin: some("add"),
+                ..Filter::default()
+            },
+            Filter {
+                outcome: some("fuel"),
+                ..Filter::default()
+            },
+            Filter {
+                event: some("denied"),
+                ..Filter::default()
+            },
+            Filter {
+                since: at("2026-05-01T08:00:01Z"),
+                ..Filter::default()
+            },
         ] {
             assert!(!filter.matches(&call), "{filter:?}");
         }
-        assert!(!Filter { tool: some("add"), ..Filter::default() }.matches(&record(r#"{"event":"stop"}"#)));
+        assert!(
+            !Filter {
+                tool: some("add"),
+                ..Filter::default()
+            }
+            .matches(&record(r#"{"event":"stop"}"#))
+        );
     }
 
     #[test]
     fn a_line_for_people_has_what_matters() {
-        let text = render_line(&record(CALL)).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(text, "2026-05-01T08:00:00 call ok stdio calc add call 1, plugin 0123456789ab, 1.5 ms");
-        let forged = render_line(&record(r#"{"event":"denied","message":"a\nb\u001b[2J","tool":"x\ny"}"#));
+        let text = render_line(&record(CALL))
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert_eq!(
+            text,
+            "2026-05-01T08:00:00 call ok stdio calc add call 1, plugin 0123456789ab, 1.5 ms"
+        );
+        let forged = render_line(&record(
+            r#"{"event":"denied","message":"a\nb\u001b[2J","tool":"x\ny"}"#,
+        ));
         assert_eq!(forged.matches('\n').count(), 1, "{forged}");
         assert!(!forged.contains('\u{1b}'));
     }
 
     #[test]
     fn options_that_mean_nothing_say_what_would() {
-        let said =
-            [since("yesterday").unwrap_err(), outcome("feul").unwrap_err(), outcome("no such word").unwrap_err()];
+        let said = [
+            since("yesterday").unwrap_err(),
+            outcome("feul").unwrap_err(),
+            outcome("no such word").unwrap_err(),
+        ];
         insta::assert_snapshot!(said.join("\n"), @r#"
         expected a time, such as 2026-05-01T08:00:00Z or 2026-05-01, or a duration, such as 2h
         "feul" is not an outcome; did you mean "fuel"?

@@ -7,21 +7,34 @@ use toolbay_policy::UiAccess;
 const INTERFACE_PERMISSIONS: [(&str, &[&str]); 5] = [
     ("wasi:http/", &["http = [\"https://api.example.com\"]"]),
     ("wasi:sockets/", &["tcp = [\"db.example.com:5432\"]"]),
-    ("wasi:keyvalue/", &["state = { size = \"10MiB\", keys = 10_000 }"]),
+    (
+        "wasi:keyvalue/",
+        &["state = { size = \"10MiB\", keys = 10_000 }"],
+    ),
     ("wasi:cli/environment", &["environment = [\"LANG\"]"]),
     // Opens a TOML table, so it must be the last one.
-    ("wasi:filesystem/", &["[[permissions.mounts]]", "host = \"data\"", "guest = \"/data\"", "access = \"read\""]),
+    (
+        "wasi:filesystem/",
+        &[
+            "[[permissions.mounts]]",
+            "host = \"data\"",
+            "guest = \"/data\"",
+            "access = \"read\"",
+        ],
+    ),
 ];
 
 /// Note about the commented lines of the template.
-const TEMPLATE_ADVICE: &str =
-    "# Toolchains import more than tools use. Remove the # from what the plugin needs, and change the values.";
+const TEMPLATE_ADVICE: &str = "# Toolchains import more than tools use. Remove the # from what the plugin needs, and change the values.";
 
 /// Returns the template, which allows nothing as it is; `None` if no permission would make a
 /// difference.
 pub(super) fn render(imports: &[String], views: &UiAccess) -> Option<String> {
     let imported = |prefix: &str| imports.iter().any(|import| import.starts_with(prefix));
-    let permissions = INTERFACE_PERMISSIONS.iter().filter(|(prefix, _)| imported(prefix)).flat_map(|(_, lines)| *lines);
+    let permissions = INTERFACE_PERMISSIONS
+        .iter()
+        .filter(|(prefix, _)| imported(prefix))
+        .flat_map(|(_, lines)| *lines);
     let asked = views.remedies();
     let lines = asked.iter().map(String::as_str).chain(permissions.copied());
     let lines: Vec<String> = lines.map(|line| format!("# {line}\n")).collect();
@@ -48,8 +61,14 @@ mod tests {
 
     #[test]
     fn the_template_is_a_grant_as_it_is_and_without_its_comments() {
-        let imports: Vec<String> = INTERFACE_PERMISSIONS.iter().map(|(prefix, _)| format!("{prefix}x@0.2.0")).collect();
-        let views = UiAccess { permissions: vec![UiPermission::Camera], ..UiAccess::default() };
+        let imports: Vec<String> = INTERFACE_PERMISSIONS
+            .iter()
+            .map(|(prefix, _)| format!("{prefix}x@0.2.0"))
+            .collect();
+        let views = UiAccess {
+            permissions: vec![UiPermission::Camera],
+            ..UiAccess::default()
+        };
         let text = render(&imports, &views).unwrap();
         insta::assert_snapshot!(text, @r#"
         [permissions]
@@ -66,10 +85,21 @@ mod tests {
         "#);
         // The command prints the template with an indent.
         let printed: String = text.lines().flat_map(|line| ["    ", line, "\n"]).collect();
-        let closed = Grant { digest: None, ..parse(&printed) };
+        let closed = Grant {
+            digest: None,
+            ..parse(&printed)
+        };
         assert_eq!(closed, Grant::default(), "nothing is allowed yet");
         let open = parse(&text.replace(TEMPLATE_ADVICE, "").replace("# ", "")).permissions;
-        assert_eq!((open.http.len(), open.tcp.len(), open.environment.len(), open.mounts.len()), (1, 1, 1, 1));
+        assert_eq!(
+            (
+                open.http.len(),
+                open.tcp.len(),
+                open.environment.len(),
+                open.mounts.len()
+            ),
+            (1, 1, 1, 1)
+        );
         assert!(open.state.is_some() && open.ui == views);
     }
 
@@ -78,11 +108,17 @@ mod tests {
         assert_eq!(render(&[], &UiAccess::default()), None);
         assert_eq!(
             render(
-                &["wasi:clocks/wall-clock@0.2.0".to_owned(), "toolbay:plugin/host@0.2.0".to_owned()],
+                &[
+                    "wasi:clocks/wall-clock@0.2.0".to_owned(),
+                    "toolbay:plugin/host@0.2.0".to_owned()
+                ],
                 &UiAccess::default()
             ),
             None
         );
-        assert_eq!((file_name("a.wasm"), file_name("b")), ("a.toml".to_owned(), "b.toml".to_owned()));
+        assert_eq!(
+            (file_name("a.wasm"), file_name("b")),
+            ("a.toml".to_owned(), "b.toml".to_owned())
+        );
     }
 }

@@ -37,7 +37,8 @@ impl SampleSet {
     pub(super) fn find(from: Option<PathBuf>) -> anyhow::Result<Self> {
         match from {
             Some(folder) => {
-                let samples = Self::read(&folder).with_context(|| format!("failed to read {}", folder.display()))?;
+                let samples = Self::read(&folder)
+                    .with_context(|| format!("failed to read {}", folder.display()))?;
                 if samples.is_empty() {
                     bail!("{} contains no .wasm file", folder.display());
                 }
@@ -58,7 +59,12 @@ impl SampleSet {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             let is_hidden = sample_name(&path).starts_with('.');
-            if !is_hidden && path.extension().is_some_and(|extension| extension == "wasm") && path.is_file() {
+            if !is_hidden
+                && path
+                    .extension()
+                    .is_some_and(|extension| extension == "wasm")
+                && path.is_file()
+            {
                 files.push(path);
             }
         }
@@ -80,7 +86,9 @@ impl SampleSet {
 impl SampleChoice {
     /// Selects all samples.
     pub(super) fn all(samples: &SampleSet) -> Self {
-        Self { files: samples.files.clone() }
+        Self {
+            files: samples.files.clone(),
+        }
     }
 
     /// Parses a selection: names separated by commas, `all` or `none`.
@@ -94,18 +102,27 @@ impl SampleChoice {
             return Ok(Self { files: Vec::new() });
         }
         if samples.is_empty() {
-            bail!("there are no sample plugins beside this program; --from names the folder that has them");
+            bail!(
+                "there are no sample plugins beside this program; --from names the folder that has them"
+            );
         }
         if text == ALL_SAMPLES {
             return Ok(Self::all(samples));
         }
         let mut files: Vec<PathBuf> = Vec::new();
         for wanted in text.split(',').map(str::trim) {
-            let Some(file) = samples.files.iter().find(|file| sample_name(file) == wanted) else {
+            let Some(file) = samples
+                .files
+                .iter()
+                .find(|file| sample_name(file) == wanted)
+            else {
                 let names = samples.names();
                 match nearest(wanted, &names) {
                     Some(name) => bail!("there is no sample {wanted:?}; did you mean {name:?}?"),
-                    None => bail!("there is no sample {wanted:?}; there are {}, or say all or none", names.join(", ")),
+                    None => bail!(
+                        "there is no sample {wanted:?}; there are {}, or say all or none",
+                        names.join(", ")
+                    ),
                 }
             };
             if !files.contains(file) {
@@ -124,7 +141,9 @@ impl SampleChoice {
 /// Returns the name of a sample, which is the stem of its file. A name that is not UTF-8 is empty
 /// and cannot be selected.
 fn sample_name(file: &Path) -> &str {
-    file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
+    file.file_stem()
+        .and_then(|stem| stem.to_str())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -132,14 +151,22 @@ mod tests {
     use super::*;
 
     fn samples(names: &[&str]) -> SampleSet {
-        SampleSet { files: names.iter().map(|name| PathBuf::from(format!("/s/{name}.wasm"))).collect() }
+        SampleSet {
+            files: names
+                .iter()
+                .map(|name| PathBuf::from(format!("/s/{name}.wasm")))
+                .collect(),
+        }
     }
 
     #[test]
     fn names_are_chosen_once_each() {
         let samples = samples(&["calculator", "qr", "time"]);
         let chosen = |text: &str| SampleChoice::parse(text, &samples).unwrap().files;
-        assert_eq!(chosen("time, calculator,time"), ["/s/time.wasm", "/s/calculator.wasm"].map(PathBuf::from));
+        assert_eq!(
+            chosen("time, calculator,time"),
+            ["/s/time.wasm", "/s/calculator.wasm"].map(PathBuf::from)
+        );
         assert_eq!(chosen("all"), samples.files);
         assert!(chosen(" none ").is_empty());
     }
@@ -147,14 +174,29 @@ mod tests {
     #[test]
     fn what_is_not_there_is_named_with_what_is() {
         let samples_ = samples(&["calculator", "qr"]);
-        let why = |text: &str| SampleChoice::parse(text, &samples_).unwrap_err().to_string();
-        assert_eq!(why("calculater"), "there is no sample \"calculater\"; did you mean \"calculator\"?");
+        let why = |text: &str| {
+            SampleChoice::parse(text, &samples_)
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(
+            why("calculater"),
+            "there is no sample \"calculater\"; did you mean \"calculator\"?"
+        );
         for unlike in ["", "../qr", "/s/qr.wasm"] {
             let rest = "there are calculator, qr, or say all or none";
-            assert_eq!(why(&format!("qr,{unlike}")), format!("there is no sample {unlike:?}; {rest}"));
+            assert_eq!(
+                why(&format!("qr,{unlike}")),
+                format!("there is no sample {unlike:?}; {rest}")
+            );
         }
         let none = samples(&[]);
-        assert!(SampleChoice::parse("qr", &none).unwrap_err().to_string().contains("--from"));
+        assert!(
+            SampleChoice::parse("qr", &none)
+                .unwrap_err()
+                .to_string()
+                .contains("--from")
+        );
         assert!(SampleChoice::parse("none", &none).unwrap().files.is_empty());
     }
 
@@ -166,9 +208,17 @@ mod tests {
         }
         fs::create_dir(folder.path().join("f.wasm")).unwrap();
         assert_eq!(SampleSet::read(folder.path()).unwrap().names(), ["a", "b"]);
-        assert!(SampleSet::find(Some(folder.path().join("f.wasm"))).unwrap_err().to_string().contains("no .wasm file"));
         assert!(
-            SampleSet::find(Some(folder.path().join("none"))).unwrap_err().to_string().starts_with("failed to read")
+            SampleSet::find(Some(folder.path().join("f.wasm")))
+                .unwrap_err()
+                .to_string()
+                .contains("no .wasm file")
+        );
+        assert!(
+            SampleSet::find(Some(folder.path().join("none")))
+                .unwrap_err()
+                .to_string()
+                .starts_with("failed to read")
         );
     }
 }

@@ -28,25 +28,39 @@ pub(super) fn path_environment() -> anyhow::Result<PathEnvironment> {
     let home = env::home_dir().filter(|home| home.is_absolute());
     let home = home.context("the home folder is unknown: set HOME to its path")?;
     let project = env::current_dir().context("the current folder is unknown")?;
-    let variables = env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect();
-    let wsl = env::var(DISTRIBUTION_VARIABLE).ok().filter(|name| !name.is_empty());
+    let variables = env::vars_os()
+        .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
+        .collect();
+    let wsl = env::var(DISTRIBUTION_VARIABLE)
+        .ok()
+        .filter(|name| !name.is_empty());
     let wsl = wsl.map(|distribution| WslEnvironment {
         distribution,
         drives: PathBuf::from(DEFAULT_DRIVES_PATH),
         homes: windows_homes(&Path::new(DEFAULT_DRIVES_PATH).join(USERS_PATH)),
     });
-    Ok(PathEnvironment { home, project, variables, wsl })
+    Ok(PathEnvironment {
+        home,
+        project,
+        variables,
+        wsl,
+    })
 }
 
 /// Returns the readable home folders in `users`.
 fn windows_homes(users: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(users) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(users) else {
+        return Vec::new();
+    };
     let is_home = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| !SYSTEM_FOLDERS.contains(&name)) && path.join("AppData").is_dir()
     };
-    let mut homes: Vec<PathBuf> =
-        entries.take(MAX_HOMES).filter_map(|entry| Some(entry.ok()?.path())).filter(is_home).collect();
+    let mut homes: Vec<PathBuf> = entries
+        .take(MAX_HOMES)
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(is_home)
+        .collect();
     homes.sort();
     homes
 }
@@ -55,11 +69,18 @@ fn windows_homes(users: &Path) -> Vec<PathBuf> {
 /// valid after an upgrade.
 pub(super) fn program_path() -> anyhow::Result<PathBuf> {
     let running = env::current_exe().context("the path of this program is unknown")?;
-    ensure!(running.is_file(), "this program is no longer at {}: run the one that took its place", running.display());
+    ensure!(
+        running.is_file(),
+        "this program is no longer at {}: run the one that took its place",
+        running.display()
+    );
     let name = running.file_name().unwrap_or_default();
     let itself = fs::canonicalize(&running).ok();
     let leads_here = |path: &PathBuf| path.is_absolute() && fs::canonicalize(path).ok() == itself;
-    Ok(search_path().map(|folder| folder.join(name)).find(leads_here).unwrap_or(running))
+    Ok(search_path()
+        .map(|folder| folder.join(name))
+        .find(leads_here)
+        .unwrap_or(running))
 }
 
 /// Returns whether a program is on the search path.

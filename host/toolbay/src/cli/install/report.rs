@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 use toolbay_install::{
-    CLIENTS, ClientConfiguration, ConfigFile, ConfigurationPath, ConfigurationScope, ConfigurationText, EditOutcome,
-    EntryFormat, EntryName, FileError, PathEnvironment, redacted_connection,
+    CLIENTS, ClientConfiguration, ConfigFile, ConfigurationPath, ConfigurationScope,
+    ConfigurationText, EditOutcome, EntryFormat, EntryName, FileError, PathEnvironment,
+    redacted_connection,
 };
 
 use super::target::{InstallTarget, existing_spots};
@@ -67,13 +68,24 @@ impl InstallReport {
         let mut out = String::new();
         let _ = match (self.state, self.printed, &self.entry) {
             (EntryState::Unchanged, _, Some(_)) => {
-                writeln!(out, "{file} has the server {name} already; nothing was changed")
+                writeln!(
+                    out,
+                    "{file} has the server {name} already; nothing was changed"
+                )
             }
-            (EntryState::Unchanged, _, None) => writeln!(out, "{file} has no server {name}; nothing was changed"),
+            (EntryState::Unchanged, _, None) => {
+                writeln!(out, "{file} has no server {name}; nothing was changed")
+            }
             (EntryState::Installed, true, _) => writeln!(out, "would add to {file}:\n"),
-            (EntryState::Installed, false, _) => writeln!(out, "added the server {name} to {title}: {file}"),
-            (EntryState::Removed, true, _) => writeln!(out, "would remove the server {name} from {file}"),
-            (EntryState::Removed, false, _) => writeln!(out, "removed the server {name} from {title}: {file}"),
+            (EntryState::Installed, false, _) => {
+                writeln!(out, "added the server {name} to {title}: {file}")
+            }
+            (EntryState::Removed, true, _) => {
+                writeln!(out, "would remove the server {name} from {file}")
+            }
+            (EntryState::Removed, false, _) => {
+                writeln!(out, "removed the server {name} from {title}: {file}")
+            }
         };
         if self.printed
             && let Some(entry) = &self.entry
@@ -122,8 +134,14 @@ fn scope_word(scope: ConfigurationScope) -> &'static str {
 }
 
 /// Returns a configuration that contains only an entry, to be read or pasted.
-pub(super) fn entry_fragment(dialect: EntryFormat, name: &str, entry: &Map<String, Value>) -> String {
-    match ConfigurationText::parse(dialect, "").and_then(|document| document.with_server(name, entry)) {
+pub(super) fn entry_fragment(
+    dialect: EntryFormat,
+    name: &str,
+    entry: &Map<String, Value>,
+) -> String {
+    match ConfigurationText::parse(dialect, "")
+        .and_then(|document| document.with_server(name, entry))
+    {
         Ok(EditOutcome::Changed(text)) => text,
         Ok(EditOutcome::Unchanged) | Err(_) => String::new(),
     }
@@ -131,7 +149,9 @@ pub(super) fn entry_fragment(dialect: EntryFormat, name: &str, entry: &Map<Strin
 
 /// Formats an entry as it appears in a file, without possible secrets.
 pub(super) fn entry_text(target: &InstallTarget, name: &str, entry: &Map<String, Value>) -> String {
-    entry_fragment(target.spot.entry_format, name, &redacted_connection(entry)).trim_end().to_owned()
+    entry_fragment(target.spot.entry_format, name, &redacted_connection(entry))
+        .trim_end()
+        .to_owned()
 }
 
 /// Returns the question that must be confirmed before an entry is replaced.
@@ -151,16 +171,33 @@ pub(super) fn replace_question(
 }
 
 /// Lists the clients, with whether they are present and whether the server is installed in them.
-pub(super) fn print_clients(around: &PathEnvironment, name: &EntryName, as_json: bool) -> anyhow::Result<ExitCode> {
-    let rows: Vec<ReportRow> = CLIENTS.iter().flat_map(|client| client_rows(client, around, name)).collect();
+pub(super) fn print_clients(
+    around: &PathEnvironment,
+    name: &EntryName,
+    as_json: bool,
+) -> anyhow::Result<ExitCode> {
+    let rows: Vec<ReportRow> = CLIENTS
+        .iter()
+        .flat_map(|client| client_rows(client, around, name))
+        .collect();
     if as_json {
         print_json(&rows.iter().map(ReportRow::to_json).collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let width = CLIENTS.iter().map(|client| client.id.len()).max().unwrap_or_default();
+    let width = CLIENTS
+        .iter()
+        .map(|client| client.id.len())
+        .max()
+        .unwrap_or_default();
     let mut out = String::new();
     for row in &rows {
-        let _ = writeln!(out, "{:width$}  {:13}  {}", row.client.id, row.status_word(), row.spot.file.display());
+        let _ = writeln!(
+            out,
+            "{:width$}  {:13}  {}",
+            row.client.id,
+            row.status_word(),
+            row.spot.file.display()
+        );
         if let Err(why) = &row.installed {
             let _ = writeln!(out, "{:width$}  ! {why}", "");
         }
@@ -181,7 +218,11 @@ struct ReportRow {
 
 /// Returns the existing configurations of a client, or the default one of the user if there are
 /// none.
-fn client_rows(client: &'static ClientConfiguration, around: &PathEnvironment, name: &EntryName) -> Vec<ReportRow> {
+fn client_rows(
+    client: &'static ClientConfiguration,
+    around: &PathEnvironment,
+    name: &EntryName,
+) -> Vec<ReportRow> {
     let row = |scope: ConfigurationScope, spot: &ConfigurationPath, found: bool| ReportRow {
         client,
         scope,
@@ -191,13 +232,27 @@ fn client_rows(client: &'static ClientConfiguration, around: &PathEnvironment, n
     };
     let users = client.configuration_paths(ConfigurationScope::User, around);
     let there = existing_spots(client, &users);
-    let mut rows: Vec<ReportRow> = there.into_iter().map(|spot| row(ConfigurationScope::User, spot, true)).collect();
+    let mut rows: Vec<ReportRow> = there
+        .into_iter()
+        .map(|spot| row(ConfigurationScope::User, spot, true))
+        .collect();
     if rows.is_empty() {
-        rows.extend(users.first().map(|spot| row(ConfigurationScope::User, spot, false)));
+        rows.extend(
+            users
+                .first()
+                .map(|spot| row(ConfigurationScope::User, spot, false)),
+        );
     }
     let project = client.configuration_paths(ConfigurationScope::Project, around);
-    let is_own = |spot: &&ConfigurationPath| spot.file.exists() && !users.iter().any(|user| user.file == spot.file);
-    rows.extend(project.iter().filter(is_own).map(|spot| row(ConfigurationScope::Project, spot, true)));
+    let is_own = |spot: &&ConfigurationPath| {
+        spot.file.exists() && !users.iter().any(|user| user.file == spot.file)
+    };
+    rows.extend(
+        project
+            .iter()
+            .filter(is_own)
+            .map(|spot| row(ConfigurationScope::Project, spot, true)),
+    );
     rows
 }
 

@@ -9,7 +9,9 @@ use toolbay_model::Digest;
 use toolbay_model::text::clean_line;
 use toolbay_sandbox::{LazyComponent, Sandbox};
 
-use super::super::plugin_file::{MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source};
+use super::super::plugin_file::{
+    MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source,
+};
 use crate::config::Config;
 
 /// A plugin file that replaces the one in the plugin folder.
@@ -42,14 +44,29 @@ pub(super) struct ReplayPlugins {
 impl ReplayPlugin {
     /// Returns the tool with this name. A command has a single tool without a name.
     pub(super) fn tool(&self, name: &str) -> Option<&Arc<ValidDefinition>> {
-        if self.callable.is_command() { self.tools.values().next() } else { self.tools.get(name) }
+        if self.callable.is_command() {
+            self.tools.values().next()
+        } else {
+            self.tools.get(name)
+        }
     }
 }
 
 impl ReplayPlugins {
     pub(super) fn new(sandbox: Sandbox, config: &Config, instead: Option<PluginOverride>) -> Self {
-        let (folder, largest, rules) = (config.plugins.clone(), config.server.component_size.as_u64(), config.rules());
-        Self { sandbox, folder, largest, rules, instead, loaded: BTreeMap::new() }
+        let (folder, largest, rules) = (
+            config.plugins.clone(),
+            config.server.component_size.as_u64(),
+            config.rules(),
+        );
+        Self {
+            sandbox,
+            folder,
+            largest,
+            rules,
+            instead,
+            loaded: BTreeMap::new(),
+        }
     }
 
     /// Returns the plugin with this ID.
@@ -70,16 +87,29 @@ impl ReplayPlugins {
             Some(instead) if instead.id == id => instead.file.clone(),
             // The name comes from the recording and is not trusted.
             _ if id.is_empty() || id.contains('/') || id.contains('\0') || id.starts_with('.') => {
-                return Err(format!("{:?} is not the name of a plugin", clean_line(id, MAX_REASON_BYTES)));
+                return Err(format!(
+                    "{:?} is not the name of a plugin",
+                    clean_line(id, MAX_REASON_BYTES)
+                ));
             }
             _ => self.folder.join(format!("{id}.wasm")),
         };
         let name = printable_path(&file);
         let source = read_plugin_source(&file, self.largest).map_err(|error| error.to_string())?;
         let digest = source.digest();
-        let loaded =
-            load_plugin(&self.sandbox, source, self.rules.clone(), &name).await.map_err(|error| error.to_string())?;
-        let tools = loaded.contents.tools.into_iter().map(|tool| (tool.tool.name.clone(), tool)).collect();
-        Ok(ReplayPlugin { digest, callable: loaded.prepared.into(), tools })
+        let loaded = load_plugin(&self.sandbox, source, self.rules.clone(), &name)
+            .await
+            .map_err(|error| error.to_string())?;
+        let tools = loaded
+            .contents
+            .tools
+            .into_iter()
+            .map(|tool| (tool.tool.name.clone(), tool))
+            .collect();
+        Ok(ReplayPlugin {
+            digest,
+            callable: loaded.prepared.into(),
+            tools,
+        })
     }
 }

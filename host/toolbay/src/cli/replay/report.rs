@@ -8,7 +8,9 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde_json::{Value, json};
 use toolbay_model::text::{clean_line, format_thousands};
-use toolbay_recording::{FigurePair, RecordedCall, RecordingHeader, ReplayChange, ReplayComparison, ReplayVerdict};
+use toolbay_recording::{
+    FigurePair, RecordedCall, RecordingHeader, ReplayChange, ReplayComparison, ReplayVerdict,
+};
 
 use super::super::output::{print, print_json};
 use super::super::plugin_file::{MAX_REASON_BYTES, printable_path};
@@ -82,7 +84,14 @@ impl ToolSums {
     }
 
     fn to_json(self) -> Value {
-        let Self { equal, differ, not_replayable, fuel, memory, wall_ns } = self;
+        let Self {
+            equal,
+            differ,
+            not_replayable,
+            fuel,
+            memory,
+            wall_ns,
+        } = self;
         json!({
             "equal": equal, "differ": differ, "not_replayable": not_replayable, "fuel": figure_json(fuel),
             "peak_memory": figure_json(memory), "wall_ms": milliseconds_json(wall_ns),
@@ -93,12 +102,20 @@ impl ToolSums {
 impl ReplayReport {
     /// Creates an empty report about a file.
     pub(super) fn new(file: &Path) -> Self {
-        Self { file: printable_path(file), ..Self::default() }
+        Self {
+            file: printable_path(file),
+            ..Self::default()
+        }
     }
 
     /// Records the header of a recording. The first one counts.
     pub(super) fn record_header(&mut self, header: &RecordingHeader) {
-        let began = || (clean_line(&header.started, MAX_NAME_CHARS), clean_line(&header.toolbay, MAX_NAME_CHARS));
+        let began = || {
+            (
+                clean_line(&header.started, MAX_NAME_CHARS),
+                clean_line(&header.toolbay, MAX_NAME_CHARS),
+            )
+        };
         self.began.get_or_insert_with(began);
     }
 
@@ -106,9 +123,19 @@ impl ReplayReport {
     pub(super) fn add(&mut self, at: u64, call: &RecordedCall, status: ReplayStatus) {
         let mut sums = ToolSums::default();
         let is_shown = match &status {
-            ReplayStatus::Run(ReplayComparison { verdict, fuel, memory, wall_ns }) => {
+            ReplayStatus::Run(ReplayComparison {
+                verdict,
+                fuel,
+                memory,
+                wall_ns,
+            }) => {
                 let equal = *verdict == ReplayVerdict::Equal;
-                sums = ToolSums { fuel: *fuel, memory: *memory, wall_ns: *wall_ns, ..sums };
+                sums = ToolSums {
+                    fuel: *fuel,
+                    memory: *memory,
+                    wall_ns: *wall_ns,
+                    ..sums
+                };
                 if equal {
                     sums.equal = 1;
                 } else {
@@ -121,7 +148,10 @@ impl ReplayReport {
                 true
             }
         };
-        self.tools.entry(clean_line(&call.tool, MAX_REASON_BYTES)).or_default().add(&sums);
+        self.tools
+            .entry(clean_line(&call.tool, MAX_REASON_BYTES))
+            .or_default()
+            .add(&sums);
         if is_shown && self.calls.len() < MAX_SHOWN_CALLS {
             self.calls.push(ShownCall {
                 line: at,
@@ -134,7 +164,12 @@ impl ReplayReport {
 
     /// Returns the number of calls.
     pub(super) fn count(&self) -> u64 {
-        let ToolSums { equal, differ, not_replayable, .. } = self.total();
+        let ToolSums {
+            equal,
+            differ,
+            not_replayable,
+            ..
+        } = self.total();
         equal + differ + not_replayable
     }
 
@@ -167,22 +202,45 @@ impl ReplayReport {
     fn to_text(&self) -> String {
         let mut out = String::new();
         if let Some((started, version)) = &self.began {
-            let _ = writeln!(out, "{}: recorded from {started} by toolbay {version}", self.file);
+            let _ = writeln!(
+                out,
+                "{}: recorded from {started} by toolbay {version}",
+                self.file
+            );
         }
         for id in &self.changed {
-            let _ = writeln!(out, "the plugin {:?} is not the one that was recorded", clean_line(id, MAX_REASON_BYTES));
+            let _ = writeln!(
+                out,
+                "the plugin {:?} is not the one that was recorded",
+                clean_line(id, MAX_REASON_BYTES)
+            );
         }
         self.calls.iter().for_each(|call| call.write_text(&mut out));
         let more = self.hidden_calls();
         if more > 0 {
-            let _ = writeln!(out, "\nand {} more calls that differ or are not replayable", format_thousands(more));
+            let _ = writeln!(
+                out,
+                "\nand {} more calls that differ or are not replayable",
+                format_thousands(more)
+            );
         }
         out.push('\n');
         self.write_table(&mut out);
-        let ToolSums { equal, differ, not_replayable, .. } = self.total();
+        let ToolSums {
+            equal,
+            differ,
+            not_replayable,
+            ..
+        } = self.total();
         let [equal, differ, not_replayable] = [equal, differ, not_replayable].map(format_thousands);
-        let _ = write!(out, "\n{equal} equal, {differ} different, {not_replayable} not replayable");
-        for (count, what) in [(self.skipped, "skipped"), (self.lost, "lost while recording")] {
+        let _ = write!(
+            out,
+            "\n{equal} equal, {differ} different, {not_replayable} not replayable"
+        );
+        for (count, what) in [
+            (self.skipped, "skipped"),
+            (self.lost, "lost while recording"),
+        ] {
             if count > 0 {
                 let _ = write!(out, ", {} {what}", format_thousands(count));
             }
@@ -193,9 +251,25 @@ impl ReplayReport {
 
     /// Appends a table with a line for each tool.
     fn write_table(&self, out: &mut String) {
-        let head = ["tool", "equal", "different", "not replayable", "fuel", "peak memory", "time"].map(str::to_owned);
+        let head = [
+            "tool",
+            "equal",
+            "different",
+            "not replayable",
+            "fuel",
+            "peak memory",
+            "time",
+        ]
+        .map(str::to_owned);
         let row = |(name, sums): (&String, &ToolSums)| {
-            let ToolSums { equal, differ, not_replayable, fuel, memory, wall_ns } = *sums;
+            let ToolSums {
+                equal,
+                differ,
+                not_replayable,
+                fuel,
+                memory,
+                wall_ns,
+            } = *sums;
             [
                 clean_line(name, MAX_NAME_CHARS),
                 format_thousands(equal),
@@ -206,22 +280,37 @@ impl ReplayReport {
                 format_figure(wall_ns, format_milliseconds),
             ]
         };
-        let rows: Vec<_> = [head].into_iter().chain(self.tools.iter().map(row)).collect();
+        let rows: Vec<_> = [head]
+            .into_iter()
+            .chain(self.tools.iter().map(row))
+            .collect();
         let width = |column: usize| {
-            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or_default()
+            rows.iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or_default()
         };
         let widths: Vec<usize> = (0..7).map(width).collect();
         for row in &rows {
-            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
-                1..=3 => format!("{cell:>width$}"),
-                _ => format!("{cell:<width$}"),
-            });
+            let cells = row
+                .iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(column, (cell, width))| match column {
+                    1..=3 => format!("{cell:>width$}"),
+                    _ => format!("{cell:<width$}"),
+                });
             let _ = writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
         }
     }
 
     fn to_json(&self) -> Value {
-        let tools: BTreeMap<&String, Value> = self.tools.iter().map(|(name, sums)| (name, sums.to_json())).collect();
+        let tools: BTreeMap<&String, Value> = self
+            .tools
+            .iter()
+            .map(|(name, sums)| (name, sums.to_json()))
+            .collect();
         let sums = self.total();
         json!({
             "file": self.file,
@@ -242,24 +331,49 @@ impl ReplayReport {
 
 impl ShownCall {
     fn write_text(&self, out: &mut String) {
-        let Self { line: at, number, tool, status } = self;
+        let Self {
+            line: at,
+            number,
+            tool,
+            status,
+        } = self;
         let _ = write!(out, "\nline {at}, call {number}: {tool}  ");
         match status {
             ReplayStatus::NotReplayable(why) => {
-                let why: Vec<String> =
-                    why.iter().take(MAX_REASONS).map(|why| clean_line(why, MAX_REASON_BYTES)).collect();
+                let why: Vec<String> = why
+                    .iter()
+                    .take(MAX_REASONS)
+                    .map(|why| clean_line(why, MAX_REASON_BYTES))
+                    .collect();
                 let _ = writeln!(out, "not replayable: {}", why.join("; "));
             }
-            ReplayStatus::Run(ReplayComparison { verdict, fuel, memory, wall_ns }) => {
+            ReplayStatus::Run(ReplayComparison {
+                verdict,
+                fuel,
+                memory,
+                wall_ns,
+            }) => {
                 out.push_str("different\n");
                 if let ReplayVerdict::Differs(changes) = verdict {
                     for change in changes {
                         write_change(change, out);
                     }
                 }
-                let _ = writeln!(out, "    fuel         {}", format_figure(*fuel, format_thousands));
-                let _ = writeln!(out, "    peak memory  {}", format_figure(*memory, format_bytes));
-                let _ = writeln!(out, "    time         {}", format_figure(*wall_ns, format_milliseconds));
+                let _ = writeln!(
+                    out,
+                    "    fuel         {}",
+                    format_figure(*fuel, format_thousands)
+                );
+                let _ = writeln!(
+                    out,
+                    "    peak memory  {}",
+                    format_figure(*memory, format_bytes)
+                );
+                let _ = writeln!(
+                    out,
+                    "    time         {}",
+                    format_figure(*wall_ns, format_milliseconds)
+                );
             }
         }
     }
@@ -268,19 +382,31 @@ impl ShownCall {
         let mut call = json!({"line": self.line, "call": self.number, "tool": self.tool});
         let more = match &self.status {
             ReplayStatus::NotReplayable(why) => {
-                let reasons: Vec<String> =
-                    why.iter().take(MAX_REASONS).map(|why| clean_line(why, MAX_REASON_BYTES)).collect();
+                let reasons: Vec<String> = why
+                    .iter()
+                    .take(MAX_REASONS)
+                    .map(|why| clean_line(why, MAX_REASON_BYTES))
+                    .collect();
                 json!({"status": "not-replayable", "reasons": reasons})
             }
-            ReplayStatus::Run(ReplayComparison { verdict, fuel, memory, wall_ns }) => {
+            ReplayStatus::Run(ReplayComparison {
+                verdict,
+                fuel,
+                memory,
+                wall_ns,
+            }) => {
                 let changes = match verdict {
                     ReplayVerdict::Equal => Vec::new(),
                     ReplayVerdict::Differs(changes) => changes
                         .iter()
                         .map(|change| match change {
                             ReplayChange::Result(difference) => json!({"result": difference}),
-                            ReplayChange::Unrecorded(what) => json!({"did": clean_line(what, MAX_REASON_BYTES)}),
-                            ReplayChange::NotRepeated(what) => json!({"did_not": clean_line(what, MAX_REASON_BYTES)}),
+                            ReplayChange::Unrecorded(what) => {
+                                json!({"did": clean_line(what, MAX_REASON_BYTES)})
+                            }
+                            ReplayChange::NotRepeated(what) => {
+                                json!({"did_not": clean_line(what, MAX_REASON_BYTES)})
+                            }
                         })
                         .collect(),
                 };
@@ -305,10 +431,18 @@ fn write_change(change: &ReplayChange, out: &mut String) {
             }
         }
         ReplayChange::Unrecorded(what) => {
-            let _ = writeln!(out, "    did, but not when it was recorded: {}", clean_line(what, MAX_REASON_BYTES));
+            let _ = writeln!(
+                out,
+                "    did, but not when it was recorded: {}",
+                clean_line(what, MAX_REASON_BYTES)
+            );
         }
         ReplayChange::NotRepeated(what) => {
-            let _ = writeln!(out, "    did when it was recorded, but not now: {}", clean_line(what, MAX_REASON_BYTES));
+            let _ = writeln!(
+                out,
+                "    did when it was recorded, but not now: {}",
+                clean_line(what, MAX_REASON_BYTES)
+            );
         }
     }
 }
@@ -321,8 +455,14 @@ fn format_figure(figure: FigurePair, shown: fn(u64) -> String) -> String {
     }
     let change = match recorded {
         0 => String::new(),
-        #[expect(clippy::cast_precision_loss, reason = "it is shown with one digit after the point")]
-        _ => format!(" ({:+.1} %)", (replayed as f64 / recorded as f64 - 1.0) * 100.0),
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "it is shown with one digit after the point"
+        )]
+        _ => format!(
+            " ({:+.1} %)",
+            (replayed as f64 / recorded as f64 - 1.0) * 100.0
+        ),
     };
     format!("{} → {}{change}", shown(recorded), shown(replayed))
 }
@@ -332,7 +472,10 @@ fn format_bytes(size: u64) -> String {
 }
 
 fn format_milliseconds(nanoseconds: u64) -> String {
-    format!("{:.1} ms", Duration::from_nanos(nanoseconds).as_secs_f64() * 1000.0)
+    format!(
+        "{:.1} ms",
+        Duration::from_nanos(nanoseconds).as_secs_f64() * 1000.0
+    )
 }
 
 fn figure_json(figure: FigurePair) -> Value {
@@ -340,8 +483,9 @@ fn figure_json(figure: FigurePair) -> Value {
 }
 
 fn milliseconds_json(figure: FigurePair) -> Value {
-    let [recorded, replayed] = [figure.recorded, figure.replayed]
-        .map(|nanoseconds| (Duration::from_nanos(nanoseconds).as_secs_f64() * 10_000.0).round() / 10.0);
+    let [recorded, replayed] = [figure.recorded, figure.replayed].map(|nanoseconds| {
+        (Duration::from_nanos(nanoseconds).as_secs_f64() * 10_000.0).round() / 10.0
+    });
     json!({"recorded": recorded, "replayed": replayed})
 }
 
@@ -353,5 +497,8 @@ fn add_figures(one: FigurePair, other: FigurePair) -> FigurePair {
 }
 
 fn max_figures(one: FigurePair, other: FigurePair) -> FigurePair {
-    FigurePair { recorded: one.recorded.max(other.recorded), replayed: one.replayed.max(other.replayed) }
+    FigurePair {
+        recorded: one.recorded.max(other.recorded),
+        replayed: one.replayed.max(other.replayed),
+    }
 }

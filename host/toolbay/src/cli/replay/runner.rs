@@ -8,10 +8,14 @@ use std::time::Instant;
 use bytesize::ByteSize;
 use serde_json::{Map, Value, json};
 use toolbay_model::text::clean_line;
-use toolbay_model::{CallError, CallJournal, CallReply, Interrupt, Limit, Limits, NoopObserver, QuestionKindSet};
+use toolbay_model::{
+    CallError, CallJournal, CallReply, Interrupt, Limit, Limits, NoopObserver, QuestionKindSet,
+};
 use toolbay_policy::Permissions;
 use toolbay_recording::{RecordedCall, ReplayedCall, error_result, reply_result, variable_digest};
-use toolbay_sandbox::{CallContext, PluginContext, PluginRequest, ReplayTape, ReplayedValue, Sandbox, UncheckedReply};
+use toolbay_sandbox::{
+    CallContext, PluginContext, PluginRequest, ReplayTape, ReplayedValue, Sandbox, UncheckedReply,
+};
 use toolbay_schema::JsonSchema;
 use toolbay_secrets::{FixedSecrets, SecretSource, SecretSpec, SecretVault};
 
@@ -50,7 +54,9 @@ impl CallReplayer {
             let why = "its limits are above the ceilings of this configuration (raise them under [ceilings])";
             return Ok(Err(vec![why.to_owned()]));
         }
-        let Some(arguments) = &call.arguments else { return Err("the call has no arguments".to_owned()) };
+        let Some(arguments) = &call.arguments else {
+            return Err("the call has no arguments".to_owned());
+        };
         let arguments = arguments.get().to_owned();
         let Ok(values) = serde_json::from_str::<Map<String, Value>>(&arguments) else {
             return Err("the arguments are not a JSON object".to_owned());
@@ -61,27 +67,53 @@ impl CallReplayer {
         };
         let environment = replay_context(call, limits, &variables)?;
         let answers = call.answers.clone();
-        let tape = ReplayTape::replay(ReplayedValue { answers, variables, http: call.http, mounts: call.mounts });
-        let journal =
-            CallJournal { answers: call.asked.answers.clone(), rounds: call.asked.rounds, ..CallJournal::default() };
-        let answerable = call.asked.kinds.iter().fold(QuestionKindSet::default(), |all, kind| all.with(*kind));
+        let tape = ReplayTape::replay(ReplayedValue {
+            answers,
+            variables,
+            http: call.http,
+            mounts: call.mounts,
+        });
+        let journal = CallJournal {
+            answers: call.asked.answers.clone(),
+            rounds: call.asked.rounds,
+            ..CallJournal::default()
+        };
+        let answerable = call
+            .asked
+            .kinds
+            .iter()
+            .fold(QuestionKindSet::default(), |all, kind| all.with(*kind));
         let (sandbox, plugin, name) = (self.sandbox.clone(), Arc::clone(plugin), call.name.clone());
         let (kept, played) = (call.kept.map(ByteSize::b), tape.clone());
         let running = self.sandbox.spawn(async move {
             let Some(tool) = plugin.tool(&name) else {
-                let message = format!("the plugin has no tool {:?}", clean_line(&name, MAX_REASON_BYTES));
+                let message = format!(
+                    "the plugin has no tool {:?}",
+                    clean_line(&name, MAX_REASON_BYTES)
+                );
                 return (json!({"error": "unknown-tool", "message": message}), None);
             };
             let deadline = Instant::now() + environment.limits.timeout;
             let interrupt = Interrupt::with_deadline(deadline);
-            match tool.input.violations_until(&Value::Object(values), &interrupt) {
+            match tool
+                .input
+                .violations_until(&Value::Object(values), &interrupt)
+            {
                 Ok(violations) if violations.is_empty() => {}
                 Ok(violations) => {
                     let words: Vec<String> = violations.iter().map(ToString::to_string).collect();
-                    return (json!({"error": "invalid-arguments", "message": words.join("; ")}), None);
+                    return (
+                        json!({"error": "invalid-arguments", "message": words.join("; ")}),
+                        None,
+                    );
                 }
                 Err(_) => {
-                    return (error_result(&CallError::limit(Limit::Deadline(environment.limits.timeout))), None);
+                    return (
+                        error_result(&CallError::limit(Limit::Deadline(
+                            environment.limits.timeout,
+                        ))),
+                        None,
+                    );
                 }
             }
             let entry = CallContext {
@@ -95,12 +127,15 @@ impl CallReplayer {
                 tape: played,
                 place: None,
             };
-            let asked = PluginRequest::Tool { name: &tool.tool.name, arguments: &arguments };
+            let asked = PluginRequest::Tool {
+                name: &tool.tool.name,
+                arguments: &arguments,
+            };
             let finished = sandbox.call(&plugin.callable, entry, asked).await;
             let limits = &environment.limits;
-            let result = finished
-                .result
-                .and_then(|returned| check_reply(returned, limits, kept, tool.output.as_ref(), &interrupt));
+            let result = finished.result.and_then(|returned| {
+                check_reply(returned, limits, kept, tool.output.as_ref(), &interrupt)
+            });
             let result = match result {
                 Ok(Some(reply)) => reply_result(&reply),
                 Ok(None) => Value::Null,
@@ -108,13 +143,24 @@ impl CallReplayer {
             };
             (result, Some(finished.usage))
         });
-        let (result, usage) = running.await.map_err(|error| format!("the call ended unexpectedly: {error}"))?;
+        let (result, usage) = running
+            .await
+            .map_err(|error| format!("the call ended unexpectedly: {error}"))?;
         let deviation = tape.deviation();
         if !deviation.missing.is_empty() {
-            return Ok(Err(deviation.missing.iter().map(ToString::to_string).collect()));
+            return Ok(Err(deviation
+                .missing
+                .iter()
+                .map(ToString::to_string)
+                .collect()));
         }
         let usage = usage.unwrap_or_default().into();
-        Ok(Ok(ReplayedCall { result, usage, unrecorded: deviation.unrecorded, not_repeated: deviation.not_repeated }))
+        Ok(Ok(ReplayedCall {
+            result,
+            usage,
+            unrecorded: deviation.unrecorded,
+            not_repeated: deviation.not_repeated,
+        }))
     }
 }
 
@@ -127,9 +173,14 @@ fn check_reply(
     interrupt: &Interrupt,
 ) -> Result<Option<CallReply>, CallError> {
     let reply = returned.check(limits, kept, interrupt)?;
-    let Some((schema, value)) = pair_with_schema(output, reply.as_ref())? else { return Ok(reply) };
+    let Some((schema, value)) = pair_with_schema(output, reply.as_ref())? else {
+        return Ok(reply);
+    };
     let violations = schema.violations_until(value, interrupt);
-    reject_violations(reply, &violations.map_err(|_| CallError::limit(Limit::Deadline(limits.timeout)))?)
+    reject_violations(
+        reply,
+        &violations.map_err(|_| CallError::limit(Limit::Deadline(limits.timeout)))?,
+    )
 }
 
 /// Returns the environment variables of the call. This process must have them with the recorded
@@ -142,14 +193,23 @@ fn recorded_variables(call: &RecordedCall, salt: &str) -> Result<BTreeMap<String
     let own = |(name, digest): (&String, &String)| {
         // A recording cannot disclose variables: it only receives values whose digest it already
         // contains.
-        let value = std::env::var(name).ok().filter(|value| variable_digest(salt, name, value) == *digest);
+        let value = std::env::var(name)
+            .ok()
+            .filter(|value| variable_digest(salt, name, value) == *digest);
         let differs = || {
             let name = clean_line(name, MAX_REASON_BYTES);
-            format!("the environment variable {name} is not what it was: set {name} to that value to run the call")
+            format!(
+                "the environment variable {name} is not what it was: set {name} to that value to run the call"
+            )
         };
         Ok((name.clone(), value.ok_or_else(differs)?))
     };
-    let own: BTreeMap<_, _> = call.answers.variables.iter().map(own).collect::<Result<_, String>>()?;
+    let own: BTreeMap<_, _> = call
+        .answers
+        .variables
+        .iter()
+        .map(own)
+        .collect::<Result<_, String>>()?;
     Ok(own.into_iter().chain(call.answers.marked.clone()).collect())
 }
 
@@ -170,7 +230,11 @@ fn replay_context(
     // guest produces.
     let secret = |name: &String| {
         let source = SecretSource::Environment(name.clone());
-        SecretSpec { name: name.clone(), source, credential_rule: None }
+        SecretSpec {
+            name: name.clone(),
+            source,
+            credential_rule: None,
+        }
     };
     let secrets: Vec<SecretSpec> = call.secrets.iter().map(secret).collect();
     let marks = FixedSecrets::with_test_values(&secrets, |name| Some(format!("[secret:{name}]")));

@@ -43,7 +43,11 @@ impl HeaderSource {
     }
 
     pub(super) fn file(&self) -> Option<&PathBuf> {
-        if let ValueSource::File(path) = &self.value { Some(path) } else { None }
+        if let ValueSource::File(path) = &self.value {
+            Some(path)
+        } else {
+            None
+        }
     }
 
     /// Returns the value of the field.
@@ -54,13 +58,13 @@ impl HeaderSource {
     pub(super) fn value(&self) -> Result<String, String> {
         let value = match &self.value {
             ValueSource::Text(text) => text.clone(),
-            ValueSource::Environment(name) => {
-                std::env::var(name).map_err(|_| format!("the environment variable {name:?} is not set"))?
-            }
+            ValueSource::Environment(name) => std::env::var(name)
+                .map_err(|_| format!("the environment variable {name:?} is not set"))?,
             ValueSource::File(path) => {
                 let failed = |why: String| format!("the file {} {why}", path.display());
                 let bytes = read_secret_file(path).map_err(failed)?;
-                let text = std::str::from_utf8(&bytes).map_err(|_| failed("is not valid UTF-8".to_owned()))?;
+                let text = std::str::from_utf8(&bytes)
+                    .map_err(|_| failed("is not valid UTF-8".to_owned()))?;
                 text.trim_end().to_owned()
             }
         };
@@ -72,21 +76,35 @@ impl HeaderSource {
 }
 
 /// Parses a table of names with their values or sources, or one string, as in a variable.
-pub(super) fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, HeaderSource>, D::Error> {
+pub(super) fn headers<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, HeaderSource>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "expected a table of headers, or one string such as \"name=value,name=value\"")]
+    #[serde(
+        untagged,
+        expecting = "expected a table of headers, or one string such as \"name=value,name=value\""
+    )]
     enum HeaderInput {
         Table(BTreeMap<String, toml::Value>),
         Text(String),
     }
     let sources: Vec<(String, HeaderSource)> = match HeaderInput::deserialize(deserializer)? {
         HeaderInput::Table(table) => {
-            let read = |(name, value): (String, toml::Value)| parse_source(&name, value).map(|source| (name, source));
-            table.into_iter().map(read).collect::<Result<_, String>>().map_err(D::Error::custom)?
+            let read = |(name, value): (String, toml::Value)| {
+                parse_source(&name, value).map(|source| (name, source))
+            };
+            table
+                .into_iter()
+                .map(read)
+                .collect::<Result<_, String>>()
+                .map_err(D::Error::custom)?
         }
         HeaderInput::Text(text) => {
             let pairs = parse_pairs(&text).map_err(D::Error::custom)?;
-            pairs.into_iter().map(|(name, value)| (name, HeaderSource::from_text(value))).collect()
+            pairs
+                .into_iter()
+                .map(|(name, value)| (name, HeaderSource::from_text(value)))
+                .collect()
         }
     };
     for (name, _) in &sources {
@@ -97,7 +115,10 @@ pub(super) fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTre
 
 impl HeaderSource {
     fn from_text(text: String) -> Self {
-        Self { value: ValueSource::Text(text), format: "{}".to_owned() }
+        Self {
+            value: ValueSource::Text(text),
+            format: "{}".to_owned(),
+        }
     }
 }
 
@@ -119,7 +140,11 @@ fn parse_source(name: &str, value: toml::Value) -> Result<HeaderSource, String> 
     if let toml::Value::String(text) = value {
         return Ok(HeaderSource::from_text(text));
     }
-    let SourceTable { environment, file, format } = value.try_into().map_err(|_| wrong())?;
+    let SourceTable {
+        environment,
+        file,
+        format,
+    } = value.try_into().map_err(|_| wrong())?;
     let value = match (environment, file) {
         (Some(name), None) if !name.is_empty() => ValueSource::Environment(name),
         (None, Some(path)) if !path.as_os_str().is_empty() => ValueSource::File(path),
@@ -127,7 +152,9 @@ fn parse_source(name: &str, value: toml::Value) -> Result<HeaderSource, String> 
     };
     let format = format.unwrap_or_else(|| "{}".to_owned());
     if format.matches("{}").count() != 1 {
-        return Err(format!("format needs {{}} once, for the value, as in \"Bearer {{}}\", for {name:?}"));
+        return Err(format!(
+            "format needs {{}} once, for the value, as in \"Bearer {{}}\", for {name:?}"
+        ));
     }
     Ok(HeaderSource { value, format })
 }

@@ -14,7 +14,15 @@ use super::tool_counters::{ToolMeter, ToolMeters};
 use crate::observe::call_outcome::CallEnding;
 
 /// Bucket bounds of guest memory, in bytes.
-const MEMORY_BOUNDS: [u64; 7] = [256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
+const MEMORY_BOUNDS: [u64; 7] = [
+    256 << 10,
+    1 << 20,
+    4 << 20,
+    16 << 20,
+    64 << 20,
+    256 << 20,
+    1 << 30,
+];
 
 /// Nanoseconds per second.
 const NANOS_PER_SECOND: f64 = 1e9;
@@ -148,7 +156,11 @@ impl ServerMetrics {
 
     /// Returns the durations per stage, in seconds.
     pub(crate) fn stages(&self) -> impl Iterator<Item = (CallStage, HistogramPoint)> {
-        CallStage::ALL.into_iter().zip(self.stages.iter().map(|histogram| histogram.read(NANOS_PER_SECOND)))
+        CallStage::ALL.into_iter().zip(
+            self.stages
+                .iter()
+                .map(|histogram| histogram.read(NANOS_PER_SECOND)),
+        )
     }
 
     /// Returns the memory of calls, in bytes.
@@ -163,17 +175,28 @@ impl ServerMetrics {
 
     /// Returns the number of denials per kind of use.
     pub(crate) fn denials(&self) -> impl Iterator<Item = (DenialKind, u64)> {
-        DenialKind::ALL.into_iter().zip(self.denied.iter().map(|count| count.load(Ordering::Relaxed)))
+        DenialKind::ALL.into_iter().zip(
+            self.denied
+                .iter()
+                .map(|count| count.load(Ordering::Relaxed)),
+        )
     }
 
     /// Returns the number of plugin changes per kind.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (PluginChange, u64)> {
-        PluginChange::ALL.into_iter().zip(self.changes.iter().map(|count| count.load(Ordering::Relaxed)))
+        PluginChange::ALL.into_iter().zip(
+            self.changes
+                .iter()
+                .map(|count| count.load(Ordering::Relaxed)),
+        )
     }
 
     /// Returns how often each limit was reached.
     pub(crate) fn limits(&self) -> Vec<(&'static str, u64)> {
-        self.lock_limits().iter().map(|(key, count)| (*key, *count)).collect()
+        self.lock_limits()
+            .iter()
+            .map(|(key, count)| (*key, *count))
+            .collect()
     }
 
     // Held for a few instructions, and only by calls that fail because of a limit.
@@ -189,8 +212,14 @@ mod tests {
     #[test]
     fn what_is_counted_has_the_place_of_its_word() {
         let metrics = ServerMetrics::default();
-        CallStage::ALL.iter().zip(1..).for_each(|(stage, n)| metrics.record_stage(*stage, Duration::from_secs(n)));
-        let sums: Vec<String> = metrics.stages().map(|(_, distribution)| distribution.sum.to_string()).collect();
+        CallStage::ALL
+            .iter()
+            .zip(1..)
+            .for_each(|(stage, n)| metrics.record_stage(*stage, Duration::from_secs(n)));
+        let sums: Vec<String> = metrics
+            .stages()
+            .map(|(_, distribution)| distribution.sum.to_string())
+            .collect();
         assert_eq!(sums, ["1", "2", "3", "4"]);
         for (kind, n) in DenialKind::ALL.into_iter().zip(1..) {
             (0..n).for_each(|_| metrics.count_denial(kind));

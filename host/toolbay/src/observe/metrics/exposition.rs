@@ -36,12 +36,14 @@ impl Collector for MetricsScrape {
         for MetricFamily { name, help, points } in &self.families {
             match points {
                 MetricPoints::Counter(points) if self.form == MetricsForm::OpenMetrics => {
-                    let family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+                    let family =
+                        encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
                     encode_points(family, points, encode_counter)?;
                 }
                 MetricPoints::Counter(points) => {
                     let name = format!("{name}_total");
-                    let family = encoder.encode_descriptor(&name, help, None, MetricType::Counter)?;
+                    let family =
+                        encoder.encode_descriptor(&name, help, None, MetricType::Counter)?;
                     encode_points(family, points, encode_gauge)?;
                 }
                 MetricPoints::Gauge(points) => {
@@ -92,7 +94,10 @@ fn encode_points<V>(
         if labels.is_empty() {
             write(&mut family, value)?;
         } else {
-            let labels: Vec<(&str, &str)> = labels.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let labels: Vec<(&str, &str)> = labels
+                .iter()
+                .map(|(name, value)| (*name, value.as_str()))
+                .collect();
             write(&mut family.encode_family(&labels)?, value)?;
         }
     }
@@ -105,7 +110,9 @@ mod tests {
 
     use super::*;
     use crate::observe::call_outcome::CallEnding;
-    use crate::observe::metrics::{CallStage, PluginChange, ServerFigures, ServerMetrics, collect_families};
+    use crate::observe::metrics::{
+        CallStage, PluginChange, ServerFigures, ServerMetrics, collect_families,
+    };
 
     fn measured() -> Vec<MetricFamily> {
         let metrics = ServerMetrics::default();
@@ -119,14 +126,24 @@ mod tests {
     /// Returns the lines that start with `beginning`.
     fn lines(form: MetricsForm, beginning: &str) -> Vec<String> {
         let text = render(measured(), form).unwrap();
-        text.lines().filter(|line| line.starts_with(beginning)).map(str::to_owned).collect()
+        text.lines()
+            .filter(|line| line.starts_with(beginning))
+            .map(str::to_owned)
+            .collect()
     }
 
     #[test]
     fn a_counter_is_named_as_its_format_wants_it() {
         let of = |form| {
-            let about = ["# HELP toolbay_limits_reached", "# TYPE toolbay_limits_reached", "toolbay_limits_reached"];
-            about.map(|beginning| lines(form, beginning)).concat().join("\n")
+            let about = [
+                "# HELP toolbay_limits_reached",
+                "# TYPE toolbay_limits_reached",
+                "toolbay_limits_reached",
+            ];
+            about
+                .map(|beginning| lines(form, beginning))
+                .concat()
+                .join("\n")
         };
         insta::assert_snapshot!(of(MetricsForm::Prometheus), @r#"
         # HELP toolbay_limits_reached_total Limits that calls reached, by the key that raises them.
@@ -144,8 +161,14 @@ mod tests {
 
     #[test]
     fn a_histogram_counts_up_to_each_bound() {
-        let guest = lines(MetricsForm::Prometheus, "toolbay_call_stage_duration_seconds");
-        let guest: Vec<String> = guest.into_iter().filter(|line| line.contains("stage=\"guest\"")).collect();
+        let guest = lines(
+            MetricsForm::Prometheus,
+            "toolbay_call_stage_duration_seconds",
+        );
+        let guest: Vec<String> = guest
+            .into_iter()
+            .filter(|line| line.contains("stage=\"guest\""))
+            .collect();
         insta::assert_snapshot!(guest.join("\n"), @r#"
         toolbay_call_stage_duration_seconds_sum{stage="guest"} 0.002
         toolbay_call_stage_duration_seconds_count{stage="guest"} 1
@@ -169,7 +192,14 @@ mod tests {
 
     #[test]
     fn a_sample_without_labels_has_no_braces() {
-        assert_eq!(lines(MetricsForm::Prometheus, "toolbay_calls_running"), ["toolbay_calls_running 0"]);
-        assert!(!render(measured(), MetricsForm::OpenMetrics).unwrap().contains("{}"));
+        assert_eq!(
+            lines(MetricsForm::Prometheus, "toolbay_calls_running"),
+            ["toolbay_calls_running 0"]
+        );
+        assert!(
+            !render(measured(), MetricsForm::OpenMetrics)
+                .unwrap()
+                .contains("{}")
+        );
     }
 }

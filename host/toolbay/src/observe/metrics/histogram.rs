@@ -23,14 +23,25 @@ impl<const N: usize> AtomicHistogram<N> {
     /// Creates an empty histogram with these bounds, in ascending order.
     pub(crate) fn new(bounds: &'static [u64; N]) -> Self {
         let counts = std::array::from_fn(|_| AtomicU64::new(0));
-        Self { bounds, sum: AtomicU64::new(0), counts, above: AtomicU64::new(0) }
+        Self {
+            bounds,
+            sum: AtomicU64::new(0),
+            counts,
+            above: AtomicU64::new(0),
+        }
     }
 
     /// Records a value.
     pub(crate) fn record(&self, value: u64) {
         // Most values are small.
-        let within = self.bounds.iter().zip(&self.counts).find(|(bound, _)| value <= **bound);
-        within.map_or(&self.above, |(_, count)| count).fetch_add(1, Ordering::Relaxed);
+        let within = self
+            .bounds
+            .iter()
+            .zip(&self.counts)
+            .find(|(bound, _)| value <= **bound);
+        within
+            .map_or(&self.above, |(_, count)| count)
+            .fetch_add(1, Ordering::Relaxed);
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
@@ -40,15 +51,26 @@ impl<const N: usize> AtomicHistogram<N> {
     }
 
     /// Returns the distribution, with values divided by `unit`.
-    #[expect(clippy::cast_precision_loss, reason = "readers have no more than floating-point numbers")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "readers have no more than floating-point numbers"
+    )]
     pub(crate) fn read(&self, unit: f64) -> HistogramPoint {
         // Buckets are read first, so that the sum rather includes too many values than too few.
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let mut buckets: Vec<(f64, u64)> =
-            self.bounds.iter().zip(&self.counts).map(|(bound, count)| (*bound as f64 / unit, read(count))).collect();
+        let mut buckets: Vec<(f64, u64)> = self
+            .bounds
+            .iter()
+            .zip(&self.counts)
+            .map(|(bound, count)| (*bound as f64 / unit, read(count)))
+            .collect();
         buckets.push((f64::INFINITY, read(&self.above)));
         let count = buckets.iter().map(|(_, count)| count).sum();
-        HistogramPoint { sum: read(&self.sum) as f64 / unit, count, buckets }
+        HistogramPoint {
+            sum: read(&self.sum) as f64 / unit,
+            count,
+            buckets,
+        }
     }
 }
 
@@ -62,7 +84,11 @@ mod tests {
         for value in [0, 10, 11, 100, 101, 1_000_000] {
             histogram.record(value);
         }
-        let HistogramPoint { sum, count, buckets } = histogram.read(10.0);
+        let HistogramPoint {
+            sum,
+            count,
+            buckets,
+        } = histogram.read(10.0);
         assert_eq!((sum.to_bits(), count), (100_022.2_f64.to_bits(), 6));
         assert_eq!(buckets, [(1.0, 2), (10.0, 2), (f64::INFINITY, 2)]);
         AtomicHistogram::new(&[1]).record_time(Duration::MAX);

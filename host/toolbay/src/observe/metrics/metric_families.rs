@@ -16,7 +16,10 @@ use super::tool_counters::ToolMeter;
 type SampleLabels<'a, const N: usize> = [(&'static str, &'a str); N];
 
 /// Returns all families. Names of counters lack the suffix `_total`.
-pub(crate) fn collect_families(metrics: &ServerMetrics, figures: &ServerFigures) -> Vec<MetricFamily> {
+pub(crate) fn collect_families(
+    metrics: &ServerMetrics,
+    figures: &ServerFigures,
+) -> Vec<MetricFamily> {
     let mut families = FamilyCollector(Vec::new());
     add_tool_families(metrics, &mut families);
     add_call_families(metrics, figures, &mut families);
@@ -30,28 +33,65 @@ pub(crate) fn collect_families(metrics: &ServerMetrics, figures: &ServerFigures)
 fn add_tool_families(metrics: &ServerMetrics, families: &mut FamilyCollector) {
     let meters: Vec<Arc<ToolMeter>> = metrics.tools.meters();
     // Meters without calls have no samples.
-    let read = meters.iter().map(|meter| (Arc::clone(meter), ServerMetrics::call_times(meter)));
+    let read = meters
+        .iter()
+        .map(|meter| (Arc::clone(meter), ServerMetrics::call_times(meter)));
     let called: Vec<_> = read.filter(|(_, times)| times.count > 0).collect();
     let outcomes = meters.iter().flat_map(|meter| {
-        meter.outcomes().map(|(outcome, count)| ([("tool", meter.name.as_str()), ("outcome", outcome.as_str())], count))
+        meter.outcomes().map(|(outcome, count)| {
+            (
+                [("tool", meter.name.as_str()), ("outcome", outcome.as_str())],
+                count,
+            )
+        })
     });
-    families.add_counter("toolbay_calls", "Calls that ended, by tool and outcome.", outcomes);
-    let times = called.iter().map(|(meter, times)| ([("tool", meter.name.as_str())], times.clone()));
+    families.add_counter(
+        "toolbay_calls",
+        "Calls that ended, by tool and outcome.",
+        outcomes,
+    );
+    let times = called
+        .iter()
+        .map(|(meter, times)| ([("tool", meter.name.as_str())], times.clone()));
     let help = "Time from finding a call's plugin until its result is checked, by tool.";
     families.add_histogram("toolbay_call_duration_seconds", help, times);
-    let fuel = called.iter().map(|(meter, _)| ([("tool", meter.name.as_str())], meter.fuel()));
+    let fuel = called
+        .iter()
+        .map(|(meter, _)| ([("tool", meter.name.as_str())], meter.fuel()));
     families.add_counter("toolbay_call_fuel", "Fuel that calls used, by tool.", fuel);
-    let peaks = called.iter().map(|(meter, _)| ([("tool", meter.name.as_str())], meter.peak()));
-    families.add_gauge("toolbay_call_memory_peak_bytes", "The most memory that a call's guest had, by tool.", peaks);
+    let peaks = called
+        .iter()
+        .map(|(meter, _)| ([("tool", meter.name.as_str())], meter.peak()));
+    families.add_gauge(
+        "toolbay_call_memory_peak_bytes",
+        "The most memory that a call's guest had, by tool.",
+        peaks,
+    );
 }
 
 /// Adds the metrics over all calls.
-fn add_call_families(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut FamilyCollector) {
-    let stages = metrics.stages().map(|(stage, took)| ([("stage", stage.as_str())], took));
-    families.add_histogram("toolbay_call_stage_duration_seconds", "Time that calls spent in each stage.", stages);
+fn add_call_families(
+    metrics: &ServerMetrics,
+    figures: &ServerFigures,
+    families: &mut FamilyCollector,
+) {
+    let stages = metrics
+        .stages()
+        .map(|(stage, took)| ([("stage", stage.as_str())], took));
+    families.add_histogram(
+        "toolbay_call_stage_duration_seconds",
+        "Time that calls spent in each stage.",
+        stages,
+    );
     let help = "The most memory that the guests of calls had.";
     families.add_histogram("toolbay_call_memory_bytes", help, [([], metrics.memory())]);
-    let ServerFigures { running, suspended, waiting, reserved, .. } = figures;
+    let ServerFigures {
+        running,
+        suspended,
+        waiting,
+        reserved,
+        ..
+    } = figures;
     families.add_gauge(
         "toolbay_calls_running",
         "Calls that run, without those that wait for something outside.",
@@ -62,35 +102,104 @@ fn add_call_families(metrics: &ServerMetrics, figures: &ServerFigures, families:
         "Calls that wait for a clock, a response or a connection, and have given their places back.",
         [([], *suspended)],
     );
-    families.add_gauge("toolbay_calls_queued", "Calls that wait for their turn.", [([], *waiting)]);
-    families.add_gauge("toolbay_calls_max", "Calls that can run at once.", [([], running.1)]);
+    families.add_gauge(
+        "toolbay_calls_queued",
+        "Calls that wait for their turn.",
+        [([], *waiting)],
+    );
+    families.add_gauge(
+        "toolbay_calls_max",
+        "Calls that can run at once.",
+        [([], running.1)],
+    );
     families.add_gauge(
         "toolbay_memory_reserved_bytes",
         "Memory that the calls which run or are suspended have reserved.",
         [([], reserved.0)],
     );
-    families.add_gauge("toolbay_memory_limit_bytes", "Memory that calls can reserve together.", [([], reserved.1)]);
-    let denials = metrics.denials().map(|(kind, count)| ([("kind", kind.as_str())], count));
-    families.add_counter("toolbay_denials", "Uses that were denied to guests and reported, by kind.", denials);
+    families.add_gauge(
+        "toolbay_memory_limit_bytes",
+        "Memory that calls can reserve together.",
+        [([], reserved.1)],
+    );
+    let denials = metrics
+        .denials()
+        .map(|(kind, count)| ([("kind", kind.as_str())], count));
+    families.add_counter(
+        "toolbay_denials",
+        "Uses that were denied to guests and reported, by kind.",
+        denials,
+    );
     let limits = metrics.limits();
-    let limits = limits.iter().map(|(key, count)| ([("limit", *key)], *count));
-    families.add_counter("toolbay_limits_reached", "Limits that calls reached, by the key that raises them.", limits);
+    let limits = limits
+        .iter()
+        .map(|(key, count)| ([("limit", *key)], *count));
+    families.add_counter(
+        "toolbay_limits_reached",
+        "Limits that calls reached, by the key that raises them.",
+        limits,
+    );
 }
 
 /// Adds the metrics of plugins and the catalog.
-fn add_catalog_families(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut FamilyCollector) {
-    let ServerFigures { reloads, plugins, offered, compilations, .. } = figures;
-    let CompileCounts { compiled, failed, time, found, missed } = *compilations;
-    families.add_counter("toolbay_catalog_updates", "Snapshots of the catalog that were published.", [([], *reloads)]);
-    let changes = metrics.changes().map(|(change, count)| ([("change", change.as_str())], count));
-    families.add_counter("toolbay_plugin_changes", "Changes of plugins, by kind.", changes);
-    let by_status = plugins.iter().map(|(status, count)| ([("status", *status)], *count));
+fn add_catalog_families(
+    metrics: &ServerMetrics,
+    figures: &ServerFigures,
+    families: &mut FamilyCollector,
+) {
+    let ServerFigures {
+        reloads,
+        plugins,
+        offered,
+        compilations,
+        ..
+    } = figures;
+    let CompileCounts {
+        compiled,
+        failed,
+        time,
+        found,
+        missed,
+    } = *compilations;
+    families.add_counter(
+        "toolbay_catalog_updates",
+        "Snapshots of the catalog that were published.",
+        [([], *reloads)],
+    );
+    let changes = metrics
+        .changes()
+        .map(|(change, count)| ([("change", change.as_str())], count));
+    families.add_counter(
+        "toolbay_plugin_changes",
+        "Changes of plugins, by kind.",
+        changes,
+    );
+    let by_status = plugins
+        .iter()
+        .map(|(status, count)| ([("status", *status)], *count));
     families.add_gauge("toolbay_plugins", "Plugins, by status.", by_status);
-    let by_kind = offered.iter().map(|(kind, count)| ([("kind", *kind)], *count));
-    families.add_gauge("toolbay_catalog_items", "What clients are offered, by kind.", by_kind);
-    let results = [([("result", "ok")], compiled), ([("result", "failed")], failed)];
-    families.add_counter("toolbay_compiles", "Compilations of components, by result.", results);
-    families.add_counter("toolbay_compile_seconds", "Time that compilations took.", [([], time.as_secs_f64())]);
+    let by_kind = offered
+        .iter()
+        .map(|(kind, count)| ([("kind", *kind)], *count));
+    families.add_gauge(
+        "toolbay_catalog_items",
+        "What clients are offered, by kind.",
+        by_kind,
+    );
+    let results = [
+        ([("result", "ok")], compiled),
+        ([("result", "failed")], failed),
+    ];
+    families.add_counter(
+        "toolbay_compiles",
+        "Compilations of components, by result.",
+        results,
+    );
+    families.add_counter(
+        "toolbay_compile_seconds",
+        "Time that compilations took.",
+        [([], time.as_secs_f64())],
+    );
     let results = [([("result", "hit")], found), ([("result", "miss")], missed)];
     families.add_counter(
         "toolbay_compile_cache_lookups",
@@ -101,18 +210,47 @@ fn add_catalog_families(metrics: &ServerMetrics, figures: &ServerFigures, famili
 
 /// Adds the metrics of the server.
 fn add_server_families(figures: &ServerFigures, families: &mut FamilyCollector) {
-    let ServerFigures { traffic, state, lost, unsent, .. } = figures;
+    let ServerFigures {
+        traffic,
+        state,
+        lost,
+        unsent,
+        ..
+    } = figures;
     let one = |of: fn(TransportTraffic) -> usize| traffic.map(|traffic| ([], of(traffic)));
     let open = one(|traffic| traffic.connections);
-    families.add_gauge("toolbay_http_connections", "HTTP connections that are open.", open);
+    families.add_gauge(
+        "toolbay_http_connections",
+        "HTTP connections that are open.",
+        open,
+    );
     let open = one(|traffic| traffic.requests);
-    families.add_gauge("toolbay_http_requests_in_flight", "Requests of callers that are open, with streams.", open);
-    families.add_gauge("toolbay_sessions", "Sessions that are open.", one(|traffic| traffic.sessions));
+    families.add_gauge(
+        "toolbay_http_requests_in_flight",
+        "Requests of callers that are open, with streams.",
+        open,
+    );
+    families.add_gauge(
+        "toolbay_sessions",
+        "Sessions that are open.",
+        one(|traffic| traffic.sessions),
+    );
     let state = state.map(|size| ([], size));
-    families.add_gauge("toolbay_state_bytes", "Size of the file with the state of plugins.", state);
+    families.add_gauge(
+        "toolbay_state_bytes",
+        "Size of the file with the state of plugins.",
+        state,
+    );
     let lost = lost.map(|lines| ([], lines));
-    families.add_counter("toolbay_audit_lost_lines", "Lines that the audit log lost.", lost);
-    let unsent = unsent.iter().flatten().map(|(signal, count)| ([("signal", signal.as_str())], *count));
+    families.add_counter(
+        "toolbay_audit_lost_lines",
+        "Lines that the audit log lost.",
+        lost,
+    );
+    let unsent = unsent
+        .iter()
+        .flatten()
+        .map(|(signal, count)| ([("signal", signal.as_str())], *count));
     let help = "Spans, reports of metrics and log lines that OpenTelemetry lost, by signal.";
     families.add_counter("toolbay_otel_lost", help, unsent);
     let version = [([("version", env!("CARGO_PKG_VERSION"))], 1_u64)];
@@ -120,17 +258,41 @@ fn add_server_families(figures: &ServerFigures, families: &mut FamilyCollector) 
 }
 
 /// Adds the metrics of the process, under the names that Prometheus clients share.
-fn add_process_families(metrics: &ServerMetrics, figures: &ServerFigures, families: &mut FamilyCollector) {
-    let started = metrics.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+fn add_process_families(
+    metrics: &ServerMetrics,
+    figures: &ServerFigures,
+    families: &mut FamilyCollector,
+) {
+    let started = metrics
+        .started
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64();
     let help = "When the server started, in seconds since 1970.";
     families.add_gauge("process_start_time_seconds", help, [([], started)]);
     let process = figures.process;
     let one = |of: fn(ProcessFigures) -> u64| process.map(|process| ([], of(process)));
     let cpu = process.map(|process| ([], process.cpu.as_secs_f64()));
-    families.add_counter("process_cpu_seconds", "Time on processors, of the server without its compilers.", cpu);
-    families.add_gauge("process_resident_memory_bytes", "Resident memory.", one(|process| process.resident));
-    families.add_gauge("process_virtual_memory_bytes", "Address space.", one(|process| process.virtual_memory));
-    families.add_gauge("process_threads", "Threads.", one(|process| process.threads));
+    families.add_counter(
+        "process_cpu_seconds",
+        "Time on processors, of the server without its compilers.",
+        cpu,
+    );
+    families.add_gauge(
+        "process_resident_memory_bytes",
+        "Resident memory.",
+        one(|process| process.resident),
+    );
+    families.add_gauge(
+        "process_virtual_memory_bytes",
+        "Address space.",
+        one(|process| process.virtual_memory),
+    );
+    families.add_gauge(
+        "process_threads",
+        "Threads.",
+        one(|process| process.threads),
+    );
     let open = process.and_then(|process| Some(([], process.descriptors?)));
     families.add_gauge("process_open_fds", "Descriptors that are open.", open);
     let most = process.and_then(|process| Some(([], process.most_descriptors?)));
@@ -148,7 +310,11 @@ impl FamilyCollector {
         help: &'static str,
         samples: impl IntoIterator<Item = (SampleLabels<'l, N>, V)>,
     ) {
-        self.0.push(MetricFamily { name, help, points: MetricPoints::Counter(to_points(samples)) });
+        self.0.push(MetricFamily {
+            name,
+            help,
+            points: MetricPoints::Counter(to_points(samples)),
+        });
     }
 
     /// Adds a gauge family.
@@ -158,7 +324,11 @@ impl FamilyCollector {
         help: &'static str,
         samples: impl IntoIterator<Item = (SampleLabels<'l, N>, V)>,
     ) {
-        self.0.push(MetricFamily { name, help, points: MetricPoints::Gauge(to_points(samples)) });
+        self.0.push(MetricFamily {
+            name,
+            help,
+            points: MetricPoints::Gauge(to_points(samples)),
+        });
     }
 
     /// Adds a histogram family.
@@ -168,7 +338,11 @@ impl FamilyCollector {
         help: &'static str,
         samples: impl IntoIterator<Item = (SampleLabels<'l, N>, HistogramPoint)>,
     ) {
-        self.0.push(MetricFamily { name, help, points: MetricPoints::Histogram(to_points(samples)) });
+        self.0.push(MetricFamily {
+            name,
+            help,
+            points: MetricPoints::Histogram(to_points(samples)),
+        });
     }
 }
 
@@ -176,7 +350,10 @@ fn to_points<'l, const N: usize, V: Into<W>, W>(
     samples: impl IntoIterator<Item = (SampleLabels<'l, N>, V)>,
 ) -> Vec<MetricPoint<W>> {
     let point = |(labels, value): (SampleLabels<'l, N>, V)| MetricPoint {
-        labels: labels.into_iter().map(|(name, value)| (name, value.to_owned())).collect(),
+        labels: labels
+            .into_iter()
+            .map(|(name, value)| (name, value.to_owned()))
+            .collect(),
         value: value.into(),
     };
     samples.into_iter().map(point).collect()

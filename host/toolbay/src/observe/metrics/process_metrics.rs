@@ -28,7 +28,10 @@ impl ProcessFigures {
     pub(crate) fn read() -> Option<Self> {
         let process = Proc::myself().ok()?;
         let stat = process.stat().ok()?;
-        let most = process.limits().ok().map(|limits| limits.max_open_files.soft_limit);
+        let most = process
+            .limits()
+            .ok()
+            .map(|limits| limits.max_open_files.soft_limit);
         let ticks = u32::try_from(ticks_per_second()).ok()?.max(1);
         Some(Self {
             cpu: Duration::from_secs(stat.utime.saturating_add(stat.stime)) / ticks,
@@ -51,7 +54,13 @@ mod tests {
     #[test]
     fn this_process_has_memory_threads_and_descriptors() {
         let process = ProcessFigures::read().unwrap();
-        assert!(process.resident > 1 << 20 && process.virtual_memory >= process.resident, "{process:?}");
-        assert!(process.threads >= 1 && process.descriptors.unwrap() >= 3, "{process:?}");
+        assert!(
+            process.resident > 1 << 20 && process.virtual_memory >= process.resident,
+            "{process:?}"
+        );
+        assert!(
+            process.threads >= 1 && process.descriptors.unwrap() >= 3,
+            "{process:?}"
+        );
     }
 }

@@ -80,8 +80,13 @@ impl ToolMeter {
 
     /// Returns the number of calls per outcome, without outcomes that did not occur.
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = (CallEnding, u64)> {
-        let counts = self.outcomes.iter().map(|count| count.load(Ordering::Relaxed));
-        CallEnding::all().zip(counts).filter(|(_, count)| *count > 0)
+        let counts = self
+            .outcomes
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed));
+        CallEnding::all()
+            .zip(counts)
+            .filter(|(_, count)| *count > 0)
     }
 
     /// Returns the fuel of all calls.
@@ -105,7 +110,14 @@ impl ToolMeters {
     fn with_capacity(most: usize) -> Self {
         let [prompts, resources, completions, others] =
             ["(prompt)", "(resource)", "(completion)", "(other)"].map(ToolMeter::new);
-        Self { most, table: Mutex::default(), prompts, resources, completions, others }
+        Self {
+            most,
+            table: Mutex::default(),
+            prompts,
+            resources,
+            completions,
+            others,
+        }
     }
 
     /// Returns the meter of the offered tool with this name. Creates it if there is capacity.
@@ -141,8 +153,17 @@ impl ToolMeters {
 
     /// Returns all meters: the shared ones first, then by name.
     pub(crate) fn meters(&self) -> Vec<Arc<ToolMeter>> {
-        let shared = [&self.completions, &self.others, &self.prompts, &self.resources].map(Arc::clone);
-        shared.into_iter().chain(self.lock_table().values().map(Arc::clone)).collect()
+        let shared = [
+            &self.completions,
+            &self.others,
+            &self.prompts,
+            &self.resources,
+        ]
+        .map(Arc::clone);
+        shared
+            .into_iter()
+            .chain(self.lock_table().values().map(Arc::clone))
+            .collect()
     }
 
     // Held while at most a thousand pointers are copied, and never across an await.
@@ -154,7 +175,13 @@ impl ToolMeters {
 impl PluginMeters {
     /// Creates the meters of a plugin that has not been called.
     pub(crate) fn new(plugin: &Plugin) -> Self {
-        Self { tools: plugin.tools.iter().map(|named| (tool_address(&named.tool), OnceLock::new())).collect() }
+        Self {
+            tools: plugin
+                .tools
+                .iter()
+                .map(|named| (tool_address(&named.tool), OnceLock::new()))
+                .collect(),
+        }
     }
 
     /// Returns the meter of this tool of the plugin, from `tools`.
@@ -163,7 +190,10 @@ impl PluginMeters {
     }
 
     fn meter_at(&self, address: usize, name: &str, tools: &ToolMeters) -> Arc<ToolMeter> {
-        let own = self.tools.get(&address).map(|own| own.get_or_init(|| tools.meter(name)));
+        let own = self
+            .tools
+            .get(&address)
+            .map(|own| own.get_or_init(|| tools.meter(name)));
         match own {
             Some(own) if !own.gone.load(Ordering::Relaxed) => Arc::clone(own),
             // Another plugin's tool hid it for a while, or its plugin is being removed.
@@ -183,7 +213,12 @@ mod tests {
     use super::*;
 
     fn names(tools: &ToolMeters) -> Vec<String> {
-        tools.meters().iter().map(|meter| meter.name.clone()).filter(|name| !name.starts_with('(')).collect()
+        tools
+            .meters()
+            .iter()
+            .map(|meter| meter.name.clone())
+            .filter(|name| !name.starts_with('('))
+            .collect()
     }
 
     #[test]
@@ -193,30 +228,58 @@ mod tests {
             tools.meter(name).count_call(CallEnding::Ok);
         }
         assert_eq!(names(&tools), ["a", "b"]);
-        assert_eq!(tools.existing_meter("c").outcomes().collect::<Vec<_>>(), [(CallEnding::Ok, 2)]);
-        assert_eq!(tools.existing_meter("b").outcomes().collect::<Vec<_>>(), [(CallEnding::Ok, 2)]);
+        assert_eq!(
+            tools.existing_meter("c").outcomes().collect::<Vec<_>>(),
+            [(CallEnding::Ok, 2)]
+        );
+        assert_eq!(
+            tools.existing_meter("b").outcomes().collect::<Vec<_>>(),
+            [(CallEnding::Ok, 2)]
+        );
         tools.retain(|name| name != "a");
-        tools.meter("d").count_call(CallEnding::Failed(ErrorKind::Trap));
+        tools
+            .meter("d")
+            .count_call(CallEnding::Failed(ErrorKind::Trap));
         assert_eq!(names(&tools), ["b", "d"]);
         assert_eq!(tools.existing_meter("nobody's").name, "(other)");
-        assert_eq!(names(&tools), ["b", "d"], "looking for a name makes no meter");
+        assert_eq!(
+            names(&tools),
+            ["b", "d"],
+            "looking for a name makes no meter"
+        );
     }
 
     #[test]
     fn a_tool_that_comes_back_is_counted_again() {
-        let (tools, meters) = (ToolMeters::default(), PluginMeters { tools: HashMap::from([(7, OnceLock::new())]) });
+        let (tools, meters) = (
+            ToolMeters::default(),
+            PluginMeters {
+                tools: HashMap::from([(7, OnceLock::new())]),
+            },
+        );
         meters.meter_at(7, "a", &tools).count_call(CallEnding::Ok);
         tools.retain(|_| false);
-        meters.meter_at(7, "a", &tools).count_call(CallEnding::InputRequired);
-        meters.meter_at(7, "a", &tools).count_call(CallEnding::InputRequired);
-        assert_eq!(tools.existing_meter("a").outcomes().collect::<Vec<_>>(), [(CallEnding::InputRequired, 2)]);
+        meters
+            .meter_at(7, "a", &tools)
+            .count_call(CallEnding::InputRequired);
+        meters
+            .meter_at(7, "a", &tools)
+            .count_call(CallEnding::InputRequired);
+        assert_eq!(
+            tools.existing_meter("a").outcomes().collect::<Vec<_>>(),
+            [(CallEnding::InputRequired, 2)]
+        );
     }
 
     #[test]
     fn usage_adds_up_and_the_peak_stays() {
         let meter = ToolMeter::new("a");
         for (fuel, memory) in [(5, 100), (7, 50)] {
-            meter.record_usage(&CallUsage { fuel, memory, ..CallUsage::default() });
+            meter.record_usage(&CallUsage {
+                fuel,
+                memory,
+                ..CallUsage::default()
+            });
         }
         assert_eq!((meter.fuel(), meter.peak()), (12, 100));
     }

@@ -70,14 +70,25 @@ impl ConfinementNeeds {
         if config.server.confine == Confine::Off {
             return Ok(Self::default());
         }
-        let program = own_program_files()
-            .map_err(|error| ConfigError::new(format!("server.confine: cannot read /proc/self/maps: {error}")))?;
-        let mut plan = ConfinementPlan { execute: program, ..ConfinementPlan::default() };
+        let program = own_program_files().map_err(|error| {
+            ConfigError::new(format!(
+                "server.confine: cannot read /proc/self/maps: {error}"
+            ))
+        })?;
+        let mut plan = ConfinementPlan {
+            execute: program,
+            ..ConfinementPlan::default()
+        };
         let deciding = DecidingPaths::read(&config.plugins)?;
         read(config, &deciding, &mut plan);
         let required = config.server.confine == Confine::Required;
         let mut written: Vec<(String, PathBuf)> = Vec::new();
-        written.extend(config.own_folders().into_iter().map(|(what, path)| (what.to_owned(), path)));
+        written.extend(
+            config
+                .own_folders()
+                .into_iter()
+                .map(|(what, path)| (what.to_owned(), path)),
+        );
         let folders = config.server.confine_folders.iter();
         written.extend(folders.map(|path| ("server.confine_folders".to_owned(), path.clone())));
         if config.learn {
@@ -85,13 +96,22 @@ impl ConfinementNeeds {
         }
         let mut overlaps = Vec::new();
         for (id, grant) in &deciding.grants {
-            for mount in grant.permissions.mounts.iter().filter(|mount| mount.access == MountAccess::ReadWrite) {
+            for mount in grant
+                .permissions
+                .mounts
+                .iter()
+                .filter(|mount| mount.access == MountAccess::ReadWrite)
+            {
                 let place = (mount_label(id, mount), mount.host.clone());
                 // The plugin will be refused, so the access is not needed.
                 let found = if mount.unguarded {
                     Vec::new()
                 } else {
-                    find_overlaps(config, &deciding, &WritablePaths::new([place.clone()], required))
+                    find_overlaps(
+                        config,
+                        &deciding,
+                        &WritablePaths::new([place.clone()], required),
+                    )
                 };
                 if found.is_empty() {
                     written.push(place);
@@ -99,7 +119,8 @@ impl ConfinementNeeds {
                 overlaps.extend(found);
             }
         }
-        plan.write.extend(written.iter().map(|(_, path)| path.clone()));
+        plan.write
+            .extend(written.iter().map(|(_, path)| path.clone()));
         // Where files can be removed, a grant can be removed, and with it its restrictions.
         if let Some(folder) = socket.and_then(socket_folder) {
             plan.remove.push(folder.clone());
@@ -107,7 +128,13 @@ impl ConfinementNeeds {
         }
         let writable = WritablePaths::new(written, required);
         overlaps.extend(find_overlaps(config, &deciding, &writable));
-        Self { plan, writable, overlaps, deciding }.check_overlaps()
+        Self {
+            plan,
+            writable,
+            overlaps,
+            deciding,
+        }
+        .check_overlaps()
     }
 
     /// Adds the needs of a server that also removes the file of this socket at its end. Blocks.
@@ -115,14 +142,24 @@ impl ConfinementNeeds {
     /// # Errors
     ///
     /// As those of [`ConfinementNeeds::from_config`].
-    pub(crate) fn with_socket(mut self, config: &Config, socket: &Path) -> Result<Self, ConfigError> {
+    pub(crate) fn with_socket(
+        mut self,
+        config: &Config,
+        socket: &Path,
+    ) -> Result<Self, ConfigError> {
         if config.server.confine == Confine::Off {
             return Ok(self);
         }
-        let Some(folder) = socket_folder(socket) else { return Ok(self) };
+        let Some(folder) = socket_folder(socket) else {
+            return Ok(self);
+        };
         self.plan.remove.push(folder.clone());
-        let writable = WritablePaths::new([(SOCKET_FOLDER_LABEL.to_owned(), folder)], self.writable.required);
-        self.overlaps.extend(find_overlaps(config, &self.deciding, &writable));
+        let writable = WritablePaths::new(
+            [(SOCKET_FOLDER_LABEL.to_owned(), folder)],
+            self.writable.required,
+        );
+        self.overlaps
+            .extend(find_overlaps(config, &self.deciding, &writable));
         self.check_overlaps()
     }
 
@@ -152,20 +189,36 @@ fn mount_label(id: &str, mount: &MountPermission) -> String {
 /// Returns clauses about `writable` paths that determine the server's rights. With required
 /// confinement, this includes the targets of links and the programs of secrets. Otherwise, those
 /// are reported per plugin when it is loaded.
-fn find_overlaps(config: &Config, deciding: &DecidingPaths, writable: &WritablePaths) -> Vec<String> {
-    let mut found: Vec<String> =
-        writable.explain_folder_write("the plugin folder", &config.plugins).into_iter().collect();
+fn find_overlaps(
+    config: &Config,
+    deciding: &DecidingPaths,
+    writable: &WritablePaths,
+) -> Vec<String> {
+    let mut found: Vec<String> = writable
+        .explain_folder_write("the plugin folder", &config.plugins)
+        .into_iter()
+        .collect();
     let what = |path: &Path| {
-        if path == config.file { "the configuration".to_owned() } else { path.display().to_string() }
+        if path == config.file {
+            "the configuration".to_owned()
+        } else {
+            path.display().to_string()
+        }
     };
-    found.extend(config.watched_files().iter().filter_map(|path| writable.explain_write(&what(path), path)));
+    found.extend(
+        config
+            .watched_files()
+            .iter()
+            .filter_map(|path| writable.explain_write(&what(path), path)),
+    );
     if writable.required {
         for path in &deciding.links {
             let name = path.file_name().unwrap_or_default().display().to_string();
             found.extend(writable.explain_write(&format!("what {name} is a link to"), path));
         }
         for (id, grant) in &deciding.grants {
-            let programs = writable.explain_program_writes(&config.plugins, &grant.secret_specs().unwrap_or_default());
+            let programs = writable
+                .explain_program_writes(&config.plugins, &grant.secret_specs().unwrap_or_default());
             found.extend(programs.into_iter().map(|why| format!("{why} ({id}.toml)")));
         }
     }
@@ -175,22 +228,36 @@ fn find_overlaps(config: &Config, deciding: &DecidingPaths, writable: &WritableP
 /// Adds the paths that the server reads, and those that every server writes.
 fn read(config: &Config, deciding: &DecidingPaths, plan: &mut ConfinementPlan) {
     plan.read.extend(SYSTEM_PATHS.map(PathBuf::from));
-    plan.read.extend(CERTIFICATE_VARIABLES.iter().filter_map(std::env::var_os).map(PathBuf::from));
+    plan.read.extend(
+        CERTIFICATE_VARIABLES
+            .iter()
+            .filter_map(std::env::var_os)
+            .map(PathBuf::from),
+    );
     // A recording needs no access: its file is already open, and only written to.
     plan.write.push("/dev/null".into());
     add_path(&mut plan.read, &config.plugins);
-    config.watched_files().iter().for_each(|path| add_path(&mut plan.read, path));
+    config
+        .watched_files()
+        .iter()
+        .for_each(|path| add_path(&mut plan.read, path));
     for path in &deciding.links {
         add_path(&mut plan.read, path);
     }
     for (_, grant) in &deciding.grants {
-        let mounts = grant.permissions.mounts.iter().filter(|mount| mount.access == MountAccess::Read);
+        let mounts = grant
+            .permissions
+            .mounts
+            .iter()
+            .filter(|mount| mount.access == MountAccess::Read);
         plan.read.extend(mounts.map(|mount| mount.host.clone()));
         for secret in grant.secret_specs().unwrap_or_default() {
             match &secret.source {
                 SecretSource::File(path) => add_path(&mut plan.read, &config.plugins.join(path)),
                 SecretSource::CallerFolder(path) => plan.read.push(config.plugins.join(path)),
-                SecretSource::Environment(_) | SecretSource::Keyring { .. } | SecretSource::Command(_) => {}
+                SecretSource::Environment(_)
+                | SecretSource::Keyring { .. }
+                | SecretSource::Command(_) => {}
             }
         }
     }
@@ -201,14 +268,19 @@ impl DecidingPaths {
     /// later. Blocks.
     fn read(folder: &Path) -> Result<Self, ConfigError> {
         let cannot = |error: std::io::Error| {
-            ConfigError::new(format!("cannot read the plugin folder {}: {error}", folder.display()))
+            ConfigError::new(format!(
+                "cannot read the plugin folder {}: {error}",
+                folder.display()
+            ))
         };
         let mut found = Self::default();
         for entry in std::fs::read_dir(folder).map_err(cannot)? {
             let path = entry.map_err(cannot)?.path();
             let name = path.file_name().and_then(|name| name.to_str());
             if let Some(id) = name.and_then(|name| name.strip_suffix(".toml")) {
-                found.grants.extend(parse_grant_file(folder, id).map(|grant| (id.to_owned(), grant)));
+                found
+                    .grants
+                    .extend(parse_grant_file(folder, id).map(|grant| (id.to_owned(), grant)));
             }
             if path.is_symlink() {
                 found.links.push(path);
@@ -242,6 +314,8 @@ fn add_path(read: &mut Vec<PathBuf>, path: &Path) {
 fn is_too_broad(folder: &Path) -> bool {
     let is_top = folder.components().count() <= 2 || folder == Path::new("/var/lib");
     let is_home = std::env::home_dir().is_some_and(|home| home.starts_with(folder));
-    let is_shared = folder.metadata().is_ok_and(|found| found.mode() & 0o002 != 0);
+    let is_shared = folder
+        .metadata()
+        .is_ok_and(|found| found.mode() & 0o002 != 0);
     is_top || is_home || is_shared
 }

@@ -36,10 +36,15 @@ impl Tools {
 
     /// Runs on a separate thread, as the SDK documentation recommends for CPU-bound work.
     #[tool(description = "Computes for so many rounds.")]
-    async fn burn(&self, Parameters(Rounds { rounds }): Parameters<Rounds>) -> Result<CallToolResult, ErrorData> {
+    async fn burn(
+        &self,
+        Parameters(Rounds { rounds }): Parameters<Rounds>,
+    ) -> Result<CallToolResult, ErrorData> {
         let number = tokio::task::spawn_blocking(move || burnt(rounds)).await;
         let number = number.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        Ok(CallToolResult::success(vec![ContentBlock::text(number.to_string())]))
+        Ok(CallToolResult::success(vec![ContentBlock::text(
+            number.to_string(),
+        )]))
     }
 }
 
@@ -54,7 +59,11 @@ fn burnt(rounds: u32) -> u64 {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let Some(address) = std::env::args().nth(1) else {
-        Tools.serve(rmcp::transport::stdio()).await?.waiting().await?;
+        Tools
+            .serve(rmcp::transport::stdio())
+            .await?
+            .waiting()
+            .await?;
         return Ok(());
     };
     let tools = StreamableHttpService::new(
@@ -64,7 +73,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     );
     // Without `TCP_NODELAY`, each event of a stream waits for the client's acknowledgement of the
     // previous one.
-    let listener = TcpListener::bind(address).await?.tap_io(|stream| drop(stream.set_nodelay(true)));
+    let listener = TcpListener::bind(address)
+        .await?
+        .tap_io(|stream| drop(stream.set_nodelay(true)));
     axum::serve(listener, Router::new().nest_service("/mcp", tools)).await?;
     Ok(())
 }

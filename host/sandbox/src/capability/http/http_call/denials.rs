@@ -33,7 +33,11 @@ struct DenialState {
 
 impl CallDenials {
     pub(crate) fn new(observer: Arc<dyn CallObserver>, secrets: Arc<SecretFilter>) -> Self {
-        Self { observer, secrets, state: Mutex::default() }
+        Self {
+            observer,
+            secrets,
+            state: Mutex::default(),
+        }
     }
 
     /// Reports that an operation of this kind was denied. `what` is a sentence, and `remedy` is the
@@ -53,7 +57,12 @@ impl CallDenials {
             if state.reported < MAX_REPORTED_DENIALS {
                 state.files.push(what.clone());
             }
-            self.notify_observer(&mut state, DenialKind::File, &what, denied.remedy().as_deref());
+            self.notify_observer(
+                &mut state,
+                DenialKind::File,
+                &what,
+                denied.remedy().as_deref(),
+            );
         }
         // Programs look for many optional files.
         if !matches!(denied, FileDenial::Unmounted { .. }) {
@@ -66,12 +75,20 @@ impl CallDenials {
         clean_line(&self.secrets.scrub(what), MAX_DENIAL_BYTES)
     }
 
-    fn notify_observer(&self, state: &mut DenialState, kind: DenialKind, what: &str, remedy: Option<&str>) {
+    fn notify_observer(
+        &self,
+        state: &mut DenialState,
+        kind: DenialKind,
+        what: &str,
+        remedy: Option<&str>,
+    ) {
         if state.reported < MAX_REPORTED_DENIALS {
             state.reported += 1;
             let clean = |remedy: &str| {
-                let lines: Vec<String> =
-                    remedy.lines().map(|part| clean_line(&self.secrets.scrub(part), MAX_DENIAL_BYTES)).collect();
+                let lines: Vec<String> = remedy
+                    .lines()
+                    .map(|part| clean_line(&self.secrets.scrub(part), MAX_DENIAL_BYTES))
+                    .collect();
                 lines.join("\n")
             };
             let remedy = remedy.map(clean);
@@ -82,7 +99,9 @@ impl CallDenials {
     /// Reports why a request failed, if it was denied after the rules had allowed it. Logs any
     /// other error.
     pub(super) fn report_send_error(&self, error: &SendError) {
-        let note = |remedy: Option<String>| self.report_denial(DenialKind::Http, &error.to_string(), remedy.as_deref());
+        let note = |remedy: Option<String>| {
+            self.report_denial(DenialKind::Http, &error.to_string(), remedy.as_deref())
+        };
         match error {
             SendError::AddressesRefused(refused) => note(refused.remedy()),
             SendError::Denied(denied) => note(denied.remedy()),
@@ -99,6 +118,10 @@ impl CallDenials {
 
     /// Returns the first denial, as a sentence.
     pub(crate) fn first_denial(&self) -> Option<String> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).first.clone()
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .first
+            .clone()
     }
 }

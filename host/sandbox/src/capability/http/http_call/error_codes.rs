@@ -12,9 +12,9 @@ pub(super) fn code(error: &SendError) -> Error {
 /// Like [`code`], as a value that can be recorded.
 pub(super) fn recordable_error(error: &SendError) -> HttpError {
     match error {
-        SendError::Denied(_) | SendError::HostHeader | SendError::LimitExceeded(ExceededLimit::Requests) => {
-            HttpError::HttpRequestDenied
-        }
+        SendError::Denied(_)
+        | SendError::HostHeader
+        | SendError::LimitExceeded(ExceededLimit::Requests) => HttpError::HttpRequestDenied,
         SendError::RequestHeadTooLarge => HttpError::HttpRequestHeaderSectionSize,
         SendError::ContentLength => HttpError::HttpRequestBodySize(None),
         SendError::RequestBodyLength(length) => HttpError::HttpRequestBodySize(Some(*length)),
@@ -32,15 +32,22 @@ pub(super) fn recordable_error(error: &SendError) -> HttpError {
         | SendError::CertificateNotYetValid(_)
         | SendError::CertificateNameMismatch(_)
         | SendError::CertificateInvalid(_) => HttpError::TlsCertificateError,
-        SendError::TlsAlert { id, name } => HttpError::TlsAlertReceived { id: *id, name: name.clone() },
+        SendError::TlsAlert { id, name } => HttpError::TlsAlertReceived {
+            id: *id,
+            name: name.clone(),
+        },
         SendError::Tls(_) => HttpError::TlsProtocolError,
-        SendError::FirstByteTimeout | SendError::BetweenBytesTimeout => HttpError::ConnectionReadTimeout,
+        SendError::FirstByteTimeout | SendError::BetweenBytesTimeout => {
+            HttpError::ConnectionReadTimeout
+        }
         SendError::Deadline => HttpError::HttpResponseTimeout,
         SendError::Reset(_) => HttpError::ConnectionTerminated,
         SendError::Protocol(_) => HttpError::HttpProtocolError,
         SendError::HeadTooLarge => HttpError::HttpResponseHeaderSectionSize,
         SendError::Incomplete(_) => HttpError::HttpResponseIncomplete,
-        SendError::RequestBody(_) => HttpError::InternalError("the body of the request was not completed".to_owned()),
+        SendError::RequestBody(_) => {
+            HttpError::InternalError("the body of the request was not completed".to_owned())
+        }
     }
 }
 
@@ -58,7 +65,10 @@ pub(super) fn recorded_error_code(error: HttpError) -> Error {
         HttpError::DestinationIpProhibited => Error::DestinationIpProhibited,
         HttpError::DestinationNotFound => Error::DestinationNotFound,
         HttpError::DestinationUnavailable => Error::DestinationUnavailable,
-        HttpError::DnsError => Error::DnsError { rcode: None, info_code: None },
+        HttpError::DnsError => Error::DnsError {
+            rcode: None,
+            info_code: None,
+        },
         HttpError::DnsTimeout => Error::DnsTimeout,
         HttpError::ConnectionLimitReached => Error::ConnectionLimitReached,
         HttpError::ConnectionTimeout => Error::ConnectionTimeout,
@@ -66,9 +76,10 @@ pub(super) fn recorded_error_code(error: HttpError) -> Error {
         HttpError::ConnectionReadTimeout => Error::ConnectionReadTimeout,
         HttpError::ConnectionTerminated => Error::ConnectionTerminated,
         HttpError::TlsCertificateError => Error::TlsCertificateError,
-        HttpError::TlsAlertReceived { id, name } => {
-            Error::TlsAlertReceived { alert_id: Some(id), alert_message: Some(name) }
-        }
+        HttpError::TlsAlertReceived { id, name } => Error::TlsAlertReceived {
+            alert_id: Some(id),
+            alert_message: Some(name),
+        },
         HttpError::TlsProtocolError => Error::TlsProtocolError,
         HttpError::InternalError(why) => Error::InternalError(Some(why)),
     }

@@ -19,7 +19,8 @@ pub(crate) const MAX_CUSTOM_NAME_BYTES: usize = 64;
 pub(crate) const BODY_MEMORY_BYTES: usize = 2 * MAX_BODY_CHUNK_BYTES;
 
 /// Memory of a request in addition to its fields, in bytes.
-pub(crate) const REQUEST_MEMORY_BYTES: usize = MAX_PATH_BYTES + MAX_AUTHORITY_BYTES + 2 * MAX_CUSTOM_NAME_BYTES;
+pub(crate) const REQUEST_MEMORY_BYTES: usize =
+    MAX_PATH_BYTES + MAX_AUTHORITY_BYTES + 2 * MAX_CUSTOM_NAME_BYTES;
 
 /// Memory of a request in flight and its response, in bytes: two heads, and the I/O buffers of the
 /// bodies.

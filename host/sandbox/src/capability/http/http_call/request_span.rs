@@ -46,7 +46,12 @@ impl RequestSpan {
         let exchange = HttpExchange {
             span: own,
             parent_span_id: call.span.clone(),
-            method: if STANDARD_METHODS.contains(method) { method.as_str() } else { OTHER_METHOD }.to_owned(),
+            method: if STANDARD_METHODS.contains(method) {
+                method.as_str()
+            } else {
+                OTHER_METHOD
+            }
+            .to_owned(),
             scheme: origin.scheme.as_str(),
             host: origin.host.to_string(),
             port: origin.port,
@@ -55,7 +60,10 @@ impl RequestSpan {
             status: None,
             error: None,
         };
-        Some(Self { observer: Arc::clone(observer), exchange: Some(exchange) })
+        Some(Self {
+            observer: Arc::clone(observer),
+            exchange: Some(exchange),
+        })
     }
 
     /// Returns the trace context of the request.
@@ -80,7 +88,9 @@ impl RequestSpan {
 
 impl Drop for RequestSpan {
     fn drop(&mut self) {
-        let Some(mut exchange) = self.exchange.take() else { return };
+        let Some(mut exchange) = self.exchange.take() else {
+            return;
+        };
         exchange.ended_at = SystemTime::now();
         if exchange.status.is_none() {
             exchange.error.get_or_insert(CANCELLED_CODE);

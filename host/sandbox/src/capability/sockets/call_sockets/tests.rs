@@ -14,8 +14,15 @@ use toolbay_secrets::SecretFilter;
 struct Names(Vec<(&'static str, Vec<IpAddr>)>);
 
 impl NameResolver for Names {
-    fn resolve(&self, name: String) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
-        let found = self.0.iter().find(|(known, _)| *known == name).map(|(_, addresses)| addresses.clone());
+    fn resolve(
+        &self,
+        name: String,
+    ) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> {
+        let found = self
+            .0
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, addresses)| addresses.clone());
         Box::pin(async move { found.ok_or_else(|| io::Error::other("no such name")) })
     }
 }
@@ -28,22 +35,41 @@ fn ip(text: &str) -> IpAddr {
 fn sockets(rules: &[&str], opened: &[&str], memory: u64) -> CallSockets {
     let many = (0..100_u8).map(|n| IpAddr::from([8, 8, 4, n])).collect();
     let names = Names(vec![
-        ("public.example.com", vec![ip("8.8.8.8"), ip("2001:4860:4860::8888")]),
-        ("private.example.com", vec![ip("10.0.0.7"), ip("127.0.0.1"), ip("169.254.169.254")]),
+        (
+            "public.example.com",
+            vec![ip("8.8.8.8"), ip("2001:4860:4860::8888")],
+        ),
+        (
+            "private.example.com",
+            vec![ip("10.0.0.7"), ip("127.0.0.1"), ip("169.254.169.254")],
+        ),
         ("mixed.example.com", vec![ip("10.0.0.7"), ip("8.8.8.8")]),
         ("many.example.com", many),
         ("none.example.com", vec![]),
     ]);
-    let rules = rules.iter().map(|rule| TcpRule::parse(rule).unwrap()).collect();
+    let rules = rules
+        .iter()
+        .map(|rule| TcpRule::parse(rule).unwrap())
+        .collect();
     let opened = opened.iter().map(|address| ip(address).into()).collect();
-    let connections = PluginConnections::new(Arc::new(LookupLimiter::new(Arc::new(names))), rules, opened);
+    let connections =
+        PluginConnections::new(Arc::new(LookupLimiter::new(Arc::new(names))), rules, opened);
     let observer: Arc<dyn CallObserver> = Arc::new(NoopObserver);
-    let denials = Arc::new(CallDenials::new(observer, Arc::new(SecretFilter::default())));
+    let denials = Arc::new(CallDenials::new(
+        observer,
+        Arc::new(SecretFilter::default()),
+    ));
     let account = MemoryBudget::new(ByteSize::b(memory));
     CallSockets::new(
         &connections,
         denials,
-        SideEffects::new(false, &Arc::default(), &Limits::DEFAULT, account.clone(), ReplayTape::default()),
+        SideEffects::new(
+            false,
+            &Arc::default(),
+            &Limits::DEFAULT,
+            account.clone(),
+            ReplayTape::default(),
+        ),
         TcpTraffic::new(&Limits::DEFAULT),
         account,
         Instant::now() + Duration::from_mins(10),
@@ -55,7 +81,9 @@ async fn resolved(sockets: &mut CallSockets, name: &str) -> ResolvedName {
 }
 
 fn connects(sockets: &CallSockets, address: &str) -> bool {
-    sockets.gate().allows(address.parse().unwrap(), SocketAddrUse::TcpConnect)
+    sockets
+        .gate()
+        .allows(address.parse().unwrap(), SocketAddrUse::TcpConnect)
 }
 
 const EXAMPLE: [&str; 2] = ["*.example.com:443", "8.8.4.4:53"];
@@ -63,31 +91,60 @@ const EXAMPLE: [&str; 2] = ["*.example.com:443", "8.8.4.4:53"];
 #[tokio::test]
 async fn an_address_is_known_once_its_name_was_resolved_and_at_the_port_of_the_rule() {
     let mut sockets = sockets(&EXAMPLE, &[], 1 << 20);
-    assert!(!connects(&sockets, "8.8.8.8:443"), "nobody asked for a name");
-    assert_eq!(resolved(&mut sockets, "Public.Example.COM.").await.unwrap().len(), 2);
+    assert!(
+        !connects(&sockets, "8.8.8.8:443"),
+        "nobody asked for a name"
+    );
+    assert_eq!(
+        resolved(&mut sockets, "Public.Example.COM.")
+            .await
+            .unwrap()
+            .len(),
+        2
+    );
     assert!(connects(&sockets, "8.8.8.8:443") && connects(&sockets, "[::ffff:8.8.8.8]:443"));
     assert!(connects(&sockets, "[2001:4860:4860::8888]:443"));
     assert!(
-        !connects(&sockets, "8.8.8.8:80") && !connects(&sockets, "8.8.8.9:443") && !connects(&sockets, "8.8.8.8:0")
+        !connects(&sockets, "8.8.8.8:80")
+            && !connects(&sockets, "8.8.8.9:443")
+            && !connects(&sockets, "8.8.8.8:0")
     );
     assert!(connects(&sockets, "8.8.4.4:53") && !connects(&sockets, "8.8.4.4:443"));
     let said = sockets.gate.denials.first_denial().unwrap();
-    assert_eq!(said, "This tool may connect to no IP address that its grant does not list.");
+    assert_eq!(
+        said,
+        "This tool may connect to no IP address that its grant does not list."
+    );
 }
 
 #[tokio::test]
 async fn a_guest_sees_only_addresses_that_it_may_connect_to() {
     let mut closed = sockets(&EXAMPLE, &[], 1 << 20);
-    assert_eq!(resolved(&mut closed, "private.example.com").await, Err(ResolveFailure::Denied));
-    assert_eq!(resolved(&mut closed, "mixed.example.com").await, Ok(vec![ip("8.8.8.8")]));
+    assert_eq!(
+        resolved(&mut closed, "private.example.com").await,
+        Err(ResolveFailure::Denied)
+    );
+    assert_eq!(
+        resolved(&mut closed, "mixed.example.com").await,
+        Ok(vec![ip("8.8.8.8")])
+    );
     assert!(!connects(&closed, "10.0.0.7:443") && !connects(&closed, "169.254.169.254:443"));
     let mut opened = sockets(&EXAMPLE, &["10.0.0.7"], 1 << 20);
-    assert_eq!(resolved(&mut opened, "private.example.com").await, Ok(vec![ip("10.0.0.7")]));
+    assert_eq!(
+        resolved(&mut opened, "private.example.com").await,
+        Ok(vec![ip("10.0.0.7")])
+    );
     assert!(connects(&opened, "10.0.0.7:443") && !connects(&opened, "127.0.0.1:443"));
     // An opened address is not a rule.
-    assert!(!connects(&sockets(&EXAMPLE, &["10.0.0.7"], 1 << 20), "10.0.0.7:443"));
+    assert!(!connects(
+        &sockets(&EXAMPLE, &["10.0.0.7"], 1 << 20),
+        "10.0.0.7:443"
+    ));
     // A rule does not open an address.
-    assert!(!connects(&sockets(&["127.0.0.1:443"], &[], 1 << 20), "127.0.0.1:443"));
+    assert!(!connects(
+        &sockets(&["127.0.0.1:443"], &[], 1 << 20),
+        "127.0.0.1:443"
+    ));
 }
 
 #[tokio::test]
@@ -112,17 +169,29 @@ async fn names_beyond_the_rules_are_not_resolved() {
 #[tokio::test]
 async fn what_a_call_asks_for_is_bounded() {
     let mut modest = sockets(&EXAMPLE, &[], 1 << 20);
-    assert_eq!(resolved(&mut modest, "many.example.com").await.unwrap().len(), MAX_ADDRESSES);
+    assert_eq!(
+        resolved(&mut modest, "many.example.com")
+            .await
+            .unwrap()
+            .len(),
+        MAX_ADDRESSES
+    );
     for _ in 1..MAX_LOOKUPS {
         resolved(&mut modest, "public.example.com").await.unwrap();
     }
-    assert_eq!(resolved(&mut modest, "public.example.com").await, Err(ResolveFailure::LimitReached));
+    assert_eq!(
+        resolved(&mut modest, "public.example.com").await,
+        Err(ResolveFailure::LimitReached)
+    );
     assert!(
         modest.account.peak() < (MAX_ADDRESSES + 2) * 2 * ADDRESS_MEMORY_BYTES,
         "the same name holds nothing again"
     );
     let mut poor = sockets(&EXAMPLE, &[], 100);
-    assert_eq!(resolved(&mut poor, "public.example.com").await, Err(ResolveFailure::LimitReached));
+    assert_eq!(
+        resolved(&mut poor, "public.example.com").await,
+        Err(ResolveFailure::LimitReached)
+    );
     assert!(!connects(&poor, "8.8.8.8:443"));
 }
 
@@ -139,25 +208,44 @@ impl NameResolver for Silent {
 async fn a_lookup_ends_with_the_time_of_the_call() {
     let other = sockets(&EXAMPLE, &[], 1 << 20);
     let rules = vec![TcpRule::parse("a.example.com:1").unwrap()];
-    let silent = PluginConnections::new(Arc::new(LookupLimiter::new(Arc::new(Silent))), rules, Vec::new());
+    let silent = PluginConnections::new(
+        Arc::new(LookupLimiter::new(Arc::new(Silent))),
+        rules,
+        Vec::new(),
+    );
     let mut late = CallSockets::new(
         &silent,
         Arc::clone(&other.gate.denials),
-        SideEffects::new(false, &Arc::default(), &Limits::DEFAULT, other.account.clone(), ReplayTape::default()),
+        SideEffects::new(
+            false,
+            &Arc::default(),
+            &Limits::DEFAULT,
+            other.account.clone(),
+            ReplayTape::default(),
+        ),
         TcpTraffic::new(&Limits::DEFAULT),
         other.account,
         Instant::now(),
     );
-    assert_eq!(resolved(&mut late, "a.example.com").await, Err(ResolveFailure::LimitReached));
+    assert_eq!(
+        resolved(&mut late, "a.example.com").await,
+        Err(ResolveFailure::LimitReached)
+    );
 }
 
 #[test]
 fn only_connections_are_open() {
     let sockets = sockets(&["8.8.8.8:1", "0.0.0.0:1"], &[], 1 << 20);
     let allows = |address: &str, purpose| sockets.gate().allows(address.parse().unwrap(), purpose);
-    assert!(allows("0.0.0.0:0", SocketAddrUse::TcpBind), "what every connection begins with");
+    assert!(
+        allows("0.0.0.0:0", SocketAddrUse::TcpBind),
+        "what every connection begins with"
+    );
     assert!(allows("[::]:0", SocketAddrUse::TcpBind));
-    assert!(!allows("0.0.0.0:80", SocketAddrUse::TcpBind) && !allows("127.0.0.1:0", SocketAddrUse::TcpBind));
+    assert!(
+        !allows("0.0.0.0:80", SocketAddrUse::TcpBind)
+            && !allows("127.0.0.1:0", SocketAddrUse::TcpBind)
+    );
     for purpose in [
         SocketAddrUse::TcpListen,
         SocketAddrUse::TcpAccept,

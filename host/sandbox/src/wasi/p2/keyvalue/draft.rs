@@ -45,7 +45,11 @@ pub(super) fn add(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
 /// Returns a page of keys. The cursor is the number of keys before the page. The handle stores the
 /// last of these keys, so that concurrent insertions and deletions do not shift the page. For a
 /// cursor of another handle, the store skips that number of keys.
-async fn list_page(state: &mut StoreState, handle: &BucketHandle, cursor: Option<u64>) -> KeyValueResult<KeyResponse> {
+async fn list_page(
+    state: &mut StoreState,
+    handle: &BucketHandle,
+    cursor: Option<u64>,
+) -> KeyValueResult<KeyResponse> {
     let known = state.table().get(handle)?.last_cursor.clone();
     let start = match (cursor, known) {
         (None, _) => PageStart::First,
@@ -56,9 +60,14 @@ async fn list_page(state: &mut StoreState, handle: &BucketHandle, cursor: Option
         Ok(page) => page,
         Err(error) => return Ok(Err(error)),
     };
-    let next = cursor.unwrap_or_default().saturating_add(page.keys.len() as u64);
+    let next = cursor
+        .unwrap_or_default()
+        .saturating_add(page.keys.len() as u64);
     if let Some(last) = page.keys.last() {
         state.table().get_mut(handle)?.last_cursor = Some((next, last.clone()));
     }
-    Ok(Ok(KeyResponse { keys: page.keys, cursor: page.more.then_some(next) }))
+    Ok(Ok(KeyResponse {
+        keys: page.keys,
+        cursor: page.more.then_some(next),
+    }))
 }

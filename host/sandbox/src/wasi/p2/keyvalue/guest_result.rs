@@ -23,10 +23,15 @@ pub(super) enum KeyValueError {
 pub(super) type KeyValueResult<T> = wasmtime::Result<Result<T, KeyValueError>>;
 
 /// Converts the store's result of an operation.
-pub(super) fn to_guest_result<T>(state: &mut StoreState, result: Result<T, StateError>) -> KeyValueResult<T> {
+pub(super) fn to_guest_result<T>(
+    state: &mut StoreState,
+    result: Result<T, StateError>,
+) -> KeyValueResult<T> {
     let error = match result {
         Ok(value) => return Ok(Ok(value)),
-        Err(StateError::Stopped) if state.memory_budget.is_exceeded() => return Err(BudgetExceeded.into()),
+        Err(StateError::Stopped) if state.memory_budget.is_exceeded() => {
+            return Err(BudgetExceeded.into());
+        }
         // Only the deadline stops an operation that the call still waits for.
         Err(StateError::Stopped) => return Err(state.kept.deadline_limit().into()),
         Err(error) => error,

@@ -6,7 +6,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toolbay_model::DenialKind;
 use toolbay_policy::StateGrant;
-use toolbay_state::{BucketChange, ChangeOutcome, KeyPage, MAX_KEY_BYTES, PageStart, StateBucket, ValueVersion};
+use toolbay_state::{
+    BucketChange, ChangeOutcome, KeyPage, MAX_KEY_BYTES, PageStart, StateBucket, ValueVersion,
+};
 use wasmtime::component::{Linker, Resource, ResourceType};
 
 use super::guest_result::{KeyValueError, KeyValueResult, to_guest_result};
@@ -46,38 +48,69 @@ pub(super) type BucketHandle = Resource<OpenBucket>;
 /// Adds the functions of `wasi:keyvalue/store` that all versions have.
 pub(super) fn add_store(linker: &mut Linker<StoreState>, name: &str) -> wasmtime::Result<()> {
     let mut store = linker.instance(name)?;
-    store.resource("bucket", ResourceType::host::<OpenBucket>(), |mut store, rep| {
-        store.data_mut().table().delete(BucketHandle::new_own(rep))?;
-        Ok(())
+    store.resource(
+        "bucket",
+        ResourceType::host::<OpenBucket>(),
+        |mut store, rep| {
+            store
+                .data_mut()
+                .table()
+                .delete(BucketHandle::new_own(rep))?;
+            Ok(())
+        },
+    )?;
+    store.func_wrap("open", |mut store, (name,): (String,)| {
+        Ok((open_bucket(store.data_mut(), &name)?,))
     })?;
-    store.func_wrap("open", |mut store, (name,): (String,)| Ok((open_bucket(store.data_mut(), &name)?,)))?;
-    store.func_wrap_async("[method]bucket.get", |mut store, (bucket, key): (BucketHandle, String)| {
-        Box::new(async move { Ok((get(store.data_mut(), &bucket, key).await?,)) })
-    })?;
+    store.func_wrap_async(
+        "[method]bucket.get",
+        |mut store, (bucket, key): (BucketHandle, String)| {
+            Box::new(async move { Ok((get(store.data_mut(), &bucket, key).await?,)) })
+        },
+    )?;
     store.func_wrap_async(
         "[method]bucket.set",
         |mut store, (bucket, key, value): (BucketHandle, String, Vec<u8>)| {
             Box::new(async move {
                 let set = BucketChange::Set(vec![(key, value)]);
-                Ok((apply_change(store.data_mut(), &bucket, set).await?.map(drop),))
+                Ok((apply_change(store.data_mut(), &bucket, set)
+                    .await?
+                    .map(drop),))
             })
         },
     )?;
-    store.func_wrap_async("[method]bucket.delete", |mut store, (bucket, key): (BucketHandle, String)| {
-        Box::new(async move {
-            Ok((apply_change(store.data_mut(), &bucket, BucketChange::Delete(vec![key])).await?.map(drop),))
-        })
-    })?;
-    store.func_wrap_async("[method]bucket.exists", |mut store, (bucket, key): (BucketHandle, String)| {
-        Box::new(async move { Ok((exists(store.data_mut(), &bucket, key).await?,)) })
-    })
+    store.func_wrap_async(
+        "[method]bucket.delete",
+        |mut store, (bucket, key): (BucketHandle, String)| {
+            Box::new(async move {
+                Ok((
+                    apply_change(store.data_mut(), &bucket, BucketChange::Delete(vec![key]))
+                        .await?
+                        .map(drop),
+                ))
+            })
+        },
+    )?;
+    store.func_wrap_async(
+        "[method]bucket.exists",
+        |mut store, (bucket, key): (BucketHandle, String)| {
+            Box::new(async move { Ok((exists(store.data_mut(), &bucket, key).await?,)) })
+        },
+    )
 }
 
 fn open_bucket(state: &mut StoreState, name: &str) -> KeyValueResult<BucketHandle> {
-    let number = match state.effects.begin_read(OperationKind::State, || format!("open the bucket {name}"))? {
+    let number = match state
+        .effects
+        .begin_read(OperationKind::State, || format!("open the bucket {name}"))?
+    {
         EffectStart::Now(number) => number,
         EffectStart::Before(answer) => {
-            return push_bucket(state, postcard::from_bytes(&answer)?, KeyValueCall::replayed_bucket(name));
+            return push_bucket(
+                state,
+                postcard::from_bytes(&answer)?,
+                KeyValueCall::replayed_bucket(name),
+            );
         }
     };
     let bucket = state.kept.open_bucket(name);
@@ -100,7 +133,11 @@ fn push_bucket(
     match (answer, bucket) {
         (Ok(()), Some(bucket)) => {
             let memory = state.memory_budget.reserve(BUCKET_MEMORY_BYTES)?;
-            Ok(Ok(state.table().push(OpenBucket { bucket, last_cursor: None, _memory: memory })?))
+            Ok(Ok(state.table().push(OpenBucket {
+                bucket,
+                last_cursor: None,
+                _memory: memory,
+            })?))
         }
         (Ok(()), None) => Ok(Err(KeyValueError::NoSuchStore)),
         (Err(error), _) => Ok(Err(error)),
@@ -111,10 +148,14 @@ fn push_bucket(
 fn report_refusal(state: &StoreState, closed: &BucketError) -> KeyValueError {
     let (why, remedy) = match closed {
         BucketError::Denied => ("This tool may not keep state.", Some(StateGrant::REMEDY)),
-        BucketError::NoCaller => ("This tool keeps state for each caller, and this caller is not authenticated.", None),
-        BucketError::Disabled => {
-            ("The server keeps no state (state.folder is empty, or there is no home folder).", None)
-        }
+        BucketError::NoCaller => (
+            "This tool keeps state for each caller, and this caller is not authenticated.",
+            None,
+        ),
+        BucketError::Disabled => (
+            "The server keeps no state (state.folder is empty, or there is no home folder).",
+            None,
+        ),
         BucketError::InvalidName => return KeyValueError::NoSuchStore,
     };
     state.outgoing_http.deny(DenialKind::State, why, remedy);
@@ -126,7 +167,10 @@ fn report_refusal(state: &StoreState, closed: &BucketError) -> KeyValueError {
 }
 
 /// Returns the bucket of a handle. The guest passed the handle, so the bucket exists.
-pub(super) fn get_bucket(state: &mut StoreState, handle: &BucketHandle) -> wasmtime::Result<StateBucket> {
+pub(super) fn get_bucket(
+    state: &mut StoreState,
+    handle: &BucketHandle,
+) -> wasmtime::Result<StateBucket> {
     Ok(state.table().get(handle)?.bucket.clone())
 }
 
@@ -135,9 +179,13 @@ pub(super) async fn get_values(
     bucket: &StateBucket,
     keys: Vec<String>,
 ) -> KeyValueResult<Vec<Option<Vec<u8>>>> {
-    let begun = state.effects.begin(OperationKind::State, || describe_operation("get", bucket, &keys))?;
+    let begun = state.effects.begin(OperationKind::State, || {
+        describe_operation("get", bucket, &keys)
+    })?;
     run_once(state, begun, async move |state| {
-        let Some((store, _)) = state.kept.store() else { return Ok(Err(KeyValueError::AccessDenied)) };
+        let Some((store, _)) = state.kept.store() else {
+            return Ok(Err(KeyValueError::AccessDenied));
+        };
         let paying = state.kept.start_operation();
         to_guest_result(state, store.get(bucket, keys, paying.payer()).await)
     })
@@ -149,19 +197,33 @@ pub(super) async fn get_value(
     bucket: &StateBucket,
     key: String,
 ) -> KeyValueResult<Option<Vec<u8>>> {
-    Ok(get_values(state, bucket, vec![key]).await?.map(|values| values.into_iter().next().flatten()))
+    Ok(get_values(state, bucket, vec![key])
+        .await?
+        .map(|values| values.into_iter().next().flatten()))
 }
 
-async fn get(state: &mut StoreState, handle: &BucketHandle, key: String) -> KeyValueResult<Option<Vec<u8>>> {
+async fn get(
+    state: &mut StoreState,
+    handle: &BucketHandle,
+    key: String,
+) -> KeyValueResult<Option<Vec<u8>>> {
     let bucket = get_bucket(state, handle)?;
     get_value(state, &bucket, key).await
 }
 
-async fn exists(state: &mut StoreState, handle: &BucketHandle, key: String) -> KeyValueResult<bool> {
+async fn exists(
+    state: &mut StoreState,
+    handle: &BucketHandle,
+    key: String,
+) -> KeyValueResult<bool> {
     let bucket = get_bucket(state, handle)?;
-    let begun = state.effects.begin(OperationKind::State, || describe_operation("exists", &bucket, [&key]))?;
+    let begun = state.effects.begin(OperationKind::State, || {
+        describe_operation("exists", &bucket, [&key])
+    })?;
     run_once(state, begun, async move |state| {
-        let Some((store, _)) = state.kept.store() else { return Ok(Err(KeyValueError::AccessDenied)) };
+        let Some((store, _)) = state.kept.store() else {
+            return Ok(Err(KeyValueError::AccessDenied));
+        };
         let paying = state.kept.start_operation();
         to_guest_result(state, store.exists(&bucket, key, paying.payer()).await)
     })
@@ -174,9 +236,13 @@ pub(super) async fn list_keys(
     start: PageStart,
 ) -> KeyValueResult<KeyPage> {
     let bucket = get_bucket(state, handle)?;
-    let begun = state.effects.begin(OperationKind::State, || describe_operation("list keys", &bucket, []))?;
+    let begun = state.effects.begin(OperationKind::State, || {
+        describe_operation("list keys", &bucket, [])
+    })?;
     run_once(state, begun, async move |state| {
-        let Some((store, _)) = state.kept.store() else { return Ok(Err(KeyValueError::AccessDenied)) };
+        let Some((store, _)) = state.kept.store() else {
+            return Ok(Err(KeyValueError::AccessDenied));
+        };
         let paying = state.kept.start_operation();
         to_guest_result(state, store.keys(&bucket, start, paying.payer()).await)
     })
@@ -199,11 +265,18 @@ pub(super) async fn apply_change_in(
 ) -> KeyValueResult<ChangeOutcome> {
     // The arguments were copied from the guest and wait in the queue.
     let _memory = state.memory_budget.reserve(change.bytes())?;
-    let begun = state.effects.begin(OperationKind::State, || describe_change(bucket, &change))?;
+    let begun = state
+        .effects
+        .begin(OperationKind::State, || describe_change(bucket, &change))?;
     run_once(state, begun, async move |state| {
-        let Some((store, quota)) = state.kept.store() else { return Ok(Err(KeyValueError::AccessDenied)) };
+        let Some((store, quota)) = state.kept.store() else {
+            return Ok(Err(KeyValueError::AccessDenied));
+        };
         let paying = state.kept.start_operation();
-        to_guest_result(state, store.change(bucket, quota, change, paying.payer()).await)
+        to_guest_result(
+            state,
+            store.change(bucket, quota, change, paying.payer()).await,
+        )
     })
     .await
 }
@@ -226,14 +299,28 @@ async fn run_once<T: Serialize + DeserializeOwned>(
 }
 
 /// Describes an operation in terms that the plugin's author recognizes.
-fn describe_operation<'a>(operation: &str, bucket: &StateBucket, keys: impl IntoIterator<Item = &'a String>) -> String {
-    let keys: Vec<&str> = keys.into_iter().take(MAX_NAMED_KEYS).map(String::as_str).collect();
-    format!("{operation} {} in the bucket {}", keys.join(", "), bucket.name())
+fn describe_operation<'a>(
+    operation: &str,
+    bucket: &StateBucket,
+    keys: impl IntoIterator<Item = &'a String>,
+) -> String {
+    let keys: Vec<&str> = keys
+        .into_iter()
+        .take(MAX_NAMED_KEYS)
+        .map(String::as_str)
+        .collect();
+    format!(
+        "{operation} {} in the bucket {}",
+        keys.join(", "),
+        bucket.name()
+    )
 }
 
 fn describe_change(bucket: &StateBucket, change: &BucketChange) -> String {
     match change {
-        BucketChange::Set(entries) => describe_operation("set", bucket, entries.iter().map(|(key, _)| key)),
+        BucketChange::Set(entries) => {
+            describe_operation("set", bucket, entries.iter().map(|(key, _)| key))
+        }
         BucketChange::Delete(keys) => describe_operation("delete", bucket, keys),
         BucketChange::Increment { key, .. } => describe_operation("increment", bucket, [key]),
         BucketChange::Swap { key, .. } => describe_operation("swap", bucket, [key]),
@@ -247,7 +334,8 @@ pub(super) async fn increment(
     delta: i128,
     range: RangeInclusive<i128>,
 ) -> KeyValueResult<i128> {
-    let changed = apply_change(state, handle, BucketChange::Increment { key, delta, range }).await?;
+    let changed =
+        apply_change(state, handle, BucketChange::Increment { key, delta, range }).await?;
     Ok(changed.and_then(|changed| match changed {
         ChangeOutcome::Number(number) => Ok(number),
         ChangeOutcome::Done | ChangeOutcome::Conflict(_) => {

@@ -14,7 +14,9 @@ use wasmtime_wasi::async_trait;
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 use wasmtime_wasi::p2::{FsResult, OutputStream, Pollable, StreamError, StreamResult};
 
-use crate::context::usage_ledger::{CallQuota, ChangePermit, DirectoryUsage, file_length, inode_id};
+use crate::context::usage_ledger::{
+    CallQuota, ChangePermit, DirectoryUsage, file_length, inode_id,
+};
 use crate::wasi::p2::metered_stream::STREAM_BUFFER_BYTES;
 
 /// Position of a write.
@@ -48,11 +50,17 @@ pub(super) async fn resize<T: Send + 'static>(
         // The thread continues if the call ends.
         tokio::task::spawn_blocking(move || try_resize(change, &quota, &file, to, make, last))
     };
-    match attempt(change, quota.clone(), Arc::clone(&file), make, false).await.map_err(io::Error::other)?? {
+    match attempt(change, quota.clone(), Arc::clone(&file), make, false)
+        .await
+        .map_err(io::Error::other)??
+    {
         ResizeAttempt::Done(value) => Ok(value),
         ResizeAttempt::Full(change, make) => {
             let change = change.rescan().await?;
-            match attempt(change, quota, file, make, true).await.map_err(io::Error::other)?? {
+            match attempt(change, quota, file, make, true)
+                .await
+                .map_err(io::Error::other)??
+            {
                 ResizeAttempt::Done(value) => Ok(value),
                 ResizeAttempt::Full(..) => Err(io::ErrorKind::StorageFull.into()),
             }
@@ -69,7 +77,10 @@ fn try_resize<T, F: FnOnce(&File) -> io::Result<T>>(
     last: bool,
 ) -> io::Result<ResizeAttempt<F, T>> {
     let before = file_length(&fstat(file)?);
-    let more = DirectoryUsage { bytes: to(before).saturating_sub(before), entries: 0 };
+    let more = DirectoryUsage {
+        bytes: to(before).saturating_sub(before),
+        entries: 0,
+    };
     if !last && change.exceeded_bound(&quota.bounds, more).is_some() && change.may_gain_space() {
         return Ok(ResizeAttempt::Full(change, make));
     }
@@ -81,7 +92,12 @@ fn try_resize<T, F: FnOnce(&File) -> io::Result<T>>(
 }
 
 /// Writes all bytes, or nothing if there is no space for them. Returns the number of bytes.
-pub(super) async fn write(quota: CallQuota, file: Arc<File>, bytes: Bytes, at: WriteOffset) -> io::Result<usize> {
+pub(super) async fn write(
+    quota: CallQuota,
+    file: Arc<File>,
+    bytes: Bytes,
+    at: WriteOffset,
+) -> io::Result<usize> {
     let more = bytes.len() as u64;
     let to = move |length: u64| match at {
         // An empty write does not extend a file, at any offset.
@@ -115,7 +131,12 @@ pub(super) async fn write(quota: CallQuota, file: Arc<File>, bytes: Bytes, at: W
 }
 
 fn append(file: &File, bytes: &[u8]) -> io::Result<usize> {
-    Ok(pwritev2(file, &[io::IoSlice::new(bytes)], 0, ReadWriteFlags::APPEND)?)
+    Ok(pwritev2(
+        file,
+        &[io::IoSlice::new(bytes)],
+        0,
+        ReadWriteFlags::APPEND,
+    )?)
 }
 
 /// Output stream to a file in a mount with a quota.
@@ -153,7 +174,12 @@ impl QuotaWriter {
             return Err(ErrorCode::NotPermitted.into());
         }
         let at = offset.map_or(WriteOffset::End, WriteOffset::Offset);
-        Ok(Self { quota, file: Arc::clone(&file.file), at, state: WriteFuture::Ready })
+        Ok(Self {
+            quota,
+            file: Arc::clone(&file.file),
+            at,
+            state: WriteFuture::Ready,
+        })
     }
 
     /// Returns the error of the previous write, once.
@@ -172,7 +198,9 @@ impl QuotaWriter {
 #[async_trait]
 impl Pollable for QuotaWriter {
     async fn ready(&mut self) {
-        let WriteFuture::Pending(PendingWrite(writing)) = &mut self.state else { return };
+        let WriteFuture::Pending(PendingWrite(writing)) = &mut self.state else {
+            return;
+        };
         self.state = match writing.await {
             Ok(Ok(written)) => {
                 if let WriteOffset::Offset(at) = &mut self.at {
@@ -196,9 +224,9 @@ impl OutputStream for QuotaWriter {
                 Ok(())
             }
             WriteFuture::Closed => Err(StreamError::Closed),
-            WriteFuture::Pending(_) | WriteFuture::Failed(_) => {
-                Err(StreamError::trap("write not permitted: check_write not called first"))
-            }
+            WriteFuture::Pending(_) | WriteFuture::Failed(_) => Err(StreamError::trap(
+                "write not permitted: check_write not called first",
+            )),
         }
     }
 
@@ -208,7 +236,11 @@ impl OutputStream for QuotaWriter {
 
     fn check_write(&mut self) -> StreamResult<usize> {
         self.take_failure()?;
-        Ok(if matches!(self.state, WriteFuture::Pending(_)) { 0 } else { STREAM_BUFFER_BYTES })
+        Ok(if matches!(self.state, WriteFuture::Pending(_)) {
+            0
+        } else {
+            STREAM_BUFFER_BYTES
+        })
     }
 
     async fn cancel(&mut self) {
