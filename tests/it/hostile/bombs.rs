@@ -24,7 +24,9 @@ pub(crate) fn nested_blocks(count: usize) -> Vec<u8> {
         }
         body.push_str(" end\n");
     }
-    TinyComponent::new(&["a"]).with_core_items(&format!("(func (param i32)\n{body})")).build()
+    TinyComponent::new(&["a"])
+        .with_core_items(&format!("(func (param i32)\n{body})"))
+        .build()
 }
 
 /// A core module with this number of functions, all with this body.
@@ -54,9 +56,10 @@ fn functions(count: usize, body: &[u8]) -> Vec<u8> {
 
 /// A component that exports the same function under this many names.
 pub(crate) fn exports(count: usize) -> Vec<u8> {
-    let mut text = "(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m))
+    let mut text =
+        "(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m))
         (func $f (canon lift (core func $i \"f\")))"
-        .to_owned();
+            .to_owned();
     for n in 0..count {
         let _ = write!(text, "(export \"f{n}\" (func $f))");
     }
@@ -67,7 +70,12 @@ pub(crate) fn exports(count: usize) -> Vec<u8> {
 fn types(depth: u32) -> Vec<u8> {
     let mut text = "(type $t0 (tuple u8))".to_owned();
     for n in 0..depth {
-        let _ = write!(text, "(type $t{} (tuple{}))", n + 1, format!(" $t{n}").repeat(8));
+        let _ = write!(
+            text,
+            "(type $t{} (tuple{}))",
+            n + 1,
+            format!(" $t{n}").repeat(8)
+        );
     }
     TinyComponent::new(&["a"]).with_imports(&text).build()
 }
@@ -89,8 +97,10 @@ fn nested(depth: usize) -> Vec<u8> {
 
 const SMALL: &str = "[compile]\nmemory = \"512MiB\"";
 const QUICK: &str = "[compile]\ncpu_time = \"1s\"";
-const TOO_LARGE: &str = "compiling it needs more than 512.0 MiB of memory (to allow more, raise compile.memory)";
-const TOO_SLOW: &str = "compiling it took more than 1s of CPU time (to allow more, raise compile.cpu_time)";
+const TOO_LARGE: &str =
+    "compiling it needs more than 512.0 MiB of memory (to allow more, raise compile.memory)";
+const TOO_SLOW: &str =
+    "compiling it took more than 1s of CPU time (to allow more, raise compile.cpu_time)";
 
 cases! {
     doubling_components: Compile, "is 1.4 KB in size: 24 levels of components, each of which contains the next twice",

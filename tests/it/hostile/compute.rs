@@ -5,7 +5,8 @@ use crate::support::{Folder, TinyComponent, hostile};
 
 /// Little enough that it is used up within the time of a call, however busy the machine is.
 const LITTLE: &str = "[limits]\nfuel = 500000000";
-const OUT_OF_LITTLE: &str = "The tool used all of its fuel, 500,000,000 instructions (to allow more, raise limits.fuel).";
+const OUT_OF_LITTLE: &str =
+    "The tool used all of its fuel, 500,000,000 instructions (to allow more, raise limits.fuel).";
 
 const SPIN: &str = "(loop $for-ever (br $for-ever))";
 
@@ -16,7 +17,13 @@ fn does(folder: &Folder, code: &str) {
 
 /// The same, with an addition to the core module that it needs.
 fn has_and_does(folder: &Folder, core: &str, body: &str) {
-    put(folder, TinyComponent::new(&["a"]).with_core_items(core).before_call(body).build());
+    put(
+        folder,
+        TinyComponent::new(&["a"])
+            .with_core_items(core)
+            .before_call(body)
+            .build(),
+    );
 }
 
 cases! {

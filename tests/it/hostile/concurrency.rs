@@ -74,14 +74,23 @@ fn does(folder: &Folder, begin: &str, then: &str) {
 
 /// The same with functions of the host.
 fn does_with(folder: &Folder, canon: &str, functions: &[(&str, &str)], begin: &str, then: &str) {
-    put(folder, tasks(canon, functions, &(begins(begin) + &goes_on(then))));
+    put(
+        folder,
+        tasks(canon, functions, &(begins(begin) + &goes_on(then))),
+    );
 }
 
 const SET: &str = "(core func $set (canon waitable-set.new))";
 
 /// A component whose task does this again and again.
 fn repeats(folder: &Folder, canon: &str, functions: &[(&str, &str)], body: &str) {
-    does_with(folder, canon, functions, &format!("(loop $more {body} (br $more)) unreachable"), "unreachable");
+    does_with(
+        folder,
+        canon,
+        functions,
+        &format!("(loop $more {body} (br $more)) unreachable"),
+        "unreachable",
+    );
 }
 
 /// Another component, whose async function `w` waits for ever, or cannot even begin after `stop`.
@@ -106,19 +115,33 @@ fn employs(folder: &Folder, body: &str) {
         r#"(import "w" (func $w async)) (import "stop" (func $stop))"#,
         r#"(with "w" (func $worker "w")) (with "stop" (func $worker "stop"))"#,
     );
-    let canon = "(core func $w (canon lower (func $w) async)) (core func $stop (canon lower (func $stop)))";
-    let core = begins(&format!("(loop $more {body} (br $more)) unreachable")) + &goes_on("unreachable");
+    let canon =
+        "(core func $w (canon lower (func $w) async)) (core func $stop (canon lower (func $stop)))";
+    let core =
+        begins(&format!("(loop $more {body} (br $more)) unreachable")) + &goes_on("unreachable");
     let inner = text(canon, &[("w", "(result i32)"), ("stop", "")], &core);
     put(folder, beside(WORKER, imports, with, &inner));
 }
 
 /// A component whose task begins that function, and cancels the task of it, which then crashes.
 fn cancels(folder: &Folder) {
-    let (imports, with) = (r#"(import "w" (func $w async))"#, r#"(with "w" (func $worker "w"))"#);
-    let canon = "(core func $w (canon lower (func $w) async)) (core func $cancel (canon subtask.cancel))";
+    let (imports, with) = (
+        r#"(import "w" (func $w async))"#,
+        r#"(with "w" (func $worker "w"))"#,
+    );
+    let canon =
+        "(core func $w (canon lower (func $w) async)) (core func $cancel (canon subtask.cancel))";
     let cancel = "(drop (call $cancel (i32.shr_u (call $w) (i32.const 4))))";
-    let core = begins(&format!("{cancel} (call $return (i32.const 1)) {EXIT}")) + &goes_on("unreachable");
-    let inner = text(canon, &[("w", "(result i32)"), ("cancel", "(param i32) (result i32)")], &core);
+    let core =
+        begins(&format!("{cancel} (call $return (i32.const 1)) {EXIT}")) + &goes_on("unreachable");
+    let inner = text(
+        canon,
+        &[
+            ("w", "(result i32)"),
+            ("cancel", "(param i32) (result i32)"),
+        ],
+        &core,
+    );
     put(folder, beside(WORKER, imports, with, &inner));
 }
 
@@ -150,24 +173,47 @@ fn chain(count: usize) -> Vec<u8> {
         (instance $i1 (instantiate $last))"#
         .to_owned();
     for n in 2..=count {
-        let _ = write!(others, r#"(instance $i{n} (instantiate $link (with "f" (func $i{} "f"))))"#, n - 1);
+        let _ = write!(
+            others,
+            r#"(instance $i{n} (instantiate $link (with "f" (func $i{} "f"))))"#,
+            n - 1
+        );
     }
     let core = begins("(call $f) unreachable") + &goes_on("unreachable");
-    let inner = text("(core func $f (canon lower (func $f)))", &[("f", "")], &core).replace(" 960)", " 1)");
-    beside(&others, r#"(import "f" (func $f async))"#, &format!(r#"(with "f" (func $i{count} "f"))"#), &inner)
+    let inner = text(
+        "(core func $f (canon lower (func $f)))",
+        &[("f", "")],
+        &core,
+    )
+    .replace(" 960)", " 1)");
+    beside(
+        &others,
+        r#"(import "f" (func $f async))"#,
+        &format!(r#"(with "f" (func $i{count} "f"))"#),
+        &inner,
+    )
 }
 
 /// A function that is not called back but waits where it is.
 fn stackful(folder: &Folder) {
     let whole = text("", &[], r#"(func (export "a")) (func (export "callback"))"#);
-    put(folder, wat::parse_str(whole.replace(r#" (callback (core func $main "callback"))"#, "")).unwrap());
+    put(
+        folder,
+        wat::parse_str(whole.replace(r#" (callback (core func $main "callback"))"#, "")).unwrap(),
+    );
 }
 
 /// A component whose async function returns a text.
 fn returns_text(body: &str) -> Vec<u8> {
     let whole = text("", &[], &(begins(body) + &goes_on("unreachable")));
-    let whole = whole.replace("(canon task.return (result u32))", "(canon task.return (result string) (memory $memory))");
-    let whole = whole.replace("(func $return (param i32))", "(func $return (param i32 i32))");
+    let whole = whole.replace(
+        "(canon task.return (result u32))",
+        "(canon task.return (result string) (memory $memory))",
+    );
+    let whole = whole.replace(
+        "(func $return (param i32))",
+        "(func $return (param i32 i32))",
+    );
     let whole = whole.replace("async (result u32)", "async (result string)");
     wat::parse_str(whole.replace("async (callback", "(memory $memory) async (callback")).unwrap()
 }
@@ -175,11 +221,17 @@ fn returns_text(body: &str) -> Vec<u8> {
 /// A component whose allocator waits for an event that never comes.
 fn waits_in_its_allocator() -> Vec<u8> {
     let canon = format!("{SET} (core func $wait (canon waitable-set.wait (memory $memory)))");
-    let functions = [("set", "(result i32)"), ("wait", "(param i32 i32) (result i32)")];
+    let functions = [
+        ("set", "(result i32)"),
+        ("wait", "(param i32 i32) (result i32)"),
+    ];
     let core = r#"(func (export "a") (param i32 i32) (result i32) (i32.const 0))
         (func (export "allocate") (param i32 i32 i32 i32) (result i32) (call $wait (call $set) (i32.const 8)))"#;
     let whole = text(&canon, &functions, &(core.to_owned() + &goes_on(EXIT)));
-    let whole = whole.replace("async (result u32)", r#"async (param "text" string) (result u32)"#);
+    let whole = whole.replace(
+        "async (result u32)",
+        r#"async (param "text" string) (result u32)"#,
+    );
     let options = r#"(memory $memory) (realloc (core func $main "allocate")) async (callback"#;
     wat::parse_str(whole.replace("async (callback", options)).unwrap()
 }
@@ -192,9 +244,12 @@ const FUTURE: &str = "(type $byte (future u8)) (core func $future (canon future.
 
 /// A fifth of a second: work of the host costs fuel per nanosecond.
 const LITTLE: &str = "[limits]\nfuel = 200000000";
-const OUT_OF_LITTLE: &str = "The tool used all of its fuel, 200,000,000 instructions (to allow more, raise limits.fuel).";
-const HOLDS: &str = "The tool held more than 1,000 host resources open (to allow more, raise limits.handles).";
-const DEADLOCK: &str = "The tool crashed: all of its async tasks wait for what never comes (deadlock).";
+const OUT_OF_LITTLE: &str =
+    "The tool used all of its fuel, 200,000,000 instructions (to allow more, raise limits.fuel).";
+const HOLDS: &str =
+    "The tool held more than 1,000 host resources open (to allow more, raise limits.handles).";
+const DEADLOCK: &str =
+    "The tool crashed: all of its async tasks wait for what never comes (deadlock).";
 const SHORT: &str = "[limits]\ntimeout = \"200ms\"";
 const LATE: &str = "The tool did not finish within 200ms (to allow more, raise limits.timeout).";
 const SPIN: &str = "(loop $for-ever (br $for-ever)) unreachable";

@@ -6,7 +6,8 @@ use crate::files::escapes::{inside, is_refused, outside, unchanged};
 use crate::support::{Folder, hostile, result_text};
 
 /// The mount of every attempt.
-const MOUNT: &str = "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"\n";
+const MOUNT: &str =
+    "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"\n";
 
 /// The folder `data` with links that others put there, beside what nobody may read.
 fn with_links(folder: &Folder) {

@@ -9,17 +9,30 @@ use crate::support::{Folder, TinyComponent, ToolbayCommand, hostile};
 /// Code that this server has compiled, under the name of a plugin.
 fn compiled_code(folder: &Folder) {
     let other = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    fs::write(other.sibling_path("toolbay.toml"), "[compile]\ncache_folder = \"store\"").unwrap();
+    fs::write(
+        other.sibling_path("toolbay.toml"),
+        "[compile]\ncache_folder = \"store\"",
+    )
+    .unwrap();
     let outcome = ToolbayCommand::new(&other).args(["compile"]).run();
     assert_eq!(outcome.code, 0, "{outcome}");
-    let mut files =
-        fs::read_dir(other.sibling_path("store/toolbay-compiled")).unwrap().map(|entry| entry.unwrap().path());
-    let code = files.find(|path| path.extension().is_some_and(|extension| extension == "cwasm")).unwrap();
+    let mut files = fs::read_dir(other.sibling_path("store/toolbay-compiled"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let code = files
+        .find(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "cwasm")
+        })
+        .unwrap();
     put(folder, fs::read(code).unwrap());
 }
 
 fn fifo(path: &Path) {
-    let status = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+    let status = std::process::Command::new("mkfifo")
+        .arg(path)
+        .status()
+        .unwrap();
     assert!(status.success());
 }
 

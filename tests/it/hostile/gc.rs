@@ -5,12 +5,14 @@ use crate::support::{Folder, TinyComponent};
 
 /// Little enough that it is used up within the time of a call, however busy the machine is.
 const LITTLE: &str = "[limits]\nfuel = 200000000";
-const OUT_OF_LITTLE: &str = "The tool used all of its fuel, 200,000,000 instructions (to allow more, raise limits.fuel).";
+const OUT_OF_LITTLE: &str =
+    "The tool used all of its fuel, 200,000,000 instructions (to allow more, raise limits.fuel).";
 
 const ENDLESS: &str = "[limits]\nfuel = 1000000000000\ntimeout = \"300ms\"";
 const LATE: &str = "The tool did not finish within 300ms (to allow more, raise limits.timeout).";
 
-const OUT_OF_MEMORY: &str = "The tool needed more than 128.0 MiB of memory (to allow more, raise limits.memory).";
+const OUT_OF_MEMORY: &str =
+    "The tool needed more than 128.0 MiB of memory (to allow more, raise limits.memory).";
 
 /// A list: each node has the next one.
 const LIST: &str = "(type $node (struct (field (ref null $node)) (field i64)))
@@ -23,7 +25,13 @@ const LIST: &str = "(type $node (struct (field (ref null $node)) (field i64)))
 
 /// A component with this in its core module, whose calls do that.
 fn has_and_does(folder: &Folder, core: &str, body: &str) {
-    put(folder, TinyComponent::new(&["a"]).with_core_items(core).before_call(body).build());
+    put(
+        folder,
+        TinyComponent::new(&["a"])
+            .with_core_items(core)
+            .before_call(body)
+            .build(),
+    );
 }
 
 /// The same with an exception that has no members.
@@ -44,7 +52,10 @@ fn whatever_is_thrown(code: &str) -> String {
 /// So many types, each of which extends the one before it.
 fn hierarchy(depth: usize) -> String {
     let extended = |n: usize| format!("(type $t{n} (sub $t{} (struct (field i32))))", n - 1);
-    format!("(type $t0 (sub (struct (field i32)))) {}", (1..depth).map(extended).collect::<String>())
+    format!(
+        "(type $t0 (sub (struct (field i32)))) {}",
+        (1..depth).map(extended).collect::<String>()
+    )
 }
 
 cases! {

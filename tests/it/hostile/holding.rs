@@ -4,7 +4,8 @@ use super::put;
 use super::wasi::{FILES, HTTP, POLL, PROGRESS, UDP, calls};
 use crate::support::{Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile};
 
-const MOUNT: &str = "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"";
+const MOUNT: &str =
+    "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"";
 
 const MOUNT_AND_LITTLE_MEMORY: &str = "[limits]\nmemory = \"8MiB\"\n[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"";
 
@@ -12,7 +13,11 @@ const MOUNT_AND_LITTLE_MEMORY: &str = "[limits]\nmemory = \"8MiB\"\n[[permission
 fn with_files(folder: &Folder, count: usize) {
     std::fs::create_dir_all(folder.sibling_path("data")).unwrap();
     for n in 0..count {
-        std::fs::write(folder.sibling_path(&format!("data/{n}-{}", "x".repeat(240))), "content").unwrap();
+        std::fs::write(
+            folder.sibling_path(&format!("data/{n}-{}", "x".repeat(240))),
+            "content",
+        )
+        .unwrap();
     }
     std::fs::write(folder.sibling_path("data/file"), "content").unwrap();
     put(folder, hostile());
@@ -37,14 +42,27 @@ fn requests(folder: &Folder) {
 
 /// Makes sets of HTTP fields until it may not.
 fn fields(folder: &Folder) {
-    put(folder, calls(HTTP, &[("fields", "(result i32)")], "(loop $more (drop (call $fields)) (br $more))").build());
+    put(
+        folder,
+        calls(
+            HTTP,
+            &[("fields", "(result i32)")],
+            "(loop $more (drop (call $fields)) (br $more))",
+        )
+        .build(),
+    );
 }
 
 /// Makes a socket, and crashes if it gets one.
 fn a_socket(folder: &Folder) {
     let body = "(call $socket (i32.const 0) (i32.const 8))
         (if (i32.eqz (i32.load8_u (i32.const 8))) (then unreachable))";
-    put(folder, calls(UDP, &[("socket", "(param i32 i32)")], body).with_text("denied").build());
+    put(
+        folder,
+        calls(UDP, &[("socket", "(param i32 i32)")], body)
+            .with_text("denied")
+            .build(),
+    );
 }
 
 /// A text block that is meant for the user, eight million times.
@@ -60,12 +78,16 @@ fn audience(folder: &Folder) {
 
 fn fifo(folder: &Folder) {
     std::fs::create_dir_all(folder.sibling_path("data")).unwrap();
-    let status = std::process::Command::new("mkfifo").arg(folder.sibling_path("data/fifo")).status().unwrap();
+    let status = std::process::Command::new("mkfifo")
+        .arg(folder.sibling_path("data/fifo"))
+        .status()
+        .unwrap();
     assert!(status.success());
     put(folder, hostile());
 }
 
-const OUT_OF_MEMORY: &str = "The tool needed more than 8.0 MiB of memory (to allow more, raise limits.memory).";
+const OUT_OF_MEMORY: &str =
+    "The tool needed more than 8.0 MiB of memory (to allow more, raise limits.memory).";
 
 cases! {
     http_requests: HostCall, "makes HTTP requests to hosts whose names are 4 MiB long", requests
@@ -107,13 +129,21 @@ fn tables_of_some_are_not_missed_by_others() {
     ];
     let waits = "(call $progress (f64.const 1) (i32.const 0) (f64.const 0) (i32.const 0) (i32.const 0) (i32.const 0))
         (call $block (call $subscribe (i64.const 3600000000000)))";
-    let core = format!(r#"(import "host" "import" (func $run)) {}"#, "(table 1 funcref)".repeat(14));
-    let greedy = calls(&format!("{PROGRESS}{POLL}"), &functions, waits).with_core_items(&core).build();
+    let core = format!(
+        r#"(import "host" "import" (func $run)) {}"#,
+        "(table 1 funcref)".repeat(14)
+    );
+    let greedy = calls(&format!("{PROGRESS}{POLL}"), &functions, waits)
+        .with_core_items(&core)
+        .build();
     for id in ["one", "two"] {
         folder.put(&format!("{id}.wasm"), &greedy);
         folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\""));
     }
-    folder.put("other.wasm", TinyComponent::new(&["fine"]).with_text("fine").build());
+    folder.put(
+        "other.wasm",
+        TinyComponent::new(&["fine"]).with_text("fine").build(),
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["fine", "one_a", "two_a"]);
     for tool in ["one_a", "two_a"] {
@@ -169,24 +199,44 @@ fn folder_of_greedy(calls: usize) -> Folder {
 #[test]
 fn files_of_some_are_not_missed_by_others() {
     let folder = folder_of_greedy(8);
-    let command = ToolbayCommand::new(&folder).args(["serve"]).with_shell_wrapper("ulimit -n 160 && exec \"$@\"");
+    let command = ToolbayCommand::new(&folder)
+        .args(["serve"])
+        .with_shell_wrapper("ulimit -n 160 && exec \"$@\"");
     let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_for_tool("read_file");
     server.wait_for_tool("a");
     let mut held = Vec::new();
     for _ in 0..7 {
         server.start_call_with_progress("a", serde_json::json!({}));
-        held.push(server.notification("notifications/progress")["progress"].as_f64().unwrap());
+        held.push(
+            server.notification("notifications/progress")["progress"]
+                .as_f64()
+                .unwrap(),
+        );
     }
     // Of the 80 for guests, 10 are for connections, 40 are shares of calls, and the rest is for
     // whoever comes first.
-    assert!(held[0] >= 30.0 && held[1..].iter().all(|held| *held >= 5.0), "{held:?}");
+    assert!(
+        held[0] >= 30.0 && held[1..].iter().all(|held| *held >= 5.0),
+        "{held:?}"
+    );
     assert!(held.iter().sum::<f64>() <= 80.0, "{held:?}");
-    server.log.wait_for("a file was not opened: the server has no descriptor left for this call");
-    assert_eq!(server.text("read_file", serde_json::json!({"path": "/data/f"})), "content");
-    assert_eq!(server.text("list_folder", serde_json::json!({"path": "/data"})), "f");
+    server
+        .log
+        .wait_for("a file was not opened: the server has no descriptor left for this call");
+    assert_eq!(
+        server.text("read_file", serde_json::json!({"path": "/data/f"})),
+        "content"
+    );
+    assert_eq!(
+        server.text("list_folder", serde_json::json!({"path": "/data"})),
+        "f"
+    );
     // One that has to be compiled, which takes a child and its pipes.
-    folder.put("later.wasm", TinyComponent::new(&["later"]).with_text("in time").build());
+    folder.put(
+        "later.wasm",
+        TinyComponent::new(&["later"]).with_text("in time").build(),
+    );
     server.wait_for_tool("later");
     assert_eq!(server.text("later", serde_json::json!({})), "in time");
 }
@@ -196,13 +246,20 @@ fn files_of_some_are_not_missed_by_others() {
 fn files_of_plugins_leave_descriptors_to_connections() {
     let folder = folder_of_greedy(2);
     let command = ToolbayCommand::new(&folder).args(["serve", "--http", "127.0.0.1:0"]);
-    let server = HttpServer::run(command.with_shell_wrapper("ulimit -n 160 && exec \"$@\"")).wait_until_ready();
+    let server = HttpServer::run(command.with_shell_wrapper("ulimit -n 160 && exec \"$@\""))
+        .wait_until_ready();
     std::thread::scope(|scope| {
-        let holding = scope.spawn(|| server.post_stateless("tools/call", serde_json::json!({"name": "a"}), &[]));
-        server.log.wait_for("a file was not opened: the server has no descriptor left for this call");
+        let holding = scope
+            .spawn(|| server.post_stateless("tools/call", serde_json::json!({"name": "a"}), &[]));
+        server
+            .log
+            .wait_for("a file was not opened: the server has no descriptor left for this call");
         for _ in 0..20 {
             let read = serde_json::json!({"name": "read_file", "arguments": {"path": "/data/f"}});
-            assert_eq!(server.result("tools/call", read)["content"][0]["text"], "content");
+            assert_eq!(
+                server.result("tools/call", read)["content"][0]["text"],
+                "content"
+            );
         }
         assert!(!holding.is_finished());
     });

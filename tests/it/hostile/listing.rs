@@ -9,7 +9,14 @@ fn named(folder: &Folder, names: &[&str]) {
 }
 
 fn described(folder: &Folder, description: &str) {
-    put(folder, TinyComponent::with_tools(vec![TinyTool { description: Some(description.into()), ..TinyTool::new("a") }]).build());
+    put(
+        folder,
+        TinyComponent::with_tools(vec![TinyTool {
+            description: Some(description.into()),
+            ..TinyTool::new("a")
+        }])
+        .build(),
+    );
 }
 
 /// A component that returns its list from address 16, where these words are.

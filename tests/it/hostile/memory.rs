@@ -5,15 +5,25 @@ use crate::support::{Folder, TinyComponent, hostile};
 
 /// A component with this in its core module, which alone decides whether it is refused.
 fn has(folder: &Folder, core: &str) {
-    put(folder, TinyComponent::new(&["a"]).with_core_items(core).build());
+    put(
+        folder,
+        TinyComponent::new(&["a"]).with_core_items(core).build(),
+    );
 }
 
 /// A component with this in its core module, whose calls do that.
 fn has_and_does(folder: &Folder, core: &str, body: &str) {
-    put(folder, TinyComponent::new(&["a"]).with_core_items(core).before_call(body).build());
+    put(
+        folder,
+        TinyComponent::new(&["a"])
+            .with_core_items(core)
+            .before_call(body)
+            .build(),
+    );
 }
 
-const OUT_OF_MEMORY: &str = "The tool needed more than 128.0 MiB of memory (to allow more, raise limits.memory).";
+const OUT_OF_MEMORY: &str =
+    "The tool needed more than 128.0 MiB of memory (to allow more, raise limits.memory).";
 
 cases! {
     malloc_to_the_limit: Call, "allocates and uses all memory it can get",

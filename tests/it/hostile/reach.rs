@@ -15,7 +15,8 @@ fn with_data(folder: &Folder) {
     put(folder, hostile());
 }
 
-const MOUNT: &str = "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"";
+const MOUNT: &str =
+    "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"";
 
 fn no_secret(run: &mut Run) {
     assert!(!run.result.to_string().contains("hush"), "{}", run.result);
@@ -23,12 +24,18 @@ fn no_secret(run: &mut Run) {
 
 /// Resolves a name, and crashes if it gets an address.
 fn looks_a_name_up(folder: &Folder) {
-    let functions = [("network", "(result i32)"), ("resolve", "(param i32 i32 i32 i32)")];
+    let functions = [
+        ("network", "(result i32)"),
+        ("resolve", "(param i32 i32 i32 i32)"),
+    ];
     // "a.test.x" as the name; the result is at 8.
     let body = "(i64.store (i32.const 32) (i64.const 0x782e747365742e61))
         (call $resolve (call $network) (i32.const 32) (i32.const 8) (i32.const 8))
         (if (i32.eqz (i32.load8_u (i32.const 8))) (then unreachable))";
-    put(folder, calls(NAMES, &functions, body).with_text("denied").build());
+    put(
+        folder,
+        calls(NAMES, &functions, body).with_text("denied").build(),
+    );
 }
 
 /// Sends a request, and does not wait for the response.
@@ -47,12 +54,18 @@ fn sends_a_request(folder: &Folder) {
         (i32.store8 (i32.const 72) (i32.const 0x2f))
         (drop (call $path (local.get $r) (i32.const 1) (i32.const 72) (i32.const 1)))
         (call $send (local.get $r) (i32.const 0) (i32.const 0) (i32.const 8))";
-    put(folder, calls(HTTP, &functions, body).with_text("sent").build());
+    put(
+        folder,
+        calls(HTTP, &functions, body).with_text("sent").build(),
+    );
 }
 
 /// The refusal of a component with this import.
 fn imports(folder: &Folder, text: &str) {
-    put(folder, TinyComponent::new(&["a"]).with_imports(text).build());
+    put(
+        folder,
+        TinyComponent::new(&["a"]).with_imports(text).build(),
+    );
 }
 
 cases! {

@@ -8,20 +8,32 @@ use crate::support::{Folder, TinyComponent, hostile};
 /// A component whose result is at 16, with one text block at 64 whose text is at 1024. These words
 /// are then written to these addresses.
 fn returns(folder: &Folder, words: &[(u32, u32)]) {
-    put(folder, TinyComponent::new(&["a"]).before_call(&format!("{} (return (i32.const 16))", stores(words))).build());
+    put(
+        folder,
+        TinyComponent::new(&["a"])
+            .before_call(&format!("{} (return (i32.const 16))", stores(words)))
+            .build(),
+    );
 }
 
 fn stores(words: &[(u32, u32)]) -> String {
     let fine = [(20, 64), (24, 1), (68, 1), (72, 1024), (76, 1)];
-    fine.iter().chain(words).fold(String::new(), |mut code, (at, word)| {
-        let _ = write!(code, "(i32.store (i32.const {at}) (i32.const {word}))");
-        code
-    })
+    fine.iter()
+        .chain(words)
+        .fold(String::new(), |mut code, (at, word)| {
+            let _ = write!(code, "(i32.store (i32.const {at}) (i32.const {word}))");
+            code
+        })
 }
 
 /// A component that returns an invalid pointer.
 fn returns_pointer(folder: &Folder, pointer: i64) {
-    put(folder, TinyComponent::new(&["a"]).before_call(&format!("(return (i32.const {pointer}))")).build());
+    put(
+        folder,
+        TinyComponent::new(&["a"])
+            .before_call(&format!("(return (i32.const {pointer}))"))
+            .build(),
+    );
 }
 
 /// A component whose allocator does this when it receives the arguments.
@@ -29,18 +41,26 @@ fn allocates(folder: &Folder, body: &str) {
     let core = format!("(func (export \"bad\") (param i32 i32 i32 i32) (result i32) {body})");
     put(
         folder,
-        TinyComponent::new(&["a"]).with_core_items(&core).build_edited(&[
-            ("(func $call (param", "(alias core export $main \"bad\" (core func $bad)) (func $call (param"),
-            (
-                "(canon lift (core func $main-call) (memory $memory) (realloc $realloc))",
-                "(canon lift (core func $main-call) (memory $memory) (realloc $bad))",
-            ),
-        ]),
+        TinyComponent::new(&["a"])
+            .with_core_items(&core)
+            .build_edited(&[
+                (
+                    "(func $call (param",
+                    "(alias core export $main \"bad\" (core func $bad)) (func $call (param",
+                ),
+                (
+                    "(canon lift (core func $main-call) (memory $memory) (realloc $realloc))",
+                    "(canon lift (core func $main-call) (memory $memory) (realloc $bad))",
+                ),
+            ]),
     );
 }
 
 fn structured(folder: &Folder, json: &str) {
-    put(folder, TinyComponent::new(&["a"]).with_structured(json).build());
+    put(
+        folder,
+        TinyComponent::new(&["a"]).with_structured(json).build(),
+    );
 }
 
 /// A component whose call returns a list of this many empty lists as structured content, and
@@ -83,7 +103,8 @@ const LARGE: &str = "[limits]\noutput = \"16MiB\"";
 
 /// Little enough that it is used up within the time of a call, however busy the machine is.
 const LITTLE: &str = "[limits]\nfuel = 500000000";
-const OUT_OF_LITTLE: &str = "The tool used all of its fuel, 500,000,000 instructions (to allow more, raise limits.fuel).";
+const OUT_OF_LITTLE: &str =
+    "The tool used all of its fuel, 500,000,000 instructions (to allow more, raise limits.fuel).";
 
 cases! {
     bad_utf8: Call, "returns text that is not UTF-8",

@@ -7,13 +7,28 @@ use crate::checks::{letters, trees};
 use crate::support::{Folder, TinyComponent, TinyTool};
 
 fn input(folder: &Folder, schema: &str) {
-    put(folder, TinyComponent::with_tools(vec![TinyTool { input: schema.into(), ..TinyTool::new("a") }]).build());
+    put(
+        folder,
+        TinyComponent::with_tools(vec![TinyTool {
+            input: schema.into(),
+            ..TinyTool::new("a")
+        }])
+        .build(),
+    );
 }
 
 /// A component that returns a value that takes long to check against its own schema.
 fn output(folder: &Folder, schema: &str, structured: &str) {
-    let tool = TinyTool { output: Some(schema.into()), ..TinyTool::new("a") };
-    put(folder, TinyComponent::with_tools(vec![tool]).with_structured(structured).build());
+    let tool = TinyTool {
+        output: Some(schema.into()),
+        ..TinyTool::new("a")
+    };
+    put(
+        folder,
+        TinyComponent::with_tools(vec![tool])
+            .with_structured(structured)
+            .build(),
+    );
 }
 
 /// Forty levels, each of which contains the next one twice: 2^40 ways to fail.
@@ -24,7 +39,9 @@ fn doubling(keyword: &str) -> String {
         let _ = write!(definitions, "\"d{n}\":{{\"{keyword}\":[{next},{next}]}},");
     }
     let levels = format!("{definitions}\"d40\":{{\"type\":\"string\"}}");
-    format!(r##"{{"type":"object","properties":{{"x":{{"$ref":"#/$defs/d0"}}}},"$defs":{{{levels}}}}}"##)
+    format!(
+        r##"{{"type":"object","properties":{{"x":{{"$ref":"#/$defs/d0"}}}},"$defs":{{{levels}}}}}"##
+    )
 }
 
 /// A nested list; checking each level goes through 1,000 references.
@@ -34,13 +51,18 @@ fn round() -> String {
         let _ = write!(definitions, "\"d{n}\":{{\"$ref\":\"#/$defs/d{}\"}},", n + 1);
     }
     let levels = format!("{definitions}\"d1000\":{{\"items\":{{\"$ref\":\"#/$defs/d0\"}}}}");
-    format!(r##"{{"type":"object","properties":{{"x":{{"$ref":"#/$defs/d0"}}}},"$defs":{{{levels}}}}}"##)
+    format!(
+        r##"{{"type":"object","properties":{{"x":{{"$ref":"#/$defs/d0"}}}},"$defs":{{{levels}}}}}"##
+    )
 }
 
 /// A schema whose `x` is a list, each element of which must match one of these.
 fn one_of_these(schemas: impl Iterator<Item = String>) -> String {
     let schemas: Vec<String> = schemas.collect();
-    format!(r#"{{"type":"object","properties":{{"x":{{"items":{{"anyOf":[{}]}}}}}}}}"#, schemas.join(","))
+    format!(
+        r#"{{"type":"object","properties":{{"x":{{"items":{{"anyOf":[{}]}}}}}}}}"#,
+        schemas.join(",")
+    )
 }
 
 /// A nested list that can be checked in two ways on each level.

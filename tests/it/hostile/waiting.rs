@@ -24,13 +24,18 @@ fn poll(folder: &Folder, body: &str) {
 }
 
 fn stdout(folder: &Folder, body: &str) {
-    let functions = [("stdout", "(result i32)"), ("check", "(param i32 i32)"), ("write", "(param i32 i32 i32 i32)")];
+    let functions = [
+        ("stdout", "(result i32)"),
+        ("check", "(param i32 i32)"),
+        ("write", "(param i32 i32 i32 i32)"),
+    ];
     put(folder, calls(STDOUT, &functions, body).build());
 }
 
 /// A fifth of a second: work of the host costs fuel per nanosecond.
 const LITTLE: &str = "[limits]\nfuel = 200000000";
-const OUT_OF_LITTLE: &str = "The tool used all of its fuel, 200,000,000 instructions (to allow more, raise limits.fuel).";
+const OUT_OF_LITTLE: &str =
+    "The tool used all of its fuel, 200,000,000 instructions (to allow more, raise limits.fuel).";
 
 const SHORT: &str = "[limits]\ntimeout = \"200ms\"";
 const LATE: &str = "The tool did not finish within 200ms (to allow more, raise limits.timeout).";

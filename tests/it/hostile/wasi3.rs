@@ -37,13 +37,17 @@ const MIXED_SOCKETS: &str = r#"
 /// Less than the million units after which a guest gives way.
 const LITTLE: &str = "[limits]\nfuel = 10_000_000";
 
-const HANDLES: &str = "The tool held more than 1,000 host resources open (to allow more, raise limits.handles).";
+const HANDLES: &str =
+    "The tool held more than 1,000 host resources open (to allow more, raise limits.handles).";
 
-const MEMORY: &str = "The tool needed more than 8.0 MiB of memory (to allow more, raise limits.memory).";
+const MEMORY: &str =
+    "The tool needed more than 8.0 MiB of memory (to allow more, raise limits.memory).";
 
 /// The denial in the log names what would allow it.
 fn names_the_origin(run: &mut Run) {
-    run.server.log.wait_for("http = [\"http://a.example\"] plugin=\"hostile\"");
+    run.server
+        .log
+        .wait_for("http = [\"http://a.example\"] plugin=\"hostile\"");
 }
 
 rows! {

@@ -11,10 +11,14 @@ fn main() {
         std::process::exit(3);
     }
     if arguments.contains("visit") {
-        let before: u64 = fs::read_to_string("/data/visits").map_or(0, |text| text.parse().unwrap());
+        let before: u64 =
+            fs::read_to_string("/data/visits").map_or(0, |text| text.parse().unwrap());
         fs::write("/data/visits", (before + 1).to_string()).unwrap();
         println!("{{\"visits\":{}}}", before + 1);
         return;
     }
-    println!("{{\"bytes\":{},\"arguments\":{arguments}}}", arguments.len());
+    println!(
+        "{{\"bytes\":{},\"arguments\":{arguments}}}",
+        arguments.len()
+    );
 }

@@ -20,7 +20,12 @@ struct Length {
 fn nothing() {}
 
 /// Takes arguments.
-#[tool(name = "with.arguments", title = "With arguments", icon = "data:,", read_only)]
+#[tool(
+    name = "with.arguments",
+    title = "With arguments",
+    icon = "data:,",
+    read_only
+)]
 fn with_arguments(args: Args) -> String {
     args.text
 }
@@ -46,7 +51,9 @@ fn pair(args: Args) -> (Json<Length>, Image) {
 }
 
 fn with_more(definition: toolbay_plugin::Definition) -> toolbay_plugin::Definition {
-    definition.icon(toolbay_plugin::Icon::new("data:,").size("any")).meta("example.com/a", true)
+    definition
+        .icon(toolbay_plugin::Icon::new("data:,").size("any"))
+        .meta("example.com/a", true)
 }
 
 /// Returns another error.
@@ -104,6 +111,9 @@ fn main() {
     assert_eq!(<with_arguments as Tool>::NAME, "with.arguments");
     assert_eq!(<r#type as Tool>::NAME, "type");
     let definition = test::definition::<r#type>();
-    assert_eq!(definition.description(), "Has a description that a macro makes.");
+    assert_eq!(
+        definition.description(),
+        "Has a description that a macro makes."
+    );
     assert_eq!(__toolbay_entries().len(), 9);
 }

@@ -20,7 +20,10 @@ fn review(
 ) -> Result<Vec<Message>> {
     info!("{}", ctx.cancelled());
     ensure!(!code.is_empty(), "there is no code");
-    Ok(vec![Message::user(format!("{code} {most:?}")), Message::assistant("Well.")])
+    Ok(vec![
+        Message::user(format!("{code} {most:?}")),
+        Message::assistant("Well."),
+    ])
 }
 
 fn with_meta(definition: PromptDefinition) -> PromptDefinition {
@@ -43,7 +46,10 @@ struct Player {
 #[resource("game://players/{type}/{+path}", title = "A player", mime_type = "application/json", define = for_model)]
 fn player(r#type: u8, path: String, ctx: &Context) -> Result<Option<Json<Player>>> {
     ctx.resource_updated("game://rules");
-    Ok((path != "nobody").then_some(Json(Player { name: path, level: r#type })))
+    Ok((path != "nobody").then_some(Json(Player {
+        name: path,
+        level: r#type,
+    })))
 }
 
 fn for_model(definition: ResourceDefinition) -> ResourceDefinition {
@@ -58,7 +64,10 @@ fn numbers(typed: &str) -> Vec<String> {
 #[completion(player, path)]
 fn paths(typed: &str, given: &Given, ctx: &Context) -> Result<Completions> {
     ensure!(!ctx.cancelled(), "late");
-    Ok(Completions::beginning_with(typed, given.get("type").into_iter()))
+    Ok(Completions::beginning_with(
+        typed,
+        given.get("type").into_iter(),
+    ))
 }
 
 #[cfg(any())]
