@@ -1956,17 +1956,4 @@ impl CallObserver for LogObserver {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_result_names_no_view() {
-        let meta = json!({"ui": {"resourceUri": "ui://chart/view"}, "ui/resourceUri": "ui://chart/view", "x": 1});
-        let mut output = ToolOutput {
-            meta: meta.as_object().unwrap().clone(),
-            ..ToolOutput::default()
-        };
-        remove_view_links(&mut output);
-        assert_eq!(Value::Object(output.meta), json!({"x": 1}));
-    }
-}
+mod tests;

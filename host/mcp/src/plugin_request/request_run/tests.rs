@@ -1,0 +1,107 @@
+//! Tests of `request_run`.
+
+use std::sync::Mutex;
+
+use futures_util::future::BoxFuture;
+use serde_json::value::to_raw_value;
+use toolbay_model::{CallObserver, ContentBlock, ContentBody, ToolOutput};
+
+use super::*;
+use crate::exchange::outbox;
+use crate::host::interface::{ClientShare, Host as _, QueuePlace};
+use crate::protocol::revision::Revision;
+use crate::session::client_session::{SessionChannel, SessionLife};
+use crate::testing::stub_host::Stub;
+
+/// The events of the only place, in order.
+type Steps = Arc<Mutex<Vec<&'static str>>>;
+
+struct Noting(Steps);
+
+struct Noted(Steps);
+
+impl ClientShare for Noting {
+    fn existing_uris(&self, _uris: Vec<String>) -> BoxFuture<'_, Vec<String>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
+    fn enqueue(&self, _tool: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
+        Ok(Box::new(Noted(Arc::clone(&self.0))))
+    }
+}
+
+impl QueuePlace for Noted {
+    fn call(
+        &mut self,
+        _call: ClientCall,
+        _observer: Arc<dyn CallObserver>,
+    ) -> BoxFuture<'_, CallResult> {
+        self.0.lock().unwrap().push("called");
+        let text = ContentBlock {
+            body: ContentBody::Text("x".repeat(1 << 20)),
+            audience: Vec::new(),
+            priority: None,
+            last_modified: None,
+        };
+        let output = ToolOutput {
+            content: vec![text],
+            ..ToolOutput::default()
+        };
+        Box::pin(std::future::ready(CallResult {
+            result: Ok(CallReply::Tool(output)),
+            usage: None,
+        }))
+    }
+
+    fn response_encoded(&mut self, _error: Option<i32>) {
+        self.0.lock().unwrap().push("encoded");
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().push("given up");
+    }
+}
+
+#[tokio::test]
+async fn a_call_counts_until_its_response_is_encoded_and_has_its_place_until_that_is_sent() {
+    let (host, steps) = (Stub::new(), Steps::default());
+    let caller = Arc::new(Caller::local(Arc::new(Noting(Arc::clone(&steps)))));
+    let intake = host.options().request_quota(true);
+    let session = Session::new(
+        host,
+        Arc::clone(&caller),
+        intake,
+        SessionChannel::Shared,
+        SessionLife::default(),
+    );
+    let params = to_raw_value(&serde_json::json!({"name": "a"})).unwrap();
+    let request = Request {
+        id: RequestId::Number(1.into()),
+        method: "tools/call".into(),
+        params: Some(&params),
+    };
+    let revision = Revision::NEWEST_SESSION;
+    let rules = RequestContext {
+        revision,
+        capabilities: crate::protocol::capabilities::CapabilityNames::default(),
+        log: None,
+        trace: None,
+    };
+    let calling = begin_call(
+        &session,
+        &caller,
+        &request,
+        crate::dispatch::methods::call_tool::read,
+        rules,
+    )
+    .unwrap();
+    let (outbox, messages) = outbox::channel();
+    let ended = calling.run(&session, &outbox).await;
+    assert!(ended.bytes() > 1 << 20, "the response is there");
+    assert_eq!(*steps.lock().unwrap(), ["called", "encoded"]);
+    ended.send(&session, &outbox).await;
+    assert_eq!(*steps.lock().unwrap(), ["called", "encoded", "given up"]);
+    assert!(messages.recv().await.is_some());
+}

@@ -1,0 +1,105 @@
+//! Tests of `effects`.
+
+use bytesize::ByteSize;
+
+use super::*;
+
+fn effects(past: &[RecordedEffect]) -> SideEffects {
+    let limits = Limits {
+        journal: ByteSize::b(100),
+        ..Limits::DEFAULT
+    };
+    let past = CallJournal {
+        effects: past.to_vec(),
+        ..CallJournal::default()
+    };
+    SideEffects::new(
+        true,
+        &past.into(),
+        &limits,
+        MemoryBudget::new(ByteSize::kib(1)),
+        ReplayTape::default(),
+    )
+}
+
+fn done(effects: &SideEffects, what: &str, result: &[u8]) -> Option<Vec<u8>> {
+    match effects
+        .begin(OperationKind::State, || what.to_owned())
+        .unwrap()
+    {
+        EffectStart::Before(result) => Some(result),
+        EffectStart::Now(number) => {
+            effects.end(number, result.to_vec());
+            None
+        }
+    }
+}
+
+#[test]
+fn what_was_done_is_not_done_again() {
+    let first = effects(&[]);
+    assert_eq!(done(&first, "a", b"1"), None);
+    assert_eq!(done(&first, "b", b"2"), None);
+    let second = effects(&first.to_journal().unwrap());
+    assert_eq!(done(&second, "a", b"x").as_deref(), Some(&b"1"[..]));
+    assert_eq!(done(&second, "b", b"x").as_deref(), Some(&b"2"[..]));
+    assert_eq!(done(&second, "c", b"3"), None);
+    assert_eq!(second.to_journal().unwrap().len(), 3);
+}
+
+#[test]
+fn something_else_than_before_is_told() {
+    let first = effects(&[]);
+    done(&first, "a", b"1");
+    let second = effects(&first.to_journal().unwrap());
+    let diverged = second
+        .begin(OperationKind::State, || "b".to_owned())
+        .err()
+        .unwrap();
+    assert!(
+        diverged.to_string().contains("b instead of a"),
+        "{diverged}"
+    );
+}
+
+#[test]
+fn what_is_unfinished_or_too_large_bars_from_asking() {
+    let effects = |()| self::effects(&[]);
+    let unfinished = effects(());
+    unfinished
+        .begin(OperationKind::Http, || "POST /".to_owned())
+        .unwrap();
+    assert!(
+        unfinished
+            .to_journal()
+            .unwrap_err()
+            .contains("POST / was begun")
+    );
+    let large = effects(());
+    done(&large, "a", &[0; 100]);
+    assert!(large.to_journal().unwrap_err().contains("limits.journal"));
+    assert_eq!(large.remaining_bytes(), 0);
+    let file = effects(());
+    file.block_questions(AskBlocker::File);
+    file.block_questions(AskBlocker::Connection);
+    assert!(file.to_journal().unwrap_err().contains("changed files"));
+}
+
+#[test]
+fn a_plugin_that_cannot_ask_keeps_nothing() {
+    let effects = SideEffects::new(
+        false,
+        &Arc::default(),
+        &Limits::DEFAULT,
+        MemoryBudget::new(ByteSize::b(0)),
+        ReplayTape::default(),
+    );
+    assert_eq!(done(&effects, "a", &[0; 1000]), None);
+    assert_eq!(
+        (
+            effects.remaining_bytes(),
+            effects.to_journal().unwrap().len()
+        ),
+        (0, 0)
+    );
+}

@@ -1,0 +1,308 @@
+//! Tests of `input_request`.
+
+use serde_json::json;
+
+use super::*;
+use crate::capability::effects::AskBlocker;
+use crate::capability::memory_budget::MemoryBudget;
+use crate::context::replay_log::ReplayTape;
+
+fn asking(journal: CallJournal, answerable: QuestionKindSet) -> QuestionContext {
+    let journal = Arc::new(journal);
+    let effects = SideEffects::new(
+        true,
+        &journal,
+        &Limits::DEFAULT,
+        MemoryBudget::new(Limits::DEFAULT.memory),
+        ReplayTape::default(),
+    );
+    QuestionContext::new(
+        answerable,
+        journal,
+        effects,
+        Arc::new(SecretFilter::empty().clone()),
+        &Limits::DEFAULT,
+    )
+}
+
+fn all() -> QuestionKindSet {
+    QuestionKind::ALL
+        .into_iter()
+        .fold(QuestionKindSet::default(), QuestionKindSet::with)
+}
+
+fn form(key: &str) -> RawQuestion {
+    let properties = json!({"name": {"type": "string", "minLength": 1}});
+    let schema = json!({"type": "object", "properties": properties, "required": ["name"]});
+    let params = json!({"message": "Who?", "requestedSchema": schema}).to_string();
+    RawQuestion {
+        key: key.to_owned(),
+        kind: PosedKind::Form,
+        params,
+        required: true,
+    }
+}
+
+fn posed(kind: PosedKind, params: &Value) -> RawQuestion {
+    RawQuestion {
+        key: "k".to_owned(),
+        kind,
+        params: params.to_string(),
+        required: true,
+    }
+}
+
+fn interview(asking: &QuestionContext, questions: &[RawQuestion]) -> QuestionRound {
+    let error = asking.ask(questions).unwrap_err();
+    error.downcast_ref::<SuspendedCall>().unwrap().0.clone()
+}
+
+#[test]
+fn a_call_ends_with_what_has_no_answer_and_goes_on_when_it_is_there() {
+    let first = interview(
+        &asking(CallJournal::default(), all()),
+        &[form("a"), form("b")],
+    );
+    let keys: Vec<&str> = first
+        .questions
+        .iter()
+        .map(|question| question.key.as_str())
+        .collect();
+    assert_eq!(
+        (keys.as_slice(), first.journal.rounds),
+        (&["a", "b"][..], 1)
+    );
+    let mut journal = first.journal;
+    // Members without a field in the form are removed.
+    let answer =
+        json!({"action": "accept", "content": {"name": "Ada\u{202e}", "other": 1}}).to_string();
+    journal.answers.insert("a".to_owned(), answer);
+    let second = interview(&asking(journal.clone(), all()), &[form("a"), form("b")]);
+    assert_eq!(
+        (second.questions[0].key.as_str(), second.journal.rounds),
+        ("b", 2)
+    );
+    assert_eq!(second.journal.began, journal.began);
+    journal
+        .answers
+        .insert("b".to_owned(), json!({"action": "decline"}).to_string());
+    let answers = asking(journal, all())
+        .ask(&[form("a"), form("b")])
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        answers[0],
+        r#"{"action":"accept","content":{"name":"Ada"}}"#
+    );
+    assert_eq!(answers[1], r#"{"action":"decline"}"#);
+}
+
+#[test]
+fn what_is_no_answer_is_asked_again_with_the_reason() {
+    let mut said = Vec::new();
+    for wrong in [
+        json!({"action": "accept", "content": {}}),
+        json!({"action": "accept", "content": {"name": ""}}),
+        json!({"action": "accept", "content": {"name": 7}}),
+        json!({"action": "accept"}),
+        json!({"action": "perhaps"}),
+        json!([]),
+        json!(12345),
+    ] {
+        let mut journal = CallJournal::default();
+        journal.answers.insert("a".to_owned(), wrong.to_string());
+        let again = interview(&asking(journal, all()), &[form("a")]).questions;
+        let params: Value = serde_json::from_str(again[0].params.get()).unwrap();
+        said.push(params["message"].as_str().unwrap().to_owned());
+        assert_eq!(again.len(), 1, "{wrong}");
+    }
+    insta::assert_snapshot!(said.join("\n").replace("Who?\n\nThe last answer does not fit: ", ""), @r#"
+        "name" is a required property
+        name: "" is shorter than 1 character
+        name: 7 is not of type "string"
+        it has no `content`
+        it has no `action` that is accept, decline or cancel
+        it is not a JSON object
+        it is not a JSON object
+        "#);
+}
+
+#[test]
+fn what_a_client_cannot_answer_ends_the_call_or_is_told() {
+    let asking = asking(
+        CallJournal::default(),
+        QuestionKindSet::default().with(QuestionKind::Form),
+    );
+    let roots = posed(PosedKind::Roots, &json!({}));
+    let error = asking.ask(&[form("a"), roots.clone()]).unwrap_err();
+    let incapable = error
+        .downcast_ref::<MissingCapability>()
+        .unwrap()
+        .to_call_error();
+    assert_eq!(incapable, CallError::Incapable(vec![QuestionKind::Roots]));
+    let refused = asking
+        .ask(&[RawQuestion {
+            required: false,
+            ..roots
+        }])
+        .unwrap()
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        QuestionRefusal::Unsupported("the client does not support roots/list".to_owned())
+    );
+}
+
+#[test]
+fn a_question_that_makes_no_sense_is_refused_with_the_reason() {
+    let asking = asking(CallJournal::default(), all());
+    let refused = |questions: Vec<RawQuestion>| match asking.ask(&questions) {
+        Ok(Err(QuestionRefusal::Invalid(why))) => why,
+        other => panic!("{other:?}"),
+    };
+    let message = json!({"role": "user", "content": {"type": "text", "text": "x"}});
+    let cases = [
+        vec![form("")],
+        vec![form("two words")],
+        vec![form(&"k".repeat(65))],
+        vec![form("a"), form("a")],
+        vec![form("a"); 17],
+        vec![posed(PosedKind::Roots, &json!([]))],
+        vec![posed(
+            PosedKind::Roots,
+            &json!({"x": "y".repeat(MAX_PARAMS_BYTES)}),
+        )],
+        vec![posed(PosedKind::Roots, &json!({"x": vec![0; 5000]}))],
+        vec![posed(PosedKind::Url, &json!({"url": "https://a.example"}))],
+        vec![posed(
+            PosedKind::Url,
+            &json!({"message": "m", "url": "http://a.example"}),
+        )],
+        vec![posed(
+            PosedKind::Url,
+            &json!({"message": "m", "url": "http://localhost.evil.example"}),
+        )],
+        vec![posed(
+            PosedKind::Url,
+            &json!({"message": "m", "url": "javascript:alert(1)"}),
+        )],
+        vec![posed(
+            PosedKind::Sampling,
+            &json!({"messages": [], "maxTokens": 1}),
+        )],
+        vec![posed(
+            PosedKind::Sampling,
+            &json!({"messages": [message], "maxTokens": 0}),
+        )],
+        vec![posed(
+            PosedKind::Sampling,
+            &json!({"messages": [message], "maxTokens": 1, "tools": {}}),
+        )],
+        vec![posed(PosedKind::Form, &json!({"message": "m"}))],
+    ];
+    let said: Vec<String> = cases.into_iter().map(refused).collect();
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn the_host_of_a_page_is_the_one_that_it_seems() {
+    let asking = asking(CallJournal::default(), all());
+    for url in [
+        "https://a.example/x?y",
+        "https://a.example:8443/@b?c@d#e@f",
+        "https://bücher.example/%5C%40",
+        "HTTPS://A.example",
+        "http://localhost:8080/",
+        "http://LOCALHOST/@x",
+        "http://[::1]:1/",
+        "http://[0:0:0:0:0:0:0:1]/",
+        "http://127.0.0.1",
+    ] {
+        interview(
+            &asking,
+            &[posed(PosedKind::Url, &json!({"message": "m", "url": url}))],
+        );
+    }
+    let refused = |url: &&str| match asking
+        .ask(&[posed(PosedKind::Url, &json!({"message": "m", "url": url}))])
+    {
+        Ok(Err(QuestionRefusal::Invalid(why))) => why.replace("question \"k\": ", ""),
+        other => panic!("{url}: {other:?}"),
+    };
+    let said: Vec<String> = [
+        "http://localhost:80@evil.example/",
+        "http://localhost@evil.example/",
+        "http://127.0.0.1:80@evil.example/",
+        "http://[::1]@evil.example/",
+        "http://localhost%40evil.example/",
+        "http://localhost%2Eevil.example/",
+        "http://localhost\\@evil.example/",
+        "http://evil.example\\@localhost/",
+        "http://evil.example#@localhost/",
+        "http://evil.example?@localhost/",
+        "http:/\tlocalhost/",
+        "http://local\nhost/",
+        "http://localhost.evil.example/",
+        "http://[::2]/",
+        "http://127.0.0.2/",
+        "http://[::ffff:127.0.0.1]/",
+        "https://bank.com@evil.example/",
+        "https://bank.com:443@evil.example/",
+        "https://@evil.example/",
+        "https://bank.com%2F@evil.example/",
+        "https://b%61nk.com/",
+        "https:evil.example",
+        "https:/evil.example",
+        "https:///evil.example",
+        "https://",
+        "https://[::1",
+        "https://a.example:99999/",
+        "//evil.example",
+        "javascript://localhost/%0aalert(1)",
+        "data:text/html,x",
+        "",
+    ]
+    .iter()
+    .map(refused)
+    .collect();
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn rounds_and_time_are_bounded() {
+    let often = CallJournal {
+        rounds: 8,
+        began: 1,
+        ..CallJournal::default()
+    };
+    let limit = |journal| {
+        *asking(journal, all())
+            .ask(&[form("a")])
+            .unwrap_err()
+            .downcast_ref::<Limit>()
+            .unwrap()
+    };
+    assert_eq!(limit(often), Limit::AskRounds(8));
+    let late = CallJournal {
+        rounds: 1,
+        began: 1,
+        ..CallJournal::default()
+    };
+    assert_eq!(limit(late), Limit::AskTime(Limits::DEFAULT.ask_timeout));
+}
+
+#[test]
+fn what_cannot_be_remembered_is_refused() {
+    let barred = asking(CallJournal::default(), all());
+    barred.effects.block_questions(AskBlocker::File);
+    let Ok(Err(QuestionRefusal::Invalid(why))) = barred.ask(&[form("a")]) else {
+        panic!()
+    };
+    assert!(why.contains("changed files"), "{why}");
+    let mut large = CallJournal::default();
+    large.answers.insert("b".to_owned(), "x".repeat(64 << 10));
+    let Ok(Err(QuestionRefusal::Invalid(why))) = asking(large, all()).ask(&[form("a")]) else {
+        panic!()
+    };
+    assert!(why.contains("limits.journal"), "{why}");
+}

@@ -1,0 +1,114 @@
+//! Tests of `program_runner`.
+
+use tokio::io::duplex;
+
+use super::*;
+
+type Asking = mpsc::Sender<(ProgramRequest, oneshot::Sender<ProgramOutput>)>;
+
+/// Returns a runner and a worker that runs in this process.
+fn connected(
+    allowed: impl Fn(&str, &[String]) -> bool + Send + Sync + 'static,
+) -> (Asking, tokio::task::JoinHandle<io::Result<()>>) {
+    let ((ours, theirs), (out, heard)) = (duplex(64), duplex(64));
+    let (sender, receiver) = mpsc::channel(1);
+    let pending = PendingPrograms::default();
+    tokio::spawn(receive_responses(heard, pending.clone()));
+    tokio::spawn(send_requests(ours, receiver, pending));
+    (
+        sender,
+        tokio::spawn(async move { serve(theirs, out, Path::new("/"), allowed).await }),
+    )
+}
+
+async fn run(asking: &Asking, grant: &str, script: &str) -> ProgramOutput {
+    let (answer, answered) = oneshot::channel();
+    let words = ["sh", "-c", script].map(str::to_owned).to_vec();
+    asking
+        .send((
+            ProgramRequest {
+                grant: grant.to_owned(),
+                words,
+            },
+            answer,
+        ))
+        .await
+        .map_err(|_| ProgramFailure::WorkerGone)?;
+    answered.await.unwrap_or(Err(ProgramFailure::WorkerGone))
+}
+
+#[tokio::test]
+async fn a_worker_runs_what_is_allowed_and_says_what_came_of_it() {
+    let (asking, worker) = connected(|grant, words| grant == "a.toml" && words.len() == 3);
+    let said = run(&asking, "a.toml", "pwd; printf s3cret").await.unwrap();
+    assert_eq!(said.as_slice(), b"/\ns3cret");
+    let large = run(&asking, "a.toml", "head -c 65536 /dev/zero")
+        .await
+        .unwrap();
+    assert_eq!(large.len(), MAX_OUTPUT_BYTES);
+    assert_eq!(
+        run(&asking, "b.toml", "echo no").await,
+        Err(ProgramFailure::NotAllowed)
+    );
+    assert_eq!(
+        run(&asking, "a.toml", "exit 3").await,
+        Err(ProgramFailure::Status(3))
+    );
+    assert_eq!(
+        run(&asking, "a.toml", "exit -1").await,
+        Err(ProgramFailure::Status(2))
+    );
+    assert_eq!(
+        run(&asking, "a.toml", "kill -9 $$").await,
+        Err(ProgramFailure::Killed)
+    );
+    assert_eq!(
+        run(&asking, "a.toml", "yes").await,
+        Err(ProgramFailure::OutputTooLarge)
+    );
+    // Concurrent programs, which end in another order.
+    let (slow, quick) = tokio::join!(
+        run(
+            &asking,
+            "a.toml",
+            "read x < /dev/null; sleep 0.1; echo slow"
+        ),
+        run(&asking, "a.toml", "echo quick")
+    );
+    assert_eq!(
+        (slow.unwrap().as_slice(), quick.unwrap().as_slice()),
+        (&b"slow\n"[..], &b"quick\n"[..])
+    );
+    drop(asking);
+    worker.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn whoever_waits_learns_that_the_worker_has_ended() {
+    let (asking, worker) = connected(|_, _| true);
+    let waiting = run(&asking, "a.toml", "echo $$; sleep 1000");
+    let ending = async {
+        tokio::task::yield_now().await;
+        worker.abort();
+    };
+    let (output, ()) = tokio::join!(waiting, ending);
+    assert_eq!(output, Err(ProgramFailure::WorkerGone));
+    assert_eq!(
+        run(&asking, "a.toml", "echo").await,
+        Err(ProgramFailure::WorkerGone)
+    );
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_long_or_no_request_ends_the_worker() {
+    for sent in [
+        [[7; 8].to_vec(), [0xff; 4].to_vec()].concat(),
+        [&[7; 8][..], &[2, 0, 0, 0], b"no"].concat(),
+    ] {
+        let (_out, heard) = duplex(64);
+        let error = serve(sent.as_slice(), heard, Path::new("/"), |_, _| true)
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+    }
+}
