@@ -41,7 +41,7 @@ pub(crate) fn usage_by_owner(
             match buckets.get_mut(bucket) {
                 Some(used) => *used = used.with_entry(size),
                 None => {
-                    drop(buckets.insert(bucket.to_owned(), QuotaUsage::default().with_entry(size)))
+                    buckets.insert(bucket.to_owned(), QuotaUsage::default().with_entry(size));
                 }
             }
         }

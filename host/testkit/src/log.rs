@@ -46,7 +46,7 @@ impl ProgramLog {
                     state.text.push('\n');
                 }
                 StreamEvent::ReadError(error) => {
-                    drop(writeln!(state.text, "(the log cannot be read: {error})"))
+                    let _infallible = writeln!(state.text, "(the log cannot be read: {error})");
                 }
                 StreamEvent::End => state.ended = true,
             });

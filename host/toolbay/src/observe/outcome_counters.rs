@@ -110,7 +110,7 @@ impl PendingCount {
         self.ended = true;
         match outcome {
             CallEnding::Ok | CallEnding::InputRequired => {
-                drop(self.tally.succeeded.fetch_add(1, Ordering::Relaxed))
+                self.tally.succeeded.fetch_add(1, Ordering::Relaxed);
             }
             CallEnding::Failed(kind) => drop(self.tally.increment(kind)),
         }
