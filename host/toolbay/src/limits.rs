@@ -8,5 +8,6 @@ pub(crate) mod plugin_permits;
 pub(crate) mod plugin_table;
 pub(crate) mod rate_counter;
 pub(crate) mod recent_usage;
+pub(crate) mod server_permits;
 pub(crate) mod short_calls;
 pub(crate) mod suspension;

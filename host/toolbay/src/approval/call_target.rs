@@ -8,7 +8,7 @@ use toolbay_catalog::{
     FileResource, MatchBudget, MatchBudgetExhausted, Plugin, PromptOffer, ResourceOffer, Snapshot,
     TextPrompt, ToolOffer,
 };
-use toolbay_model::{CallRequest, CompletionReference, CompletionResult, TargetKind};
+use toolbay_model::{CallError, CallRequest, CompletionReference, CompletionResult, TargetKind};
 use toolbay_sandbox::PluginContext;
 use toolbay_schema::JsonSchema;
 
@@ -131,6 +131,22 @@ impl CallTarget {
             Self::Tool(offer) => &offer.definition.required_capabilities,
             Self::Prompt(offer) => &offer.entry.needs,
             Self::Resource(offer) => &offer.entry.needs,
+        }
+    }
+
+    /// Adds the tool's name to the error if the limit is set for this tool only, because that
+    /// changes the key to raise.
+    pub(crate) fn with_tool_of_limit(&self, error: CallError) -> CallError {
+        match error {
+            CallError::Limit { limit, .. }
+                if self.plugin().is_limit_of_tool(self.name(), limit) =>
+            {
+                CallError::Limit {
+                    limit,
+                    tool: Some(self.name().to_owned()),
+                }
+            }
+            error => error,
         }
     }
 

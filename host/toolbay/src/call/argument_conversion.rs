@@ -8,9 +8,6 @@ use toolbay_schema::{ConversionKind, JsonSchema, ValueConversion};
 /// Member of a result's `_meta` that lists the converted arguments.
 const CONVERTED_META_KEY: &str = "dev.toolbay/converted";
 
-/// Maximum number of conversions that a log line names.
-const MAX_LOGGED_CONVERSIONS: usize = 10;
-
 /// Arguments after conversion.
 pub(crate) struct ConvertedArguments {
     /// The converted arguments, which are not validated yet.
@@ -47,22 +44,6 @@ pub(crate) fn with_corrections(
         }
     };
     corrected.iter().map(of).chain(converted).collect()
-}
-
-/// Formats conversions for the log.
-pub(crate) fn describe_conversions(converted: &[ValueConversion]) -> String {
-    let first: Vec<String> = converted
-        .iter()
-        .take(MAX_LOGGED_CONVERSIONS)
-        .map(ToString::to_string)
-        .collect();
-    let more = converted.len().saturating_sub(MAX_LOGGED_CONVERSIONS);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    format!("{}{more}", first.join(", "))
 }
 
 /// Adds the conversions to the `_meta` of a result.

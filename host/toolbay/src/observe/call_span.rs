@@ -5,7 +5,6 @@
 //! client makes up.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use toolbay_mcp::{ClientCall, RequestWire};
@@ -14,8 +13,10 @@ use toolbay_model::{CallRequest, CallResult, CallUsage, ErrorKind, TraceContext}
 use toolbay_otel::{AttributeMap, AttributeValue, FinishedSpan, SpanEvent, SpanSide, SpanStatus};
 
 use crate::approval::call_target::CallTarget;
+use crate::observe::call_event::{CallEvent, CallSink};
 use crate::observe::call_outcome::{CallEnding, limit_key};
 use crate::observe::metrics::CallStage;
+use crate::observe::stage_times::FinishedStages;
 use crate::observe::tracer::SpanTracer;
 
 /// Maximum length of a request ID, which the client chooses, in bytes.
@@ -23,9 +24,6 @@ const MAX_REQUEST_ID_BYTES: usize = 64;
 
 /// Error type of a failed tool result, as defined by the conventions.
 const TOOL_ERROR_TYPE: &str = "tool_error";
-
-/// The finished stages of a call, with their durations.
-pub(crate) type FinishedStages = [Option<(CallStage, Duration)>; 4];
 
 /// The span of a call. Exported on drop, however the call ended.
 #[derive(Debug)]
@@ -38,9 +36,8 @@ pub(crate) struct CallSpan {
     parent: Option<String>,
     /// Attributes known before the call starts; `None` if the span is not recorded.
     known: Option<SpanFields>,
-    /// The stages, and the time from the start of the span to the first of them. Set through a
-    /// shared reference when the stages are finished.
-    stages: Mutex<Option<(Duration, FinishedStages)>>,
+    /// The stages, and the time from the start of the span to the first of them.
+    stages: Option<(Duration, FinishedStages)>,
     ending: Option<SpanEnd>,
     /// The code of the response, if it is an error.
     error: Option<i32>,
@@ -72,14 +69,14 @@ impl CallSpan {
             own: None,
             parent: None,
             known: None,
-            stages: Mutex::default(),
+            stages: None,
             ending: None,
             error: None,
         }
     }
 
     /// Starts the call.
-    pub(crate) fn start(&mut self, call: &ClientCall) {
+    fn start(&mut self, call: &ClientCall) {
         let Some(own) = self.tracer.begin(call.trace.as_ref()) else {
             return;
         };
@@ -138,7 +135,7 @@ impl CallSpan {
     }
 
     /// Records the target of the call.
-    pub(crate) fn set_target(&mut self, target: &CallTarget) {
+    fn set_target(&mut self, target: &CallTarget) {
         let Some(known) = &mut self.known else { return };
         let name = match target {
             CallTarget::Tool(_) => "gen_ai.tool.name",
@@ -181,31 +178,8 @@ impl CallSpan {
         }
     }
 
-    /// Records the stages of the call, of which the first started at `started_at`.
-    pub(crate) fn record_stages(&self, began: Instant, stages: FinishedStages) {
-        if self.known.is_some() {
-            let after = began.saturating_duration_since(self.clock);
-            *self.stages.lock().unwrap_or_else(PoisonError::into_inner) = Some((after, stages));
-        }
-    }
-
-    /// Records the end of the call.
-    pub(crate) fn record_end(&mut self, answer: &CallResult) {
-        self.ending = Some(SpanEnd {
-            outcome: CallEnding::from_answer(answer),
-            limit: limit_key(answer),
-            usage: answer.usage,
-        });
-    }
-
-    /// Ends the span after the response is written. `error` is the code of an error response.
-    pub(crate) fn finish(mut self, error: Option<i32>) {
-        self.error = error;
-    }
-}
-
-impl Drop for CallSpan {
-    fn drop(&mut self) {
+    /// Exports the span, if it is recorded. Later calls do nothing.
+    fn export(&mut self) {
         let (
             Some(own),
             Some(SpanFields {
@@ -227,12 +201,8 @@ impl Drop for CallSpan {
             limit: None,
             usage: None,
         });
-        let events = self
-            .stages
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let events = events
+        let stages = self.stages.take();
+        let events = stages
             .map(|(after, stages)| stage_events(self.began + after, &stages, &mut attributes));
         let error = error_type(method, ended.outcome, self.error);
         attributes.push(("dev.toolbay.outcome".into(), ended.outcome.as_str().into()));
@@ -266,6 +236,39 @@ impl Drop for CallSpan {
             events: events.unwrap_or_default(),
             status,
         });
+    }
+}
+
+impl CallSink for CallSpan {
+    fn record(&mut self, event: &CallEvent<'_>) {
+        match event {
+            CallEvent::Started(call) => self.start(call),
+            CallEvent::Resolved { target, .. } => self.set_target(target),
+            CallEvent::StagesEnded { times, now } => {
+                if self.known.is_some() {
+                    let after = times.began.saturating_duration_since(self.clock);
+                    self.stages = Some((after, times.stages(*now)));
+                }
+            }
+            CallEvent::Ended(answer) => {
+                self.ending = Some(SpanEnd {
+                    outcome: CallEnding::from_answer(answer),
+                    limit: limit_key(answer),
+                    usage: answer.usage,
+                });
+            }
+            CallEvent::Responded(error) => {
+                self.error = *error;
+                self.export();
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Drop for CallSpan {
+    fn drop(&mut self) {
+        self.export();
     }
 }
 

@@ -1,16 +1,18 @@
 //! Report of a call to the console, however the call ends.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use toolbay_audit::ArgumentsRecord;
-use toolbay_console::{CallNote, ServerActivity, TextExcerpt};
+use toolbay_console::{ApprovalNote, CallNote, DenialNote, ServerActivity, TextExcerpt};
 use toolbay_model::text::bounded_line;
 use toolbay_model::{
     CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ContentBlock,
     ContentBody, ErrorKind, ToolOutput,
 };
 
+use crate::approval::ruling::REMEMBERED_OUTCOME;
+use crate::observe::call_event::{CallEvent, CallSink};
 use crate::observe::call_outcome::CallEnding;
 
 /// Maximum length of a name, in bytes. Clients choose names.
@@ -65,12 +67,12 @@ impl ConsoleSink {
     }
 
     /// Sets the plugin that handles the call.
-    pub(crate) fn set_plugin(&mut self, plugin: &str) {
+    fn set_plugin(&mut self, plugin: &str) {
         self.plugin = Some(plugin.to_owned());
     }
 
     /// Sets the arguments, if contents are reported.
-    pub(crate) fn set_arguments(&mut self, arguments: &ArgumentsRecord) {
+    fn set_arguments(&mut self, arguments: &ArgumentsRecord) {
         if let Some(text) = arguments.text.as_ref().filter(|_| self.contents) {
             let excerpt = TextExcerpt::new(text);
             self.arguments = Some(TextExcerpt {
@@ -81,7 +83,7 @@ impl ConsoleSink {
     }
 
     /// Reports the end of the call with this answer.
-    pub(crate) fn finish(&mut self, answer: &CallResult) {
+    fn finish(&mut self, answer: &CallResult) {
         let result = match &answer.result {
             Ok(reply) if self.contents => Some(reply_excerpt(reply)),
             _ => None,
@@ -100,9 +102,19 @@ impl ConsoleSink {
     }
 
     /// Reports that the call was rejected at the queue.
-    pub(crate) fn reject(mut self, rejection: CallRejection) {
+    fn reject(&mut self, rejection: CallRejection) {
         let why = rejection.reason.to_string();
         self.send(rejection.reason.kind().as_str(), Some(why), None, None);
+    }
+
+    /// Reports that the call ended without an answer.
+    fn send_unfinished(&mut self) {
+        let kind = if std::thread::panicking() {
+            ErrorKind::Internal
+        } else {
+            ErrorKind::Cancelled
+        };
+        self.send(kind.as_str(), None, None, None);
     }
 
     fn send(
@@ -163,15 +175,82 @@ impl ConsoleSink {
     }
 }
 
+impl CallSink for ConsoleSink {
+    fn record(&mut self, event: &CallEvent<'_>) {
+        match event {
+            CallEvent::Refused(rejection) => self.reject(*rejection),
+            CallEvent::Resolved { target, .. } => self.set_plugin(&target.plugin().id),
+            CallEvent::ArgumentsRecorded(arguments) => self.set_arguments(arguments),
+            CallEvent::ApprovalWithdrawn { subject, .. } => {
+                self.set_plugin(&subject.plugin);
+                self.send_unfinished();
+            }
+            CallEvent::Ended(answer) => self.finish(answer),
+            _ => {}
+        }
+    }
+}
+
 impl Drop for ConsoleSink {
     fn drop(&mut self) {
         if !self.ended {
-            let kind = if std::thread::panicking() {
-                ErrorKind::Internal
-            } else {
-                ErrorKind::Cancelled
-            };
-            self.send(kind.as_str(), None, None, None);
+            self.send_unfinished();
+        }
+    }
+}
+
+/// Shows denials and approvals to operators, for all calls.
+impl CallSink for &ServerActivity {
+    fn record(&mut self, event: &CallEvent<'_>) {
+        match event {
+            CallEvent::Denied {
+                target,
+                what,
+                remedy,
+                ..
+            } => self.record_denial(DenialNote {
+                at: SystemTime::now(),
+                plugin: target.plugin().id.clone(),
+                tool: target.public_name().to_owned(),
+                what: (*what).to_owned(),
+                remedy: remedy.map(str::to_owned),
+            }),
+            // For a remembered approval, the console has no waiting call to update.
+            CallEvent::ApprovalDecided { decision, .. } if decision.word == REMEMBERED_OUTCOME => {}
+            CallEvent::ApprovalDecided {
+                offer,
+                caller,
+                decision,
+                arguments,
+            } => self.record_approval(ApprovalNote {
+                at: SystemTime::now(),
+                caller: (*caller).to_owned(),
+                plugin: offer.plugin.id.clone(),
+                tool: offer.tool.name.clone(),
+                status: decision.word,
+                by: decision.by.clone(),
+                arguments: *arguments,
+                time_limit: offer
+                    .plugin
+                    .tool_context(&offer.definition.tool.name)
+                    .limits
+                    .ask_timeout,
+            }),
+            CallEvent::ApprovalWithdrawn {
+                subject,
+                caller,
+                decision,
+            } => self.record_approval(ApprovalNote {
+                at: SystemTime::now(),
+                caller: (*caller).to_owned(),
+                plugin: subject.plugin.clone(),
+                tool: subject.tool.clone(),
+                status: decision.word,
+                by: None,
+                arguments: Some(subject.arguments),
+                time_limit: Duration::ZERO,
+            }),
+            _ => {}
         }
     }
 }

@@ -19,4 +19,4 @@ pub(crate) use self::exposition::render;
 pub(crate) use self::gauges::ServerFigures;
 pub(crate) use self::metric_families::collect_families;
 pub(crate) use self::process_metrics::ProcessFigures;
-pub(crate) use self::tool_counters::{PluginMeters, ToolMeter};
+pub(crate) use self::tool_counters::{PluginMeters, ToolMeter, ToolMeters};

@@ -4,11 +4,16 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use toolbay_model::ErrorKind;
 
-use crate::observe::call_outcome::CallEnding;
-use crate::observe::metrics::{ServerMetrics, ToolMeter};
+use crate::approval::call_target::CallTarget;
+use crate::observe::call_event::{CallEvent, CallSink};
+use crate::observe::call_outcome::{CallEnding, limit_key};
+use crate::observe::guest_run::GuestRun;
+use crate::observe::metrics::{PluginMeters, ServerMetrics, ToolMeter, ToolMeters};
+use crate::observe::stage_times::StageTimes;
 
 /// Counters of call outcomes since the server started.
 #[derive(Debug, Default)]
@@ -99,14 +104,30 @@ impl CallCounters {
 }
 
 impl PendingCount {
-    /// Sets the meter of the call's tool.
-    pub(crate) fn set_meter(&mut self, meter: Option<Arc<ToolMeter>>) -> Option<&ToolMeter> {
-        self.meter = meter;
-        self.meter.as_deref()
+    /// Records the resources that the guest used.
+    fn record_run(&self, run: &GuestRun) {
+        if let (Some(metrics), Some(meter), Some(_)) =
+            (&self.tally.metrics, &self.meter, run.entered)
+        {
+            metrics.record_usage(meter, &run.usage);
+            if run.log_dropped > 0 {
+                metrics.count_limit("limits.log");
+            }
+        }
+    }
+
+    /// Records how long the stages of the call took.
+    fn record_times(&self, times: &StageTimes, now: Instant) {
+        if let (Some(metrics), Some(meter)) = (&self.tally.metrics, &self.meter) {
+            meter.times.record_time(times.total(now));
+            for (stage, took) in times.stages(now).into_iter().flatten() {
+                metrics.record_stage(stage, took);
+            }
+        }
     }
 
     /// Counts the call, and the limit that it reached, under the key that raises it.
-    pub(crate) fn finish(&mut self, outcome: CallEnding, limit: Option<&'static str>) {
+    fn finish(&mut self, outcome: CallEnding, limit: Option<&'static str>) {
         self.ended = true;
         match outcome {
             CallEnding::Ok | CallEnding::InputRequired => {
@@ -123,6 +144,63 @@ impl PendingCount {
     fn count_in_metrics(&self, outcome: CallEnding) {
         if let Some(metrics) = &self.tally.metrics {
             metrics.count_call(self.meter.as_deref(), &self.tool, outcome);
+        }
+    }
+}
+
+impl CallSink for PendingCount {
+    fn record(&mut self, event: &CallEvent<'_>) {
+        match event {
+            CallEvent::Refused(rejection) => self.finish(
+                CallEnding::Failed(rejection.reason.kind()),
+                rejection.reason.key(),
+            ),
+            CallEvent::StoredResultFound => {
+                self.meter = self
+                    .tally
+                    .metrics
+                    .as_ref()
+                    .map(|metrics| Arc::clone(&metrics.tools.resources));
+            }
+            CallEvent::Resolved {
+                target,
+                meters,
+                is_completion,
+                ..
+            } => {
+                let tools = self.tally.metrics.as_ref().map(|metrics| &metrics.tools);
+                self.meter = tools.map(|tools| find_meter(tools, target, meters, *is_completion));
+            }
+            CallEvent::GuestReturned(run) => self.record_run(run),
+            CallEvent::StagesEnded { times, now } => self.record_times(times, *now),
+            CallEvent::Ended(answer) => {
+                self.finish(CallEnding::from_answer(answer), limit_key(answer));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns the meter of a call's target.
+fn find_meter(
+    tools: &ToolMeters,
+    target: &CallTarget,
+    meters: &PluginMeters,
+    is_completion: bool,
+) -> Arc<ToolMeter> {
+    match target {
+        _ if is_completion => Arc::clone(&tools.completions),
+        CallTarget::Tool(offer) => meters.tool_meter(&offer.tool, tools),
+        CallTarget::Prompt(_) => Arc::clone(&tools.prompts),
+        CallTarget::Resource(_) => Arc::clone(&tools.resources),
+    }
+}
+
+/// Counts the denials of all calls.
+impl CallSink for &ServerMetrics {
+    fn record(&mut self, event: &CallEvent<'_>) {
+        if let CallEvent::Denied { kind, .. } = event {
+            self.count_denial(*kind);
         }
     }
 }

@@ -16,6 +16,7 @@ use toolbay_catalog::{Grant, read_grant};
 use toolbay_model::text::clean_line;
 
 use self::proposal::{PermissionLines, render_proposal};
+use crate::observe::call_event::{CallEvent, CallSink};
 
 /// Suffix of a proposal's file name, after that of the grant.
 const PROPOSAL_SUFFIX: &str = ".proposed";
@@ -99,6 +100,20 @@ impl GrantLearner {
             && writer.join().is_err()
         {
             tracing::error!("writing proposed grants failed unexpectedly");
+        }
+    }
+}
+
+/// Learns from the denials of all calls.
+impl CallSink for &GrantLearner {
+    fn record(&mut self, event: &CallEvent<'_>) {
+        if let CallEvent::Denied {
+            target,
+            remedy: Some(remedy),
+            ..
+        } = event
+        {
+            self.record_denial(&target.plugin().id, remedy);
         }
     }
 }

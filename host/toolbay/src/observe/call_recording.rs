@@ -18,6 +18,9 @@ use toolbay_recording::{
 use toolbay_sandbox::{ReplayTape, TapedCall};
 use toolbay_secrets::SecretFilter;
 
+use crate::approval::call_target::CallTarget;
+use crate::observe::call_event::{CallEvent, CallSink};
+
 /// Fixed memory of a recorded call, in bytes, in addition to its contents.
 const CALL_OVERHEAD_BYTES: usize = 4 << 10;
 
@@ -32,8 +35,15 @@ pub(crate) struct RecordingSink {
     tools: Option<Arc<[NamePattern]>>,
 }
 
+/// Records one call, if its tool is recorded.
+pub(crate) struct CallRecording {
+    recording: RecordingSink,
+    /// Set while a guest runs and its result is checked.
+    run: Option<RecordedRun>,
+}
+
 /// A call that is being recorded. A cancelled call is not recorded.
-pub(crate) struct RecordedRun {
+struct RecordedRun {
     recorder: CallRecorder,
     tape: ReplayTape,
     of: RunContext,
@@ -76,7 +86,7 @@ impl RecordingSink {
 
     /// Starts to record a call of a tool with these arguments. Returns `None` if the call is not
     /// recorded.
-    pub(crate) fn start_call(
+    fn start_call(
         &self,
         offer: &Arc<ToolOffer>,
         arguments: &str,
@@ -129,14 +139,54 @@ impl RecordingSink {
     }
 }
 
-impl RecordedRun {
-    /// Returns the tape that the sandbox records to.
-    pub(crate) fn tape(&self) -> ReplayTape {
-        self.tape.clone()
+impl CallRecording {
+    /// Creates the recording of one call.
+    pub(crate) fn new(recording: &RecordingSink) -> Self {
+        Self {
+            recording: recording.clone(),
+            run: None,
+        }
     }
 
+    /// Returns the tape that the sandbox records to. It records nothing if the call is not
+    /// recorded.
+    pub(crate) fn tape(&self) -> ReplayTape {
+        self.run
+            .as_ref()
+            .map(|run| run.tape.clone())
+            .unwrap_or_default()
+    }
+}
+
+impl CallSink for CallRecording {
+    fn record(&mut self, event: &CallEvent<'_>) {
+        match event {
+            CallEvent::GuestEntering {
+                target: CallTarget::Tool(offer),
+                arguments,
+                journal,
+                answerable,
+                kept,
+            } => {
+                self.run = self
+                    .recording
+                    .start_call(offer, arguments, journal, *answerable, *kept);
+            }
+            CallEvent::ResultChecked { result, size, run } => {
+                // Without a guest, there is nothing to replay.
+                if let Some(recorded) = self.run.take().filter(|_| run.entered.is_some()) {
+                    recorded.finish(result, *size, run.usage);
+                }
+            }
+            CallEvent::StagesEnded { .. } => self.run = None,
+            _ => {}
+        }
+    }
+}
+
+impl RecordedRun {
     /// Records the guest's result, of which `size` bytes were returned.
-    pub(crate) fn finish(
+    fn finish(
         self,
         result: &Result<Option<CallReply>, CallError>,
         size: usize,

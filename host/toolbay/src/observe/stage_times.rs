@@ -1,24 +1,20 @@
-//! Timing of the stages of one call.
+//! The times of the stages of one call.
 
 use std::time::{Duration, Instant};
 
-use toolbay_sandbox::FinishedCall;
+use crate::observe::guest_run::GuestRun;
+use crate::observe::metrics::CallStage;
 
-use crate::limits::short_calls::LatencyClass;
-use crate::observe::call_span::{CallSpan, FinishedStages};
-use crate::observe::metrics::{CallStage, ServerMetrics, ToolMeter};
+/// The finished stages of a call, with their durations.
+pub(crate) type FinishedStages = [Option<(CallStage, Duration)>; 4];
 
-/// Times the stages of a call, from the lookup of its plugin. Dropping it records the times,
-/// however the call ends.
+/// The times of the stages of a call, from the lookup of its plugin.
 ///
-/// It reads the clock at the start and at the end. All other times are measured elsewhere anyway.
-pub(crate) struct StageTimer<'a> {
-    pace: &'a LatencyClass,
-    /// The metrics that count the call, if metrics are on.
-    metered: Option<(&'a ServerMetrics, &'a ToolMeter)>,
-    /// The span of the call, if there is one.
-    span: Option<&'a CallSpan>,
-    began: Instant,
+/// The clock is read at the start and at the end. All other times are measured elsewhere anyway.
+#[derive(Debug)]
+pub(crate) struct StageTimes {
+    /// Time at which the call looked up its plugin.
+    pub(crate) began: Instant,
     admitted: Option<Instant>,
     /// Time at which the guest's store was ready, and how long the guest ran.
     guest: Option<(Instant, Duration)>,
@@ -26,22 +22,14 @@ pub(crate) struct StageTimer<'a> {
     idled: bool,
 }
 
-impl<'a> StageTimer<'a> {
-    /// Starts timing a call of a plugin with this pace.
-    pub(crate) fn start(
-        pace: &'a LatencyClass,
-        metered: Option<(&'a ServerMetrics, &'a ToolMeter)>,
-        span: Option<&'a CallSpan>,
-    ) -> Self {
-        let (began, waited) = (Instant::now(), Duration::ZERO);
+impl StageTimes {
+    /// Starts to time a call.
+    pub(crate) fn start() -> Self {
         Self {
-            pace,
-            metered,
-            span,
-            began,
+            began: Instant::now(),
             admitted: None,
             guest: None,
-            waited,
+            waited: Duration::ZERO,
             idled: false,
         }
     }
@@ -52,23 +40,27 @@ impl<'a> StageTimer<'a> {
     }
 
     /// Records that the guest returned, or could not be entered.
-    pub(crate) fn record_finish<T>(&mut self, finished: &FinishedCall<T>) {
-        self.waited += finished.waited;
-        self.idled |= finished.idled;
-        let Some(entered) = finished.entered else {
-            return;
-        };
-        self.guest = Some((entered, finished.usage.wall));
-        if let Some((metrics, meter)) = self.metered {
-            metrics.record_usage(meter, &finished.usage);
-            if finished.log_dropped > 0 {
-                metrics.count_limit("limits.log");
-            }
+    pub(crate) fn record_run(&mut self, run: &GuestRun) {
+        self.waited += run.waited;
+        self.idled |= run.idled;
+        if let Some(entered) = run.entered {
+            self.guest = Some((entered, run.usage.wall));
         }
     }
 
+    /// Returns the time until `now`.
+    pub(crate) fn total(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.began)
+    }
+
+    /// Returns the part of the time until `now` in which the call computed, and whether its guest
+    /// waited for an external event.
+    pub(crate) fn computed(&self, now: Instant) -> (Duration, bool) {
+        (self.total(now).saturating_sub(self.waited), self.idled)
+    }
+
     /// Returns the durations of the stages at `now`. The last one may still be running.
-    fn stages(&self, now: Instant) -> FinishedStages {
+    pub(crate) fn stages(&self, now: Instant) -> FinishedStages {
         let queue = self
             .admitted
             .unwrap_or(now)
@@ -103,34 +95,15 @@ impl<'a> StageTimer<'a> {
     }
 }
 
-impl Drop for StageTimer<'_> {
-    fn drop(&mut self) {
-        let now = Instant::now();
-        let took = now.saturating_duration_since(self.began);
-        self.pace
-            .record_call(took.saturating_sub(self.waited), self.idled);
-        if let Some(span) = self.span {
-            span.record_stages(self.began, self.stages(now));
-        }
-        let Some((metrics, meter)) = self.metered else {
-            return;
-        };
-        meter.times.record_time(took);
-        for (stage, took) in self.stages(now).into_iter().flatten() {
-            metrics.record_stage(stage, took);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_stages_of_a_call_are_those_that_it_reached_and_add_up() {
-        let (pace, second) = (LatencyClass::default(), Duration::from_secs(1));
-        let mut course = StageTimer::start(&pace, None, None);
-        let of = |course: &StageTimer<'_>, seconds| {
+        let second = Duration::from_secs(1);
+        let mut course = StageTimes::start();
+        let of = |course: &StageTimes, seconds| {
             let stages = course.stages(course.began + seconds * second);
             stages
                 .into_iter()

@@ -1,0 +1,69 @@
+//! Second stage of a call: waits for its permits and its memory.
+
+use std::sync::Arc;
+
+use toolbay_model::CallFailure;
+
+use crate::call::admission::CallAdmission;
+use crate::call::caller_state::CallerRecord;
+use crate::call::host_work::{CallClient, HostWork};
+use crate::call::offload::OffloadPool;
+use crate::call::resolve::ResolvedCall;
+use crate::call::stored_results::{ResultCapacity, StoredResults};
+use crate::limits::call_permit::CallPermit;
+use crate::observe::call_report::CallReport;
+
+/// A call that holds its permits. From here on, all computation for the call counts toward its
+/// deadline and holds its permit.
+pub(crate) struct AdmittedCall<'a> {
+    pub(crate) client: CallClient<'a>,
+    /// The state of the client for the plugin.
+    pub(crate) record: Arc<CallerRecord>,
+    pub(crate) work: HostWork<'a>,
+    /// Sizes that the call's result may have.
+    pub(crate) capacity: ResultCapacity,
+}
+
+/// Waits until a call may run. Its permit is left in `held`, because the caller must hold it until
+/// it has encoded the answer as JSON.
+///
+/// # Errors
+///
+/// The call was rejected.
+pub(crate) async fn admit<'a>(
+    admission: &CallAdmission,
+    offload: &'a OffloadPool,
+    results: &StoredResults,
+    client: CallClient<'a>,
+    resolved: &ResolvedCall,
+    held: &mut Option<Arc<CallPermit>>,
+    report: &mut CallReport<'_>,
+) -> Result<AdmittedCall<'a>, CallFailure> {
+    let target = &resolved.target;
+    let plugin = target.plugin();
+    let limits = &target.environment().limits;
+    let record = client
+        .permits
+        .records
+        .get_or_insert_with(plugin, || CallerRecord::new(plugin));
+    let permit = admission
+        .acquire(
+            client.permits,
+            &resolved.activity,
+            &record,
+            (target.kind(), target.name()),
+            limits.memory,
+        )
+        .await
+        .map_err(CallFailure::Rejected)?;
+    let permit = Arc::clone(held.insert(Arc::new(permit)));
+    let capacity = results.capacity(client.permits, limits);
+    let work = HostWork::start(offload, client, permit, limits.timeout);
+    report.record_admission(work.admitted);
+    Ok(AdmittedCall {
+        client,
+        record,
+        work,
+        capacity,
+    })
+}

@@ -1,0 +1,33 @@
+//! Admission state of one client.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::Semaphore;
+use toolbay_model::CallerIdentity;
+
+use crate::call::caller_state::CallerRecord;
+use crate::limits::plugin_table::ByPlugin;
+use crate::limits::rate_counter::RateCounter;
+use crate::limits::server_permits::ClientParty;
+
+/// Admission state of one client: running calls, queued calls, rates and crashes. A stdio session
+/// is one client.
+#[derive(Debug)]
+pub(crate) struct ClientPermits {
+    /// Name of the caller, for the log.
+    pub(crate) name: String,
+    /// If set, results are returned inline regardless of their size, because the embedder cannot
+    /// follow links.
+    pub(crate) is_embedder: bool,
+    /// The caller, if it is authenticated.
+    pub(crate) identity: Option<CallerIdentity>,
+    /// State for each plugin that the caller has called. Freed together with the client.
+    pub(crate) records: ByPlugin<CallerRecord>,
+    /// The rate of its calls; `None` if that is not limited.
+    pub(crate) rate: ArcSwapOption<RateCounter>,
+    /// The client among the parties of shared permits.
+    pub(crate) party: ClientParty,
+    /// Permits for calls that run, wait or are queued.
+    pub(crate) places: Arc<Semaphore>,
+}

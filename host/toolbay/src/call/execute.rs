@@ -1,0 +1,103 @@
+//! Fifth stage of a call: runs the guest.
+
+use std::sync::Arc;
+
+use toolbay_model::{CallError, CallObserver, TraceContext};
+use toolbay_sandbox::{CallContext, HostDenial, Sandbox, UncheckedReply};
+use tracing::Instrument as _;
+
+use crate::call::admit::AdmittedCall;
+use crate::call::approve::ApprovedCall;
+use crate::call::resolve::ResolvedCall;
+use crate::observe::call_event::{CallEvent, CallSink as _};
+use crate::observe::call_report::CallReport;
+use crate::observe::guest_run::GuestRun;
+
+/// A call whose guest returned, or could not be entered.
+pub(crate) struct ExecutedCall {
+    /// The guest's reply, which is neither checked nor cleaned.
+    pub(crate) reply: Result<UncheckedReply, CallError>,
+    pub(crate) run: GuestRun,
+    /// The first denial that the guest received.
+    pub(crate) denial: Option<HostDenial>,
+    /// The span that the log lines of the guest refer to.
+    pub(crate) span: tracing::Span,
+}
+
+/// Runs the guest of a call.
+pub(crate) async fn execute(
+    sandbox: &Sandbox,
+    resolved: &ResolvedCall,
+    admitted: &AdmittedCall<'_>,
+    approved: &ApprovedCall<'_>,
+    observer: &Arc<dyn CallObserver>,
+    report: &mut CallReport<'_>,
+) -> ExecutedCall {
+    let ApprovedCall {
+        code,
+        input,
+        journal,
+    } = approved;
+    // A call with its own span has that in the log from the start.
+    let (trace, span) = report.sinks().trace().map_or_else(
+        || start_trace(input.trace.as_ref()),
+        |own| (Some(own.clone()), tracing::Span::none()),
+    );
+    let target = &resolved.target;
+    report.record(&CallEvent::GuestEntering {
+        target,
+        arguments: input.request.text(),
+        journal,
+        answerable: input.answerable,
+        kept: admitted.capacity.kept,
+    });
+    let context = CallContext {
+        environment: target.environment(),
+        caller: admitted.client.permits.identity.as_ref(),
+        trace: trace.as_ref(),
+        observer: Arc::clone(observer),
+        answerable: input.answerable,
+        journal: Arc::clone(journal),
+        deadline: admitted.work.deadline,
+        tape: report.sinks().tape(),
+        place: Some(&*admitted.work.permit),
+    };
+    let request = input.request.guest_request(target.name());
+    let finished = sandbox
+        .call(code, context, request)
+        .instrument(span.clone())
+        .await;
+    let (reply, run, denial) = GuestRun::split(finished);
+    report.record(&CallEvent::GuestReturned(&run));
+    ExecutedCall {
+        reply,
+        run,
+        denial,
+        span,
+    }
+}
+
+/// Creates the trace of a call within that of its request, and a log span with the ids of both.
+fn start_trace(parent: Option<&TraceContext>) -> (Option<TraceContext>, tracing::Span) {
+    let Some(parent) = parent else {
+        return (None, tracing::Span::none());
+    };
+    let own = child_trace(parent);
+    let span = tracing::info_span!(
+        "call",
+        trace_id = own.trace,
+        parent_id = parent.span,
+        span_id = own.span
+    );
+    (Some(own), span)
+}
+
+/// Creates a new span of the trace for the call. Without random bytes, the parent's span is used.
+fn child_trace(parent: &TraceContext) -> TraceContext {
+    let mut id = [0; 8];
+    parent.child(if getrandom::fill(&mut id).is_ok() {
+        id
+    } else {
+        [0; 8]
+    })
+}

@@ -1,0 +1,231 @@
+//! First stage of a call: finds its target, and checks what needs no permit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use toolbay_catalog::{Catalog, MatchBudget, MatchBudgetExhausted, Plugin, Snapshot};
+use toolbay_mcp::ClientCall;
+use toolbay_model::text::format_duration;
+use toolbay_model::{ArgumentCheck, CallFailure, CallRequest, Digest, SchemaViolation};
+
+use crate::approval::call_target::{CallTarget, TOO_EXPENSIVE_MESSAGE};
+use crate::call::admission::CallAdmission;
+use crate::call::offload::{OffloadPool, OffloadShare};
+use crate::call::plugin_activity::PluginActivity;
+use crate::observe::call_sinks::CallSinks;
+
+/// Maximum time that a call of an unknown tool waits for plugins that are still loading at startup.
+const FIRST_CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Finds the targets of calls in the catalog.
+pub(crate) struct TargetLookup {
+    catalog: Catalog,
+    offload: OffloadPool,
+    /// Default check of arguments, if neither the caller nor the grant specifies one.
+    arguments: ArgumentCheck,
+}
+
+/// A call whose target exists and may be called by its client, with arguments that could be read.
+pub(crate) struct ResolvedCall {
+    pub(crate) target: Arc<CallTarget>,
+    /// The state that all callers of the target's plugin share.
+    pub(crate) activity: Arc<PluginActivity>,
+    /// The plugin with its grant. Answers to questions count only for this edition.
+    pub(crate) edition: Digest,
+    /// True if arguments whose form does not match the schema are converted.
+    pub(crate) is_lenient: bool,
+}
+
+impl TargetLookup {
+    /// Creates the lookup in a catalog.
+    pub(crate) fn new(catalog: Catalog, offload: OffloadPool, arguments: ArgumentCheck) -> Self {
+        Self {
+            catalog,
+            offload,
+            arguments,
+        }
+    }
+
+    /// Returns the catalog.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Finds the target of a call. Waits for plugins that are still loading at startup.
+    ///
+    /// # Errors
+    ///
+    /// The target is unknown to the client, or the call lacks something that it requires.
+    pub(crate) async fn resolve(
+        &self,
+        admission: &CallAdmission,
+        threads: &OffloadShare,
+        call: &mut ClientCall,
+        sinks: &mut CallSinks,
+    ) -> Result<ResolvedCall, CallFailure> {
+        let target = Arc::new(self.find_target(threads, call).await?);
+        let plugin = target.plugin();
+        let activity = admission.activity(plugin);
+        let is_completion = matches!(call.request, CallRequest::Completion(_));
+        sinks.record_target(&target, &activity.meters, is_completion, call);
+        let missing = missing_capabilities(&target, call);
+        if !missing.is_empty() {
+            return Err(CallFailure::MissingCapabilities(missing));
+        }
+        let edition = edition_digest(plugin);
+        if call.journal.edition.is_some_and(|known| known != edition) {
+            return Err(CallFailure::Outdated);
+        }
+        let check = self
+            .arguments
+            .with_overrides([call.arguments, plugin.terms.argument_check]);
+        let is_lenient = check == ArgumentCheck::Lenient;
+        if let Some(violations) = take_form_violations(call, is_lenient) {
+            let example = target.example().map(str::to_owned);
+            return Err(CallFailure::InvalidArguments {
+                violations,
+                example,
+            });
+        }
+        Ok(ResolvedCall {
+            target,
+            activity,
+            edition,
+            is_lenient,
+        })
+    }
+
+    async fn find_target(
+        &self,
+        threads: &OffloadShare,
+        call: &ClientCall,
+    ) -> Result<CallTarget, CallFailure> {
+        let request = &call.request;
+        let unknown = || CallFailure::Unknown(request.kind(), request.target().to_owned());
+        if !call.permitted {
+            // Neither the answer nor its timing reveals whether the target exists.
+            return Err(unknown());
+        }
+        let quick = |snapshot: &Snapshot| {
+            CallTarget::find(
+                snapshot,
+                request,
+                &mut MatchBudget::new(MatchBudget::MAX_INLINE),
+            )
+        };
+        let ready =
+            |snapshot: &Snapshot| snapshot.complete || matches!(quick(snapshot), Ok(Some(_)));
+        let snapshot = self.wait_for_snapshot(FIRST_CALL_TIMEOUT, ready).await;
+        let target = match quick(&snapshot) {
+            Ok(target) => target,
+            Err(MatchBudgetExhausted) => self.find_resource(threads, snapshot, request).await,
+        };
+        target.ok_or_else(unknown)
+    }
+
+    /// Finds the resource of a request whose URI takes long to compare with the templates, on
+    /// another thread.
+    async fn find_resource(
+        &self,
+        threads: &OffloadShare,
+        snapshot: Arc<Snapshot>,
+        request: &CallRequest,
+    ) -> Option<CallTarget> {
+        let uri = request.target().to_owned();
+        let compare = move || {
+            let found = snapshot.find_resource(&uri, &mut MatchBudget::new(MatchBudget::PER_URI));
+            found
+                .unwrap_or_else(|MatchBudgetExhausted| {
+                    tracing::debug!("{TOO_EXPENSIVE_MESSAGE}");
+                    None
+                })
+                .cloned()
+                .map(CallTarget::Resource)
+        };
+        self.offload.run_bounded(threads, compare).await.flatten()
+    }
+
+    async fn wait_for_snapshot(
+        &self,
+        wait: Duration,
+        ready: impl Fn(&Snapshot) -> bool,
+    ) -> Arc<Snapshot> {
+        let now = self.catalog.snapshot();
+        if ready(&now) {
+            return now;
+        }
+        let waited = tokio::time::timeout(wait, self.catalog.wait_for(ready)).await;
+        waited.unwrap_or_else(|_| self.catalog.snapshot())
+    }
+
+    /// Waits until the tool with this name is available, like a call does.
+    pub(crate) async fn wait_for_tool(&self, tool: &str) {
+        drop(
+            self.wait_for_snapshot(FIRST_CALL_TIMEOUT, |snapshot| {
+                snapshot.complete || snapshot.tools.contains_key(tool)
+            })
+            .await,
+        );
+    }
+
+    /// Waits for the plugins that existed at startup, for at most `startup_wait`
+    /// (`server.startup_wait`).
+    pub(crate) async fn wait_until_complete(&self, startup_wait: Duration) {
+        let snapshot = self
+            .wait_for_snapshot(startup_wait, |snapshot| snapshot.complete)
+            .await;
+        if !snapshot.complete {
+            let wait = format_duration(startup_wait);
+            let loading = snapshot
+                .plugins
+                .values()
+                .filter(|report| report.is_loading())
+                .count();
+            tracing::warn!(
+                loading,
+                "answered a list while plugins were still loading, after {wait} (server.startup_wait)"
+            );
+        }
+    }
+}
+
+/// Returns what was wrong with the arguments when the request was read, as far as it counts.
+fn take_form_violations(call: &mut ClientCall, lenient: bool) -> Option<Vec<SchemaViolation>> {
+    let mut violations: Vec<SchemaViolation> = call
+        .unreadable
+        .take()
+        .map(|violation| *violation)
+        .into_iter()
+        .collect();
+    if !lenient {
+        violations.append(&mut call.corrected);
+    }
+    (!violations.is_empty()).then_some(violations)
+}
+
+/// Returns the capabilities that a target requires and the client of a call did not declare.
+fn missing_capabilities(target: &CallTarget, call: &ClientCall) -> Map<String, Value> {
+    target
+        .required_capabilities()
+        .iter()
+        .filter(|(name, _)| !call.capabilities.contains(name))
+        .map(clone_entry)
+        .collect()
+}
+
+fn clone_entry((name, value): (&String, &Value)) -> (String, Value) {
+    (name.clone(), value.clone())
+}
+
+/// Returns a digest that identifies a plugin with its grant. A call that asks its caller a question
+/// must continue with the same edition.
+pub(crate) fn edition_digest(plugin: &Plugin) -> Digest {
+    let mut hash = Sha256::new();
+    hash.update(plugin.component.digest.bytes());
+    if let Some(grant) = &plugin.terms.grant_digest {
+        hash.update(grant.bytes());
+    }
+    Digest::new(hash.finalize().into())
+}

@@ -1,0 +1,62 @@
+//! Answers that need no guest: prompts and resources from files, and empty completions.
+
+use std::collections::BTreeMap;
+
+use toolbay_model::{CallFailure, CallObserver, CallReply};
+
+use crate::approval::call_target::{CallTarget, PlainTarget, empty_completions};
+use crate::call::host_work::HostWork;
+use crate::call::offload::TooLate;
+use crate::call::ready_request::ReadyRequest;
+use crate::call::view_grant::apply_view_grant;
+
+/// Returns the reply from a file, as far as the grant allows it.
+///
+/// # Errors
+///
+/// There is no such file, or the reply exceeds a limit.
+pub(crate) async fn answer_statically(
+    work: &HostWork<'_>,
+    target: &CallTarget,
+    plain: PlainTarget,
+    request: ReadyRequest,
+    observer: &dyn CallObserver,
+) -> Result<CallReply, CallFailure> {
+    let reply = read_file(work, target, plain, request).await?;
+    Ok(apply_view_grant(target, reply, observer))
+}
+
+/// Reads the reply from a file.
+async fn read_file(
+    work: &HostWork<'_>,
+    target: &CallTarget,
+    plain: PlainTarget,
+    request: ReadyRequest,
+) -> Result<CallReply, CallFailure> {
+    let (file, arguments) = match (plain, request) {
+        (PlainTarget::Nothing, _) => return Ok(CallReply::Completion(empty_completions())),
+        (file, ReadyRequest::Prompt(arguments)) => (file, arguments),
+        (file, _) => (file, BTreeMap::new()),
+    };
+    let most = target.environment().limits.output;
+    let read = work.run(move |_| match file {
+        PlainTarget::Prompt(prompt) => prompt
+            .render(&arguments, most)
+            .map(|output| Some(CallReply::Prompt(output))),
+        PlainTarget::Resource(file) => {
+            Ok(file.read(most)?.map(|item| CallReply::Resource(vec![item])))
+        }
+        PlainTarget::Nothing => Ok(Some(CallReply::Completion(empty_completions()))),
+    });
+    match read
+        .await
+        .unwrap_or_else(|TooLate| Err(work.deadline_error()))
+    {
+        Ok(Some(reply)) => Ok(reply),
+        Ok(None) => Err(CallFailure::Unknown(
+            target.kind(),
+            target.public_name().to_owned(),
+        )),
+        Err(error) => Err(CallFailure::Call(target.with_tool_of_limit(error))),
+    }
+}

@@ -1,0 +1,376 @@
+//! The permits of the whole server, and the route of a call through the permits that it needs.
+//!
+//! Shared permits go to the caller that holds the fewest ([`FairSemaphore`]), and a part of them is
+//! reserved for other callers. A call that holds permits never waits for memory, and a call that
+//! waits for memory holds no permits. A suspended call, which waits for something outside the
+//! server, keeps its memory and reacquires permits later.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use tokio::time::timeout;
+use toolbay_catalog::Plugin;
+use toolbay_model::{CallRejection, CapacityLimit, RejectionReason, TargetKind};
+
+use crate::limits::call_permit::{
+    CallPermit, ComputePermits, MemoryPermits, PermitRoute, PermitStage,
+};
+use crate::limits::fair_semaphore::{FairSemaphore, PartyId, WaitPriority};
+use crate::limits::plugin_permits::{PluginPlaces, SharedPart};
+
+/// Size of one memory permit, in bytes.
+const MEMORY_PERMIT_BYTES: usize = 1 << 10;
+
+/// The permits that all calls share, in the order in which a call waits for them.
+#[derive(Debug)]
+pub(crate) struct ServerPermits {
+    calls: Arc<FairSemaphore>,
+    /// Memory that all calls may reserve together, in KiB.
+    memory: Arc<FairSemaphore>,
+    /// Suspended calls: they released their permits while they wait for something.
+    waits: Arc<FairSemaphore>,
+    /// True if there can be several callers. Then no caller may hold all permits.
+    is_shared: bool,
+    /// The next number of a client or a plugin.
+    numbers: AtomicU64,
+    patience: Duration,
+    /// Number of calls in the queue.
+    waiting: AtomicUsize,
+}
+
+/// The limits of the permits, from the configuration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PermitLimits {
+    /// Maximum number of running calls.
+    pub(crate) calls: usize,
+    /// Maximum number of suspended calls.
+    pub(crate) suspended_calls: usize,
+    /// Memory that all calls may reserve together.
+    pub(crate) memory: ByteSize,
+    /// Maximum time that a call waits for its permits.
+    pub(crate) queue_timeout: Duration,
+}
+
+/// A client among the parties of shared permits, and its own permits.
+#[derive(Debug)]
+pub(crate) struct ClientParty {
+    /// The client's number among the parties of shared semaphores.
+    number: PartyId,
+    /// Permits for running calls. The parties are the called targets: none may hold all permits.
+    calls: Arc<FairSemaphore>,
+}
+
+/// Counts a queued call until it is dropped.
+struct WaitingCall<'a>(&'a AtomicUsize);
+
+impl<'a> WaitingCall<'a> {
+    fn start(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for WaitingCall<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl ServerPermits {
+    /// Creates permits within `limits`, for at most `instances` running or suspended calls. Set
+    /// `is_shared` if there can be several callers.
+    pub(crate) fn new(limits: PermitLimits, instances: usize, is_shared: bool) -> Self {
+        let (calls, waiting) = split_instances(instances, limits.calls, limits.suspended_calls);
+        let memory = memory_permits(limits.memory);
+        Self {
+            calls: Arc::new(shared(calls, is_shared)),
+            // A waiting call keeps its memory, so one caller gets at most half of it.
+            memory: Arc::new(FairSemaphore::new(
+                memory,
+                if is_shared { half(memory) } else { memory },
+            )),
+            waits: Arc::new(FairSemaphore::new(
+                waiting,
+                if is_shared { half(waiting) } else { waiting },
+            )),
+            is_shared,
+            numbers: AtomicU64::new(0),
+            patience: limits.queue_timeout,
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    /// Creates the party of a new client, which may run this many calls.
+    pub(crate) fn new_party(&self, calls: u32) -> ClientParty {
+        ClientParty {
+            number: self.numbers.fetch_add(1, Ordering::Relaxed),
+            calls: Arc::new(FairSemaphore::new(calls, 1.max(calls - 1))),
+        }
+    }
+
+    /// Creates the permits of a plugin that has not been called.
+    pub(crate) fn new_plugin_places(&self, plugin: &Plugin) -> PluginPlaces {
+        let contents = &plugin.component.contents;
+        let tools = contents
+            .tools
+            .iter()
+            .map(|tool| target_party(TargetKind::Tool, &tool.tool.name));
+        let prompts = contents
+            .prompts
+            .iter()
+            .map(|entry| target_party(TargetKind::Prompt, &entry.prompt.name));
+        let resources = contents
+            .resources
+            .iter()
+            .map(|entry| target_party(TargetKind::Resource, &entry.resource.uri));
+        let templates = contents
+            .templates
+            .iter()
+            .map(|entry| target_party(TargetKind::Template, &entry.resource.uri));
+        let targets = tools
+            .chain(prompts)
+            .chain(resources)
+            .chain(templates)
+            .collect();
+        self.plugin_places(to_permits(plugin.terms.context.limits.concurrency), targets)
+    }
+
+    /// Creates the permits of a plugin with these targets, for this many calls.
+    pub(crate) fn plugin_places(&self, calls: u32, targets: Vec<PartyId>) -> PluginPlaces {
+        let memory = self.memory.permits() - reserved_share(self.memory.permits());
+        let part = |calls, memory| SharedPart {
+            calls: Arc::new(shared(calls, self.is_shared)),
+            memory: Arc::new(shared(memory, self.is_shared)),
+        };
+        // One target leaves one permit and a part of the memory to the others, including those of
+        // the same caller.
+        let of_target = || part(1.max(calls - 1), memory - reserved_share(memory));
+        let targets = if targets.len() > 1 {
+            targets
+        } else {
+            Vec::new()
+        };
+        PluginPlaces {
+            number: self.numbers.fetch_add(1, Ordering::Relaxed),
+            own: part(calls, memory),
+            waits: Arc::new(FairSemaphore::without_party_limit(half(
+                self.waits.permits(),
+            ))),
+            targets: targets
+                .into_iter()
+                .map(|target| (target, of_target()))
+                .collect(),
+        }
+    }
+
+    /// Returns the number of running calls and its maximum.
+    pub(crate) fn running_calls(&self) -> (u64, u64) {
+        (
+            u64::from(self.calls.permits_in_use()),
+            u64::from(self.calls.permits()),
+        )
+    }
+
+    /// Returns the number of suspended calls: they wait for something outside the server and have
+    /// released their permits.
+    pub(crate) fn suspended_count(&self) -> u64 {
+        u64::from(self.waits.permits_in_use())
+    }
+
+    /// Returns the number of queued calls.
+    pub(crate) fn waiting_count(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed) as u64
+    }
+
+    /// Returns the bytes reserved by running and suspended calls, and the maximum.
+    pub(crate) fn reserved_memory(&self) -> (u64, u64) {
+        let bytes = |permits: u32| u64::from(permits) * MEMORY_PERMIT_BYTES as u64;
+        (
+            bytes(self.memory.permits_in_use()),
+            bytes(self.memory.permits()),
+        )
+    }
+
+    /// Returns the maximum number of suspended calls of one client.
+    pub(crate) fn max_suspended_calls(&self) -> u32 {
+        if self.is_shared {
+            half(self.waits.permits())
+        } else {
+            self.waits.permits()
+        }
+    }
+
+    /// Returns the permits that a call of a client needs. `plugin` is the called plugin and its
+    /// target, if any.
+    pub(crate) fn route<'a>(
+        &'a self,
+        client: &'a ClientParty,
+        plugin: Option<(&'a PluginPlaces, PartyId)>,
+    ) -> PermitRoute<'a> {
+        let stage = |semaphore: &'a Arc<FairSemaphore>, party, bound| {
+            Some(PermitStage {
+                semaphore,
+                party,
+                bound,
+            })
+        };
+        let own = client.number;
+        let (mut called, mut waits) = (0, None);
+        let [mut places, mut memory] = [const { [const { None }; 2] }; 2];
+        if let Some((plugin, target)) = plugin {
+            called = target ^ plugin.number;
+            waits = stage(&plugin.waits, own, CapacityLimit::Plugin);
+            let parts = [
+                (plugin.targets.get(&target), CapacityLimit::Target),
+                (Some(&plugin.own), CapacityLimit::Plugin),
+            ];
+            places = parts.map(|(part, bound)| stage(&part?.calls, own, bound));
+            memory = parts.map(|(part, _)| stage(&part?.memory, own, CapacityLimit::Memory));
+        }
+        let [of_target, of_plugin] = places;
+        let [its_memory, memory_of_plugin] = memory;
+        let server = stage(&self.calls, own, CapacityLimit::Server);
+        PermitRoute {
+            // A call that waits for a permit holds those of the stages before it. The limits of its
+            // client and its target bound them.
+            stages: [
+                stage(&client.calls, called, CapacityLimit::Client),
+                of_target,
+                of_plugin,
+                server,
+            ],
+            memory: [
+                its_memory,
+                memory_of_plugin,
+                stage(&self.memory, own, CapacityLimit::Memory),
+            ],
+            waits: [stage(&self.waits, own, CapacityLimit::Server), waits],
+        }
+    }
+
+    /// Waits for the permits of a call and reserves its memory.
+    ///
+    /// # Errors
+    ///
+    /// No permit was released within `server.queue_timeout`.
+    pub(crate) async fn acquire(
+        &self,
+        route: PermitRoute<'_>,
+        memory: ByteSize,
+    ) -> Result<CallPermit, CallRejection> {
+        let _waiting = WaitingCall::start(&self.waiting);
+        let (amount, mut awaited) = (memory_permits(memory), None);
+        let admitted = async {
+            let mut places = route.acquire_compute(WaitPriority::New, &mut awaited).await;
+            if let Some(reserved) = route.try_reserve_memory(amount) {
+                return (places, reserved);
+            }
+            // Calls that hold memory may need these permits before they release it.
+            drop(std::mem::take(&mut places));
+            awaited = None;
+            let reserved = route.reserve_memory(amount).await;
+            (
+                route
+                    .acquire_compute(WaitPriority::Resumed, &mut awaited)
+                    .await,
+                reserved,
+            )
+        };
+        let admitted: Result<(ComputePermits, MemoryPermits), _> =
+            timeout(self.patience, admitted).await;
+        match admitted {
+            Ok((places, reserved)) => Ok(CallPermit::new(&route, places, reserved)),
+            Err(_elapsed) => Err(match awaited {
+                Some(stage) => self.busy_rejection(
+                    stage.bound,
+                    stage.semaphore.max_for_party(stage.party) as usize,
+                ),
+                None => self.busy_rejection(
+                    CapacityLimit::Memory,
+                    (self.memory.permits() as usize).saturating_mul(MEMORY_PERMIT_BYTES),
+                ),
+            }),
+        }
+    }
+
+    /// Returns the rejection of a call for which there is no capacity.
+    pub(crate) fn busy_rejection(&self, bound: CapacityLimit, most: usize) -> CallRejection {
+        let retry_after = self
+            .patience
+            .clamp(Duration::from_millis(100), Duration::from_secs(5));
+        CallRejection {
+            reason: RejectionReason::Busy {
+                limit: bound,
+                capacity: most,
+            },
+            retry_after: Some(retry_after),
+        }
+    }
+}
+
+/// Divides the instances into running and suspended calls, and returns both maximums. If there are
+/// too few instances, more calls keep their permits while they wait.
+fn split_instances(instances: usize, calls: usize, waiting: usize) -> (u32, u32) {
+    let calls = calls.min(instances);
+    (
+        to_permits(calls),
+        to_permits(waiting.min(instances - calls)),
+    )
+}
+
+/// Returns the number of permits reserved for others: a quarter, at least one, but none of a single
+/// permit.
+fn reserved_share(permits: u32) -> u32 {
+    if permits < 2 { 0 } else { (permits / 4).max(1) }
+}
+
+/// Returns half of the permits, rounded up.
+fn half(permits: u32) -> u32 {
+    permits.div_ceil(2)
+}
+
+/// Creates a semaphore. If it is shared, each caller leaves a part of it to the others.
+fn shared(permits: u32, is_shared: bool) -> FairSemaphore {
+    FairSemaphore::new(
+        permits,
+        if is_shared {
+            permits - reserved_share(permits)
+        } else {
+            permits
+        },
+    )
+}
+
+/// Returns the party of a target within its plugin. Targets with equal hashes share their permits.
+pub(crate) fn target_party(kind: TargetKind, name: &str) -> PartyId {
+    let mut hasher = DefaultHasher::new();
+    (kind, name).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Converts a number of calls to permits.
+pub(crate) fn to_permits(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Converts `memory` to permits.
+fn memory_permits(memory: ByteSize) -> u32 {
+    u32::try_from(memory.as_u64().div_ceil(MEMORY_PERMIT_BYTES as u64)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_pool_is_divided() {
+        assert_eq!(split_instances(usize::MAX, 64, 128), (64, 128));
+        assert_eq!(split_instances(192, 64, 128), (64, 128));
+        assert_eq!(split_instances(100, 64, 128), (64, 36));
+        assert_eq!(split_instances(64, 64, 128), (64, 0));
+        assert_eq!(split_instances(16, 64, 128), (16, 0));
+    }
+}

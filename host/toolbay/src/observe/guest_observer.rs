@@ -1,0 +1,103 @@
+//! Turns what a running guest reports into events of its call.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolbay_catalog::MatchBudget;
+use toolbay_model::{
+    CallObserver, DenialKind, HttpExchange, LogLevel, ProgressUpdate, TraceContext,
+};
+
+use crate::approval::call_target::CallTarget;
+use crate::observe::call_event::{CallEvent, CallSink};
+use crate::observe::call_line::DenialRecorder;
+use crate::observe::call_log::CallLog;
+use crate::observe::call_sinks::CallSinks;
+use crate::observe::server_observers::ServerObservers;
+
+/// Observer of a running guest that also reports its log messages and denials to the server's
+/// sinks. The guest's threads share it, so it reaches only sinks that they can share.
+pub(crate) struct GuestObserver {
+    inner: Arc<dyn CallObserver>,
+    target: Arc<CallTarget>,
+    server: Arc<ServerObservers>,
+    /// Recorder of denials in the audit log, if there is one.
+    denials: Option<DenialRecorder>,
+    /// Remaining budget for matching the URIs of changed resources that the call names.
+    steps: Mutex<MatchBudget>,
+}
+
+impl GuestObserver {
+    /// Wraps the observer of a call of `target`.
+    pub(crate) fn new(
+        inner: Arc<dyn CallObserver>,
+        target: &Arc<CallTarget>,
+        sinks: &CallSinks,
+    ) -> Self {
+        Self {
+            inner,
+            target: Arc::clone(target),
+            server: Arc::clone(sinks.server()),
+            denials: sinks.denial_recorder(),
+            steps: Mutex::new(MatchBudget::new(MatchBudget::PER_URI)),
+        }
+    }
+
+    fn report(&self, event: &CallEvent<'_>) {
+        let server = &self.server;
+        server.metrics().map(Arc::as_ref).record(event);
+        server.learner().record(event);
+        CallLog(server.counters()).record(event);
+        self.denials.as_ref().record(event);
+        server.console().record(event);
+    }
+}
+
+impl CallObserver for GuestObserver {
+    fn log(&self, level: LogLevel, message: &str) {
+        self.report(&CallEvent::GuestLogged {
+            target: &self.target,
+            level,
+            message,
+        });
+        self.inner.log(level, message);
+    }
+
+    fn progress(&self, progress: ProgressUpdate) {
+        self.inner.progress(progress);
+    }
+
+    fn denied(&self, kind: DenialKind, what: &str, remedy: Option<&str>) {
+        self.report(&CallEvent::Denied {
+            target: &self.target,
+            kind,
+            what,
+            remedy,
+        });
+        self.inner.denied(kind, what, remedy);
+    }
+
+    fn resource_updated(&self, uri: &str) {
+        // A plugin may only report changes of its own resources.
+        let is_own = {
+            let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+            self.target.plugin().offers_resource(uri, &mut steps)
+        };
+        if is_own {
+            self.inner.resource_updated(uri);
+        }
+    }
+
+    fn start_http_span(&self, call: &TraceContext) -> Option<TraceContext> {
+        self.server.tracer()?.begin_request(call)
+    }
+
+    fn http_exchange_ended(&self, exchange: HttpExchange) {
+        if let Some(tracer) = self.server.tracer() {
+            tracer.export_exchange(exchange);
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.inner.cancelled()
+    }
+}

@@ -1,0 +1,154 @@
+//! The observers of a server: those that are on, and what they share among calls.
+
+use std::sync::{Arc, OnceLock};
+
+use toolbay_console::ServerActivity;
+use toolbay_model::CallRejection;
+use toolbay_otel::Telemetry;
+
+use crate::config::Config;
+use crate::observe::audit_records::AuditSink;
+use crate::observe::call_event::{CallEvent, CallSink};
+use crate::observe::call_line::CallLine;
+use crate::observe::call_outcome::CallEnding;
+use crate::observe::call_recording::RecordingSink;
+use crate::observe::console_report::ConsoleSink;
+use crate::observe::learn::GrantLearner;
+use crate::observe::metrics::ServerMetrics;
+use crate::observe::outcome_counters::CallCounters;
+use crate::observe::tracer::SpanTracer;
+
+/// The observers that a server starts with; `None` for those that are off.
+#[derive(Default)]
+pub(crate) struct EnabledObservers {
+    /// Proposes grants from denials.
+    pub(crate) learner: Option<GrantLearner>,
+    /// Writes the audit log.
+    pub(crate) audited: Option<AuditSink>,
+    /// Counts calls for operators.
+    pub(crate) metrics: Option<Arc<ServerMetrics>>,
+    /// Reports calls to the console.
+    pub(crate) watch: Option<Arc<ServerActivity>>,
+    /// Records calls.
+    pub(crate) recorded: Option<RecordingSink>,
+    /// Exports telemetry to a collector.
+    pub(crate) telemetry: Option<Telemetry>,
+}
+
+/// The observers of a running server.
+pub(crate) struct ServerObservers {
+    counters: Arc<CallCounters>,
+    metrics: Option<Arc<ServerMetrics>>,
+    audit: Option<AuditSink>,
+    /// Data source of the console, once there is one.
+    console: OnceLock<Arc<ServerActivity>>,
+    /// True if the contents of calls are reported to the console.
+    contents: bool,
+    recording: Option<RecordingSink>,
+    telemetry: Option<Telemetry>,
+    tracer: Option<SpanTracer>,
+    learner: Option<GrantLearner>,
+}
+
+impl ServerObservers {
+    /// Creates the observers of a server with this configuration.
+    pub(crate) fn new(enabled: EnabledObservers, config: &Config) -> Self {
+        let EnabledObservers {
+            learner,
+            audited,
+            metrics,
+            watch,
+            recorded,
+            telemetry,
+        } = enabled;
+        Self {
+            counters: Arc::new(CallCounters::new(metrics.clone())),
+            metrics,
+            audit: audited,
+            console: watch.map_or_else(OnceLock::new, OnceLock::from),
+            contents: config.console.contents,
+            recording: recorded,
+            tracer: telemetry
+                .as_ref()
+                .and_then(|telemetry| SpanTracer::new(telemetry, &config.otel)),
+            telemetry,
+            learner,
+        }
+    }
+
+    /// Returns the counts of call outcomes.
+    pub(crate) fn counters(&self) -> &Arc<CallCounters> {
+        &self.counters
+    }
+
+    /// Returns the metrics, if they are enabled.
+    pub(crate) fn metrics(&self) -> Option<&Arc<ServerMetrics>> {
+        self.metrics.as_ref()
+    }
+
+    /// Returns the audit log, if there is one.
+    pub(crate) fn audit(&self) -> Option<&AuditSink> {
+        self.audit.as_ref()
+    }
+
+    /// Returns the data source of the console, or `None` if there is no console.
+    pub(crate) fn console(&self) -> Option<&ServerActivity> {
+        self.console.get().map(Arc::as_ref)
+    }
+
+    /// Attaches a console, which receives events from this point on. There is at most one.
+    pub(crate) fn attach_console(&self, console: &Arc<ServerActivity>) {
+        drop(self.console.set(Arc::clone(console)));
+    }
+
+    /// Returns the console that receives events, or `None` if there is none.
+    pub(crate) fn attached_console(&self) -> Option<&Arc<ServerActivity>> {
+        self.console.get()
+    }
+
+    /// Returns the recording, if calls are recorded.
+    pub(crate) fn recording(&self) -> Option<&RecordingSink> {
+        self.recording.as_ref()
+    }
+
+    /// Returns the telemetry, if it is enabled.
+    pub(crate) fn telemetry(&self) -> Option<&Telemetry> {
+        self.telemetry.as_ref()
+    }
+
+    /// Returns the tracer, if spans are exported.
+    pub(crate) fn tracer(&self) -> Option<&SpanTracer> {
+        self.tracer.as_ref()
+    }
+
+    /// Returns the learner, if grants are proposed.
+    pub(crate) fn learner(&self) -> Option<&GrantLearner> {
+        self.learner.as_ref()
+    }
+
+    /// Starts the audit log line of a call. Returns `None` if there is no log.
+    pub(crate) fn start_line(&self, caller: &str, tool: &str) -> Option<CallLine> {
+        let audit = self.audit.as_ref()?;
+        Some(CallLine::start(audit, caller, tool))
+    }
+
+    /// Starts the report of a call to the console. Returns `None` if there is no console.
+    pub(crate) fn start_console_report(&self, caller: &str, tool: &str) -> Option<ConsoleSink> {
+        let console = self.console.get()?;
+        Some(ConsoleSink::start(console, caller, tool, self.contents))
+    }
+
+    /// Records a call that was rejected before it reached its client's queue. The counters of the
+    /// log do not include it.
+    pub(crate) fn record_rejection(&self, caller: &str, tool: &str, rejection: CallRejection) {
+        if let Some(metrics) = &self.metrics {
+            metrics.count_call(None, tool, CallEnding::Failed(rejection.reason.kind()));
+            if let Some(key) = rejection.reason.key() {
+                metrics.count_limit(key);
+            }
+        }
+        let refused = CallEvent::Refused(rejection);
+        self.start_line(caller, tool).record(&refused);
+        self.start_console_report(caller, tool).record(&refused);
+    }
+}
