@@ -6,6 +6,7 @@ pub(crate) mod console_operations;
 pub(crate) mod console_socket;
 pub(crate) mod grant_text;
 pub(crate) mod instructions;
+pub(crate) mod list_digests;
 pub(crate) mod mcp_host;
 pub(crate) mod metrics_collector;
 pub(crate) mod server;

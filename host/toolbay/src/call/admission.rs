@@ -138,12 +138,10 @@ impl CallAdmission {
             };
             rate.take().map_err(rejected)?;
         }
-        Arc::clone(&client.places)
-            .try_acquire_owned()
-            .map_err(|_| {
-                self.permits
-                    .busy_rejection(CapacityLimit::Queue, self.queue)
-            })
+        Arc::clone(&client.places).try_acquire_owned().map_err(|_| {
+            self.permits
+                .busy_rejection(CapacityLimit::Queue, self.queue)
+        })
     }
 
     /// Waits until a call of the target `name` (without the prefix) may run. `activity` belongs to

@@ -76,9 +76,7 @@ pub(crate) async fn approve<'a>(
             decide(&case, admitted, journal, arguments, report)
                 .await
                 .map_err(|failure| match failure {
-                    CallFailure::Call(error) => {
-                        CallFailure::Call(target.with_tool_of_limit(error))
-                    }
+                    CallFailure::Call(error) => CallFailure::Call(target.with_tool_of_limit(error)),
                     failure => failure,
                 })?
         }
@@ -90,7 +88,10 @@ pub(crate) async fn approve<'a>(
             input,
             journal,
         }),
-        ApprovalOutcome::Ask(round) => ApprovalOutcome::Ask(round),
+        ApprovalOutcome::Ask(mut round) => {
+            round.journal.edition = Some(resolved.edition);
+            ApprovalOutcome::Ask(round)
+        }
     })
 }
 
@@ -200,9 +201,8 @@ async fn approval_question(
         ));
     }
     let (offer, arguments) = (Arc::clone(offer), arguments.to_owned());
-    let ask = move |_: &Interrupt| {
-        ruling::approval_question(&offer, &arguments, &opened.filter, counts)
-    };
+    let ask =
+        move |_: &Interrupt| ruling::approval_question(&offer, &arguments, &opened.filter, counts);
     work.run(ask)
         .await
         .map_err(|TooLate| CallFailure::Call(work.deadline_error()))

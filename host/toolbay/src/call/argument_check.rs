@@ -151,44 +151,42 @@ async fn check_arguments(
         longer => longer,
     };
     let offer = Arc::clone(offer);
-    let checked = work.run(
-        move |interrupt| {
-            let (text, violations, converted) = if let Some(known) = glance {
-                known
-            } else {
-                let input = &offer.definition.input;
-                let violations = input
-                    .violations_until(&arguments, interrupt)
-                    .map_err(|_| TooLate)?;
-                if lenient && !violations.is_empty() {
-                    let written = if recorder.is_some() {
-                        arguments.to_string()
-                    } else {
-                        String::new()
-                    };
-                    match input.convert(&mut arguments) {
-                        Some(converted)
-                            if input
-                                .violations_until(&arguments, interrupt)
-                                .map_err(|_| TooLate)?
-                                .is_empty() =>
-                        {
-                            (arguments.to_string(), Vec::new(), converted)
-                        }
-                        _ => (written, violations, Vec::new()),
-                    }
+    let checked = work.run(move |interrupt| {
+        let (text, violations, converted) = if let Some(known) = glance {
+            known
+        } else {
+            let input = &offer.definition.input;
+            let violations = input
+                .violations_until(&arguments, interrupt)
+                .map_err(|_| TooLate)?;
+            if lenient && !violations.is_empty() {
+                let written = if recorder.is_some() {
+                    arguments.to_string()
                 } else {
-                    (arguments.to_string(), violations, Vec::new())
+                    String::new()
+                };
+                match input.convert(&mut arguments) {
+                    Some(converted)
+                        if input
+                            .violations_until(&arguments, interrupt)
+                            .map_err(|_| TooLate)?
+                            .is_empty() =>
+                    {
+                        (arguments.to_string(), Vec::new(), converted)
+                    }
+                    _ => (written, violations, Vec::new()),
                 }
-            };
-            let record = recorder.map(|recorder| recorder.record(&text));
-            Ok(CheckedRequest {
-                request: ReadyRequest::Tool(text),
-                violations,
-                record,
-                converted,
-            })
-        },
-    );
+            } else {
+                (arguments.to_string(), violations, Vec::new())
+            }
+        };
+        let record = recorder.map(|recorder| recorder.record(&text));
+        Ok(CheckedRequest {
+            request: ReadyRequest::Tool(text),
+            violations,
+            record,
+            converted,
+        })
+    });
     checked.await?
 }

@@ -10,13 +10,13 @@ use toolbay_model::{CallObserver, CallRejection, CallResult};
 use tracing::Instrument as _;
 
 use crate::approval::call_target::TOO_EXPENSIVE_MESSAGE;
-use crate::call::admission::ClientPermits;
+use crate::call::client_permits::ClientPermits;
+use crate::call::host_work::CallClient;
 use crate::call::offload::OffloadShare;
 use crate::call::service::CallService;
 use crate::limits::call_permit::CallPermit;
-use crate::observe::call_observers::CallObservers;
-use crate::observe::call_outcome::CallEnding;
-use crate::observe::call_span::CallSpan;
+use crate::observe::call_event::{CallEvent, CallSink as _};
+use crate::observe::call_sinks::CallSinks;
 
 /// One client's share of the server.
 pub(crate) struct ServerShare {
@@ -30,8 +30,8 @@ struct QueuedCall {
     service: CallService,
     permits: Arc<ClientPermits>,
     threads: OffloadShare,
-    /// Observers of the call, however it ends.
-    noted: CallObservers,
+    /// Sinks of the call's events. They record the call, however it ends.
+    sinks: CallSinks,
     /// Set while the host computes something for the call.
     permit: Option<Arc<CallPermit>>,
     _place: OwnedSemaphorePermit,
@@ -115,63 +115,27 @@ impl ClientShare for ServerShare {
     }
 
     fn enqueue(&self, tool: &str) -> Result<Box<dyn QueuePlace>, CallRejection> {
-        let mut counted = self.service.tally().begin(tool);
-        let line = self.service.start_audit_line(&self.permits, tool);
-        let noticed = self.service.start_console_sink(&self.permits, tool);
+        let mut sinks = CallSinks::start(self.service.observers(), &self.permits.name, tool);
         match self.service.admission().enter_queue(&self.permits) {
-            Ok(place) => {
-                let (service, permits, threads) = (
-                    self.service.clone(),
-                    Arc::clone(&self.permits),
-                    self.threads.clone(),
-                );
-                let span = service
-                    .tracer()
-                    .map(|tracer| CallSpan::new(tracer, &permits.name));
-                let noted = CallObservers {
-                    counted,
-                    line,
-                    noticed,
-                    span,
-                };
-                Ok(Box::new(QueuedCall {
-                    service,
-                    permits,
-                    threads,
-                    noted,
-                    permit: None,
-                    _place: place,
-                }))
-            }
+            Ok(place) => Ok(Box::new(QueuedCall {
+                service: self.service.clone(),
+                permits: Arc::clone(&self.permits),
+                threads: self.threads.clone(),
+                sinks,
+                permit: None,
+                _place: place,
+            })),
             Err(rejection) => {
-                counted.finish(
-                    CallEnding::Failed(rejection.reason.kind()),
-                    rejection.reason.key(),
-                );
-                if let Some(line) = line {
-                    line.reject(rejection);
-                }
-                if let Some(noticed) = noticed {
-                    noticed.reject(rejection);
-                }
+                sinks.record(&CallEvent::Refused(rejection));
                 Err(rejection)
             }
         }
     }
 
     fn record_rejection(&self, tool: &str, rejection: CallRejection) {
-        if let Some(metrics) = self.service.metrics() {
-            metrics.count_call(None, tool, CallEnding::Failed(rejection.reason.kind()));
-            if let Some(key) = rejection.reason.key() {
-                metrics.count_limit(key);
-            }
-        }
-        if let Some(line) = self.service.start_audit_line(&self.permits, tool) {
-            line.reject(rejection);
-        }
-        if let Some(noticed) = self.service.start_console_sink(&self.permits, tool) {
-            noticed.reject(rejection);
-        }
+        self.service
+            .observers()
+            .record_rejection(&self.permits.name, tool, rejection);
     }
 }
 
@@ -186,52 +150,23 @@ impl QueuePlace for QueuedCall {
                 service,
                 permits,
                 threads,
-                noted,
+                sinks,
                 permit,
                 ..
             } = self;
-            let logged = noted
-                .span
-                .as_mut()
-                .map_or_else(tracing::Span::none, |span| {
-                    span.start(&call);
-                    span.log_span()
-                });
-            let answering = async {
-                match service.find_stored_result(permits, &call.request) {
-                    Some(reading) => {
-                        noted.counted.set_meter(
-                            service
-                                .metrics()
-                                .map(|metrics| Arc::clone(&metrics.tools.resources)),
-                        );
-                        service
-                            .read_stored_result(
-                                permits,
-                                threads,
-                                reading,
-                                noted.line.as_mut(),
-                                permit,
-                            )
-                            .await
-                    }
-                    None => {
-                        service
-                            .run_call(permits, threads, call, observer, noted, permit)
-                            .await
-                    }
-                }
-            };
+            let client = CallClient { permits, threads };
+            sinks.record(&CallEvent::Started(&call));
+            let logged = sinks.log_span();
+            let answering = service.answer(client, call, observer, sinks, permit);
             let answer = answering.instrument(logged).await;
-            noted.finish(&answer).await;
+            // The call has ended, whether or not a sink could record it.
+            let _ = sinks.commit(&CallEvent::Ended(&answer)).await;
             answer
         })
     }
 
     fn response_encoded(&mut self, error: Option<i32>) {
         self.permit = None;
-        if let Some(span) = self.noted.span.take() {
-            CallSpan::finish(span, error);
-        }
+        self.sinks.record(&CallEvent::Responded(error));
     }
 }

@@ -109,7 +109,7 @@ fn truncate_error(mut error: CallError, most: Option<usize>) -> CallError {
 }
 
 /// Returns the reply, with the edition of the plugin that must handle the answers to its questions.
-pub(crate) fn with_edition(reply: CallReply, edition: Digest) -> CallReply {
+fn with_edition(reply: CallReply, edition: Digest) -> CallReply {
     match reply {
         CallReply::Questions(mut interview) => {
             interview.journal.edition = Some(edition);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use toolbay_model::{CompletionRequest, QuestionKind, TargetKind};
 use toolbay_model::{CallError, CallFailure};
+use toolbay_model::{CompletionRequest, QuestionKind, TargetKind};
 use toolbay_sandbox::PluginRequest;
 
 use crate::approval::call_target::CallTarget;

@@ -18,8 +18,8 @@ use toolbay_model::{Limits, OversizePolicy, ResourceItem};
 
 use self::result_uri::{ResultAddress, ResultPortion};
 use self::stored_result::{MissingPart, WholeResult};
-pub(crate) use self::truncation::{ResultLink, truncate_message, truncate_output};
-use crate::call::admission::ClientPermits;
+pub(crate) use self::truncation::{FittedOutput, ResultLink, truncate_message, truncate_output};
+use crate::call::client_permits::ClientPermits;
 use crate::config::{MIN_SHOWN_RESULT, ResultsConfig};
 
 /// Memory of a stored result in addition to its bytes: its table entries and the names of its

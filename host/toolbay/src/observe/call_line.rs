@@ -10,8 +10,8 @@ use toolbay_audit::{
 };
 use toolbay_catalog::Plugin;
 use toolbay_model::{
-    CallRejection, CallResult, Digest, ErrorKind, MissingApprovalReason, RejectionReason, TraceContext,
-    milliseconds,
+    CallRejection, CallResult, Digest, ErrorKind, MissingApprovalReason, RejectionReason,
+    TraceContext, milliseconds,
 };
 use toolbay_schema::ValueConversion;
 

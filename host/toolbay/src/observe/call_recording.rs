@@ -186,12 +186,7 @@ impl CallSink for CallRecording {
 
 impl RecordedRun {
     /// Records the guest's result, of which `size` bytes were returned.
-    fn finish(
-        self,
-        result: &Result<Option<CallReply>, CallError>,
-        size: usize,
-        usage: CallUsage,
-    ) {
+    fn finish(self, result: &Result<Option<CallReply>, CallError>, size: usize, usage: CallUsage) {
         let Self {
             recorder,
             tape,

@@ -47,7 +47,10 @@ pub(crate) enum ArgumentDetail {
 impl CallSinks {
     /// Starts the sinks of a call of `tool`.
     pub(crate) fn start(server: &Arc<ServerObservers>, caller: &str, tool: &str) -> Self {
-        let (count, line) = (server.counters().begin(tool), server.start_line(caller, tool));
+        let (count, line) = (
+            server.counters().begin(tool),
+            server.start_line(caller, tool),
+        );
         Self {
             count,
             line,

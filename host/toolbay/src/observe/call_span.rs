@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use toolbay_mcp::{ClientCall, RequestWire};
 use toolbay_model::text::clean_line;
-use toolbay_model::{CallRequest, CallResult, CallUsage, ErrorKind, TraceContext};
+use toolbay_model::{CallRequest, CallUsage, ErrorKind, TraceContext};
 use toolbay_otel::{AttributeMap, AttributeValue, FinishedSpan, SpanEvent, SpanSide, SpanStatus};
 
 use crate::approval::call_target::CallTarget;

@@ -25,6 +25,7 @@ use toolbay_model::{
 };
 
 use crate::approval::ruling::{self, WaitingApprovals};
+use crate::call::approval_wait::check_allowed;
 use crate::call::client_share::ServerShare;
 use crate::call::service::{CallService, plugins_by_id};
 use crate::config::{Config, ConsoleOpener};
@@ -181,7 +182,10 @@ pub(crate) fn stdio_console(
 
 impl ConsoleOperations for ConsoleBackend {
     fn status(&self) -> ServerStatus {
-        let (snapshot, admission) = (self.service.catalog().snapshot(), self.service.admission());
+        let (snapshot, admission) = (
+            self.service.catalog().snapshot(),
+            self.service.admission().permits(),
+        );
         let strange = snapshot
             .notes
             .iter()
@@ -261,7 +265,13 @@ impl ConsoleOperations for ConsoleBackend {
                 offered("Resource templates", &report.templates),
             ],
             disabled: code
-                .map(|plugin| self.service.activity(plugin).suspension.disabled_callers())
+                .map(|plugin| {
+                    self.service
+                        .admission()
+                        .activity(plugin)
+                        .suspension
+                        .disabled_callers()
+                })
                 .unwrap_or_default(),
             can_suspend: code.is_some(),
         })
@@ -371,8 +381,13 @@ impl ConsoleOperations for ConsoleBackend {
             };
             let may = |tool: &str| self.may_use(&viewer, tool);
             let allowed = |asked: &WaitingApproval, edition| {
-                self.service
-                    .check_allowed(&asked.plugin, &asked.tool, edition)
+                check_allowed(
+                    self.service.catalog(),
+                    self.service.admission(),
+                    &asked.plugin,
+                    &asked.tool,
+                    edition,
+                )
             };
             waiting.answer(id, yes, &viewer.name, may, allowed).await
         })
@@ -386,10 +401,11 @@ impl ConsoleOperations for ConsoleBackend {
             .filter(|plugin| plugin.component.code.is_some());
         if let Some(plugin) = code {
             self.service
+                .admission()
                 .activity(plugin)
                 .suspension
                 .set_suspended(suspended);
-            if let Some(audited) = self.service.audited() {
+            if let Some(audited) = self.service.observers().audit() {
                 let action = if suspended { "disable" } else { "enable" };
                 audited.record_operator_action(&viewer.name, action, Some(plugin), true);
             }
@@ -403,7 +419,7 @@ impl ConsoleOperations for ConsoleBackend {
     ) -> BoxFuture<'static, Result<ClearedCache, String>> {
         let (sandbox, audited) = (
             self.service.sandbox().clone(),
-            self.service.audited().cloned(),
+            self.service.observers().audit().cloned(),
         );
         let name = viewer.name.clone();
         Box::pin(async move {
@@ -458,8 +474,13 @@ impl ConsoleBackend {
         report: &PluginReport,
         plugin: Option<&Arc<Plugin>>,
     ) -> PluginRow {
-        let suspended =
-            plugin.is_some_and(|plugin| self.service.activity(plugin).suspension.is_suspended());
+        let suspended = plugin.is_some_and(|plugin| {
+            self.service
+                .admission()
+                .activity(plugin)
+                .suspension
+                .is_suspended()
+        });
         PluginRow {
             id: id.to_owned(),
             status: match report.status {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
+use toolbay_catalog::Snapshot;
 use toolbay_mcp::{
     CallerRights, CallerView, ClientShare, Host, ListPage, MetricsForm, OperatorAnswer, PageCache,
     PendingQuestions, ProtocolOptions, RequestStates, ResourceUpdates, TaskTable, TrafficSource,
@@ -12,19 +14,72 @@ use toolbay_mcp::{
 use toolbay_model::{JsonText, ListedResource, Prompt, QuestionSubject, Skill, Tool};
 
 use crate::approval::ruling::{self, ApprovalSubject};
+use crate::call::approval_wait::record_withdrawn;
 use crate::call::client_share::ServerShare;
 use crate::call::service::CallService;
+use crate::config::Config;
 use crate::serve::instructions;
+use crate::serve::list_digests::ViewDigests;
 use crate::serve::metrics_collector::render_metrics;
 
-impl Host for CallService {
+/// What clients see of the server besides its calls: lists, instructions and the state of the
+/// protocol.
+pub(crate) struct ServerHost {
+    service: CallService,
+    options: ProtocolOptions,
+    /// Digests of the lists, per rights of callers.
+    views: ViewDigests,
+    /// The operator's instructions for models. Replaced when the configuration changes.
+    instructions: ArcSwap<String>,
+    /// Maximum time that `tools/list` waits for plugins that are still loading at startup.
+    startup_wait: Duration,
+    listings: PageCache,
+    protocol: ProtocolState,
+    tasks: TaskTable,
+}
+
+/// State of the protocol layer that its host owns.
+pub(crate) struct ProtocolState {
+    /// Subscriptions to changes of resources.
+    pub(crate) updates: ResourceUpdates,
+    /// Sealing of the states of calls that wait for answers.
+    pub(crate) request_states: RequestStates,
+}
+
+impl ServerHost {
+    /// Creates the host of a service.
+    pub(crate) fn new(service: CallService, protocol: ProtocolState, config: &Config) -> Self {
+        Self {
+            service,
+            options: config.protocol_options(),
+            views: ViewDigests::default(),
+            instructions: ArcSwap::from_pointee(config.server.instructions.clone()),
+            startup_wait: config.server.startup_wait,
+            listings: PageCache::default(),
+            protocol,
+            tasks: TaskTable::new(config.tasks.options()),
+        }
+    }
+
+    /// Replaces the operator's instructions for models.
+    pub(crate) fn set_instructions(&self, text: String) {
+        self.instructions.store(Arc::new(text));
+    }
+
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.service.catalog().snapshot()
+    }
+}
+
+impl Host for ServerHost {
     fn options(&self) -> &ProtocolOptions {
-        CallService::options(self)
+        &self.options
     }
 
     fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
         Box::pin(async move {
             let snapshot = self
+                .service
                 .catalog()
                 .wait_for(|snapshot| snapshot.list_generation > listing)
                 .await;
@@ -33,32 +88,33 @@ impl Host for CallService {
     }
 
     fn is_complete(&self) -> bool {
-        self.catalog().snapshot().complete
+        self.snapshot().complete
     }
 
     fn wait_for_instructions(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            self.catalog()
+            self.service
+                .catalog()
                 .wait_for(|snapshot| snapshot.complete || snapshot.first_loaded)
                 .await;
         })
     }
 
     fn wait_until_complete(&self) -> BoxFuture<'_, ()> {
-        Box::pin(CallService::wait_until_complete(self))
+        Box::pin(self.service.lookup().wait_until_complete(self.startup_wait))
     }
 
     fn wait_for_tool<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(CallService::wait_for_tool(self, tool))
+        Box::pin(self.service.lookup().wait_for_tool(tool))
     }
 
     fn tools(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool> {
-        let snapshot = self.catalog().snapshot();
+        let snapshot = self.snapshot();
         let (items, more) = snapshot.page_of_tools(after, limit, |name| rights.allow(name));
         ListPage {
             items,
             more,
-            view: self.views().digests(&snapshot, rights),
+            view: self.views.digests(&snapshot, rights),
         }
     }
 
@@ -68,12 +124,12 @@ impl Host for CallService {
         limit: usize,
         rights: &CallerRights,
     ) -> ListPage<Prompt> {
-        let snapshot = self.catalog().snapshot();
+        let snapshot = self.snapshot();
         let (items, more) = snapshot.page_of_prompts(after, limit, |name| rights.allow(name));
         ListPage {
             items,
             more,
-            view: self.views().digests(&snapshot, rights),
+            view: self.views.digests(&snapshot, rights),
         }
     }
 
@@ -83,12 +139,12 @@ impl Host for CallService {
         limit: usize,
         rights: &CallerRights,
     ) -> ListPage<ListedResource> {
-        let snapshot = self.catalog().snapshot();
+        let snapshot = self.snapshot();
         let (items, more) = snapshot.page_of_resources(after, limit, |uri| rights.allow(uri));
         ListPage {
             items,
             more,
-            view: self.views().digests(&snapshot, rights),
+            view: self.views.digests(&snapshot, rights),
         }
     }
 
@@ -98,29 +154,27 @@ impl Host for CallService {
         limit: usize,
         rights: &CallerRights,
     ) -> ListPage<ListedResource> {
-        let snapshot = self.catalog().snapshot();
+        let snapshot = self.snapshot();
         let (items, more) = snapshot.page_of_templates(after, limit, |uri| rights.allow(uri));
         ListPage {
             items,
             more,
-            view: self.views().digests(&snapshot, rights),
+            view: self.views.digests(&snapshot, rights),
         }
     }
 
     fn skills(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Skill> {
-        let snapshot = self.catalog().snapshot();
+        let snapshot = self.snapshot();
         let (items, more) = snapshot.page_of_skills(after, limit, |uri| rights.allow(uri));
         ListPage {
             items,
             more,
-            view: self.views().digests(&snapshot, rights),
+            view: self.views.digests(&snapshot, rights),
         }
     }
 
     fn skill(&self, uri: &str, rights: &CallerRights) -> Option<Arc<Skill>> {
-        self.catalog()
-            .snapshot()
-            .skill(uri, |uri| rights.allow(uri))
+        self.snapshot().skill(uri, |uri| rights.allow(uri))
     }
 
     fn folder(
@@ -130,38 +184,37 @@ impl Host for CallService {
         limit: usize,
         rights: &CallerRights,
     ) -> Option<ListPage<ListedResource>> {
-        let snapshot = self.catalog().snapshot();
+        let snapshot = self.snapshot();
         let (items, more) = snapshot.page_of_folder(uri, after, limit, |uri| rights.allow(uri))?;
         Some(ListPage {
             items,
             more,
-            view: self.views().digests(&snapshot, rights),
+            view: self.views.digests(&snapshot, rights),
         })
     }
 
     fn view(&self, rights: &CallerRights) -> CallerView {
-        self.views().digests(&self.catalog().snapshot(), rights)
+        self.views.digests(&self.snapshot(), rights)
     }
 
     fn updates(&self) -> &ResourceUpdates {
-        CallService::updates(self)
+        &self.protocol.updates
     }
 
     fn request_states(&self) -> &RequestStates {
-        CallService::request_states(self)
+        &self.protocol.request_states
     }
 
     fn tasks(&self) -> &TaskTable {
-        CallService::tasks(self)
+        &self.tasks
     }
 
     fn listings(&self) -> &PageCache {
-        CallService::listings(self)
+        &self.listings
     }
 
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {
-        self.catalog()
-            .snapshot()
+        self.snapshot()
             .tools
             .get(name)
             .map(|offer| Arc::clone(&offer.tool))
@@ -179,19 +232,15 @@ impl Host for CallService {
     }
 
     fn listed_uri(&self, uri: &str) -> Option<String> {
-        self.catalog().snapshot().find_spelling(uri)
+        self.snapshot().find_spelling(uri)
     }
 
     fn client(&self, name: &str) -> Arc<dyn ClientShare> {
-        Arc::new(ServerShare::new(self.clone(), name))
+        Arc::new(ServerShare::new(self.service.clone(), name))
     }
 
     fn instructions(&self, rights: &CallerRights) -> String {
-        instructions::render(
-            &self.catalog().snapshot(),
-            rights,
-            &CallService::instructions(self),
-        )
+        instructions::render(&self.snapshot(), rights, &self.instructions.load())
     }
 
     fn operator_answer(&self, put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
@@ -213,11 +262,21 @@ impl Host for CallService {
             edition: put.journal.edition,
         };
         let elsewhere = self
+            .service
             .waiting_approvals()
             .and_then(|waiting| waiting.register(subject))
             .unwrap_or_default();
-        let (service, caller) = (self.clone(), put.caller.to_owned());
-        Some(elsewhere.on_withdrawn(move || service.record_withdrawn(&caller, &asked, began)))
+        let (service, caller) = (self.service.clone(), put.caller.to_owned());
+        Some(elsewhere.on_withdrawn(move || {
+            record_withdrawn(
+                service.catalog(),
+                service.admission(),
+                service.observers(),
+                &caller,
+                &asked,
+                began,
+            );
+        }))
     }
 
     fn metrics(
@@ -225,7 +284,7 @@ impl Host for CallService {
         form: MetricsForm,
         traffic: TransportTraffic,
     ) -> BoxFuture<'_, Option<String>> {
-        let service = self.clone();
+        let service = self.service.clone();
         Box::pin(async move {
             tokio::task::spawn_blocking(move || render_metrics(&service, form, traffic))
                 .await
@@ -235,10 +294,10 @@ impl Host for CallService {
     }
 
     fn register_traffic_source(&self, traffic: TrafficSource) {
-        CallService::set_traffic_source(self, traffic);
+        self.service.observers().set_traffic_source(traffic);
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {
-        self.sandbox().dispatch(work);
+        self.service.sandbox().dispatch(work);
     }
 }

@@ -5,6 +5,7 @@ use toolbay_mcp::{MetricsForm, TransportTraffic};
 use toolbay_otel::MetricFamily;
 
 use crate::call::service::CallService;
+use crate::observe::audit_records::AuditSink;
 use crate::observe::metrics::{ProcessFigures, ServerFigures, collect_families, render};
 
 /// Returns the metrics as text, or `None` if metrics are off. Blocks on reads of system files.
@@ -21,13 +22,14 @@ pub(crate) fn collect_metrics(
     service: &CallService,
     traffic: Option<TransportTraffic>,
 ) -> Option<Vec<MetricFamily>> {
-    let metrics = service.metrics()?;
-    let (snapshot, admission) = (service.catalog().snapshot(), service.admission());
+    let observers = service.observers();
+    let metrics = observers.metrics()?;
+    let (snapshot, permits) = (service.catalog().snapshot(), service.admission().permits());
     let figures = ServerFigures {
-        running: admission.running_calls(),
-        suspended: admission.suspended_count(),
-        waiting: admission.waiting_count(),
-        reserved: admission.reserved_memory(),
+        running: permits.running_calls(),
+        suspended: permits.suspended_count(),
+        waiting: permits.waiting_count(),
+        reserved: permits.reserved_memory(),
         reloads: snapshot.generation,
         plugins: count_by_status(&snapshot),
         offered: [
@@ -39,9 +41,11 @@ pub(crate) fn collect_metrics(
         ],
         compilations: service.sandbox().compile_counts(),
         traffic,
-        state: service.state_size(),
-        lost: service.lost_lines(),
-        unsent: service.telemetry().map(toolbay_otel::Telemetry::lost_items),
+        state: observers.state_size(),
+        lost: observers.audit().map(AuditSink::lost_lines),
+        unsent: observers
+            .telemetry()
+            .map(toolbay_otel::Telemetry::lost_items),
         process: ProcessFigures::read(),
     };
     Some(collect_families(metrics, &figures))

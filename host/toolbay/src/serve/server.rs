@@ -19,7 +19,9 @@ use toolbay_confine::ReachableFiles;
 use toolbay_console::ServerActivity;
 use toolbay_mcp::http::AuthPolicy;
 use toolbay_mcp::process_stdio::{StdinStream, StdoutStream};
-use toolbay_mcp::{ClientCall, ClientShare, RequestStates, ResourceUpdates, http, stdio};
+use toolbay_mcp::{
+    ClientCall, ClientShare, Host as _, RequestStates, ResourceUpdates, http, stdio,
+};
 use toolbay_model::text::clean_line;
 use toolbay_model::{
     CallError, CallFailure, CallJournal, CallObserver, CallReply, CallRequest, CallResult,
@@ -34,17 +36,19 @@ use toolbay_secrets::ProgramRunner;
 use toolbay_state::StateStore;
 
 use crate::approval::ruling;
-use crate::call::call_recording::{self, RecordingSink};
 use crate::call::client_share::ServerShare;
-use crate::call::learn::GrantLearner;
-use crate::call::service::{CallService, ProtocolState, ServiceObservers};
+use crate::call::service::CallService;
 use crate::config::{Arguments, Config};
 use crate::observe::audit_records::{AuditGuard, AuditSink};
+use crate::observe::call_recording::{self, RecordingSink};
+use crate::observe::learn::GrantLearner;
 use crate::observe::metrics::ServerMetrics;
 use crate::observe::publication_counter::ChangeCounter;
+use crate::observe::server_observers::EnabledObservers;
 use crate::process::stderr;
 use crate::serve::confinement::ServerConfinement;
 use crate::serve::console_operations::{self, ConsoleOperators};
+use crate::serve::mcp_host::{ProtocolState, ServerHost};
 use crate::serve::metrics_collector::collect_metrics;
 
 /// Caller name of the calls of [`Server::call`], for the log.
@@ -71,6 +75,8 @@ pub struct ServerBuilder {
 /// calls that are running continue.
 pub struct Server {
     service: CallService,
+    /// The service as the protocol sees it.
+    host: Arc<ServerHost>,
     /// The embedder's share, which [`Server::call`] uses.
     client: Arc<dyn ClientShare>,
     config: Config,
@@ -236,7 +242,7 @@ impl ServerBuilder {
                 .map(Telemetry::new),
             telemetry => telemetry,
         };
-        let seen = ServiceObservers {
+        let seen = EnabledObservers {
             learner,
             audited,
             metrics,
@@ -417,9 +423,9 @@ impl Server {
             updates: ResourceUpdates::default(),
             request_states: ephemeral_request_states()?,
         };
-        let seen = ServiceObservers {
+        let seen = EnabledObservers {
             metrics: create_metrics(&config),
-            ..ServiceObservers::default()
+            ..EnabledObservers::default()
         };
         Ok(Self::new(
             config,
@@ -436,16 +442,18 @@ impl Server {
         config: Config,
         sandbox: Sandbox,
         catalog: Catalog,
-        seen: ServiceObservers,
+        seen: EnabledObservers,
         protocol: ProtocolState,
         loading: CancellationToken,
     ) -> Self {
         let (audited, recorded) = (seen.audited.clone(), seen.recorded.clone());
-        let service = CallService::new(catalog, sandbox, seen, protocol, &config);
+        let service = CallService::new(catalog, sandbox, seen, &config);
+        let host = Arc::new(ServerHost::new(service.clone(), protocol, &config));
         let client: Arc<dyn ClientShare> =
             Arc::new(ServerShare::embedder(service.clone(), EMBEDDER_NAME));
         Self {
             service,
+            host,
             client,
             config,
             sending: None,
@@ -460,11 +468,12 @@ impl Server {
 
     /// Starts to send telemetry, if the configuration requests it.
     fn start_telemetry(&mut self) -> anyhow::Result<()> {
-        let Some(telemetry) = self.service.telemetry() else {
+        let Some(telemetry) = self.service.observers().telemetry() else {
             return Ok(());
         };
         let service = self.service.clone();
-        let measure = move || collect_metrics(&service, service.traffic()).unwrap_or_default();
+        let measure =
+            move || collect_metrics(&service, service.observers().traffic()).unwrap_or_default();
         self.sending = Some(telemetry.start(measure).map_err(anyhow::Error::msg)?);
         Ok(())
     }
@@ -618,10 +627,9 @@ impl Server {
         writer: StdoutStream,
         stop: CancellationToken,
     ) -> std::io::Result<()> {
-        let ended = stdio::serve(Arc::new(self.service.clone()), reader, writer, stop).await;
-        self.service.tasks().stop().await;
-        self.service.tally().log();
-        self.service.finish_learning();
+        let ended = stdio::serve(self.host.clone(), reader, writer, stop).await;
+        self.host.tasks().stop().await;
+        self.service.observers().finish();
         ended
     }
 
@@ -645,7 +653,7 @@ impl Server {
             let server = server.upgrade()?;
             let watch = Arc::new(ServerActivity::on_first_use());
             stderr::set_console(&watch);
-            server.service.set_watch(&watch);
+            server.service.observers().attach_console(&watch);
             tokio::spawn(Arc::clone(&watch).drain_calls());
             Some(console_operations::stdio_console(
                 &server.service,
@@ -669,11 +677,10 @@ impl Server {
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
         let listener = listener.into();
-        let host = Arc::new(self.service.clone());
         let tls = self.config.http.open_tls().map_err(anyhow::Error::msg)?;
         let mut options = self.config.http.options(self.config.metrics.enabled, tls);
         let address = listener.address()?;
-        let _taking_in = self.service.watch().map(|watch| {
+        let _taking_in = self.service.observers().attached_console().map(|watch| {
             if let Some((pages, operators)) =
                 console_operations::http_console(&self.service, watch, &self.config, &address)
             {
@@ -685,17 +692,16 @@ impl Server {
             }
             AbortOnDropHandle::new(tokio::spawn(Arc::clone(watch).drain_calls()))
         });
-        let ended = http::serve(host, options, listener, &self.doors, stop).await;
-        self.service.tasks().stop().await;
-        self.service.tally().log();
-        self.service.finish_learning();
+        let ended = http::serve(self.host.clone(), options, listener, &self.doors, stop).await;
+        self.host.tasks().stop().await;
+        self.service.observers().finish();
         ended.context("failed to serve HTTP")
     }
 
     /// Applies the settings of `config` that can change while a server runs: to new requests and
     /// calls, and to all plugins.
     pub(crate) fn apply_config(&self, config: &Config) {
-        self.service
+        self.host
             .set_instructions(config.server.instructions.clone());
         self.service
             .admission()

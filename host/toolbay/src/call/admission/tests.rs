@@ -191,7 +191,10 @@ async fn place(
     places: &PluginPlaces,
     tool: &str,
 ) -> CallPermit {
-    let route = admission.permits().route(&client.party, Some((places, target_party(TargetKind::Tool, tool))));
+    let route = admission.permits().route(
+        &client.party,
+        Some((places, target_party(TargetKind::Tool, tool))),
+    );
     admission
         .permits()
         .acquire(route, ByteSize::mib(1))
@@ -274,7 +277,13 @@ async fn who_has_many_calls_of_a_tool_in_the_queue_does_not_keep_others_waiting(
 
 #[tokio::test]
 async fn no_target_has_all_places_of_a_client() {
-    let admission = CallAdmission::new(&ServerConfig::default(), BreakerRules::default(), usize::MAX, None, false);
+    let admission = CallAdmission::new(
+        &ServerConfig::default(),
+        BreakerRules::default(),
+        usize::MAX,
+        None,
+        false,
+    );
     let [one, two] = [many_tools(&admission, 16), many_tools(&admission, 16)];
     let client = admission.new_client("a");
     let mut calls: Vec<_> = (0..40)
@@ -333,13 +342,19 @@ async fn a_call_that_waits_gives_its_places_back_and_keeps_its_memory() {
     assert!(futures_util::poll!(&mut again).is_ready());
     drop(again);
     assert_eq!(
-        (admission.permits().running_calls().0, admission.permits().suspended_count()),
+        (
+            admission.permits().running_calls().0,
+            admission.permits().suspended_count()
+        ),
         (1, 0)
     );
     drop(first);
     assert!(futures_util::poll!(&mut third).is_ready());
     assert_eq!(
-        (admission.permits().running_calls().0, admission.permits().reserved_memory().0),
+        (
+            admission.permits().running_calls().0,
+            admission.permits().reserved_memory().0
+        ),
         (0, 0)
     );
 }
@@ -362,7 +377,11 @@ async fn calls_that_wait_are_bounded() {
             "half of them are for other callers"
         );
     }
-    assert_eq!(admission.permits().running_calls().0, 1, "it keeps its place");
+    assert_eq!(
+        admission.permits().running_calls().0,
+        1,
+        "it keeps its place"
+    );
     for (places, client, may) in [(&rest, "b", true), (&rest, "c", true), (&rest, "d", false)] {
         held.push(place(&admission, &admission.new_client(client), places, "t").await);
         assert_eq!(held.last().unwrap().release(), may);
@@ -370,7 +389,10 @@ async fn calls_that_wait_are_bounded() {
     assert_eq!(admission.permits().suspended_count(), 4);
     held.clear();
     assert_eq!(
-        (admission.permits().suspended_count(), admission.permits().running_calls().0),
+        (
+            admission.permits().suspended_count(),
+            admission.permits().running_calls().0
+        ),
         (0, 0)
     );
 }

@@ -27,6 +27,15 @@ const MAX_NAMED_PARTS: usize = 8;
 /// MIME type of structured content.
 const JSON_MIME_TYPE: &str = "application/json";
 
+/// A result that fits.
+#[derive(Debug)]
+pub(crate) enum FittedOutput {
+    /// It fits without truncation.
+    Whole(Box<ToolOutput>),
+    /// It was truncated.
+    Truncated(FittedResult),
+}
+
 /// A truncated result, before the note is added.
 #[derive(Debug)]
 pub(crate) struct FittedResult {
@@ -67,17 +76,9 @@ pub(crate) fn output_size(output: &ToolOutput) -> usize {
 
 /// Truncates a result to at most `most` bytes. If the tool has an output schema (`promised`),
 /// structured content has priority.
-///
-/// # Errors
-///
-/// The result fits without truncation.
-pub(crate) fn truncate_output(
-    output: ToolOutput,
-    most: usize,
-    promised: bool,
-) -> Result<FittedResult, Box<ToolOutput>> {
+pub(crate) fn truncate_output(output: ToolOutput, most: usize, promised: bool) -> FittedOutput {
     if output_size(&output) <= most {
-        return Err(Box::new(output));
+        return FittedOutput::Whole(Box::new(output));
     }
     let mut room = most.saturating_sub(NOTE_BYTES);
     let (mut shown, mut parts, mut missing) = (ToolOutput::default(), Vec::new(), Vec::new());
@@ -142,7 +143,7 @@ pub(crate) fn truncate_output(
         shown.content.extend(begun.map(|(beginning, _)| beginning));
     }
     parts.extend(value.map(|text| StoredPart::text(Some(JSON_MIME_TYPE.to_owned()), text)));
-    Ok(FittedResult {
+    FittedOutput::Truncated(FittedResult {
         output: shown,
         whole: WholeResult::new(parts),
         missing,

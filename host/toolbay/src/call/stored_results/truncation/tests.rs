@@ -29,9 +29,17 @@ fn lines(bytes: usize) -> String {
     "0123456789 abcdefghijklmnopqrst\n".repeat(bytes / 32)
 }
 
+/// Returns the result, which must be too large.
+fn truncated(output: ToolOutput, most: usize, promised: bool) -> FittedResult {
+    match truncate_output(output, most, promised) {
+        FittedOutput::Truncated(fitted) => fitted,
+        FittedOutput::Whole(output) => panic!("it fits: {output:?}"),
+    }
+}
+
 /// Returns the text of each block that a caller receives.
 fn shown(output: ToolOutput, promised: bool) -> (Vec<String>, Option<Value>, bool) {
-    let fitted = truncate_output(output, MOST, promised).unwrap();
+    let fitted = truncated(output, MOST, promised);
     let failed = fitted.is_unstructured;
     let address = ResultAddress::parse("toolbay://results/0123456789abcdef0123456789abcdef")
         .unwrap()
@@ -61,8 +69,11 @@ fn what_fits_stays_as_it_is() {
         ..output(vec![text("a"), image(MOST - 17)])
     };
     assert_eq!(output_size(&all), MOST);
-    assert_eq!(*truncate_output(all.clone(), MOST, true).unwrap_err(), all);
-    assert!(truncate_output(all, MOST - 1, true).is_ok());
+    let FittedOutput::Whole(whole) = truncate_output(all.clone(), MOST, true) else {
+        panic!("it was truncated");
+    };
+    assert_eq!(*whole, all);
+    truncated(all, MOST - 1, true);
 }
 
 #[test]
@@ -70,7 +81,7 @@ fn a_long_text_is_cut_after_a_line() {
     let (blocks, _, failed) = shown(output(vec![text(&lines(1 << 20))]), false);
     insta::assert_debug_snapshot!(blocks);
     assert!(!failed);
-    let fitted = truncate_output(output(vec![text(&lines(1 << 20))]), MOST, false).unwrap();
+    let fitted = truncated(output(vec![text(&lines(1 << 20))]), MOST, false);
     let ContentBody::Text(begin) = &fitted.output.content[0].body else {
         panic!()
     };
@@ -141,20 +152,20 @@ fn large_members_of_meta_are_left_out() {
         meta: meta(MOST),
         ..output(vec![text("a")])
     };
-    let fitted = truncate_output(large, MOST, false).unwrap();
+    let fitted = truncated(large, MOST, false);
     assert!(fitted.output.meta.is_empty());
     assert_eq!(fitted.missing, ["the members of _meta"]);
     let small = ToolOutput {
         meta: meta(100),
         ..output(vec![text(&lines(MOST * 2))])
     };
-    let fitted = truncate_output(small, MOST, false).unwrap();
+    let fitted = truncated(small, MOST, false);
     assert_eq!(fitted.output.meta.len(), 1);
 }
 
 #[test]
 fn what_was_not_kept_is_not_offered() {
-    let fitted = truncate_output(output(vec![text(&lines(20_000))]), MOST, false).unwrap();
+    let fitted = truncated(output(vec![text(&lines(20_000))]), MOST, false);
     let ToolOutput { content, .. } = fitted.into_output("dump", |_| None);
     let ContentBody::Text(note) = &content[1].body else {
         panic!()

@@ -62,9 +62,7 @@ pub(crate) fn check_allowed(
 ) -> ApprovalOutcome {
     let snapshot = catalog.snapshot();
     match snapshot.tools.get(tool).map(|offer| &offer.plugin) {
-        Some(now)
-            if now.id == plugin && asked.is_none_or(|asked| asked == edition_digest(now)) =>
-        {
+        Some(now) if now.id == plugin && asked.is_none_or(|asked| asked == edition_digest(now)) => {
             if admission.activity(now).suspension.is_suspended() {
                 ApprovalOutcome::Suspended
             } else {
