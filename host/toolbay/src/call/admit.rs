@@ -7,7 +7,6 @@ use toolbay_model::CallFailure;
 use crate::call::admission::CallAdmission;
 use crate::call::caller_state::CallerRecord;
 use crate::call::host_work::{CallClient, HostWork};
-use crate::call::offload::OffloadPool;
 use crate::call::resolve::ResolvedCall;
 use crate::call::stored_results::{ResultCapacity, StoredResults};
 use crate::limits::call_permit::CallPermit;
@@ -32,7 +31,6 @@ pub(crate) struct AdmittedCall<'a> {
 /// The call was rejected.
 pub(crate) async fn admit<'a>(
     admission: &CallAdmission,
-    offload: &'a OffloadPool,
     results: &StoredResults,
     client: CallClient<'a>,
     resolved: &ResolvedCall,
@@ -58,7 +56,7 @@ pub(crate) async fn admit<'a>(
         .map_err(CallFailure::Rejected)?;
     let permit = Arc::clone(held.insert(Arc::new(permit)));
     let capacity = results.capacity(client.permits, limits);
-    let work = HostWork::start(offload, client, permit, limits.timeout);
+    let work = HostWork::start(client, permit, limits.timeout);
     report.record_admission(work.admitted);
     Ok(AdmittedCall {
         client,

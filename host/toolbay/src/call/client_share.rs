@@ -154,7 +154,11 @@ impl QueuePlace for QueuedCall {
                 permit,
                 ..
             } = self;
-            let client = CallClient { permits, threads };
+            let client = CallClient {
+                permits,
+                offload: service.offload(),
+                threads,
+            };
             sinks.record(&CallEvent::Started(&call));
             let logged = sinks.log_span();
             let answering = service.answer(client, call, observer, sinks, permit);

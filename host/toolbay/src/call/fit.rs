@@ -4,12 +4,12 @@ use toolbay_model::{CallError, CallFailure, CallObserver, CallReply, CallResult,
 
 use crate::approval::call_target::CallTarget;
 use crate::call::admit::AdmittedCall;
+use crate::call::approve::ApprovedCall;
 use crate::call::argument_conversion::add_to_meta;
 use crate::call::check::CheckedResult;
 use crate::call::offload::TooLate;
 use crate::call::resolve::ResolvedCall;
 use crate::call::stored_results::{FittedOutput, StoredResults, truncate_message, truncate_output};
-use crate::call::validate::CallInput;
 use crate::call::view_grant::apply_view_grant;
 
 /// Fits a checked result to its client: restricts what it says about views, truncates it and stores
@@ -18,7 +18,7 @@ pub(crate) async fn fit(
     results: &StoredResults,
     resolved: &ResolvedCall,
     admitted: &AdmittedCall<'_>,
-    input: &CallInput,
+    approved: &ApprovedCall<'_>,
     checked: CheckedResult,
     observer: &dyn CallObserver,
 ) -> CallResult {
@@ -28,6 +28,7 @@ pub(crate) async fn fit(
         usage,
     } = checked;
     let target = &resolved.target;
+    let input = &approved.input;
     let shown = admitted.capacity.shown;
     let result = match result {
         Ok(Some(reply)) => {

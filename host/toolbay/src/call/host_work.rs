@@ -18,15 +18,16 @@ pub(crate) const MAX_INLINE_BYTES: usize = 64 << 10;
 pub(crate) struct CallClient<'a> {
     /// Its admission state.
     pub(crate) permits: &'a ClientPermits,
-    /// Its share of the threads for slow computations.
+    /// The threads for slow computations.
+    pub(crate) offload: &'a OffloadPool,
+    /// Its share of these threads.
     pub(crate) threads: &'a OffloadShare,
 }
 
 /// Context of the host's computations for one call: its permit, its deadline, and threads for slow
 /// ones.
 pub(crate) struct HostWork<'a> {
-    offload: &'a OffloadPool,
-    threads: &'a OffloadShare,
+    client: CallClient<'a>,
     /// The permit of the call, which each computation holds.
     pub(crate) permit: Arc<CallPermit>,
     /// Time of admission.
@@ -40,15 +41,13 @@ pub(crate) struct HostWork<'a> {
 impl<'a> HostWork<'a> {
     /// Starts the work for a call that was just admitted. Its deadline starts now.
     pub(crate) fn start(
-        offload: &'a OffloadPool,
         client: CallClient<'a>,
         permit: Arc<CallPermit>,
         timeout: Duration,
     ) -> Self {
         let admitted = Instant::now();
         Self {
-            offload,
-            threads: client.threads,
+            client,
             permit,
             admitted,
             deadline: admitted + timeout,
@@ -66,8 +65,11 @@ impl<'a> HostWork<'a> {
         &self,
         work: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, TooLate> {
-        self.offload
-            .run(self.threads, &self.permit, self.deadline, work)
+        let CallClient {
+            offload, threads, ..
+        } = self.client;
+        offload
+            .run(threads, &self.permit, self.deadline, work)
             .await
     }
 

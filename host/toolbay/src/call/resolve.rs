@@ -12,7 +12,7 @@ use toolbay_model::{ArgumentCheck, CallFailure, CallRequest, Digest, SchemaViola
 
 use crate::approval::call_target::{CallTarget, TOO_EXPENSIVE_MESSAGE};
 use crate::call::admission::CallAdmission;
-use crate::call::offload::{OffloadPool, OffloadShare};
+use crate::call::host_work::CallClient;
 use crate::call::plugin_activity::PluginActivity;
 use crate::observe::call_sinks::CallSinks;
 
@@ -22,7 +22,6 @@ const FIRST_CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Finds the targets of calls in the catalog.
 pub(crate) struct TargetLookup {
     catalog: Catalog,
-    offload: OffloadPool,
     /// Default check of arguments, if neither the caller nor the grant specifies one.
     arguments: ArgumentCheck,
 }
@@ -40,12 +39,8 @@ pub(crate) struct ResolvedCall {
 
 impl TargetLookup {
     /// Creates the lookup in a catalog.
-    pub(crate) fn new(catalog: Catalog, offload: OffloadPool, arguments: ArgumentCheck) -> Self {
-        Self {
-            catalog,
-            offload,
-            arguments,
-        }
+    pub(crate) fn new(catalog: Catalog, arguments: ArgumentCheck) -> Self {
+        Self { catalog, arguments }
     }
 
     /// Returns the catalog.
@@ -61,11 +56,11 @@ impl TargetLookup {
     pub(crate) async fn resolve(
         &self,
         admission: &CallAdmission,
-        threads: &OffloadShare,
+        client: CallClient<'_>,
         call: &mut ClientCall,
         sinks: &mut CallSinks,
     ) -> Result<ResolvedCall, CallFailure> {
-        let target = Arc::new(self.find_target(threads, call).await?);
+        let target = Arc::new(self.find_target(client, call).await?);
         let plugin = target.plugin();
         let activity = admission.activity(plugin);
         let is_completion = matches!(call.request, CallRequest::Completion(_));
@@ -99,7 +94,7 @@ impl TargetLookup {
 
     async fn find_target(
         &self,
-        threads: &OffloadShare,
+        client: CallClient<'_>,
         call: &ClientCall,
     ) -> Result<CallTarget, CallFailure> {
         let request = &call.request;
@@ -120,31 +115,9 @@ impl TargetLookup {
         let snapshot = self.wait_for_snapshot(FIRST_CALL_TIMEOUT, ready).await;
         let target = match quick(&snapshot) {
             Ok(target) => target,
-            Err(MatchBudgetExhausted) => self.find_resource(threads, snapshot, request).await,
+            Err(MatchBudgetExhausted) => find_resource(client, snapshot, request).await,
         };
         target.ok_or_else(unknown)
-    }
-
-    /// Finds the resource of a request whose URI takes long to compare with the templates, on
-    /// another thread.
-    async fn find_resource(
-        &self,
-        threads: &OffloadShare,
-        snapshot: Arc<Snapshot>,
-        request: &CallRequest,
-    ) -> Option<CallTarget> {
-        let uri = request.target().to_owned();
-        let compare = move || {
-            let found = snapshot.find_resource(&uri, &mut MatchBudget::new(MatchBudget::PER_URI));
-            found
-                .unwrap_or_else(|MatchBudgetExhausted| {
-                    tracing::debug!("{TOO_EXPENSIVE_MESSAGE}");
-                    None
-                })
-                .cloned()
-                .map(CallTarget::Resource)
-        };
-        self.offload.run_bounded(threads, compare).await.flatten()
     }
 
     async fn wait_for_snapshot(
@@ -189,6 +162,31 @@ impl TargetLookup {
             );
         }
     }
+}
+
+/// Finds the resource of a request whose URI takes long to compare with the templates, on
+/// another thread.
+async fn find_resource(
+    client: CallClient<'_>,
+    snapshot: Arc<Snapshot>,
+    request: &CallRequest,
+) -> Option<CallTarget> {
+    let uri = request.target().to_owned();
+    let compare = move || {
+        let found = snapshot.find_resource(&uri, &mut MatchBudget::new(MatchBudget::PER_URI));
+        found
+            .unwrap_or_else(|MatchBudgetExhausted| {
+                tracing::debug!("{TOO_EXPENSIVE_MESSAGE}");
+                None
+            })
+            .cloned()
+            .map(CallTarget::Resource)
+    };
+    client
+        .offload
+        .run_bounded(client.threads, compare)
+        .await
+        .flatten()
 }
 
 /// Returns what was wrong with the arguments when the request was read, as far as it counts.

@@ -9,7 +9,7 @@ use toolbay_sandbox::Sandbox;
 
 use crate::call::admission::CallAdmission;
 use crate::call::host_work::{CallClient, HostWork, MAX_INLINE_BYTES};
-use crate::call::offload::{OffloadPool, TooLate};
+use crate::call::offload::TooLate;
 use crate::call::stored_results::ResultRead;
 use crate::limits::call_permit::CallPermit;
 use crate::observe::call_event::{CallEvent, CallSink as _};
@@ -31,7 +31,6 @@ const ENCODED_SIZE_FACTOR: u64 = 3;
 pub(crate) async fn read_stored_result(
     sandbox: &Sandbox,
     admission: &CallAdmission,
-    offload: &OffloadPool,
     client: CallClient<'_>,
     reading: ResultRead,
     sinks: &mut CallSinks,
@@ -49,7 +48,7 @@ pub(crate) async fn read_stored_result(
         .await
         .map_err(CallFailure::Rejected)?;
     let permit = Arc::clone(held.insert(Arc::new(permit)));
-    let work = HostWork::start(offload, client, permit, READ_TIMEOUT);
+    let work = HostWork::start(client, permit, READ_TIMEOUT);
     let permitted = CallEvent::Permitted {
         deadline: work.deadline,
     };

@@ -66,9 +66,8 @@ impl CallService {
         enabled: EnabledObservers,
         config: &Config,
     ) -> Self {
-        let offload = OffloadPool::new();
         let inner = ServiceParts {
-            lookup: TargetLookup::new(catalog, offload.clone(), config.server.arguments),
+            lookup: TargetLookup::new(catalog, config.server.arguments),
             admission: CallAdmission::new(
                 &config.server,
                 config.circuit_breaker,
@@ -76,7 +75,7 @@ impl CallService {
                 config.caller_rate_limit,
                 config.http.listen.is_some(),
             ),
-            offload,
+            offload: OffloadPool::new(),
             sandbox,
             results: StoredResults::new(config.results),
             observers: Arc::new(ServerObservers::new(enabled, config)),
@@ -142,7 +141,6 @@ impl CallService {
             Some(reading) => read_stored_result(
                 &parts.sandbox,
                 &parts.admission,
-                &parts.offload,
                 client,
                 reading,
                 sinks,
@@ -183,45 +181,31 @@ impl CallService {
         let ServiceParts {
             lookup,
             admission,
-            offload,
             sandbox,
             results,
             ..
         } = &*self.inner;
-        let resolved = lookup
-            .resolve(admission, client.threads, &mut call, sinks)
-            .await?;
+        let resolved = lookup.resolve(admission, client, &mut call, sinks).await?;
         if !resolved.activity.pace.is_quick() {
             sandbox.move_to_guest_runtime().await;
         }
         let report = &mut CallReport::start(sinks, &resolved.activity.pace);
-        let admitted = admit(admission, offload, results, client, &resolved, held, report).await?;
+        let admitted = admit(admission, results, client, &resolved, held, report).await?;
         let validated = validate(&resolved, &admitted, call, report).await?;
-        if let Some(plain) = validated.static_answer {
-            let observer = GuestObserver::new(observer, &resolved.target, report.sinks());
-            let request = validated.input.request;
-            return answer_statically(&admitted.work, &resolved.target, plain, request, &observer)
-                .await
-                .map(without_guest);
+        let observer = GuestObserver::wrap(observer, &resolved.target, report.sinks());
+        if let Some(answer) = validated.static_answer {
+            let input = validated.input;
+            let reply = answer_statically(answer, &resolved, &admitted, input, &*observer);
+            return reply.await.map(without_guest);
         }
         let approved = match approve(&resolved, &admitted, validated, report).await? {
             ApprovalOutcome::Enter(approved) => approved,
             ApprovalOutcome::Ask(round) => return Ok(without_guest(CallReply::Questions(round))),
         };
-        let observer: Arc<dyn CallObserver> = Arc::new(GuestObserver::new(
-            observer,
-            &resolved.target,
-            report.sinks(),
-        ));
         let executed = execute(sandbox, &resolved, &admitted, &approved, &observer, report).await;
         let checked = check(admission, &resolved, &admitted, executed, report).await;
         Ok(fit(
-            results,
-            &resolved,
-            &admitted,
-            &approved.input,
-            checked,
-            &*observer,
+            results, &resolved, &admitted, &approved, checked, &*observer,
         )
         .await)
     }

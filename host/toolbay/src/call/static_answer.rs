@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use toolbay_model::{CallFailure, CallObserver, CallReply};
 
 use crate::approval::call_target::{CallTarget, PlainTarget, empty_completions};
+use crate::call::admit::AdmittedCall;
 use crate::call::host_work::HostWork;
 use crate::call::offload::TooLate;
 use crate::call::ready_request::ReadyRequest;
+use crate::call::resolve::ResolvedCall;
+use crate::call::validate::CallInput;
 use crate::call::view_grant::apply_view_grant;
 
 /// Returns the reply from a file, as far as the grant allows it.
@@ -16,13 +19,14 @@ use crate::call::view_grant::apply_view_grant;
 ///
 /// There is no such file, or the reply exceeds a limit.
 pub(crate) async fn answer_statically(
-    work: &HostWork<'_>,
-    target: &CallTarget,
-    plain: PlainTarget,
-    request: ReadyRequest,
+    answer: PlainTarget,
+    resolved: &ResolvedCall,
+    admitted: &AdmittedCall<'_>,
+    input: CallInput,
     observer: &dyn CallObserver,
 ) -> Result<CallReply, CallFailure> {
-    let reply = read_file(work, target, plain, request).await?;
+    let target = &resolved.target;
+    let reply = read_file(&admitted.work, target, answer, input.request).await?;
     Ok(apply_view_grant(target, reply, observer))
 }
 

@@ -28,18 +28,18 @@ pub(crate) struct GuestObserver {
 
 impl GuestObserver {
     /// Wraps the observer of a call of `target`.
-    pub(crate) fn new(
+    pub(crate) fn wrap(
         inner: Arc<dyn CallObserver>,
         target: &Arc<CallTarget>,
         sinks: &CallSinks,
-    ) -> Self {
-        Self {
+    ) -> Arc<dyn CallObserver> {
+        Arc::new(Self {
             inner,
             target: Arc::clone(target),
             server: Arc::clone(sinks.server()),
             denials: sinks.denial_recorder(),
             steps: Mutex::new(MatchBudget::new(MatchBudget::PER_URI)),
-        }
+        })
     }
 
     fn report(&self, event: &CallEvent<'_>) {
