@@ -8,7 +8,10 @@ use toolbay_catalog::{
     FileResource, MatchBudget, MatchBudgetExhausted, Plugin, PromptOffer, ResourceOffer, Snapshot,
     TextPrompt, ToolOffer,
 };
-use toolbay_model::{CallError, CallRequest, CompletionReference, CompletionResult, TargetKind};
+use toolbay_model::{
+    CallError, CallFailure, CallRequest, CompletionReference, CompletionResult, SchemaViolation,
+    TargetKind,
+};
 use toolbay_sandbox::PluginContext;
 use toolbay_schema::JsonSchema;
 
@@ -92,7 +95,7 @@ impl CallTarget {
     }
 
     /// Returns an example of valid arguments.
-    pub(crate) fn example(&self) -> Option<&str> {
+    fn example(&self) -> Option<&str> {
         match self {
             Self::Tool(offer) => offer.definition.input.example(),
             _ => None,
@@ -131,6 +134,14 @@ impl CallTarget {
             Self::Tool(offer) => &offer.definition.required_capabilities,
             Self::Prompt(offer) => &offer.entry.needs,
             Self::Resource(offer) => &offer.entry.needs,
+        }
+    }
+
+    /// Returns the failure of a call whose arguments have these violations.
+    pub(crate) fn invalid_arguments(&self, violations: Vec<SchemaViolation>) -> CallFailure {
+        CallFailure::InvalidArguments {
+            violations,
+            example: self.example().map(str::to_owned),
         }
     }
 

@@ -8,7 +8,7 @@ use toolbay_catalog::ToolOffer;
 use toolbay_model::{
     CallRequest, CompletionReference, CompletionRequest, Interrupt, SchemaViolation,
 };
-use toolbay_schema::ValueConversion;
+use toolbay_schema::{JsonSchema, ValueConversion};
 
 use crate::approval::call_target::CallTarget;
 use crate::call::argument_conversion::ConvertedArguments;
@@ -25,6 +25,27 @@ pub(crate) struct CheckedRequest {
     pub(crate) record: Option<ArgumentsRecord>,
     /// Arguments that were converted because their form did not match the schema.
     pub(crate) converted: Vec<ValueConversion>,
+}
+
+/// Checked arguments of a tool.
+struct CheckedArguments {
+    /// The arguments, serialized again: the guest reads exactly what was validated, even if keys
+    /// were duplicated. Empty if they do not match and are not recorded.
+    text: String,
+    violations: Vec<SchemaViolation>,
+    converted: Vec<ValueConversion>,
+}
+
+impl CheckedArguments {
+    fn into_request(self, recorder: Option<ArgumentRecorder>) -> CheckedRequest {
+        let record = recorder.map(|recorder| recorder.record(&self.text));
+        CheckedRequest {
+            request: ReadyRequest::Tool(self.text),
+            violations: self.violations,
+            record,
+            converted: self.converted,
+        }
+    }
 }
 
 /// Returns the request in the form that a guest receives, the violations of its arguments, and
@@ -93,8 +114,8 @@ pub(crate) async fn check_request(
     work.run(move |_: &Interrupt| checked()).await
 }
 
-/// Returns the arguments as text, the violations of the tool's input schema, and their record
-/// by `recorder`.
+/// Returns the arguments as text, the violations of the tool's input schema, and their record by
+/// `recorder`.
 ///
 /// # Errors
 ///
@@ -106,87 +127,107 @@ async fn check_arguments(
     recorder: Option<ArgumentRecorder>,
     lenient: bool,
 ) -> Result<CheckedRequest, TooLate> {
-    // Serialized again: the guest reads exactly what was validated, even if keys were
-    // duplicated.
     let input = &offer.definition.input;
-    let glance = input.quick_violations(&arguments).and_then(|violations| {
-        // Arguments that match are never changed.
-        let meant = if lenient && !violations.is_empty() {
-            ConvertedArguments::convert(input, &arguments)
-        } else {
-            None
-        };
-        let (violations, converted) = match meant {
-            Some(ConvertedArguments { value, converted })
-                if input.quick_violations(&value)?.is_empty() =>
-            {
-                arguments = value;
-                (Vec::new(), converted)
-            }
-            _ => (violations, Vec::new()),
-        };
-        let wanted = violations.is_empty() || recorder.is_some();
-        Some((
-            if wanted {
-                arguments.to_string()
-            } else {
-                String::new()
-            },
-            violations,
-            converted,
-        ))
-    });
-    let glance = match glance {
-        Some((text, violations, converted))
-            if recorder.is_none() || text.len() <= MAX_INLINE_BYTES =>
-        {
-            let record = recorder.map(|recorder| recorder.record(&text));
-            return Ok(CheckedRequest {
-                request: ReadyRequest::Tool(text),
-                violations,
-                record,
-                converted,
-            });
+    let quick = check_quickly(input, &mut arguments, lenient, recorder.is_some());
+    let quick = match quick {
+        Some(checked) if recorder.is_none() || checked.text.len() <= MAX_INLINE_BYTES => {
+            return Ok(checked.into_request(recorder));
         }
         longer => longer,
     };
     let offer = Arc::clone(offer);
     let checked = work.run(move |interrupt| {
-        let (text, violations, converted) = if let Some(known) = glance {
-            known
-        } else {
-            let input = &offer.definition.input;
-            let violations = input
-                .violations_until(&arguments, interrupt)
-                .map_err(|_| TooLate)?;
-            if lenient && !violations.is_empty() {
-                let written = if recorder.is_some() {
-                    arguments.to_string()
-                } else {
-                    String::new()
-                };
-                match input.convert(&mut arguments) {
-                    Some(converted)
-                        if input
-                            .violations_until(&arguments, interrupt)
-                            .map_err(|_| TooLate)?
-                            .is_empty() =>
-                    {
-                        (arguments.to_string(), Vec::new(), converted)
-                    }
-                    _ => (written, violations, Vec::new()),
-                }
-            } else {
-                (arguments.to_string(), violations, Vec::new())
-            }
+        let checked = match quick {
+            Some(checked) => checked,
+            None => check_slowly(
+                &offer.definition.input,
+                arguments,
+                lenient,
+                recorder.is_some(),
+                interrupt,
+            )?,
         };
-        let record = recorder.map(|recorder| recorder.record(&text));
-        Ok(CheckedRequest {
-            request: ReadyRequest::Tool(text),
-            violations,
-            record,
-            converted,
-        })
+        Ok(checked.into_request(recorder))
     });
     checked.await?
+}
+
+/// Checks arguments, and converts them if only their form does not match. Returns `None` if that
+/// takes long.
+fn check_quickly(
+    input: &JsonSchema,
+    arguments: &mut Value,
+    lenient: bool,
+    is_recorded: bool,
+) -> Option<CheckedArguments> {
+    let violations = input.quick_violations(arguments)?;
+    // Arguments that match are never changed.
+    let meant = if lenient && !violations.is_empty() {
+        ConvertedArguments::convert(input, arguments)
+    } else {
+        None
+    };
+    let (violations, converted) = match meant {
+        Some(ConvertedArguments { value, converted })
+            if input.quick_violations(&value)?.is_empty() =>
+        {
+            *arguments = value;
+            (Vec::new(), converted)
+        }
+        _ => (violations, Vec::new()),
+    };
+    let text = if violations.is_empty() || is_recorded {
+        arguments.to_string()
+    } else {
+        String::new()
+    };
+    Some(CheckedArguments {
+        text,
+        violations,
+        converted,
+    })
+}
+
+/// Checks arguments until `interrupt`, and converts them if only their form does not match.
+///
+/// # Errors
+///
+/// The check was interrupted.
+fn check_slowly(
+    input: &JsonSchema,
+    mut arguments: Value,
+    lenient: bool,
+    is_recorded: bool,
+    interrupt: &Interrupt,
+) -> Result<CheckedArguments, TooLate> {
+    let check = |arguments: &Value| {
+        input
+            .violations_until(arguments, interrupt)
+            .map_err(|_| TooLate)
+    };
+    let violations = check(&arguments)?;
+    if !lenient || violations.is_empty() {
+        return Ok(CheckedArguments {
+            text: arguments.to_string(),
+            violations,
+            converted: Vec::new(),
+        });
+    }
+    let written = if is_recorded {
+        arguments.to_string()
+    } else {
+        String::new()
+    };
+    match input.convert(&mut arguments) {
+        Some(converted) if check(&arguments)?.is_empty() => Ok(CheckedArguments {
+            text: arguments.to_string(),
+            violations: Vec::new(),
+            converted,
+        }),
+        _ => Ok(CheckedArguments {
+            text: written,
+            violations,
+            converted: Vec::new(),
+        }),
+    }
 }

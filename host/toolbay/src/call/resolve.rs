@@ -78,11 +78,7 @@ impl TargetLookup {
             .with_overrides([call.arguments, plugin.terms.argument_check]);
         let is_lenient = check == ArgumentCheck::Lenient;
         if let Some(violations) = take_form_violations(call, is_lenient) {
-            let example = target.example().map(str::to_owned);
-            return Err(CallFailure::InvalidArguments {
-                violations,
-                example,
-            });
+            return Err(target.invalid_arguments(violations));
         }
         Ok(ResolvedCall {
             target,

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use toolbay_mcp::{ClientCall, QuotaPortion};
-use toolbay_model::{CallFailure, CallJournal, Digest, QuestionKindSet, TraceContext};
+use toolbay_model::{CallFailure, CallJournal, CallRequest, Digest, QuestionKindSet, TraceContext};
 use toolbay_schema::ValueConversion;
 
 use crate::approval::call_target::{CallTarget, PlainTarget};
 use crate::call::admit::AdmittedCall;
 use crate::call::argument_check::{CheckedRequest, check_request};
 use crate::call::argument_conversion::with_corrections;
+use crate::call::offload::TooLate;
 use crate::call::ready_request::ReadyRequest;
 use crate::call::resolve::ResolvedCall;
 use crate::observe::argument_recorder::ArgumentRecorder;
@@ -56,26 +57,14 @@ pub(crate) async fn validate(
     call: ClientCall,
     report: &mut CallReport<'_>,
 ) -> Result<ValidatedCall, CallFailure> {
-    let ResolvedCall {
-        target, is_lenient, ..
-    } = resolved;
-    let recorder = open_recorder(target, admitted, report.sinks().argument_detail()).await;
+    let target = &resolved.target;
     let static_answer = target.static_answer(&call.request);
-    let checked = check_request(&admitted.work, target, call.request, recorder, *is_lenient).await;
-    let Ok(CheckedRequest {
+    let CheckedRequest {
         request,
         violations,
         record,
         converted,
-    }) = checked
-    else {
-        let error = target.with_tool_of_limit(admitted.work.deadline_error());
-        report.record(&CallEvent::CheckStopped {
-            target,
-            error: &error,
-        });
-        return Err(CallFailure::Call(error));
-    };
+    } = check_call(resolved, admitted, call.request, report).await?;
     let digest = record.as_ref().and_then(|record| record.digest);
     if let Some(record) = record {
         report.sinks().record_arguments(record);
@@ -84,11 +73,7 @@ pub(crate) async fn validate(
     let mut bytes = call.held;
     bytes.shrink_to(request.size() + call.journal.size());
     if !violations.is_empty() {
-        let example = target.example().map(str::to_owned);
-        return Err(CallFailure::InvalidArguments {
-            violations,
-            example,
-        });
+        return Err(target.invalid_arguments(violations));
     }
     let converted = with_corrections(&call.corrected, converted);
     if !converted.is_empty() {
@@ -118,6 +103,29 @@ pub(crate) async fn validate(
         journal: call.journal,
         session: call.session,
     })
+}
+
+/// Checks the request of a call, and records its arguments if a sink needs them.
+async fn check_call(
+    resolved: &ResolvedCall,
+    admitted: &AdmittedCall<'_>,
+    request: CallRequest,
+    report: &mut CallReport<'_>,
+) -> Result<CheckedRequest, CallFailure> {
+    let ResolvedCall {
+        target, is_lenient, ..
+    } = resolved;
+    let recorder = open_recorder(target, admitted, report.sinks().argument_detail()).await;
+    check_request(&admitted.work, target, request, recorder, *is_lenient)
+        .await
+        .map_err(|TooLate| {
+            let error = target.with_tool_of_limit(admitted.work.deadline_error());
+            report.record(&CallEvent::CheckStopped {
+                target,
+                error: &error,
+            });
+            CallFailure::Call(error)
+        })
 }
 
 /// Opens the recorder of the call's arguments, if a sink records them.

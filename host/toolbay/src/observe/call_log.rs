@@ -7,6 +7,7 @@ use toolbay_model::{CallError, CallReply, LogLevel};
 use toolbay_schema::ValueConversion;
 
 use crate::approval::call_target::CallTarget;
+use crate::approval::ruling::ApprovalDecision;
 use crate::observe::call_event::{CallEvent, CallSink};
 use crate::observe::guest_run::GuestRun;
 use crate::observe::outcome_counters::CallCounters;
@@ -45,25 +46,12 @@ impl CallSink for CallLog<'_> {
                 caller,
                 decision,
                 ..
-            } => tracing::info!(
-                plugin = offer.plugin.id,
-                tool = offer.tool.name,
-                caller,
-                by = decision.by,
-                "approval: {}",
-                decision.word
-            ),
+            } => log_approval(&offer.plugin.id, &offer.tool.name, caller, decision),
             CallEvent::ApprovalWithdrawn {
                 subject,
                 caller,
                 decision,
-            } => tracing::info!(
-                plugin = subject.plugin,
-                tool = subject.tool,
-                caller,
-                "approval: {}",
-                decision.word
-            ),
+            } => log_approval(&subject.plugin, &subject.tool, caller, decision),
             CallEvent::GuestLogged {
                 target,
                 level,
@@ -74,16 +62,7 @@ impl CallSink for CallLog<'_> {
                 what,
                 remedy,
                 ..
-            } => {
-                let plugin = &target.plugin().id;
-                tracing::info!(
-                    target: "toolbay::denied",
-                    plugin,
-                    tool = target.public_name(),
-                    "denied: {what}{}",
-                    DenialRemedy { plugin, remedy: *remedy }
-                );
-            }
+            } => log_denial(target, what, *remedy),
             CallEvent::GuestFinished {
                 target,
                 result,
@@ -146,6 +125,19 @@ impl CallLog<'_> {
             _ => tracing::info!(plugin, tool, wall_ms, "call failed: {said}"),
         }
     }
+}
+
+/// Logs a decision about the approval of a call.
+fn log_approval(plugin: &str, tool: &str, caller: &str, decision: &ApprovalDecision) {
+    let ApprovalDecision { word, by, .. } = decision;
+    tracing::info!(plugin, tool, caller, by, "approval: {word}");
+}
+
+/// Logs a denied operation, with advice how to allow it.
+fn log_denial(target: &CallTarget, what: &str, remedy: Option<&str>) {
+    let (plugin, tool) = (&target.plugin().id, target.public_name());
+    let remedy = DenialRemedy { plugin, remedy };
+    tracing::info!(target: "toolbay::denied", plugin, tool, "denied: {what}{remedy}");
 }
 
 /// Logs a message of a guest.

@@ -47,13 +47,9 @@ pub(crate) enum ArgumentDetail {
 impl CallSinks {
     /// Starts the sinks of a call of `tool`.
     pub(crate) fn start(server: &Arc<ServerObservers>, caller: &str, tool: &str) -> Self {
-        let (count, line) = (
-            server.counters().begin(tool),
-            server.start_line(caller, tool),
-        );
         Self {
-            count,
-            line,
+            count: server.counters().begin(tool),
+            line: server.start_line(caller, tool),
             console: server.start_console_report(caller, tool),
             recording: server.recording().map(CallRecording::new),
             span: server.tracer().map(|tracer| CallSpan::new(tracer, caller)),
