@@ -2,7 +2,9 @@
 
 pub(crate) mod config_reload;
 pub(crate) mod confinement;
-pub(crate) mod console_operations;
+mod console_opening;
+mod console_operations;
+mod console_operators;
 pub(crate) mod console_socket;
 mod embedder_calls;
 pub(crate) mod grant_text;

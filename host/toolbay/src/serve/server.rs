@@ -23,7 +23,8 @@ use crate::call::service::{CallService, ProtocolState, ServiceObservers};
 use crate::config::Config;
 use crate::observe::audit_records::AuditGuard;
 use crate::process::stderr;
-use crate::serve::console_operations::{self, ConsoleOperators};
+use crate::serve::console_opening;
+use crate::serve::console_operators::ConsoleOperators;
 use crate::serve::embedder_calls::EmbedderCalls;
 use crate::serve::metrics_collector::collect_metrics;
 use crate::serve::pattern_warnings;
@@ -213,7 +214,7 @@ impl Server {
             stderr::set_console(&watch);
             server.service.set_watch(&watch);
             tokio::spawn(Arc::clone(&watch).drain_calls());
-            Some(console_operations::stdio_console(
+            Some(console_opening::stdio_console(
                 &server.service,
                 &watch,
                 &server.config,
@@ -241,7 +242,7 @@ impl Server {
         let address = listener.address()?;
         let _taking_in = self.service.watch().map(|watch| {
             if let Some((pages, operators)) =
-                console_operations::http_console(&self.service, watch, &self.config, &address)
+                console_opening::http_console(&self.service, watch, &self.config, &address)
             {
                 options.pages = Some(pages);
                 *self
