@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use toolbay_sandbox::NetworkOptions;
 use url::Url;
 
-use super::http::parse_list;
+use super::text_list::parse_list;
 
 /// Settings for the HTTP requests of plugins (`[http_client]`). Grants decide which requests are
 /// allowed.

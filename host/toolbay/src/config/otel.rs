@@ -13,7 +13,7 @@ use toolbay_otel::{OtelSettings, parse_pairs};
 use url::Url;
 
 use self::header::{HeaderSource, headers};
-use super::http::parse_list;
+use super::text_list::parse_list;
 
 /// Maximum of `otel.timeout` and `otel.metrics_interval`.
 const MAX_DURATION: Duration = Duration::from_hours(1);

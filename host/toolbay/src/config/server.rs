@@ -12,7 +12,7 @@ use toolbay_model::{ArgumentCheck, Icon, SchemaForm};
 
 use super::bounds::{MAX_COUNT, many};
 use super::confine::Confine;
-use super::http::parse_list;
+use super::text_list::parse_list;
 use crate::process::machine_limits;
 
 /// Maximum of `server.calls` and `server.suspended_calls`. Each call reserves a slot of the
