@@ -30,6 +30,7 @@ use crate::assets::{SCRIPT, STYLE};
 use crate::operations::ConsoleOperations;
 use crate::page_context::PageContext;
 use crate::paths::PATH;
+use crate::rejection_log::FormRejections;
 use crate::request_permits::RequestPermits;
 use crate::responses::{see_other, with_security_headers};
 use crate::sessions::ConsoleSessions;
@@ -75,7 +76,7 @@ impl Console {
             cookie_name: cookie,
             permits: RequestPermits::default(),
             login_permits: RequestPermits::default(),
-            rejections: Arc::default(),
+            rejections: FormRejections::default(),
             remote_address: origin,
             body_timeout: body_time.min(MAX_BODY_TIME),
         }))

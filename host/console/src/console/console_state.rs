@@ -8,7 +8,7 @@ use http::Extensions;
 
 use crate::access::ConsoleAccess;
 use crate::page_context::PageContext;
-use crate::rejection_log::RejectionLog;
+use crate::rejection_log::FormRejections;
 use crate::request_permits::RequestPermits;
 use crate::sessions::{ConsoleSession, ConsoleSessions};
 
@@ -29,7 +29,7 @@ pub(super) struct ConsoleState {
     /// that such requests cannot block viewers with a session.
     pub(super) login_permits: RequestPermits,
     /// The rejected forms, for the log.
-    pub(super) rejections: Arc<RejectionLog>,
+    pub(super) rejections: FormRejections,
     /// Function that returns the origin of a request.
     pub(super) remote_address: RemoteAddress,
     /// Time in which the body of a request must arrive.
