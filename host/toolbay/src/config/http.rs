@@ -24,6 +24,7 @@ use self::values::{
     some,
 };
 use super::bounds::many;
+use super::error::ConfigError;
 
 /// Settings of MCP over HTTP (`[http]`).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -206,12 +207,12 @@ impl Http {
     /// # Errors
     ///
     /// A file cannot be used.
-    pub(crate) fn open_tls(&self) -> Result<Option<Arc<ReloadingTls>>, String> {
+    pub(crate) fn open_tls(&self) -> Result<Option<Arc<ReloadingTls>>, ConfigError> {
         let Some(TlsConfig { certificate, key }) = self.tls.clone() else {
             return Ok(None);
         };
         let tls = ReloadingTls::open(CertificateFiles { certificate, key })
-            .map_err(|why| format!("http.tls: {why}"))?;
+            .map_err(|why| ConfigError(format!("http.tls: {why}")))?;
         Ok(Some(Arc::new(tls)))
     }
 
@@ -220,13 +221,29 @@ impl Http {
     /// # Errors
     ///
     /// Settings contradict each other. Mistakes in a single value are reported while parsing.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        self.check_tokens()?;
+        if self.poll_after.is_some() && self.resume.is_zero() {
+            return Err(ConfigError(
+                "http.poll_after: a client that polls goes on with its stream; set http.resume \
+                 above 0s"
+                    .to_owned(),
+            ));
+        }
+        if let Some(path) = self.listen.as_ref().and_then(ListenAddress::socket_path) {
+            self.check_socket(path)?;
+        }
+        self.check_reach()
+    }
+
+    /// Checks that it is clear who may call.
+    fn check_tokens(&self) -> Result<(), ConfigError> {
         let mut names = BTreeSet::new();
         if let Some(token) = self.tokens.iter().find(|token| !names.insert(&token.name)) {
-            return Err(format!(
+            return Err(ConfigError(format!(
                 "http.tokens: the name {:?} is used twice",
                 token.name
-            ));
+            )));
         }
         let mut hashes = BTreeMap::new();
         if let Some((token, other)) = self
@@ -234,48 +251,61 @@ impl Http {
             .iter()
             .find_map(|token| Some((token, hashes.insert(token.sha256, &token.name)?)))
         {
-            return Err(format!(
-                "http.tokens: {:?} and {other:?} have the same sha256: which rights apply is ambiguous; remove one",
+            return Err(ConfigError(format!(
+                "http.tokens: {:?} and {other:?} have the same sha256: which rights apply is \
+                 ambiguous; remove one",
                 token.name
-            ));
+            )));
         }
         if self.anonymous && self.needs_token() {
-            return Err(
-                "http.anonymous = true contradicts http.tokens and http.oauth: remove one or the other".to_owned()
-            );
+            return Err(ConfigError(
+                "http.anonymous = true contradicts http.tokens and http.oauth: remove one or the \
+                 other"
+                    .to_owned(),
+            ));
         }
         if let Some(oauth) = &self.oauth {
             oauth.issuers_with_keys()?;
         }
-        if self.poll_after.is_some() && self.resume.is_zero() {
-            return Err(
-                "http.poll_after: a client that polls goes on with its stream; set http.resume above 0s".to_owned()
-            );
-        }
-        if let Some(path) = self.listen.as_ref().and_then(ListenAddress::socket_path) {
-            if self.tls.is_some() {
-                return Err(
-                    "http.tls: a Unix socket has no TLS, because nobody is in between; remove http.tls, or listen on a port"
-                        .to_owned(),
-                );
-            }
-            let length = path.as_os_str().len();
-            if length > LONGEST_PATH {
-                return Err(format!(
-                    "http.listen: the path of a Unix socket has at most {LONGEST_PATH} bytes, and this one {length}: {}",
-                    path.display()
-                ));
-            }
-        }
-        match &self.listen {
-            Some(address) if !address.is_local() && !self.anonymous && !self.needs_token() => Err(format!(
-                "{address} is reachable from other machines: set up tokens (http.tokens or http.oauth), or set http.anonymous = true"
-            )),
-            Some(_) if !self.allowed_hosts.is_empty() && !self.anonymous && !self.needs_token() => Err(
-                "http.allowed_hosts names what others reach this server by: set up tokens (http.tokens or http.oauth), \
-                 or set http.anonymous = true"
+        Ok(())
+    }
+
+    /// Checks that the server can listen on the Unix socket `path`.
+    fn check_socket(&self, path: &Path) -> Result<(), ConfigError> {
+        if self.tls.is_some() {
+            return Err(ConfigError(
+                "http.tls: a Unix socket has no TLS, because nobody is in between; remove \
+                 http.tls, or listen on a port"
                     .to_owned(),
-            ),
+            ));
+        }
+        let length = path.as_os_str().len();
+        if length > LONGEST_PATH {
+            return Err(ConfigError(format!(
+                "http.listen: the path of a Unix socket has at most {LONGEST_PATH} bytes, and \
+                 this one {length}: {}",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Checks that callers need a token if other machines can reach the server.
+    fn check_reach(&self) -> Result<(), ConfigError> {
+        match &self.listen {
+            Some(address) if !address.is_local() && !self.anonymous && !self.needs_token() => {
+                Err(ConfigError(format!(
+                    "{address} is reachable from other machines: set up tokens (http.tokens or \
+                     http.oauth), or set http.anonymous = true"
+                )))
+            }
+            Some(_) if !self.allowed_hosts.is_empty() && !self.anonymous && !self.needs_token() => {
+                Err(ConfigError(
+                    "http.allowed_hosts names what others reach this server by: set up tokens \
+                     (http.tokens or http.oauth), or set http.anonymous = true"
+                        .to_owned(),
+                ))
+            }
             _ => Ok(()),
         }
     }

@@ -213,16 +213,16 @@ impl Config {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        self.http.check().map_err(ConfigError)?;
-        self.console.check(&self.http).map_err(ConfigError)?;
+        self.http.check()?;
+        self.console.check(&self.http)?;
         if self.ceilings.oversize.is_some() {
             return Err(ConfigError(
                 "ceilings.oversize: it has no ceiling; set limits.oversize".to_owned(),
             ));
         }
-        self.server.check().map_err(ConfigError)?;
-        self.http_client.check().map_err(ConfigError)?;
-        self.otel.check().map_err(ConfigError)?;
+        self.server.check()?;
+        self.http_client.check()?;
+        self.otel.check()?;
         if self.plugins.as_os_str().is_empty() {
             return Err(ConfigError(
                 "plugins: expected the path of a folder, not an empty string".to_owned(),

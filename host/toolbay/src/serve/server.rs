@@ -237,7 +237,7 @@ impl Server {
     ) -> anyhow::Result<()> {
         let listener = listener.into();
         let host = Arc::new(self.service.clone());
-        let tls = self.config.http.open_tls().map_err(anyhow::Error::msg)?;
+        let tls = self.config.http.open_tls()?;
         let mut options = self.config.http.options(self.config.metrics.enabled, tls);
         let address = listener.address()?;
         let _taking_in = self.service.watch().map(|watch| {

@@ -211,7 +211,7 @@ impl ServerBuilder {
         match &self.telemetry {
             // A command makes one call, which needs no telemetry.
             None if self.watch => {
-                let settings = self.config.otel.settings().map_err(anyhow::Error::msg)?;
+                let settings = self.config.otel.settings()?;
                 Ok(settings.map(Telemetry::new))
             }
             telemetry => Ok(telemetry.clone()),

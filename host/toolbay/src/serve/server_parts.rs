@@ -41,10 +41,7 @@ impl fmt::Debug for SubscriptionNotifier {
 /// Opens the keys that seal request states. They persist across restarts if there is a folder for
 /// them.
 pub(super) fn open_request_states(config: &Config) -> anyhow::Result<RequestStates> {
-    let key = config
-        .server
-        .request_state_key()
-        .map_err(anyhow::Error::msg)?;
+    let key = config.server.request_state_key()?;
     let opened = config
         .request_key_folder()
         .map(|folder| PrivateFolder::open(&folder, "keys of request states"));

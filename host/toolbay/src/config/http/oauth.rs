@@ -10,6 +10,8 @@ use toolbay_mcp::{NamePattern, http};
 use toolbay_model::setting::time;
 use url::Url;
 
+use crate::config::error::ConfigError;
+
 /// Maximum [`OAuth::max_token_lifetime`]: one year.
 const MAX_TOKEN_LIFETIME: Duration = Duration::from_hours(8766);
 
@@ -79,25 +81,27 @@ impl OAuth {
     /// # Errors
     ///
     /// An issuer has no separate keys, or keys are configured for an unknown issuer.
-    pub(super) fn issuers_with_keys(&self) -> Result<Vec<http::AuthorizationServer>, String> {
+    pub(super) fn issuers_with_keys(&self) -> Result<Vec<http::AuthorizationServer>, ConfigError> {
         let issuers = &self.authorization_servers;
         let (mut servers, mut names) = (Vec::new(), BTreeSet::new());
         if let Some(issuer) = issuers.iter().find(|issuer| !names.insert(*issuer)) {
-            return Err(format!(
+            return Err(ConfigError(format!(
                 "http.oauth.authorization_servers: {issuer:?} is named twice"
-            ));
+            )));
         }
         for issuer in issuers {
             let jwks = match &self.jwks {
                 Jwks::File(path) if issuers.len() == 1 => path,
                 Jwks::File(_) => {
-                    return Err(format!(
+                    return Err(ConfigError(format!(
                         "http.oauth.jwks: each issuer needs keys of its own, because a key is trusted for one issuer: \
                          write jwks = {{ {issuer:?} = \"keys.json\", … }}"
-                    ));
+                    )));
                 }
                 Jwks::ByIssuer(paths) => paths.get(issuer).ok_or_else(|| {
-                    format!("http.oauth.jwks: the keys of {issuer:?} are missing")
+                    ConfigError(format!(
+                        "http.oauth.jwks: the keys of {issuer:?} are missing"
+                    ))
                 })?,
             };
             servers.push(http::AuthorizationServer {
@@ -109,16 +113,16 @@ impl OAuth {
             return Ok(servers);
         };
         if let Some(unknown) = paths.keys().find(|issuer| !names.contains(issuer)) {
-            return Err(format!(
+            return Err(ConfigError(format!(
                 "http.oauth.jwks: {unknown:?} is not one of http.oauth.authorization_servers"
-            ));
+            )));
         }
         let mut files = BTreeSet::new();
         match paths.values().find(|path| !files.insert(*path)) {
-            Some(path) => Err(format!(
+            Some(path) => Err(ConfigError(format!(
                 "http.oauth.jwks: two issuers have the same file {}; each needs keys of its own",
                 path.display()
-            )),
+            ))),
             None => Ok(servers),
         }
     }
