@@ -122,7 +122,7 @@ impl Server {
         };
         let service = self.service.clone();
         let measure = move || collect_metrics(&service, service.traffic()).unwrap_or_default();
-        self.sending = Some(telemetry.start(measure).map_err(anyhow::Error::msg)?);
+        self.sending = Some(telemetry.start(measure)?);
         Ok(())
     }
 
