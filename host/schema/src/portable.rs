@@ -121,27 +121,7 @@ impl<'a> PortableWriter<'a> {
         let description = members.get("description").and_then(Value::as_str);
         let mut words = DescriptionText::new(description);
         let mut own = Map::new();
-        for key in COPIED_KEYWORDS {
-            if let Some(value) = members.get(key) {
-                own.insert(key.into(), value.clone());
-            }
-        }
-        match members.get("pattern").and_then(Value::as_str) {
-            // A client whose engine cannot compile the pattern would lose the whole list of tools.
-            Some(pattern) if uncommon_feature(pattern).is_some() => {
-                words.add(&format!("Pattern: {pattern}"))
-            }
-            Some(pattern) => drop(own.insert("pattern".into(), pattern.into())),
-            None => {}
-        }
-        if members.get("format").and_then(Value::as_str) == Some("date-time") {
-            own.insert("format".into(), "date-time".into());
-        } else if let Some(format) = members.get("format").and_then(Value::as_str) {
-            words.add(&format!("Format: {format}."));
-        }
-        if let Some(default) = members.get("default") {
-            words.add(&format!("Default: {default}."));
-        }
+        write_annotations(members, &mut own, &mut words);
         let mut alternatives: Vec<Value> = Vec::new();
         let mut types: Vec<&str> = match members.get("type") {
             Some(Value::String(name)) => vec![name],
@@ -269,6 +249,35 @@ impl<'a> PortableWriter<'a> {
             words.add("No item twice.");
         }
         own.insert("items".into(), items);
+    }
+}
+
+/// Writes the keywords that say the same in every schema, and those that become sentences.
+fn write_annotations(
+    members: &Map<String, Value>,
+    own: &mut Map<String, Value>,
+    words: &mut DescriptionText,
+) {
+    for key in COPIED_KEYWORDS {
+        if let Some(value) = members.get(key) {
+            own.insert(key.into(), value.clone());
+        }
+    }
+    match members.get("pattern").and_then(Value::as_str) {
+        // A client whose engine cannot compile the pattern would lose the whole list of tools.
+        Some(pattern) if uncommon_feature(pattern).is_some() => {
+            words.add(&format!("Pattern: {pattern}"));
+        }
+        Some(pattern) => drop(own.insert("pattern".into(), pattern.into())),
+        None => {}
+    }
+    if members.get("format").and_then(Value::as_str) == Some("date-time") {
+        own.insert("format".into(), "date-time".into());
+    } else if let Some(format) = members.get("format").and_then(Value::as_str) {
+        words.add(&format!("Format: {format}."));
+    }
+    if let Some(default) = members.get("default") {
+        words.add(&format!("Default: {default}."));
     }
 }
 

@@ -296,7 +296,7 @@ fn check_depth(schema: &Value) -> Result<(), String> {
         match value {
             Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
             Value::Object(members) => {
-                open.extend(members.values().map(|member| (member, depth + 1)))
+                open.extend(members.values().map(|member| (member, depth + 1)));
             }
             _ => {}
         }

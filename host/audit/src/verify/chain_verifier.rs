@@ -76,7 +76,7 @@ impl ChainVerifier {
             Err(why) => {
                 self.damaged
                     .get_or_insert_with(DamagedLines::new)
-                    .add(line, &self.location, why)
+                    .add(line, &self.location, why);
             }
         }
     }

@@ -38,7 +38,7 @@ impl CompiledSchema {
             let own = Arc::clone(&names);
             let cost: Arc<dyn NameCost> = names;
             budget::run_within(CheckBudget::CHECK, &Interrupt::default(), &cost, || {
-                own.charge_own_names(value)
+                own.charge_own_names(value);
             })
             .ok_or("its patternProperties take too long for its own properties")?;
             cost

@@ -12,79 +12,39 @@ impl Config {
     /// Returns the paths that mounts must not contain, except the plugin directory, which the
     /// loader adds.
     pub(super) fn guarded_paths(&self) -> Vec<GuardedPath> {
-        let writable = |what, path| GuardedPath {
-            label: what,
-            path,
-            is_secret: false,
-        };
         let mut guarded = Vec::new();
         if !self.file.as_os_str().is_empty() {
-            guarded.push(writable("the server's configuration", self.file.clone()));
+            guarded.push(public("the server's configuration", self.file.clone()));
         }
-        guarded.extend(
-            self.http
-                .key_files()
-                .map(|path| writable("the keys of http.oauth", path.clone())),
-        );
+        let keys = self.http.key_files().cloned();
+        guarded.extend(keys.map(|path| public("the keys of http.oauth", path)));
         if let Some(TlsConfig { certificate, key }) = &self.http.tls {
-            guarded.push(writable("the certificate of http.tls", certificate.clone()));
-            guarded.push(GuardedPath {
-                label: "the key of http.tls",
-                path: key.clone(),
-                is_secret: true,
-            });
+            guarded.push(public("the certificate of http.tls", certificate.clone()));
+            guarded.push(secret("the key of http.tls", key.clone()));
         }
-        let trusted = self.http_client.extra_ca.iter();
-        guarded.extend(
-            trusted.map(|path| writable("a certificate of http_client.extra_ca", path.clone())),
-        );
-        guarded.extend(
-            self.otel
-                .extra_ca
-                .iter()
-                .map(|path| writable("a certificate of otel.extra_ca", path.clone())),
-        );
+        let trusted = self.http_client.extra_ca.iter().cloned();
+        guarded.extend(trusted.map(|path| public("a certificate of http_client.extra_ca", path)));
+        let trusted = self.otel.extra_ca.iter().cloned();
+        guarded.extend(trusted.map(|path| public("a certificate of otel.extra_ca", path)));
         let secrets = self.otel.secret_files().cloned();
-        guarded.extend(secrets.map(|path| GuardedPath {
-            label: "the value of a header of otel",
-            path,
-            is_secret: true,
-        }));
+        guarded.extend(secrets.map(|path| secret("the value of a header of otel", path)));
         // A plugin that reads its key can forge entries.
-        let cache = |(path, _)| GuardedPath {
-            label: "the compile cache",
-            path,
-            is_secret: true,
-        };
-        guarded.extend(self.compile.cache().map(cache));
+        let cache = self.compile.cache();
+        guarded.extend(cache.map(|(path, _)| secret("the compile cache", path)));
         // It contains the state of other plugins.
-        let state = |path| GuardedPath {
-            label: "the state of plugins",
-            path,
-            is_secret: true,
-        };
-        guarded.extend(self.state.folder(&self.plugins).map(state));
+        let state = self.state.folder(&self.plugins);
+        guarded.extend(state.map(|path| secret("the state of plugins", path)));
         // A plugin that reads the key of the audit log can forge lines.
-        let log = |audit: toolbay_audit::AuditSettings| GuardedPath {
-            label: "the audit log",
-            path: audit.folder,
-            is_secret: true,
-        };
-        guarded.extend(self.audit.settings().map(log));
+        let audit = self.audit.settings();
+        guarded.extend(audit.map(|audit| secret("the audit log", audit.folder)));
         // It contains the requests and responses of other callers.
-        let recording = |record: toolbay_recording::RecordingSettings| GuardedPath {
-            label: "the recording of calls",
-            path: record.file,
-            is_secret: true,
-        };
-        guarded.extend(self.record.settings().map(recording));
+        let record = self.record.settings();
+        guarded.extend(record.map(|record| secret("the recording of calls", record.file)));
         // Their content belongs to the calls of one caller.
-        let (what, path) = ("the temporary folders of calls", self.server.scratch());
-        guarded.push(GuardedPath {
-            label: what,
-            path,
-            is_secret: true,
-        });
+        guarded.push(secret(
+            "the temporary folders of calls",
+            self.server.scratch(),
+        ));
         guarded
     }
 
@@ -123,5 +83,23 @@ impl Config {
             .chain(self.otel.extra_ca.iter().cloned())
             .chain(self.otel.secret_files().cloned())
             .collect()
+    }
+}
+
+/// Returns a path that plugins must not change.
+fn public(label: &'static str, path: PathBuf) -> GuardedPath {
+    GuardedPath {
+        label,
+        path,
+        is_secret: false,
+    }
+}
+
+/// Returns a path that plugins must not change or read.
+fn secret(label: &'static str, path: PathBuf) -> GuardedPath {
+    GuardedPath {
+        label,
+        path,
+        is_secret: true,
     }
 }

@@ -63,11 +63,10 @@ impl EmbedderCalls {
             .tools
             .get(&tool)
             .is_some_and(|offer| offer.approval_policy().is_some());
-        let answerable = QuestionKindSet::default();
         let answerable = if asks {
-            answerable.with(QuestionKind::Form)
+            QuestionKindSet::default().with(QuestionKind::Form)
         } else {
-            answerable
+            QuestionKindSet::default()
         };
         let (name, values) = (tool.clone(), arguments.clone());
         let mut answer = self
