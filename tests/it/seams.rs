@@ -110,21 +110,22 @@ fn unsafe_code_is_where_compiled_code_is_opened() {
 }
 
 /// The crates of ours that each crate may use: data flows in one direction.
-const MAY_USE: [(&str, &[&str]); 22] = [
+const MAY_USE: [(&str, &[&str]); 23] = [
     ("model", &[]),
     ("settings", &[]),
     ("private", &[]),
+    ("background", &[]),
     ("confine", &[]),
     ("socket", &[]),
     ("tls", &[]),
-    ("state", &["model", "private"]),
+    ("state", &["model", "private", "background"]),
     ("schema", &["model"]),
     ("policy", &["model"]),
     ("outgoing", &["policy"]),
-    ("audit", &["model", "private"]),
-    ("console", &["model", "socket"]),
+    ("audit", &["model", "private", "background"]),
+    ("console", &["model", "socket", "background"]),
     ("otel", &["model", "outgoing"]),
-    ("recording", &["model"]),
+    ("recording", &["model", "background"]),
     ("secrets", &["model", "policy"]),
     ("guest-mcp", &["model"]),
     (
@@ -148,7 +149,7 @@ const MAY_USE: [(&str, &[&str]); 22] = [
         ],
     ),
     ("install", &["settings"]),
-    ("mcp", &["model", "private", "socket", "tls"]),
+    ("mcp", &["model", "private", "socket", "tls", "background"]),
     (
         "toolbay",
         &[

@@ -79,7 +79,7 @@ use self::origin_check::OriginGuard;
 use self::peer::HttpPeer;
 pub use self::peer::network_of;
 use self::post_response::JSON_CONTENT_TYPE;
-use self::rejection_log::RejectionLog;
+use self::rejection_log::new_rejection_log;
 use self::sessions::SessionTable;
 pub use self::sockets::SocketListener;
 use self::sse_streams::SseStreams;
@@ -133,7 +133,7 @@ pub async fn serve(
         connections: SharedQuota::new(options.connections, options.connections_per_address),
         scrapes: MetricsCache::default(),
         streams: SseStreams::default(),
-        rejections: Arc::<RejectionLog>::default(),
+        rejections: new_rejection_log(),
         life: life.clone(),
         address: address.clone(),
         host: Arc::clone(&host),
