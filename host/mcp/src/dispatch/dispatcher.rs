@@ -18,9 +18,11 @@ use crate::dispatch::methods::{
 use crate::dispatch::paging::{self, ListResult};
 use crate::exchange::outbox::{Outbox, OutgoingMessage};
 use crate::host::caller::Caller;
-use crate::plugin_request::request_run::{self, EncodedCall, ParamsReader, PendingCall};
-use crate::plugin_request::task_decision::TaskMode;
-use crate::plugin_request::task_start;
+use crate::plugin_request::encoded_call::EncodedCall;
+use crate::plugin_request::entry_params::ParamsReader;
+use crate::plugin_request::params_memory::busy_rejection;
+use crate::plugin_request::pending_call::{PendingCall, ResolvedCall};
+use crate::plugin_request::request_run;
 use crate::protocol::jsonrpc::{
     self, Error, INVALID_REQUEST, IncomingContent, METHOD_NOT_FOUND, Message, Request, RequestId,
     truncate_quote,
@@ -83,22 +85,7 @@ pub(crate) async fn handle_request(
     };
     match (method, rules) {
         (method, Some(rules)) if let Some(read) = params_reader(method) => {
-            match request_run::begin_call(session, caller, &request, read, rules) {
-                Ok(calling) if matches!(calling.task_mode(), TaskMode::Open(_)) => {
-                    // Does not delay other requests.
-                    let (waiting, caller, reply) =
-                        (Arc::clone(session), caller.clone(), reply.clone());
-                    session.spawn(async move {
-                        match calling.resolve_task_mode(&waiting).await {
-                            Ok(calling) => start_call(&waiting, &caller, calling, &reply).await,
-                            Err(Some(error)) => waiting.reject(error, &reply).await,
-                            Err(None) => {}
-                        }
-                    });
-                }
-                Ok(calling) => start_call(session, caller, calling, reply).await,
-                Err(error) => session.reject(error, reply).await,
-            }
+            request_run::run_request(session, caller, &request, read, rules, reply).await
         }
         (McpMethod::TaskResult, Some(rules)) => {
             if let Err(error) =
@@ -126,7 +113,7 @@ pub(crate) async fn handle_request(
                 Err(exhausted) => {
                     let error = Error::new(
                         INVALID_REQUEST,
-                        request_run::busy_rejection(exhausted).reason.to_string(),
+                        busy_rejection(exhausted).reason.to_string(),
                     )
                     .with_id(&id);
                     return session.reject(error, &reply).await;
@@ -351,11 +338,17 @@ async fn handle_batch(
         .await
         {
             match call {
-                Ok(call) => running.push(call),
-                Err(error) => answers.extend(error.map(|error| calling.encode_rejection(&error))),
+                ResolvedCall::Ready(call) => running.push(call),
+                ResolvedCall::Refused(error) => answers.push(calling.encode_rejection(&error)),
+                ResolvedCall::Cancelled => {}
             }
         }
-        let ended = join_all(running.into_iter().map(|call| call.run(&calling, &reply))).await;
+        let ended = join_all(
+            running
+                .into_iter()
+                .map(|call| request_run::run_call(call, &calling, &reply)),
+        )
+        .await;
         let bytes: usize = ended
             .iter()
             .map(EncodedCall::bytes)
@@ -399,25 +392,6 @@ async fn start_batch_item(
             respond(session, caller, request, method, rules).await,
         )),
     }
-}
-
-/// Starts a call, as a task if its mode says so.
-async fn start_call(
-    session: &Arc<Session>,
-    caller: &Caller,
-    calling: Box<PendingCall>,
-    reply: &Outbox,
-) {
-    if calling.task_mode() != TaskMode::None {
-        if let Err(error) = task_start::start(session, caller, calling, reply).await {
-            session.reject(error, reply).await;
-        }
-        return;
-    }
-    let (calls, reply) = (Arc::clone(session), reply.clone());
-    session.spawn_call(async move {
-        calling.run(&calls, &reply).await.send(&calls, &reply).await;
-    });
 }
 
 /// Delivers the response to a request of the server.

@@ -9,12 +9,15 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use crate::exchange::in_flight::RegisteredRequest;
-use crate::exchange::outbox::{Outbox, OutgoingMessage};
+use crate::exchange::outbox::Outbox;
 use crate::exchange::quota::QuotaExhausted;
 use crate::host::caller::Caller;
-use crate::plugin_request::elicitation;
-use crate::plugin_request::request_run::{CallResponse, CompletedCall, EncodedCall, PendingCall};
+use crate::plugin_request::call_state::ReplyChannel;
+use crate::plugin_request::completed_call::{CallResponse, CompletedCall};
+use crate::plugin_request::encoded_call::EncodedCall;
+use crate::plugin_request::pending_call::PendingCall;
 use crate::plugin_request::task_decision::TaskMode;
+use crate::plugin_request::{call_driver, elicitation};
 use crate::protocol::jsonrpc::Error;
 use crate::protocol::revision::Revision;
 use crate::response::call_response;
@@ -81,21 +84,33 @@ async fn run_task(
         live: Arc::clone(&live),
         updates,
     });
-    let traveling = AssertUnwindSafe(calling.run_as_task(&session, &live, observer)).catch_unwind();
+    let running = async {
+        let (_request, driving) = call_driver::drive(
+            calling,
+            &session,
+            ReplyChannel::Task(&live),
+            observer,
+            live.cancellation(),
+        );
+        driving.await
+    };
     let panicked = |_| CompletedCall {
-        told: Some(CallResponse::from_error(call_response::internal_error(
+        response: Some(CallResponse::from_error(call_response::internal_error(
             "a task panicked",
         ))),
         place: None,
     };
-    let arrived = traveling.await.unwrap_or_else(panicked);
+    let arrived = AssertUnwindSafe(running)
+        .catch_unwind()
+        .await
+        .unwrap_or_else(panicked);
     if live.decide_phase(TaskPhase::Given) == TaskPhase::Given {
         // The receiver is gone only if the request was cancelled.
         drop(waiting.send(arrived));
         return;
     }
-    let CompletedCall { told, place } = arrived;
-    let state = match told {
+    let CompletedCall { response, place } = arrived;
+    let state = match response {
         Some(CallResponse { result, .. }) => TaskState::Ended(Arc::new(
             build_result(result, &session, &tasks, &live).await,
         )),
@@ -223,7 +238,7 @@ async fn respond(
         Map::from_iter([("task".to_owned(), task.summary().into())])
     };
     let answer = session.encode_result(&request.id, result, Some(revision));
-    if !EncodedCall::new(request.clone(), Some(answer), None)
+    if !EncodedCall::new(request.clone(), answer)
         .send(session, reply)
         .await
     {
@@ -240,13 +255,8 @@ async fn respond_with_end(
     revision: Revision,
     reply: &Outbox,
 ) {
-    let CompletedCall { told, place } = arrived.unwrap_or(CompletedCall {
-        told: None,
-        place: None,
-    });
-    let answer: Option<OutgoingMessage> =
-        told.map(|told| told.encode(session, &request.id, revision));
-    EncodedCall::new(request.clone(), answer, place)
+    let completed = arrived.unwrap_or_else(CompletedCall::cancelled);
+    EncodedCall::encode(session, request.clone(), completed, revision)
         .send(session, reply)
         .await;
 }
