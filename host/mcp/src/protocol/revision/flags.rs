@@ -21,6 +21,7 @@ use crate::protocol::capabilities::CapabilityNames;
 use crate::protocol::jsonrpc;
 use crate::protocol::question_encoding;
 use crate::response::call_response;
+use crate::response::definition_encoding;
 use crate::response::result_encoding;
 use crate::session::client_session::{Session, SessionChannel, SessionLife};
 use crate::testing::stub_host::{self, Stub};
@@ -170,7 +171,7 @@ fn structured(revision: Revision, value: Value) -> bool {
 }
 
 fn listed(revision: Revision) -> Value {
-    serde_json::to_value(result_encoding::tool(&stub_host::tool("a"), revision)).unwrap()
+    serde_json::to_value(definition_encoding::tool(&stub_host::tool("a"), revision)).unwrap()
 }
 
 fn lists_any_output_schema(revision: Revision) -> bool {
@@ -178,7 +179,7 @@ fn lists_any_output_schema(revision: Revision) -> bool {
         output_schema: Some(json!({"type": "array"}).into()),
         ..Tool::clone(&stub_host::tool("a"))
     };
-    serde_json::to_value(result_encoding::tool(&tool, revision))
+    serde_json::to_value(definition_encoding::tool(&tool, revision))
         .unwrap()
         .get("outputSchema")
         .is_some()
@@ -316,9 +317,9 @@ async fn same_in_all_definitions(revision: Revision) {
     let features = revision.features();
     let (prompt, resource) = (stub_host::prompt("a"), stub_host::listed("a:b"));
     let definitions = [
-        serde_json::to_value(result_encoding::prompt(&prompt, revision)).unwrap(),
-        serde_json::to_value(result_encoding::listed_resource(&resource, revision)).unwrap(),
-        serde_json::to_value(result_encoding::template(&resource, revision)).unwrap(),
+        serde_json::to_value(definition_encoding::prompt(&prompt, revision)).unwrap(),
+        serde_json::to_value(definition_encoding::listed_resource(&resource, revision)).unwrap(),
+        serde_json::to_value(definition_encoding::template(&resource, revision)).unwrap(),
     ];
     for definition in &definitions {
         let has = |member: &str| definition.get(member).is_some();
@@ -394,8 +395,8 @@ fn apps_go_with_any_revision(revision: Revision) {
         meta: meta.clone(),
     };
     let seen = [
-        serde_json::to_value(result_encoding::tool(&tool, revision)).unwrap(),
-        serde_json::to_value(result_encoding::listed_resource(&listed, revision)).unwrap(),
+        serde_json::to_value(definition_encoding::tool(&tool, revision)).unwrap(),
+        serde_json::to_value(definition_encoding::listed_resource(&listed, revision)).unwrap(),
         result_encoding::resource_result(vec![item], revision)["contents"][0].clone(),
     ];
     for seen in seen {
