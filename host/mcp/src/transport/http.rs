@@ -40,8 +40,6 @@ mod sessions;
 mod sockets;
 mod sse;
 mod sse_streams;
-#[cfg(test)]
-pub(crate) mod test_client;
 mod unauthorized;
 mod write_timeout;
 
