@@ -203,10 +203,6 @@ async fn enter_plugin(
 }
 
 /// The next step of a call after an entry.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "the end is the common case, and is moved at once"
-)]
 enum NextStep {
     /// The call has ended.
     End(CallOutcome),

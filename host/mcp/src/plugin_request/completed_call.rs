@@ -41,7 +41,18 @@ impl CompletedCall {
                 result: Ok(CallReply::Questions(round)),
                 usage,
             }) => Some(CallResponse::from_questions(state, round, usage)),
-            CallOutcome::Answered(answer) => Some(CallResponse::from_result(state, answer)),
+            CallOutcome::Answered(answer) => Some(CallResponse {
+                retry_after: match &answer.result {
+                    Err(CallFailure::Rejected(rejection)) => rejection.retry_after,
+                    _ => None,
+                },
+                result: call_response::to_response(
+                    answer,
+                    state.target,
+                    state.rules.revision,
+                    state.session.host.options().usage,
+                ),
+            }),
         };
         Self { response, place }
     }
@@ -67,22 +78,6 @@ impl CallResponse {
         Self {
             result: Err(error),
             retry_after: None,
-        }
-    }
-
-    fn from_result(state: &CallState<'_>, answer: CallResult) -> Self {
-        let retry_after = match &answer.result {
-            Err(CallFailure::Rejected(rejection)) => rejection.retry_after,
-            _ => None,
-        };
-        Self {
-            result: call_response::to_response(
-                answer,
-                state.target,
-                state.rules.revision,
-                state.session.host.options().usage,
-            ),
-            retry_after,
         }
     }
 

@@ -4,7 +4,6 @@ use crate::exchange::in_flight::RegisteredRequest;
 use crate::exchange::outbox::{Outbox, OutgoingMessage};
 use crate::host::interface::QueuePlace;
 use crate::plugin_request::completed_call::{CallResponse, CompletedCall};
-use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::revision::Revision;
 use crate::response::call_response::MISSING_CAPABILITY;
 use crate::session::client_session::Session;
@@ -36,9 +35,29 @@ impl EncodedCall {
         revision: Revision,
     ) -> Self {
         let CompletedCall { response, place } = completed;
+        let answer = response.map(
+            |CallResponse {
+                 result,
+                 retry_after,
+             }| {
+                let outgoing = match result {
+                    Ok(result) => session.encode_result(&request.id, result, Some(revision)),
+                    Err(error) if error.code == MISSING_CAPABILITY => {
+                        session.encode_rejection(&error.with_id(&request.id))
+                    }
+                    Err(error) => {
+                        OutgoingMessage::response(session.encode_error(&error.with_id(&request.id)))
+                    }
+                };
+                OutgoingMessage {
+                    retry_after,
+                    ..outgoing
+                }
+            },
+        );
         Self {
-            answer: response.map(|response| encode(session, &request.id, response, revision)),
             request,
+            answer,
             place,
         }
     }
@@ -89,25 +108,5 @@ impl EncodedCall {
         } = self;
         let is_wanted = session.in_flight.finish(&request);
         (answer.filter(|_| is_wanted), place)
-    }
-}
-
-/// Encodes the response to the request with this id.
-fn encode(
-    session: &Session,
-    id: &RequestId,
-    response: CallResponse,
-    revision: Revision,
-) -> OutgoingMessage {
-    let outgoing = match response.result {
-        Ok(result) => session.encode_result(id, result, Some(revision)),
-        Err(error) if error.code == MISSING_CAPABILITY => {
-            session.encode_rejection(&error.with_id(id))
-        }
-        Err(error) => OutgoingMessage::response(session.encode_error(&error.with_id(id))),
-    };
-    OutgoingMessage {
-        retry_after: response.retry_after,
-        ..outgoing
     }
 }

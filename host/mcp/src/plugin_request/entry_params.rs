@@ -56,7 +56,7 @@ impl EntryParams {
                 Err(violation) => self.unreadable = Some(Box::new(violation)),
             },
             CallRequest::Prompt { .. } => {
-                self.set_prompt_arguments(sent_arguments::parse_prompt(text))
+                self.set_prompt_arguments(sent_arguments::parse_prompt(text));
             }
             // These have no arguments.
             CallRequest::Resource { .. } | CallRequest::Completion(_) => {}

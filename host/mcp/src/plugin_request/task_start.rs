@@ -19,7 +19,6 @@ use crate::plugin_request::pending_call::PendingCall;
 use crate::plugin_request::task_decision::TaskMode;
 use crate::plugin_request::{call_driver, elicitation};
 use crate::protocol::jsonrpc::Error;
-use crate::protocol::revision::Revision;
 use crate::response::call_response;
 use crate::session::client_session::Session;
 use crate::tasks::{
@@ -188,44 +187,17 @@ async fn respond(
     tasks: &TaskTable,
     live: &Arc<LiveTask>,
     request: &RegisteredRequest,
-    mut ended: oneshot::Receiver<CompletedCall>,
+    ended: oneshot::Receiver<CompletedCall>,
     reply: &Outbox,
 ) {
     let revision = live.task().revision;
-    if live.phase() != TaskPhase::Kept {
-        let arrived = tokio::select! {
-            biased;
-            () = request.cancelled.cancelled() => {
-                live.cancel.cancel();
-                None
-            }
-            arrived = &mut ended => Some(arrived),
-            () = tokio::time::sleep(tasks.options().after) => None,
-        };
-        if let Some(arrived) = arrived {
-            return respond_with_end(session, request, arrived.ok(), revision, reply).await;
-        }
-        // A task that cannot be stored continues as the call of its request.
-        let kept = !request.cancelled.is_cancelled() && tasks.register(live).await.is_ok();
-        if live.decide_phase(if kept {
-            TaskPhase::Kept
-        } else {
-            TaskPhase::Given
-        }) == TaskPhase::Given
-        {
-            if kept {
-                tasks.discard(live).await;
-            }
-            let arrived = tokio::select! {
-                biased;
-                () = request.cancelled.cancelled() => {
-                    live.cancel.cancel();
-                    None
-                }
-                arrived = ended => arrived.ok(),
-            };
-            return respond_with_end(session, request, arrived, revision, reply).await;
-        }
+    if live.phase() != TaskPhase::Kept
+        && let CallFate::Ended(completed) = wait_until_decided(tasks, live, request, ended).await
+    {
+        EncodedCall::encode(session, request.clone(), completed, revision)
+            .send(session, reply)
+            .await;
+        return;
     }
     // From this point, clients poll the task, regardless of open streams.
     live.detach_peer();
@@ -247,16 +219,53 @@ async fn respond(
     }
 }
 
-/// Responds to the request with the result of its call.
-async fn respond_with_end(
-    session: &Session,
+/// The fate of a call that may become a task.
+enum CallFate {
+    /// It ended as the call of its request.
+    Ended(CompletedCall),
+    /// It takes long, and has become a task.
+    Task,
+}
+
+/// Waits until the call has ended, or takes long and becomes a task.
+async fn wait_until_decided(
+    tasks: &TaskTable,
+    live: &Arc<LiveTask>,
     request: &RegisteredRequest,
-    arrived: Option<CompletedCall>,
-    revision: Revision,
-    reply: &Outbox,
-) {
-    let completed = arrived.unwrap_or_else(CompletedCall::cancelled);
-    EncodedCall::encode(session, request.clone(), completed, revision)
-        .send(session, reply)
-        .await;
+    mut ended: oneshot::Receiver<CompletedCall>,
+) -> CallFate {
+    let completed = tokio::select! {
+        biased;
+        () = request.cancelled.cancelled() => {
+            live.cancel.cancel();
+            None
+        }
+        completed = &mut ended => Some(completed),
+        () = tokio::time::sleep(tasks.options().after) => None,
+    };
+    if let Some(completed) = completed {
+        return CallFate::Ended(completed.unwrap_or_else(|_| CompletedCall::cancelled()));
+    }
+    // A task that cannot be stored continues as the call of its request.
+    let kept = !request.cancelled.is_cancelled() && tasks.register(live).await.is_ok();
+    let phase = if kept {
+        TaskPhase::Kept
+    } else {
+        TaskPhase::Given
+    };
+    if live.decide_phase(phase) != TaskPhase::Given {
+        return CallFate::Task;
+    }
+    if kept {
+        tasks.discard(live).await;
+    }
+    let completed = tokio::select! {
+        biased;
+        () = request.cancelled.cancelled() => {
+            live.cancel.cancel();
+            None
+        }
+        completed = ended => completed.ok(),
+    };
+    CallFate::Ended(completed.unwrap_or_else(CompletedCall::cancelled))
 }
