@@ -47,15 +47,15 @@ pub(super) async fn handle_batch(
                     Ok(InBatch::Answer(answer)) => answers.push(answer),
                     Ok(InBatch::Call(call)) => calls.push(call),
                     Err(error) => {
-                        answers.push(session.encode_rejection(&error.with_id(&request.id)))
+                        answers.push(session.encode_rejection(&error.with_id(&request.id)));
                     }
                 }
             }
             Ok(Message::Notification { method, params }) => {
-                handle_notification(session, &method, params, reply)
+                handle_notification(session, &method, params, reply);
             }
             Ok(Message::Response { id, outcome }) => {
-                handle_response(session, caller, id.as_ref(), outcome)
+                handle_response(session, caller, id.as_ref(), outcome);
             }
             Err(error) => answers.push(session.encode_rejection(&error)),
         }
@@ -69,6 +69,10 @@ pub(super) async fn handle_batch(
 }
 
 /// Runs the calls of a batch, and sends their responses with the other `answers`.
+#[expect(
+    clippy::vec_box,
+    reason = "each call is boxed since its registration, and its methods take the box"
+)]
 async fn run_calls(
     session: Arc<Session>,
     calls: Vec<Box<PendingCall>>,

@@ -30,13 +30,13 @@ pub(crate) async fn receive(
             handle_request(session, caller, request, rules, reply).await;
         }
         Ok(IncomingContent::Single(Message::Notification { method, params })) => {
-            handle_notification(session, &method, params, reply)
+            handle_notification(session, &method, params, reply);
         }
         Ok(IncomingContent::Single(Message::Response { id, outcome })) => {
-            handle_response(session, caller, id.as_ref(), outcome)
+            handle_response(session, caller, id.as_ref(), outcome);
         }
         Ok(IncomingContent::Batch(messages)) => {
-            handle_batch(session, caller, messages, reply).await
+            handle_batch(session, caller, messages, reply).await;
         }
         Err(error) => session.reject(error, reply).await,
     }
@@ -58,7 +58,7 @@ pub(crate) async fn handle_request(
     };
     match (method, rules) {
         (method, Some(rules)) if let Some(read) = params_reader(method) => {
-            request_run::run_request(session, caller, &request, read, rules, reply).await
+            request_run::run_request(session, caller, &request, read, rules, reply).await;
         }
         (McpMethod::TaskResult, Some(rules)) => {
             if let Err(error) =
@@ -73,12 +73,12 @@ pub(crate) async fn handle_request(
             }
         }
         (method, Some(rules)) if method.waits_for_plugins() && !session.host.is_complete() => {
-            respond_when_loaded(session, caller, request, method, rules, reply).await
+            respond_when_loaded(session, caller, request, method, rules, reply).await;
         }
         (method, rules) => {
             reply
                 .send(respond(session, caller, &request, method, rules).await)
-                .await
+                .await;
         }
     }
 }

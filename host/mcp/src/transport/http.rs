@@ -147,7 +147,7 @@ pub async fn serve(
         expiring
             .sessions
             .expire_idle(expiring.life.closing.clone())
-            .await
+            .await;
     });
     let reading = Arc::clone(&app);
     tokio::spawn(async move {
@@ -163,7 +163,7 @@ pub async fn serve(
     };
     match &address {
         ListenAddress::Internet(address) => {
-            tracing::info!("listening on {scheme}://{address}{MCP_PATH}")
+            tracing::info!("listening on {scheme}://{address}{MCP_PATH}");
         }
         ListenAddress::Unix(_) => {
             tracing::info!(

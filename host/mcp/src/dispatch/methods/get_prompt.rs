@@ -57,10 +57,10 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
             match odd {
                 OddArguments::Packed(text) => target.packed = Some(text),
                 OddArguments::Object(object) => {
-                    target.set_prompt_arguments(sent_arguments::read_prompt(object))
+                    target.set_prompt_arguments(sent_arguments::read_prompt(object));
                 }
                 OddArguments::Unreadable(violation) => {
-                    target.unreadable = Some(Box::new(violation))
+                    target.unreadable = Some(Box::new(violation));
                 }
             }
             Ok(target)
