@@ -26,7 +26,7 @@ use super::unauthorized::AuthDenial;
 use crate::exchange::quota::{QuotaPortion, SharedQuota};
 use crate::host::caller::Caller;
 use crate::host::interface::{Host, TransportTraffic};
-use crate::plugin_request::request_run::busy_rejection;
+use crate::plugin_request::params_memory::busy_rejection;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST};
 use crate::session::client_session::SessionLife;
 

@@ -11,9 +11,9 @@ use toolbay_model::{CallReply, QuestionKind, QuestionRound};
 use crate::host::request_state::RequestStates;
 use crate::protocol::revision::Revision;
 use crate::testing::stub_host::Stub;
+use crate::testing::test_http_client::TestHttpClient;
 use crate::testing::test_questions::{everything, question, said};
 use crate::transport::http::HttpOptions;
-use crate::transport::http::test_client::TestHttpClient;
 use crate::transport::stdio;
 
 /// A host whose tool requests the client's roots.

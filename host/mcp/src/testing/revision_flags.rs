@@ -1,99 +1,23 @@
 //! Checks every flag of the table against the output to a client. A row with a wrong value fails,
 //! and so does a flag that nothing depends on.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use toolbay_model::{
-    CallFailure, CallReply, CallResult, ContentBlock, ContentBody, EmbeddedResource, JsonText,
-    ListedResource, MediaContent, QuestionKind, QuestionRound, ResourceContent, ResourceItem,
-    ResourceLink, SchemaViolation, TargetKind, Tool, ToolOutput,
+    CallFailure, CallResult, ContentBlock, ContentBody, EmbeddedResource, JsonText, ListedResource,
+    MediaContent, QuestionKind, ResourceContent, ResourceItem, ResourceLink, SchemaViolation,
+    TargetKind, Tool, ToolOutput,
 };
 
-use super::{Revision, RevisionFeatures};
-use crate::dispatch::dispatcher;
-use crate::exchange::outbox;
-use crate::host::caller::Caller;
-use crate::host::interface::Host as _;
-use crate::host::request_state::RequestStates;
 use crate::protocol::capabilities::CapabilityNames;
-use crate::protocol::jsonrpc;
-use crate::protocol::question_encoding;
-use crate::response::call_response;
-use crate::response::result_encoding;
-use crate::session::client_session::{Session, SessionChannel, SessionLife};
-use crate::testing::stub_host::{self, Stub};
-use crate::testing::test_peer::Peer;
-use crate::testing::test_questions;
-use crate::transport::http;
-use crate::transport::http::test_client::TestHttpClient;
-
-/// Returns the messages that a client of `revision` receives for `method`: in a session if the
-/// revision has sessions, otherwise without one.
-async fn ask(revision: Revision, method: &str, params: Value) -> Vec<Value> {
-    ask_with(revision, method, params, true).await
-}
-
-/// Like [`ask`]. If `with_session` is false, the client does not start a session.
-async fn ask_with(
-    revision: Revision,
-    method: &str,
-    mut params: Value,
-    with_session: bool,
-) -> Vec<Value> {
-    let host = Stub::new();
-    let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
-    let session = Session::new(
-        host.clone(),
-        Arc::clone(&caller),
-        host.options().request_quota(true),
-        SessionChannel::Shared,
-        SessionLife::default(),
-    );
-    let (outbox, messages) = outbox::channel();
-    let mut send = Vec::new();
-    if revision.features().sessions {
-        if with_session {
-            let hello =
-                json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": {}});
-            send.push(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}));
-            send.push(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        }
-    } else {
-        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = revision.as_str().into();
-        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
-    }
-    send.push(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
-    for message in send {
-        dispatcher::receive(
-            &session,
-            &caller,
-            jsonrpc::decode(message.to_string().as_bytes()),
-            &outbox,
-        )
-        .await;
-    }
-    drop(outbox);
-    session
-        .end(std::time::Duration::from_secs(5), std::future::pending())
-        .await;
-    drop(session);
-    let mut received = Vec::new();
-    while let Some(message) = messages.recv().await {
-        received.push(serde_json::from_slice(&message.text).unwrap());
-    }
-    received
-}
-
-/// Returns the result for `method`, if there is one.
-async fn result(revision: Revision, method: &str, params: Value) -> Option<Value> {
-    let received = ask(revision, method, params).await;
-    received
-        .into_iter()
-        .find(|message| message["id"] == 1)
-        .and_then(|message| message.get("result").cloned())
-}
+use crate::protocol::revision::{Revision, RevisionFeatures};
+use crate::protocol::{jsonrpc, question_encoding};
+use crate::response::{call_response, definition_encoding, result_encoding};
+use crate::testing::revision_requests::{
+    ask, ask_with, asks_in_result, becomes_a_task, capabilities, completes_with_context,
+    error_has_no_id, not_found, opens_with_an_event, result, status, takes_batches,
+};
+use crate::testing::{stub_items, test_questions};
 
 /// A call without a capability that the tool needs, after `to_response` has handled it.
 fn missing_capability(revision: Revision) -> i32 {
@@ -170,155 +94,29 @@ fn structured(revision: Revision, value: Value) -> bool {
 }
 
 fn listed(revision: Revision) -> Value {
-    serde_json::to_value(result_encoding::tool(&stub_host::tool("a"), revision)).unwrap()
+    serde_json::to_value(definition_encoding::tool(&stub_items::tool("a"), revision)).unwrap()
 }
 
 fn lists_any_output_schema(revision: Revision) -> bool {
     let tool = Tool {
         output_schema: Some(json!({"type": "array"}).into()),
-        ..Tool::clone(&stub_host::tool("a"))
+        ..Tool::clone(&stub_items::tool("a"))
     };
-    serde_json::to_value(result_encoding::tool(&tool, revision))
+    serde_json::to_value(definition_encoding::tool(&tool, revision))
         .unwrap()
         .get("outputSchema")
         .is_some()
-}
-
-async fn takes_batches(revision: Revision) -> bool {
-    let host = Stub::new();
-    let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
-    let session = Session::new(
-        host.clone(),
-        Arc::clone(&caller),
-        host.options().request_quota(true),
-        SessionChannel::Shared,
-        SessionLife::default(),
-    );
-    session
-        .negotiated
-        .send_modify(|negotiated| negotiated.revision = Some(revision));
-    let (outbox, messages) = outbox::channel();
-    let batch = br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#;
-    dispatcher::receive(&session, &caller, jsonrpc::decode(batch), &outbox).await;
-    messages.recv().await.unwrap().text.starts_with(b"[")
-}
-
-async fn error_has_no_id(revision: Revision) -> bool {
-    if !revision.features().sessions {
-        let client = TestHttpClient::new(Stub::new(), http::HttpOptions::default()).await;
-        let version = format!("Mcp-Protocol-Version: {revision}\r\n");
-        let refused = client.exchange("POST", &version, "{").await;
-        client.stop().await;
-        return refused.status == 400
-            && refused.body.get("error").is_some()
-            && refused.body.get("id").is_none();
-    }
-    let host = Stub::new();
-    let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
-    let session = Session::new(
-        host.clone(),
-        caller,
-        host.options().request_quota(true),
-        SessionChannel::Shared,
-        SessionLife::default(),
-    );
-    session
-        .negotiated
-        .send_modify(|negotiated| negotiated.revision = Some(revision));
-    let error = session.encode_error(&jsonrpc::Error::new(jsonrpc::PARSE_ERROR, "no"));
-    serde_json::from_slice::<Value>(&error)
-        .unwrap()
-        .get("id")
-        .is_none()
-}
-
-/// Returns the status of a request over HTTP, with or without the headers that repeat parts of its
-/// body.
-async fn status(revision: Revision, method: &str, with_headers: bool) -> u16 {
-    let client = TestHttpClient::new(Stub::new(), http::HttpOptions::default()).await;
-    let date = revision.as_str();
-    let mut headers = String::new();
-    let mut params = json!({});
-    if revision.features().sessions {
-        headers = client.session(revision).await;
-    } else {
-        params = json!({"_meta": {
-            "io.modelcontextprotocol/protocolVersion": date,
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }});
-    }
-    if with_headers {
-        headers = format!("{headers}Mcp-Protocol-Version: {date}\r\nMcp-Method: {method}\r\n");
-    }
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let status = client.post(&headers, &body).await.status;
-    client.stop().await;
-    status
-}
-
-/// Returns whether the stream of a session starts with an event without a message.
-async fn opens_with_an_event(revision: Revision) -> bool {
-    if !revision.features().sessions {
-        return false;
-    }
-    let client = TestHttpClient::new(Stub::new(), http::HttpOptions::default()).await;
-    let session = client.session(revision).await;
-    let first = client.events(&session).await.first().await;
-    client.stop().await;
-    first == "id: 0-0\nretry: 1000\ndata:"
-}
-
-/// Returns the capabilities that the server declares.
-async fn capabilities(revision: Revision) -> Value {
-    if revision.features().discover {
-        return result(revision, "server/discover", json!({}))
-            .await
-            .unwrap()["capabilities"]
-            .clone();
-    }
-    let hello = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": {}});
-    let begun = ask_with(revision, "initialize", hello, false).await;
-    begun[0]["result"]["capabilities"].clone()
-}
-
-async fn completes_with_context(revision: Revision) -> bool {
-    let params = json!({
-        "ref": {"type": "ref/prompt", "name": "a"},
-        "argument": {"name": "y", "value": "1"},
-        "context": {"arguments": {"x": "known"}},
-    });
-    let completed = result(revision, "completion/complete", params)
-        .await
-        .unwrap();
-    completed["completion"]["values"][0]
-        .as_str()
-        .unwrap()
-        .contains("known")
-}
-
-/// Returns the error code for a resource that does not exist. Checks that all methods use it.
-async fn not_found(revision: Revision) -> i64 {
-    let code = async |method| {
-        let received = ask(revision, method, json!({"uri": "test://nothing"})).await;
-        let error = received.iter().find(|message| message["id"] == 1).unwrap()["error"].clone();
-        error["code"].as_i64().unwrap()
-    };
-    let read = code("resources/read").await;
-    if revision.features().session_methods {
-        assert_eq!(code("resources/subscribe").await, read);
-    }
-    read
 }
 
 /// Checks the members that all kinds of definitions share: titles, icons and `_meta`. Also checks
 /// the contents of resources.
 async fn same_in_all_definitions(revision: Revision) {
     let features = revision.features();
-    let (prompt, resource) = (stub_host::prompt("a"), stub_host::listed("a:b"));
+    let (prompt, resource) = (stub_items::prompt("a"), stub_items::listed("a:b"));
     let definitions = [
-        serde_json::to_value(result_encoding::prompt(&prompt, revision)).unwrap(),
-        serde_json::to_value(result_encoding::listed_resource(&resource, revision)).unwrap(),
-        serde_json::to_value(result_encoding::template(&resource, revision)).unwrap(),
+        serde_json::to_value(definition_encoding::prompt(&prompt, revision)).unwrap(),
+        serde_json::to_value(definition_encoding::listed_resource(&resource, revision)).unwrap(),
+        serde_json::to_value(definition_encoding::template(&resource, revision)).unwrap(),
     ];
     for definition in &definitions {
         let has = |member: &str| definition.get(member).is_some();
@@ -339,7 +137,7 @@ async fn same_in_all_definitions(revision: Revision) {
     let read = result(
         revision,
         "resources/read",
-        json!({"uri": stub_host::URIS[0]}),
+        json!({"uri": stub_items::URIS[0]}),
     )
     .await
     .unwrap();
@@ -358,8 +156,8 @@ async fn same_in_all_definitions(revision: Revision) {
         assert_eq!(list.get("ttlMs").is_some(), features.caching_hints);
     }
     for (method, uri) in [
-        ("skills/get", stub_host::SKILLS[0]),
-        ("resources/directory/read", stub_host::FOLDER),
+        ("skills/get", stub_items::SKILLS[0]),
+        ("resources/directory/read", stub_items::FOLDER),
     ] {
         let read = result(revision, method, json!({"uri": uri})).await.unwrap();
         assert_eq!(
@@ -378,11 +176,11 @@ fn apps_go_with_any_revision(revision: Revision) {
     meta.insert("example.com/x".into(), 1.into());
     let tool = Tool {
         meta: Some(JsonText::new(&json!(meta))),
-        ..Tool::clone(&stub_host::tool("a"))
+        ..Tool::clone(&stub_items::tool("a"))
     };
     let listed = ListedResource {
         meta: tool.meta.clone(),
-        ..ListedResource::clone(&stub_host::listed("ui://a/b"))
+        ..ListedResource::clone(&stub_items::listed("ui://a/b"))
     };
     let resource = EmbeddedResource {
         uri: "ui://a/b".into(),
@@ -394,8 +192,8 @@ fn apps_go_with_any_revision(revision: Revision) {
         meta: meta.clone(),
     };
     let seen = [
-        serde_json::to_value(result_encoding::tool(&tool, revision)).unwrap(),
-        serde_json::to_value(result_encoding::listed_resource(&listed, revision)).unwrap(),
+        serde_json::to_value(definition_encoding::tool(&tool, revision)).unwrap(),
+        serde_json::to_value(definition_encoding::listed_resource(&listed, revision)).unwrap(),
         result_encoding::resource_result(vec![item], revision)["contents"][0].clone(),
     ];
     for seen in seen {
@@ -413,23 +211,6 @@ fn asked(revision: Revision, kind: QuestionKind) -> Map<String, Value> {
     question_encoding::request_params(&test_questions::question("k", kind), revision)
         .unwrap()
         .unwrap_or_default()
-}
-
-/// Returns whether a plugin's question is part of a result.
-async fn asks_in_result(revision: Revision) -> bool {
-    let states = RequestStates::in_memory(&[7; 32]).unwrap();
-    let host = Stub::scripted(states, |_| {
-        let questions = vec![test_questions::question("k", QuestionKind::Roots)];
-        Some(Ok(CallReply::Questions(QuestionRound {
-            questions,
-            ..QuestionRound::default()
-        })))
-    });
-    let mut peer = Peer::declaring(host, revision, test_questions::everything()).await;
-    peer.call().await;
-    peer.receive().await["result"]
-        .get("inputRequests")
-        .is_some()
 }
 
 /// Returns the flags of the revision as a client observes them.
@@ -465,7 +246,7 @@ async fn observed(revision: Revision) -> RevisionFeatures {
         in_session
     );
     for method in ["resources/subscribe", "resources/unsubscribe"] {
-        let answered = result(revision, method, json!({"uri": stub_host::URIS[0]})).await;
+        let answered = result(revision, method, json!({"uri": stub_items::URIS[0]})).await;
         assert_eq!(answered.is_some(), in_session, "{method}");
     }
     same_in_all_definitions(revision).await;
@@ -537,18 +318,6 @@ async fn observed(revision: Revision) -> RevisionFeatures {
         http_not_found: status(revision, "no/such", true).await == 404,
         polling: opens_with_an_event(revision).await,
     }
-}
-
-/// Returns whether the result of a call with these members is a task.
-async fn becomes_a_task(revision: Revision, members: Value) -> bool {
-    let mut params = json!({"name": "a"});
-    params
-        .as_object_mut()
-        .unwrap()
-        .extend(members.as_object().unwrap().clone());
-    result(revision, "tools/call", params)
-        .await
-        .is_some_and(|result| result.get("task").is_some())
 }
 
 #[tokio::test]
