@@ -1,0 +1,79 @@
+//! Finds components that are compiled already.
+
+use std::sync::Arc;
+
+use toolbay_model::Digest;
+use toolbay_sandbox::Recompile;
+
+use crate::load::code_recovery::{CodeRecovery, ComponentOrigin};
+use crate::load::component_registry::ComponentRegistry;
+use crate::load::load_environment::LoadEnvironment;
+use crate::load::refusal_cache::RefusalCache;
+use crate::load::stored_component::StoredComponent;
+use crate::load_error::LoadError;
+use crate::loaded_component::LoadedComponent;
+
+/// Finds components that are compiled already.
+pub(crate) struct ComponentLookup {
+    pub(crate) environment: LoadEnvironment,
+    pub(crate) registry: Arc<ComponentRegistry>,
+    pub(crate) refusals: Arc<RefusalCache>,
+    pub(crate) recovery: Arc<CodeRecovery>,
+}
+
+/// Component that is compiled already.
+pub(crate) enum KnownComponent {
+    /// The component is loaded and checked.
+    Ready(Arc<LoadedComponent>),
+    /// The component is stored, but checking its long description takes a while.
+    Unchecked(Box<StoredComponent>),
+}
+
+impl ComponentLookup {
+    /// Returns the component in use with this digest, or the stored one. Another server may have
+    /// stored it. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// The component was refused before, by this server or another one. If `postpones_slow`, also a
+    /// component whose load took too long, which is to be retried.
+    pub(crate) fn find(
+        &self,
+        id: &str,
+        digest: Digest,
+        postpones_slow: bool,
+    ) -> Result<Option<KnownComponent>, LoadError> {
+        if let Some(why) = self.refusals.find(digest) {
+            return Err(LoadError::Refused(why));
+        }
+        if let Some(component) = self.registry.find(digest) {
+            return Ok(Some(KnownComponent::Ready(component)));
+        }
+        let origin: Arc<dyn Recompile> = Arc::new(ComponentOrigin {
+            recovery: Arc::clone(&self.recovery),
+            id: id.to_owned(),
+        });
+        let Some((code, description, about)) =
+            self.environment.sandbox.find_cached(digest, &origin)
+        else {
+            return match self.refusals.find_stored(digest) {
+                Some(refusal) if refusal.is_final => Err(LoadError::Refused(refusal.reason)),
+                Some(refusal) if postpones_slow => Err(LoadError::Transient(refusal.reason)),
+                _ => Ok(None),
+            };
+        };
+        let stored = StoredComponent {
+            digest,
+            code,
+            description,
+            about,
+        };
+        if !stored.is_quick_to_check() {
+            return Ok(Some(KnownComponent::Unchecked(Box::new(stored))));
+        }
+        let checked = stored.check(&self.environment.rules.current().description_limits);
+        let component =
+            checked.map_err(|why| self.refusals.record(digest, LoadError::Refused(why)))?;
+        Ok(Some(KnownComponent::Ready(self.registry.intern(component))))
+    }
+}
