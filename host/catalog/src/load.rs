@@ -10,6 +10,7 @@ pub(crate) mod check_queue;
 pub(crate) mod code_recovery;
 pub(crate) mod compile_queue;
 pub(crate) mod component_builder;
+pub(crate) mod component_code;
 pub(crate) mod component_compiler;
 pub(crate) mod component_lookup;
 pub(crate) mod component_registry;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use toolbay_model::Digest;
-use toolbay_sandbox::LazyComponent;
 
 use crate::component_contents::ComponentContents;
+use crate::load::component_code::ComponentCode;
 
 /// Compiled component with its contents. Plugins with identical files share one.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct LoadedComponent {
     /// Digest of the compiled source.
     pub digest: Digest,
     /// Executable code; `None` for a component of [`LoadedComponent::without_code`].
-    pub code: Option<Arc<LazyComponent>>,
+    pub code: Option<Arc<ComponentCode>>,
     /// Tools, prompts and resources that it offers.
     pub contents: ComponentContents,
     /// Purpose of the component, on one line, as its file states it.
@@ -37,8 +37,6 @@ impl LoadedComponent {
 
     /// Returns whether it is a single tool without a name.
     pub(crate) fn is_command(&self) -> bool {
-        self.code
-            .as_ref()
-            .is_some_and(|callable| callable.is_command())
+        self.code.as_ref().is_some_and(|code| code.is_command())
     }
 }

@@ -1,9 +1,9 @@
-//! Recompiles components whose stored code can no longer be used.
+//! Opens stored code, and recompiles components whose stored code can no longer be used.
 
 use std::sync::Arc;
 
 use toolbay_model::Digest;
-use toolbay_sandbox::{PreparedComponent, Recompile, RecompileFuture, UncachedCode};
+use toolbay_sandbox::{OpenedCode, PreparedComponent, UncachedCode, UnopenedCode};
 
 use crate::load::blocking_work::run_blocking;
 use crate::load::component_compiler::ComponentCompiler;
@@ -12,7 +12,7 @@ use crate::load::refusal_cache::RefusalCache;
 use crate::load::source_reader::{ReadSource, SourceReader, read_again};
 use crate::load_error::LoadError;
 
-/// Recompiles components whose stored code can no longer be used.
+/// Opens stored code, and recompiles components whose stored code can no longer be used.
 pub(crate) struct CodeRecovery {
     pub(crate) environment: LoadEnvironment,
     pub(crate) sources: Arc<SourceReader>,
@@ -21,6 +21,29 @@ pub(crate) struct CodeRecovery {
 }
 
 impl CodeRecovery {
+    /// Opens the stored code of the plugin `id`, or recompiles its component and stores the result.
+    ///
+    /// # Errors
+    ///
+    /// The reason why neither is possible.
+    pub(crate) async fn open(
+        &self,
+        id: &str,
+        code: UnopenedCode,
+    ) -> Result<PreparedComponent, String> {
+        let sandbox = &self.environment.sandbox;
+        match sandbox.open_code(code).await? {
+            OpenedCode::Open(prepared) => Ok(*prepared),
+            OpenedCode::Lost(lost) => {
+                let (prepared, scratch) = self
+                    .recompile(id, lost.digest())
+                    .await
+                    .map_err(|error| error.reason().to_owned())?;
+                sandbox.replace_lost_code(lost, prepared, scratch).await
+            }
+        }
+    }
+
     /// Recompiles the component of the plugin `id`, whose stored code can no longer be used.
     async fn recompile(
         &self,
@@ -51,23 +74,5 @@ impl CodeRecovery {
             }
             Err(failed) => Err(self.refusals.record_failure(digest, failed).await),
         }
-    }
-}
-
-/// Origin of a stored component, from which it can be recompiled.
-pub(crate) struct ComponentOrigin {
-    pub(crate) recovery: Arc<CodeRecovery>,
-    pub(crate) id: String,
-}
-
-impl Recompile for ComponentOrigin {
-    fn recompile(&self, digest: Digest) -> RecompileFuture {
-        let (recovery, id) = (Arc::clone(&self.recovery), self.id.clone());
-        Box::pin(async move {
-            recovery
-                .recompile(&id, digest)
-                .await
-                .map_err(|error| error.reason().to_owned())
-        })
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use toolbay_model::Digest;
-use toolbay_sandbox::Recompile;
+use toolbay_sandbox::{CachedCode, ComponentSummary};
 
-use crate::load::code_recovery::{CodeRecovery, ComponentOrigin};
+use crate::load::code_recovery::CodeRecovery;
+use crate::load::component_code::{ComponentCode, StoredOrigin};
 use crate::load::component_registry::ComponentRegistry;
 use crate::load::load_environment::LoadEnvironment;
 use crate::load::refusal_cache::RefusalCache;
@@ -49,13 +50,7 @@ impl ComponentLookup {
         if let Some(component) = self.registry.find(digest) {
             return Ok(Some(KnownComponent::Ready(component)));
         }
-        let origin: Arc<dyn Recompile> = Arc::new(ComponentOrigin {
-            recovery: Arc::clone(&self.recovery),
-            id: id.to_owned(),
-        });
-        let Some((code, description, about)) =
-            self.environment.sandbox.find_cached(digest, &origin)
-        else {
+        let Some(cached) = self.environment.sandbox.find_cached(digest) else {
             return match self.refusals.find_stored(digest) {
                 Some(refusal) if refusal.is_final => Err(LoadError::Refused(refusal.reason)),
                 Some(refusal) if postpones_slow => Err(LoadError::Transient(refusal.reason)),
@@ -64,9 +59,9 @@ impl ComponentLookup {
         };
         let stored = StoredComponent {
             digest,
-            code,
-            description,
-            about,
+            code: self.lazy_code(id, cached.summary, cached.code),
+            description: cached.description,
+            about: cached.about,
         };
         if !stored.is_quick_to_check() {
             return Ok(Some(KnownComponent::Unchecked(Box::new(stored))));
@@ -75,5 +70,19 @@ impl ComponentLookup {
         let component =
             checked.map_err(|why| self.refusals.record(digest, LoadError::Refused(why)))?;
         Ok(Some(KnownComponent::Ready(self.registry.intern(component))))
+    }
+
+    fn lazy_code(&self, id: &str, summary: ComponentSummary, code: CachedCode) -> ComponentCode {
+        match code {
+            CachedCode::Open(prepared) => (*prepared).into(),
+            CachedCode::Unopened(code) => {
+                let origin = StoredOrigin {
+                    code,
+                    id: id.to_owned(),
+                    recovery: Arc::clone(&self.recovery),
+                };
+                ComponentCode::from_stored(summary, origin)
+            }
+        }
     }
 }

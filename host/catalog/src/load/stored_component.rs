@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use toolbay_model::{ComponentDescription, Digest, ToolDefinition};
-use toolbay_sandbox::{LazyComponent, PluginSummary};
+use toolbay_sandbox::PluginSummary;
 
 use crate::component_contents::ComponentContents;
 use crate::description_limits::DescriptionLimits;
+use crate::load::component_code::ComponentCode;
 use crate::loaded_component::LoadedComponent;
 
 /// Maximum number of items, and of bytes of schemas, of a stored component that is checked
@@ -17,7 +18,7 @@ const MAX_QUICK_CHECK_SCHEMA_BYTES: usize = 64 << 10;
 /// Stored component that is not checked yet.
 pub(crate) struct StoredComponent {
     pub(crate) digest: Digest,
-    pub(crate) code: LazyComponent,
+    pub(crate) code: ComponentCode,
     pub(crate) description: ComponentDescription,
     pub(crate) about: PluginSummary,
 }
