@@ -92,7 +92,7 @@ fn one_function_makes_a_store() {
 
 #[test]
 fn only_the_reloader_publishes() {
-    only_in(".publish(", &["catalog/src/reloader.rs"]);
+    only_in(".publish(", &["catalog/src/publish/reloader.rs"]);
 }
 
 #[test]

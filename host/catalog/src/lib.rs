@@ -47,7 +47,7 @@ mod plain_tree;
 mod plugin;
 mod plugin_folder;
 mod prompt_entry;
-mod reloader;
+mod publish;
 mod report;
 mod resolved_path;
 mod resource_entry;
@@ -93,7 +93,7 @@ pub use self::plain_files::PlainFiles;
 pub use self::plugin::{GrantedResource, NamedPrompt, NamedTool, Plugin, tool_name};
 pub use self::plugin_folder::check_plugin_folder;
 pub use self::prompt_entry::PromptEntry;
-pub use self::reloader::FolderReloader;
+pub use self::publish::reloader::FolderReloader;
 pub use self::report::{
     GrantReport, LimitOverrides, PluginFileStatus, PluginReport, SourceDigests,
 };
