@@ -49,6 +49,7 @@ mod plugin_folder;
 mod prompt_entry;
 mod publish;
 mod report;
+mod requested_view;
 mod resolved_path;
 mod resource_entry;
 mod skill_folder;
