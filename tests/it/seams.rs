@@ -72,7 +72,10 @@ fn only_the_watcher_uses_notify() {
     // What ends in the same word is how a supervisor is told something.
     only_in(
         "notify::",
-        &["catalog/src/watcher.rs", "toolbay/src/cli/supervisor.rs"],
+        &[
+            "catalog/src/folder/watcher.rs",
+            "toolbay/src/cli/supervisor.rs",
+        ],
     );
 }
 

@@ -6,19 +6,19 @@ use tokio::sync::SemaphorePermit;
 use toolbay_model::Digest;
 use toolbay_sandbox::{CompileSource, CompiledFile, RawDescription};
 
-use crate::component_contents::ComponentContents;
-use crate::load::check_queue::CheckQueue;
-use crate::load::compile_queue::CompilePermits;
-use crate::load::component_compiler::ComponentCompiler;
-use crate::load::component_lookup::KnownComponent;
-use crate::load::component_registry::ComponentRegistry;
-use crate::load::failed_step::FailedStep;
-use crate::load::load_environment::LoadEnvironment;
+use crate::component::check_queue::CheckQueue;
+use crate::component::compile_queue::CompilePermits;
+use crate::component::component_compiler::ComponentCompiler;
+use crate::component::component_lookup::KnownComponent;
+use crate::component::component_registry::ComponentRegistry;
+use crate::component::failed_step::FailedStep;
+use crate::component::load_environment::LoadEnvironment;
+use crate::component::loaded_component::LoadedComponent;
+use crate::component::refusal_cache::RefusalCache;
+use crate::component::source_reader::ReadSource;
+use crate::definition::component_contents::ComponentContents;
+use crate::folder::load_error::LoadError;
 use crate::load::plugin_reader::{LoadOccasion, PluginReader, ReadComponent};
-use crate::load::refusal_cache::RefusalCache;
-use crate::load::source_reader::ReadSource;
-use crate::load_error::LoadError;
-use crate::loaded_component::LoadedComponent;
 
 /// Compiles, describes and checks components.
 pub(crate) struct ComponentBuilder {

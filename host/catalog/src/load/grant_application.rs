@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::grant::{Grant, GrantSecrets};
+use crate::component::load_environment::LoadEnvironment;
+use crate::folder::load_error::LoadError;
 use crate::load::granted_component::GrantedComponent;
-use crate::load::load_environment::LoadEnvironment;
+use crate::load::load_result::LoadOutcome;
 use crate::load::mount_check::{OpenedMounts, open_mounts};
-use crate::load_error::LoadError;
-use crate::load_result::LoadOutcome;
-use crate::plain_files::PlainFiles;
-use crate::plugin::Plugin;
+use crate::rules::grant::{Grant, GrantSecrets};
+use crate::version::plain_files::PlainFiles;
+use crate::version::plugin::Plugin;
 
 /// Plugin without plain files, after its grant was applied.
 pub(crate) struct AppliedGrant {

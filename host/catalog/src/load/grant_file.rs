@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::file_reader::{read_optional, read_with_sighting};
-use crate::grant::Grant;
-use crate::grant_age::GrantAge;
-use crate::load::blocking_work::run_blocking;
-use crate::load_error::LoadError;
-use crate::plugin_folder::grant_path;
+use crate::component::blocking_work::run_blocking;
+use crate::folder::file_reader::{read_optional, read_with_sighting};
+use crate::folder::grant_age::GrantAge;
+use crate::folder::load_error::LoadError;
+use crate::folder::plugin_folder::grant_path;
+use crate::rules::grant::Grant;
 
 /// Maximum size of a grant file, in bytes. A larger file is a mistake, such as the wrong file.
 const MAX_GRANT_BYTES: u64 = 1 << 20;

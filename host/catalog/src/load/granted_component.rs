@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use toolbay_policy::Permissions;
 
-use crate::component_contents::ComponentContents;
-use crate::grant::Grant;
-use crate::load::blocking_work::run_blocking;
-use crate::load_error::LoadError;
-use crate::loaded_component::LoadedComponent;
+use crate::component::blocking_work::run_blocking;
+use crate::component::loaded_component::LoadedComponent;
+use crate::definition::component_contents::ComponentContents;
+use crate::folder::load_error::LoadError;
+use crate::rules::grant::Grant;
 
 /// A component, and a grant that is valid for it.
 pub(crate) struct GrantedComponent {

@@ -5,28 +5,28 @@ use std::sync::Arc;
 use tokio::time::sleep_until;
 use toolbay_secrets::ProgramRunner;
 
-use crate::grant_age::GrantAge;
-use crate::load::blocking_work::run_blocking;
-use crate::load::check_queue::CheckQueue;
-use crate::load::code_recovery::CodeRecovery;
+use crate::component::blocking_work::run_blocking;
+use crate::component::check_queue::CheckQueue;
+use crate::component::code_recovery::CodeRecovery;
+use crate::component::component_compiler::ComponentCompiler;
+use crate::component::component_lookup::ComponentLookup;
+use crate::component::component_registry::ComponentRegistry;
+use crate::component::load_environment::LoadEnvironment;
+use crate::component::loaded_component::LoadedComponent;
+use crate::component::refusal_cache::RefusalCache;
+use crate::component::source_reader::SourceReader;
+use crate::folder::grant_age::GrantAge;
+use crate::folder::load_error::LoadError;
+use crate::folder::plugin_folder::PluginFiles;
 use crate::load::component_builder::ComponentBuilder;
-use crate::load::component_compiler::ComponentCompiler;
-use crate::load::component_lookup::ComponentLookup;
-use crate::load::component_registry::ComponentRegistry;
 use crate::load::grant_application::AppliedGrant;
 use crate::load::grant_file::GrantFile;
 use crate::load::granted_component::GrantedComponent;
-use crate::load::load_environment::LoadEnvironment;
+use crate::load::load_result::{LoadCause, LoadOutcome};
 use crate::load::plain_file_reader::PlainFileReader;
 use crate::load::plugin_reader::{LoadOccasion, PluginReader, ReadComponent, ReadPlugin};
-use crate::load::refusal_cache::RefusalCache;
 use crate::load::secret_fetcher::SecretFetcher;
-use crate::load::source_reader::SourceReader;
-use crate::load_error::LoadError;
-use crate::load_result::{LoadCause, LoadOutcome};
-use crate::loaded_component::LoadedComponent;
-use crate::plugin::Plugin;
-use crate::plugin_folder::PluginFiles;
+use crate::version::plugin::Plugin;
 
 /// The stages of a load.
 pub(crate) struct LoadStages {

@@ -3,11 +3,11 @@
 use toolbay_sandbox::PluginContext;
 use toolbay_secrets::SecretSpec;
 
-use crate::grant::Grant;
-use crate::load::blocking_work::run_blocking;
-use crate::load::load_environment::LoadEnvironment;
-use crate::load_error::LoadError;
-use crate::mount_policy::MountPlan;
+use crate::component::blocking_work::run_blocking;
+use crate::component::load_environment::LoadEnvironment;
+use crate::folder::load_error::LoadError;
+use crate::rules::grant::Grant;
+use crate::rules::mount_policy::MountPlan;
 
 /// Folders that a plugin mounts.
 pub(crate) struct OpenedMounts {

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::load::blocking_work::run_blocking;
-use crate::load::check_queue::CheckQueue;
-use crate::load::load_environment::LoadEnvironment;
-use crate::load_error::LoadError;
-use crate::load_result::LoadOutcome;
-use crate::plain_files::PlainFiles;
-use crate::plugin::Plugin;
-use crate::plugin_folder::PluginFiles;
-use crate::skill_memory::SkillMemory;
+use crate::component::blocking_work::run_blocking;
+use crate::component::check_queue::CheckQueue;
+use crate::component::load_environment::LoadEnvironment;
+use crate::folder::load_error::LoadError;
+use crate::folder::plugin_folder::PluginFiles;
+use crate::load::load_result::LoadOutcome;
+use crate::skill::skill_memory::SkillMemory;
+use crate::version::plain_files::PlainFiles;
+use crate::version::plugin::Plugin;
 
 /// Reads the plain files of plugins.
 pub(crate) struct PlainFileReader {

@@ -8,19 +8,21 @@ use tokio::sync::Notify;
 use toolbay_sandbox::Sandbox;
 use toolbay_secrets::ProgramRunner;
 
-use crate::load::blocking_work::run_blocking;
-use crate::load::load_environment::LoadEnvironment;
+use crate::component::blocking_work::run_blocking;
+use crate::component::load_environment::LoadEnvironment;
+use crate::folder::load_error::LoadError;
+use crate::folder::plugin_folder::{self, FolderListing, PluginFiles};
+use crate::load::load_result::{
+    FallbackVersion, LoadCause, LoadOutcome, LoadResult, PreviousVersion,
+};
 use crate::load::load_stages::LoadStages;
 use crate::load::plugin_reader::LoadOccasion;
 use crate::load::secret_fetcher::SecretFetcher;
 use crate::load::version_fallback::fall_back;
 use crate::load::version_update::VersionUpdate;
-use crate::load_error::LoadError;
-use crate::load_policy::{LiveRules, LoadPolicy};
-use crate::load_result::{FallbackVersion, LoadCause, LoadOutcome, LoadResult, PreviousVersion};
-use crate::mount_policy::GuardedPath;
-use crate::plugin::Plugin;
-use crate::plugin_folder::{self, FolderListing, PluginFiles};
+use crate::rules::load_policy::{LiveRules, LoadPolicy};
+use crate::rules::mount_policy::GuardedPath;
+use crate::version::plugin::Plugin;
 
 /// Loader of plugins. Several plugins can load concurrently.
 pub struct PluginLoader {
@@ -116,7 +118,7 @@ impl PluginLoader {
     }
 
     /// Loads the plugin `id` from these files. A grant gives rights only after it has been
-    /// unchanged for [`SETTLE_TIME`](crate::grant_age::SETTLE_TIME). A first version waits for
+    /// unchanged for [`SETTLE_TIME`](crate::folder::grant_age::SETTLE_TIME). A first version waits for
     /// that. Until then, a version in service has only the rights that both the new grant and the
     /// grant in force allow.
     pub(crate) async fn load_files(

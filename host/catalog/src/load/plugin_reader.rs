@@ -5,15 +5,15 @@ use std::sync::Arc;
 use toolbay_model::Digest;
 use toolbay_sandbox::CompileSource;
 
-use crate::grant_age::GrantAge;
-use crate::load::blocking_work::run_blocking;
-use crate::load::component_lookup::{ComponentLookup, KnownComponent};
+use crate::component::blocking_work::run_blocking;
+use crate::component::component_lookup::{ComponentLookup, KnownComponent};
+use crate::component::load_environment::LoadEnvironment;
+use crate::component::source_reader::{ReadSource, SourceReader};
+use crate::folder::grant_age::GrantAge;
+use crate::folder::load_error::LoadError;
+use crate::folder::plugin_folder::PluginFiles;
 use crate::load::grant_file::GrantFile;
-use crate::load::load_environment::LoadEnvironment;
-use crate::load::source_reader::{ReadSource, SourceReader};
-use crate::load_error::LoadError;
-use crate::load_result::LoadCause;
-use crate::plugin_folder::PluginFiles;
+use crate::load::load_result::LoadCause;
 
 /// Reads the component and the grant of a plugin.
 pub(crate) struct PluginReader {

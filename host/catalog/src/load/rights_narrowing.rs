@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::grant::Grant;
-use crate::load::blocking_work::run_blocking;
+use crate::component::blocking_work::run_blocking;
+use crate::component::load_environment::LoadEnvironment;
+use crate::component::loaded_component::LoadedComponent;
+use crate::folder::load_error::LoadError;
 use crate::load::grant_application::AppliedGrant;
 use crate::load::granted_component::GrantedComponent;
-use crate::load::load_environment::LoadEnvironment;
-use crate::load_error::LoadError;
-use crate::load_result::LoadOutcome;
-use crate::loaded_component::LoadedComponent;
-use crate::plugin::{Plugin, tool_name};
+use crate::load::load_result::LoadOutcome;
+use crate::rules::grant::Grant;
+use crate::version::plugin::{Plugin, tool_name};
 
 /// Applies the intersection of `grant` and the grant in force to the component. Returns `None` if
 /// that is already in service. If it cannot be applied, the load must be retried.

@@ -3,10 +3,10 @@
 use tokio::sync::Semaphore;
 use toolbay_secrets::{FixedSecrets, ProgramRunner};
 
-use crate::grant::{Grant, GrantSecrets};
-use crate::load::load_environment::LoadEnvironment;
+use crate::component::load_environment::LoadEnvironment;
+use crate::folder::load_error::LoadError;
 use crate::load::mount_check::check_mounts;
-use crate::load_error::LoadError;
+use crate::rules::grant::{Grant, GrantSecrets};
 
 /// Maximum number of plugins whose secret programs run at the same time.
 const MAX_CONCURRENT_SECRET_FETCHES: usize = 4;

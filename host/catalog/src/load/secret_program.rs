@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use crate::folder::plugin_folder::grant_path;
 use crate::load::grant_file::load_grant;
-use crate::mount_policy::MountPlan;
-use crate::plugin_folder::grant_path;
-use crate::writable_paths::WritablePaths;
+use crate::rules::mount_policy::MountPlan;
+use crate::rules::writable_paths::WritablePaths;
 
 /// Returns whether the current grant of the plugin `id` names this program as the source of a
 /// secret. `command_line` are the program and its arguments. Returns `false` if the plugin could

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use toolbay_model::text::clean_line;
 
-use crate::grant::Grant;
+use crate::component::refusal_cache::MAX_REASON_BYTES;
+use crate::folder::load_error::LoadError;
 use crate::load::granted_component::GrantedComponent;
-use crate::load::refusal_cache::MAX_REASON_BYTES;
+use crate::load::load_result::{FallbackVersion, LoadResult};
 use crate::load::rights_narrowing::reapply_grant;
 use crate::load::version_update::{UpdateFailure, VersionUpdate};
-use crate::load_error::LoadError;
-use crate::load_result::{FallbackVersion, LoadResult};
+use crate::rules::grant::Grant;
 
 /// Determines the version in service when the files cannot be loaded.
 pub(crate) async fn fall_back(update: VersionUpdate<'_>, failure: UpdateFailure) -> LoadResult {

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::grant::Grant;
+use crate::component::loaded_component::LoadedComponent;
+use crate::folder::load_error::LoadError;
+use crate::folder::plugin_folder::PluginFiles;
 use crate::load::grant_file::GrantFile;
 use crate::load::granted_component::GrantedComponent;
+use crate::load::load_result::{LoadOutcome, LoadResult, PreviousVersion};
 use crate::load::load_stages::LoadStages;
 use crate::load::plugin_reader::LoadOccasion;
 use crate::load::rights_narrowing::narrow_rights;
-use crate::load_error::LoadError;
-use crate::load_result::{LoadOutcome, LoadResult, PreviousVersion};
-use crate::loaded_component::LoadedComponent;
-use crate::plugin::Plugin;
-use crate::plugin_folder::PluginFiles;
+use crate::rules::grant::Grant;
+use crate::version::plugin::Plugin;
 
 /// Reason why the files cannot replace the version in service.
 pub(crate) struct UpdateFailure {

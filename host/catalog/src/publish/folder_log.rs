@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::plugin_folder::{FolderListing, check_plugin_folder};
+use crate::folder::plugin_folder::{FolderListing, check_plugin_folder};
 
 /// State of the plugin folder at the last scan, so that each change is logged once.
 #[derive(Default)]

@@ -1,8 +1,8 @@
 //! Logs the results of loads.
 
-use crate::plain_files::PlainFiles;
-use crate::plugin::Plugin;
-use crate::skill_folder::SkillFolder;
+use crate::skill::skill_folder::SkillFolder;
+use crate::version::plain_files::PlainFiles;
+use crate::version::plugin::Plugin;
 
 /// Logs a version that is put into service.
 pub(crate) fn log_loaded(id: &str, plugin: &Plugin) {

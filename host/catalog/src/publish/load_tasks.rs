@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::task::{JoinError, JoinSet};
 
+use crate::load::load_result::{FallbackVersion, LoadCause, LoadResult};
 use crate::load::plugin_loader::PluginLoader;
-use crate::load_result::{FallbackVersion, LoadCause, LoadResult};
 use crate::publish::plugin_slot::{ActiveLoad, LoadScope, PluginSlot};
 
 /// Loads in progress.

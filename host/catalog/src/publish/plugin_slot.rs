@@ -6,15 +6,17 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use crate::assemble::PluginCandidate;
-use crate::grant_age::GrantAge;
-use crate::load_error::LoadError;
-use crate::load_result::{FallbackVersion, LoadCause, LoadOutcome, LoadResult, PreviousVersion};
-use crate::plain_files::PlainFiles;
-use crate::plugin::Plugin;
-use crate::plugin_folder::PluginFiles;
+use crate::folder::grant_age::GrantAge;
+use crate::folder::load_error::LoadError;
+use crate::folder::plugin_folder::PluginFiles;
+use crate::load::load_result::{
+    FallbackVersion, LoadCause, LoadOutcome, LoadResult, PreviousVersion,
+};
+use crate::publish::assemble::PluginCandidate;
 use crate::publish::load_log::{log_loaded, log_new_file_warnings, log_plain_files, log_refusal};
 use crate::publish::scheduled_retry::ScheduledRetry;
+use crate::version::plain_files::PlainFiles;
+use crate::version::plugin::Plugin;
 
 /// Time for which an incomplete file may stay unchanged before it is reported as a problem.
 const INCOMPLETE_TIMEOUT: Duration = Duration::from_secs(2);

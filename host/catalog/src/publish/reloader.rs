@@ -9,18 +9,18 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::assemble::{PluginCandidate, assemble};
-use crate::catalog::CatalogPublisher;
+use crate::folder::plugin_folder::{FolderListing, PluginFiles, parse_file_name};
+use crate::folder::watcher::{FolderChanges, FolderWatcher};
+use crate::load::load_result::LoadCause;
 use crate::load::plugin_loader::PluginLoader;
-use crate::load_result::LoadCause;
-use crate::plugin_folder::{FolderListing, PluginFiles, parse_file_name};
+use crate::publish::assemble::{PluginCandidate, assemble};
+use crate::publish::catalog::CatalogPublisher;
 use crate::publish::folder_log::FolderLog;
 use crate::publish::load_tasks::{FinishedLoad, LoadTasks};
 use crate::publish::plugin_slot::{LoadScope, PluginSlot};
 use crate::publish::publish_schedule::PublishSchedule;
+use crate::publish::snapshot::Snapshot;
 use crate::publish::snapshot_log::SnapshotLog;
-use crate::snapshot::Snapshot;
-use crate::watcher::{FolderChanges, FolderWatcher};
 
 /// Number of plugins that are published early at startup, while others are still loading. The
 /// instructions of a client that connects then describe these plugins: they have room for about

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::assemble::PluginCandidate;
-use crate::snapshot::Snapshot;
+use crate::publish::assemble::PluginCandidate;
+use crate::publish::snapshot::Snapshot;
 
 /// Problems that are logged already.
 #[derive(Default)]
