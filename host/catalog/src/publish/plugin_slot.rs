@@ -212,12 +212,13 @@ impl PluginSlot {
     /// Puts a version with other plain files into service. Returns false if they are the same.
     fn replace_plain_files(&mut self, id: &str, plugin: Arc<Plugin>) -> bool {
         let before = self.files_in_service();
-        self.candidate.plugin = Some(Arc::clone(&plugin));
-        if before == plugin.files {
+        let files = Arc::clone(&plugin.files);
+        self.candidate.plugin = Some(plugin);
+        if before == files {
             return false;
         }
-        log_new_file_warnings(id, &plugin.files, &before);
-        log_plain_files(id, &plugin.files);
+        log_new_file_warnings(id, &files, &before);
+        log_plain_files(id, &files);
         true
     }
 
