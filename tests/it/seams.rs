@@ -72,7 +72,10 @@ fn only_the_watcher_uses_notify() {
     // What ends in the same word is how a supervisor is told something.
     only_in(
         "notify::",
-        &["catalog/src/watcher.rs", "toolbay/src/cli/supervisor.rs"],
+        &[
+            "catalog/src/folder/watcher.rs",
+            "toolbay/src/cli/supervisor.rs",
+        ],
     );
 }
 
@@ -92,7 +95,7 @@ fn one_function_makes_a_store() {
 
 #[test]
 fn only_the_reloader_publishes() {
-    only_in(".publish(", &["catalog/src/reloader.rs"]);
+    only_in(".publish(", &["catalog/src/publish/reloader.rs"]);
 }
 
 #[test]

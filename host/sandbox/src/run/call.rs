@@ -24,7 +24,6 @@ use crate::context::plugin_request::PluginRequest;
 use crate::prepare::prepared_component::PreparedComponent;
 use crate::reply::guest_reply::{GuestFailure, GuestReply};
 use crate::reply::reply_check::UncheckedReply;
-use crate::run::callable::LazyComponent;
 use crate::run::sandbox::Sandbox;
 use crate::store::error::{TrapEvidence, classify};
 use crate::store::state::{CallResources, StoreState};
@@ -67,10 +66,6 @@ pub struct FinishedCall<T> {
     pub hindered: Option<HostDenial>,
 }
 
-/// Message for the client if a plugin's stored code cannot be used and the plugin cannot be
-/// compiled again.
-const CODE_LOST_MESSAGE: &str = "The plugin cannot be called now: its compiled code was lost, and it could not be compiled again. Call it again in a few seconds.";
-
 impl Sandbox {
     /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet
     /// checked: [`UncheckedReply::check`] may take long.
@@ -79,31 +74,12 @@ impl Sandbox {
     /// and frees its store.
     pub async fn call(
         &self,
-        callable: &LazyComponent,
+        prepared: &PreparedComponent,
         entry: CallContext<'_>,
         asked: PluginRequest<'_>,
     ) -> FinishedCall<UncheckedReply> {
         let deadline = entry.deadline.into();
         let timeout = entry.environment.limits.timeout;
-        let begin = |stored| {
-            let sandbox = self.clone();
-            self.spawn(async move { sandbox.open_stored(stored).await })
-        };
-        let prepared = match timeout_at(deadline, callable.get_or_open(begin)).await {
-            Ok(Ok(prepared)) => prepared,
-            // The reason is in the log.
-            Ok(Err(_)) => {
-                return FinishedCall::without_guest(Err(CallError::Failed(
-                    CODE_LOST_MESSAGE.to_owned(),
-                )));
-            }
-            Err(_elapsed) => {
-                return FinishedCall::without_guest(Err(CallError::limit(Limit::Deadline(
-                    timeout,
-                ))));
-            }
-        };
-        let prepared = &*prepared;
         let stdin = match asked {
             PluginRequest::Tool { name, arguments } => {
                 prepared.is_command_tool(name).then(|| arguments.to_owned())
@@ -350,7 +326,7 @@ impl<T> FinishedCall<T> {
     }
 
     /// Creates the result of a call that did not enter a guest.
-    pub(crate) fn without_guest(result: Result<T, CallError>) -> Self {
+    pub fn without_guest(result: Result<T, CallError>) -> Self {
         Self {
             result,
             usage: CallUsage::default(),

@@ -42,9 +42,9 @@ use crate::prepare::compiled::{CompiledFile, UncachedCode};
 use crate::prepare::component_summary::ComponentSummary;
 use crate::prepare::engine_pair::{EnginePair, LinkedEngine};
 use crate::prepare::prepared_component::PreparedComponent;
-use crate::run::callable::{LazyComponent, Recompile, UnopenedCode};
 use crate::run::cores::cores;
 use crate::run::dispatcher::{self, CallDispatcher};
+use crate::run::stored_code::{CachedCode, CachedPlugin, LostCode, OpenedCode, UnopenedCode};
 use crate::store::error;
 
 /// Maximum number of threads for blocking host calls of guests, such as file I/O and name
@@ -275,13 +275,8 @@ impl Sandbox {
     }
 
     /// Looks up a component in the compile cache, with its description and the summary of its file.
-    /// The first call opens the code; `recompile` recompiles it if the code is unusable by then.
     /// Blocks for a fraction of a millisecond.
-    pub fn find_cached(
-        &self,
-        digest: Digest,
-        remake: &Arc<dyn Recompile>,
-    ) -> Option<(LazyComponent, ComponentDescription, PluginSummary)> {
+    pub fn find_cached(&self, digest: Digest) -> Option<CachedPlugin> {
         let engines = &self.inner.engines;
         let CachedComponent {
             notes:
@@ -298,21 +293,24 @@ impl Sandbox {
             // Recompiling reports the reason.
             return None;
         }
-        let (remake, manner) = (Arc::clone(remake), description.manner.clone());
-        let stored = UnopenedCode {
+        let unopened = UnopenedCode {
             digest,
             code,
-            manner,
+            manner: description.manner.clone(),
             tasked,
-            remake,
         };
-        let callable = if room == engines.pool_fingerprint() {
-            LazyComponent::from_stored(facts, stored)
+        let code = if room == engines.pool_fingerprint() {
+            CachedCode::Unopened(unopened)
         } else {
             // The entry was stored with a different pool size.
-            self.open_stored_code(&stored)?.into()
+            CachedCode::Open(Box::new(self.open_stored_code(&unopened)?))
         };
-        Some((callable, description, about))
+        Some(CachedPlugin {
+            summary: facts,
+            code,
+            description,
+            about,
+        })
     }
 
     /// Looks up a component in the compile cache and opens its code. Blocks for milliseconds, and
@@ -382,37 +380,51 @@ impl Sandbox {
         ))
     }
 
-    /// Opens stored code, or recompiles it and stores the result.
+    /// Opens stored code.
     ///
     /// # Errors
     ///
-    /// Returns the reason why neither is possible.
-    pub(crate) async fn open_stored(
-        &self,
-        stored: UnopenedCode,
-    ) -> Result<PreparedComponent, String> {
-        let (sandbox, wanted) = (self.clone(), stored.clone());
+    /// Returns the reason why that failed unexpectedly.
+    pub async fn open_code(&self, unopened: UnopenedCode) -> Result<OpenedCode, String> {
+        let sandbox = self.clone();
         let opened = tokio::task::spawn_blocking(move || {
             // Read the notes for the new code first: opening damaged code removes the cache entry.
-            let known = sandbox.cache().and_then(|cache| cache.find(wanted.digest));
-            sandbox
-                .open_stored_code(&wanted)
-                .ok_or_else(|| known.map(Box::new))
+            let known = sandbox
+                .cache()
+                .and_then(|cache| cache.find(unopened.digest));
+            match sandbox.open_stored_code(&unopened) {
+                Some(prepared) => OpenedCode::Open(Box::new(prepared)),
+                None => OpenedCode::Lost(LostCode {
+                    digest: unopened.digest,
+                    manner: unopened.manner,
+                    known: known.map(Box::new),
+                }),
+            }
         });
-        let known = match opened.await {
-            Ok(Ok(prepared)) => return Ok(prepared),
-            Ok(Err(known)) => known,
-            Err(error) => return Err(format!("opening its code failed: {error}")),
-        };
-        let (mut prepared, scratch) = stored.remake.recompile(stored.digest).await?;
-        prepared.set_mcp_endpoint(stored.manner);
+        opened
+            .await
+            .map_err(|error| format!("opening its code failed: {error}"))
+    }
+
+    /// Replaces lost code by the result of compiling the component again.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why that failed unexpectedly.
+    pub async fn replace_lost_code(
+        &self,
+        lost: LostCode,
+        mut prepared: PreparedComponent,
+        scratch: UncachedCode,
+    ) -> Result<PreparedComponent, String> {
+        prepared.set_mcp_endpoint(lost.manner);
         let sandbox = self.clone();
         let kept = tokio::task::spawn_blocking(move || {
-            if let Some(known) = known {
+            if let Some(known) = lost.known {
                 let cache::ComponentNotes {
                     description, about, ..
                 } = known.notes;
-                sandbox.add_to_cache(stored.digest, scratch, &prepared, description, about);
+                sandbox.add_to_cache(lost.digest, scratch, &prepared, description, about);
             }
             prepared
         });

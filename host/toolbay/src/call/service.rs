@@ -594,7 +594,7 @@ impl CallService {
                 usage: None,
             };
         }
-        let Some(callable) = &plugin.component.code else {
+        let Some(code) = &plugin.component.code else {
             return failed(CallFailure::Call(CallError::Internal(
                 "the plugin has no code".to_owned(),
             )));
@@ -642,12 +642,13 @@ impl CallService {
             place: Some(&*work.permit),
         };
         let asked = request.guest_request(name);
-        let entered = self
-            .inner
-            .sandbox
-            .call(callable, entry, asked)
-            .instrument(span.clone())
-            .await;
+        let running = async {
+            match code.open(work.deadline, environment.limits.timeout).await {
+                Ok(prepared) => self.inner.sandbox.call(&prepared, entry, asked).await,
+                Err(error) => FinishedCall::without_guest(Err(error)),
+            }
+        };
+        let entered = running.instrument(span.clone()).await;
         course.record_finish(&entered);
         let crashed = matches!(entered.result, Err(CallError::Trap { .. }));
         let (result, size) = work
