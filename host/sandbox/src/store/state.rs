@@ -16,7 +16,8 @@ use crate::capability::files::call_directories::CallDirectories;
 use crate::capability::files::descriptors::{CallDescriptors, DescriptorHandle};
 use crate::capability::files::directory_reach::DirectoryReach;
 use crate::capability::host_functions::HostFunctions;
-use crate::capability::http::http_call::{HttpCall, MAX_FIELDS_BYTES};
+use crate::capability::http::http_call::HttpCall;
+use crate::capability::http::memory_bounds::{EXCHANGE_MEMORY_BYTES, MAX_FIELDS_BYTES};
 use crate::capability::http::pending_requests::PendingRequests;
 use crate::capability::input_request::QuestionContext;
 use crate::capability::keyvalue_call::KeyValueCall;
@@ -240,6 +241,14 @@ impl StoreState {
     /// Returns the table of the resources that the guest has handles of.
     pub(crate) fn table(&mut self) -> &mut ResourceTable {
         &mut self.table
+    }
+
+    /// Reserves the memory of a request in flight, if any request can be sent.
+    pub(crate) fn reserve_for_request(&self) -> Result<Option<MemoryReservation>, BudgetExceeded> {
+        if !self.outgoing_http.is_open() {
+            return Ok(None);
+        }
+        self.memory_budget.reserve(EXCHANGE_MEMORY_BYTES).map(Some)
     }
 
     /// Draws what a new handle of `wasi:http_call` holds from the account, until the handle is

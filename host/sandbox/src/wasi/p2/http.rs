@@ -15,7 +15,7 @@ use wasmtime_wasi_http::p2::types::{
 use wasmtime_wasi_http::{FieldMap, WasiHttpView as _};
 
 use super::version::versioned;
-use crate::capability::http::http_call::memory_bounds::{
+use crate::capability::http::memory_bounds::{
     BODY_MEMORY_BYTES, FIELDS_MEMORY_BYTES, MAX_AUTHORITY_BYTES, MAX_CUSTOM_NAME_BYTES,
     MAX_PATH_BYTES, REQUEST_MEMORY_BYTES,
 };

@@ -18,7 +18,7 @@ use wasmtime_wasi_http::p3::{Request, Response};
 use wasmtime_wasi_http::{FieldMap, WasiHttp, WasiHttpView as _};
 
 use super::version::versioned;
-use crate::capability::http::http_call::memory_bounds::{
+use crate::capability::http::memory_bounds::{
     FIELDS_MEMORY_BYTES, MAX_AUTHORITY_BYTES, MAX_CUSTOM_NAME_BYTES, MAX_PATH_BYTES,
     REQUEST_MEMORY_BYTES,
 };
