@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::question_check::MAX_PARAMS_BYTES;
 use super::*;
 use crate::capability::effects::AskBlocker;
 use crate::capability::memory_budget::MemoryBudget;
