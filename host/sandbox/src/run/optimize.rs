@@ -104,7 +104,8 @@ impl Sandbox {
         check_preamble(&job.source.file)?;
         let unwritten = |_| PrepareError::WriteFailed;
         let mut output = cache::create_memory_file().map_err(unwritten)?;
-        self.compiler()
+        self.inner
+            .compiler
             .instrument(&job.source, output.try_clone().map_err(unwritten)?)
             .await?;
         let instrumented = CompileSource {
@@ -112,7 +113,8 @@ impl Sandbox {
             wit: String::new(),
         };
         let mut code = cache::create_memory_file().map_err(unwritten)?;
-        self.compiler()
+        self.inner
+            .compiler
             .compile(&instrumented, code.try_clone().map_err(unwritten)?)
             .await?;
         drop(instrumented);
@@ -133,7 +135,8 @@ impl Sandbox {
             ran,
         } = left;
         let mut output = cache::create_memory_file().map_err(unwritten)?;
-        self.compiler()
+        self.inner
+            .compiler
             .snapshot(
                 &job.source,
                 encode(&image),
@@ -200,7 +203,7 @@ impl Sandbox {
             ..CallResources::default()
         };
         let mut entered = self
-            .enter(prepared, &entry, self.new_call_descriptors(), given)
+            .enter(prepared, &entry, self.inner.descriptors.files(), given)
             .map_err(OptimizeError::Failed)?;
         let exchanges = entered.store.data().exchanges.clone();
         let work = initialize(&mut entered.store, &pre, (component, prepared), job);
