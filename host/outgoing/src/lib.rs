@@ -50,6 +50,7 @@ mod response_body;
 mod root_certificates;
 mod socket_budget;
 mod tls;
+mod traffic_count;
 mod upload_body;
 mod upload_state;
 
@@ -64,6 +65,7 @@ pub use self::request_meter::{ExceededLimit, RequestMeter};
 pub use self::request_timeouts::RequestTimeouts;
 pub use self::response_body::ResponseBody;
 pub use self::root_certificates::load as roots;
+pub use self::traffic_count::TrafficCount;
 
 #[cfg(test)]
 mod tests;

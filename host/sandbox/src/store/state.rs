@@ -135,7 +135,7 @@ impl StoreState {
         } = environment;
         tape.set_secrets(&opened.filter);
         let account = MemoryBudget::new(limits.memory);
-        let effects = SideEffects::new(asks, &entry.journal, limits, account.clone(), tape.clone());
+        let effects = SideEffects::new(asks, &entry.journal, limits, &account, tape.clone());
         let (journal, secrets) = (Arc::clone(&entry.journal), Arc::clone(&opened.filter));
         let asking =
             QuestionContext::new(entry.answerable, journal, effects.clone(), secrets, limits);

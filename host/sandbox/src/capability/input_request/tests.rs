@@ -14,7 +14,7 @@ fn asking(journal: CallJournal, answerable: QuestionKindSet) -> QuestionContext 
         true,
         &journal,
         &Limits::DEFAULT,
-        MemoryBudget::new(Limits::DEFAULT.memory),
+        &MemoryBudget::new(Limits::DEFAULT.memory),
         ReplayTape::default(),
     );
     QuestionContext::new(

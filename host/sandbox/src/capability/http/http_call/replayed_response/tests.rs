@@ -19,7 +19,7 @@ fn effects(past: &[toolbay_model::RecordedEffect]) -> SideEffects {
         true,
         &past.into(),
         &Limits::DEFAULT,
-        MemoryBudget::new(Limits::DEFAULT.memory),
+        &MemoryBudget::new(Limits::DEFAULT.memory),
         ReplayTape::default(),
     )
 }
