@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
+    response,
 };
 use http_body::Body;
 use hyper::body::Incoming;
@@ -193,10 +194,7 @@ where
             // The reader of the response does not have to write the rest of the request.
             lease.release_driver();
         }
-        check_head(parts.status, &parts.headers)?;
-        meter.count_bytes(
-            "HTTP/1.1 200\r\n\r\n".len() + header_fields::encoded_bytes(&parts.headers),
-        )?;
+        count_head(&parts, meter)?;
         header_fields::remove_hop_by_hop(&mut parts.headers);
         let declared = declared_length(&method, parts.status, &parts.headers);
         let receipt = ResponseContext {
@@ -305,20 +303,19 @@ async fn wait_for_head(
     }
 }
 
-/// Checks the head of a response. HTTP/1.1 has already limited its size; HTTP/2 counts it
+/// Checks and counts the head of a response. HTTP/1.1 has already limited its size; HTTP/2 counts it
 /// differently.
-fn check_head(status: StatusCode, fields: &HeaderMap) -> Result<(), SendError> {
-    if status == StatusCode::SWITCHING_PROTOCOLS {
+fn count_head(head: &response::Parts, meter: &RequestMeter) -> Result<(), SendError> {
+    if head.status == StatusCode::SWITCHING_PROTOCOLS {
         return Err(SendError::Protocol(
             "the server switched to a protocol that nobody asked for".to_owned(),
         ));
     }
-    if fields.len() > MAX_RESPONSE_FIELDS
-        || header_fields::encoded_bytes(fields) > MAX_HTTP_HEAD_BYTES
-    {
+    let bytes = header_fields::encoded_bytes(&head.headers);
+    if head.headers.len() > MAX_RESPONSE_FIELDS || bytes > MAX_HTTP_HEAD_BYTES {
         return Err(SendError::HeadTooLarge);
     }
-    Ok(())
+    Ok(meter.count_bytes("HTTP/1.1 200\r\n\r\n".len() + bytes)?)
 }
 
 /// Returns the length of the body that the response declares. A response without a body can also

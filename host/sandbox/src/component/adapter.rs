@@ -87,18 +87,7 @@ pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<AdaptedComponent
     } else {
         return Err(explain_untyped(&look, wit));
     };
-    let component = ComponentEncoder::default()
-        .validate(true)
-        .module(&module)
-        .and_then(|encoder| encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter))
-        .and_then(|encoder| {
-            if look.aborts {
-                encoder.adapter(ENV_MODULE, ABORT_MODULE)
-            } else {
-                Ok(encoder)
-            }
-        })
-        .and_then(|mut encoder| encoder.encode());
+    let component = encode(&module, adapter, look.aborts);
     let why = |error| {
         let said = || format!("a core module that cannot be converted to a component: {error:#}");
         look.names
@@ -111,6 +100,18 @@ pub(crate) fn componentize(bytes: Vec<u8>, wit: &str) -> Result<AdaptedComponent
         kind,
         remark: omission_remark(kind, &look),
     })
+}
+
+/// Encodes a module as a component. If it `aborts`, it gets the function for that.
+fn encode(module: &[u8], adapter: &[u8], aborts: bool) -> anyhow::Result<Vec<u8>> {
+    let mut encoder = ComponentEncoder::default()
+        .validate(true)
+        .module(module)?
+        .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter)?;
+    if aborts {
+        encoder = encoder.adapter(ENV_MODULE, ABORT_MODULE)?;
+    }
+    encoder.encode()
 }
 
 /// Returns whether a file is a WIT package in binary form, which contains only types.

@@ -1,10 +1,10 @@
 //! The sandbox: the engines, the compiler, the compile cache and the guests' runtime.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
+use std::{fs, io};
 
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
@@ -139,26 +139,10 @@ impl Sandbox {
             slots.saturating_sub(MAX_CONCURRENT_DESCRIBES) as usize
         });
         let calls = slots.min(DescriptorTable::max_calls(calls as usize, waiting as usize));
-        let cache = match cache {
-            Some((folder, size)) => {
-                let opened = CompileCache::open(&folder, &engines.sync_engine().engine, size);
-                opened
-                    .map(Arc::new)
-                    .inspect_err(|why| tracing::warn!("{why}"))
-            }
-            None => Err("the compile cache is off: compile.cache_folder is empty".to_owned()),
-        };
+        let cache = open_cache(cache, &engines);
         let compiler = Compiler::new(compiler, stack, concurrent, compile)
             .map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .thread_name("toolbay-guest")
-            .worker_threads(cores())
-            .enable_all()
-            .max_blocking_threads(BLOCKING_THREADS)
-            // Calls arrive through the injection queue, so check it often.
-            .global_queue_interval(4)
-            .build()
-            .context("failed to start the guests' runtime")?;
+        let runtime = start_guest_runtime().context("failed to start the guests' runtime")?;
         let entrance = CallDispatcher::start(runtime.handle())
             .context("failed to prepare the guests' runtime for calls")?;
         let describing = Semaphore::new(MAX_CONCURRENT_DESCRIBES as usize);
@@ -424,6 +408,30 @@ impl Sandbox {
     pub(crate) fn engines(&self) -> &EnginePair {
         &self.inner.engines
     }
+}
+
+/// Opens the compile cache, or returns the reason why it is off.
+fn open_cache(
+    cache: Option<(PathBuf, ByteSize)>,
+    engines: &EnginePair,
+) -> Result<Arc<CompileCache>, String> {
+    let Some((folder, size)) = cache else {
+        return Err("the compile cache is off: compile.cache_folder is empty".to_owned());
+    };
+    CompileCache::open(&folder, &engines.sync_engine().engine, size)
+        .map(Arc::new)
+        .inspect_err(|why| tracing::warn!("{why}"))
+}
+
+fn start_guest_runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .thread_name("toolbay-guest")
+        .worker_threads(cores())
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        // Calls arrive through the injection queue, so check it often.
+        .global_queue_interval(4)
+        .build()
 }
 
 /// Returns the programs and settings that decide which components are refused. A program is not

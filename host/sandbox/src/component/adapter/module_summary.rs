@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME;
-use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
+use wasmparser::{Export, ExternalKind, Import, Parser, Payload, TypeRef};
 
 use crate::component::contract_interface::ContractInterface;
 use crate::component::foreign_host::ModuleNames;
@@ -44,19 +44,7 @@ pub(super) fn inspect_module(bytes: &[u8]) -> wasmparser::Result<ModuleSummary> 
             }
             Payload::ExportSection(exports) => {
                 for export in exports {
-                    let export = export?;
-                    if export.kind == ExternalKind::Func {
-                        if let Some((part, function)) = ContractInterface::from_export(export.name)
-                            && let Some((version, _)) = function.split_once('#')
-                        {
-                            look.contract
-                                .entry(version.to_owned())
-                                .or_default()
-                                .insert(part);
-                        }
-                        look.has_start |= export.name == "_start";
-                        look.names.exports.insert(export.name.to_owned());
-                    }
+                    look.add_export(&export?);
                 }
             }
             Payload::MemorySection(memories) => {
@@ -66,36 +54,52 @@ pub(super) fn inspect_module(bytes: &[u8]) -> wasmparser::Result<ModuleSummary> 
             }
             Payload::ImportSection(imports) => {
                 for import in imports.into_imports() {
-                    let import = import?;
-                    if (import.module, import.name) == (ENV_MODULE, "abort") {
-                        look.aborts = true;
-                        continue;
-                    }
-                    if let TypeRef::Memory(memory) = import.ty {
-                        look.has_memory64 |= memory.memory64;
-                    }
-                    if import.module == WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME
-                        && look.preview1.len() < MAX_ENV_IMPORTS
-                    {
-                        look.preview1.insert(import.name.to_owned());
-                    }
-                    if import.module == ENV_MODULE && look.names.env.len() < MAX_ENV_IMPORTS {
-                        look.names.env.insert(import.name.to_owned());
-                    }
-                    if !look
-                        .names
-                        .imports
-                        .iter()
-                        .any(|(module, _)| module == import.module)
-                    {
-                        look.names
-                            .imports
-                            .push((import.module.to_owned(), import.name.to_owned()));
-                    }
+                    look.add_import(&import?);
                 }
             }
             _ => {}
         }
     }
     Ok(look)
+}
+
+impl ModuleSummary {
+    fn add_export(&mut self, export: &Export<'_>) {
+        if export.kind != ExternalKind::Func {
+            return;
+        }
+        if let Some((part, function)) = ContractInterface::from_export(export.name)
+            && let Some((version, _)) = function.split_once('#')
+        {
+            self.contract
+                .entry(version.to_owned())
+                .or_default()
+                .insert(part);
+        }
+        self.has_start |= export.name == "_start";
+        self.names.exports.insert(export.name.to_owned());
+    }
+
+    fn add_import(&mut self, import: &Import<'_>) {
+        let Import { module, name, ty } = *import;
+        if (module, name) == (ENV_MODULE, "abort") {
+            self.aborts = true;
+            return;
+        }
+        if let TypeRef::Memory(memory) = ty {
+            self.has_memory64 |= memory.memory64;
+        }
+        if module == WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME && self.preview1.len() < MAX_ENV_IMPORTS {
+            self.preview1.insert(name.to_owned());
+        }
+        if module == ENV_MODULE && self.names.env.len() < MAX_ENV_IMPORTS {
+            self.names.env.insert(name.to_owned());
+        }
+        let mut imports = self.names.imports.iter();
+        if !imports.any(|(known, _)| known == module) {
+            self.names
+                .imports
+                .push((module.to_owned(), name.to_owned()));
+        }
+    }
 }

@@ -148,7 +148,7 @@ fn content_length(fields: &HeaderMap) -> Result<Option<u64>, ErrorCode> {
     parse_content_length(value).map(Some).ok_or_else(invalid)
 }
 
-/// A handle of the response, or the error in the words of `wasi:http_call` 0.2.
+/// A handle of the response, or the error in the words of `wasi:http` 0.2.
 fn to_response_handle(
     state: &mut StoreState,
     answer: ResponseResult,

@@ -93,7 +93,7 @@ fn start_request(
     }))
 }
 
-/// A handle of the response, or the error in the words of `wasi:http_call` 0.3.
+/// A handle of the response, or the error in the words of `wasi:http` 0.3.
 fn to_response(state: &mut StoreState, answer: ResponseResult) -> wasmtime::Result<ClientResponse> {
     let response = match answer {
         Ok(response) => response,
