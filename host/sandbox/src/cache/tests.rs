@@ -153,7 +153,7 @@ fn damaged_files_are_a_miss_and_are_removed() {
                 .open(code)
                 .unwrap()
                 .set_len(100)
-                .unwrap()
+                .unwrap();
         },
         |code| fs::remove_file(code).unwrap(),
         |code| {

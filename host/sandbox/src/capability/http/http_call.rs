@@ -151,7 +151,7 @@ impl HttpCall {
     pub(crate) fn deny_headers(&self, why: HeaderError, forbidden: Option<String>) {
         match (why, forbidden) {
             (HeaderError::Forbidden, Some(name)) => {
-                self.deny_request(&DenialReason::ForbiddenHeader(name))
+                self.deny_request(&DenialReason::ForbiddenHeader(name));
             }
             (HeaderError::InvalidSyntax, _) => self.deny_request(&DenialReason::MalformedHeader),
             // This is a mistake of the guest and not part of a request.

@@ -40,7 +40,7 @@ pub(super) fn inspect_module(bytes: &[u8]) -> wasmparser::Result<ModuleSummary> 
     for payload in Parser::new(0).parse_all(bytes) {
         match payload? {
             Payload::CustomSection(section) => {
-                look.has_type |= section.name().starts_with("component-type")
+                look.has_type |= section.name().starts_with("component-type");
             }
             Payload::ExportSection(exports) => {
                 for export in exports {

@@ -176,7 +176,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
                 set.inspect_err(|()| {
                     state
                         .outgoing_http
-                        .deny_request(&DenialReason::MalformedMethod)
+                        .deny_request(&DenialReason::MalformedMethod);
                 })
             } else {
                 Err(())
@@ -213,7 +213,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
             Ok((set.inspect_err(|()| {
                 state
                     .outgoing_http
-                    .deny_request(&DenialReason::for_authority(&written))
+                    .deny_request(&DenialReason::for_authority(&written));
             }),))
         },
     )?;
@@ -229,7 +229,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
                 set.inspect_err(|()| {
                     state
                         .outgoing_http
-                        .deny_request(&DenialReason::MalformedPath)
+                        .deny_request(&DenialReason::MalformedPath);
                 })
             } else {
                 Err(())
