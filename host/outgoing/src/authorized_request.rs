@@ -107,11 +107,11 @@ impl<B> AuthorizedRequest<B> {
     pub fn add_credentials(
         &mut self,
         fields: HeaderMap,
-        uri: Uri,
+        uri: &Uri,
         key: &[u8],
     ) -> Result<(), SendError> {
         self.partition = PoolPartition::from_secret(key);
-        if let Some(target) = uri.into_parts().path_and_query {
+        if let Some(target) = uri.path_and_query() {
             self.target.replace_query(target)?;
         }
         for (name, value) in fields {

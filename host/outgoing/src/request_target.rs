@@ -45,12 +45,9 @@ impl RequestTarget {
         if let Some(length) = length {
             fields.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         }
-        let malformed = |_| SendError::Denied(DenialReason::MalformedPath);
-        let written = request.uri().path_and_query();
-        let path = match written.map_or("/", PathAndQuery::as_str) {
-            "*" => PathAndQuery::from_static("*"),
-            written if written.starts_with('/') => written.parse().map_err(malformed)?,
-            written => format!("/{written}").parse().map_err(malformed)?,
+        let path = match request.uri().path_and_query() {
+            Some(written) => with_root(written)?,
+            None => PathAndQuery::from_static("/"),
         };
         Ok(Self {
             origin,
@@ -60,12 +57,11 @@ impl RequestTarget {
     }
 
     /// Replaces the query by that of `other`, which must have the same path.
-    pub(crate) fn replace_query(&mut self, other: PathAndQuery) -> Result<(), SendError> {
-        // `*` cannot have a query.
-        if other.path() != self.path.path() || self.path == "*" {
+    pub(crate) fn replace_query(&mut self, other: &PathAndQuery) -> Result<(), SendError> {
+        if other.path() != self.path.path() {
             return Err(SendError::Denied(DenialReason::MalformedPath));
         }
-        self.path = other;
+        self.path = with_root(other)?;
         Ok(())
     }
 
@@ -122,6 +118,17 @@ impl RequestTarget {
                 .insert(header::PROXY_AUTHORIZATION, authorization.clone());
         }
         Ok(())
+    }
+}
+
+/// Returns a path as a request has it: without a path before its query, it is `/`.
+fn with_root(written: &PathAndQuery) -> Result<PathAndQuery, SendError> {
+    let malformed = |_| SendError::Denied(DenialReason::MalformedPath);
+    match written.as_str() {
+        "*" => Ok(PathAndQuery::from_static("*")),
+        // Parsed again, because an empty path is shown as `/`, and is empty in a request line.
+        text if text.starts_with('/') => text.parse().map_err(malformed),
+        text => format!("/{text}").parse().map_err(malformed),
     }
 }
 

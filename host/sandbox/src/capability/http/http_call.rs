@@ -288,7 +288,7 @@ impl HttpCall {
         }
         let (credentials, ()) = credentials.into_parts();
         request
-            .add_credentials(credentials.headers, credentials.uri, &key)
+            .add_credentials(credentials.headers, &credentials.uri, &key)
             .map_err(|error| {
                 self.denials.report_send_error(&error);
                 RequestRefused
