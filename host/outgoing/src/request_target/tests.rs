@@ -1,7 +1,7 @@
 use http::{HeaderValue, Request, Version};
 use toolbay_policy::{AuthorityError, DenialReason, HttpRule, OriginPattern};
 
-use super::AuthorizedRequest;
+use super::RequestTarget;
 use crate::error::SendError;
 use crate::header_fields::MAX_HTTP_HEAD_BYTES;
 use crate::proxy::ProxySettings;
@@ -12,8 +12,35 @@ fn rules() -> Vec<HttpRule> {
         .to_vec()
 }
 
-fn check(request: http::request::Builder) -> Result<AuthorizedRequest, SendError> {
-    AuthorizedRequest::check(request.body(()).unwrap().into_parts().0, &rules())
+/// A request that the rules allow.
+#[derive(Debug)]
+struct CheckedRequest {
+    target: RequestTarget,
+    request: Request<()>,
+    head_bytes: usize,
+}
+
+impl CheckedRequest {
+    fn request(
+        &self,
+        http2: bool,
+        proxy: Option<&ProxySettings>,
+    ) -> Result<Request<()>, SendError> {
+        let mut request = self.request.clone();
+        self.target.address(&mut request, http2, proxy)?;
+        Ok(request)
+    }
+}
+
+fn check(request: http::request::Builder) -> Result<CheckedRequest, SendError> {
+    let mut request = request.body(()).unwrap();
+    let target = RequestTarget::check(&mut request, &rules())?;
+    let head_bytes = target.head_bytes(&request)?;
+    Ok(CheckedRequest {
+        target,
+        request,
+        head_bytes,
+    })
 }
 
 fn get(uri: &str) -> http::request::Builder {
@@ -23,11 +50,11 @@ fn get(uri: &str) -> http::request::Builder {
 #[test]
 fn only_the_normalised_origin_is_sent() {
     let allowed = check(get("https://API.Example:443/a?b=c").header("accept", "*/*")).unwrap();
-    let direct = allowed.request(false, None, ()).unwrap();
+    let direct = allowed.request(false, None).unwrap();
     assert_eq!(direct.uri(), "/a?b=c");
     assert_eq!(direct.version(), Version::HTTP_11);
     assert_eq!(direct.headers()["host"], "api.example");
-    let http2 = allowed.request(true, None, ()).unwrap();
+    let http2 = allowed.request(true, None).unwrap();
     assert_eq!(http2.uri(), "https://api.example/a?b=c");
     assert!(!http2.headers().contains_key("host"));
     let head = "GET /a?b=c HTTP/1.1\r\nhost: api.example\r\naccept: */*\r\n\r\n";
@@ -39,10 +66,7 @@ fn a_proxy_gets_the_whole_url_and_its_own_credentials() {
     let proxy =
         ProxySettings::parse(&"http://user:password@proxy.example".parse().unwrap()).unwrap();
     let asked = get("http://api.example:8080").header("proxy-authorization", "Basic of-the-guest");
-    let request = check(asked)
-        .unwrap()
-        .request(false, Some(&proxy), ())
-        .unwrap();
+    let request = check(asked).unwrap().request(false, Some(&proxy)).unwrap();
     assert_eq!(request.uri(), "http://api.example:8080/");
     assert_eq!(request.headers()["host"], "api.example:8080");
     assert_eq!(
@@ -132,8 +156,8 @@ fn a_declared_length_is_one_number() {
             .header("content-length", "7"),
     )
     .unwrap();
-    assert_eq!(allowed.body_length, Some(7));
-    let sent = allowed.request(false, None, ()).unwrap();
+    assert_eq!(allowed.target.body_length, Some(7));
+    let sent = allowed.request(false, None).unwrap();
     assert_eq!(
         sent.headers()
             .get_all("content-length")
@@ -167,7 +191,7 @@ fn a_declared_length_is_one_number() {
     .unwrap();
     assert!(
         !chunked
-            .request(false, None, ())
+            .request(false, None)
             .unwrap()
             .headers()
             .contains_key("transfer-encoding")
@@ -183,7 +207,7 @@ fn options_can_be_for_the_server_as_a_whole() {
         .build()
         .unwrap();
     let allowed = check(Request::options(uri)).unwrap();
-    assert_eq!(allowed.request(false, None, ()).unwrap().uri(), "*");
+    assert_eq!(allowed.request(false, None).unwrap().uri(), "*");
 }
 
 #[test]

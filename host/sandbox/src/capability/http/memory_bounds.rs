@@ -1,6 +1,11 @@
 //! Memory that HTTP resources hold on the host, whatever the version of their interfaces.
 
-use super::{MAX_BODY_CHUNK_BYTES, MAX_FIELDS_BYTES};
+/// Maximum size of the names and values in one set of fields, in bytes. Servers commonly accept no
+/// more.
+pub(crate) const MAX_FIELDS_BYTES: usize = 16 << 10;
+
+/// Maximum size of a body chunk that the host buffers before it is sent, in bytes.
+pub(crate) const MAX_BODY_CHUNK_BYTES: usize = 16 << 10;
 
 /// Maximum memory of a set of fields, in bytes: a header map takes up to four times the size of its
 /// content.
