@@ -93,8 +93,8 @@ impl Sandbox {
             Ok(opened) => opened,
             Err(error) => return FinishedCall::without_guest(Err(error)),
         };
-        let finished = match self.enter(&prepared, &entry, descriptors, resources) {
-            Ok(entered) => entered.run(&prepared, &entry, asked).await,
+        let finished = match self.enter(prepared, &entry, descriptors, resources) {
+            Ok(entered) => entered.run(prepared, &entry, asked).await,
             Err(error) => FinishedCall::without_guest(Err(error)),
         };
         if let Some(scratch) = scratch {
