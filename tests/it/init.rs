@@ -1,4 +1,4 @@
-//! What new users do: `toolbay init`, and completions for their shell.
+//! The first steps of new users: `toolbay init`, and completions for their shell.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,7 @@ fn toolbay(folder: &Folder, args: &[&str]) -> CommandOutput {
     ToolbayCommand::new(folder).args(args).run()
 }
 
-/// A folder with samples, each with a tool of its name.
+/// Creates a folder with samples, each with a tool of the same name.
 fn samples(folder: &Folder, at: &str, names: &[&str]) -> PathBuf {
     let at = folder.sibling_path(at);
     fs::create_dir_all(&at).unwrap();
@@ -70,7 +70,7 @@ fn a_new_folder_can_be_served_at_once() {
         listed.stdout.contains("calculator") && !listed.stdout.contains('!'),
         "{listed}"
     );
-    // Files are as readable as any other, and no temporary file is left.
+    // The files have ordinary permissions, and no temporary file remains.
     let permissions = |name: &str| {
         std::os::unix::fs::PermissionsExt::mode(
             &fs::metadata(folder.sibling_path("made").join(name))

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{CommandOutput, Folder, ToolbayCommand, initialize};
 
-/// Each client, its configuration in the home folder, and what is in it.
+/// Each client, the path of its configuration in the home folder, and the content of that file.
 const CLIENTS: [(&str, &str, &str); 9] = [
     (
         "claude-code",
@@ -62,7 +62,7 @@ const CLIENTS: [(&str, &str, &str); 9] = [
     ("jetbrains", ".junie/mcp/mcp.json", ""),
 ];
 
-/// A home folder, beside a plugin folder.
+/// A home folder next to a plugin folder.
 struct Home {
     folder: Folder,
 }
@@ -74,7 +74,7 @@ impl Home {
         Self { folder }
     }
 
-    /// With the configurations of all clients.
+    /// A home folder with the configurations of all clients.
     fn full() -> Self {
         let home = Self::new();
         for (_, file, text) in CLIENTS {
@@ -110,14 +110,14 @@ impl Home {
         outcome
     }
 
-    /// A text that is the same on every machine.
+    /// Replaces the parts of a text that differ between machines.
     fn plain(&self, text: &str) -> String {
         let program = self.folder.program().path().display().to_string();
         text.replace(&program, "<toolbay>")
             .replace(&self.folder.root().display().to_string(), "<root>")
     }
 
-    /// All files of the home folder, their permissions, and what is in them.
+    /// Returns all files of the home folder, with their permissions and contents.
     fn files(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.folder.root().to_owned()];
@@ -140,7 +140,7 @@ impl Home {
     }
 }
 
-/// A text on which nothing is invisible that matters.
+/// Makes a byte order mark, carriage returns and tabs visible.
 fn visible(text: &str) -> String {
     text.replace('\u{feff}', "<BOM>")
         .replace('\r', "<CR>")
@@ -317,7 +317,7 @@ fn a_link_stays_a_link() {
         "{}\n"
     );
     assert_eq!(fs::read_dir(home.path(".cursor")).unwrap().count(), 1);
-    // A link that leads nowhere is somebody's mistake.
+    // A link without a target is a mistake of the user.
     fs::remove_file(real).unwrap();
     let outcome = home.run(&["install", "cursor"]);
     assert!(
@@ -350,7 +350,7 @@ fn a_client_that_is_not_here_gets_files_only_by_force() {
         fs::remove_dir_all(home.path("")).unwrap();
         fs::create_dir(home.path("")).unwrap();
     }
-    // Its folder says that it is here.
+    // Its folder shows that the client is installed.
     fs::create_dir(home.path(".cursor")).unwrap();
     assert_eq!(home.run(&["install", "cursor"]).code, 0);
     // So does its program.
@@ -389,7 +389,7 @@ fn another_entry_of_that_name_is_replaced_only_after_a_yes() {
         entry.get("url").is_none() && entry.get("headers").is_none(),
         "{entry}"
     );
-    // This program's own entry is removed without a question.
+    // Uninstalling removes this program's own entry without a confirmation.
     assert_eq!(home.run(&["uninstall", "cursor"]).code, 0);
 }
 
@@ -475,7 +475,7 @@ fn a_project_has_its_own_configuration() {
             "{outcome}"
         );
     }
-    // In the home folder, the file of the project would be the user's.
+    // In the home folder, the file of the project would be the user's configuration.
     let root = root.display().to_string();
     let outcome = home
         .toolbay(&["install", "cursor", "--scope", "project"])
@@ -518,7 +518,7 @@ fn variables_of_the_clients_move_their_configurations() {
             "{client}"
         );
     }
-    // A file that the user names is that file.
+    // If the user names a file, that file is used.
     let path = home.put("other/mcp.json", "{}");
     assert_eq!(
         home.run(&["install", "cursor", "--file", path.to_str().unwrap()])

@@ -1,4 +1,4 @@
-//! What a plugin can access and keep: nothing, except what its grant allows.
+//! A plugin can access and retain nothing except what its grant allows.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -79,7 +79,7 @@ fn configuration_reaches_the_plugin() {
     }
 }
 
-/// A folder `data/` with a file in it, and links that lead out of it, to `secret`.
+/// Creates a folder `data/` that contains a file, and links that lead out of it to `secret`.
 fn data(folder: &Folder) {
     fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
     fs::write(folder.sibling_path("secret"), "hush").unwrap();
@@ -160,7 +160,7 @@ fn a_read_write_mount_allows_no_access_outside_of_it() {
         fs::read_to_string(folder.sibling_path("data/new")).unwrap(),
         "fresh"
     );
-    // The next call, a new instance, finds the file.
+    // The next call, in a new instance, finds the file.
     assert_eq!(
         server.text("read_file", json!({"path": "/data/new"})),
         "fresh"

@@ -1,6 +1,6 @@
-//! Every key that gives a plugin something, or that says how the server keeps and sends what
-//! plugins ask for, or what it tells of their calls: a test shows what it grants, a test what
-//! happens without it, and a typo in it is an error that names it.
+//! Keys that give a plugin a right, that say how the server stores and sends data for plugins, or
+//! that say what the server reports of their calls. Each key has a test of what it grants and a
+//! test of what happens without it. A typo in a key is an error that names the key.
 
 use crate::pages::has_test;
 use crate::support::{Folder, TinyComponent, ToolbayCommand};
@@ -8,10 +8,10 @@ use crate::support::{Folder, TinyComponent, ToolbayCommand};
 /// A table of a grant or of the configuration.
 struct Table {
     name: &'static str,
-    /// What stands before a key of the table: `[…]` lines, in the grant or in `toolbay.toml`.
+    /// The lines before a key of the table: `[…]` headers, in the grant or in `toolbay.toml`.
     head: &'static str,
     configures: bool,
-    /// Each key, a test that it grants something, and one of what its absence denies.
+    /// Each key, with a test of what it grants and a test of what its absence denies.
     keys: &'static [(&'static str, &'static str, &'static str)],
 }
 
@@ -397,7 +397,7 @@ const TABLES: &[Table] = &[
     },
 ];
 
-/// What the operator is told of this line in a table.
+/// Returns the messages to the operator about a line in a table.
 fn said(table: &Table, line: &str) -> String {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let text = format!("{}{line}\n", table.head);
@@ -415,7 +415,7 @@ fn said(table: &Table, line: &str) -> String {
     format!("{}{}", outcome.stdout, outcome.stderr)
 }
 
-/// The keys that a table has, as the server itself says.
+/// Returns the keys of a table, as listed in the server's own error.
 fn keys_of(table: &Table) -> Vec<String> {
     let said = said(table, "q_q_q_q_q = 1");
     let (_, rest) = said
@@ -472,7 +472,7 @@ fn a_typo_in_a_key_is_an_error_with_its_place_and_the_nearest_key() {
     }
 }
 
-/// `[config]` has whatever keys the operator gives it: none is a typo.
+/// `[config]` accepts any key of the operator: none is a typo.
 #[test]
 fn the_keys_of_config_are_the_operators_own() {
     assert!(

@@ -1,4 +1,4 @@
-//! What the test kit assumes about the server.
+//! Assumptions of the test kit about the server.
 
 use toolbay_testkit::guests::{example, guest, sample};
 use toolbay_testkit::workspace::CargoWorkspace;

@@ -1,11 +1,11 @@
-//! `toolbay serve --learn`: denials stay denials, and become grants that only the operator puts in
-//! place.
+//! `toolbay serve --learn`: denials stay denials, and become proposals of grants. Only the operator
+//! puts a proposal in place.
 
 use serde_json::json;
 
 use crate::support::{Folder, StdioServer, ToolbayCommand, net, web};
 
-/// A server that learns.
+/// Starts a server with `--learn`.
 fn learning(folder: &Folder) -> StdioServer {
     let revision = toolbay_testkit::revision::NEWEST_SESSION_REVISION;
     StdioServer::run(ToolbayCommand::new(folder).args(["serve", "--learn"]))
@@ -46,7 +46,7 @@ fn what_is_denied_is_proposed_and_allowed_once_the_operator_renames_it() {
         text.contains("http = [\"http://127.0.0.1:9\"]\nprivate_networks = [\"127.0.0.1\"]\n"),
         "{text}"
     );
-    // It is no grant, and no file that anybody would have to explain.
+    // A proposal is neither a grant nor a file that `toolbay list` reports.
     assert_eq!(
         server.text("try_to_send", json!({"url": url})),
         "The request is denied."
@@ -58,11 +58,11 @@ fn what_is_denied_is_proposed_and_allowed_once_the_operator_renames_it() {
     );
     let plugins = folder.plugin_folder();
     std::fs::rename(plugins.join("web.toml.proposed"), plugins.join("web.toml")).unwrap();
-    // Nobody listens there, which is another error.
+    // No server listens at this address, so the error is another one.
     server.wait_until("the grant applies", |server| {
         server.text("try_to_send", json!({"url": url})) != "The request is denied."
     });
-    // What comes later is added to what there is now.
+    // A later denial is added to the grant that exists now.
     server.text("try_to_send", json!({"url": "https://b.example.com/"}));
     server.wait_until("the next proposal is written", |server| {
         server.result("ping", json!({}));

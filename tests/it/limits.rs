@@ -1,5 +1,5 @@
-//! Every limit of a call: a guest reaches it, the error names the limit and the key that raises it,
-//! with the key raised the call works, and the next call works.
+//! Every limit of a call: a guest reaches it, and the error names the limit and the key that raises
+//! it. With a higher limit the call works. The call after an error works too.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use crate::support::{Folder, StdioServer, TinyComponent, hostile};
 
 /// A guest that reaches a limit.
 struct Case {
-    /// The plugin's id, and the key in `[limits]`, unless `key` says otherwise.
+    /// The plugin's id, which is also the key in `[limits]`.
     id: &'static str,
     /// The key's value in the grant, and a value with which the same call works.
     tight: &'static str,
@@ -55,7 +55,7 @@ impl Case {
         }
     }
 
-    /// A call that works even under the low limit, if there is one.
+    /// Returns a call that works even under the low limit, if there is one.
     fn harmless(&self) -> Option<&'static str> {
         (self.tool != "a").then_some("count")
     }
@@ -125,7 +125,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// A component that requests `length` bytes of random data.
+/// Builds a component that requests `length` bytes of random data.
 fn random(length: u64) -> TinyComponent {
     TinyComponent::new(&["a"])
         .with_imports(
@@ -167,7 +167,7 @@ fn with_grants(value: fn(&Case) -> &'static str) -> (StdioServer, Vec<Case>) {
     (server, cases)
 }
 
-/// A key that no case reaches may have no enforcement, or no words.
+/// A key without a case might not be enforced, or might have no message.
 #[test]
 fn every_limit_has_a_case() {
     let cases = cases();
@@ -175,11 +175,11 @@ fn every_limit_has_a_case() {
         .iter()
         .map(|case| case.id)
         .chain(["log", "concurrency"]);
-    // Those of `requests`, which has a server to send them to.
+    // The limits that the tests in `requests` cover with an HTTP server.
     let reached = reached.chain(["http_requests", "http_bytes", "http_connections"]);
-    // Those of `sockets`, which has a server to connect to.
+    // The limits that the tests in `sockets` cover with a TCP server.
     let reached = reached.chain(["tcp_connections", "tcp_bytes"]);
-    // Those of `questions`, which has a client that answers.
+    // The limits that the tests in `questions` cover with a client that answers.
     let reached: BTreeSet<&str> = reached
         .chain(["ask_rounds", "ask_timeout", "journal"])
         .collect();
@@ -305,7 +305,7 @@ fn a_deadline_ends_a_call_that_waits_in_the_host() {
 #[test]
 fn all_memories_of_a_component_count_together() {
     let folder = Folder::new();
-    // Three memories of 1 MiB and one page, with a limit of 3.5 MiB.
+    // Three memories of 1 MiB and one memory of one page, with a limit of 3.5 MiB.
     folder.put(
         "a.wasm",
         TinyComponent::new(&["a"])

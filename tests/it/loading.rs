@@ -1,4 +1,4 @@
-//! Loading a stranger's plugin takes nothing from those who talk to the server meanwhile.
+//! Loading a plugin does not slow down the clients that use the server meanwhile.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use serde_json::json;
 use crate::hostile::exports;
 use crate::support::{Folder, StdioServer, TinyComponent, TinyTool};
 
-/// Longest time until a ping is answered, on a machine that also compiles and runs other tests.
+/// Maximum time until a ping is answered, on a machine that also compiles and runs other tests.
 const PROMPT: Duration = Duration::from_secs(4);
 
-/// Puts a plugin into the folder of a running server, and sends one ping after the other until the
+/// Adds a plugin to the folder of a running server, and sends pings one after the other until the
 /// log has this line.
 fn pings_until(plugin: &[u8], line: &str) {
     let folder = Folder::with("echo.wasm", TinyComponent::new(&["echo"]).build());

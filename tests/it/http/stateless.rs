@@ -1,4 +1,4 @@
-//! Stateless requests.
+//! Stateless requests over HTTP.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn a_single_response_is_json() {
     );
     let discovered = server.result("server/discover", json!({}));
     assert_eq!(discovered["supportedVersions"][0], MODERN);
-    // A session or a stream to resume has no meaning here.
+    // Sessions and resumable streams do not exist in this revision.
     let ignored = [("Mcp-Session-Id", "nonsense"), ("Last-Event-ID", "7")];
     assert_eq!(
         server
@@ -171,7 +171,7 @@ fn a_body_that_is_too_long_is_refused() {
         said,
         "the message is larger than 1.0 KiB (to allow more, raise server.request_size)"
     );
-    // The same without an announced length.
+    // Like above, without a `Content-Length`.
     let body = modern(json!(1), "tools/list", long).to_string();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\n\
@@ -188,7 +188,7 @@ fn a_body_that_is_too_long_is_refused() {
 #[test]
 fn a_client_that_is_still_sending_gets_its_refusal() {
     let server = HttpServer::start_with_config(&Folder::new(), "[server]\nrequest_size = \"1KiB\"");
-    // More than the system keeps for both ends.
+    // More than the socket buffers of both ends hold.
     let long = vec![b'x'; 12 << 20];
     for (path, headers, status) in [
         ("/mcp", &[][..], 413),
@@ -211,7 +211,7 @@ fn a_client_that_is_still_sending_gets_its_refusal() {
 #[test]
 fn a_client_that_hangs_up_cancels_its_call() {
     let folder = Folder::with("hostile.wasm", hostile());
-    // The second call starts only when the first one has really ended.
+    // The second call starts only when the first one has ended.
     folder.put(
         "hostile.toml",
         "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",
@@ -231,7 +231,7 @@ fn a_client_that_hangs_up_cancels_its_call() {
             "after {tool}"
         );
     }
-    // Before the response begins.
+    // The client disconnects before the response begins.
     let body = modern(json!(1), "tools/call", json!({"name": "loop_forever"})).to_string();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\n\
@@ -292,7 +292,7 @@ fn a_subscription_is_a_stream_of_its_own() {
             acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
             1
         );
-        // Quiet, but still open.
+        // The stream is idle, but still open.
         assert_eq!(stream.next_event(), Some((String::new(), String::new())));
     }
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
@@ -359,7 +359,7 @@ fn probes_report_the_state_of_the_server() {
         &folder,
         "[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",
     );
-    // Whatever name the probe uses as `Host`.
+    // The probe may use any name as `Host`.
     let probe = |path: &str| {
         let response = server.get(path, &[("Host", "10.1.2.3:80")]);
         (response.status, response.text())

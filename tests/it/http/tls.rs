@@ -1,4 +1,4 @@
-//! TLS of the server itself: what it speaks, a certificate that changes, and clients that do not
+//! TLS of the server itself: protocol versions, renewed certificates, and clients that do not
 //! finish their handshake.
 
 use std::fs::{self, Permissions};
@@ -35,7 +35,7 @@ fn key(pair: &CertifiedKey<KeyPair>) -> String {
     pem("PRIVATE KEY", &pair.signing_key.serialize_der())
 }
 
-/// What is encoded so, as a file has it.
+/// Encodes DER data as PEM.
 pub(crate) fn pem(what: &str, der: &[u8]) -> String {
     format!(
         "-----BEGIN {what}-----\n{}\n-----END {what}-----\n",
@@ -43,7 +43,7 @@ pub(crate) fn pem(what: &str, der: &[u8]) -> String {
     )
 }
 
-/// Writes a file as programs do that renew certificates: another one takes its place.
+/// Writes a file in the way of programs that renew certificates: by renaming another file to it.
 fn write(path: &Path, text: &str) {
     let staged = path.with_extension("new");
     fs::write(&staged, text).unwrap();
@@ -68,7 +68,7 @@ fn serve(folder: &Folder, config: &str) -> HttpServer {
 
 type Secure = StreamOwned<ClientConnection, TcpStream>;
 
-/// A connection of a client that trusts this certificate alone, and speaks these versions.
+/// Connects as a client that trusts only this certificate and supports these versions.
 fn connect(
     server: &HttpServer,
     pair: &CertifiedKey<KeyPair>,
@@ -92,7 +92,7 @@ fn connect(
     Ok(stream)
 }
 
-/// The status and body of a response to the only request of a connection.
+/// Sends the only request of a connection, and returns the status and body of the response.
 fn ask(stream: &mut Secure, request: &[u8]) -> String {
     stream.write_all(request).unwrap();
     let mut reply = String::new();
@@ -121,7 +121,7 @@ fn both_versions_of_tls_are_spoken_and_nothing_else() {
     for version in BOTH {
         let mut stream = connect(&server, &pair, &[version]).unwrap();
         assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
-        // Two requests on one connection.
+        // Sends two requests on one connection.
         for _ in 0..2 {
             let reply = ask(&mut stream, &call());
             assert!(
@@ -131,7 +131,7 @@ fn both_versions_of_tls_are_spoken_and_nothing_else() {
         }
     }
     connect(&server, &made(), &BOTH).unwrap_err();
-    // Who does not speak TLS gets no HTTP.
+    // A client without TLS gets no HTTP.
     let mut plain = neighbour::connect(&server, true);
     plain
         .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -207,15 +207,15 @@ fn clients_that_do_not_finish_their_handshake_have_no_more_than_others() {
     let (folder, pair) = folder();
     let config = "[http]\nconnections = 4\nidle_timeout = \"500ms\"\n".to_owned() + CONFIG;
     let server = serve(&folder, &config);
-    // Nothing, the first byte of a handshake, and what looks like a long one.
+    // No bytes, the first byte of a handshake, and the beginning of a long handshake record.
     let beginnings: [&[u8]; 3] = [b"", b"\x16", b"\x16\x03\x01\x3f\xff"];
     let mut strangers: Vec<TcpStream> =
         (0..60).map(|_| neighbour::connect(&server, true)).collect();
     for (stranger, beginning) in strangers.iter_mut().zip(beginnings.iter().cycle()) {
-        // It may have lost its place already.
+        // The server may have closed the connection already.
         drop(stranger.write_all(beginning));
     }
-    // Their time is over after `http.idle_timeout`, and then there is a place again.
+    // After `http.idle_timeout`, the server closes these connections and accepts others.
     let begun = Instant::now();
     let reply = loop {
         if let Ok(mut stream) = connect(&server, &pair, &BOTH) {
@@ -225,7 +225,7 @@ fn clients_that_do_not_finish_their_handshake_have_no_more_than_others() {
     };
     assert!(reply.contains("hello"), "{reply}");
     for mut stranger in strangers {
-        // Each of them was closed.
+        // Each connection was closed.
         drop(stranger.read_to_end(&mut Vec::new()));
     }
 }
@@ -235,7 +235,7 @@ fn a_handshake_without_an_end_is_refused_before_it_takes_memory() {
     let (folder, pair) = folder();
     let server = serve(&folder, CONFIG);
     let mut stranger = neighbour::connect(&server, true);
-    // Records of a message that says that it has 16 MB.
+    // Records of a handshake message that declares a length of 16 MB.
     let mut record = vec![0x16, 3, 1, 0x40, 0, 1, 0xff, 0xff, 0xff];
     record.resize(5 + 0x4000, 0);
     let error = loop {

@@ -1,4 +1,4 @@
-//! What a token of an authorization server must be, and how long it is trusted.
+//! Requirements on the tokens of an authorization server, and the time for which they are trusted.
 
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ fn list(server: &HttpServer, token: &str) -> u16 {
         .status
 }
 
-/// Why the token is refused.
+/// Returns the reason why the token is rejected.
 fn why(server: &HttpServer, token: &str) -> String {
     let (status, challenge) = refused(server.post_stateless(
         "tools/list",
@@ -57,7 +57,7 @@ fn a_key_is_trusted_for_its_issuer_alone() {
         list(&server, &by("https://b.example", "two", OTHER_KEY)),
         200
     );
-    // Each of them says that it is the other one.
+    // Each of these tokens has the issuer of one key and the signature of the other.
     assert_eq!(
         why(&server, &by(ISSUER, "one", OTHER_KEY)),
         "its signature is invalid"
@@ -105,11 +105,12 @@ fn a_removed_key_is_not_trusted_for_long() {
     assert_eq!(why(&server, &token), "its signing key is unknown");
     assert_eq!(stream.next_message(), None, "what it opened ends as well");
     assert_eq!(list(&server, &jwt("two", OTHER_KEY, json!({}))), 200);
-    // Half a file is no removal: the keys stay, and the log says why.
+    // A truncated file removes no keys: the previous ones stay trusted, and the log states the
+    // reason.
     std::fs::write(server.folder().sibling_path("keys.json"), "{").unwrap();
     server.log.wait_for("its previous keys stay trusted for 1m");
     assert_eq!(list(&server, &jwt("two", OTHER_KEY, json!({}))), 200);
-    // An empty set is.
+    // An empty set removes them.
     std::fs::write(server.folder().sibling_path("keys.json"), "{\"keys\": []}").unwrap();
     server.log.wait_for("has no keys any more");
     assert_eq!(
@@ -121,7 +122,7 @@ fn a_removed_key_is_not_trusted_for_long() {
 #[test]
 fn what_a_token_opened_ends_when_the_token_expires() {
     let server = resource_with(&plugins(), "[http]\nsse = true");
-    // Clocks may differ by a minute.
+    // The server tolerates a clock difference of one minute.
     let token = bearer(&jwt(
         "one",
         KEY,
@@ -318,7 +319,8 @@ fn tokens_without_a_subject_share_nothing() {
         server.post(&headers, ping.as_bytes()).status
     };
     assert_eq!((status(&tokens[0]), status(&tokens[1])), (200, 404));
-    // An empty subject is none, and one that looks like another caller's name is not that caller.
+    // An empty subject counts as none, and a subject that looks like the name of another caller is
+    // not that caller.
     let empty = bearer(&jwt("one", KEY, json!({"sub": "", "jti": "c"})));
     assert!(call(&empty).get("isError").is_none());
     assert_eq!(status(&empty), 404);
