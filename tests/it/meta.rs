@@ -1,5 +1,5 @@
-//! Members of `_meta` that belong to the protocol and to the server: no plugin sets one, wherever a
-//! `_meta` can be. The guest `server` tries it at every place.
+//! Members of `_meta` that are reserved for the protocol and the server: no plugin sets one, in any
+//! place that allows a `_meta`. The guest `server` tries it in every place.
 
 use serde_json::{Map, Value, json};
 
@@ -18,7 +18,7 @@ impl<'a> Client<'a> {
         Self { server, session }
     }
 
-    /// The first message that answers a request.
+    /// Returns the first message that answers a request.
     fn first(&self, method: &str, mut params: Value) -> Value {
         let mut response = if let Some(session) = &self.session {
             session.request(method, params)
@@ -44,7 +44,7 @@ fn capabilities() -> Value {
     json!({"elicitation": {"form": {}}})
 }
 
-/// Every `_meta` in a value.
+/// Returns every `_meta` in a value.
 fn metas(value: &Value) -> Vec<&Map<String, Value>> {
     match value {
         Value::Array(items) => items.iter().flat_map(metas).collect(),
@@ -58,7 +58,7 @@ fn metas(value: &Value) -> Vec<&Map<String, Value>> {
     }
 }
 
-/// Asserts that each `_meta` has nothing but what the plugin can set, and what the server says.
+/// Asserts that each `_meta` has only members that the plugin may set or that the server sets.
 fn is_clean(result: &Value) {
     for meta in metas(result) {
         for (key, value) in meta {
@@ -109,7 +109,7 @@ fn no_plugin_sets_a_reserved_member_in_any_revision() {
         ] {
             is_clean(result);
         }
-        // Revisions that have a `_meta` there get the rest of it.
+        // Revisions with a `_meta` in this place get its other members.
         if revision.as_str() >= "2025-06-18" {
             let add = tools["tools"]
                 .as_array()

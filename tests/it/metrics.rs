@@ -1,4 +1,4 @@
-//! `/metrics`: what is counted is right, in both formats, bounded, and for operators alone.
+//! `/metrics`: the counts are right, in both formats, bounded, and only for operators.
 
 mod access;
 mod book;
@@ -17,15 +17,15 @@ use crate::support::{
     hostile_version, result_text, web,
 };
 
-/// No call of a test is one too many.
+/// Rate limits that no test reaches.
 const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 
-/// The metrics of a server.
+/// Returns the metrics of a server.
 fn scrape(server: &HttpServer) -> Exposition {
     Exposition::read(&plain(server), false)
 }
 
-/// The same as text.
+/// Returns the metrics of a server as text.
 fn plain(server: &HttpServer) -> String {
     let response = server.get("/metrics", &[]);
     assert_eq!(response.status, 200);
@@ -53,7 +53,7 @@ fn calls(metrics: &Exposition, tool: &str, outcome: &str) -> u64 {
     )
 }
 
-/// Reads metrics until they are `wanted`.
+/// Reads metrics until `wanted` accepts them.
 fn until(server: &HttpServer, what: &str, wanted: impl Fn(&Exposition) -> bool) -> Exposition {
     let begun = Instant::now();
     loop {
@@ -65,7 +65,7 @@ fn until(server: &HttpServer, what: &str, wanted: impl Fn(&Exposition) -> bool) 
     }
 }
 
-/// A server with the hostile plugin, which may compute for a moment, and the one that sends
+/// Starts a server with the hostile plugin, with some fuel to compute, and the plugin that sends
 /// requests.
 fn server() -> HttpServer {
     let folder = Folder::with("hostile.wasm", hostile());
@@ -98,14 +98,14 @@ fn every_call_counts_by_its_tool_and_how_it_ended() {
     ];
     for (tool, arguments, kind) in &ended {
         let (said, _) = error_kind_and_text(&call(&server, tool, arguments.clone())["result"]);
-        // What a plugin says itself has no kind for clients.
+        // An error that the plugin itself returns has no kind for clients.
         assert_eq!(
             said,
             if *kind == "failed" { "none" } else { kind },
             "{tool}"
         );
     }
-    // Another name for what nobody knows would be a label that a client chooses.
+    // Counting an unknown tool by its name would let clients choose labels.
     assert!(call(&server, "nobody_knows_it", json!({}))["error"].is_object());
     let denied = call(
         &server,
@@ -148,8 +148,8 @@ fn every_call_counts_by_its_tool_and_how_it_ended() {
             &[("stage", stage)],
         )
     };
-    // All but the unknown one waited for their turn, and one was wrong before its guest was
-    // entered.
+    // All calls but the one of the unknown tool passed the queue. One had invalid arguments and did
+    // not enter its guest.
     assert_eq!(
         (stage("queue"), stage("guest"), stage("check")),
         (11, 10, 10)
@@ -180,7 +180,7 @@ fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
             metrics.count("toolbay_calls_queued", &[]) == 1
         });
         assert!(metrics.value("toolbay_memory_reserved_bytes", &[]) > 0.0);
-        // What is counted of HTTP is read a moment before what is counted of calls.
+        // The HTTP metrics are read a moment before the call metrics.
         until(&server, "both are open", |metrics| {
             metrics.count("toolbay_http_requests_in_flight", &[]) >= 2
         });
@@ -203,7 +203,7 @@ fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
     );
 }
 
-/// A call that answers with a stream as soon as it runs.
+/// A call whose response is a stream as soon as the call runs.
 fn progressing(tool: &str) -> Value {
     json!({"name": tool, "arguments": {}, "_meta": {"progressToken": 1}})
 }
@@ -370,8 +370,8 @@ fn the_catalog_is_counted_as_it_changes() {
     assert!(reloads >= 1);
     call(&server, "a", json!({}));
     call(&server, "b", json!({}));
-    // Another version, in which one tool is missing: its counts are gone, and those of the other
-    // one go on.
+    // A new version without one of the tools removes the counts of that tool. The counts of the
+    // other one continue.
     folder.put(
         "a.wasm",
         TinyComponent::new(&["a"]).with_text("other").build(),
@@ -393,7 +393,7 @@ fn the_catalog_is_counted_as_it_changes() {
         1
     );
     assert!(gone.samples("toolbay_calls_total").next().is_none());
-    // The same file again is in the compile cache.
+    // The compile cache still has the code of this file.
     folder.put(
         "a.wasm",
         TinyComponent::new(&["a"]).with_text("other").build(),
@@ -412,9 +412,9 @@ fn the_catalog_is_counted_as_it_changes() {
     assert_eq!(back.count("toolbay_compiles_total", &[("result", "ok")]), 2);
 }
 
-/// A new server with its own compile cache and this configuration, which refuses this number of
-/// plugins. Also returns how many of its compilations succeeded and failed until all plugins were
-/// tried.
+/// Starts a new server with its own compile cache and this configuration, in which `refused`
+/// plugins are refused. Also returns how many compilations succeeded and failed until all plugins
+/// were tried.
 fn compiling(folder: &Folder, config: &str, refused: u64) -> (HttpServer, [u64; 2]) {
     let config = format!("{config}\n[compile]\ncache_folder = \"store\"\ncpu_time = \"2s\"\n");
     let server = HttpServer::start_with_config(folder, &config).wait_until_ready();
@@ -429,8 +429,8 @@ fn compiling(folder: &Folder, config: &str, refused: u64) -> (HttpServer, [u64; 
 #[test]
 fn a_refused_plugin_is_compiled_once_and_not_at_every_start() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    // One is refused when it is asked what it offers, the other one, an empty component, when it is
-    // linked.
+    // The first is refused while its tools are listed. The second, an empty component, is refused
+    // while it is linked.
     folder.put(
         "asked.wasm",
         TinyComponent::new(&["b"])
@@ -441,7 +441,7 @@ fn a_refused_plugin_is_compiled_once_and_not_at_every_start() {
     let numbers = |config: &str, refused: u64| compiling(&folder, config, refused).1;
     assert_eq!(numbers("", 2), [2, 1]);
     assert_eq!(numbers("", 2), [0, 0], "they are known");
-    // With more fuel, it might answer.
+    // With more fuel, the first might answer.
     let more = "[describe]\nfuel = 123_456_789";
     assert_eq!(numbers(more, 2), [1, 1], "another limit");
     assert_eq!(numbers(more, 2), [0, 0]);
@@ -551,7 +551,7 @@ fn a_plugin_with_thousands_of_tools_makes_a_thousand_series_and_no_more() {
         .map(|sample| sample.value)
         .sum();
     assert_eq!(called.to_string(), "1100");
-    // What went away leaves room for others.
+    // Removed tools leave room for others.
     folder.put("few.wasm", TinyComponent::new(&["few"]).build());
     folder.remove("many.wasm");
     until(&server, "the tools are gone", |metrics| {

@@ -1,5 +1,5 @@
-//! Folders that plugins may use: they are what the operator named when the plugin was loaded, and
-//! none of them contains what decides about the server or about other plugins.
+//! Mounted folders: they are the folders that the operator named when the plugin was loaded, and
+//! none of them contains files that configure the server or other plugins.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, hostile};
 
-/// A grant with a mount of `host` at `/data`, and more keys of it.
+/// Returns a grant with a mount of `host` at `/data`, followed by `more`.
 fn mount(host: &str, access: &str, more: &str) -> String {
     format!(
         "[[permissions.mounts]]\nhost = {host:?}\nguest = \"/data\"\naccess = {access:?}\n{more}\n"
     )
 }
 
-/// What `toolbay list` says about a plugin: its status and problems.
+/// Returns the status and problems of a plugin, from `toolbay list`.
 fn listed(folder: &Folder, id: &str) -> (String, Vec<String>) {
     let outcome = ToolbayCommand::new(folder).args(["list", "--json"]).run();
     let listed: Value = serde_json::from_str(&outcome.raw_stdout)
@@ -38,8 +38,8 @@ fn listed(folder: &Folder, id: &str) -> (String, Vec<String>) {
     )
 }
 
-/// Checks that a plugin with a mount of `host` is refused because of `what`, and serves with a
-/// warning if the mount is unsafe.
+/// Checks that a plugin with a mount of `host` is refused because of `what`, and is served with a
+/// warning if the mount is marked unsafe.
 fn only_if_unsafe(folder: &Folder, host: &str, access: &str, what: &str) {
     let verb = if access == "read" { "read" } else { "change" };
     folder.put("hostile.toml", mount(host, access, ""));
@@ -77,7 +77,7 @@ fn a_link_that_takes_the_place_of_a_mounted_folder_leads_nowhere() {
         server.text("read_file", json!({"path": "/data/file"})),
         "hello"
     );
-    // A reload opens it anew, and does not follow the link either.
+    // A reload opens the folder again, and does not follow the link either.
     folder.put("hostile.toml", mount("../data", "read", "# again"));
     server
         .log
@@ -112,7 +112,7 @@ fn a_mounted_folder_that_is_replaced_is_used_after_a_reload() {
     assert_eq!(server.text("read_file", file.clone()), "old");
     folder.put("hostile.toml", mount("../data", "read", ""));
     server.wait_for_text_with_arguments("read_file", file.clone(), "new", &["old"]);
-    // One that was deleted needs no reload.
+    // A deleted folder needs no reload.
     fs::remove_dir_all(folder.sibling_path("data")).unwrap();
     put("data", "newer");
     assert_eq!(server.text("read_file", file), "newer");
@@ -131,7 +131,7 @@ fn a_writable_mount_does_not_contain_the_plugin_folder() {
     ] {
         only_if_unsafe(&folder, host, "read-write", "the plugin folder");
     }
-    // A link to it is found out as well, although it could not be mounted.
+    // A link to the plugin folder is detected as well, although it could not be mounted.
     folder.put("hostile.toml", mount("../another-name", "read-write", ""));
     assert_eq!(listed(&folder, "hostile").0, "refused");
     for (host, access) in [("data", "read-write"), (".", "read"), ("..", "read")] {
@@ -200,7 +200,7 @@ fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
     let config = "[http.oauth]\nresource = \"https://example.com/mcp\"\n\
         authorization_servers = [\"https://example.com\"]\njwks = \"keys/jwks.json\"";
     fs::write(folder.sibling_path("etc/toolbay.toml"), config).unwrap();
-    // The configuration that is used, by a link whose place a plugin could write to.
+    // The configuration in use, through a link in a folder that a plugin could write to.
     symlink("etc/toolbay.toml", folder.sibling_path("toolbay.toml")).unwrap();
     only_if_unsafe(
         &folder,
@@ -217,7 +217,8 @@ fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
 
 #[test]
 fn a_writable_mount_does_not_contain_the_place_of_a_configuration() {
-    // What the plugin would write there, the next start would read. The plugin folder is elsewhere.
+    // The next start would read a file that the plugin writes there. The plugin folder is
+    // elsewhere.
     let (folder, elsewhere) = (Folder::new(), Folder::with("hostile.wasm", hostile()));
     elsewhere.put(
         "hostile.toml",
@@ -231,8 +232,8 @@ fn a_writable_mount_does_not_contain_the_place_of_a_configuration() {
             .contains("contains the server's configuration"),
         "{outcome}"
     );
-    // Where the next start would look for a file that does not exist is around the plugin folder as
-    // the operator names it.
+    // If the file does not exist, the next start looks for it around the plugin folder as the
+    // operator names it.
     fs::remove_file(folder.sibling_path("toolbay.toml")).unwrap();
     std::os::unix::fs::symlink(elsewhere.plugin_path(""), folder.sibling_path("link")).unwrap();
     let outcome = ToolbayCommand::new(&folder)
@@ -256,7 +257,7 @@ fn a_writable_mount_does_not_contain_the_folder_of_another_mount() {
         "read-write",
         "the mounted folder ../data/deep of plugin \"other\"",
     );
-    // It need not exist yet.
+    // The other folder need not exist yet.
     folder.put("other.toml", mount("../data/not/yet", "read", ""));
     only_if_unsafe(
         &folder,
@@ -264,7 +265,8 @@ fn a_writable_mount_does_not_contain_the_folder_of_another_mount() {
         "read-write",
         "the mounted folder ../data/not/yet of plugin \"other\"",
     );
-    // Nobody can replace the folder that both share, or what another can only read.
+    // A plugin cannot replace a folder that both plugins mount, or one that the other plugin can
+    // only read.
     for (host, access) in [
         ("../data/not/yet", "read-write"),
         ("../data", "read"),

@@ -1,5 +1,5 @@
-//! `toolbay optimize`: a file that begins where its initialisation ended, and everything of which
-//! none can be made.
+//! `toolbay optimize`: it writes a component whose initialization has already run, and reports
+//! every component for which it cannot.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::support::{
     result_text, sample,
 };
 
-/// Fills a table of 200,000 numbers, unless it is full: the squares, from one page on.
+/// Fills a table with the squares of 200,000 numbers, from one page on, unless it is full.
 const FILL: &str = "(func $fill (local $n i32)
         (if (i32.eqz (i32.load (i32.const 65536)))
             (then
@@ -22,8 +22,8 @@ const FILL: &str = "(func $fill (local $n i32)
                     (br_if $next (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 200000))))
                 (i32.store (i32.const 65536) (i32.const 1)))))";
 
-/// A plain function `square` that looks numbers up in the table. The initialisation runs
-/// `initialize`.
+/// Builds a component with a plain function `square` that looks numbers up in the table. The
+/// initialization runs `initialize`.
 fn table(initialize: &str) -> Vec<u8> {
     build_component(
         "package a:table; world table { export wizer-initialize: func(); export square: func(n: u32) -> u32; }",
@@ -44,7 +44,7 @@ fn optimize(folder: &Folder, args: &[&str]) -> CommandOutput {
         .run()
 }
 
-/// The fuel of a call and what it returned.
+/// Returns the fuel and the result of a call.
 fn call(folder: &Folder, tool: &str, arguments: Value) -> (u64, String) {
     let mut server = StdioServer::start(folder);
     let result = server.result("tools/call", json!({"name": tool, "arguments": arguments}));
@@ -55,8 +55,8 @@ fn call(folder: &Folder, tool: &str, arguments: Value) -> (u64, String) {
     )
 }
 
-/// Optimises what is at `plugins/a.wasm`, and expects an error. Returns it, without the progress of
-/// a slow machine.
+/// Optimizes the component at `plugins/a.wasm`, which must fail. Returns the error, without the
+/// progress lines that a slow machine adds.
 fn refused(component: impl AsRef<[u8]>, args: &[&str]) -> String {
     let folder = Folder::with("a.wasm", component);
     let outcome = optimize(&folder, &[&["plugins/a.wasm"], args].concat());
@@ -97,7 +97,7 @@ fn a_table_that_is_filled_once_is_there_in_each_call() {
         assert_eq!(answer, format!("{{\"result\":{}}}", n * n));
         assert!(fuel < 1_000, "{fuel}");
     }
-    // The same file again becomes the same file.
+    // The output is reproducible.
     folder.put("a.wasm", table("(call $fill)"));
     assert_eq!(optimize(&folder, &["plugins/a.wasm"]).code, 0);
     assert_eq!(
@@ -108,7 +108,7 @@ fn a_table_that_is_filled_once_is_there_in_each_call() {
 
 #[test]
 fn a_call_changes_nothing_of_what_the_next_one_finds() {
-    // Counts its calls in memory, and says how many there were.
+    // Counts its calls in memory, and returns the count.
     let world = "package a:count; world count { export wizer-initialize: func(); export next: func() -> u32; }";
     let count = "(i32.store (i32.const 64) (i32.add (i32.load (i32.const 64)) (i32.const 1)))";
     let counter = build_component(
@@ -242,7 +242,7 @@ fn what_differs_from_one_call_to_the_next_is_refused() {
         optimize(&folder, &["plugins/a.wasm", "--allow", "random"]).code,
         0
     );
-    // Before a tool is called, it may be drawn.
+    // A call may draw random numbers; the initialization may not.
     let later = TinyComponent::new(&["a"])
         .with_imports(&imports(
             "wasi:random/random@0.2.0",
@@ -353,7 +353,7 @@ fn no_file_is_replaced_unless_that_is_asked_for() {
     );
     assert_eq!(outcome.code, 0, "{outcome}");
     assert_ne!(fs::read(folder.plugin_path("a.wasm")).unwrap(), file);
-    // Nothing else is left in the folder.
+    // No other file remains in the folder.
     assert_eq!(fs::read_dir(folder.plugin_folder()).unwrap().count(), 1);
     let outcome = optimize(&folder, &["there.wasm", "-o", "nowhere/b.wasm"]);
     assert_eq!(outcome.code, 1, "{outcome}");

@@ -1,5 +1,5 @@
-//! `[otel]`: what is sent to a collector is right, has no secrets, and holds up nothing when the
-//! collector does.
+//! `[otel]`: the data for a collector is right, has no secrets, and delays nothing when the
+//! collector is slow.
 
 #![expect(
     deprecated,
@@ -20,13 +20,13 @@ use crate::support::{
     Folder, HttpServer, StdioServer, error_kind_and_text, hostile, result_text, web,
 };
 
-/// No call of a test is one too many, and nothing is waited for.
+/// Rate limits that no test reaches.
 const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
-/// The configuration that sends to a collector.
+/// Returns the configuration that sends to a collector.
 fn otel(collector: &OtlpCollector, more: &str) -> String {
     format!(
         "[otel]\nendpoint = {:?}\nmetrics_interval = \"100ms\"\n{more}\n{RATES}",
@@ -48,7 +48,7 @@ fn hex(id: &[u8]) -> String {
     hex::encode(id)
 }
 
-/// The attributes of the spans with this name.
+/// Returns the attributes of the spans with this name.
 fn named(received: &ReceivedTelemetry, name: &str) -> Vec<BTreeMap<String, String>> {
     received
         .spans
@@ -58,7 +58,7 @@ fn named(received: &ReceivedTelemetry, name: &str) -> Vec<BTreeMap<String, Strin
         .collect()
 }
 
-/// Every name that the conventions have and that is used here.
+/// Returns every name of the semantic conventions that is used here.
 fn conventions() -> BTreeSet<&'static str> {
     BTreeSet::from([
         names::MCP_METHOD_NAME,
@@ -82,7 +82,7 @@ fn conventions() -> BTreeSet<&'static str> {
     ])
 }
 
-/// Every attribute is one of the conventions, or says whose it is.
+/// Checks that every attribute belongs to the conventions or has Toolbay's prefix.
 fn check_names(received: &ReceivedTelemetry) {
     let conventions = conventions();
     let all = received
@@ -210,7 +210,7 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
         root.parent_span_id.is_empty()
             && root.status.as_ref().is_some_and(|status| status.code == 2)
     );
-    // The name that a client makes up is nowhere.
+    // The name that the client made up occurs nowhere.
     let unknown = &named(&received, "tools/call")[0];
     assert_eq!(
         (
@@ -242,7 +242,7 @@ fn over_standard_input_a_session_has_a_name_of_its_own() {
     server.wait_for_tool("echo");
     server.call("echo", json!({"text": "a"}));
     server.call("echo", json!({"text": "b"}));
-    // What is left is sent at the end, and so is the last report.
+    // The rest is sent at shutdown, and so is the last report.
     server.close_input();
     let received = collector.wait_until("both", |received| {
         received.spans.len() == 2 && received.metric_reports > 0
@@ -348,7 +348,7 @@ fn named_spans<'a>(
     received.spans.iter().filter(move |span| span.name == name)
 }
 
-/// The id of the span in the field `traceparent` of a request.
+/// Returns the span id in the `traceparent` header of a request.
 fn carried(request: &str) -> Option<String> {
     let line = request
         .lines()
@@ -367,7 +367,7 @@ fn metrics_are_those_that_are_served() {
         call(&server, "echo", json!({"text": "a"}), json!({}));
     }
     call(&server, "fail", json!({}), json!({}));
-    // Whatever calls count is counted now, and does not change any more.
+    // The calls are counted by now, and their counts do not change any more.
     let before = collector.received().metric_reports;
     let received = collector.wait_until("a report since then", |received| {
         received.metric_reports > before + 1
@@ -375,7 +375,7 @@ fn metrics_are_those_that_are_served() {
     let page = server.get("/metrics", &[]).text();
     let mut compared = 0;
     for (name, labels, value) in received.metric_samples() {
-        // What changes from one moment to the next.
+        // These change from one moment to the next.
         if name.starts_with("process_") || name.contains("http_") {
             continue;
         }

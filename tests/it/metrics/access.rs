@@ -1,5 +1,5 @@
-//! Who may read metrics: this machine where there are no tokens, and else whoever has a token that
-//! says so.
+//! Access to metrics: without tokens, clients on this machine; with tokens, callers whose token
+//! allows it.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::scrape;
 use crate::http::auth::{KEY, bearer, jwt, plugins, resource_with, token};
 use crate::support::{Folder, HttpResponse, HttpServer, TinyComponent, ToolbayCommand};
 
-/// The status of a response to which nothing was revealed unless it is 200.
+/// Returns the status of a response. Asserts that a response other than 200 reveals no metrics.
 fn status(response: HttpResponse) -> u16 {
     let status = response.status;
     let said = response.text();
@@ -44,7 +44,7 @@ fn without_tokens_this_machine_reads_metrics_and_no_page_does() {
     for origin in ["https://evil.example", "null"] {
         assert_eq!(with(&server, &[("Origin", origin)]), 403, "{origin}");
     }
-    // A page that may call tools gets no permission to read this.
+    // A page that may call tools may not read metrics.
     let page = [("Origin", "https://app.example.com")];
     assert_eq!(
         server
@@ -107,7 +107,7 @@ fn with_tokens_only_one_of_an_operator_reads_metrics() {
         status(server.get(&format!("/metrics?token={operator}"), &[])),
         401
     );
-    // One right does not give the other.
+    // One right does not include the other.
     let unknown = server.post_stateless(
         "tools/call",
         json!({"name": "secret"}),

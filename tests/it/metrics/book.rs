@@ -1,4 +1,4 @@
-//! The page of the book and the dashboard: every metric that they name is one that the server has.
+//! The page of the book and the dashboard: the server has every metric that they name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,10 +16,10 @@ const DASHBOARD: &str = concat!(
     "/../../docs/src/grafana-dashboard.json"
 );
 
-/// The marks between which the page is written by the test.
+/// The markers around the part of the page that the test generates.
 const MARKS: [&str; 2] = ["<!-- table -->\n", "<!-- end of table -->\n"];
 
-/// The metrics of a server that has something to say of everything.
+/// Returns the metrics of a server that reports every family.
 fn everything() -> Exposition {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("keeper.wasm", keeper());
@@ -36,7 +36,7 @@ fn everything() -> Exposition {
     scrape(&server)
 }
 
-/// The labels of a family: the bounds of a histogram are none.
+/// Returns the labels of a family, without the bounds of a histogram.
 fn labels(family: &Family) -> String {
     let names: BTreeSet<&str> = family
         .samples
@@ -67,7 +67,7 @@ fn table(metrics: &Exposition) -> String {
     table
 }
 
-/// The table as it must be, for other pages.
+/// Returns the table in its current form, for other pages.
 pub(crate) fn current_table() -> String {
     table(&everything())
 }
@@ -105,7 +105,7 @@ fn the_table_of_the_book_has_every_metric() {
     );
 }
 
-/// The names of our metrics in a text, and the labels that are asked of each.
+/// Returns the names of our metrics in a text, and the labels that the text uses with each.
 fn asked(query: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
@@ -133,13 +133,13 @@ fn asked(query: &str) -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// Fails for what a text asks for and no server has.
+/// Fails if a text uses a metric or a label that no server has.
 fn check(place: &str, text: &str, metrics: &Exposition) -> usize {
     let asked = asked(text);
     for (name, labels) in &asked {
         let samples: Vec<_> = metrics.samples(name).collect();
         assert!(!samples.is_empty(), "{place}: no server has {name}");
-        // Who reads metrics adds these.
+        // Prometheus adds these labels.
         for label in labels
             .iter()
             .filter(|label| !["job", "instance"].contains(&label.as_str()))
@@ -153,7 +153,7 @@ fn check(place: &str, text: &str, metrics: &Exposition) -> usize {
     asked.len()
 }
 
-/// Every text under a key in a value.
+/// Finds every string under a key in a value.
 fn texts<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a str>) {
     match value {
         Value::Array(items) => {

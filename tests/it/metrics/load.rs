@@ -1,4 +1,4 @@
-//! Many who read metrics at once, and calls meanwhile: neither disturbs the other.
+//! Many concurrent scrapes of metrics during calls: neither disturbs the other.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -13,10 +13,10 @@ use crate::support::{
     DEADLINE, Folder, HttpResponse, HttpServer, TinyComponent, hostile, result_text,
 };
 
-/// How many read metrics at once.
+/// Number of concurrent scrapes.
 const SCRAPES: usize = 1_000;
 
-/// Calls whose times are compared.
+/// Number of calls for a median duration.
 const CALLS: usize = 50;
 
 fn median(server: &HttpServer) -> Duration {
@@ -34,7 +34,7 @@ fn median(server: &HttpServer) -> Duration {
     took[took.len() / 2]
 }
 
-/// Sends a request of metrics. The response waits to be read.
+/// Sends a request for metrics, and leaves the response unread.
 fn asked(server: &HttpServer) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -63,7 +63,7 @@ fn a_thousand_scrapes_at_once_disturb_no_call() {
         let response = HttpResponse::read(stream);
         assert_eq!(response.status, 200);
         let page = response.text();
-        // Reading all of them as strictly would take a minute.
+        // Parsing all of them this strictly would take a minute.
         if n % 100 == 0 {
             assert_eq!(
                 Exposition::read(&page, false)
@@ -77,7 +77,7 @@ fn a_thousand_scrapes_at_once_disturb_no_call() {
         crowded < 5 * alone + Duration::from_millis(50),
         "a call took {crowded:?}, and {alone:?} without scrapes"
     );
-    // Those who leave before their answer leave nothing behind.
+    // Clients that disconnect before their response leave nothing behind.
     for _ in 0..SCRAPES {
         drop(asked(&server));
     }

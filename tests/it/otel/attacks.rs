@@ -1,4 +1,4 @@
-//! Collectors that do not do what they should, while calls go on.
+//! Misbehaving collectors during calls.
 
 use std::net::TcpListener;
 use std::thread;
@@ -47,7 +47,7 @@ fn no_call_waits_for_a_collector() {
             assert_eq!(result_text(&said["result"]), "a", "{manner:?}");
         }
         assert_eq!(server.get("/readyz", &[]).status, 200);
-        // The log says it once for each signal.
+        // The log has one line for each signal.
         if !matches!(manner, CollectorBehavior::EndlessBody) {
             let begun = Instant::now();
             while !server
@@ -68,14 +68,14 @@ fn no_call_waits_for_a_collector() {
                 "{manner:?}"
             );
         }
-        // And the end does not wait for it either, which the kit checks.
+        // Shutdown does not wait for the collector either, which the test kit checks.
         drop(server);
     }
 }
 
 #[test]
 fn ten_thousand_calls_without_a_collector_take_no_memory_and_what_is_lost_is_told() {
-    // Nobody listens there any more.
+    // No server listens at this address any more.
     let address = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -108,7 +108,7 @@ fn ten_thousand_calls_without_a_collector_take_no_memory_and_what_is_lost_is_tol
     drop(server);
     let log = log.text();
     assert_eq!(log.matches("cannot send traces to").count(), 1, "{log}");
-    // A batch that was on its way is among them, or was given up before.
+    // A batch in flight is among them, or was dropped before.
     let left = |spans: &str| {
         log.contains(&format!(
             "the server ends before all was sent (otel); lost: {spans} spans"

@@ -1,4 +1,4 @@
-//! Where the settings come from, and mistakes in them.
+//! The sources of the settings, and mistakes in them.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -9,7 +9,7 @@ use super::{call, named, otel};
 use crate::requests::{authority, secure};
 use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, ToolbayCommand};
 
-/// What `toolbay serve` says of a mistake.
+/// Returns the error of `toolbay serve` for a mistake.
 fn mistake(config: &str, variables: &[(&str, &str)]) -> String {
     let folder = Folder::new();
     folder.write_config(config);
@@ -60,7 +60,7 @@ fn a_mistake_ends_the_program_and_no_secret_is_repeated() {
             &[("OTEL_EXPORTER_OTLP_HEADERS", "s3cret")],
         ),
     ];
-    // Each names its key or its variable.
+    // Each error names its key or its variable.
     for line in &said {
         assert!(
             ["otel", "OTEL", "endpoit"]
