@@ -79,7 +79,7 @@ fn pages() -> Vec<String> {
     pages
 }
 
-/// Passes each block in a language to `check`, and fails with all of its messages. Returns the
+/// Passes each block in a language to `check`, and panics with all of its messages. Returns the
 /// number of blocks.
 fn each(language: &str, mut check: impl FnMut(&str, &CodeBlock) -> Result<(), String>) -> usize {
     let (mut count, mut wrong) = (0, Vec::new());
@@ -151,7 +151,7 @@ fn a_mistake_on_a_page_would_be_found() {
 #[test]
 fn json_is_json() {
     let count = each("json", |_, block| {
-        // Several messages are on one line each.
+        // A block of several messages has one on each line.
         let whole = serde_json::from_str::<serde_json::Value>(&block.text).map(drop);
         let lines = || {
             block
@@ -186,7 +186,7 @@ fn every_block_names_its_language() {
     });
 }
 
-/// A value in the table of limits: `10,000`, `128 MiB`, `30 s`.
+/// Parses an amount in the table of limits: `10,000`, `128 MiB`, `30 s`.
 fn amount(text: &str) -> LimitValue {
     let plain = text.replace(',', "");
     if let Ok(count) = plain.parse::<u64>() {
@@ -240,10 +240,11 @@ fn every_limit_is_in_the_book_and_in_the_words_of_the_fuzzer() {
     }
 }
 
-/// Pages whose promises name tests of this directory.
+/// Pages that name a test of this directory for each promise.
 const WITH_TESTS: [&str; 2] = ["SECURITY.md", "docs/src/hostile-clients.md"];
 
-/// Whether a module below `tests/it` has this test: a function, or a row of the hostile corpus.
+/// Returns whether a module below `tests/it` has this test: a function, or a row of the hostile
+/// corpus.
 pub(crate) fn has_test(path: &str) -> bool {
     let Some((module, test)) = path.rsplit_once("::") else {
         return false;

@@ -1,4 +1,4 @@
-//! Places for computing: who gets one that becomes free, and who needs none.
+//! Compute slots: which caller gets a slot that becomes free, and which calls need none.
 
 use std::net::TcpListener;
 
@@ -9,13 +9,14 @@ use crate::support::{
     Folder, HttpResponse, HttpServer, StdioServer, hostile, net, result_text, web,
 };
 
-/// Enough for calls that wait, and for those that compute until they are cancelled.
+/// Limits that are high enough for calls that wait, and for calls that compute until they are
+/// cancelled.
 const LONG: &str = "timeout = \"10m\"\nfuel = 1_000_000_000_000\n";
 
-/// Enough memory for all calls of a test, whatever machine it runs on: it is only reserved.
+/// Enough memory for all calls of a test on any machine. The memory is only reserved.
 const MEMORY: &str = "[server]\nmemory = \"64GiB\"\n";
 
-/// Begins calls of `tool`, and waits until each of them runs.
+/// Starts calls of `tool`, and waits until each of them runs.
 fn running(server: &mut StdioServer, tool: &str, calls: usize) -> Vec<u64> {
     let ids = (0..calls)
         .map(|_| server.start_call_with_progress(tool, json!({})))
@@ -45,7 +46,7 @@ fn calls_that_wait_for_a_clock_or_a_file_leave_their_places_to_others() {
                 StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
             let ids = running(&mut server, tool, 20);
             assert_eq!(server.text("count", json!({})), "1", "{tool}");
-            // Nor do others of the same tool wait for them.
+            // Further calls of the same tool do not wait for them either.
             let more = running(&mut server, tool, 1);
             folder.open_gate();
             if tool == "wait_for_gate" {
@@ -101,7 +102,7 @@ fn calls_that_wait_for_a_response_or_a_connection_leave_their_places_to_others()
         let ids: Vec<u64> = (0..20)
             .map(|_| server.start_call(waits, arguments.clone()))
             .collect();
-        // More than there are places have come as far as this.
+        // More calls than there are slots have connected.
         let open: Vec<_> = (0..20).map(|_| silent.accept().unwrap()).collect();
         server.text(other, of_other);
         cancel(&mut server, ids);
@@ -138,7 +139,7 @@ fn one_tool_never_takes_all_places_of_its_plugin() {
     let mut server =
         StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
     let mut ids = running(&mut server, "loop_forever", 1);
-    // They wait for the place of the first one.
+    // They wait for the slot of the first call.
     ids.extend((0..4).map(|_| server.start_call("loop_forever", json!({}))));
     assert_eq!(server.text("count", json!({})), "1");
     assert_eq!(server.text("version", json!({})), "build-marker-0001");
@@ -196,7 +197,8 @@ fn calls_that_wait_are_bounded_and_those_beyond_keep_their_places() {
         &folder,
         &format!("{MEMORY}queue_timeout = \"100ms\"\nsuspended_calls = 4"),
     );
-    // The plugin has half of the four, and the third call keeps the only place of its tool.
+    // The plugin may have half of the four suspended calls. The third call keeps the only slot of
+    // its tool.
     let mut ids = running(&mut server, "wait_for_gate", 3);
     assert_eq!(server.failure("wait_for_gate", json!({})).0, "busy");
     assert_eq!(
@@ -226,7 +228,7 @@ fn a_place_goes_to_the_caller_that_has_the_fewest() {
         "hostile.toml",
         format!("{}[limits]\n{LONG}concurrency = 4\n", folder.create_gate()),
     );
-    // The response to a call that waits begins after this time.
+    // The response to a waiting call begins after this time.
     let brisk = "[http]\nstream_keep_alive = \"100ms\"\n";
     let config = format!("{brisk}{tokens}{MEMORY}suspended_calls = 0\nqueue_timeout = \"1h\"");
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
@@ -234,8 +236,8 @@ fn a_place_goes_to_the_caller_that_has_the_fewest() {
         let params = json!({"name": tool, "arguments": {}, "_meta": {"progressToken": 1}});
         server.post_stateless("tools/call", params, &[("Authorization", caller)])
     };
-    // All that one client may have at once. Two of them have places: one is for other tools, and
-    // one for other callers.
+    // One client can have this many calls at once. Two of them have slots: of the other two slots,
+    // one is for other tools, and one is for other callers.
     let hers: Vec<_> = (0..32).map(|_| call(&ada, "wait_for_gate")).collect();
     let mut his = call(&bob, "wait_for_gate");
     assert_eq!(

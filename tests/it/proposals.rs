@@ -1,11 +1,11 @@
-//! Interfaces of WASI that are proposals, for components that do not know Toolbay's contract.
+//! WASI proposals, for components that do not use Toolbay's contract.
 
 use serde_json::json;
 
 use crate::hostile::calls;
 use crate::support::{Folder, StdioServer};
 
-/// A tool that logs the value of the key `units`, the first key and value of the whole
+/// Builds a tool that logs the value of the key `units`, the first key and value of the whole
 /// configuration, and a word without a context, each at another level. It imports `wasi:logging`
 /// under the name `logging`.
 fn tiny(logging: &str) -> Vec<u8> {

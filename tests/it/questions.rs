@@ -1,5 +1,5 @@
-//! Questions of plugins to their callers, in every revision: what a client is asked, what the
-//! plugin gets of the answer, and what happens around it.
+//! Questions of plugins to their callers, in every revision: the requests that a client gets, the
+//! answers that the plugin gets, and the effects on the call.
 
 mod effects;
 mod replayed;
@@ -11,24 +11,24 @@ use serde_json::{Value, json};
 use crate::requests::Site;
 use crate::support::{Folder, HttpServer, MODERN, StdioServer, asker, result_text};
 
-/// The capabilities of a client that answers everything.
+/// The capabilities of a client that can answer every kind of question.
 fn everything() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {"listChanged": true}})
 }
 
-/// A folder with the plugin that asks.
+/// Creates a folder with the plugin that asks questions.
 fn folder(grant: &str) -> Folder {
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", grant);
     folder
 }
 
-/// A server over HTTP that has loaded the plugin.
+/// Starts a server over HTTP, and waits until the plugin is loaded.
 fn over_http(folder: &Folder) -> HttpServer {
     configured(folder, "")
 }
 
-/// The same with a configuration.
+/// Like [`over_http`], with a configuration.
 fn configured(folder: &toolbay_testkit::TestFolder, config: &str) -> HttpServer {
     let server = HttpServer::start_with_config(folder, config);
     while !server.result("tools/list", json!({}))["tools"]
@@ -42,7 +42,7 @@ fn configured(folder: &toolbay_testkit::TestFolder, config: &str) -> HttpServer 
     server
 }
 
-/// A session with a client that has these capabilities.
+/// Starts a session with a client that has these capabilities.
 fn session(folder: &Folder, revision: &str, capabilities: &Value) -> StdioServer {
     let mut server = StdioServer::spawn(folder);
     let client = json!({"name": "test", "version": "1"});
@@ -54,12 +54,12 @@ fn session(folder: &Folder, revision: &str, capabilities: &Value) -> StdioServer
     server
 }
 
-/// The arguments of a call with these steps.
+/// Returns the arguments of a call with these steps.
 fn steps(steps: Value) -> Value {
     json!({"name": "ask", "arguments": {"steps": steps}})
 }
 
-/// A form for a name, with a key.
+/// Returns a form question for a name, under a key.
 fn form(key: &str) -> Value {
     let schema =
         json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
@@ -70,7 +70,7 @@ fn accepted(name: &str) -> Value {
     json!({"action": "accept", "content": {"name": name}})
 }
 
-/// What the steps said.
+/// Returns the output of each step.
 fn said(result: &Value) -> Vec<String> {
     let said = result["structuredContent"]["said"]
         .as_array()
@@ -80,7 +80,7 @@ fn said(result: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Sends a request without a session, from a client with these capabilities. Returns the response.
+/// Sends a stateless request from a client with these capabilities. Returns the response.
 fn stateless(server: &HttpServer, method: &str, mut params: Value, capabilities: &Value) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
     server
@@ -88,7 +88,7 @@ fn stateless(server: &HttpServer, method: &str, mut params: Value, capabilities:
         .response_message()
 }
 
-/// The parameters of a request with the answers to what its result asked.
+/// Returns the parameters of a retried request, with the answers to the questions in its result.
 fn again(params: &Value, result: &Value, answer: &mut dyn FnMut(&str, &Value) -> Value) -> Value {
     let mut params = params.clone();
     let asked = result["inputRequests"]
@@ -102,8 +102,8 @@ fn again(params: &Value, result: &Value, answer: &mut dyn FnMut(&str, &Value) ->
     params
 }
 
-/// Sends a request without a session, and answers until there is a result. Returns it with the
-/// number of rounds.
+/// Sends a stateless request, and answers questions until there is a final result. Returns the
+/// result and the number of rounds.
 fn answering(
     server: &HttpServer,
     method: &str,
@@ -123,7 +123,7 @@ fn answering(
     unreachable!()
 }
 
-/// Answers the questions of a call in a session until it has a response.
+/// Answers the questions of a call in a session until the call has a response.
 fn conversation(
     server: &mut StdioServer,
     id: u64,
@@ -342,7 +342,7 @@ fn a_client_without_the_capability_is_told_which_unless_the_plugin_can_do_withou
         let result = server.result("tools/call", optional.clone());
         assert!(result_text(&result).contains("unsupported"), "{result}");
     }
-    // These revisions have no forms: what a client says of them counts for nothing.
+    // These revisions have no forms, so the client's capability has no effect.
     for revision in ["2024-11-05", "2025-03-26"] {
         let mut server = session(&folder, revision, &everything());
         server.error("tools/call", required.clone());
@@ -424,13 +424,13 @@ fn the_limits_of_questions_end_the_call_with_words_for_the_model() {
         }
     };
     let rounds = json!([{"rounds": 3}]);
-    // The result of the same call says when the new grant is in force.
+    // The result of the same call shows when the new grant applies.
     let until = |grant: &str, steps_of: &Value, wanted: &str| {
         server.folder().put("asker.toml", grant);
         let deadline = std::time::Instant::now() + crate::support::DEADLINE;
         loop {
             let (result, response, answered) = ask(steps_of.clone());
-            // One that began before may have a state of the old grant.
+            // A call that started before may have a state of the old grant.
             if result.is_object() && result_text(&result).contains(wanted) {
                 return (result, answered);
             }
@@ -462,7 +462,7 @@ fn the_limits_of_questions_end_the_call_with_words_for_the_model() {
         result_text(&result).contains("limits.ask_timeout"),
         "{result}"
     );
-    // Three rounds need more than two, which the new grant allows.
+    // The three rounds exceed the former limit of two, which the new grant lifts.
     let (result, _) = until("[limits]\njournal = \"100B\"", &rounds, "limits.journal");
     assert_eq!(result["isError"], true, "{result}");
     let (result, answered) = until("", &rounds, "round-2");
@@ -471,7 +471,7 @@ fn the_limits_of_questions_end_the_call_with_words_for_the_model() {
         (true, 3),
         "{result}"
     );
-    // None is allowed at all.
+    // No question is allowed at all.
     let (result, answered) = until(
         "[limits]\nask_rounds = 0",
         &rounds,
@@ -542,15 +542,15 @@ fn who_subscribed_learns_that_a_resource_changed() {
     assert_eq!(MODERN, "2026-07-28");
 }
 
-/// A client that has gone is asked again if it comes back in time; then its call ends, and with it
-/// its session.
+/// A client that disconnected gets the question again if it reconnects in time. Otherwise its call
+/// ends, and so does its session.
 #[test]
 fn a_question_waits_for_a_client_that_has_lost_its_connection() {
     let folder = folder("");
     let config = "[http]\nresume = \"1s\"\nsession_idle_timeout = \"300ms\"";
     let server = configured(&folder, config);
     let session = server.start_session_with_capabilities("2025-11-25", everything(), &[]);
-    // Until it is closed, the session is in use.
+    // The session is in use until this stream is closed.
     let stream = session.open_stream();
     let mut call = session.request("tools/call", steps(json!([{"ask": [form("name")]}])));
     drop(call.next_event());
@@ -569,7 +569,7 @@ fn a_question_waits_for_a_client_that_has_lost_its_connection() {
         said(&resumed.next_message().unwrap()["result"]),
         [accepted("Ada").to_string()]
     );
-    // Nobody comes back.
+    // The client does not reconnect.
     let mut call = session.request("tools/call", steps(json!([{"ask": [form("name")]}])));
     assert_eq!(call.next_message().unwrap()["method"], "elicitation/create");
     call.close();
@@ -587,7 +587,7 @@ fn a_question_waits_for_a_client_that_has_lost_its_connection() {
     }
 }
 
-/// MCP allows no questions during a completion: a required one fails, whatever the client can
+/// MCP allows no questions during a completion: a required question fails, whatever the client can
 /// answer.
 #[test]
 fn a_completion_cannot_ask() {

@@ -1,5 +1,5 @@
-//! Record and replay: a call that runs again from its recording comes out the same, without what it
-//! used then; a changed plugin shows what differs.
+//! Record and replay: a call that is replayed from its recording has the same result, without the
+//! resources that it used then. A changed plugin shows the differences.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -43,18 +43,19 @@ fn replay(folder: &Folder, options: &[&str]) -> CommandOutput {
     ToolbayCommand::new(folder).args(args).run()
 }
 
-/// What `toolbay replay --json` says.
+/// Returns the report of `toolbay replay --json`.
 fn replayed(folder: &Folder, options: &[&str]) -> Value {
     let outcome = replay(folder, &[&["--json"], options].concat());
     serde_json::from_str(&outcome.raw_stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
 }
 
-/// How many calls were equal, different and not replayable.
+/// Returns how many calls were equal, different and not replayable.
 fn counts(report: &Value) -> [u64; 3] {
     ["equal", "differ", "not_replayable"].map(|count| report[count].as_u64().unwrap())
 }
 
-/// Asserts that so many calls come out the same, and no other was recorded. Returns the report.
+/// Asserts that `count` calls have the same result, and that no other call was recorded. Returns
+/// the report.
 fn all_equal(folder: &Folder, count: u64) -> Value {
     let report = replayed(folder, &[]);
     assert_eq!(counts(&report), [count, 0, 0], "{report:#}");
@@ -89,7 +90,7 @@ fn clocks_and_random_numbers_come_back_as_they_were() {
     assert_eq!(replay(&folder, &[]).code, 0);
 }
 
-/// What calls do in the long test, by their number.
+/// Returns the tool and the arguments of a call in the long test, by its number.
 fn mixed(n: u64, site: &Site) -> (&'static str, Value) {
     match n % 11 {
         0 => ("calculate_sum", json!({"a": n, "b": 1})),
@@ -112,7 +113,7 @@ fn mixed(n: u64, site: &Site) -> (&'static str, Value) {
     }
 }
 
-/// A folder with plugins for [`mixed`].
+/// Creates a folder with plugins for [`mixed`].
 fn mixture(site: &Site) -> Folder {
     let folder = Folder::with("net.wasm", net());
     folder.put("calculator.wasm", sample("calculator"));
@@ -164,11 +165,11 @@ fn ten_thousand_calls_of_all_kinds_come_out_the_same() {
         "{:?}",
         lines.first()
     );
-    // Nobody is asked, and what was kept is not there any more.
+    // The replay sends no request, and the state does not exist any more.
     while site.requests.try_recv().is_ok() {}
     fs::remove_dir_all(folder.sibling_path("kept")).unwrap();
     let report = all_equal(&folder, CALLS);
-    // How often a guest asks whether a response is there depends on when it comes.
+    // The number of times that a guest polls for a response depends on when the response arrives.
     let others = |(name, _): &(&String, &Value)| !name.contains("send");
     for (name, tool) in report["tools"].as_object().unwrap().iter().filter(others) {
         assert_eq!(
@@ -197,7 +198,7 @@ fn a_replay_sends_no_request_and_gives_the_response_that_was_recorded() {
         json!({"url": site.url("/hello"), "method": "POST", "body": "x", "again": 3}),
     );
     server.call("get", json!({"url": site.url("/hello")}));
-    // What was denied is denied again, whatever the grant says by then.
+    // A request that was denied is denied again, whatever the grant allows by then.
     server.call("try_to_send", json!({"url": "http://other.invalid/"}));
     server.call(
         "try_to_send",
@@ -262,7 +263,7 @@ fn a_changed_plugin_shows_what_differs() {
         report[name] = json!(name.to_uppercase());
     }
     insta::assert_json_snapshot!(report);
-    // The file with the old plugin instead, under a name of its own.
+    // A file with the old plugin, under another name, is used instead.
     let old = folder.sibling_path("old.wasm");
     fs::write(&old, hostile()).unwrap();
     let as_hostile = format!("hostile={}", old.display());
@@ -284,7 +285,7 @@ fn a_changed_plugin_shows_what_differs() {
                 .contains("1 equal, 0 different, 0 not replayable, 2 skipped"),
         "{outcome}"
     );
-    // A plugin that has no such tool any more, and one that is gone.
+    // A plugin that has no such tool any more, and a plugin that was deleted.
     folder.put("hostile.wasm", net());
     let report = replayed(&folder, &["--tool", "echo"]);
     assert!(
@@ -311,7 +312,7 @@ fn a_plugin_that_asks_for_something_else_is_different() {
     server.wait_for_tool("get");
     server.call("get", json!({"url": site.url("/hello")}));
     server.stop();
-    // As a plugin does that sends its request elsewhere.
+    // Changes the recording as if the plugin had sent its request elsewhere.
     let path = folder.sibling_path("calls.jsonl");
     let text = fs::read_to_string(&path).unwrap();
     let (what, other) = (
@@ -357,7 +358,7 @@ fn no_secret_is_in_the_file() {
         .env("PLACE", "here");
     let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_for_tool("send");
-    // The site sends back what it got: the header, and what the arguments say.
+    // The site echoes the request: the header, and the text of the arguments.
     let said = server.call(
         "send",
         json!({"url": site.url(&format!("/echo?q={SECRET}")), "body": SECRET}),
@@ -372,7 +373,8 @@ fn no_secret_is_in_the_file() {
     assert!(!written.contains("hunter2"), "{written}");
     assert!(written.contains("[secret:key]"));
     assert_eq!(calls(&folder)[0]["config"]["hint"], "[secret:key]");
-    // Whoever runs it does not need the secret, but the other variable that the plugin could read.
+    // The replay does not need the secret, but it needs the other variable that the plugin could
+    // read.
     let file = folder.sibling_path("calls.jsonl");
     let run = |place: &str| {
         let args = ["replay", file.to_str().unwrap(), "--json"];
@@ -470,7 +472,7 @@ fn only_what_the_keys_name_is_recorded() {
                     .or_default() += 1;
                 tools
             });
-    // An argument and its result are some 200 KB.
+    // An argument and its result take about 200 KB together.
     assert_eq!(
         tools.into_iter().collect::<Vec<_>>(),
         [("echo".to_owned(), 5), ("version".to_owned(), 1)]
@@ -481,7 +483,7 @@ fn only_what_the_keys_name_is_recorded() {
             .len()
             <= 1 << 20
     );
-    // Without a file, nothing is.
+    // Without a file, no call is recorded.
     let mut server = StdioServer::start_with_config(&folder, "[record]\ntools = [\"*\"]\n");
     server.wait_for_tool("echo");
     server.call("version", json!({}));
@@ -505,7 +507,7 @@ fn one_call_from_the_command_line_is_recorded_and_added() {
         assert_eq!(outcome.code, 0, "{outcome}");
         all_equal(&folder, expected);
     }
-    // The configuration's file is the server's.
+    // The file of the configuration belongs to the server.
     folder.write_config("[record]\nfile = \"other.jsonl\"\n");
     ToolbayCommand::new(&folder)
         .args(["call", "calculate_sum", "{\"a\": 2, \"b\": 3}"])
@@ -525,7 +527,7 @@ fn files_that_are_no_private_recording_are_refused_before_anything_is_served() {
         outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"),
         "{outcome}"
     );
-    // That it is another file is what to say first, whoever can use it.
+    // The first error is that the file is not a recording, whatever its permissions.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
     let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
     assert!(

@@ -18,10 +18,10 @@ use toolbay_testkit::read_request;
 use crate::http::tls::pem;
 use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, web};
 
-/// A web server. Each request gets the response that its path names.
+/// A web server. The path of each request selects its response.
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
-    /// The heads and bodies of requests, in the order in which they came.
+    /// The heads and bodies of requests, in the order of arrival.
     pub(crate) requests: Receiver<String>,
 }
 
@@ -42,7 +42,7 @@ impl Site {
         format!("http://{}{path}", self.address)
     }
 
-    /// The grant that allows everything here.
+    /// Returns a grant that allows every request to this server.
     pub(crate) fn grant(&self) -> String {
         format!(
             "[permissions]\nhttp = [\"http://{}\"]\nprivate_networks = [\"127.0.0.1\"]\n",
@@ -68,7 +68,7 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n")?;
                 stream.write_all(&vec![b'x'; 1 << 20])?;
             }
-            // The connection is not used again.
+            // The connection is not reused.
             "/last" => {
                 stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nlast")?;
                 return Ok(());
@@ -88,7 +88,7 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
             path if path.starts_with("/echo") => {
                 write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{head}", head.len())?;
             }
-            // Never answered. The connection ends when the client closes it.
+            // The request is never answered. The connection ends when the client closes it.
             "/stuck" => {}
             _ => stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")?,
         }
@@ -127,7 +127,7 @@ fn what_the_grant_allows_is_sent_and_answered() {
         seen.contains("x-own: value\r\n") && seen.contains(&format!("host: {}\r\n", site.address)),
         "{seen}"
     );
-    // A call without requests says nothing of them.
+    // A call without requests has no usage of requests.
     let result = server.call("try_to_send", json!({"url": "nowhere"}));
     assert_eq!(
         result["_meta"]["dev.toolbay/usage"].get("http_requests"),
@@ -246,7 +246,7 @@ fn fields_after_a_body_are_read_within_bounds() {
         server.text("trailers", json!({"url": site.url("/hello")})),
         ""
     );
-    // Too many of them are an error of the response.
+    // Too many fields are an error of the response.
     assert_eq!(
         server.text("trailers", json!({"url": site.url("/large-trailers")})),
         ""
@@ -284,7 +284,7 @@ fn a_server_that_is_stuck_or_stops_ends_the_request_in_time() {
         server.text("try_to_send", short),
         "The request failed: incomplete HTTP response."
     );
-    // Others are served as before.
+    // Other requests are served as before.
     assert_eq!(
         server.text("try_to_send", json!({"url": site.url("/hello")})),
         "status 200"
@@ -330,7 +330,7 @@ fn calls_share_the_connections_of_their_plugin() {
     let mut server = server(&Folder::new(), &grant);
     let holds = server.start_call("send", json!({"url": site.url("/stuck")}));
     assert!(site.requests.recv().unwrap().starts_with("GET /stuck "));
-    // The one connection is taken.
+    // The only connection is in use.
     let waits = json!({"url": site.url("/hello"), "timeout_ms": 100});
     assert_eq!(
         server.text("try_to_send", waits),
@@ -373,7 +373,7 @@ fn requests_carry_secrets_that_the_tool_never_has() {
         .log
         .wait_for("web.toml: secrets.absent: the environment variable WEB_ABSENT is not set, so requests to its origins are denied");
     let own = json!({"authorization": "the tool's own"});
-    // What the site says of the secret does not reach the client.
+    // The secret in the site's response does not reach the client.
     let result = server.call(
         "send",
         json!({"url": site.url("/echo?key=own"), "headers": own}),
@@ -392,7 +392,7 @@ fn requests_carry_secrets_that_the_tool_never_has() {
         "{seen}"
     );
     assert!(!seen.contains("the tool's own"), "{seen}");
-    // Another origin gets its own, and the tool's header as it is.
+    // Another origin gets its own secret, and the tool's header unchanged.
     server.call(
         "send",
         json!({"url": other.url("/echo?a=1&key=own"), "headers": own}),
@@ -471,7 +471,7 @@ fn list_shows_what_a_plugin_can_request() {
     insta::assert_snapshot!(ToolbayCommand::new(&folder).args(["list"]).run());
 }
 
-/// A certificate authority, and its certificate as a file beside the plugin folder.
+/// Returns a certificate authority. Writes its certificate to a file next to the plugin folder.
 pub(crate) fn authority(folder: &Folder) -> Issuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -484,8 +484,8 @@ pub(crate) fn authority(folder: &Folder) -> Issuer<'static, KeyPair> {
     Issuer::new(params, key)
 }
 
-/// A web server behind TLS, with a certificate for `localhost`, and how each request begins that it
-/// gets. It answers each connection once.
+/// Starts a web server behind TLS, with a certificate for `localhost`. Returns its address, and the
+/// beginning of each request that it receives. It answers each connection once.
 pub(crate) fn secure(issuer: &Issuer<'static, KeyPair>) -> (SocketAddr, Receiver<String>) {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::new(vec!["localhost".to_owned()])
@@ -562,7 +562,7 @@ fn every_request_goes_through_the_operators_proxy() {
     let url = |user: &str| format!("http://{user}{}", proxy.address);
     folder.write_config(&format!("[http_client]\nproxy = {:?}", url("")));
     let mut direct = server(&folder, grant);
-    // The name exists nowhere: the proxy alone has to know it.
+    // The name does not resolve: only the proxy needs to know it.
     let asked = json!({"url": "http://api.example.com/hello"});
     assert_eq!(
         direct.text("try_to_send", asked.clone()),
@@ -574,7 +574,8 @@ fn every_request_goes_through_the_operators_proxy() {
         seen.starts_with("GET http://api.example.com/hello HTTP/1.1\r\n"),
         "{seen}"
     );
-    // What the grant does not allow does not reach it, nor does an address that is not global.
+    // A request that the grant does not allow does not reach the proxy, nor does a request to an
+    // address that is not global.
     assert_eq!(
         direct.text("try_to_send", json!({"url": "http://other.example.com/"})),
         "The request is denied."
@@ -585,7 +586,7 @@ fn every_request_goes_through_the_operators_proxy() {
     );
     assert!(proxy.requests.try_recv().is_err());
     direct.stop();
-    // A variable can have a password, which is told to nobody else.
+    // A variable can contain a password, which is sent only to the proxy.
     let command =
         ToolbayCommand::new(&folder).env("TOOLBAY_HTTP_CLIENT_PROXY", &url("ada:s3cret-word@"));
     let mut server =
@@ -605,7 +606,7 @@ fn every_request_goes_through_the_operators_proxy() {
         "{}",
         server.log.text()
     );
-    // A file cannot.
+    // A file cannot contain one.
     folder.write_config(&format!(
         "[http_client]\nproxy = {:?}",
         url("ada:s3cret-word@")

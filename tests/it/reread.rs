@@ -1,5 +1,5 @@
-//! The configuration is read again on SIGHUP: what changes while the server runs, what needs a
-//! restart, and what a mistake does. No session is lost by it.
+//! The configuration is read again on SIGHUP: settings that change while the server runs, settings
+//! that need a restart, and the effect of a mistake. Sessions continue.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -15,7 +15,7 @@ use crate::support::{
     DEADLINE, Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile, result_text,
 };
 
-/// What each reading ends with.
+/// The log message after each reading.
 const READ: &str = "the configuration was read again";
 
 fn hang_up(pid: u32) {
@@ -28,7 +28,8 @@ fn hang_up(pid: u32) {
     );
 }
 
-/// Writes the file as editors do, and has it read: another file takes its place.
+/// Writes the configuration in the way of editors, by renaming another file to it, and has the
+/// server read it.
 fn change(folder: &Folder, pid: u32, config: &str) {
     let staged = folder.sibling_path("toolbay.toml.new");
     fs::write(&staged, config).unwrap();
@@ -55,7 +56,7 @@ fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
     let ([(ada, adas), (bob, bobs)], all) = ([token("ada", ""), token("bob", "")], "");
     let server = HttpServer::start_with_config(&folder, &(adas.clone() + all)).wait_until_ready();
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
-    // A session and a stream of the one that stays.
+    // A stream of the caller whose token stays.
     let authorization = bearer(&ada);
     let headers = [("Authorization", authorization.as_str())];
     let mut stream = server.post_stateless(
@@ -81,7 +82,7 @@ fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
         other.next_message().unwrap()["method"],
         "notifications/subscriptions/acknowledged"
     );
-    // What ada's token may do changes, and bob's is no longer there.
+    // Ada's token has fewer rights now, and bob's token is removed.
     change(&folder, server.pid(), &(adas + "tools = [\"a\"]\n"));
     server.log.wait_for_count(READ, 2);
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
@@ -95,12 +96,12 @@ fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
         .filter_map(|t| t["name"].as_str())
         .collect();
     assert_eq!(names, ["a"]);
-    // Both streams end: one had no token any more, the other one that allowed more.
+    // Both streams end: the token of one was removed, and the token of the other has fewer rights.
     while other.next_message().is_some() {}
     while stream.next_message().is_some() {}
 }
 
-/// A folder with a tool that a person must allow.
+/// Creates a folder with a tool that needs the approval of a person.
 fn guarded() -> Folder {
     let folder = Folder::with(
         "tiny.wasm",
@@ -141,7 +142,7 @@ fn a_body_that_arrives_when_its_token_has_changed_calls_nothing_more() {
         stream.write_all(format!("{head}{before}").as_bytes()).unwrap();
         stream
     });
-    // A request that is answered after those above have begun.
+    // The response to this request shows that the server has started to read the requests above.
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
     change(&folder, server.pid(), &format!("{adas}tools = [\"b\"]\n"));
     server.log.wait_for_count("tokens were removed", 1);
@@ -273,7 +274,7 @@ fn a_session_goes_on_under_new_limits_and_the_log_says_what_changed() {
         line.ends_with("to change ceilings.handles, page_size, server.calls, restart the server"),
         "{line}"
     );
-    // The plugin gets them while the session goes on.
+    // The new limits apply to the plugin, and the session continues.
     let begun = Instant::now();
     loop {
         let result = server.call("count", json!({}));
@@ -352,7 +353,7 @@ fn what_is_logged_and_who_is_let_in_by_name_change() {
     folder.put("other.wasm", TinyComponent::new(&["b"]).with_echo().build());
     server.log.wait_for("DEBUG");
     change(&folder, server.pid(), "log = \"error\"");
-    // It is quiet now, also about that.
+    // At this level, the log does not report the reading either.
     let begun = Instant::now();
     while from("tools.example") != 403 {
         assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
@@ -389,7 +390,7 @@ fn who_needed_no_token_needs_one_when_there_is_one() {
     );
     assert_eq!(status(&server, &ada), 200);
     while stream.next_message().is_some() {}
-    // Whoever needed none before needs one from now on, until a restart.
+    // After a token existed, callers without a token are refused until a restart.
     change(&folder, server.pid(), "");
     server.log.wait_for_count(READ, 2);
     assert_eq!(
@@ -430,9 +431,10 @@ fn when_the_last_token_is_removed_nobody_is_let_in() {
     }
     assert_eq!(status(&server, &ada), 401);
     assert_eq!(server.get("/metrics", &[]).status, 401);
-    // Names for others without tokens are refused, and the removal counts all the same.
+    // `allowed_hosts` without tokens is refused, and the removal of the token applies nevertheless.
     server.log.wait_for("the configuration stays as it was: ");
-    // Saying that nobody needs one does not open it while it runs either, and a token does.
+    // `anonymous = true` does not admit callers without a token while the server runs. A new token
+    // does.
     change(&folder, server.pid(), "[http]\nanonymous = true\n");
     server.log.wait_for(READ);
     assert_eq!(

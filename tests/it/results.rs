@@ -1,4 +1,5 @@
-//! Results that are larger than their clients get: what fits, and a link to the whole.
+//! Results that are larger than a client receives: a part that fits, and a link to the whole
+//! result.
 
 use serde_json::{Value, json};
 
@@ -8,10 +9,10 @@ use crate::support::{
     Folder, HttpServer, StdioServer, ToolbayCommand, error_kind_and_text, hostile,
 };
 
-/// What clients get of results in most of the tests.
+/// The part of a result that clients receive in most of the tests.
 const SMALL: &str = "[results]\nshown = \"16KiB\"\n";
 
-/// Room for results of 16 MiB.
+/// Limits that allow results of 16 MiB.
 const LARGE: &str = "[limits]\ntransfer = \"64MiB\"\n";
 
 fn folder(grant: &str) -> Folder {
@@ -20,7 +21,7 @@ fn folder(grant: &str) -> Folder {
     folder
 }
 
-/// The lines that the guest's tool `lines` returns.
+/// Returns the lines that the guest's tool `lines` returns.
 fn lines(bytes: usize) -> String {
     let letters = "abcdefghijklmnopqrstuvwxyz ".repeat(2);
     let lines: Vec<String> = (0..bytes / 64)
@@ -29,7 +30,7 @@ fn lines(bytes: usize) -> String {
     lines.concat()
 }
 
-/// The only link of a result.
+/// Returns the only link of a result.
 fn link(result: &Value) -> &Value {
     let blocks = result["content"].as_array().unwrap();
     let links: Vec<&Value> = blocks
@@ -44,7 +45,7 @@ fn uri(result: &Value) -> String {
     link(result)["uri"].as_str().unwrap().to_owned()
 }
 
-/// What the user sees, with the address replaced.
+/// Returns the part that the user sees, with the URI replaced.
 fn shown(result: &Value) -> Value {
     let (mut shown, address) = (result.clone(), uri(result));
     let blocks = shown["content"].as_array_mut().unwrap();
@@ -205,7 +206,7 @@ fn a_grant_decides_between_a_link_and_an_error() {
         text,
         "The tool's result is larger than 1.0 MiB (to allow more, raise limits.output)."
     );
-    // For one tool, and for the server.
+    // The same for a single tool, and for the server.
     let grant = "[limits]\noversize = \"error\"\n[tools.lines.limits]\noversize = \"link\"";
     let mut server = StdioServer::start(&folder(grant));
     link(&server.call("lines", over.clone()));
@@ -218,7 +219,7 @@ fn a_grant_decides_between_a_link_and_an_error() {
         error_kind_and_text(&server.call("lines", over.clone())).0,
         "output"
     );
-    // What is larger than the largest that is kept is an error, too.
+    // A result above the maximum size for storage is an error, too.
     let mut server = StdioServer::start_with_config(&folder(""), "[results]\nsize = \"1536KiB\"");
     let (kind, text) = error_kind_and_text(&server.call("lines", over));
     assert_eq!(kind, "output");
@@ -231,7 +232,7 @@ fn a_grant_decides_between_a_link_and_an_error() {
 
 #[test]
 fn a_result_is_read_by_its_caller_alone() {
-    // The tools that a caller may use say nothing of its results.
+    // The tools that a caller may use do not affect access to its results.
     let ((ada, one), (bob, other)) = (token("ada", "tools = [\"lines\"]"), token("bob", ""));
     let config = format!("{SMALL}{one}{other}");
     let server = HttpServer::start_with_config(&folder(""), &config).wait_until_ready();
@@ -255,7 +256,7 @@ fn a_result_is_read_by_its_caller_alone() {
         format!("Resource not found: {uri}"),
         "{refused}"
     );
-    // It is in no list.
+    // No list contains the result.
     let list = ask("resources/list", json!({}), &ada);
     assert_eq!(list["result"]["resources"], json!([]), "{list}");
 }
@@ -293,7 +294,7 @@ fn what_is_kept_is_bounded_in_sum() {
     assert!(grown < 8 << 10, "{grown} KiB");
     server.result("resources/read", json!({"uri": last}));
     server.error("resources/read", json!({"uri": first}));
-    // Larger than half of all: shown, and not kept.
+    // A result larger than half of the memory is shown, and not stored.
     let result = server.call("lines", json!({"n": 5 << 20}));
     let note = result["content"][1]["text"].as_str().unwrap();
     assert!(

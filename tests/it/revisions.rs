@@ -1,4 +1,4 @@
-//! Generates the page of the book about revisions: each cell is tested with the real server.
+//! Generates the page of the book about revisions. The real server produces each cell.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -41,8 +41,8 @@ impl Peer<'_> {
         self.ask(method, params).response_message()
     }
 
-    /// A session of a client that takes tasks and can answer everything; `None` if there are no
-    /// sessions.
+    /// Starts a session of a client that supports tasks and can answer everything; `None` if the
+    /// revision has no sessions.
     fn session_for_tasks(&self) -> Option<HttpSession<'_>> {
         self.session.as_ref().map(|_| {
             self.server
@@ -50,12 +50,12 @@ impl Peer<'_> {
         })
     }
 
-    /// The response to a request of such a client.
+    /// Returns the response to a request of such a client.
     fn for_tasks(&self, method: &str, params: Value) -> Value {
         self.for_tasks_in(self.session_for_tasks().as_ref(), method, params)
     }
 
-    /// The same, in this session.
+    /// Like [`Self::for_tasks`], in this session.
     fn for_tasks_in(
         &self,
         session: Option<&HttpSession<'_>>,
@@ -69,8 +69,8 @@ impl Peer<'_> {
         self.answer(method, params)
     }
 
-    /// What such a client gets when it calls a tool, if that is a task: how it got it, and the
-    /// task's id.
+    /// Calls a tool as such a client. Returns when the server creates a task, and the task's id, if
+    /// the result is a task.
     fn task(&self, name: &str, arguments: Value) -> Option<(&'static str, String)> {
         let call = json!({"name": name, "arguments": arguments, "task": {}});
         let result = self.for_tasks("tools/call", call)["result"].take();
@@ -81,7 +81,7 @@ impl Peer<'_> {
         (result["resultType"] == "task").then(|| ("if it takes long", id(&result)))
     }
 
-    /// Waits for a task, and returns its status.
+    /// Waits until a task ends or needs input, and returns its status.
     fn waited(&self, id: &str) -> String {
         let session = self.session_for_tasks();
         loop {
@@ -111,7 +111,7 @@ impl Peer<'_> {
     }
 }
 
-/// A row: its name, and what a client observes.
+/// A row: its name, and the behavior that a client observes.
 type Row = (&'static str, fn(&Peer<'_>) -> String);
 
 const ROWS: [Row; 43] = [
@@ -333,7 +333,7 @@ const ROWS: [Row; 43] = [
         "on the stream of `tasks/result`".into()
     }),
     ("`tasks/list`, for callers that authenticate", |peer| {
-        // Without a token, the error says what is missing.
+        // Without a token, the error names the missing part.
         let error = peer.for_tasks("tasks/list", json!({}))["error"].take();
         yes(error["message"].as_str().unwrap().contains("authenticate"))
     }),
@@ -401,7 +401,7 @@ const ROWS: [Row; 43] = [
     }),
 ];
 
-/// The capabilities of a client that takes tasks and can answer everything.
+/// The capabilities of a client that supports tasks and can answer everything.
 fn for_tasks() -> Value {
     let mut all = everything();
     all["extensions"] = json!({"io.modelcontextprotocol/tasks": {}});
@@ -424,7 +424,7 @@ fn kind(result: &Value) -> String {
     format!("`{}`", result["content"][0]["type"].as_str().unwrap())
 }
 
-/// A question with a form of one field.
+/// Returns a question with a form of one field.
 fn form(field: Value) -> Value {
     let schema = json!({"type": "object", "properties": {"a": field}});
     json!({"kind": "form", "params": {"message": "Which?", "requestedSchema": schema}})
@@ -439,7 +439,7 @@ fn sampling(tools: Option<Value>) -> Value {
     json!({"kind": "sampling", "params": params})
 }
 
-/// How a client that can answer everything gets a question of a tool.
+/// Returns how a client that can answer everything receives a question of a tool.
 fn asked(peer: &Peer<'_>, mut question: Value) -> String {
     question["key"] = "key".into();
     asking(
@@ -449,7 +449,7 @@ fn asked(peer: &Peer<'_>, mut question: Value) -> String {
     )
 }
 
-/// How a client that can answer everything gets the question of a request.
+/// Returns how a client that can answer everything receives the question of a request.
 fn asking(peer: &Peer<'_>, method: &str, mut params: Value) -> String {
     let all = everything();
     if peer.session.is_none() {

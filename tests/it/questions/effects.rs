@@ -1,10 +1,10 @@
-//! What a call does before it asks happens once, however often the call begins again.
+//! Effects of a call before a question happen once, however often the call is replayed.
 
 use std::sync::mpsc::TryRecvError;
 
 use super::*;
 
-/// A grant for requests to `site`, for state, and for a folder.
+/// Returns a grant for requests to `site`, for state, and for a folder.
 fn grant(site: &Site) -> String {
     format!(
         "{}tcp = [\"{}\"]\n[permissions.state]\n[[permissions.mounts]]\nhost = \"{{folder}}\"\nguest = \"/data\"\naccess = \"read-write\"\n",
@@ -27,7 +27,7 @@ fn served(site: &Site, more: &str) -> HttpServer {
     configured(&folder, CONFIG)
 }
 
-/// The methods of the requests that have reached the site.
+/// Returns the methods of the requests that reached the site.
 fn reached(site: &Site) -> Vec<String> {
     let mut reached = Vec::new();
     loop {
@@ -65,12 +65,12 @@ fn a_request_that_changes_something_is_sent_once_and_its_response_is_there_again
         reached(&site),
         ["POST", "GET", "GET", "GET", "GET", "DELETE"]
     );
-    // Another call is another one.
+    // Another call sends its own request.
     let (result, _) = answering(&server, "tools/call", &call, &mut |key, _| accepted(key));
     assert_eq!(super::said(&result)[2], "3");
 }
 
-/// The server is another one every hundred rounds; a state outlives it.
+/// The server is replaced every hundred rounds; the request state outlives it.
 #[test]
 fn over_a_thousand_rounds_with_restarts_everything_happens_once() {
     const ROUNDS: u32 = 1_000;
@@ -136,14 +136,14 @@ fn what_cannot_happen_once_bars_a_call_from_asking() {
             result_text(&result["result"]).contains(words),
             "{before}: {result}"
         );
-        // Without a question, nothing is barred.
+        // Without a question, the effect is allowed.
         let result = stateless(&server, "tools/call", steps(json!([before])), &everything());
         assert!(
             !result_text(&result["result"]).contains(words),
             "{before}: {result}"
         );
     }
-    // What was refused, and what changes nothing, bars nothing.
+    // Denied operations and operations without an effect do not prevent questions.
     for before in [
         json!({"exists": "/data/a"}),
         json!({"send": ["GET", site.url("/hello")]}),
@@ -186,7 +186,8 @@ fn a_response_that_failed_fails_again_without_another_attempt() {
     assert_eq!(reached(&site), ["POST"]);
 }
 
-/// Secrets on a request are neither in the state nor in what is compared.
+/// The value of a request's secret is neither in the request state nor in the recorded request that
+/// a replay is compared with.
 #[test]
 fn a_secret_of_a_request_is_not_in_what_is_remembered() {
     let site = Site::start();

@@ -1,5 +1,5 @@
-//! Calls that ask are recorded with what their client answered, and run again without asking
-//! anybody.
+//! Calls with questions are recorded with the answers of their client. A replay uses these answers
+//! and asks no client.
 
 use super::*;
 use crate::support::ToolbayCommand;

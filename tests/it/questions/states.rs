@@ -1,4 +1,4 @@
-//! Attacks on `requestState`: a state is good for one entry of the request that it was made for,
+//! Attacks on `requestState`: a state is valid for one retry of the request that it was issued for,
 //! and for nothing else.
 
 use super::*;
@@ -7,7 +7,8 @@ use crate::support::ToolbayCommand;
 
 const BASE64URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// What a server says of a request with these answers and this state: its code and its reason.
+/// Returns the error code and the reason of a server that rejects a request with these answers and
+/// this state.
 fn refused(
     server: &HttpServer,
     method: &str,
@@ -34,7 +35,7 @@ fn refused(
     )
 }
 
-/// A call that was asked something, with the answers.
+/// Makes a call that asks a question. Returns the parameters of the retry with the answers.
 fn asked(server: &HttpServer, call: &Value, headers: &[(&str, &str)]) -> Value {
     let mut params = call.clone();
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
@@ -56,7 +57,8 @@ fn every_change_of_a_state_is_refused() {
         .to_owned();
     assert_ne!(state, other);
     let mut attacks: Vec<String> = Vec::new();
-    // Single characters, spread over the whole text: the version, the nonce, the claim and the tag.
+    // Changes single characters, spread over the whole text: the version, the nonce, the claim and
+    // the tag.
     for part in 0..16 {
         let at = part * (state.len() - 1) / 15;
         let mut changed = state.clone().into_bytes();
@@ -112,7 +114,7 @@ fn every_change_of_a_state_is_refused() {
             "{response}"
         );
     }
-    // It is still good.
+    // The original state is still valid.
     let response = stateless(&server, "tools/call", good, &everything());
     assert_eq!(said(&response["result"]).len(), 1, "{response}");
 }
@@ -181,7 +183,7 @@ fn a_state_belongs_to_one_request_of_one_caller() {
         foreign,
         "a resource"
     );
-    // Used once, it is used.
+    // A state can be used only once.
     let mut params = good.clone();
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
     let response = server
@@ -231,7 +233,7 @@ fn a_state_ends_with_the_plugin_and_the_grant_that_it_was_made_for() {
 fn answers_without_a_state_and_with_others_keys_change_nothing_that_was_decided() {
     let server = over_http(&folder(""));
     let call = steps(json!([{"ask": [form("one")]}, {"ask": [form("two")]}]));
-    // Answers without a state are those of a client that knows what it will be asked.
+    // A client may send answers without a state if it expects the questions.
     let mut params = call.clone();
     params["inputResponses"] = json!({"one": accepted("early"), "three": accepted("nobody")});
     let mut response = stateless(&server, "tools/call", params, &everything());
@@ -244,7 +246,8 @@ fn answers_without_a_state_and_with_others_keys_change_nothing_that_was_decided(
             .collect::<Vec<_>>(),
         ["two"]
     );
-    // With a state, only what was asked with it is an answer: `one` was answered already.
+    // With a state, only the questions that were issued with it can be answered: `one` was answered
+    // already.
     let mut params = again(&call, &first, &mut |key, _| accepted(key));
     params["inputResponses"]["one"] = accepted("late");
     let response = stateless(&server, "tools/call", params, &everything());
@@ -267,7 +270,8 @@ fn answers_without_a_state_and_with_others_keys_change_nothing_that_was_decided(
     }
 }
 
-/// A key from the environment is the same on every machine of a service; another server's is not.
+/// Servers with a key from the environment accept each other's states; a server with another key
+/// does not.
 #[test]
 fn servers_of_one_service_share_a_key_and_others_do_not() {
     let call = steps(json!([{"ask": [form("who")]}]));
