@@ -1,5 +1,5 @@
-//! The schemas of tools as clients get them: in words that every validator and every API for models
-//! reads.
+//! The schemas of tools as clients receive them: every validator and every model API can read their
+//! keywords.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn with_input(name: &str, input: Value) -> TinyTool {
     }
 }
 
-/// A plugin with a tool of each kind that some client could not read.
+/// Builds a plugin with a tool of each kind that some client could not read.
 fn odd() -> Vec<u8> {
     let pair = json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false, "minItems": 2});
     let tools = vec![
@@ -328,7 +328,7 @@ fn names_have_the_separator_of_the_grant() {
     );
 }
 
-/// A schema for each construct that the APIs for models treat differently.
+/// A schema for each construct that the model APIs treat differently.
 const CONSTRUCTS: &str = include_str!("../clients/constructs.json");
 
 #[test]

@@ -1,10 +1,11 @@
-//! The boundaries of ARCHITECTURE.md, checked in the source: which code may know what.
+//! The boundaries of ARCHITECTURE.md, checked in the source: the dependencies that each part of the
+//! code may have.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every line of the host's source that has `word` in its code, as `crate/src/file: line`. Tests
-/// are excluded.
+/// Returns every line of the host's source with `word` in its code, as `crate/src/file: line`.
+/// Tests are excluded.
 fn uses(word: &str) -> Vec<String> {
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
@@ -39,7 +40,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Fails with the lines outside of `allowed` that use `word`. The word must be used somewhere.
+/// Panics with the lines outside of `allowed` that use `word`. At least one line must use the word.
 fn only_in(word: &str, allowed: &[&str]) {
     let uses = uses(word);
     assert!(
@@ -69,7 +70,7 @@ fn only_the_database_uses_redb() {
 
 #[test]
 fn only_the_watcher_uses_notify() {
-    // What ends in the same word is how a supervisor is told something.
+    // The notification of a supervisor ends in the same word.
     only_in(
         "notify::",
         &["catalog/src/watcher.rs", "toolbay/src/cli/supervisor.rs"],
@@ -78,7 +79,7 @@ fn only_the_watcher_uses_notify() {
 
 #[test]
 fn only_the_protocol_knows_json_rpc_and_revisions() {
-    // The server's side and the client's, which do not know each other.
+    // The server side and the client side do not use each other.
     only_in("jsonrpc::", &["mcp/"]);
     only_in("\"jsonrpc\"", &["mcp/", "guest-mcp/"]);
     only_in(".features()", &["mcp/"]);
@@ -97,19 +98,19 @@ fn only_the_reloader_publishes() {
 
 #[test]
 fn unsafe_code_is_where_compiled_code_is_opened() {
-    // And where a test makes system calls that nobody should make.
+    // A test makes forbidden system calls, which needs unsafe code too.
     only_in(
         "unsafe {",
         &["sandbox/src/cache/code.rs", "confine/tests/wall.rs"],
     );
-    // The name of the allocator's settings.
+    // The attribute that configures the allocator.
     only_in("#[unsafe(", &["toolbay/src/main.rs"]);
     for word in ["unsafe fn", "unsafe impl", "unsafe trait", "unsafe extern"] {
         assert_eq!(uses(word), [""; 0], "{word}");
     }
 }
 
-/// The crates of ours that each crate may use: data flows in one direction.
+/// The crates of the workspace that each crate may use: dependencies go in one direction.
 const MAY_USE: [(&str, &[&str]); 22] = [
     ("model", &[]),
     ("settings", &[]),
@@ -197,7 +198,7 @@ fn crates_depend_only_on_those_below_them() {
     assert_eq!(crates, MAY_USE.len(), "a crate without a rule");
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -233,7 +234,7 @@ fn the_table_of_crates_has_the_rules_that_are_checked() {
     }
 }
 
-/// The texts and targets of the links to files in a page: `[text](target)`.
+/// Returns the texts and targets of the links to files in a page: `[text](target)`.
 fn links(page: &str) -> Vec<(&str, &str)> {
     let links = page
         .split("](")

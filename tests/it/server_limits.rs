@@ -1,4 +1,4 @@
-//! The limits of the process as a whole, and how the server limits what grants request.
+//! The limits of the whole process, and the ceilings that the server sets for grants.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, hostile};
 
-/// Two plugins of the hostile guest, `one.…` and `two.…`, which share a gate.
+/// Creates a folder with two plugins of the hostile guest, `one` and `two`, which share a gate.
 fn two() -> Folder {
     let folder = Folder::new();
     for id in ["one", "two"] {
@@ -72,7 +72,7 @@ fn the_queue_of_a_client_is_bounded() {
     let mut ids = vec![server.start_call_with_progress("one_wait_for_gate", json!({}))];
     server.notification("notifications/progress");
     ids.extend((0..2).map(|_| server.start_call("one_count", json!({}))));
-    // One runs and two wait. The fourth is rejected at once, not after a minute.
+    // One call runs and two wait. The fourth is rejected at once, and not after a minute.
     let (kind, text) = server.failure("one_count", json!({}));
     assert_eq!(kind, "busy");
     assert!(

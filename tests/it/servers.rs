@@ -1,5 +1,5 @@
-//! Components that are MCP servers of their own, as plugins: over HTTP without and with sessions,
-//! and over standard input and output.
+//! Components that are MCP servers themselves, as plugins: over HTTP with and without sessions, and
+//! over standard input and output.
 
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ fn an_http_handler_that_speaks_mcp_is_a_plugin() {
     );
     let (kind, _) = server.failure("add", json!({"a": "one"}));
     assert_eq!(kind, "invalid-arguments");
-    // The header is made of the argument, as a client would.
+    // The plugin derives the header from the argument, as a client would.
     assert_eq!(
         server.text("where", json!({"region": "Zürich"})),
         "=?base64?WsO8cmljaA==?="
@@ -149,7 +149,8 @@ fn a_server_that_wants_a_session_gets_its_handshake_in_each_call() {
 fn a_command_that_speaks_mcp_is_a_server_and_no_command() {
     let mut server = serving("talker", "shout");
     server.wait_until_listed(&["exit", "flood", "shout", "silent"]);
-    // In the middle of the call it asks two things of the host: one is answered, the other refused.
+    // During the call, the server sends two requests to the host: one is answered, and the other is
+    // rejected.
     assert_eq!(
         server.text("shout", json!({"text": "hello"})),
         "HELLO {} -32601"
@@ -178,7 +179,7 @@ fn a_handler_that_does_not_speak_mcp_is_refused_with_what_was_tried() {
     );
 }
 
-/// A component that cannot be loaded is in no cache.
+/// Returns a component that cannot be loaded, and therefore is in no compile cache.
 fn own_server_uncached(name: &str) -> Vec<u8> {
     toolbay_testkit::guests::guest(name).unwrap()
 }
@@ -200,7 +201,7 @@ fn check_says_how_a_server_is_spoken_to() {
         ),
     ] {
         let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
-        // Once from the compiler, and once from the compile cache.
+        // The first result comes from the compiler, and the second from the compile cache.
         for _ in 0..2 {
             let checked = ToolbayCommand::new(&folder)
                 .args(["check", &format!("plugins/{name}.wasm")])
@@ -215,7 +216,7 @@ fn check_says_how_a_server_is_spoken_to() {
     }
 }
 
-/// A server on standard input and output whose only response has these members.
+/// Builds a server on standard input and output whose only response has this result.
 fn scripted(result: &Value) -> Vec<u8> {
     let said = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string() + "\n";
     let bytes = |bytes: &[u8]| {
@@ -245,7 +246,7 @@ fn scripted(result: &Value) -> Vec<u8> {
     .unwrap()
 }
 
-/// The same, with a list of tools.
+/// Like [`scripted`], with a list of tools.
 fn scripted_tools(tools: &Value) -> Vec<u8> {
     scripted(&json!({"supportedVersions": [MODERN], "capabilities": {"tools": {}}, "tools": tools}))
 }
@@ -259,7 +260,7 @@ fn a_sloppy_definition_does_not_cost_a_server_its_other_tools() {
     ]);
     let folder = Folder::with("sloppy.wasm", scripted_tools(&tools));
     let list = || ToolbayCommand::new(&folder).args(["list"]).run().stdout;
-    // Once from the server, and once from the compile cache.
+    // The first list comes from the server, and the second from the compile cache.
     for _ in 0..2 {
         let listed = list();
         assert!(
@@ -283,7 +284,7 @@ fn a_sloppy_definition_does_not_cost_a_server_its_other_tools() {
         checked.code == 0 && checked.stdout.contains("left out: tool \"a/b\""),
         "{checked}"
     );
-    // A setting may be a protection.
+    // A setting for the missing tool may be a protection, so the plugin is refused.
     for grant in [
         "[tools.list]\nrequire_approval = \"always\"",
         "[tools.\"a/b\"]\ndisabled = true",
@@ -296,7 +297,7 @@ fn a_sloppy_definition_does_not_cost_a_server_its_other_tools() {
             "{listed}"
         );
     }
-    // Nothing else would be left.
+    // No tool would remain.
     let folder = Folder::with(
         "sloppy.wasm",
         scripted_tools(&json!([{"name": "a/b", "inputSchema": {}}])),
@@ -320,7 +321,7 @@ fn the_list_that_failed_is_named() {
     );
 }
 
-/// What a client can answer.
+/// Calls a tool as a client with these capabilities.
 fn capable(server: &HttpServer, mut params: Value, capabilities: Value) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
     server
@@ -344,7 +345,7 @@ fn a_servers_questions_reach_the_client_round_by_round() {
     let refused = capable(&server, call.clone(), json!({}));
     assert_eq!(refused["error"]["code"], -32021, "{refused}");
     let form = json!({"elicitation": {"form": {}}});
-    // What a server gave with its questions comes from nobody else.
+    // A client cannot forge the state that a server attaches to its questions.
     let forged = json!({
         "name": "ask", "arguments": {},
         "inputResponses": {"=state": {"=state": "second Eve"}, "answer": {"action": "accept", "content": {"color": "red"}}},

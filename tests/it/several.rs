@@ -1,10 +1,12 @@
-//! Files that export more than one thing: what of it is offered, and what is said of the rest.
+//! Files with more than one kind of export: the exports that become tools, and the messages about
+//! the others.
 
 use serde_json::json;
 
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, result_text};
 
-/// A component with a function `add` and a command, which succeeds if `succeeds` is set.
+/// Builds a component with the function `function` and a command, which succeeds if `succeeds` is
+/// set.
 fn function_and_command(function: &str, succeeds: bool) -> Vec<u8> {
     let code = i32::from(!succeeds);
     let text = format!(
@@ -34,7 +36,7 @@ fn functions_are_offered_beside_a_command() {
         json!({"result": 5})
     );
     assert_eq!(server.text("run", json!({"any": "thing"})), "");
-    // A function has the name, so that the command has a number.
+    // A function has the name, so the command gets a number.
     assert_eq!(
         server.call("other_run", json!({"a": 2, "b": 3}))["structuredContent"],
         json!({"result": 5})
@@ -54,7 +56,7 @@ fn functions_are_offered_beside_a_command() {
     );
 }
 
-/// A handler of HTTP requests that answers nothing, and a command.
+/// A handler of HTTP requests that sends no response, and a command.
 const HANDLER_AND_COMMAND: &str = r#"(component
     (import "wasi:http/types@0.2.0" (instance $types
       (export "incoming-request" (type (sub resource))) (export "response-outparam" (type (sub resource)))))
@@ -151,7 +153,7 @@ fn a_reactor_is_initialised_before_its_functions_are_called() {
 #[test]
 fn types_without_code_and_files_of_other_hosts_are_named() {
     let module = |text: &str| wat::parse_str(format!("(module {text})")).unwrap();
-    // What `wasm-tools component wit --wasm` writes for an interface with a function.
+    // The output of `wasm-tools component wit --wasm` for an interface with a function.
     let package = r#"(component
         (type (component (type (instance (type (func (result u32))) (export "f" (func (type 0)))))
           (export "a:b/things" (instance (type 0)))))

@@ -1,4 +1,4 @@
-//! TCP connections of plugins: what a grant allows is reached, and nothing else is, by any name or
+//! TCP connections of plugins: a plugin can connect only to what its grant allows, by name or by
 //! address.
 
 use std::io::{Read as _, Write as _};
@@ -10,10 +10,11 @@ use serde_json::json;
 
 use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, net};
 
-/// A server that answers each connection with what it was sent, once that has ended.
+/// A server that answers each connection with the data that it received, once the client stops
+/// sending.
 struct Echo {
     address: SocketAddr,
-    /// One message for each connection that came.
+    /// Receives one message for each connection.
     came: Receiver<()>,
 }
 
@@ -118,7 +119,7 @@ fn another_port_and_another_host_stay_closed() {
         other.port()
     );
     server.log.wait_for(&closed);
-    // The name is allowed, its address as such is not.
+    // The name is allowed, but its address is not.
     let said = server.text(
         "try_to_connect",
         json!({"host": "127.0.0.1", "port": echo.port()}),
@@ -250,7 +251,7 @@ fn a_call_has_so_many_sockets_at_once_and_gets_back_what_it_closes() {
         granted.text("come_and_go", json!({"address": address, "count": 100})),
         "done"
     );
-    // Each holds memory of its call.
+    // Each socket uses memory of its call.
     let mut small = server(&format!("{grant}\n[limits]\nmemory = \"3MiB\""));
     assert_eq!(
         error_kind_and_text(&small.call("hoard", json!({"address": address, "count": 16}))).0,
@@ -274,7 +275,7 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
     let talk = |bytes: usize| json!({"host": "127.0.0.1", "port": port, "text": "x".repeat(bytes)});
     let many = |count: u32| json!({"address": address, "count": count});
     let mut server = server(&grant("tcp_connections = 3\ntcp_bytes = \"200KiB\""));
-    // Each byte is sent and received, and this is all that is allowed.
+    // Each byte is sent and received, which uses the whole limit.
     let result = server.call("talk", talk(100 << 10));
     let usage = &result["_meta"]["dev.toolbay/usage"];
     assert_eq!(
@@ -304,7 +305,7 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
             "{tool}"
         );
     }
-    // One that is denied is none.
+    // A denied connection does not count.
     let denied = json!({"host": "127.0.0.1", "port": 1});
     let result = server.call("try_to_connect", denied);
     assert_eq!(
@@ -324,7 +325,7 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
 #[test]
 fn a_host_that_never_reads_or_answers_ends_with_the_call() {
     let silent = Echo::answering(|stream| {
-        // It stays open, and nobody reads from it.
+        // The connection stays open, and the server does not read from it.
         std::mem::forget(stream);
         Ok(())
     });

@@ -1,5 +1,5 @@
-//! What plugins keep from one call to the next: only with a grant, within quotas, apart from each
-//! other, and there after whatever happened.
+//! State that plugins store between calls: it needs a grant, has quotas, is separate for each
+//! plugin, and survives crashes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use crate::support::{
     result_text,
 };
 
-/// Keeps the state of a test in its own folder.
+/// Stores the state of a test in its own folder.
 const CONFIG: &str = "[state]\nfolder = \"kept\"";
 
 const GRANT: &str = "[permissions.state]";
 
-/// A folder with the guest `keeper` and this grant.
+/// Creates a folder with the guest `keeper` and this grant.
 fn granted(grant: &str) -> Folder {
     let folder = Folder::with("keeper.wasm", keeper());
     folder.put("keeper.toml", grant);
@@ -25,7 +25,7 @@ fn granted(grant: &str) -> Folder {
     folder
 }
 
-/// What each of the steps said.
+/// Runs steps and returns the output of each.
 fn keep(server: &mut StdioServer, steps: Value) -> Vec<String> {
     said(&server.call("keep", json!({"steps": steps})))
 }
@@ -174,7 +174,7 @@ fn every_operation_of_both_drafts_does_what_it_says() {
     assert_eq!(keep(&mut server, steps), expected);
     let pages = json!([{"fill-many": ["k", 1000]}, {"fill-many": ["l", 1000]}, {"fill-many": ["m", 500]},
         {"count": null}, {"count2": null}, {"list": 2_503}]);
-    // With `c`, `log` and `n`. The last page begins after as many keys as its cursor says.
+    // With `c`, `log` and `n`. The last page starts after the number of keys in its cursor.
     assert_eq!(
         keep(&mut server, without_nulls(pages)),
         ["fine", "fine", "fine", "2503", "2503", " None"]
@@ -207,7 +207,7 @@ fn every_operation_of_both_drafts_does_what_it_says() {
     );
 }
 
-/// Steps without a value are words, and not objects.
+/// Converts steps without a value from objects to words.
 fn without_nulls(steps: Value) -> Value {
     let steps = steps.as_array().unwrap().iter().map(|step| {
         let (name, value) = step.as_object().unwrap().iter().next().unwrap();
@@ -236,7 +236,7 @@ fn state_outlives_the_server_and_an_update_and_is_no_other_plugins() {
         assert_eq!(server.stop().1, Some(0));
     }
     let mut updated = keeper();
-    // A custom section named `x`: another file, the same plugin.
+    // A custom section named `x` changes the file, but it is the same plugin.
     updated.extend([0, 2, 1, b'x']);
     folder.put("keeper.wasm", updated);
     let mut server = StdioServer::start(&folder);
@@ -461,7 +461,7 @@ fn a_caller_who_is_not_authenticated_has_no_state() {
         "{words}"
     );
     assert_eq!(listed(&folder)["state"], json!([]));
-    // The one caller over standard input and output is known.
+    // The only caller over standard input and output is authenticated.
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     assert_eq!(keep(&mut server, json!([{"set": ["a", "1"]}])), ["fine"]);
     assert_eq!(listed(&folder)["state"][0]["caller"], "stdio");
@@ -479,14 +479,14 @@ fn what_was_acknowledged_is_there_after_the_server_was_killed() {
             let found = keep(&mut server, json!([{"increment": [n, 0]}]))[0]
                 .parse::<u64>()
                 .unwrap();
-            // One more may have been on disk without an answer.
+            // One more change may be on disk without a response.
             assert!(
                 (*acknowledged..=*acknowledged + 1).contains(&found),
                 "round {round}: {acknowledged} {found}"
             );
             *acknowledged = found;
         }
-        // Each says a line after each change, and never ends before it is killed.
+        // Each call writes a log line after each change, and runs until the server is killed.
         let steps = |writer: usize| -> Vec<Value> {
             let change = |n: u64| {
                 [
@@ -539,7 +539,7 @@ fn a_call_that_is_cancelled_or_too_late_leaves_the_state_whole() {
     }
     let (kind, _) = server.failure("keep", json!({"steps": [{"forever": "a"}]}));
     assert_eq!(kind, "deadline");
-    // On a busy machine, half a second is too short for what follows.
+    // On a busy machine, half a second is too short for the following steps.
     server.stop();
     folder.put("keeper.toml", GRANT);
     let mut server = StdioServer::start(&folder);
@@ -704,7 +704,7 @@ fn no_state_is_kept_if_the_folder_is_empty_or_cannot_be_used() {
     )
     .unwrap();
     let mut server = StdioServer::start(&folder);
-    // Said when the grant is loaded, before any call.
+    // The problem is reported when the grant is loaded, before any call.
     server.log.wait_for("state.redb");
     let unavailable = "the state is not available at the moment; the server's log says why";
     assert_eq!(

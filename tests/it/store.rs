@@ -1,4 +1,4 @@
-//! Failures of the compile cache: each costs one line in the log and nothing else.
+//! Failures of the compile cache: each costs one log line and nothing else.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::hostile::nested_blocks;
 use crate::support::{DEADLINE, Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand};
 
-/// Toolbay's own folder within the one that the configuration names.
+/// Toolbay's own folder inside the configured folder.
 const OURS: &str = "store/toolbay-compiled";
 
 const CONFIG: &str = "log = \"toolbay=debug\"\n[compile]\ncache_folder = \"store\"";
@@ -22,7 +22,7 @@ fn folder() -> Folder {
     Folder::with("a.wasm", TinyComponent::new(&["a"]).build())
 }
 
-/// A server that serves its plugin, whatever the state of its cache.
+/// Starts a server and checks that it serves its plugin, whatever the state of its cache.
 fn serves(folder: &Folder) -> StdioServer {
     let mut server = StdioServer::start_with_config(folder, CONFIG);
     server.wait_until_listed(&["a"]);
@@ -30,8 +30,8 @@ fn serves(folder: &Folder) -> StdioServer {
     server
 }
 
-/// The names of the files in the cache, without what is known of the plugin folder's files; empty
-/// if it does not exist yet.
+/// Returns the names of the files in the cache, without the index of the plugin folder; an empty
+/// set if the cache does not exist yet.
 fn in_store(folder: &Folder) -> BTreeSet<String> {
     let entries = fs::read_dir(folder.sibling_path(OURS))
         .into_iter()
@@ -46,7 +46,7 @@ fn in_store(folder: &Folder) -> BTreeSet<String> {
         .collect()
 }
 
-/// The files in the cache with this extension.
+/// Returns the files in the cache with this extension.
 fn kept(folder: &Folder, extension: &str) -> Vec<PathBuf> {
     let names = in_store(folder)
         .into_iter()
@@ -87,7 +87,7 @@ fn compiled_code_is_found_in_the_cache() {
     );
 }
 
-/// What happens to a file.
+/// A change to a file.
 type Damage = fn(&Path);
 
 #[test]
@@ -153,7 +153,7 @@ fn damaged_files_are_compiled_again() {
     );
 }
 
-/// Two plugins, each with a tool that tells which one it is.
+/// Creates a folder with two plugins, each with a tool that returns the plugin's name.
 fn two() -> Folder {
     let folder = Folder::new();
     for name in ["one", "two"] {
@@ -166,7 +166,7 @@ fn two() -> Folder {
     folder
 }
 
-/// A server whose two plugins are themselves.
+/// Starts a server and checks that its plugins return their own names.
 fn serves_two(folder: &Folder) -> StdioServer {
     let mut server = StdioServer::start_with_config(folder, CONFIG);
     server.wait_until_listed(&["one", "two"]);
@@ -178,8 +178,8 @@ fn serves_two(folder: &Folder) -> StdioServer {
 
 #[test]
 fn exchanged_files_are_compiled_again() {
-    // The code alone, the record alone with the names of the code in it, and both, as far as names
-    // tell.
+    // Exchanges the code; the records, which name their code; and both, after which the names match
+    // again.
     for extensions in [&[".cwasm"][..], &[".json"], &[".cwasm", ".json"]] {
         let folder = two();
         for extension in extensions {
@@ -213,7 +213,7 @@ fn entries_made_with_another_key_are_compiled_again() {
     let changes: [(Damage, usize); 4] = [
         (|key| fs::write(key, [7; 32]).unwrap(), 1),
         (|key| fs::remove_file(key).unwrap(), 1),
-        // These are no keys, which one more line says.
+        // These files are not valid keys, which one more line reports.
         (|key| fs::write(key, "").unwrap(), 2),
         (
             |key| fs::set_permissions(key, fs::Permissions::from_mode(0o644)).unwrap(),
@@ -291,7 +291,7 @@ fn a_missing_record_is_a_miss_and_not_an_error() {
 
 #[test]
 fn a_cache_that_cannot_be_written_causes_one_log_line() {
-    // Nobody, not even root, can create a folder below a file.
+    // No user, not even root, can create a folder below a file.
     let folder = folder();
     fs::write(folder.sibling_path("store"), "a file").unwrap();
     for store in ["store", "store/below"] {
@@ -340,7 +340,7 @@ fn a_full_disk_causes_one_log_line() {
 
 #[test]
 fn a_cache_in_which_no_file_can_be_created_causes_one_log_line() {
-    // Not even root can.
+    // Not even root can create one.
     let folder = folder();
     let mut server = StdioServer::start_with_config(
         &folder,
@@ -481,7 +481,7 @@ fn servers_share_a_cache() {
         folder.put(&format!("{name}.wasm"), TinyComponent::new(&[name]).build());
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    // Both find nothing and compile everything.
+    // The cache is empty, and each server compiles everything.
     let mut servers = [(); 3].map(|()| StdioServer::start_with_config(&folder, CONFIG));
     for server in &mut servers {
         server.wait_until_listed(&names);
@@ -491,7 +491,8 @@ fn servers_share_a_cache() {
         assert!(warnings(server).is_empty(), "{:?}", warnings(server));
     }
     drop(servers);
-    // If two end at the same moment, both may keep their code, which is wasteful but harmless.
+    // If two servers finish at the same moment, both may store their code, which is wasteful but
+    // harmless.
     assert_eq!(kept(&folder, ".json").len(), 20);
     assert!(
         in_store(&folder)
@@ -542,7 +543,7 @@ fn code_that_is_lost_together_with_the_file_is_not_replaced_by_another() {
         "a.wasm",
         TinyComponent::new(&["a"]).with_text("other").build(),
     );
-    // Either version answers as itself, or says that it is gone.
+    // Each version returns its own result, or an error that it is gone.
     let answer = server.call("a", json!({})).to_string();
     assert!(
         answer.contains("other") || answer.contains("Call it again in a few seconds."),
@@ -577,8 +578,8 @@ fn a_plugin_that_changed_just_before_it_was_read_and_again_is_read_again() {
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
 }
 
-/// A folder with a plugin that has not changed for long, and a server that read it and noted that.
-/// Returns the note's path.
+/// Creates a folder with a plugin that has not changed for long, and an index that a server wrote.
+/// Returns the index's path.
 fn noted() -> (Folder, PathBuf) {
     let folder = Folder::new();
     let old = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -601,7 +602,7 @@ fn noted() -> (Folder, PathBuf) {
     (folder, notes)
 }
 
-/// A server that serves that plugin.
+/// Starts a server and checks that it serves that plugin.
 fn calculates(folder: &Folder) -> StdioServer {
     let mut server = StdioServer::start_with_config(folder, CONFIG);
     server.wait_until_listed(&["calculate_statistics", "calculate_sum", "evaluate"]);
@@ -625,7 +626,7 @@ fn what_is_known_of_a_folder_is_believed_only_as_it_was_written() {
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, damage(&text)).unwrap();
         let server = calculates(&folder);
-        // An old plugin, whose results are not bounded.
+        // Excludes the warning about the old plugin, whose results are not bounded.
         let mut warnings = warnings(&server);
         warnings.retain(|line| !line.contains("2^53"));
         let expected = "what was known of the plugin folder is corrupt";
@@ -695,9 +696,9 @@ fn a_server_killed_while_it_compiles_leaves_nothing_harmful_behind() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // The small plugin is in the cache, and the bomb is being compiled.
+    // The small plugin is in the cache, and the large one is being compiled.
     let compilers = || {
-        // Another child starts programs that print secrets.
+        // Another child process starts the programs of secrets.
         let line = |id: u32| fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
         let compiles = |id: &u32| line(*id).contains("compile-worker");
         children(&server)
@@ -718,8 +719,8 @@ fn a_server_killed_while_it_compiles_leaves_nothing_harmful_behind() {
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
 }
 
-/// Plugins with different bytes, `a0` to `a9`. Each has one tool of the same name, which returns
-/// `edition`.
+/// Puts plugins with different bytes, `a0` to `a9`, into the folder. Each has one tool of the same
+/// name, which returns `edition`.
 fn ten(folder: &Folder, edition: &str) -> Vec<String> {
     let names: Vec<String> = (0..10).map(|n| format!("a{n}")).collect();
     for name in &names {
@@ -733,7 +734,8 @@ fn ten(folder: &Folder, edition: &str) -> Vec<String> {
     names
 }
 
-/// A new server serves this edition of all of them, and logs no problem with its cache.
+/// Starts a server, and checks that it serves this edition of all plugins and logs no problem with
+/// its cache.
 fn serves_ten(folder: &Folder, names: &[String], edition: &str) {
     let mut server = StdioServer::start_with_config(folder, CONFIG);
     server.wait_until_listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
@@ -767,7 +769,7 @@ fn a_server_killed_while_it_reloads_serves_the_current_files_after_a_restart() {
         let mut server = StdioServer::start_with_config(&folder, CONFIG);
         server.wait_until_listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
         names = ten(&folder, edition);
-        // The first of ten is loaded, the others are being loaded.
+        // The first of the ten plugins is loaded, and the others are being loaded.
         server.log.wait_for_count("loaded plugin=", names.len() + 1);
         server.kill();
         serves_ten(&folder, &names, edition);
@@ -785,7 +787,7 @@ fn until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
-/// The processes that this process started and that are still running.
+/// Returns the running child processes of a process.
 fn children(parent: &Child) -> Vec<u32> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -797,7 +799,7 @@ fn runs(id: u32) -> bool {
     status(id).is_some_and(|(state, _)| state != 'Z')
 }
 
-/// The state of a process, and its parent.
+/// Returns the state of a process, and its parent.
 fn status(id: u32) -> Option<(char, u32)> {
     let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     let mut words = text.rsplit_once(')')?.1.split_whitespace();

@@ -1,15 +1,15 @@
-//! Words of strangers: whatever a plugin, a file or a client is called and says, it is one line in
-//! the log and on a terminal.
+//! Untrusted text: the names and messages of plugins, files and clients cannot forge log lines or
+//! control a terminal.
 
 use serde_json::json;
 
 use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand};
 
-/// What would forge a line, hide text or take over a terminal.
+/// A text that would forge a line, hide text or control a terminal.
 const EVIL: &str =
     "x\n2026-01-01T00:00:00.000000Z  WARN forged\u{1b}[2J\u{9b}1m\u{202e}\u{2028}\u{7}\u{e0041}y";
 
-/// Every line is one that the server began, and nothing in it acts.
+/// Asserts that the server wrote every line, and that no line has control characters.
 fn assert_harmless(text: &str) {
     for line in text.lines() {
         assert!(
@@ -126,7 +126,7 @@ fn what_a_plugin_defines_is_harmless_on_a_terminal() {
             "{outcome}"
         );
     }
-    // What checking goes by is what the plugin said; what is read is not.
+    // Strings that validation uses are unchanged; strings for readers are cleaned.
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
     let tool = &server.tools()[0];

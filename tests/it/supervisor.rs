@@ -1,4 +1,4 @@
-//! What systemd gives a server and is told by it: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `LISTEN_FDS`.
+//! The interface to systemd: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `LISTEN_FDS`.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use crate::support::{DEADLINE, Folder, TinyComponent, ToolbayCommand};
 
-/// The next message for the supervisor that has this line.
+/// Waits for the next message to the supervisor that has this line, and returns it.
 fn told(socket: &UnixDatagram, line: &str) -> String {
     let begun = Instant::now();
     loop {
@@ -24,8 +24,8 @@ fn told(socket: &UnixDatagram, line: &str) -> String {
     }
 }
 
-/// A server with a supervisor's socket, which is started by a shell that becomes the server:
-/// `LISTEN_PID` and `WATCHDOG_PID` are its own.
+/// A server with a supervisor's socket. A shell starts the server with `exec`, so that `LISTEN_PID`
+/// and `WATCHDOG_PID` can name the server's process.
 struct Supervised {
     child: Child,
     socket: UnixDatagram,
@@ -122,7 +122,7 @@ fn a_socket_of_the_supervisor_is_served_and_its_address_counts() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // Clients connect before there is a server.
+    // A client connects before the server runs.
     let mut early = TcpStream::connect(address).unwrap();
     early
         .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -134,7 +134,7 @@ fn a_socket_of_the_supervisor_is_served_and_its_address_counts() {
     told(&server.socket, "READY=1");
     signal(&server, "-TERM");
     assert!(server.child.wait().unwrap().success());
-    // An address that others reach needs tokens, whoever listens on it.
+    // An address that other machines can reach needs tokens, whoever opened the socket.
     let open = TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], 0))).unwrap();
     let mut refused = inheriting(&folder, open);
     assert_eq!(refused.child.wait().unwrap().code(), Some(64));
@@ -156,16 +156,16 @@ fn a_unix_socket_of_the_supervisor_is_served_and_stays() {
     assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
     signal(&server, "-TERM");
     assert!(server.child.wait().unwrap().success());
-    // It is the supervisor's.
+    // The supervisor owns the socket's file.
     assert!(path.exists());
-    // Files do not protect this one.
+    // No file permissions protect an abstract socket.
     let name = format!("toolbay-test-{}", std::process::id());
     let open = UnixListener::bind_addr(&UnixAddress::from_abstract_name(name).unwrap()).unwrap();
     assert_eq!(
         inheriting(&folder, open).child.wait().unwrap().code(),
         Some(64)
     );
-    // Nor does anybody connect to this one.
+    // Clients cannot connect to a datagram socket.
     let datagrams = UnixDatagram::bind(folder.sibling_path("datagrams")).unwrap();
     assert_eq!(
         inheriting(&folder, datagrams).child.wait().unwrap().code(),
@@ -173,7 +173,7 @@ fn a_unix_socket_of_the_supervisor_is_served_and_stays() {
     );
 }
 
-/// A server that inherits a socket as systemd passes it: as descriptor 3.
+/// Starts a server that inherits a socket as systemd passes it: as descriptor 3.
 fn inheriting(folder: &Folder, listener: impl Into<OwnedFd>) -> Supervised {
     let script =
         "exec 3<&0 0</dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec \"$TOOLBAY\" serve";
@@ -202,7 +202,7 @@ fn the_packaged_service_listens_on_a_socket_that_only_a_group_can_use() {
         );
     }
     assert_eq!(socket.matches("ListenStream=").count(), 1, "{socket}");
-    // Started in whatever way, it has that socket and no port.
+    // The service has that socket and no port, however it is started.
     assert!(
         service
             .lines()

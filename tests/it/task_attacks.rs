@@ -1,5 +1,5 @@
-//! A thousand tasks at once, in both forms: some cancelled, some forgotten, asked for by others,
-//! with questions in the middle, and a server that ends.
+//! A thousand tasks at once, in both forms: cancelled tasks, forgotten tasks, requests of other
+//! callers, questions during a task, and a shutdown of the server.
 
 use std::time::{Duration, Instant};
 
@@ -12,21 +12,21 @@ use crate::support::{Folder, HttpResponse, HttpServer, HttpSession, asker, hosti
 const CORE: &str = "2025-11-25";
 const EXTENSION: &str = "2026-07-28";
 
-/// For how long tasks are kept, in seconds.
+/// Time for which tasks are retained, in seconds.
 const TTL: u64 = 30;
 
-/// More than what a busy machine takes longer.
+/// Tolerance for a busy machine.
 const SLACK: Duration = Duration::from_secs(20);
 
 const CONFIG: &str = "[caller_rate_limit]\ncalls = 1000000\nper = \"1m\"\n[rate_limit]\ncalls = 1000000\nper = \"1m\"\n\
                       [tasks]\nafter = \"1ms\"\nttl = \"30s\"\n[server]\nsuspended_calls = 0\nqueue = 2000\n";
 
-/// What a client declares that takes tasks and fills in forms.
+/// The capabilities of a client that supports tasks and forms.
 fn declared() -> Value {
     json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
 }
 
-/// A caller that authenticates.
+/// An authenticated caller.
 struct Caller<'a> {
     server: &'a HttpServer,
     session: Option<HttpSession<'a>>,
@@ -59,7 +59,7 @@ impl<'a> Caller<'a> {
         self.send(method, params).response_message()
     }
 
-    /// Begins a task; in the core form, it is kept for `ttl` milliseconds.
+    /// Creates a task; in the core form, it is retained for `ttl` milliseconds.
     fn begin(&self, name: &str, arguments: &Value, ttl: Option<u64>) -> String {
         let mut answer = self.ask(
             "tools/call",
@@ -73,7 +73,7 @@ impl<'a> Caller<'a> {
             .to_owned()
     }
 
-    /// The task; `None` if it is not known.
+    /// Returns the task; `None` if it does not exist.
     fn get(&self, id: &str) -> Option<Value> {
         let mut answer = self.ask("tasks/get", json!({"taskId": id}));
         if answer.get("error").is_some() {
@@ -98,14 +98,14 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Ends a task before its call has ended.
+    /// Cancels a task whose call still runs.
     fn cancel(&self, id: &str) {
         let answer = self.ask("tasks/cancel", json!({"taskId": id}));
         assert!(answer.get("result").is_some(), "{answer}");
         assert_eq!(self.get(id).unwrap()["status"], "cancelled");
     }
 
-    /// The stream on which a task of the core form asks.
+    /// Returns the stream on which a task of the core form asks a question, and the question.
     fn asked(&self, id: &str) -> (HttpResponse, Value) {
         let mut stream = self.send("tasks/result", json!({"taskId": id}));
         assert!(
@@ -118,7 +118,7 @@ impl<'a> Caller<'a> {
         (stream, question)
     }
 
-    /// Answers what a task asks, and returns what its plugin said.
+    /// Answers the question of a task, and returns the result of its tool.
     fn answered(&self, id: &str) -> Value {
         let answer = json!({"action": "accept", "content": {"name": id}});
         let Some(session) = &self.session else {
@@ -144,7 +144,7 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// A folder with tools that wait for the gate, and of which one asks then.
+/// Creates a folder with tools that wait for the gate. One of them asks a question afterwards.
 fn gated() -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     let grant = |tool: &str| {
@@ -159,7 +159,7 @@ fn gated() -> Folder {
     folder
 }
 
-/// The arguments with which the tool waits for a file and then asks.
+/// Returns the arguments with which the tool waits for a file and then asks a question.
 fn asks_after(file: &str) -> Value {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
@@ -170,10 +170,10 @@ fn asks() -> Value {
     asks_after("/gate/open")
 }
 
-/// A task's id, and when it began.
+/// A task's id and its start time.
 type Task = (String, Instant);
 
-/// Begins as many tasks, and says when.
+/// Creates `count` tasks, and returns their start times.
 fn begin(
     caller: &Caller<'_>,
     count: usize,
@@ -189,7 +189,7 @@ fn begin(
         .collect()
 }
 
-/// Nobody else can ask for tasks, or change them.
+/// Checks that another caller can neither get nor change the tasks.
 fn keep_out(eve: &Caller<'_>, tasks: &[Task]) {
     for (id, _) in tasks.iter().step_by(10) {
         let last = if eve.session.is_some() {
@@ -227,7 +227,8 @@ fn keep_out(eve: &Caller<'_>, tasks: &[Task]) {
     }
 }
 
-/// Waits until a task is forgotten: not before its time is over, and not long after that.
+/// Waits until a task is forgotten. Checks that this happens after its time to live, and soon after
+/// it.
 fn forgotten(caller: &Caller<'_>, (id, begun): &Task, ttl: Duration) {
     while caller.get(id).is_some() {
         assert!(
@@ -244,8 +245,8 @@ fn forgotten(caller: &Caller<'_>, (id, begun): &Task, ttl: Duration) {
     );
 }
 
-/// Makes a thousand tasks, and does to them what can be done. Returns how much memory the server
-/// had at the most, and tasks of each kind with the time for which they are kept.
+/// Creates a thousand tasks, and applies every operation to them. Returns the maximum memory of the
+/// server, and a task of each kind with the time for which it is retained.
 fn thousand(
     folder: &Folder,
     server: &HttpServer,
@@ -321,13 +322,13 @@ fn thousand(
     )
 }
 
-/// Ends the server while tasks run and ask, and clients wait for them.
+/// Stops the server while tasks run and ask, and while clients wait for them.
 fn end(folder: &Folder, mut server: HttpServer, revision: &str, token: &str) {
     std::fs::remove_file(folder.sibling_path("gate/open")).unwrap();
     let mut streams = Vec::new();
     {
         let ada = Caller::new(&server, revision, token);
-        // It asks before the others have taken all that a client can run at once.
+        // This task asks before the others reach the limit of running calls of a client.
         let asking = ada.begin("ask", &asks(), None);
         folder.open_gate();
         ada.until(&asking, "input_required");
@@ -388,7 +389,7 @@ fn attack(revision: &str) {
         for (task, ttl) in &tasks {
             forgotten(&ada, task, *ttl);
         }
-        // Nothing is left of them.
+        // Finished tasks leave nothing behind.
         let (again, _) = thousand(&folder, &server, &ada, &eve);
         assert!(again < most + (8 << 10), "{most} KiB, and then {again} KiB");
     }

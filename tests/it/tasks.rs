@@ -1,4 +1,4 @@
-//! Calls that go on as tasks, with real plugins and connections.
+//! Calls that continue as tasks, with real plugins and connections.
 
 use std::collections::BTreeSet;
 
@@ -9,15 +9,15 @@ use crate::support::{
     Folder, HttpServer, StdioServer, ToolbayCommand, asker, hostile, result_text,
 };
 
-/// Tasks at once.
+/// Number of tasks at once.
 const MANY: usize = 1_000;
 
-/// What a client declares that takes tasks and fills in forms.
+/// The capabilities of a client that supports tasks and forms.
 fn declared() -> Value {
     json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
 }
 
-/// A request without a session, from a client that takes tasks.
+/// Sends a stateless request from a client that supports tasks.
 fn ask(server: &HttpServer, method: &str, mut params: Value, token: &str) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": declared()});
     let authorization = format!("Bearer {token}");
@@ -47,8 +47,8 @@ fn until(server: &HttpServer, id: &str, status: &str, token: &str) -> Value {
     }
 }
 
-/// A folder with a plugin whose tool `wait_for_gate` runs until the gate is open, and can be a
-/// task.
+/// Creates a folder with a plugin whose tool `wait_for_gate` runs until the gate is open, and can
+/// be a task.
 fn gated() -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
@@ -110,7 +110,7 @@ fn a_task_that_is_cancelled_frees_its_place_at_once() {
     let count = server.start_call("count", json!({}));
     let cancelled = server.result("tasks/cancel", json!({"taskId": id}));
     assert_eq!(cancelled["status"], "cancelled");
-    // It was waiting for the only place.
+    // This call was waiting for the only slot.
     assert_eq!(result_text(&server.finish_call(count)), "1");
     let error = server.error("tasks/result", json!({"taskId": id}));
     assert_eq!(
@@ -143,8 +143,8 @@ fn a_task_asks_its_user_and_goes_on_when_the_connection_is_another() {
     let form = |key: &str| json!({"key": key, "kind": "form", "params": {"message": "Which name?", "requestedSchema": schema}});
     let steps = json!([{"ask": [form("first")]}, "random", {"ask": [form("second")]}]);
     let call = json!({"name": "ask", "arguments": {"steps": steps}});
-    // Without a session, a fast plugin asks before it is a task; in a session, the client wants a
-    // task at once.
+    // In a stateless request, a fast plugin asks before the call becomes a task. In a session, the
+    // client requests a task at once.
     let session = server.start_session_with_headers("2025-11-25", &[]);
     let created = session.result(
         "tools/call",
@@ -190,8 +190,8 @@ fn accepted(key: &str) -> String {
     json!({"action": "accept", "content": {"name": key}}).to_string()
 }
 
-/// The result of a call whose questions are answered with their keys, whether it becomes a task
-/// before, between or after them, or never.
+/// Returns the result of a call whose questions are answered with their keys. The call may become a
+/// task before, between or after its questions, or never.
 fn answered(server: &HttpServer, call: &Value) -> Value {
     let answers = |requests: &Value| -> Value {
         let keys = requests.as_object().unwrap().keys();

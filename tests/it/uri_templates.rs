@@ -1,16 +1,16 @@
-//! Templates that are expensive to compare with a URI: they cost their caller a bounded share, and
-//! nobody else waits.
+//! Templates that are expensive to compare with a URI: their caller uses a bounded share of the
+//! CPU, and other callers do not wait.
 
 use serde_json::{Value, json};
 use toolbay_testkit::TinyCoreModule;
 
 use crate::support::{Folder, HttpServer, ToolbayCommand, library};
 
-/// As many templates as a plugin may well have.
+/// A number of templates that a plugin may plausibly have.
 const TEMPLATES: usize = 3000;
 
-/// A plugin whose templates all have to be compared with `hostile_uri`, each of them variable by
-/// variable, and none matches.
+/// Builds a plugin whose templates all have to be compared with `hostile_uri` variable by variable,
+/// and none of which matches.
 fn hostile() -> Vec<u8> {
     let body = (0..14)
         .map(|n| format!("{{+w{n}}}x"))
@@ -28,7 +28,7 @@ fn hostile_uri(number: usize) -> String {
     format!("a:{}yQ{number:03}", "x".repeat(1990))
 }
 
-/// A server with both plugins.
+/// Starts a server with both plugins.
 fn server() -> HttpServer {
     let folder = Folder::new();
     folder.put("hostile.wasm", hostile());
@@ -64,7 +64,7 @@ fn two_hundred_and_fifty_six_expensive_uris_are_one_bounded_request() {
         "library://books/woolf/orlando".to_owned(),
     ];
     uris.extend((0..254).map(hostile_uri));
-    // Each takes a second if it is compared with every template to the end.
+    // Comparing each of them with every template to the end takes a second.
     assert_eq!(
         subscribed(&server, &uris),
         json!(["library://books/woolf/orlando", "library://catalog"])

@@ -1,4 +1,4 @@
-//! URIs: parsed before a client has to, and compared by what they mean.
+//! URIs: parsed before a client has to parse them, and compared by their normalized form.
 
 use serde_json::json;
 use toolbay_testkit::TinyCoreModule;
@@ -73,7 +73,7 @@ fn a_resource_is_read_by_every_spelling_of_its_uri() {
             let read = server.result("resources/read", json!({"uri": uri}));
             assert_eq!(read["contents"][0]["uri"], listed, "{uri}");
         }
-        // What is not the same by its form is another one.
+        // A URI with another normalized form is another resource.
         for uri in [
             "library://books/Woolf/orlando",
             "library://books/woolf/%2e%2e/catalog",

@@ -1,5 +1,5 @@
-//! Views of plugins (MCP Apps): what clients are told of them, as far as the grant allows it, and
-//! which tools have one.
+//! Views of plugins (MCP Apps): the metadata that clients receive, the limits of the grant, and the
+//! tools with a view.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn linked(name: &str, uri: &str) -> Vec<u8> {
     .build()
 }
 
-/// What a list says of a tool's view, or of a view.
+/// Returns the metadata of an entry in a list of tools or resources.
 fn meta<'a>(entries: &'a [Value], key: &str, name: &str) -> &'a Value {
     &entries.iter().find(|entry| entry[key] == name).unwrap()["_meta"]
 }
@@ -69,7 +69,7 @@ fn every_revision_is_told_of_views() {
         );
         let view = read(&mut server, "ui://chart/view");
         assert_eq!(view["mimeType"], "text/html;profile=mcp-app");
-        // It asks for nothing, so it gets nothing of what is granted.
+        // The view requests no access, so it gets none of what is granted.
         assert_eq!(
             view["_meta"],
             json!({"ui": {"prefersBorder": false}}),
@@ -207,7 +207,7 @@ fn a_file_is_a_view_and_has_what_its_grant_allows() {
         meta(&server.tools(), "name", "acme")["ui"],
         json!({"resourceUri": "ui://acme/page.html"})
     );
-    // Without its file, the tool goes on without a view, and the operator learns of it.
+    // Without its file, the tool continues without a view, and the operator gets a warning.
     std::fs::remove_file(folder.plugin_path("acme.resources/ui/page.html")).unwrap();
     server.notification("notifications/tools/list_changed");
     assert_eq!(
@@ -310,7 +310,8 @@ fn no_tool_has_the_view_of_another_plugin() {
     folder.put("library.wasm", library());
     folder.put("mule.wasm", linked("mule", "ui://library/probe/7"));
     folder.put("chart.wasm", sample("chart"));
-    // A file in the name of another plugin's views is as it is: the folder says whose it is.
+    // A file whose name matches another plugin's view does not claim that view: its folder
+    // identifies the plugin.
     write(&folder, "aaa.resources/ui/view.html", PAGE);
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&[
@@ -345,7 +346,7 @@ fn no_tool_has_the_view_of_another_plugin() {
 
 #[test]
 fn views_in_the_name_of_another_plugin_are_not_offered() {
-    // `aaa` comes first, and has the views of a plugin that comes later.
+    // `aaa` is loaded first, and has the views of a plugin that is loaded later.
     let folder = Folder::with("aaa.wasm", sample("chart"));
     folder.put("chart.wasm", linked("mine", "ui://chart/view"));
     write(
@@ -369,7 +370,7 @@ fn views_in_the_name_of_another_plugin_are_not_offered() {
     let why =
         "view \"ui://chart/view\" is not offered: views of this name belong to plugin \"chart\"";
     assert!(listed.contains(why), "{listed}");
-    // Once that plugin is gone, the name is free.
+    // Without that plugin, the name is free.
     folder.remove("chart.wasm");
     std::fs::remove_dir_all(folder.plugin_path("chart.resources")).unwrap();
     server.wait_until("the view is offered", |server| {

@@ -13,7 +13,7 @@ use crate::support::{
     Folder, StdioServer, ToolbayCommand, error_kind_and_text, own_server, result_text,
 };
 
-/// A server with the guest that uses WASI 0.3.
+/// Starts a server with the guest that uses WASI 0.3.
 fn serving(grant: &str) -> StdioServer {
     let folder = Folder::with("wasi3.wasm", own_server("wasi3"));
     folder.put("wasi3.toml", grant);
@@ -22,7 +22,7 @@ fn serving(grant: &str) -> StdioServer {
     server
 }
 
-/// A server that does this with each connection.
+/// Starts a TCP server that runs `answer` for each connection.
 fn tcp(answer: fn(TcpStream) -> std::io::Result<()>) -> (SocketAddr, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, (sender, ended)) = (listener.local_addr().unwrap(), channel());
@@ -38,7 +38,7 @@ fn tcp(answer: fn(TcpStream) -> std::io::Result<()>) -> (SocketAddr, Receiver<()
     (address, ended)
 }
 
-/// The grant for it.
+/// Returns a grant for this address.
 fn tcp_grant(address: SocketAddr) -> String {
     format!("[permissions]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]\n")
 }
@@ -49,7 +49,7 @@ fn echo(mut stream: TcpStream) -> std::io::Result<()> {
     stream.write_all(&text)
 }
 
-/// Reads nothing, and never ends.
+/// Reads nothing, and never returns.
 fn deaf(_stream: TcpStream) -> std::io::Result<()> {
     loop {
         thread::park();
@@ -106,7 +106,7 @@ fn a_deterministic_call_has_the_same_clocks_and_random_numbers_each_time() {
     let look = server.text("look", json!({}));
     assert_eq!(server.text("look", json!({})), look);
     assert!(look.contains(" 1577836800 "), "{look}");
-    // The clock shows what was waited for, and each look at it.
+    // The clock advances by the time of each wait, and by each reading of the clock.
     let waited = |server: &mut StdioServer| {
         server.call("wait", json!({"nanoseconds": 40_000_000}))["structuredContent"].clone()
     };
@@ -133,7 +133,7 @@ fn requests_follow_the_grant_and_are_counted() {
         "{seen}"
     );
     let large = server.text("request", get("/large"));
-    // All but the end of it fits into a result.
+    // All but the end of the response fits into a result.
     assert!(
         large.len() > 1_000_000 && large.starts_with("200 xxx"),
         "{}",
@@ -143,7 +143,7 @@ fn requests_follow_the_grant_and_are_counted() {
     let posted = json!({"method": "POST", "address": site.url("/hello"), "headers": [["content-length", "4"]], "body": "body"});
     assert_eq!(server.text("request", posted), "200 hello");
     assert!(site.requests.recv().unwrap().ends_with("\r\nbody"));
-    // The wrong length is noticed by the host.
+    // The host detects the wrong length.
     let posted = json!({"method": "POST", "address": site.url("/hello"), "headers": [["content-length", "9"]], "body": "body"});
     assert!(
         error_kind_and_text(&server.call("request", posted))
@@ -177,7 +177,7 @@ fn requests_have_limits() {
 fn a_response_that_is_dropped_in_the_middle_gives_its_connection_back() {
     let site = Site::start();
     let mut server = serving(&site.grant());
-    // More than a plugin can have at once.
+    // More connections than a plugin can have at once.
     for _ in 0..3 {
         assert_eq!(
             server.text(
@@ -233,7 +233,7 @@ fn connections_follow_the_grant_and_are_counted() {
         (&json!(1), &json!(1_200_000)),
         "{usage}"
     );
-    // One after the other, whatever was read of them.
+    // One connection after the other, however much of each was read.
     assert_eq!(
         server.text("dial", place(address, json!({"count": 20}))),
         r#"{"result":20}"#
@@ -244,7 +244,7 @@ fn connections_follow_the_grant_and_are_counted() {
             .0,
         "limit"
     );
-    // At once, also if only a stream of each is left.
+    // Several connections at once, even if only a stream of each remains.
     let (_, said) = server.failure("keep", place(address, json!({"count": 20})));
     assert!(said.starts_with("16: "), "{said}");
     let port = address.port() ^ 1;
@@ -268,7 +268,7 @@ fn bytes_of_connections_have_a_limit() {
     assert_eq!(server.failure("pour", place(address, json!({}))).0, "limit");
 }
 
-/// Sends without end.
+/// Sends data without end.
 fn pours(mut stream: TcpStream) -> std::io::Result<()> {
     let piece = vec![0; 64 << 10];
     loop {
@@ -420,7 +420,7 @@ fn an_http_handler_that_speaks_mcp_is_a_server() {
     for (tool, kind) in kinds {
         let (found, said) = server.failure(tool, json!({}));
         assert_eq!(found, kind, "{tool}: {said}");
-        // Whoever reads it knows whose mistake it is.
+        // The error tells whose mistake it is.
         assert_eq!(
             said.contains("not in the server"),
             tool == "break-a-rule",

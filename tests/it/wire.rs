@@ -1,4 +1,4 @@
-//! Lines: invalid requests get an error, and the connection stays open.
+//! The framing of messages in lines: invalid requests get an error, and the connection stays open.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,7 +12,7 @@ use crate::support::{
     Folder, ProgramLog, StdioServer, TinyComponent, ToolbayCommand, error_kind_and_text, hostile,
 };
 
-/// The next message that is an error. A client can tell, even without an id.
+/// Returns the next message that is an error, with or without an id.
 fn refusal(server: &mut StdioServer) -> Value {
     server.wait_for("an error", |message| message.get("error").is_some())
 }
@@ -249,7 +249,7 @@ fn a_duplicate_id_of_a_running_request_is_rejected() {
         server.finish_call(id)["content"][0]["text"],
         "build-marker-0001 "
     );
-    // Now the id is free again.
+    // The id is free again.
     server.send(again.to_string());
     assert_eq!(server.finish_call(id)["content"][0]["text"], "1");
 }
@@ -282,7 +282,7 @@ fn a_last_line_without_a_line_feed_is_read() {
     let mut server = StdioServer::start(&folder);
     server.send_raw(r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#);
     let (said, code) = server.stop();
-    // A notification that the list has changed may come after it.
+    // A notification that the list has changed may follow.
     assert!(
         said.iter().any(|message| message["id"] == "last"),
         "{said:?}"
@@ -327,7 +327,7 @@ fn the_calls_of_a_killed_client_are_stopped() {
         "hostile.toml",
         "[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",
     );
-    // A test that waits for this fails.
+    // With this grace period, a server that waits for its end fails the test.
     std::fs::write(
         folder.sibling_path("toolbay.toml"),
         "[server]\ngrace_period = \"10m\"",
@@ -341,7 +341,7 @@ fn the_calls_of_a_killed_client_are_stopped() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // It holds the server's ends of the streams.
+        // The command holds the server's ends of the streams.
         drop(command);
         let log = ProgramLog::follow(child.stderr.take().unwrap());
         let (mut input, mut output) = (File::from(input.0), BufReader::new(File::from(output.0)));
@@ -365,7 +365,8 @@ fn the_calls_of_a_killed_client_are_stopped() {
                 json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
             )
             .unwrap();
-            // The response, or the progress that shows that the call is running.
+            // Waits for the response, or for the progress notification that shows that the call
+            // runs.
             output.read_line(&mut String::new()).unwrap();
         }
         drop((input, output));
@@ -385,7 +386,7 @@ fn pipes() -> Streams {
     )
 }
 
-/// As Node.js starts its children.
+/// Like the streams that Node.js creates for its child processes.
 fn sockets() -> Streams {
     let pair = || {
         UnixStream::pair()
