@@ -148,7 +148,7 @@ fn visible(text: &str) -> String {
 }
 
 #[test]
-fn every_client_gets_the_server_once_and_loses_it_again() {
+fn install_adds_the_server_to_every_client_once_and_uninstall_removes_it() {
     let home = Home::full();
     let mut said = String::new();
     for (client, file, before) in CLIENTS {
@@ -220,7 +220,7 @@ fn every_client_gets_the_server_once_and_loses_it_again() {
 }
 
 #[test]
-fn what_is_installed_starts_the_server_from_anywhere() {
+fn an_installed_command_starts_the_server_from_any_directory() {
     let home = Home::full();
     home.folder.put(
         "a.wasm",
@@ -254,7 +254,7 @@ fn what_is_installed_starts_the_server_from_anywhere() {
 }
 
 #[test]
-fn a_file_that_is_broken_or_has_another_shape_is_left_alone() {
+fn a_configuration_with_invalid_content_is_not_changed() {
     let home = Home::full();
     let mut said = String::new();
     for (client, file, _) in CLIENTS {
@@ -300,7 +300,7 @@ fn a_file_that_is_broken_or_has_another_shape_is_left_alone() {
 }
 
 #[test]
-fn a_link_stays_a_link() {
+fn a_configuration_that_is_a_link_stays_a_link() {
     let home = Home::new();
     let real = home.put("dotfiles/cursor.json", "{}\n");
     fs::create_dir(home.path(".cursor")).unwrap();
@@ -330,7 +330,7 @@ fn a_link_stays_a_link() {
 }
 
 #[test]
-fn a_client_that_is_not_here_gets_files_only_by_force() {
+fn a_client_that_is_not_installed_is_configured_only_with_force() {
     let home = Home::new();
     let before = home.files();
     for (client, file, _) in CLIENTS.iter().filter(|(client, ..)| *client != "windsurf") {
@@ -367,7 +367,7 @@ fn a_client_that_is_not_here_gets_files_only_by_force() {
 }
 
 #[test]
-fn another_entry_of_that_name_is_replaced_only_after_a_yes() {
+fn a_foreign_entry_of_the_same_name_is_replaced_only_after_confirmation() {
     let home = Home::new();
     let other = r#"{"mcpServers": {"toolbay": {"url": "https://x.example/mcp", "headers": {"Authorization": "Bearer secret"}, "env": {"A": "1"}}}}"#;
     let path = home.put(".cursor/mcp.json", other);
@@ -491,7 +491,7 @@ fn a_project_has_its_own_configuration() {
 }
 
 #[test]
-fn variables_of_the_clients_move_their_configurations() {
+fn environment_variables_of_the_clients_change_the_paths_of_their_configurations() {
     let home = Home::new();
     for (client, variable, file) in [
         ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"),
@@ -529,7 +529,7 @@ fn variables_of_the_clients_move_their_configurations() {
 }
 
 #[test]
-fn without_a_client_all_are_listed() {
+fn install_without_a_client_lists_all_clients() {
     let home = Home::full();
     home.put(".gemini/settings.json", "{");
     fs::remove_dir_all(home.path(".junie")).unwrap();
@@ -547,7 +547,7 @@ fn without_a_client_all_are_listed() {
 }
 
 #[test]
-fn what_cannot_be_is_said_before_anything_is_written() {
+fn invalid_arguments_are_reported_before_any_file_is_written() {
     let home = Home::full();
     let before = home.files();
     let mut said = String::new();

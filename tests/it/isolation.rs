@@ -22,7 +22,7 @@ fn nothing_outlives_a_call() {
 }
 
 #[test]
-fn the_environment_is_empty_but_for_what_is_granted() {
+fn the_environment_has_only_the_granted_variables() {
     let folder = Folder::with("hostile.wasm", hostile());
     let serve = || {
         let command = ToolbayCommand::new(&folder)
@@ -43,7 +43,7 @@ fn the_environment_is_empty_but_for_what_is_granted() {
 }
 
 #[test]
-fn there_are_no_files_and_no_network_without_a_grant() {
+fn without_a_grant_a_plugin_has_no_files_and_no_network() {
     let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
     for path in [
         "/etc/passwd",
@@ -196,7 +196,7 @@ fn a_missing_mount_fails_the_call_with_a_reason() {
 }
 
 #[test]
-fn what_a_guest_prints_never_reaches_the_client() {
+fn standard_output_of_a_guest_never_reaches_the_client() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = StdioServer::start_with_config(&folder, "log = \"toolbay=debug\"");
     for _ in 0..10 {

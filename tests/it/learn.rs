@@ -22,7 +22,7 @@ fn proposed(folder: &Folder, plugin: &str) -> String {
 }
 
 #[test]
-fn what_is_denied_is_proposed_and_allowed_once_the_operator_renames_it() {
+fn a_denial_is_proposed_and_is_allowed_after_the_operator_renames_the_proposal() {
     let folder = Folder::with("web.wasm", web());
     folder.put("web.toml", "# ours\n[limits]\ntimeout = \"5s\"\n");
     let mut server = learning(&folder);
@@ -105,7 +105,7 @@ fn each_plugin_has_its_own_proposal_and_a_name_without_a_port_is_a_hint() {
 }
 
 #[test]
-fn nothing_is_written_without_it() {
+fn without_learn_no_proposal_is_written() {
     let folder = Folder::with("web.wasm", web());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("send");
@@ -121,7 +121,7 @@ fn nothing_is_written_without_it() {
 }
 
 #[test]
-fn a_guest_chooses_neither_the_file_nor_its_text() {
+fn a_guest_controls_neither_the_path_nor_the_syntax_of_a_proposal() {
     let folder = Folder::with("web.wasm", web());
     let victim = folder.sibling_path("victim");
     std::fs::write(&victim, "precious").unwrap();
@@ -163,7 +163,7 @@ fn a_guest_chooses_neither_the_file_nor_its_text() {
 }
 
 #[test]
-fn it_is_refused_where_strangers_can_ask() {
+fn learn_is_refused_on_an_address_that_others_can_reach() {
     let folder = Folder::with("web.wasm", web());
     folder.write_config("[http]\nanonymous = true\nallowed_hosts = [\"a\"]");
     let open = ToolbayCommand::new(&folder)

@@ -187,7 +187,7 @@ fn every_limit_has_a_case() {
 }
 
 #[test]
-fn every_limit_ends_the_call_and_says_which_it_was() {
+fn every_limit_ends_the_call_with_an_error_that_names_it() {
     let (mut server, cases) = with_grants(|case| case.tight);
     let mut said = String::new();
     for case in &cases {
@@ -360,7 +360,7 @@ fn log_lines_past_the_limit_are_dropped() {
 }
 
 #[test]
-fn concurrency_bounds_the_calls_of_a_plugin_alone() {
+fn the_concurrency_limit_applies_to_each_plugin_separately() {
     let folder = Folder::with("one.wasm", hostile());
     folder.put(
         "one.toml",

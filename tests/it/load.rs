@@ -41,7 +41,7 @@ fn calls(server: &mut Server) {
 }
 
 #[test]
-fn every_answer_is_seen_in_each_way_to_reach_a_server() {
+fn the_load_generator_receives_every_response_over_every_transport() {
     let folder = Folder::with("echo.wasm", guest("echo").unwrap());
     // Over HTTP, the default rate is 120 calls per minute.
     folder.write_config("[rate_limit]\ncalls = 10_000\nper = \"1s\"\n");

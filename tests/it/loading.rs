@@ -46,7 +46,7 @@ fn pings_are_answered_while_thousands_of_functions_become_tools() {
 }
 
 #[test]
-fn types_that_many_functions_share_are_read_as_long_as_they_fit() {
+fn types_that_many_functions_share_are_read_up_to_the_memory_limit() {
     // One record of 200 fields with long names, which each of 4,096 functions takes.
     let mut fields = String::new();
     for n in 0..200 {
@@ -74,7 +74,7 @@ fn types_that_many_functions_share_are_read_as_long_as_they_fit() {
 }
 
 #[test]
-fn what_a_plugin_says_of_its_tools_is_bounded_by_describe_size() {
+fn the_description_of_the_tools_of_a_plugin_is_limited_by_describe_size() {
     let description = "x".repeat(5 << 20);
     let large = || {
         TinyComponent::with_tools(vec![TinyTool {

@@ -91,7 +91,7 @@ fn a_file_next_to_the_plugin_folder_is_read_and_named_in_the_log() {
 }
 
 #[test]
-fn a_file_that_others_can_write_counts_only_if_it_is_named() {
+fn a_configuration_that_others_can_write_is_used_only_if_it_is_named() {
     let (own, project) = folders();
     own.write_config("page_size = 7\n");
     let (plugins, file) = (
@@ -152,7 +152,7 @@ fn a_mount_cannot_change_the_configuration_of_the_next_start() {
 }
 
 #[test]
-fn a_file_of_a_header_is_as_private_as_one_of_a_secret() {
+fn a_header_file_needs_the_same_permissions_as_a_secret_file() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let key = folder.sibling_path("key");
     fs::write(&key, "s3cret").unwrap();

@@ -131,7 +131,7 @@ fn no_plugin_sets_a_reserved_member_in_any_revision() {
 }
 
 #[test]
-fn a_question_of_a_plugin_has_no_reserved_member_and_asks_for_no_task() {
+fn a_question_of_a_plugin_has_no_reserved_member_and_requests_no_task() {
     let server = served();
     let revisions = server
         .session_revisions()

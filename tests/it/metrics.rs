@@ -77,7 +77,7 @@ fn server() -> HttpServer {
 }
 
 #[test]
-fn every_call_counts_by_its_tool_and_how_it_ended() {
+fn every_call_is_counted_by_tool_and_outcome() {
     let server = server();
     let none = scrape(&server);
     assert_eq!(none.samples("toolbay_calls_total").count(), 0);
@@ -159,7 +159,7 @@ fn every_call_counts_by_its_tool_and_how_it_ended() {
 }
 
 #[test]
-fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
+fn cancelled_running_and_queued_calls_are_counted() {
     let folder = Folder::with("hostile.wasm", hostile());
     let limits = "[limits]\ntimeout = \"1m\"\nfuel = 1_000_000_000_000\n";
     folder.put(
@@ -209,7 +209,7 @@ fn progressing(tool: &str) -> Value {
 }
 
 #[test]
-fn calls_that_were_rejected_count_as_calls_of_their_tool() {
+fn rejected_calls_are_counted_as_calls_of_their_tool() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let server = HttpServer::start_with_config(
         &folder,
@@ -239,7 +239,7 @@ fn calls_that_were_rejected_count_as_calls_of_their_tool() {
 }
 
 #[test]
-fn values_only_grow_and_both_formats_say_the_same() {
+fn counters_only_grow_and_both_formats_have_the_same_values() {
     let server = server();
     call(&server, "echo", json!({"text": "a"}));
     let mut before = scrape(&server).growing();
@@ -335,7 +335,7 @@ fn prompts_and_resources_count_under_names_that_no_tool_has() {
 }
 
 #[test]
-fn the_catalog_is_counted_as_it_changes() {
+fn metrics_of_the_catalog_follow_its_changes() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
     folder.put("bad.wasm", b"\0asm no component");
     let server = HttpServer::start_with_config(&folder, "[compile]\ncache_folder = \"store\"")
@@ -471,7 +471,7 @@ fn a_plugin_that_the_compile_command_refused_is_not_compiled_by_the_server() {
 }
 
 #[test]
-fn a_start_does_not_wait_for_a_plugin_that_took_too_long_at_the_last_one() {
+fn a_start_does_not_wait_for_a_plugin_whose_last_compilation_timed_out() {
     let folder = Folder::with("bomb.wasm", nested_blocks(5000));
     assert_eq!(compiling(&folder, "", 1).1, [0, 1]);
     let (server, compiled) = compiling(&folder, "", 1);
@@ -488,7 +488,7 @@ fn a_start_does_not_wait_for_a_plugin_that_took_too_long_at_the_last_one() {
 }
 
 #[test]
-fn the_server_is_counted_too() {
+fn metrics_include_the_server_and_its_process() {
     let folder = Folder::with("hostile.wasm", hostile_version(3));
     let config = "[audit]\nfolder = \"log\"\n[state]\nfolder = \"kept\"\n";
     let server =
@@ -520,7 +520,7 @@ fn the_server_is_counted_too() {
 }
 
 #[test]
-fn a_plugin_with_thousands_of_tools_makes_a_thousand_series_and_no_more() {
+fn the_series_of_a_plugin_with_thousands_of_tools_are_limited_to_a_thousand() {
     let names: Vec<String> = (0..2_000).map(|n| format!("tool-{n:04}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let folder = Folder::with("many.wasm", TinyComponent::new(&names).build());
@@ -562,7 +562,7 @@ fn a_plugin_with_thousands_of_tools_makes_a_thousand_series_and_no_more() {
 }
 
 #[test]
-fn nothing_that_callers_say_is_in_it() {
+fn metrics_contain_no_text_of_callers() {
     let (token, config) = crate::http::auth::token("a-callers-name", "admin = true");
     let folder = Folder::with("hostile.wasm", hostile());
     let server =

@@ -62,7 +62,7 @@ fn only_if_unsafe(folder: &Folder, host: &str, access: &str, what: &str) {
 }
 
 #[test]
-fn a_link_that_takes_the_place_of_a_mounted_folder_leads_nowhere() {
+fn a_link_that_replaces_a_mounted_folder_is_not_followed() {
     let folder = Folder::with("hostile.wasm", hostile());
     for (name, content) in [("data", "hello"), ("elsewhere", "hush")] {
         fs::create_dir(folder.sibling_path(name)).unwrap();
@@ -156,7 +156,7 @@ fn no_mount_contains_the_audit_log() {
 }
 
 #[test]
-fn a_refused_grant_leaves_the_version_before_it_serving() {
+fn after_a_refused_grant_the_previous_version_stays_in_service() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("write_file");
@@ -216,7 +216,7 @@ fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
 }
 
 #[test]
-fn a_writable_mount_does_not_contain_the_place_of_a_configuration() {
+fn a_writable_mount_does_not_contain_the_folder_of_a_configuration() {
     // The next start would read a file that the plugin writes there. The plugin folder is
     // elsewhere.
     let (folder, elsewhere) = (Folder::new(), Folder::with("hostile.wasm", hostile()));
@@ -285,7 +285,7 @@ fn a_writable_mount_does_not_contain_the_folder_of_another_mount() {
 }
 
 #[test]
-fn whichever_of_two_mounts_comes_first_the_writable_one_is_refused() {
+fn the_writable_one_of_two_nested_mounts_is_refused_in_either_order() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("other.wasm", TinyComponent::new(&["other"]).build());
     fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
@@ -301,7 +301,7 @@ fn whichever_of_two_mounts_comes_first_the_writable_one_is_refused() {
 }
 
 #[test]
-fn a_writable_mount_does_not_contain_what_a_plugin_file_is_a_link_to() {
+fn a_writable_mount_does_not_contain_the_target_of_a_link_to_a_plugin_file() {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir(folder.sibling_path("shared")).unwrap();
     fs::write(

@@ -86,7 +86,7 @@ fn a_component_can_have_objects_and_throw() {
 }
 
 #[test]
-fn a_core_module_with_its_types_beside_it_can_have_objects_and_throw() {
+fn a_core_module_with_a_wit_file_can_have_objects_and_throw() {
     let folder = Folder::with(
         "sums.wasm",
         wat::parse_str(format!("(module {SUMS})")).unwrap(),
@@ -106,7 +106,7 @@ fn a_command_can_have_objects_and_throw() {
 }
 
 #[test]
-fn a_check_says_what_a_plugin_uses() {
+fn check_reports_that_a_plugin_uses_objects_and_exceptions() {
     let folder = Folder::with("sums.wasm", build_component(WIT, SUMS));
     folder.put(
         "plain.wasm",
@@ -131,7 +131,7 @@ fn a_check_says_what_a_plugin_uses() {
 }
 
 #[test]
-fn objects_cannot_become_part_of_an_optimised_file() {
+fn a_plugin_with_garbage_collected_objects_cannot_be_optimized() {
     let wit = WIT.replace(
         "export reach",
         "export wizer-initialize: func(); export reach",

@@ -82,7 +82,7 @@ fn refused(component: impl AsRef<[u8]>, args: &[&str]) -> String {
 }
 
 #[test]
-fn a_table_that_is_filled_once_is_there_in_each_call() {
+fn a_table_that_the_initialization_fills_is_present_in_each_call() {
     let folder = Folder::with("a.wasm", table("(call $fill)"));
     let (before, answer) = call(&folder, "square", json!({"n": 7}));
     assert_eq!(answer, "{\"result\":49}");
@@ -107,7 +107,7 @@ fn a_table_that_is_filled_once_is_there_in_each_call() {
 }
 
 #[test]
-fn a_call_changes_nothing_of_what_the_next_one_finds() {
+fn a_call_does_not_change_the_initial_state_of_the_next_call() {
     // Counts its calls in memory, and returns the count.
     let world = "package a:count; world count { export wizer-initialize: func(); export next: func() -> u32; }";
     let count = "(i32.store (i32.const 64) (i32.add (i32.load (i32.const 64)) (i32.const 1)))";
@@ -134,7 +134,7 @@ fn a_call_changes_nothing_of_what_the_next_one_finds() {
 }
 
 #[test]
-fn a_plugin_of_the_contract_keeps_what_it_offers_and_says() {
+fn an_optimized_plugin_of_the_contract_has_the_same_tools_and_results() {
     let tools = vec![
         TinyTool {
             description: Some("Says something.".into()),
@@ -185,7 +185,7 @@ fn a_plugin_of_the_contract_keeps_what_it_offers_and_says() {
 }
 
 #[test]
-fn an_initialisation_ends_within_the_limits_of_a_call() {
+fn an_initialization_ends_within_the_limits_of_a_call() {
     let limits =
         |folder: &Folder, limits: &str| folder.write_config(&format!("[limits]\n{limits}"));
     for (initialize, limit, why) in [
@@ -219,7 +219,7 @@ fn an_initialisation_ends_within_the_limits_of_a_call() {
 }
 
 #[test]
-fn what_differs_from_one_call_to_the_next_is_refused() {
+fn an_initialization_that_is_not_deterministic_is_refused() {
     let imports = |interface: &str, ty: &str, lowered: &str| {
         format!(
             "(import \"{interface}\" (instance $host (export \"{lowered}\" (func {ty}))))
@@ -258,7 +258,7 @@ fn what_differs_from_one_call_to_the_next_is_refused() {
 }
 
 #[test]
-fn files_that_cannot_be_optimised_say_why() {
+fn a_file_that_cannot_be_optimized_is_reported_with_the_reason() {
     let cases: [(&str, Vec<u8>, &[&str]); 7] = [
         ("not wasm", b"hello, world".to_vec(), &[]),
         ("half a file", table("").split_at(40).0.to_vec(), &[]),
@@ -302,7 +302,7 @@ fn files_that_cannot_be_optimised_say_why() {
 }
 
 #[test]
-fn what_is_optimised_already_is_said() {
+fn a_file_that_is_optimized_already_is_reported() {
     let folder = Folder::with("a.wasm", table("(call $fill)"));
     assert_eq!(
         optimize(&folder, &["plugins/a.wasm", "-o", "b.wasm"]).code,
@@ -314,7 +314,7 @@ fn what_is_optimised_already_is_said() {
 }
 
 #[test]
-fn a_core_module_becomes_an_optimised_component() {
+fn a_core_module_becomes_an_optimized_component() {
     let module = "(module (memory (export \"memory\") 1)
         (func (export \"wizer-initialize\") (i32.store (i32.const 64) (i32.const 41)))
         (func (export \"answer\") (result i32) (i32.add (i32.load (i32.const 64)) (i32.const 1))))";
@@ -330,7 +330,7 @@ fn a_core_module_becomes_an_optimised_component() {
 }
 
 #[test]
-fn no_file_is_replaced_unless_that_is_asked_for() {
+fn no_file_is_replaced_without_force() {
     let folder = Folder::with("a.wasm", table("(call $fill)"));
     let file = fs::read(folder.plugin_path("a.wasm")).unwrap();
     for output in ["plugins/a.wasm", "there.wasm"] {

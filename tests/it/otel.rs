@@ -229,7 +229,7 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
 }
 
 #[test]
-fn over_standard_input_a_session_has_a_name_of_its_own() {
+fn over_standard_input_each_session_has_an_id() {
     let (folder, collector) = (
         Folder::with("hostile.wasm", hostile()),
         OtlpCollector::start(),
@@ -357,7 +357,7 @@ fn carried(request: &str) -> Option<String> {
 }
 
 #[test]
-fn metrics_are_those_that_are_served() {
+fn exported_metrics_equal_the_served_metrics() {
     let (folder, collector) = (
         Folder::with("hostile.wasm", hostile()),
         OtlpCollector::start(),
@@ -400,7 +400,7 @@ fn metrics_are_those_that_are_served() {
 }
 
 #[test]
-fn log_lines_have_the_trace_of_their_call_and_nothing_that_is_secret() {
+fn log_records_have_the_trace_of_their_call_and_no_secrets() {
     let (folder, collector) = (
         Folder::with("hostile.wasm", hostile()),
         OtlpCollector::start(),
@@ -454,7 +454,7 @@ fn log_lines_have_the_trace_of_their_call_and_nothing_that_is_secret() {
 }
 
 #[test]
-fn without_an_endpoint_nothing_is_sent_and_no_request_has_a_trace_that_nobody_gave_it() {
+fn without_an_endpoint_nothing_is_sent_and_no_request_gets_a_trace() {
     let (site, folder) = (Site::start(), Folder::with("web.wasm", web()));
     folder.put("web.toml", site.grant());
     let collector = OtlpCollector::start();

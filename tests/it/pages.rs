@@ -139,7 +139,7 @@ fn toml_is_a_configuration_or_a_grant() {
 }
 
 #[test]
-fn a_mistake_on_a_page_would_be_found() {
+fn a_mistake_on_a_page_is_detected() {
     assert!(
         config("[limits]\ntimeuot = \"1s\"\n")
             .unwrap_err()
@@ -167,7 +167,7 @@ fn json_is_json() {
 }
 
 #[test]
-fn rust_is_compiled_or_says_that_it_is_not() {
+fn rust_blocks_are_compiled_or_marked_as_not_compiled() {
     let count = each("rust", |page, block| {
         let is_marked = block.labels.iter().any(|label| label == "ignore");
         if COMPILED.contains(&page) || is_marked {

@@ -34,7 +34,7 @@ fn cancel(server: &mut StdioServer, ids: Vec<u64>) {
 }
 
 #[test]
-fn calls_that_wait_for_a_clock_or_a_file_leave_their_places_to_others() {
+fn calls_that_wait_for_a_clock_or_a_file_release_their_slots() {
     for tool in ["sleep_hour", "wait_for_gate"] {
         for concurrency in ["", "concurrency = 1\n"] {
             let folder = Folder::with("hostile.wasm", hostile());
@@ -65,7 +65,7 @@ fn calls_that_wait_for_a_clock_or_a_file_leave_their_places_to_others() {
 }
 
 #[test]
-fn calls_that_wait_for_a_response_or_a_connection_leave_their_places_to_others() {
+fn calls_that_wait_for_a_response_or_a_connection_release_their_slots() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, port) = (
         silent.local_addr().unwrap(),
@@ -111,7 +111,7 @@ fn calls_that_wait_for_a_response_or_a_connection_leave_their_places_to_others()
 }
 
 #[test]
-fn what_calls_wait_for_can_come_from_another_call_of_their_plugin() {
+fn calls_can_wait_for_another_call_of_the_same_plugin() {
     let folder = Folder::with("hostile.wasm", hostile());
     let gate = folder.create_gate().replace("\"read\"", "\"read-write\"");
     folder.put(
@@ -133,7 +133,7 @@ fn what_calls_wait_for_can_come_from_another_call_of_their_plugin() {
 }
 
 #[test]
-fn one_tool_never_takes_all_places_of_its_plugin() {
+fn one_tool_never_takes_all_slots_of_its_plugin() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("[limits]\n{LONG}concurrency = 2\n"));
     let mut server =
@@ -147,7 +147,7 @@ fn one_tool_never_takes_all_places_of_its_plugin() {
 }
 
 #[test]
-fn a_tool_that_has_its_places_is_busy_and_says_so() {
+fn a_call_of_a_tool_without_a_free_slot_fails_as_busy() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
         "hostile.toml",
@@ -175,7 +175,7 @@ fn a_tool_that_has_its_places_is_busy_and_says_so() {
 }
 
 #[test]
-fn a_call_that_computes_keeps_its_place() {
+fn a_call_that_computes_keeps_its_slot() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("[limits]\n{LONG}concurrency = 3\n"));
     let mut server =
@@ -187,7 +187,7 @@ fn a_call_that_computes_keeps_its_place() {
 }
 
 #[test]
-fn calls_that_wait_are_bounded_and_those_beyond_keep_their_places() {
+fn calls_beyond_the_limit_of_suspended_calls_keep_their_slots() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
         "hostile.toml",
@@ -221,7 +221,7 @@ fn calls_that_wait_are_bounded_and_those_beyond_keep_their_places() {
 }
 
 #[test]
-fn a_place_goes_to_the_caller_that_has_the_fewest() {
+fn a_free_slot_goes_to_the_caller_with_the_fewest_slots() {
     let ([ada, bob], tokens) = two_callers();
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(

@@ -58,7 +58,7 @@ fn tiny(logging: &str) -> Vec<u8> {
 }
 
 #[test]
-fn configuration_and_log_are_reached_by_the_interfaces_of_wasi() {
+fn configuration_and_log_are_available_through_wasi_interfaces() {
     for logging in ["wasi:logging/logging", "wasi:logging/logging@0.1.0-draft"] {
         let folder = Folder::with("a.wasm", tiny(logging));
         folder.put("a.toml", "[config]\nunits = \"metric\"\ndepth = 3");

@@ -216,7 +216,7 @@ fn a_form_is_accepted_declined_cancelled_and_rejected_in_every_revision_that_has
 }
 
 #[test]
-fn sampling_and_roots_are_there_since_the_first_revision() {
+fn sampling_and_roots_are_available_in_every_revision() {
     let folder = folder("");
     let params = json!({"messages": [{"role": "user", "content": {"type": "text", "text": "A haiku."}}], "maxTokens": 50});
     let sampled =
@@ -263,7 +263,7 @@ fn sampling_and_roots_are_there_since_the_first_revision() {
 }
 
 #[test]
-fn a_page_to_visit_is_a_question_with_a_url() {
+fn a_plugin_can_ask_the_user_to_visit_a_url() {
     let folder = folder("");
     let visit = |url: &str| json!([{"ask": [{"key": "pay", "kind": "url", "params": {"message": "Pay.", "url": url}}]}]);
     let mut server = session(&folder, "2025-11-25", &everything());
@@ -307,7 +307,7 @@ fn a_page_to_visit_is_a_question_with_a_url() {
 }
 
 #[test]
-fn a_client_without_the_capability_is_told_which_unless_the_plugin_can_do_without() {
+fn an_error_names_the_capability_that_a_required_question_needs() {
     let folder = folder("");
     let required = steps(json!([{"ask": [form("who")]}]));
     let mut optional = form("who");
@@ -350,7 +350,7 @@ fn a_client_without_the_capability_is_told_which_unless_the_plugin_can_do_withou
 }
 
 #[test]
-fn several_questions_are_asked_at_once_and_one_that_has_a_wrong_answer_again() {
+fn several_questions_are_sent_at_once_and_an_invalid_answer_is_requested_again() {
     let server = over_http(&folder(""));
     let call = steps(json!([{"ask": [form("one"), form("two")]}]));
     let mut asked = Vec::new();
@@ -371,7 +371,7 @@ fn several_questions_are_asked_at_once_and_one_that_has_a_wrong_answer_again() {
 }
 
 #[test]
-fn prompts_and_resources_ask_as_tools_do() {
+fn prompts_and_resources_can_ask_questions() {
     let folder = folder("");
     let server = over_http(&folder);
     let (result, _) = answering(
@@ -407,7 +407,7 @@ fn prompts_and_resources_ask_as_tools_do() {
 }
 
 #[test]
-fn the_limits_of_questions_end_the_call_with_words_for_the_model() {
+fn the_limits_of_questions_end_the_call_with_an_error_for_the_model() {
     let server = over_http(&folder(""));
     let ask = |steps_of: Value| {
         let call = steps(steps_of);
@@ -481,7 +481,7 @@ fn the_limits_of_questions_end_the_call_with_words_for_the_model() {
 }
 
 #[test]
-fn a_client_that_does_not_answer_in_time_has_a_call_that_failed() {
+fn a_call_fails_if_its_client_does_not_answer_in_time() {
     let folder = folder("[limits]\nask_timeout = \"1s\"");
     let mut server = session(&folder, "2025-11-25", &everything());
     let id = server.request("tools/call", steps(json!([{"ask": [form("who")]}])));
@@ -501,7 +501,7 @@ fn a_client_that_does_not_answer_in_time_has_a_call_that_failed() {
 }
 
 #[test]
-fn who_subscribed_learns_that_a_resource_changed() {
+fn subscribers_are_notified_that_a_resource_changed() {
     let folder = folder("");
     let uri = "asker://names/0";
     let update = steps(
@@ -590,7 +590,7 @@ fn a_question_waits_for_a_client_that_has_lost_its_connection() {
 /// MCP allows no questions during a completion: a required question fails, whatever the client can
 /// answer.
 #[test]
-fn a_completion_cannot_ask() {
+fn a_question_during_a_completion_fails() {
     let server = over_http(&folder(""));
     let reference = json!({"type": "ref/resource", "uri": "asker://names/{rounds}"});
     let params = json!({"ref": reference, "argument": {"name": "rounds", "value": "1"}});

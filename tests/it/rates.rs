@@ -7,7 +7,7 @@ use crate::support::{
 };
 
 #[test]
-fn a_rate_counts_each_tool_of_a_plugin_alone() {
+fn a_rate_limit_applies_to_each_tool_of_a_plugin_separately() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one", "two"]).build());
     folder.put("a.toml", "[rate_limit]\ncalls = 3\nper = \"1h\"");
     let mut server = StdioServer::start(&folder);
@@ -39,7 +39,7 @@ fn a_rate_counts_each_tool_of_a_plugin_alone() {
 }
 
 #[test]
-fn the_server_may_set_a_rate_for_every_tool_and_for_a_client() {
+fn the_server_can_limit_the_rate_of_every_tool_and_of_a_client() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one", "two"]).build());
     let mut server =
         StdioServer::start_with_config(&folder, "[rate_limit]\ncalls = 1\nper = \"1h\"");
@@ -189,7 +189,7 @@ fn a_plugin_that_crashes_for_one_caller_serves_the_others() {
 }
 
 #[test]
-fn each_caller_has_its_own_rate_of_a_tool_unless_all_share_it() {
+fn each_caller_has_its_own_rate_limit_of_a_tool_unless_the_limit_is_shared() {
     let ([ada, bob], tokens) = two_callers();
     let folder = Folder::with("own.wasm", TinyComponent::new(&["own"]).build());
     folder.put("own.toml", "[rate_limit]\ncalls = 2\nper = \"1h\"");

@@ -231,7 +231,7 @@ fn a_hundred_rebuilds_in_a_row_end_with_the_last() {
 }
 
 #[test]
-fn a_grant_that_is_a_link_to_nowhere_is_not_taken_for_none() {
+fn a_grant_that_is_a_dangling_link_is_not_treated_as_absent() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
     folder.put("a.toml", "[tools.b]\ndisabled = true");
     let mut server = StdioServer::start(&folder);

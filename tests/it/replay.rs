@@ -63,7 +63,7 @@ fn all_equal(folder: &Folder, count: u64) -> Value {
 }
 
 #[test]
-fn clocks_and_random_numbers_come_back_as_they_were() {
+fn clocks_and_random_numbers_are_replayed() {
     let folder = Folder::with("net.wasm", net());
     let mut server = recording(&folder);
     server.wait_for_tool("look");
@@ -127,7 +127,7 @@ fn mixture(site: &Site) -> Folder {
 }
 
 #[test]
-fn ten_thousand_calls_of_all_kinds_come_out_the_same() {
+fn ten_thousand_calls_of_all_kinds_are_replayed_with_the_same_results() {
     const CALLS: u64 = 10_000;
     const AT_ONCE: u64 = 32;
     let site = Site::start();
@@ -182,7 +182,7 @@ fn ten_thousand_calls_of_all_kinds_come_out_the_same() {
 }
 
 #[test]
-fn a_replay_sends_no_request_and_gives_the_response_that_was_recorded() {
+fn a_replay_sends_no_request_and_returns_the_recorded_response() {
     let site = Site::start();
     let folder = Folder::with("web.wasm", web());
     folder.put("web.toml", site.grant());
@@ -221,7 +221,7 @@ fn a_replay_sends_no_request_and_gives_the_response_that_was_recorded() {
 }
 
 #[test]
-fn a_changed_plugin_shows_what_differs() {
+fn a_replay_reports_the_differences_of_a_changed_plugin() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = recording(&folder);
     server.wait_for_tool("version");
@@ -304,7 +304,7 @@ fn a_changed_plugin_shows_what_differs() {
 }
 
 #[test]
-fn a_plugin_that_asks_for_something_else_is_different() {
+fn a_replay_with_another_request_is_reported_as_different() {
     let site = Site::start();
     let folder = Folder::with("web.wasm", web());
     folder.put("web.toml", site.grant());
@@ -340,7 +340,7 @@ fn a_plugin_that_asks_for_something_else_is_different() {
 }
 
 #[test]
-fn no_secret_is_in_the_file() {
+fn a_recording_contains_no_secret() {
     const SECRET: &str = "hunter2-hunter2-hunter2";
     let site = Site::start();
     let folder = Folder::with("web.wasm", web());
@@ -403,7 +403,7 @@ fn no_secret_is_in_the_file() {
 }
 
 #[test]
-fn what_a_recording_cannot_have_is_said() {
+fn a_call_that_cannot_be_replayed_is_reported_with_the_reason() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\ntimeout = \"50ms\"\n");
     let mut server = recording(&folder);
@@ -421,7 +421,7 @@ fn what_a_recording_cannot_have_is_said() {
 }
 
 #[test]
-fn a_call_that_is_too_large_leaves_its_outline() {
+fn only_a_digest_of_a_call_that_is_too_large_is_recorded() {
     let folder = Folder::with("hostile.wasm", hostile());
     let config = CONFIG.replace("[state]", "call_size = \"8KiB\"\n[state]");
     let mut server = StdioServer::start_with_config(&folder, &config);
@@ -447,7 +447,7 @@ fn a_call_that_is_too_large_leaves_its_outline() {
 }
 
 #[test]
-fn only_what_the_keys_name_is_recorded() {
+fn only_calls_that_the_configuration_selects_are_recorded() {
     let folder = Folder::with("hostile.wasm", hostile());
     let config = CONFIG.replace(
         "[state]",
@@ -492,7 +492,7 @@ fn only_what_the_keys_name_is_recorded() {
 }
 
 #[test]
-fn one_call_from_the_command_line_is_recorded_and_added() {
+fn a_call_from_the_command_line_is_appended_to_the_recording() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
     let file = folder.sibling_path("calls.jsonl");
     for expected in [1, 2] {
@@ -516,7 +516,7 @@ fn one_call_from_the_command_line_is_recorded_and_added() {
 }
 
 #[test]
-fn files_that_are_no_private_recording_are_refused_before_anything_is_served() {
+fn a_file_that_is_not_a_private_recording_is_refused_before_the_server_starts() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
     folder.write_config(CONFIG);
     let file = folder.sibling_path("calls.jsonl");
@@ -562,7 +562,7 @@ fn files_that_are_no_private_recording_are_refused_before_anything_is_served() {
 }
 
 #[test]
-fn a_server_that_was_killed_leaves_a_recording_that_can_be_read_and_added_to() {
+fn the_recording_of_a_killed_server_can_be_read_and_continued() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
     let mut server = recording(&folder);
     server.wait_for_tool("calculate_sum");

@@ -105,7 +105,7 @@ fn server(folder: &Folder, grant: &str) -> StdioServer {
 }
 
 #[test]
-fn what_the_grant_allows_is_sent_and_answered() {
+fn a_request_that_the_grant_allows_is_sent() {
     let site = Site::start();
     let mut server = server(&Folder::new(), &site.grant());
     let asked = json!({"method": "POST", "url": site.url("/hello"), "headers": {"x-own": "value"}, "body": "{}"});
@@ -156,7 +156,7 @@ fn a_request_without_a_body_declares_that_if_its_method_usually_has_one() {
 }
 
 #[test]
-fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
+fn without_a_grant_no_request_is_sent_and_the_log_names_the_missing_permission() {
     let site = Site::start();
     let mut server = server(&Folder::new(), "");
     assert_eq!(
@@ -204,7 +204,7 @@ fn an_address_that_is_not_global_needs_a_grant_of_its_own() {
 }
 
 #[test]
-fn methods_and_paths_bound_what_is_sent() {
+fn requests_are_limited_to_the_granted_methods_and_paths() {
     let site = Site::start();
     let grant = format!(
         "[permissions]\nhttp = [{{ origin = \"http://{}\", methods = [\"GET\"], paths = [\"/hello\"] }}]\n\
@@ -235,7 +235,7 @@ fn methods_and_paths_bound_what_is_sent() {
 }
 
 #[test]
-fn fields_after_a_body_are_read_within_bounds() {
+fn trailers_of_a_response_are_read_within_limits() {
     let site = Site::start();
     let mut server = server(&Folder::new(), &site.grant());
     assert_eq!(
@@ -268,7 +268,7 @@ fn a_redirect_goes_back_to_the_tool() {
 }
 
 #[test]
-fn a_server_that_is_stuck_or_stops_ends_the_request_in_time() {
+fn a_request_to_a_stalled_server_ends_in_time() {
     let site = Site::start();
     let grant = format!("{}[limits]\ntimeout = \"1s\"", site.grant());
     let mut server = server(&Folder::new(), &grant);
@@ -344,7 +344,7 @@ fn calls_share_the_connections_of_their_plugin() {
 }
 
 #[test]
-fn requests_carry_secrets_that_the_tool_never_has() {
+fn requests_carry_secrets_that_the_tool_cannot_read() {
     let (site, other, folder) = (
         Site::start(),
         Site::start(),
@@ -420,7 +420,7 @@ fn requests_carry_secrets_that_the_tool_never_has() {
 }
 
 #[test]
-fn a_mistake_in_a_grant_is_told_with_its_place() {
+fn a_mistake_in_a_grant_is_reported_with_its_position() {
     let folder = Folder::with("web.wasm", web());
     let mut said = String::new();
     for permissions in [
@@ -556,7 +556,7 @@ fn a_file_without_certificates_stops_the_server() {
 }
 
 #[test]
-fn every_request_goes_through_the_operators_proxy() {
+fn every_request_goes_through_the_configured_proxy() {
     let (proxy, folder) = (Site::start(), Folder::new());
     let grant = "[permissions]\nhttp = [\"http://api.example.com\", \"http://10.0.0.1\"]\n";
     let url = |user: &str| format!("http://{user}{}", proxy.address);

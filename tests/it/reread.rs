@@ -48,7 +48,7 @@ fn status(server: &HttpServer, token: &str) -> u16 {
 }
 
 #[test]
-fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
+fn tokens_can_be_added_and_removed_and_streams_of_a_removed_token_end() {
     let folder = Folder::with(
         "tiny.wasm",
         TinyComponent::new(&["a", "b"]).with_echo().build(),
@@ -112,7 +112,7 @@ fn guarded() -> Folder {
 }
 
 #[test]
-fn a_body_that_arrives_when_its_token_has_changed_calls_nothing_more() {
+fn a_request_whose_token_changes_before_its_body_arrives_calls_no_tool() {
     let ([(ada, adas), (bob, bobs)], folder) = ([token("ada", ""), token("bob", "")], guarded());
     let server =
         HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
@@ -161,7 +161,7 @@ fn a_body_that_arrives_when_its_token_has_changed_calls_nothing_more() {
 }
 
 #[test]
-fn a_call_that_waits_ends_with_its_token() {
+fn a_waiting_call_ends_when_its_token_is_removed() {
     let ((ada, adas), folder) = (token("ada", ""), guarded());
     let (_, bobs) = token("bob", "");
     let server =
@@ -188,7 +188,7 @@ fn a_call_that_waits_ends_with_its_token() {
 }
 
 #[test]
-fn a_file_that_is_gone_or_no_file_changes_nothing() {
+fn a_missing_or_invalid_configuration_file_changes_nothing() {
     let ((ada, adas), folder) = (token("ada", ""), guarded());
     let server =
         HttpServer::start_with_config(&folder, &format!("require_approval = \"always\"\n{adas}"))
@@ -254,7 +254,7 @@ fn a_file_that_is_gone_or_no_file_changes_nothing() {
 }
 
 #[test]
-fn a_session_goes_on_under_new_limits_and_the_log_says_what_changed() {
+fn a_session_continues_under_new_limits_and_the_log_names_the_changes() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.write_config("[limits]\nfuel = 1_000_000_000\n");
     let mut server = StdioServer::start(&folder);
@@ -293,7 +293,7 @@ fn a_session_goes_on_under_new_limits_and_the_log_says_what_changed() {
 }
 
 #[test]
-fn a_mistake_is_named_with_its_place_and_changes_nothing() {
+fn a_mistake_is_reported_with_its_position_and_changes_nothing() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let server =
         HttpServer::start_with_config(&folder, "[caller_rate_limit]\ncalls = 1\nper = \"1h\"")
@@ -337,7 +337,7 @@ fn a_mistake_is_named_with_its_place_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_logged_and_who_is_let_in_by_name_change() {
+fn the_log_level_and_the_allowed_hosts_can_change() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let server =
         HttpServer::start_with_config(&folder, "[http]\nanonymous = true").wait_until_ready();
@@ -372,7 +372,7 @@ fn what_is_logged_and_who_is_let_in_by_name_change() {
 }
 
 #[test]
-fn who_needed_no_token_needs_one_when_there_is_one() {
+fn callers_without_a_token_are_rejected_once_a_token_is_configured() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let server = HttpServer::start_with_config(&folder, "").wait_until_ready();
     let mut stream =
@@ -401,7 +401,7 @@ fn who_needed_no_token_needs_one_when_there_is_one() {
 }
 
 #[test]
-fn when_the_last_token_is_removed_nobody_is_let_in() {
+fn after_the_last_token_is_removed_every_request_is_rejected() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let (ada, adas) = token("ada", "");
     let server = HttpServer::start_with_config(
@@ -447,7 +447,7 @@ fn when_the_last_token_is_removed_nobody_is_let_in() {
 }
 
 #[test]
-fn a_removal_counts_although_the_file_has_a_mistake_elsewhere() {
+fn a_removed_token_is_rejected_even_if_the_file_has_a_mistake() {
     let folder = Folder::with(
         "tiny.wasm",
         TinyComponent::new(&["a", "b"]).with_echo().build(),
@@ -481,7 +481,7 @@ fn a_removal_counts_although_the_file_has_a_mistake_elsewhere() {
 }
 
 #[test]
-fn names_for_others_need_tokens_or_a_word_that_nobody_needs_one() {
+fn allowed_hosts_need_tokens_or_anonymous_access() {
     let folder = Folder::new();
     let serve = |config: &str| {
         folder.write_config(config);

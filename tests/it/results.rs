@@ -71,7 +71,7 @@ fn shown(result: &Value) -> Value {
 }
 
 #[test]
-fn results_of_64_kib_to_16_mib_are_cut_at_a_line_and_kept_whole() {
+fn results_of_64_kib_to_16_mib_are_cut_at_a_line_and_stored_whole() {
     let folder = folder(LARGE);
     for bytes in [64 << 10, 1 << 20, 4 << 20, (16 << 20) - 4096] {
         let mut server = StdioServer::start_with_config(&folder, SMALL);
@@ -101,7 +101,7 @@ fn results_of_64_kib_to_16_mib_are_cut_at_a_line_and_kept_whole() {
 }
 
 #[test]
-fn what_clients_see_of_a_long_text_in_every_revision() {
+fn every_revision_shows_the_beginning_of_a_long_text_and_a_link() {
     let folder = folder("");
     let mut seen = Vec::new();
     for revision in StdioServer::start(&folder).session_revisions() {
@@ -134,7 +134,7 @@ fn what_clients_see_of_a_long_text_in_every_revision() {
 }
 
 #[test]
-fn blocks_that_do_not_fit_are_left_out_and_read_one_by_one() {
+fn blocks_that_do_not_fit_are_omitted_and_can_be_read_one_by_one() {
     let mut server = StdioServer::start_with_config(&folder(""), SMALL);
     let result = server.call("illustrated", json!({"n": 100_000}));
     insta::assert_json_snapshot!(shown(&result));
@@ -163,7 +163,7 @@ fn blocks_that_do_not_fit_are_left_out_and_read_one_by_one() {
 }
 
 #[test]
-fn structured_content_that_was_promised_and_does_not_fit_is_a_failure_with_a_link() {
+fn structured_content_of_a_schema_that_does_not_fit_is_an_error_with_a_link() {
     let mut server = StdioServer::start_with_config(&folder(""), SMALL);
     let fits = server.call("rows", json!({"n": 4096}));
     assert_eq!(
@@ -196,7 +196,7 @@ fn a_long_failure_is_cut_with_a_note() {
 }
 
 #[test]
-fn a_grant_decides_between_a_link_and_an_error() {
+fn the_oversize_limit_selects_a_link_or_an_error() {
     let over = json!({"n": 2 << 20});
     let (kind, text) = error_kind_and_text(
         &StdioServer::start(&folder("[limits]\noversize = \"error\"")).call("lines", over.clone()),
@@ -231,7 +231,7 @@ fn a_grant_decides_between_a_link_and_an_error() {
 }
 
 #[test]
-fn a_result_is_read_by_its_caller_alone() {
+fn a_stored_result_can_be_read_only_by_its_caller() {
     // The tools that a caller may use do not affect access to its results.
     let ((ada, one), (bob, other)) = (token("ada", "tools = [\"lines\"]"), token("bob", ""));
     let config = format!("{SMALL}{one}{other}");
@@ -262,7 +262,7 @@ fn a_result_is_read_by_its_caller_alone() {
 }
 
 #[test]
-fn a_result_is_gone_when_its_time_is_over() {
+fn a_stored_result_is_removed_after_its_ttl() {
     let mut server =
         StdioServer::start_with_config(&folder(""), &format!("{SMALL}ttl = \"300ms\"\n"));
     let result = server.call("lines", json!({"n": 100_000}));
@@ -277,7 +277,7 @@ fn a_result_is_gone_when_its_time_is_over() {
 }
 
 #[test]
-fn what_is_kept_is_bounded_in_sum() {
+fn the_total_size_of_stored_results_is_limited() {
     let config = "[results]\nshown = \"16KiB\"\nmemory = \"8MiB\"\n";
     let mut server = StdioServer::start_with_config(&folder(""), config);
     let call = |server: &mut StdioServer| uri(&server.call("lines", json!({"n": 1 << 20})));

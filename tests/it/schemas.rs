@@ -98,7 +98,7 @@ fn every_revision_lists_schemas_that_all_validators_read() {
 }
 
 #[test]
-fn arguments_are_checked_against_what_the_plugin_wrote() {
+fn arguments_are_validated_against_the_original_schema_of_the_plugin() {
     let folder = Folder::with("odd.wasm", odd());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("tuple");
@@ -173,7 +173,7 @@ fn validators_of_clients_compile_every_schema_of_a_list() {
 }
 
 #[test]
-fn the_list_is_the_same_bytes_each_time_and_after_a_reload() {
+fn the_tool_list_has_the_same_bytes_each_time_and_after_a_restart() {
     let folder = Folder::with("odd.wasm", odd());
     let list = |server: &mut StdioServer| server.result("tools/list", json!({})).to_string();
     let mut server = StdioServer::start(&folder);
@@ -187,7 +187,7 @@ fn the_list_is_the_same_bytes_each_time_and_after_a_reload() {
 }
 
 #[test]
-fn a_pattern_that_clients_cannot_compile_refuses_the_plugin_and_no_other() {
+fn a_plugin_with_a_pattern_that_clients_cannot_compile_is_refused() {
     let folder = Folder::with("fine.wasm", TinyComponent::new(&["fine"]).build());
     let cases = [
         (
@@ -255,7 +255,7 @@ fn a_pattern_that_clients_cannot_compile_refuses_the_plugin_and_no_other() {
 }
 
 #[test]
-fn check_notes_what_some_clients_cannot_read() {
+fn check_reports_schemas_that_some_clients_cannot_read() {
     let folder = Folder::new();
     let pattern =
         json!({"type": "object", "properties": {"x": {"type": "string", "pattern": r"^\p{Lu}"}}});

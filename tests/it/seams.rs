@@ -78,7 +78,7 @@ fn only_the_watcher_uses_notify() {
 }
 
 #[test]
-fn only_the_protocol_knows_json_rpc_and_revisions() {
+fn only_the_protocol_crates_use_json_rpc_and_revisions() {
     // The server side and the client side do not use each other.
     only_in("jsonrpc::", &["mcp/"]);
     only_in("\"jsonrpc\"", &["mcp/", "guest-mcp/"]);
@@ -97,7 +97,7 @@ fn only_the_reloader_publishes() {
 }
 
 #[test]
-fn unsafe_code_is_where_compiled_code_is_opened() {
+fn only_the_loader_of_compiled_code_uses_unsafe_code() {
     // A test makes forbidden system calls, which needs unsafe code too.
     only_in(
         "unsafe {",

@@ -20,7 +20,7 @@ fn two() -> Folder {
 }
 
 #[test]
-fn a_full_server_is_busy_and_says_when_to_try_again() {
+fn a_full_server_rejects_calls_as_busy_with_a_retry_delay() {
     let cases = [
         (
             "calls = 1",
@@ -270,7 +270,7 @@ fn listing_tools_has_its_own_limits() {
 }
 
 #[test]
-fn a_component_may_not_be_larger_than_the_server_says() {
+fn a_component_above_the_configured_size_is_refused() {
     let folder = Folder::with(
         "a.wasm",
         TinyComponent::new(&["a"])

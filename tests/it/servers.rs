@@ -115,7 +115,7 @@ fn prompts_resources_and_completion_of_a_server_are_in_the_catalog() {
 }
 
 #[test]
-fn a_server_that_wants_a_session_gets_its_handshake_in_each_call() {
+fn a_server_that_requires_a_session_is_initialized_in_each_call() {
     let mut server = serving("sessions", "count");
     server.wait_until_listed(&["count", "fail"]);
     let id = server.start_call_with_progress("count", json!({"text": "héllo"}));
@@ -146,7 +146,7 @@ fn a_server_that_wants_a_session_gets_its_handshake_in_each_call() {
 }
 
 #[test]
-fn a_command_that_speaks_mcp_is_a_server_and_no_command() {
+fn a_command_that_speaks_mcp_is_a_server_and_not_a_tool() {
     let mut server = serving("talker", "shout");
     server.wait_until_listed(&["exit", "flood", "shout", "silent"]);
     // During the call, the server sends two requests to the host: one is answered, and the other is
@@ -163,7 +163,7 @@ fn a_command_that_speaks_mcp_is_a_server_and_no_command() {
 }
 
 #[test]
-fn a_handler_that_does_not_speak_mcp_is_refused_with_what_was_tried() {
+fn a_handler_that_does_not_speak_mcp_is_refused_with_the_attempted_requests() {
     let folder = Folder::with("page.wasm", own_server_uncached("page"));
     let server = StdioServer::start(&folder);
     let line = server.log.wait_for("WARN refused: ");
@@ -185,7 +185,7 @@ fn own_server_uncached(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn check_says_how_a_server_is_spoken_to() {
+fn check_reports_the_transport_and_revision_of_a_server() {
     for (name, expected) in [
         (
             "server",
@@ -252,7 +252,7 @@ fn scripted_tools(tools: &Value) -> Vec<u8> {
 }
 
 #[test]
-fn a_sloppy_definition_does_not_cost_a_server_its_other_tools() {
+fn a_server_with_an_invalid_tool_definition_keeps_its_other_tools() {
     let tools = json!([
         {"name": "bare", "inputSchema": {}, "annotations": {"readOnlyHint": "yes"}},
         {"name": "a/b", "inputSchema": {"type": "object"}},
@@ -310,7 +310,7 @@ fn a_sloppy_definition_does_not_cost_a_server_its_other_tools() {
 }
 
 #[test]
-fn the_list_that_failed_is_named() {
+fn an_error_names_the_list_that_failed() {
     let result =
         json!({"supportedVersions": [MODERN], "capabilities": {"prompts": {}}, "prompts": [{}]});
     let folder = Folder::with("prompts.wasm", scripted(&result));
@@ -330,7 +330,7 @@ fn capable(server: &HttpServer, mut params: Value, capabilities: Value) -> Value
 }
 
 #[test]
-fn a_servers_questions_reach_the_client_round_by_round() {
+fn questions_of_a_server_reach_the_client_round_by_round() {
     let folder = Folder::with("server.wasm", own_server("server"));
     let server = HttpServer::start(&folder);
     while !server.result("tools/list", json!({}))["tools"]

@@ -337,7 +337,7 @@ fn lists_and_folders_have_pages() {
 }
 
 #[test]
-fn a_caller_gets_a_skill_as_a_whole_or_not_at_all() {
+fn a_skill_is_listed_only_if_the_caller_can_read_all_of_its_files() {
     let folder = skills();
     let (all, one) = token("all", "\ntools = [\"skill://pdf/*\"]");
     let (part, two) = token(
@@ -432,7 +432,7 @@ fn the_grant_bounds_files_and_rates() {
 }
 
 #[test]
-fn list_shows_skills_and_what_is_wrong_with_folders() {
+fn list_shows_skills_and_problems_of_folders() {
     let folder = skills();
     write(
         &folder,

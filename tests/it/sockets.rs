@@ -55,7 +55,7 @@ fn server(grant: &str) -> StdioServer {
 const DENIED: &str = "Permission denied (os error 2)";
 
 #[test]
-fn what_the_grant_lists_is_connected_to_by_name_and_by_address() {
+fn a_granted_host_can_be_connected_to_by_name_and_by_address() {
     let echo = Echo::start();
     let port = echo.port();
     for host in ["localhost", "127.0.0.1"] {
@@ -73,7 +73,7 @@ fn what_the_grant_lists_is_connected_to_by_name_and_by_address() {
 }
 
 #[test]
-fn nothing_is_connected_to_without_a_grant_and_the_log_says_what_would_allow_it() {
+fn without_a_grant_no_connection_is_made_and_the_log_names_the_missing_permission() {
     let echo = Echo::start();
     let port = echo.port();
     let mut server = server("");
@@ -102,7 +102,7 @@ fn nothing_is_connected_to_without_a_grant_and_the_log_says_what_would_allow_it(
 }
 
 #[test]
-fn another_port_and_another_host_stay_closed() {
+fn connections_to_another_port_or_host_are_denied() {
     let (echo, other) = (Echo::start(), Echo::start());
     let grant = format!(
         "[permissions]\ntcp = [\"localhost:{}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]",
@@ -140,7 +140,7 @@ fn another_port_and_another_host_stay_closed() {
 }
 
 #[test]
-fn an_address_is_open_only_to_the_call_that_resolved_its_name() {
+fn a_resolved_address_is_allowed_only_in_the_call_that_resolved_its_name() {
     let echo = Echo::start();
     let address = format!("127.0.0.1:{}", echo.port());
     let grant = format!(
@@ -162,7 +162,7 @@ fn an_address_is_open_only_to_the_call_that_resolved_its_name() {
 }
 
 #[test]
-fn a_listed_name_or_address_that_is_not_global_needs_a_grant_of_its_own() {
+fn a_granted_host_that_is_not_global_needs_private_networks() {
     let echo = Echo::start();
     let port = echo.port();
     let mut server = server(&format!(
@@ -226,7 +226,7 @@ fn only_names_that_the_grant_lists_are_resolved() {
 }
 
 #[test]
-fn waiting_for_others_and_datagrams_stay_closed() {
+fn listening_and_udp_are_denied() {
     let mut server =
         server("[permissions]\ntcp = [\"127.0.0.1:1\"]\nprivate_networks = [\"127.0.0.1\"]");
     let said = server.text("listen", json!({}));
@@ -240,7 +240,7 @@ fn waiting_for_others_and_datagrams_stay_closed() {
 }
 
 #[test]
-fn a_call_has_so_many_sockets_at_once_and_gets_back_what_it_closes() {
+fn a_call_has_a_limit_of_open_sockets_and_closed_sockets_do_not_count() {
     let echo = Echo::start();
     let address = echo.address.to_string();
     let grant = format!("[permissions]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]");
@@ -323,7 +323,7 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
 }
 
 #[test]
-fn a_host_that_never_reads_or_answers_ends_with_the_call() {
+fn a_connection_to_an_unresponsive_host_ends_with_the_call() {
     let silent = Echo::answering(|stream| {
         // The connection stays open, and the server does not read from it.
         std::mem::forget(stream);

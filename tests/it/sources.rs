@@ -66,7 +66,7 @@ fn try_to_send(server: &mut StdioServer, site: &Site) -> String {
 const DENIED: &str = "The request is denied.";
 
 #[test]
-fn each_source_reaches_the_server_and_no_other_place() {
+fn the_value_of_each_source_reaches_only_the_request() {
     let site = Site::start();
     let secrets = [
         secret(&site, "variable", "environment = \"WEB_TOKEN\""),
@@ -332,7 +332,7 @@ fn a_running_call_keeps_its_value_and_is_redacted_with_it() {
 }
 
 #[test]
-fn a_caller_without_a_value_of_its_own_gets_that_of_nobody() {
+fn a_caller_without_its_own_value_gets_no_other_value() {
     let site = Site::start();
     let own = secret(&site, "own", "caller_folder = \"secrets/own\"");
     let plugins = folder(&site, &own);
@@ -434,7 +434,7 @@ fn counting() -> (SocketAddr, Arc<Mutex<Seen>>) {
 }
 
 #[test]
-fn the_credentials_of_two_callers_never_cross_in_ten_thousand_requests() {
+fn the_credentials_of_two_callers_are_never_mixed_in_ten_thousand_requests() {
     const THREADS: usize = 4;
     const CALLS: usize = 25;
     const REQUESTS: usize = 50;

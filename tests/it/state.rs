@@ -49,7 +49,7 @@ fn listed(folder: &Folder) -> Value {
 }
 
 #[test]
-fn without_a_grant_nothing_is_kept_and_the_log_says_what_to_write() {
+fn without_a_grant_no_state_is_stored_and_the_log_names_the_missing_permission() {
     let folder = Folder::with("keeper.wasm", keeper());
     folder.write_config(CONFIG);
     let mut server = StdioServer::start(&folder);
@@ -133,7 +133,7 @@ fn a_typo_in_the_grant_names_the_nearest_key() {
 }
 
 #[test]
-fn every_operation_of_both_drafts_does_what_it_says() {
+fn every_operation_of_both_drafts_works() {
     let mut server = StdioServer::start_with_config(&granted(GRANT), CONFIG);
     let steps = json!([
         {"get": "a"}, {"exists": "a"}, {"set": ["a", "1"]}, {"exists": "a"}, {"get": "a"},
@@ -221,7 +221,7 @@ fn without_nulls(steps: Value) -> Value {
 }
 
 #[test]
-fn state_outlives_the_server_and_an_update_and_is_no_other_plugins() {
+fn state_outlives_the_server_and_an_update_and_is_separate_for_each_plugin() {
     let folder = granted(GRANT);
     folder.put("other.wasm", keeper());
     folder.put("other.toml", format!("prefix = \"other\"\n{GRANT}"));
@@ -247,7 +247,7 @@ fn state_outlives_the_server_and_an_update_and_is_no_other_plugins() {
 }
 
 #[test]
-fn what_exceeds_a_quota_fails_and_names_the_key_to_raise() {
+fn an_operation_beyond_a_quota_fails_and_names_the_key_to_raise() {
     let folder = granted("[permissions.state]\nsize = \"1KiB\"\nkeys = 3");
     let mut server = StdioServer::start(&folder);
     let steps = json!([{"fill": ["a", 1_000]}, {"fill": ["b", 100]}, {"fill": ["a", 10]}, {"fill-many": ["x", 3]},
@@ -288,7 +288,7 @@ fn what_exceeds_a_quota_fails_and_names_the_key_to_raise() {
 }
 
 #[test]
-fn a_quota_holds_under_eight_parallel_calls() {
+fn a_quota_is_enforced_during_eight_parallel_calls() {
     let folder = granted("[permissions.state]\nsize = \"64KiB\"\nkeys = 100");
     let mut server = StdioServer::start(&folder);
     let calls: Vec<u64> = (0..8)
@@ -343,7 +343,7 @@ fn parallel_increments_and_swaps_lose_nothing() {
 }
 
 #[test]
-fn callers_have_states_of_their_own_if_the_grant_says_so() {
+fn each_caller_has_a_separate_state_if_the_grant_has_that_scope() {
     let folder = granted("[permissions.state]\nscope = \"caller\"\nkeys = 1");
     let (ada, first) = token("ada", "");
     let (bob, second) = token("bob", "");
@@ -410,7 +410,7 @@ fn without_scope_all_callers_share_the_state() {
 }
 
 #[test]
-fn without_size_and_keys_the_defaults_hold() {
+fn without_size_and_keys_the_default_quotas_apply() {
     let mut server = StdioServer::start(&granted(GRANT));
     let full: Vec<Value> = (0..10)
         .map(|n| json!({"fill": [format!("{n}"), 1 << 20]}))
@@ -468,7 +468,7 @@ fn a_caller_who_is_not_authenticated_has_no_state() {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_after_the_server_was_killed() {
+fn acknowledged_changes_survive_a_killed_server() {
     const PARALLEL: usize = 4;
     let folder = granted("[permissions.state]\nkeys = 100000\n[limits]\nlog = \"8MiB\"");
     let (mut acknowledged, mut kept) = (vec![0_u64; PARALLEL], 0);
@@ -526,7 +526,7 @@ fn what_was_acknowledged_is_there_after_the_server_was_killed() {
 }
 
 #[test]
-fn a_call_that_is_cancelled_or_too_late_leaves_the_state_whole() {
+fn a_cancelled_or_timed_out_call_leaves_the_state_consistent() {
     let folder = granted("[permissions.state]\n[limits]\ntimeout = \"500ms\"");
     let mut server = StdioServer::start(&folder);
     for n in 0..5 {
@@ -557,7 +557,7 @@ fn a_call_that_is_cancelled_or_too_late_leaves_the_state_whole() {
 }
 
 #[test]
-fn what_is_read_and_held_is_drawn_from_the_call() {
+fn reads_and_handles_count_against_the_limits_of_the_call() {
     let folder = granted(GRANT);
     let mut server = StdioServer::start(&folder);
     assert_eq!(
@@ -581,7 +581,7 @@ fn what_is_read_and_held_is_drawn_from_the_call() {
 }
 
 #[test]
-fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
+fn the_operator_can_list_and_clear_state_while_a_server_runs() {
     let folder = granted(GRANT);
     let toolbay = |args: &[&str]| {
         ToolbayCommand::new(&folder)
@@ -683,7 +683,7 @@ fn two_servers_can_use_one_state_in_turns() {
 }
 
 #[test]
-fn no_state_is_kept_if_the_folder_is_empty_or_cannot_be_used() {
+fn no_state_is_stored_if_the_folder_is_empty_or_unusable() {
     let folder = granted(GRANT);
     let mut server = StdioServer::start_with_config(&folder, "[state]\nfolder = \"\"");
     let (kind, words) = server.failure("keep", json!({"steps": []}));

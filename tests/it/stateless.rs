@@ -109,7 +109,7 @@ fn a_client_without_a_session_lists_and_calls() {
 }
 
 #[test]
-fn every_error_of_a_stateless_request() {
+fn every_error_of_a_stateless_request_has_its_code() {
     let needy = TinyTool {
         meta: Some(r#"{"dev.toolbay/client-capabilities":{"sampling":{}}}"#.into()),
         ..TinyTool::new("needy")
@@ -207,7 +207,7 @@ fn every_error_of_a_stateless_request() {
 }
 
 #[test]
-fn a_request_without_a_session_or_a_revision_is_told_both_ways() {
+fn a_request_without_a_session_or_a_revision_is_rejected_with_both_options() {
     let mut server = StdioServer::spawn(&Folder::new());
     for method in [
         "tools/list",

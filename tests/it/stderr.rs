@@ -65,7 +65,7 @@ fn terminate(mut server: StdioServer) {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_nothing() {
+fn the_server_survives_a_reader_that_disconnects() {
     let folder = folder();
     let (mut server, reader) = with_fifo(&folder);
     let mut line = String::new();
@@ -84,7 +84,7 @@ fn a_reader_that_goes_away_ends_nothing() {
 }
 
 #[test]
-fn a_reader_that_does_not_read_holds_up_no_call_and_no_end() {
+fn a_reader_that_stops_reading_delays_no_call_and_no_shutdown() {
     let folder = folder();
     let (mut server, _reader) = with_fifo(&folder);
     flood(&mut server);
@@ -92,7 +92,7 @@ fn a_reader_that_does_not_read_holds_up_no_call_and_no_end() {
 }
 
 #[test]
-fn a_reader_that_reads_late_learns_how_much_is_missing() {
+fn a_late_reader_gets_the_number_of_dropped_lines() {
     let folder = folder();
     let (mut server, reader) = with_fifo(&folder);
     flood(&mut server);
@@ -114,7 +114,7 @@ fn a_reader_that_reads_late_learns_how_much_is_missing() {
 }
 
 #[test]
-fn a_stream_that_takes_nothing_ends_nothing() {
+fn the_server_survives_a_standard_error_that_cannot_be_written() {
     for redirection in ["2>/dev/full", "2>&-", "2</dev/null"] {
         let folder = folder();
         let mut server =
@@ -125,7 +125,7 @@ fn a_stream_that_takes_nothing_ends_nothing() {
 }
 
 #[test]
-fn a_log_file_that_may_not_grow_ends_nothing() {
+fn the_server_survives_a_log_file_that_cannot_grow() {
     let folder = folder();
     let mut server =
         through(&folder, "ulimit -f 8; exec \"$@\" 2>small").with_handshake("2025-11-25");
@@ -138,7 +138,7 @@ fn a_log_file_that_may_not_grow_ends_nothing() {
 }
 
 #[test]
-fn code_that_may_not_be_written_is_one_problem() {
+fn compiled_code_that_cannot_be_written_is_reported_once() {
     let folder = Folder::with(
         "a.wasm",
         TinyComponent::new(&["a"])
@@ -162,7 +162,7 @@ fn code_that_may_not_be_written_is_one_problem() {
 }
 
 #[test]
-fn what_a_command_cannot_print_is_its_failure() {
+fn a_command_that_cannot_print_its_output_fails() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     for command in [&["list"][..], &["list", "--json"], &["call", "a"]] {
         let outcome = ToolbayCommand::new(&folder)

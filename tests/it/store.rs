@@ -239,7 +239,7 @@ fn entries_made_with_another_key_are_compiled_again() {
 }
 
 #[test]
-fn code_without_an_entry_makes_room_for_entries() {
+fn orphaned_code_is_evicted_to_make_room_for_entries() {
     let folder = folder();
     let orphan = folder.sibling_path(OURS).join(format!(
         "{}-{}-{}.cwasm",
@@ -507,7 +507,7 @@ fn servers_share_a_cache() {
 }
 
 #[test]
-fn code_that_is_lost_before_the_first_call_is_compiled_again_by_it() {
+fn the_first_call_compiles_code_that_was_lost_before_it() {
     let damages: [fn(&Folder); 3] = [
         |folder| flip_a_bit(&kept(folder, ".cwasm")[0]),
         |folder| fs::remove_file(&kept(folder, ".cwasm")[0]).unwrap(),
@@ -533,7 +533,7 @@ fn code_that_is_lost_before_the_first_call_is_compiled_again_by_it() {
 }
 
 #[test]
-fn code_that_is_lost_together_with_the_file_is_not_replaced_by_another() {
+fn a_call_of_a_replaced_plugin_with_lost_code_fails_or_runs_the_new_version() {
     let folder = folder();
     drop(serves(&folder));
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
@@ -554,7 +554,7 @@ fn code_that_is_lost_together_with_the_file_is_not_replaced_by_another() {
 }
 
 #[test]
-fn a_plugin_that_changed_just_before_it_was_read_and_again_is_read_again() {
+fn a_plugin_that_changes_without_a_new_time_or_length_is_read_again() {
     let folder = folder();
     drop(serves(&folder));
     let wasm = folder.plugin_path("a.wasm");
@@ -615,7 +615,7 @@ fn calculates(folder: &Folder) -> StdioServer {
 }
 
 #[test]
-fn what_is_known_of_a_folder_is_believed_only_as_it_was_written() {
+fn a_tampered_index_of_a_plugin_folder_is_not_trusted() {
     let damages: [fn(&str) -> String; 3] = [
         |text| text.replace("\"length\":", "\"length\":1"),
         |text| text[..text.len() / 2].to_owned(),

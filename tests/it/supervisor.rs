@@ -78,7 +78,7 @@ fn signal(server: &Supervised, name: &str) {
 }
 
 #[test]
-fn a_supervisor_is_told_what_the_server_does() {
+fn a_supervisor_is_notified_of_the_state_of_the_server() {
     let folder = Folder::with(
         "tiny.wasm",
         TinyComponent::new(&["a", "b"]).with_echo().build(),
@@ -102,7 +102,7 @@ fn a_supervisor_is_told_what_the_server_does() {
 }
 
 #[test]
-fn a_supervisor_with_an_abstract_socket_is_told_by_a_confined_server() {
+fn a_confined_server_notifies_a_supervisor_with_an_abstract_socket() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let name = format!("toolbay-test-notify-{}", std::process::id());
     let socket = UnixDatagram::bind_addr(&UnixAddress::from_abstract_name(&name).unwrap()).unwrap();
@@ -118,7 +118,7 @@ fn a_supervisor_with_an_abstract_socket_is_told_by_a_confined_server() {
 }
 
 #[test]
-fn a_socket_of_the_supervisor_is_served_and_its_address_counts() {
+fn an_inherited_socket_is_served_and_its_address_is_checked() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -141,7 +141,7 @@ fn a_socket_of_the_supervisor_is_served_and_its_address_counts() {
 }
 
 #[test]
-fn a_unix_socket_of_the_supervisor_is_served_and_stays() {
+fn an_inherited_unix_socket_is_served_and_not_removed() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let path = folder.sibling_path("mcp.sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -181,7 +181,7 @@ fn inheriting(folder: &Folder, listener: impl Into<OwnedFd>) -> Supervised {
 }
 
 #[test]
-fn the_packaged_service_listens_on_a_socket_that_only_a_group_can_use() {
+fn the_packaged_service_listens_only_on_a_socket_of_its_group() {
     let unit = |name: &str| {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/systemd/");
         std::fs::read_to_string(format!("{path}{name}")).unwrap()

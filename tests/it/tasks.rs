@@ -61,7 +61,7 @@ fn gated() -> Folder {
 const RATES: &str = "[caller_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_limit]\ncalls = 100000\nper = \"1m\"\n";
 
 #[test]
-fn a_thousand_tasks_of_which_few_can_run_at_once_all_end_with_their_results() {
+fn a_thousand_tasks_complete_although_few_can_run_at_once() {
     let folder = gated();
     let config =
         format!("{RATES}[tasks]\nafter = \"1ms\"\n[server]\nsuspended_calls = 0\nqueue = 2000\n");
@@ -87,7 +87,7 @@ fn a_thousand_tasks_of_which_few_can_run_at_once_all_end_with_their_results() {
 }
 
 #[test]
-fn a_task_that_is_cancelled_frees_its_place_at_once() {
+fn cancelling_a_task_frees_its_slot_at_once() {
     let folder = gated();
     folder.put(
         "hostile.toml",
@@ -120,7 +120,7 @@ fn a_task_that_is_cancelled_frees_its_place_at_once() {
 }
 
 #[test]
-fn running_tasks_end_with_the_server_and_do_not_hold_it_up() {
+fn running_tasks_end_with_the_server_and_do_not_delay_its_shutdown() {
     let mut server = StdioServer::start(&gated());
     let created = server.result("tools/call", json!({"name": "wait_for_gate", "task": {}}));
     let waiting = server.request("tasks/result", json!({"taskId": created["task"]["taskId"]}));
@@ -133,7 +133,7 @@ fn running_tasks_end_with_the_server_and_do_not_hold_it_up() {
 }
 
 #[test]
-fn a_task_asks_its_user_and_goes_on_when_the_connection_is_another() {
+fn a_task_asks_its_user_and_continues_on_another_connection() {
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", "[tools.ask]\ntask_support = \"required\"");
     let server =
@@ -232,7 +232,7 @@ fn answered(server: &HttpServer, call: &Value) -> Value {
 }
 
 #[test]
-fn the_stream_of_tasks_result_asks_the_user_of_a_session() {
+fn a_question_of_a_task_in_a_session_arrives_on_the_stream_of_tasks_result() {
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", "[tools.ask]\ntask_support = \"optional\"");
     let server = HttpServer::start(&folder).wait_until_ready();

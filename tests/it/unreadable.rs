@@ -28,7 +28,7 @@ fn uris(server: &mut StdioServer) -> Vec<String> {
 }
 
 #[test]
-fn a_folder_that_cannot_be_read_belongs_to_its_plugin_alone() {
+fn an_unreadable_folder_affects_only_its_plugin() {
     for mode in [0o444, 0o000, 0o111] {
         let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
         let files = folder.plugin_path("x.resources");
@@ -61,7 +61,7 @@ fn a_folder_that_cannot_be_read_belongs_to_its_plugin_alone() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_read_any_more_stops_no_revocation() {
+fn a_folder_that_becomes_unreadable_does_not_prevent_a_revocation() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
     let files = folder.plugin_path("x.resources");
     fs::create_dir(&files).unwrap();
@@ -81,7 +81,7 @@ fn a_folder_that_cannot_be_read_any_more_stops_no_revocation() {
 }
 
 #[test]
-fn a_plugin_folder_that_cannot_be_read_ends_every_command() {
+fn every_command_fails_if_the_plugin_folder_is_unreadable() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let plugins = folder.plugin_path("a.wasm").parent().unwrap().to_owned();
     for mode in [0o000, 0o311, 0o444] {

@@ -57,7 +57,7 @@ fn subscribed(server: &HttpServer, uris: &[String]) -> Value {
 }
 
 #[test]
-fn two_hundred_and_fifty_six_expensive_uris_are_one_bounded_request() {
+fn a_request_with_256_expensive_uris_has_a_bounded_cost() {
     let server = server();
     let mut uris = vec![
         "library://catalog".to_owned(),
@@ -75,7 +75,7 @@ fn two_hundred_and_fifty_six_expensive_uris_are_one_bounded_request() {
 }
 
 #[test]
-fn an_expensive_uri_is_not_found_and_others_are_read() {
+fn an_expensive_uri_is_not_found_and_other_uris_can_be_read() {
     let server = server();
     let expensive = server
         .post_stateless("resources/read", json!({"uri": hostile_uri(1)}), &[])

@@ -43,7 +43,7 @@ fn resources(server: &mut StdioServer) -> Vec<Value> {
 }
 
 #[test]
-fn every_revision_is_told_of_views() {
+fn every_revision_lists_views() {
     let folder = Folder::with("chart.wasm", sample("chart"));
     folder.put(
         "chart.toml",
@@ -88,7 +88,7 @@ fn every_revision_is_told_of_views() {
 }
 
 #[test]
-fn a_grant_that_changes_changes_what_views_may_reach() {
+fn a_changed_grant_changes_the_origins_of_views() {
     let folder = Folder::with("library.wasm", library());
     let mut server = StdioServer::start(&folder);
     let uri = "ui://library/reader";
@@ -125,7 +125,7 @@ fn a_grant_that_changes_changes_what_views_may_reach() {
 }
 
 #[test]
-fn what_contents_ask_for_is_limited_when_they_are_read() {
+fn the_grant_limits_the_permissions_that_contents_request() {
     let folder = Folder::with("library.wasm", library());
     folder.put(
         "library.toml",
@@ -163,7 +163,7 @@ fn what_contents_ask_for_is_limited_when_they_are_read() {
 }
 
 #[test]
-fn a_file_is_a_view_and_has_what_its_grant_allows() {
+fn a_file_is_a_view_with_the_permissions_of_its_grant() {
     let folder = Folder::with("acme.wasm", linked("acme", "ui://acme/page.html"));
     write(&folder, "acme.resources/ui/page.html", PAGE);
     write(&folder, "acme.resources/ui/sub/more.html", PAGE);
@@ -242,7 +242,7 @@ fn a_folder_of_views_without_a_plugin_needs_only_its_grant() {
 }
 
 #[test]
-fn every_key_of_the_grant_is_told_to_clients() {
+fn every_key_of_a_views_grant_is_sent_to_clients() {
     let folder = Folder::new();
     write(&folder, "page.resources/ui/a.html", PAGE);
     let grant = "[permissions.ui]\nconnect = [\"wss://a.example\"]\nresources = [\"https://*.b.example\"]\n\
@@ -280,7 +280,7 @@ fn every_key_of_the_grant_is_told_to_clients() {
 }
 
 #[test]
-fn without_a_grant_clients_are_told_of_nothing_that_a_view_may_reach() {
+fn without_a_grant_clients_receive_no_permissions_of_a_view() {
     let folder = Folder::with("library.wasm", library());
     write(&folder, "page.resources/ui/a.html", PAGE);
     let mut server = StdioServer::start(&folder);
@@ -304,7 +304,7 @@ fn without_a_grant_clients_are_told_of_nothing_that_a_view_may_reach() {
 }
 
 #[test]
-fn no_tool_has_the_view_of_another_plugin() {
+fn a_tool_cannot_use_the_view_of_another_plugin() {
     let folder = Folder::with("zeta.wasm", linked("thief", "ui://chart/view"));
     folder.put("beta.wasm", linked("hopeful", "ui://beta/none"));
     folder.put("library.wasm", library());
@@ -380,7 +380,7 @@ fn views_in_the_name_of_another_plugin_are_not_offered() {
 }
 
 #[test]
-fn what_is_wrong_with_views_is_said_before_they_are_used() {
+fn problems_of_views_are_reported_before_they_are_used() {
     let folder = Folder::with("library.wasm", library());
     let file = folder.plugin_path("library.wasm");
     let checked = ToolbayCommand::new(&folder)

@@ -63,7 +63,7 @@ fn place(address: SocketAddr, mut more: Value) -> Value {
 }
 
 #[test]
-fn environment_clocks_random_numbers_and_streams_are_there() {
+fn environment_clocks_random_numbers_and_streams_are_available() {
     let mut server = serving("");
     let look = server.text("look", json!({}));
     let parts: Vec<&str> = look.split(' ').collect();
@@ -174,7 +174,7 @@ fn requests_have_limits() {
 }
 
 #[test]
-fn a_response_that_is_dropped_in_the_middle_gives_its_connection_back() {
+fn a_response_that_is_dropped_before_its_end_releases_its_connection() {
     let site = Site::start();
     let mut server = serving(&site.grant());
     // More connections than a plugin can have at once.
@@ -190,7 +190,7 @@ fn a_response_that_is_dropped_in_the_middle_gives_its_connection_back() {
 }
 
 #[test]
-fn a_body_that_the_other_side_never_reads_holds_little_and_ends_with_the_call() {
+fn a_body_that_the_peer_never_reads_uses_little_memory_and_ends_with_the_call() {
     let (address, _ended) = tcp(deaf);
     let grant = format!(
         "[permissions]\nhttp = [\"http://{address}\"]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]\n[limits]\n\
@@ -277,7 +277,7 @@ fn pours(mut stream: TcpStream) -> std::io::Result<()> {
 }
 
 #[test]
-fn what_goes_through_the_host_alone_gives_way_to_others_and_ends_with_the_call() {
+fn a_relay_in_the_host_yields_to_other_calls_and_ends_with_its_call() {
     let (source, _ended) = tcp(pours);
     let (target, ended) =
         tcp(|mut stream| std::io::copy(&mut stream, &mut std::io::sink()).map(drop));
@@ -435,7 +435,7 @@ fn an_http_handler_that_speaks_mcp_is_a_server() {
 }
 
 #[test]
-fn check_says_what_is_for_wasi_0_3_and_the_compile_cache_knows() {
+fn check_and_the_compile_cache_report_wasi_0_3() {
     let expected = [
         (
             "wasi3",

@@ -115,7 +115,7 @@ fn the_default_lets_a_megabyte_through() {
 }
 
 #[test]
-fn line_ends_of_windows_and_blank_lines_are_fine() {
+fn crlf_line_ends_and_blank_lines_are_accepted() {
     let mut server = StdioServer::start(&Folder::new());
     server.send("\r\n\n   \n\t\r\n{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"ping\"}\r");
     let answer = server.receive("the answer to the ping");
@@ -189,7 +189,7 @@ fn unexpected_notifications_and_responses_are_ignored() {
 }
 
 #[test]
-fn batches_work_in_their_revision_and_are_rejected_in_others() {
+fn batches_are_accepted_only_in_the_revision_that_has_them() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let batch = json!([
         {"jsonrpc": "2.0", "id": "p", "method": "ping"},

@@ -40,7 +40,7 @@ fn a_single_response_is_json() {
 }
 
 #[test]
-fn progress_and_log_lines_come_on_the_stream_of_their_call() {
+fn progress_and_log_messages_arrive_on_the_stream_of_their_call() {
     let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready();
     let meta = json!({"progressToken": "p", "io.modelcontextprotocol/logLevel": "info"});
     let params = json!({"name": "progress", "arguments": {"n": 3}, "_meta": meta});
@@ -186,7 +186,7 @@ fn a_body_that_is_too_long_is_refused() {
 }
 
 #[test]
-fn a_client_that_is_still_sending_gets_its_refusal() {
+fn a_client_that_is_still_sending_receives_the_error_response() {
     let server = HttpServer::start_with_config(&Folder::new(), "[server]\nrequest_size = \"1KiB\"");
     // More than the socket buffers of both ends hold.
     let long = vec![b'x'; 12 << 20];
@@ -246,7 +246,7 @@ fn a_client_that_hangs_up_cancels_its_call() {
 }
 
 #[test]
-fn a_slow_call_sends_comments() {
+fn a_slow_call_sends_keep_alive_comments() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
     let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"")
@@ -268,7 +268,7 @@ fn a_slow_call_sends_comments() {
 }
 
 #[test]
-fn a_subscription_is_a_stream_of_its_own() {
+fn each_subscription_has_a_separate_stream() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let mut server =
         HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"")
@@ -311,7 +311,7 @@ fn a_subscription_is_a_stream_of_its_own() {
 }
 
 #[test]
-fn the_end_waits_for_calls_within_the_grace_period() {
+fn shutdown_waits_for_running_calls_within_the_grace_period() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
     let mut server = HttpServer::start(&folder).wait_until_ready();
@@ -372,7 +372,7 @@ fn probes_report_the_state_of_the_server() {
 }
 
 #[test]
-fn temporary_rejections_say_when_to_retry() {
+fn temporary_rejections_have_a_retry_delay() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[rate_limit]\ncalls = 1\nper = \"1h\"");
     let server = HttpServer::start(&folder).wait_until_ready();
@@ -388,7 +388,7 @@ fn temporary_rejections_say_when_to_retry() {
 }
 
 #[test]
-fn the_trace_of_a_request_may_be_in_its_headers() {
+fn a_trace_context_can_be_in_the_headers_of_a_request() {
     let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready();
     let trace = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
     let seen = server

@@ -115,7 +115,7 @@ fn call() -> Vec<u8> {
 const BOTH: [&SupportedProtocolVersion; 2] = [&version::TLS12, &version::TLS13];
 
 #[test]
-fn both_versions_of_tls_are_spoken_and_nothing_else() {
+fn the_server_accepts_tls_1_2_and_1_3_and_no_plaintext() {
     let (folder, pair) = folder();
     let server = serve(&folder, CONFIG);
     for version in BOTH {
@@ -142,7 +142,7 @@ fn both_versions_of_tls_are_spoken_and_nothing_else() {
 }
 
 #[test]
-fn a_new_certificate_is_taken_and_half_of_one_is_not() {
+fn a_renewed_certificate_is_loaded_and_a_truncated_one_is_not() {
     let (folder, old) = folder();
     let server = serve(&folder, CONFIG);
     let mut open = connect(&server, &old, &BOTH).unwrap();
@@ -167,7 +167,7 @@ fn a_new_certificate_is_taken_and_half_of_one_is_not() {
 }
 
 #[test]
-fn a_pair_that_cannot_be_used_stops_the_program_before_it_listens() {
+fn an_unusable_certificate_or_key_stops_the_program_before_it_listens() {
     let (folder, _) = folder();
     folder.write_config(CONFIG);
     let said = || {
@@ -203,7 +203,7 @@ fn a_pair_that_cannot_be_used_stops_the_program_before_it_listens() {
 }
 
 #[test]
-fn clients_that_do_not_finish_their_handshake_have_no_more_than_others() {
+fn clients_that_do_not_finish_their_handshake_are_disconnected_after_the_idle_timeout() {
     let (folder, pair) = folder();
     let config = "[http]\nconnections = 4\nidle_timeout = \"500ms\"\n".to_owned() + CONFIG;
     let server = serve(&folder, &config);

@@ -34,7 +34,7 @@ fn why(server: &HttpServer, token: &str) -> String {
 }
 
 #[test]
-fn a_key_is_trusted_for_its_issuer_alone() {
+fn a_key_is_trusted_only_for_its_issuer() {
     let folder = plugins();
     std::fs::write(folder.sibling_path("a.json"), jwks(&[("one", KEY)])).unwrap();
     std::fs::write(
@@ -120,7 +120,7 @@ fn a_removed_key_is_not_trusted_for_long() {
 }
 
 #[test]
-fn what_a_token_opened_ends_when_the_token_expires() {
+fn streams_end_when_the_token_that_opened_them_expires() {
     let server = resource_with(&plugins(), "[http]\nsse = true");
     // The server tolerates a clock difference of one minute.
     let token = bearer(&jwt(
@@ -149,7 +149,7 @@ fn what_a_token_opened_ends_when_the_token_expires() {
 }
 
 #[test]
-fn a_token_may_not_be_valid_for_ever() {
+fn a_token_that_is_valid_for_too_long_is_rejected() {
     let server = resource();
     let now = get_current_timestamp();
     let too_long = "it is valid for longer than http.oauth.max_token_lifetime allows";
@@ -195,7 +195,7 @@ fn a_token_may_not_be_valid_for_ever() {
 }
 
 #[test]
-fn only_an_access_token_without_extensions_is_one() {
+fn only_an_access_token_without_critical_extensions_is_accepted() {
     let server = resource();
     let with = |header: Header| {
         signed(
@@ -250,7 +250,7 @@ fn only_an_access_token_without_extensions_is_one() {
 }
 
 #[test]
-fn a_key_that_is_not_for_signatures_verifies_none() {
+fn a_key_that_is_not_for_signatures_verifies_no_token() {
     let folder = plugins();
     let server = resource_with(&folder, "");
     let token = jwt("one", KEY, json!({}));
@@ -280,7 +280,7 @@ fn a_key_that_is_not_for_signatures_verifies_none() {
 }
 
 #[test]
-fn tokens_without_a_subject_share_nothing() {
+fn tokens_without_a_subject_belong_to_different_callers() {
     let server = resource_with(
         &plugins(),
         "[caller_rate_limit]\ncalls = 1\nper = \"1h\"\n[rate_limit]\ncalls = 100\nper = \"1m\"",

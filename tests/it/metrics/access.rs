@@ -24,7 +24,7 @@ fn with(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
 }
 
 #[test]
-fn without_tokens_this_machine_reads_metrics_and_no_page_does() {
+fn without_tokens_local_clients_can_read_metrics_and_web_pages_cannot() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let server = HttpServer::start_with_config(
         &folder,
@@ -66,7 +66,7 @@ fn without_tokens_this_machine_reads_metrics_and_no_page_does() {
 }
 
 #[test]
-fn with_tokens_only_one_of_an_operator_reads_metrics() {
+fn with_tokens_only_an_admin_token_can_read_metrics() {
     let (caller, callers) = token("caller", "");
     let (denied, is_denied) = token("denied", "admin = false");
     let (operator, operators) = token("operator", "tools = []\nadmin = true");
@@ -121,7 +121,7 @@ fn with_tokens_only_one_of_an_operator_reads_metrics() {
 }
 
 #[test]
-fn a_token_of_an_authorization_server_is_no_operators() {
+fn a_token_of_an_authorization_server_cannot_read_metrics() {
     let (operator, operators) = token("operator", "admin = true");
     let server = resource_with(&plugins(), &operators);
     assert_eq!(
@@ -146,7 +146,7 @@ fn a_token_of_an_authorization_server_is_no_operators() {
 }
 
 #[test]
-fn strangers_who_may_call_read_no_metrics() {
+fn anonymous_callers_cannot_read_metrics() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     folder.write_config("[http]\nanonymous = true");
     let server =
@@ -163,7 +163,7 @@ fn strangers_who_may_call_read_no_metrics() {
 }
 
 #[test]
-fn what_a_proxy_on_this_machine_passes_on_reads_no_metrics() {
+fn requests_through_a_local_proxy_cannot_read_metrics() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let server = HttpServer::start_with_config(
         &folder,
@@ -183,7 +183,7 @@ fn what_a_proxy_on_this_machine_passes_on_reads_no_metrics() {
 }
 
 #[test]
-fn a_loopback_port_without_tokens_is_a_risk_that_the_log_names() {
+fn the_log_warns_about_a_loopback_port_without_tokens() {
     let said = "every account of this machine can call all tools through this port";
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let open = HttpServer::start_with_config(&folder, "").wait_until_ready();

@@ -202,7 +202,7 @@ fn every_query_of_the_dashboard_and_of_the_book_is_about_a_metric_that_exists() 
 }
 
 #[test]
-fn a_query_of_what_is_not_there_would_be_found() {
+fn the_metrics_and_labels_of_a_query_are_found() {
     let asked = asked(
         "sum by (tool) (rate(toolbay_calls_total{tool=~\"$tool\", outcome!=\"ok\"}[5m])) / not_toolbay_x",
     );

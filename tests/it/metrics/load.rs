@@ -45,7 +45,7 @@ fn asked(server: &HttpServer) -> TcpStream {
 }
 
 #[test]
-fn a_thousand_scrapes_at_once_disturb_no_call() {
+fn a_thousand_concurrent_scrapes_do_not_delay_calls() {
     let names: Vec<String> = (0..200).map(|n| format!("tool-{n:03}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let folder = Folder::with("hostile.wasm", hostile());
@@ -85,7 +85,7 @@ fn a_thousand_scrapes_at_once_disturb_no_call() {
 }
 
 #[test]
-fn what_is_read_during_calls_is_true() {
+fn metrics_that_are_read_during_calls_are_consistent() {
     let folder = Folder::with("hostile.wasm", hostile());
     let server = HttpServer::start_with_config(&folder, RATES).wait_until_ready();
     let done = AtomicBool::new(false);

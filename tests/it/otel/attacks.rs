@@ -74,7 +74,7 @@ fn no_call_waits_for_a_collector() {
 }
 
 #[test]
-fn ten_thousand_calls_without_a_collector_take_no_memory_and_what_is_lost_is_told() {
+fn without_a_collector_ten_thousand_calls_use_bounded_memory_and_lost_spans_are_reported() {
     // No server listens at this address any more.
     let address = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -118,7 +118,7 @@ fn ten_thousand_calls_without_a_collector_take_no_memory_and_what_is_lost_is_tol
 }
 
 #[test]
-fn a_collector_that_comes_back_gets_what_was_kept() {
+fn a_collector_that_recovers_receives_the_queued_spans() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());

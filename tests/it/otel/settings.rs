@@ -26,7 +26,7 @@ fn mistake(config: &str, variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_mistake_ends_the_program_and_no_secret_is_repeated() {
+fn a_mistake_ends_the_program_with_an_error_without_secrets() {
     let file = |text: &str| mistake(&format!("[otel]\n{text}"), &[]);
     let on = "endpoint = \"http://127.0.0.1:9\"\n";
     let said = [
@@ -129,7 +129,7 @@ fn a_collector_is_trusted_if_its_authority_is_listed() {
 }
 
 #[test]
-fn the_variables_of_opentelemetry_count_if_the_operator_says_so() {
+fn opentelemetry_variables_apply_only_if_the_configuration_allows_them() {
     let (folder, collector) = (
         Folder::with("a.wasm", TinyComponent::new(&["a"]).build()),
         OtlpCollector::start(),
@@ -173,7 +173,7 @@ fn the_variables_of_opentelemetry_count_if_the_operator_says_so() {
 }
 
 #[test]
-fn what_is_off_is_not_sent_and_a_part_of_the_traces_can_be() {
+fn disabled_signals_are_not_sent_and_traces_can_be_sampled() {
     let (folder, collector) = (
         Folder::with("a.wasm", TinyComponent::new(&["a"]).build()),
         OtlpCollector::start(),

@@ -39,7 +39,7 @@ fn reached(site: &Site) -> Vec<String> {
 }
 
 #[test]
-fn a_request_that_changes_something_is_sent_once_and_its_response_is_there_again() {
+fn a_request_with_an_effect_is_sent_once_and_its_response_is_replayed() {
     let site = Site::start();
     let server = served(&site, "");
     let call = steps(json!([
@@ -72,7 +72,7 @@ fn a_request_that_changes_something_is_sent_once_and_its_response_is_there_again
 
 /// The server is replaced every hundred rounds; the request state outlives it.
 #[test]
-fn over_a_thousand_rounds_with_restarts_everything_happens_once() {
+fn over_a_thousand_rounds_with_restarts_every_effect_happens_once() {
     const ROUNDS: u32 = 1_000;
     let site = Site::start();
     let mut server = served(&site, "[limits]\nask_rounds = 1000\njournal = \"8MiB\"\n");
@@ -104,7 +104,7 @@ fn over_a_thousand_rounds_with_restarts_everything_happens_once() {
 }
 
 #[test]
-fn what_cannot_happen_once_bars_a_call_from_asking() {
+fn a_call_cannot_ask_after_an_effect_that_cannot_be_replayed() {
     let site = Site::start();
     let server = served(&site, "[limits]\njournal = \"1KiB\"\n");
     let ask = json!({"ask": [form("who")]});
@@ -161,7 +161,7 @@ fn what_cannot_happen_once_bars_a_call_from_asking() {
 }
 
 #[test]
-fn a_call_that_does_something_else_after_its_question_fails_and_says_what() {
+fn a_replayed_call_with_another_effect_fails_and_names_the_effect() {
     let site = Site::start();
     let server = served(&site, "");
     let call =
@@ -177,7 +177,7 @@ fn a_call_that_does_something_else_after_its_question_fails_and_says_what() {
 }
 
 #[test]
-fn a_response_that_failed_fails_again_without_another_attempt() {
+fn a_failed_response_is_not_requested_again() {
     let site = Site::start();
     let server = served(&site, "");
     let before = json!({"send": ["POST", site.url("/short")]});
@@ -189,7 +189,7 @@ fn a_response_that_failed_fails_again_without_another_attempt() {
 /// The value of a request's secret is neither in the request state nor in the recorded request that
 /// a replay is compared with.
 #[test]
-fn a_secret_of_a_request_is_not_in_what_is_remembered() {
+fn a_secret_of_a_request_is_not_in_the_request_state() {
     let site = Site::start();
     let secret = format!(
         "[secrets.token]\nenvironment = \"TOKEN\"\nquery = \"key\"\norigins = [\"http://{}\"]\n",

@@ -5,7 +5,7 @@ use super::*;
 use crate::support::ToolbayCommand;
 
 #[test]
-fn a_call_that_asks_comes_out_the_same_before_and_after_the_answer() {
+fn a_recorded_call_with_a_question_is_replayed_with_the_same_results() {
     let site = Site::start();
     let folder = folder(&format!("{}[permissions.state]\n", site.grant()));
     let server = configured(

@@ -197,7 +197,7 @@ fn a_state_belongs_to_one_request_of_one_caller() {
 }
 
 #[test]
-fn a_state_ends_with_the_plugin_and_the_grant_that_it_was_made_for() {
+fn a_state_is_rejected_after_a_change_of_its_plugin_or_grant() {
     let folder = folder("");
     let server = over_http(&folder);
     let call = steps(json!([{"ask": [form("who")]}]));
@@ -230,7 +230,7 @@ fn a_state_ends_with_the_plugin_and_the_grant_that_it_was_made_for() {
 }
 
 #[test]
-fn answers_without_a_state_and_with_others_keys_change_nothing_that_was_decided() {
+fn answers_with_unknown_keys_or_to_answered_questions_are_ignored() {
     let server = over_http(&folder(""));
     let call = steps(json!([{"ask": [form("one")]}, {"ask": [form("two")]}]));
     // A client may send answers without a state if it expects the questions.
@@ -273,7 +273,7 @@ fn answers_without_a_state_and_with_others_keys_change_nothing_that_was_decided(
 /// Servers with a key from the environment accept each other's states; a server with another key
 /// does not.
 #[test]
-fn servers_of_one_service_share_a_key_and_others_do_not() {
+fn servers_with_the_same_key_accept_each_others_states() {
     let call = steps(json!([{"ask": [form("who")]}]));
     let start = |key: &str| {
         let folder = folder("");

@@ -144,7 +144,7 @@ fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
 
 /// In a stateless request, the client holds the state of the wait.
 #[test]
-fn a_call_without_a_session_that_waits_holds_nothing() {
+fn a_waiting_call_without_a_session_uses_no_memory() {
     let folder = folder("");
     let server = configured(
         &folder,

@@ -35,7 +35,7 @@ fn file<'a>(entry: &'a Value, uri: &str) -> &'a Value {
 }
 
 #[test]
-fn a_change_is_told_and_is_in_the_entry_and_in_the_file() {
+fn a_change_is_notified_and_visible_in_the_entry_and_in_the_file() {
     let folder = skills();
     let mut server = StdioServer::start(&folder);
     server.wait_until("the skill is served", |server| {
@@ -89,7 +89,7 @@ fn a_change_is_told_and_is_in_the_entry_and_in_the_file() {
 }
 
 #[test]
-fn a_skill_that_becomes_wrong_stays_as_it_was_with_all_of_its_files() {
+fn a_skill_that_becomes_invalid_stays_in_its_last_valid_version() {
     let folder = skills();
     let mut server = StdioServer::start(&folder);
     server.wait_until("the skill is served", |server| {
@@ -198,7 +198,7 @@ fn version(folder: &Folder, n: usize) {
 }
 
 #[test]
-fn an_entry_is_never_of_two_versions_and_no_file_is_of_another_than_its_entry() {
+fn entries_and_files_of_different_versions_are_never_mixed() {
     let folder = Folder::new();
     version(&folder, 0);
     let server = HttpServer::start_with_config(
