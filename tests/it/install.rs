@@ -75,7 +75,7 @@ impl Home {
     }
 
     /// A home folder with the configurations of all clients.
-    fn full() -> Self {
+    fn with_all_clients() -> Self {
         let home = Self::new();
         for (_, file, text) in CLIENTS {
             home.put(file, text);
@@ -105,13 +105,13 @@ impl Home {
 
     fn run(&self, args: &[&str]) -> CommandOutput {
         let mut outcome = self.toolbay(args).run();
-        outcome.stdout = self.plain(&outcome.stdout);
-        outcome.stderr = self.plain(&outcome.stderr);
+        outcome.stdout = self.normalize(&outcome.stdout);
+        outcome.stderr = self.normalize(&outcome.stderr);
         outcome
     }
 
     /// Replaces the parts of a text that differ between machines.
-    fn plain(&self, text: &str) -> String {
+    fn normalize(&self, text: &str) -> String {
         let program = self.folder.program().path().display().to_string();
         text.replace(&program, "<toolbay>")
             .replace(&self.folder.root().display().to_string(), "<root>")
@@ -141,7 +141,7 @@ impl Home {
 }
 
 /// Makes a byte order mark, carriage returns and tabs visible.
-fn visible(text: &str) -> String {
+fn escape_invisible(text: &str) -> String {
     text.replace('\u{feff}', "<BOM>")
         .replace('\r', "<CR>")
         .replace('\t', "<TAB>")
@@ -149,7 +149,7 @@ fn visible(text: &str) -> String {
 
 #[test]
 fn install_adds_the_server_to_every_client_once_and_uninstall_removes_it() {
-    let home = Home::full();
+    let home = Home::with_all_clients();
     let mut said = String::new();
     for (client, file, before) in CLIENTS {
         let path = home.path(file);
@@ -165,8 +165,8 @@ fn install_adds_the_server_to_every_client_once_and_uninstall_removes_it() {
             said,
             "=== {client}\n{}--- before\n{}\n--- after\n{}",
             outcome.stdout,
-            visible(before),
-            { visible(&home.plain(&after)) }
+            escape_invisible(before),
+            { escape_invisible(&home.normalize(&after)) }
         );
         assert_eq!(
             fs::metadata(&path).unwrap().mode() & 0o777,
@@ -207,7 +207,7 @@ fn install_adds_the_server_to_every_client_once_and_uninstall_removes_it() {
             if back == before {
                 "(as before)".to_owned()
             } else {
-                visible(&back)
+                escape_invisible(&back)
             }
         );
         let again = home.run(&["uninstall", client]);
@@ -221,7 +221,7 @@ fn install_adds_the_server_to_every_client_once_and_uninstall_removes_it() {
 
 #[test]
 fn an_installed_command_starts_the_server_from_any_directory() {
-    let home = Home::full();
+    let home = Home::with_all_clients();
     home.folder.put(
         "a.wasm",
         crate::support::TinyComponent::new(&["hello"]).build(),
@@ -255,7 +255,7 @@ fn an_installed_command_starts_the_server_from_any_directory() {
 
 #[test]
 fn a_configuration_with_invalid_content_is_not_changed() {
-    let home = Home::full();
+    let home = Home::with_all_clients();
     let mut said = String::new();
     for (client, file, _) in CLIENTS {
         let key = match client {
@@ -395,7 +395,7 @@ fn a_foreign_entry_of_the_same_name_is_replaced_only_after_confirmation() {
 
 #[test]
 fn dry_run_changes_nothing() {
-    let home = Home::full();
+    let home = Home::with_all_clients();
     let before = home.files();
     let mut said = String::new();
     for (client, ..) in CLIENTS {
@@ -443,7 +443,7 @@ fn dry_run_changes_nothing() {
 
 #[test]
 fn a_project_has_its_own_configuration() {
-    let home = Home::full();
+    let home = Home::with_all_clients();
     let root = home.folder.root();
     home.folder.write_config("page_size = 10\n");
     for (client, file) in [
@@ -530,7 +530,7 @@ fn environment_variables_of_the_clients_change_the_paths_of_their_configurations
 
 #[test]
 fn install_without_a_client_lists_all_clients() {
-    let home = Home::full();
+    let home = Home::with_all_clients();
     home.put(".gemini/settings.json", "{");
     fs::remove_dir_all(home.path(".junie")).unwrap();
     fs::remove_file(home.path(".cursor/mcp.json")).unwrap();
@@ -548,7 +548,7 @@ fn install_without_a_client_lists_all_clients() {
 
 #[test]
 fn invalid_arguments_are_reported_before_any_file_is_written() {
-    let home = Home::full();
+    let home = Home::with_all_clients();
     let before = home.files();
     let mut said = String::new();
     for (code, args) in [

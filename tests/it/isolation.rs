@@ -80,7 +80,7 @@ fn configuration_reaches_the_plugin() {
 }
 
 /// Creates a folder `data/` that contains a file, and links that lead out of it to `secret`.
-fn data(folder: &Folder) {
+fn create_data_folder(folder: &Folder) {
     fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
     fs::write(folder.sibling_path("secret"), "hush").unwrap();
     fs::write(folder.sibling_path("data/file"), "hello").unwrap();
@@ -109,7 +109,7 @@ const WAYS_OUT: [&str; 8] = [
 #[test]
 fn a_read_only_mount_can_only_be_read() {
     let folder = Folder::new();
-    data(&folder);
+    create_data_folder(&folder);
     let mut server = server_with_grant(
         &folder,
         "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"",
@@ -147,7 +147,7 @@ fn a_read_only_mount_can_only_be_read() {
 #[test]
 fn a_read_write_mount_allows_no_access_outside_of_it() {
     let folder = Folder::new();
-    data(&folder);
+    create_data_folder(&folder);
     let mut server = server_with_grant(
         &folder,
         "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"",

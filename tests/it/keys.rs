@@ -401,7 +401,7 @@ const TABLES: &[Table] = &[
 ];
 
 /// Returns the messages to the operator about a line in a table.
-fn said(table: &Table, line: &str) -> String {
+fn list_output(table: &Table, line: &str) -> String {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let text = format!("{}{line}\n", table.head);
     if table.configures {
@@ -419,8 +419,8 @@ fn said(table: &Table, line: &str) -> String {
 }
 
 /// Returns the keys of a table, as listed in the server's own error.
-fn keys_of(table: &Table) -> Vec<String> {
-    let said = said(table, "q_q_q_q_q = 1");
+fn valid_keys(table: &Table) -> Vec<String> {
+    let said = list_output(table, "q_q_q_q_q = 1");
     let (_, rest) = said
         .split_once("unknown key `q_q_q_q_q`; valid keys are ")
         .unwrap_or_else(|| panic!("{said}"));
@@ -437,7 +437,7 @@ fn every_key_names_a_test_that_it_grants_and_a_test_that_its_absence_denies() {
     for table in TABLES {
         let listed: Vec<&str> = table.keys.iter().map(|(key, ..)| *key).collect();
         assert_eq!(
-            keys_of(table),
+            valid_keys(table),
             listed,
             "[{}] has keys without a row here",
             table.name
@@ -459,7 +459,7 @@ fn a_typo_in_a_key_is_an_error_with_its_place_and_the_nearest_key() {
     for table in TABLES {
         for (key, ..) in table.keys {
             let typo = format!("{key}x");
-            let said = said(table, &format!("{typo} = 1"));
+            let said = list_output(table, &format!("{typo} = 1"));
             let file = if table.configures {
                 "toolbay.toml"
             } else {

@@ -6,13 +6,13 @@ use serde_json::json;
 use crate::support::{Folder, StdioServer, ToolbayCommand, net, web};
 
 /// Starts a server with `--learn`.
-fn learning(folder: &Folder) -> StdioServer {
+fn start_learning(folder: &Folder) -> StdioServer {
     let revision = toolbay_testkit::revision::NEWEST_SESSION_REVISION;
     StdioServer::run(ToolbayCommand::new(folder).args(["serve", "--learn"]))
         .with_handshake(revision)
 }
 
-fn proposed(folder: &Folder, plugin: &str) -> String {
+fn read_proposal(folder: &Folder, plugin: &str) -> String {
     std::fs::read_to_string(
         folder
             .plugin_folder()
@@ -25,7 +25,7 @@ fn proposed(folder: &Folder, plugin: &str) -> String {
 fn a_denial_is_proposed_and_is_allowed_after_the_operator_renames_the_proposal() {
     let folder = Folder::with("web.wasm", web());
     folder.put("web.toml", "# ours\n[limits]\ntimeout = \"5s\"\n");
-    let mut server = learning(&folder);
+    let mut server = start_learning(&folder);
     server.wait_for_tool("send");
     let url = "http://127.0.0.1:9/x";
     for _ in 0..2 {
@@ -37,7 +37,7 @@ fn a_denial_is_proposed_and_is_allowed_after_the_operator_renames_the_proposal()
     server
         .log
         .wait_for("wrote a proposed grant: web.toml.proposed; to accept it, rename it");
-    let text = proposed(&folder, "web");
+    let text = read_proposal(&folder, "web");
     assert!(
         text.contains("# ours") && text.contains("timeout = \"5s\""),
         "{text}"
@@ -68,7 +68,7 @@ fn a_denial_is_proposed_and_is_allowed_after_the_operator_renames_the_proposal()
         server.result("ping", json!({}));
         plugins.join("web.toml.proposed").exists()
     });
-    let text = proposed(&folder, "web");
+    let text = read_proposal(&folder, "web");
     assert!(
         text.contains("http = [\"http://127.0.0.1:9\", \"https://b.example.com\"]"),
         "{text}"
@@ -79,7 +79,7 @@ fn a_denial_is_proposed_and_is_allowed_after_the_operator_renames_the_proposal()
 fn each_plugin_has_its_own_proposal_and_a_name_without_a_port_is_a_hint() {
     let folder = Folder::with("web.wasm", web());
     folder.put("net.wasm", net());
-    let mut server = learning(&folder);
+    let mut server = start_learning(&folder);
     server.wait_for_tool("send");
     server.wait_for_tool("talk");
     server.text("try_to_send", json!({"url": "https://a.example.com"}));
@@ -89,7 +89,7 @@ fn each_plugin_has_its_own_proposal_and_a_name_without_a_port_is_a_hint() {
     server.text("try_to_connect", json!({"host": "10.0.0.7", "port": 6379}));
     server.text("resolve", json!({"host": "db.internal", "port": 5432}));
     drop(server);
-    let (web, net) = (proposed(&folder, "web"), proposed(&folder, "net"));
+    let (web, net) = (read_proposal(&folder, "web"), read_proposal(&folder, "net"));
     assert!(
         web.contains("[permissions]\nhttp = [\"https://a.example.com\"]\n"),
         "{web}"
@@ -126,7 +126,7 @@ fn a_guest_controls_neither_the_path_nor_the_syntax_of_a_proposal() {
     let victim = folder.sibling_path("victim");
     std::fs::write(&victim, "precious").unwrap();
     std::os::unix::fs::symlink(&victim, folder.plugin_folder().join("web.toml.proposed")).unwrap();
-    let mut server = learning(&folder);
+    let mut server = start_learning(&folder);
     server.wait_for_tool("send");
     for url in [
         "https://a.example.com/\"]%0A[permissions]",
@@ -145,7 +145,7 @@ fn a_guest_controls_neither_the_path_nor_the_syntax_of_a_proposal() {
     }
     drop(server);
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
-    let text = proposed(&folder, "web");
+    let text = read_proposal(&folder, "web");
     assert!(
         text.len() < 64 << 10 && text.contains("# The plugin was denied more than is listed here."),
         "{text}"

@@ -113,8 +113,18 @@ fn cases() -> Vec<Case> {
             "hold_open",
             json!({"path": "/gate/file", "n": 50}),
         ),
-        Case::tiny("random", "\"1KiB\"", "\"64KiB\"", random(1025)),
-        Case::tiny("table_elements", "100", "101", grows_a_table(101)),
+        Case::tiny(
+            "random",
+            "\"1KiB\"",
+            "\"64KiB\"",
+            component_with_random_bytes(1025),
+        ),
+        Case::tiny(
+            "table_elements",
+            "100",
+            "101",
+            component_with_growing_table(101),
+        ),
         Case::tiny(
             "memories",
             "2",
@@ -126,7 +136,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// Builds a component that requests `length` bytes of random data.
-fn random(length: u64) -> TinyComponent {
+fn component_with_random_bytes(length: u64) -> TinyComponent {
     TinyComponent::new(&["a"])
         .with_imports(
             r#"(import "wasi:random/random@0.2.0" (instance $random
@@ -138,14 +148,14 @@ fn random(length: u64) -> TinyComponent {
         .before_call(&format!("(call $bytes (i64.const {length}) (i32.const 8))"))
 }
 
-fn grows_a_table(size: u32) -> TinyComponent {
+fn component_with_growing_table(size: u32) -> TinyComponent {
     TinyComponent::new(&["a"]).with_core_items("(table $table 1 funcref)").before_call(&format!(
         "(if (i32.eq (table.grow $table (ref.null func) (i32.const {})) (i32.const -1)) (then unreachable))",
         size - 1
     ))
 }
 
-fn with_grants(value: fn(&Case) -> &'static str) -> (StdioServer, Vec<Case>) {
+fn start_with_grants(value: fn(&Case) -> &'static str) -> (StdioServer, Vec<Case>) {
     let folder = Folder::new();
     let gate = folder.create_gate();
     std::fs::write(folder.sibling_path("gate/file"), "").unwrap();
@@ -188,7 +198,7 @@ fn every_limit_has_a_case() {
 
 #[test]
 fn every_limit_ends_the_call_with_an_error_that_names_it() {
-    let (mut server, cases) = with_grants(|case| case.tight);
+    let (mut server, cases) = start_with_grants(|case| case.tight);
     let mut said = String::new();
     for case in &cases {
         let (kind, text) = server.failure(
@@ -240,7 +250,7 @@ fn messages_beyond_the_log_limit_are_dropped_and_counted() {
 
 #[test]
 fn the_grant_raises_every_limit() {
-    let (mut server, cases) = with_grants(|case| case.roomy);
+    let (mut server, cases) = start_with_grants(|case| case.roomy);
     for case in cases {
         let result = server.call(&format!("{}_{}", case.id, case.tool), case.arguments);
         assert!(
@@ -259,8 +269,8 @@ fn every_default_limit_holds() {
         "hostile.toml",
         folder.create_gate() + "[limits]\noversize = \"error\"\n",
     );
-    folder.put("random.wasm", random(65_537).build());
-    folder.put("table.wasm", grows_a_table(20_001).build());
+    folder.put("random.wasm", component_with_random_bytes(65_537).build());
+    folder.put("table.wasm", component_with_growing_table(20_001).build());
     folder.put("table.toml", "prefix = \"table\"");
     std::fs::write(folder.sibling_path("gate/file"), "").unwrap();
     let mut server = StdioServer::start(&folder);

@@ -9,7 +9,7 @@ use toolbay_testkit::guests::guest;
 use crate::support::{Folder, ToolbayCommand};
 
 /// Sends calls without a pause, and calls with a pause next to calls that compute.
-fn calls(server: &mut Server) {
+fn run_calls(server: &mut Server) {
     let (echo, large, burn) = (Work::echo(64), Work::echo(100_000), Work::burn(1_000));
     for callers in [1, 8] {
         let driven = server
@@ -56,13 +56,13 @@ fn the_load_generator_receives_every_response_over_every_transport() {
     let listed = |tools: &[String]| tools.iter().any(|tool| tool == "echo");
     let mut server = Server::start(&launch, Via::Stdio).unwrap();
     server.until_listed(listed).unwrap();
-    calls(&mut server);
+    run_calls(&mut server);
     drop(server);
     let mut server = Server::start(&launch, Via::Session).unwrap();
     server.until_listed(listed).unwrap();
-    calls(&mut server);
+    run_calls(&mut server);
     server.change(Via::Stateless, 1).unwrap();
-    calls(&mut server);
+    run_calls(&mut server);
 }
 
 #[test]

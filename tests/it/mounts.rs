@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, hostile};
 
 /// Returns a grant with a mount of `host` at `/data`, followed by `more`.
-fn mount(host: &str, access: &str, more: &str) -> String {
+fn grant_with_mount(host: &str, access: &str, more: &str) -> String {
     format!(
         "[[permissions.mounts]]\nhost = {host:?}\nguest = \"/data\"\naccess = {access:?}\n{more}\n"
     )
 }
 
 /// Returns the status and problems of a plugin, from `toolbay list`.
-fn listed(folder: &Folder, id: &str) -> (String, Vec<String>) {
+fn plugin_status(folder: &Folder, id: &str) -> (String, Vec<String>) {
     let outcome = ToolbayCommand::new(folder).args(["list", "--json"]).run();
     let listed: Value = serde_json::from_str(&outcome.raw_stdout)
         .unwrap_or_else(|error| panic!("{error}: {outcome}"));
@@ -40,10 +40,10 @@ fn listed(folder: &Folder, id: &str) -> (String, Vec<String>) {
 
 /// Checks that a plugin with a mount of `host` is refused because of `what`, and is served with a
 /// warning if the mount is marked unsafe.
-fn only_if_unsafe(folder: &Folder, host: &str, access: &str, what: &str) {
+fn assert_refused_unless_unsafe(folder: &Folder, host: &str, access: &str, what: &str) {
     let verb = if access == "read" { "read" } else { "change" };
-    folder.put("hostile.toml", mount(host, access, ""));
-    let (status, problems) = listed(folder, "hostile");
+    folder.put("hostile.toml", grant_with_mount(host, access, ""));
+    let (status, problems) = plugin_status(folder, "hostile");
     let expected = format!(
         "hostile.toml:2: the mount of {host} contains {what}, so the plugin could {verb} it; mount a smaller folder, or \
          add `unsafe = true` to the mount to allow that"
@@ -52,8 +52,11 @@ fn only_if_unsafe(folder: &Folder, host: &str, access: &str, what: &str) {
         (status.as_str(), problems.as_slice()),
         ("refused", [expected].as_slice())
     );
-    folder.put("hostile.toml", mount(host, access, "unsafe = true"));
-    let (status, problems) = listed(folder, "hostile");
+    folder.put(
+        "hostile.toml",
+        grant_with_mount(host, access, "unsafe = true"),
+    );
+    let (status, problems) = plugin_status(folder, "hostile");
     let expected = format!(
         "hostile.toml:2: the mount of {host} is unsafe: it contains {what}, so the plugin can {verb} it"
     );
@@ -68,7 +71,7 @@ fn a_link_that_replaces_a_mounted_folder_is_not_followed() {
         fs::create_dir(folder.sibling_path(name)).unwrap();
         fs::write(folder.sibling_path(name).join("file"), content).unwrap();
     }
-    folder.put("hostile.toml", mount("../data", "read", ""));
+    folder.put("hostile.toml", grant_with_mount("../data", "read", ""));
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("read_file");
     fs::rename(folder.sibling_path("data"), folder.sibling_path("moved")).unwrap();
@@ -78,7 +81,10 @@ fn a_link_that_replaces_a_mounted_folder_is_not_followed() {
         "hello"
     );
     // A reload opens the folder again, and does not follow the link either.
-    folder.put("hostile.toml", mount("../data", "read", "# again"));
+    folder.put(
+        "hostile.toml",
+        grant_with_mount("../data", "read", "# again"),
+    );
     server
         .log
         .wait_for("the folder ../data at /data: it is reached through a symbolic link");
@@ -103,14 +109,14 @@ fn a_mounted_folder_that_is_replaced_is_used_after_a_reload() {
         fs::write(folder.sibling_path(name).join("file"), content).unwrap();
     };
     put("data", "old");
-    folder.put("hostile.toml", mount("../data", "read", ""));
+    folder.put("hostile.toml", grant_with_mount("../data", "read", ""));
     let mut server = StdioServer::start(&folder);
     let file = json!({"path": "/data/file"});
     assert_eq!(server.text("read_file", file.clone()), "old");
     fs::rename(folder.sibling_path("data"), folder.sibling_path("moved")).unwrap();
     put("data", "new");
     assert_eq!(server.text("read_file", file.clone()), "old");
-    folder.put("hostile.toml", mount("../data", "read", ""));
+    folder.put("hostile.toml", grant_with_mount("../data", "read", ""));
     server.wait_for_text_with_arguments("read_file", file.clone(), "new", &["old"]);
     // A deleted folder needs no reload.
     fs::remove_dir_all(folder.sibling_path("data")).unwrap();
@@ -129,15 +135,18 @@ fn a_writable_mount_does_not_contain_the_plugin_folder() {
         "../plugins",
         folder.plugin_folder().to_str().unwrap(),
     ] {
-        only_if_unsafe(&folder, host, "read-write", "the plugin folder");
+        assert_refused_unless_unsafe(&folder, host, "read-write", "the plugin folder");
     }
     // A link to the plugin folder is detected as well, although it could not be mounted.
-    folder.put("hostile.toml", mount("../another-name", "read-write", ""));
-    assert_eq!(listed(&folder, "hostile").0, "refused");
+    folder.put(
+        "hostile.toml",
+        grant_with_mount("../another-name", "read-write", ""),
+    );
+    assert_eq!(plugin_status(&folder, "hostile").0, "refused");
     for (host, access) in [("data", "read-write"), (".", "read"), ("..", "read")] {
-        folder.put("hostile.toml", mount(host, access, ""));
+        folder.put("hostile.toml", grant_with_mount(host, access, ""));
         assert_eq!(
-            listed(&folder, "hostile"),
+            plugin_status(&folder, "hostile"),
             ("ready".to_owned(), vec![]),
             "{host}"
         );
@@ -150,8 +159,8 @@ fn no_mount_contains_the_audit_log() {
     folder.write_config("[audit]\nfolder = \"log/own\"\n");
     fs::create_dir_all(folder.sibling_path("log/own")).unwrap();
     for host in ["../log", "../log/own"] {
-        only_if_unsafe(&folder, host, "read", "the audit log");
-        only_if_unsafe(&folder, host, "read-write", "the audit log");
+        assert_refused_unless_unsafe(&folder, host, "read", "the audit log");
+        assert_refused_unless_unsafe(&folder, host, "read-write", "the audit log");
     }
 }
 
@@ -160,7 +169,7 @@ fn after_a_refused_grant_the_previous_version_stays_in_service() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("write_file");
-    folder.put("hostile.toml", mount("..", "read-write", ""));
+    folder.put("hostile.toml", grant_with_mount("..", "read-write", ""));
     server.log.wait_for(
         "refused; the previous version stays in service: hostile.toml:2: the mount of .. contains",
     );
@@ -185,8 +194,8 @@ fn no_mount_contains_the_compile_cache() {
         "../state/store",
         "../state/store/toolbay-compiled",
     ] {
-        only_if_unsafe(&folder, host, "read-write", "the compile cache");
-        only_if_unsafe(&folder, host, "read", "the compile cache");
+        assert_refused_unless_unsafe(&folder, host, "read-write", "the compile cache");
+        assert_refused_unless_unsafe(&folder, host, "read", "the compile cache");
     }
 }
 
@@ -202,7 +211,7 @@ fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
     fs::write(folder.sibling_path("etc/toolbay.toml"), config).unwrap();
     // The configuration in use, through a link in a folder that a plugin could write to.
     symlink("etc/toolbay.toml", folder.sibling_path("toolbay.toml")).unwrap();
-    only_if_unsafe(
+    assert_refused_unless_unsafe(
         &folder,
         "../etc",
         "read-write",
@@ -210,9 +219,9 @@ fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
     );
     fs::remove_file(folder.sibling_path("toolbay.toml")).unwrap();
     folder.write_config(config);
-    only_if_unsafe(&folder, "../keys", "read-write", "the keys of http.oauth");
-    folder.put("hostile.toml", mount("../etc", "read-write", ""));
-    assert_eq!(listed(&folder, "hostile").0, "ready");
+    assert_refused_unless_unsafe(&folder, "../keys", "read-write", "the keys of http.oauth");
+    folder.put("hostile.toml", grant_with_mount("../etc", "read-write", ""));
+    assert_eq!(plugin_status(&folder, "hostile").0, "ready");
 }
 
 #[test]
@@ -222,7 +231,7 @@ fn a_writable_mount_does_not_contain_the_folder_of_a_configuration() {
     let (folder, elsewhere) = (Folder::new(), Folder::with("hostile.wasm", hostile()));
     elsewhere.put(
         "hostile.toml",
-        mount(folder.root().to_str().unwrap(), "read-write", ""),
+        grant_with_mount(folder.root().to_str().unwrap(), "read-write", ""),
     );
     folder.write_config(&format!("plugins = {:?}", elsewhere.plugin_path("")));
     let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
@@ -250,16 +259,19 @@ fn a_writable_mount_does_not_contain_the_folder_of_another_mount() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("other.wasm", TinyComponent::new(&["other"]).build());
     fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
-    folder.put("other.toml", mount("../data/deep", "read", ""));
-    only_if_unsafe(
+    folder.put("other.toml", grant_with_mount("../data/deep", "read", ""));
+    assert_refused_unless_unsafe(
         &folder,
         "../data",
         "read-write",
         "the mounted folder ../data/deep of plugin \"other\"",
     );
     // The other folder need not exist yet.
-    folder.put("other.toml", mount("../data/not/yet", "read", ""));
-    only_if_unsafe(
+    folder.put(
+        "other.toml",
+        grant_with_mount("../data/not/yet", "read", ""),
+    );
+    assert_refused_unless_unsafe(
         &folder,
         "../data",
         "read-write",
@@ -272,14 +284,14 @@ fn a_writable_mount_does_not_contain_the_folder_of_another_mount() {
         ("../data", "read"),
         ("../data/deep", "read-write"),
     ] {
-        folder.put("hostile.toml", mount(host, access, ""));
-        assert_eq!(listed(&folder, "hostile").0, "ready", "{host}");
+        folder.put("hostile.toml", grant_with_mount(host, access, ""));
+        assert_eq!(plugin_status(&folder, "hostile").0, "ready", "{host}");
     }
     let missing =
         "cannot mount the folder ../data/not/yet at /data: it does not exist (other.toml:2)"
             .to_owned();
     assert_eq!(
-        listed(&folder, "other"),
+        plugin_status(&folder, "other"),
         ("ready".to_owned(), vec![missing])
     );
 }
@@ -289,11 +301,14 @@ fn the_writable_one_of_two_nested_mounts_is_refused_in_either_order() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("other.wasm", TinyComponent::new(&["other"]).build());
     fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
-    folder.put("hostile.toml", mount("../data", "read-write", ""));
+    folder.put(
+        "hostile.toml",
+        grant_with_mount("../data", "read-write", ""),
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("write_file");
     server.wait_for_tool("other");
-    folder.put("other.toml", mount("../data/deep", "read", ""));
+    folder.put("other.toml", grant_with_mount("../data/deep", "read", ""));
     server.wait_until_listed(&["other"]);
     server.log.wait_for("WARN hostile.toml:2: the mount of ../data contains the mounted folder ../data/deep of plugin");
     folder.remove("other.toml");
@@ -311,7 +326,7 @@ fn a_writable_mount_does_not_contain_the_target_of_a_link_to_a_plugin_file() {
     .unwrap();
     fs::write(folder.sibling_path("shared/grant"), "").unwrap();
     folder.link("other.wasm", folder.sibling_path("shared/other.wasm"));
-    only_if_unsafe(
+    assert_refused_unless_unsafe(
         &folder,
         "../shared",
         "read-write",
@@ -320,7 +335,7 @@ fn a_writable_mount_does_not_contain_the_target_of_a_link_to_a_plugin_file() {
     folder.remove("other.wasm");
     folder.put("other.wasm", TinyComponent::new(&["other"]).build());
     folder.link("other.toml", Path::new("../shared/grant"));
-    only_if_unsafe(
+    assert_refused_unless_unsafe(
         &folder,
         "../shared",
         "read-write",

@@ -349,10 +349,10 @@ fn is_within(key: &str, begin: &str) -> bool {
 }
 
 /// Returns a link to the page that explains a key.
-fn explained(key: &str, pages: &[(&str, &str)]) -> String {
+fn page_link(key: &str, pages: &[(&str, &str)]) -> String {
     let fitting = pages.iter().filter(|entry| is_within(key, entry.0));
     let page = fitting.max_by_key(|entry| entry.0.len()).unwrap().1;
-    let text = fs::read_to_string(file(page)).unwrap();
+    let text = fs::read_to_string(page_path(page)).unwrap();
     let word = key.rsplit('.').next().unwrap_or(key);
     let is_named = text.match_indices(word).any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + word.len()..]);
@@ -372,7 +372,7 @@ fn explained(key: &str, pages: &[(&str, &str)]) -> String {
 }
 
 /// Returns the path of a page.
-fn file(page: &str) -> PathBuf {
+fn page_path(page: &str) -> PathBuf {
     Path::new(WORKSPACE)
         .join("docs/src")
         .join(page)
@@ -399,7 +399,7 @@ fn keys(page: &mut String) {
         let _ = writeln!(
             page,
             "| `{key}` | {variable} | {} |",
-            explained(&key, CONFIG_PAGES)
+            page_link(&key, CONFIG_PAGES)
         );
     }
     let mut keys = Vec::new();
@@ -410,14 +410,14 @@ fn keys(page: &mut String) {
          | key | explained in |\n| --- | --- |\n",
     );
     for key in keys {
-        let _ = writeln!(page, "| `{key}` | {} |", explained(&key, GRANT_PAGES));
+        let _ = writeln!(page, "| `{key}` | {} |", page_link(&key, GRANT_PAGES));
     }
 }
 
 /// Returns the second cell of a row of a page: the first row that begins with this name, after a
 /// line that begins with `head`.
-fn meaning(page: &str, head: &str, name: &str) -> String {
-    let text = fs::read_to_string(file(page)).unwrap();
+fn row_description(page: &str, head: &str, name: &str) -> String {
+    let text = fs::read_to_string(page_path(page)).unwrap();
     let rows = text
         .lines()
         .skip_while(|line| !line.starts_with(head))
@@ -498,7 +498,7 @@ fn page() -> String {
         let _ = writeln!(
             page,
             "| `{kind}` | {} |",
-            meaning("errors", "| error kind |", kind.as_str())
+            row_description("errors", "| error kind |", kind.as_str())
         );
     }
     page.push_str("\n## Audit events\n\nSee [The audit log](audit.md#lines).\n\n");
@@ -507,7 +507,7 @@ fn page() -> String {
         let _ = writeln!(
             page,
             "| `{event}` | {} |",
-            meaning("audit", "| `event` |", event)
+            row_description("audit", "| `event` |", event)
         );
     }
     reserved(&mut page);
@@ -518,10 +518,10 @@ fn page() -> String {
 fn the_book_has_every_name() {
     let page = page();
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(file("names"), page).unwrap();
+        fs::write(page_path("names"), page).unwrap();
         return;
     }
-    let found = fs::read_to_string(file("names")).unwrap_or_default();
+    let found = fs::read_to_string(page_path("names")).unwrap_or_default();
     assert!(
         found == page,
         "docs/src/names.md is stale: UPDATE_DOCS=1 cargo test -p toolbay --test it names::\n{page}"

@@ -55,7 +55,7 @@ const SUMS: &str = r#"(type $node (struct (field (ref null $node)) (field i32)))
       (struct.get $node 1 (local.get $list)))"#;
 
 /// Serves the functions of [`SUMS`] and checks the results of their calls.
-fn adds_and_throws(folder: &Folder) {
+fn check_sums(folder: &Folder) {
     let mut server = StdioServer::start(folder);
     server.wait_until_listed(&["reach", "sum"]);
     assert_eq!(
@@ -79,10 +79,10 @@ fn adds_and_throws(folder: &Folder) {
 
 #[test]
 fn a_component_can_have_objects_and_throw() {
-    adds_and_throws(&Folder::with("sums.wasm", build_component(WIT, SUMS)));
+    check_sums(&Folder::with("sums.wasm", build_component(WIT, SUMS)));
     let folder = Folder::new().rewriting(made_async);
     folder.put("sums.wasm", build_component(WIT, SUMS));
-    adds_and_throws(&folder);
+    check_sums(&folder);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_core_module_with_a_wit_file_can_have_objects_and_throw() {
         wat::parse_str(format!("(module {SUMS})")).unwrap(),
     );
     folder.put("sums.wit", WIT);
-    adds_and_throws(&folder);
+    check_sums(&folder);
 }
 
 #[test]

@@ -24,7 +24,7 @@ const FILL: &str = "(func $fill (local $n i32)
 
 /// Builds a component with a plain function `square` that looks numbers up in the table. The
 /// initialization runs `initialize`.
-fn table(initialize: &str) -> Vec<u8> {
+fn table_component(initialize: &str) -> Vec<u8> {
     build_component(
         "package a:table; world table { export wizer-initialize: func(); export square: func(n: u32) -> u32; }",
         &format!(
@@ -57,7 +57,7 @@ fn call(folder: &Folder, tool: &str, arguments: Value) -> (u64, String) {
 
 /// Optimizes the component at `plugins/a.wasm`, which must fail. Returns the error, without the
 /// progress lines that a slow machine adds.
-fn refused(component: impl AsRef<[u8]>, args: &[&str]) -> String {
+fn optimize_error(component: impl AsRef<[u8]>, args: &[&str]) -> String {
     let folder = Folder::with("a.wasm", component);
     let outcome = optimize(&folder, &[&["plugins/a.wasm"], args].concat());
     assert_eq!(
@@ -83,7 +83,7 @@ fn refused(component: impl AsRef<[u8]>, args: &[&str]) -> String {
 
 #[test]
 fn a_table_that_the_initialization_fills_is_present_in_each_call() {
-    let folder = Folder::with("a.wasm", table("(call $fill)"));
+    let folder = Folder::with("a.wasm", table_component("(call $fill)"));
     let (before, answer) = call(&folder, "square", json!({"n": 7}));
     assert_eq!(answer, "{\"result\":49}");
     assert!(before > 1_000_000, "{before}");
@@ -98,7 +98,7 @@ fn a_table_that_the_initialization_fills_is_present_in_each_call() {
         assert!(fuel < 1_000, "{fuel}");
     }
     // The output is reproducible.
-    folder.put("a.wasm", table("(call $fill)"));
+    folder.put("a.wasm", table_component("(call $fill)"));
     assert_eq!(optimize(&folder, &["plugins/a.wasm"]).code, 0);
     assert_eq!(
         fs::read(folder.sibling_path("a.optimized.wasm")).unwrap(),
@@ -235,7 +235,7 @@ fn an_initialization_that_is_not_deterministic_is_refused() {
         .with_core_items("(import \"host\" \"import\" (func $import (result i64)))")
         .before_list("(drop (call $import))")
         .build();
-    let why = refused(&random, &[]);
+    let why = optimize_error(&random, &[]);
     insta::assert_snapshot!(why, @"toolbay: plugins/a.wasm: its initialisation draws random numbers (wasi:random/random@0.2.0#get-random-u64), and the answer would become part of the file: do that when a tool is first called, or allow it with --allow random");
     let folder = Folder::with("a.wasm", &random);
     assert_eq!(
@@ -254,16 +254,20 @@ fn an_initialization_that_is_not_deterministic_is_refused() {
         .build();
     let folder = Folder::with("a.wasm", &later);
     assert_eq!(optimize(&folder, &["plugins/a.wasm"]).code, 0);
-    assert!(refused(&later, &["--call", "a"]).contains("--allow random"));
+    assert!(optimize_error(&later, &["--call", "a"]).contains("--allow random"));
 }
 
 #[test]
 fn a_file_that_cannot_be_optimized_is_reported_with_the_reason() {
     let cases: [(&str, Vec<u8>, &[&str]); 7] = [
         ("not wasm", b"hello, world".to_vec(), &[]),
-        ("half a file", table("").split_at(40).0.to_vec(), &[]),
+        (
+            "half a file",
+            table_component("").split_at(40).0.to_vec(),
+            &[],
+        ),
         ("async", made_async(TinyComponent::new(&["a"]).build()), &[]),
-        ("unknown tool", table(""), &["--call", "b"]),
+        ("unknown tool", table_component(""), &["--call", "b"]),
         (
             "no arguments",
             TinyComponent::new(&["a"]).build(),
@@ -271,7 +275,7 @@ fn a_file_that_cannot_be_optimized_is_reported_with_the_reason() {
         ),
         (
             "wrong arguments",
-            table(""),
+            table_component(""),
             &["--call", "square={\"n\":-1}"],
         ),
         (
@@ -287,7 +291,7 @@ fn a_file_that_cannot_be_optimized_is_reported_with_the_reason() {
     ];
     let said: Vec<String> = cases
         .into_iter()
-        .map(|(what, component, args)| format!("{what}: {}", refused(component, args)))
+        .map(|(what, component, args)| format!("{what}: {}", optimize_error(component, args)))
         .collect();
     let said = said.concat();
     insta::assert_snapshot!(said, @r#"
@@ -303,7 +307,7 @@ fn a_file_that_cannot_be_optimized_is_reported_with_the_reason() {
 
 #[test]
 fn a_file_that_is_optimized_already_is_reported() {
-    let folder = Folder::with("a.wasm", table("(call $fill)"));
+    let folder = Folder::with("a.wasm", table_component("(call $fill)"));
     assert_eq!(
         optimize(&folder, &["plugins/a.wasm", "-o", "b.wasm"]).code,
         0
@@ -331,7 +335,7 @@ fn a_core_module_becomes_an_optimized_component() {
 
 #[test]
 fn no_file_is_replaced_without_force() {
-    let folder = Folder::with("a.wasm", table("(call $fill)"));
+    let folder = Folder::with("a.wasm", table_component("(call $fill)"));
     let file = fs::read(folder.plugin_path("a.wasm")).unwrap();
     for output in ["plugins/a.wasm", "there.wasm"] {
         fs::write(folder.sibling_path("there.wasm"), "mine").unwrap();

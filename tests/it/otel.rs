@@ -49,7 +49,7 @@ fn hex(id: &[u8]) -> String {
 }
 
 /// Returns the attributes of the spans with this name.
-fn named(received: &ReceivedTelemetry, name: &str) -> Vec<BTreeMap<String, String>> {
+fn span_attributes(received: &ReceivedTelemetry, name: &str) -> Vec<BTreeMap<String, String>> {
     received
         .spans
         .iter()
@@ -127,7 +127,7 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
     );
     call(&server, "fail", json!({}), json!({}));
     let received = collector.wait_until("all spans", |received| {
-        named(received, "tools/call fail").len() == 1
+        span_attributes(received, "tools/call fail").len() == 1
     });
     check_names(&received);
     assert_eq!(
@@ -193,7 +193,7 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
         "{walls:?} of {whole}"
     );
 
-    let failed = &named(&received, "tools/call panic")[0];
+    let failed = &span_attributes(&received, "tools/call panic")[0];
     assert_eq!(
         (
             failed[names::ERROR_TYPE].as_str(),
@@ -211,7 +211,7 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
             && root.status.as_ref().is_some_and(|status| status.code == 2)
     );
     // The name that the client made up occurs nowhere.
-    let unknown = &named(&received, "tools/call")[0];
+    let unknown = &span_attributes(&received, "tools/call")[0];
     assert_eq!(
         (
             unknown[names::ERROR_TYPE].as_str(),
@@ -248,7 +248,7 @@ fn over_standard_input_each_session_has_an_id() {
         received.spans.len() == 2 && received.metric_reports > 0
     });
     check_names(&received);
-    let [one, two] = &named(&received, "tools/call echo")[..] else {
+    let [one, two] = &span_attributes(&received, "tools/call echo")[..] else {
         panic!("{received:?}")
     };
     assert_eq!(
@@ -307,7 +307,7 @@ fn a_request_of_a_plugin_is_a_span_that_the_request_carries() {
     let carried: BTreeSet<String> = site
         .requests
         .try_iter()
-        .filter_map(|request| carried(&request))
+        .filter_map(|request| traceparent_span_id(&request))
         .collect();
     let sent = received
         .spans
@@ -315,7 +315,7 @@ fn a_request_of_a_plugin_is_a_span_that_the_request_carries() {
         .filter(|span| span.kind == 3)
         .map(|span| hex(&span.span_id));
     assert_eq!(carried, sent.collect());
-    let found = named(&received, "GET");
+    let found = span_attributes(&received, "GET");
     assert_eq!(found.len(), 2);
     let ok = found
         .iter()
@@ -335,7 +335,7 @@ fn a_request_of_a_plugin_is_a_span_that_the_request_carries() {
         .unwrap();
     assert_eq!(not_found[names::ERROR_TYPE], "404");
     assert_eq!(
-        named(&received, "HTTP")[0][names::HTTP_REQUEST_METHOD],
+        span_attributes(&received, "HTTP")[0][names::HTTP_REQUEST_METHOD],
         "_OTHER"
     );
     assert!(!format!("{received:?}").contains("an-argument"));
@@ -349,7 +349,7 @@ fn named_spans<'a>(
 }
 
 /// Returns the span id in the `traceparent` header of a request.
-fn carried(request: &str) -> Option<String> {
+fn traceparent_span_id(request: &str) -> Option<String> {
     let line = request
         .lines()
         .find(|line| line.to_ascii_lowercase().starts_with("traceparent:"))?;

@@ -81,7 +81,10 @@ fn pages() -> Vec<String> {
 
 /// Passes each block in a language to `check`, and panics with all of its messages. Returns the
 /// number of blocks.
-fn each(language: &str, mut check: impl FnMut(&str, &CodeBlock) -> Result<(), String>) -> usize {
+fn check_blocks(
+    language: &str,
+    mut check: impl FnMut(&str, &CodeBlock) -> Result<(), String>,
+) -> usize {
     let (mut count, mut wrong) = (0, Vec::new());
     for page in pages() {
         let text = fs::read_to_string(root().join(&page)).unwrap();
@@ -115,7 +118,7 @@ fn config(text: &str) -> Result<(), String> {
 
 #[test]
 fn toml_is_a_configuration_or_a_grant() {
-    let count = each("toml", |page, block| {
+    let count = check_blocks("toml", |page, block| {
         let kind = TOML
             .iter()
             .find(|(name, _)| *name == page)
@@ -150,7 +153,7 @@ fn a_mistake_on_a_page_is_detected() {
 
 #[test]
 fn json_is_json() {
-    let count = each("json", |_, block| {
+    let count = check_blocks("json", |_, block| {
         // A block of several messages has one on each line.
         let whole = serde_json::from_str::<serde_json::Value>(&block.text).map(drop);
         let lines = || {
@@ -168,7 +171,7 @@ fn json_is_json() {
 
 #[test]
 fn rust_blocks_are_compiled_or_marked_as_not_compiled() {
-    let count = each("rust", |page, block| {
+    let count = check_blocks("rust", |page, block| {
         let is_marked = block.labels.iter().any(|label| label == "ignore");
         if COMPILED.contains(&page) || is_marked {
             Ok(())
@@ -181,13 +184,13 @@ fn rust_blocks_are_compiled_or_marked_as_not_compiled() {
 
 #[test]
 fn every_block_names_its_language() {
-    each("", |_, _| {
+    check_blocks("", |_, _| {
         Err("a block without a language: `text` is one".to_owned())
     });
 }
 
 /// Parses an amount in the table of limits: `10,000`, `128 MiB`, `30 s`.
-fn amount(text: &str) -> LimitValue {
+fn parse_amount(text: &str) -> LimitValue {
     let plain = text.replace(',', "");
     if let Ok(count) = plain.parse::<u64>() {
         return LimitValue::Count(count);
@@ -213,7 +216,7 @@ fn every_limit_is_in_the_book_and_in_the_words_of_the_fuzzer() {
     assert_eq!(keys, Limits::KEYS);
     let told = |column: usize| {
         rows.iter()
-            .map(move |row| amount(row[column]))
+            .map(move |row| parse_amount(row[column]))
             .collect::<Vec<_>>()
     };
     let amounts = |limits: &Limits| {

@@ -17,7 +17,7 @@ const LONG: &str = "timeout = \"10m\"\nfuel = 1_000_000_000_000\n";
 const MEMORY: &str = "[server]\nmemory = \"64GiB\"\n";
 
 /// Starts calls of `tool`, and waits until each of them runs.
-fn running(server: &mut StdioServer, tool: &str, calls: usize) -> Vec<u64> {
+fn start_running_calls(server: &mut StdioServer, tool: &str, calls: usize) -> Vec<u64> {
     let ids = (0..calls)
         .map(|_| server.start_call_with_progress(tool, json!({})))
         .collect();
@@ -44,10 +44,10 @@ fn calls_that_wait_for_a_clock_or_a_file_release_their_slots() {
             );
             let mut server =
                 StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
-            let ids = running(&mut server, tool, 20);
+            let ids = start_running_calls(&mut server, tool, 20);
             assert_eq!(server.text("count", json!({})), "1", "{tool}");
             // Further calls of the same tool do not wait for them either.
-            let more = running(&mut server, tool, 1);
+            let more = start_running_calls(&mut server, tool, 1);
             folder.open_gate();
             if tool == "wait_for_gate" {
                 for id in ids.into_iter().chain(more) {
@@ -122,7 +122,7 @@ fn calls_can_wait_for_another_call_of_the_same_plugin() {
         &folder,
         &format!("{MEMORY}queue_timeout = \"1h\"\ncalls_per_caller = 1\ncalls = 1"),
     );
-    let ids = running(&mut server, "wait_for_gate", 20);
+    let ids = start_running_calls(&mut server, "wait_for_gate", 20);
     assert_eq!(
         server.text("write_file", json!({"path": "/gate/open", "text": ""})),
         "written"
@@ -138,7 +138,7 @@ fn one_tool_never_takes_all_slots_of_its_plugin() {
     folder.put("hostile.toml", format!("[limits]\n{LONG}concurrency = 2\n"));
     let mut server =
         StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
-    let mut ids = running(&mut server, "loop_forever", 1);
+    let mut ids = start_running_calls(&mut server, "loop_forever", 1);
     // They wait for the slot of the first call.
     ids.extend((0..4).map(|_| server.start_call("loop_forever", json!({}))));
     assert_eq!(server.text("count", json!({})), "1");
@@ -157,7 +157,7 @@ fn a_call_of_a_tool_without_a_free_slot_fails_as_busy() {
         &folder,
         &format!("{MEMORY}queue_timeout = \"100ms\"\nsuspended_calls = 0"),
     );
-    let ids = running(&mut server, "wait_for_gate", 2);
+    let ids = start_running_calls(&mut server, "wait_for_gate", 2);
     let (kind, said) = server.failure("wait_for_gate", json!({}));
     assert_eq!(
         (kind.as_str(), said.as_str()),
@@ -180,7 +180,7 @@ fn a_call_that_computes_keeps_its_slot() {
     folder.put("hostile.toml", format!("[limits]\n{LONG}concurrency = 3\n"));
     let mut server =
         StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"100ms\""));
-    let ids = running(&mut server, "loop_forever", 2);
+    let ids = start_running_calls(&mut server, "loop_forever", 2);
     assert_eq!(server.failure("loop_forever", json!({})).0, "busy");
     assert_eq!(server.text("count", json!({})), "1");
     cancel(&mut server, ids);
@@ -199,7 +199,7 @@ fn calls_beyond_the_limit_of_suspended_calls_keep_their_slots() {
     );
     // The plugin may have half of the four suspended calls. The third call keeps the only slot of
     // its tool.
-    let mut ids = running(&mut server, "wait_for_gate", 3);
+    let mut ids = start_running_calls(&mut server, "wait_for_gate", 3);
     assert_eq!(server.failure("wait_for_gate", json!({})).0, "busy");
     assert_eq!(
         server.text("count", json!({})),

@@ -96,7 +96,7 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
     Ok(())
 }
 
-fn server(folder: &Folder, grant: &str) -> StdioServer {
+fn start_server(folder: &Folder, grant: &str) -> StdioServer {
     folder.put("web.wasm", web());
     folder.put("web.toml", grant);
     let mut server = StdioServer::start(folder);
@@ -107,7 +107,7 @@ fn server(folder: &Folder, grant: &str) -> StdioServer {
 #[test]
 fn a_request_that_the_grant_allows_is_sent() {
     let site = Site::start();
-    let mut server = server(&Folder::new(), &site.grant());
+    let mut server = start_server(&Folder::new(), &site.grant());
     let asked = json!({"method": "POST", "url": site.url("/hello"), "headers": {"x-own": "value"}, "body": "{}"});
     let result = server.call("send", asked);
     let answered = json!({"status": 200, "location": null, "length": 5, "text": "hello"});
@@ -139,7 +139,7 @@ fn a_request_that_the_grant_allows_is_sent() {
 #[test]
 fn a_request_without_a_body_declares_that_if_its_method_usually_has_one() {
     let site = Site::start();
-    let mut server = server(&Folder::new(), &site.grant());
+    let mut server = start_server(&Folder::new(), &site.grant());
     for (method, declared) in [
         ("GET", false),
         ("DELETE", false),
@@ -158,7 +158,7 @@ fn a_request_without_a_body_declares_that_if_its_method_usually_has_one() {
 #[test]
 fn without_a_grant_no_request_is_sent_and_the_log_names_the_missing_permission() {
     let site = Site::start();
-    let mut server = server(&Folder::new(), "");
+    let mut server = start_server(&Folder::new(), "");
     assert_eq!(
         server.text("try_to_send", json!({"url": site.url("/hello")})),
         "The request is denied."
@@ -187,7 +187,7 @@ fn an_address_that_is_not_global_needs_a_grant_of_its_own() {
         site.address,
         site.address.port()
     );
-    let mut server = server(&Folder::new(), &grant);
+    let mut server = start_server(&Folder::new(), &grant);
     for host in [
         site.address.to_string(),
         format!("localhost:{}", site.address.port()),
@@ -211,7 +211,7 @@ fn requests_are_limited_to_the_granted_methods_and_paths() {
          private_networks = [\"127.0.0.1\"]",
         site.address
     );
-    let mut server = server(&Folder::new(), &grant);
+    let mut server = start_server(&Folder::new(), &grant);
     let mut sends = |method: &str, path: &str| {
         server.text(
             "try_to_send",
@@ -237,7 +237,7 @@ fn requests_are_limited_to_the_granted_methods_and_paths() {
 #[test]
 fn trailers_of_a_response_are_read_within_limits() {
     let site = Site::start();
-    let mut server = server(&Folder::new(), &site.grant());
+    let mut server = start_server(&Folder::new(), &site.grant());
     assert_eq!(
         server.text("trailers", json!({"url": site.url("/trailers")})),
         "x-sum: 15"
@@ -256,7 +256,7 @@ fn trailers_of_a_response_are_read_within_limits() {
 #[test]
 fn a_redirect_goes_back_to_the_tool() {
     let site = Site::start();
-    let mut server = server(&Folder::new(), &site.grant());
+    let mut server = start_server(&Folder::new(), &site.grant());
     let result = server.call("send", json!({"url": site.url("/moved")}));
     let answered = json!({"status": 302, "location": "http://169.254.169.254/latest", "length": 0, "text": ""});
     assert_eq!(result["structuredContent"], answered, "{result}");
@@ -271,7 +271,7 @@ fn a_redirect_goes_back_to_the_tool() {
 fn a_request_to_a_stalled_server_ends_in_time() {
     let site = Site::start();
     let grant = format!("{}[limits]\ntimeout = \"1s\"", site.grant());
-    let mut server = server(&Folder::new(), &grant);
+    let mut server = start_server(&Folder::new(), &grant);
     let stuck = |timeout: Value| json!({"url": site.url("/stuck"), "timeout_ms": timeout});
     assert_eq!(
         server.text("try_to_send", stuck(json!(50))),
@@ -298,7 +298,7 @@ fn requests_and_their_bytes_have_limits() {
         "{}[limits]\nhttp_requests = 3\nhttp_bytes = \"1MiB\"",
         site.grant()
     );
-    let mut server = server(&Folder::new(), &grant);
+    let mut server = start_server(&Folder::new(), &grant);
     let send = |path: &str, again: u32| json!({"url": site.url(path), "again": again});
     assert_eq!(server.text("try_to_send", send("/hello", 2)), "status 200");
     assert_eq!(
@@ -327,7 +327,7 @@ fn calls_share_the_connections_of_their_plugin() {
         "{}[limits]\nhttp_connections = 1\ntimeout = \"2s\"",
         site.grant()
     );
-    let mut server = server(&Folder::new(), &grant);
+    let mut server = start_server(&Folder::new(), &grant);
     let holds = server.start_call("send", json!({"url": site.url("/stuck")}));
     assert!(site.requests.recv().unwrap().starts_with("GET /stuck "));
     // The only connection is in use.
@@ -472,7 +472,7 @@ fn list_shows_what_a_plugin_can_request() {
 }
 
 /// Returns a certificate authority. Writes its certificate to a file next to the plugin folder.
-pub(crate) fn authority(folder: &Folder) -> Issuer<'static, KeyPair> {
+pub(crate) fn create_authority(folder: &Folder) -> Issuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
@@ -486,7 +486,9 @@ pub(crate) fn authority(folder: &Folder) -> Issuer<'static, KeyPair> {
 
 /// Starts a web server behind TLS, with a certificate for `localhost`. Returns its address, and the
 /// beginning of each request that it receives. It answers each connection once.
-pub(crate) fn secure(issuer: &Issuer<'static, KeyPair>) -> (SocketAddr, Receiver<String>) {
+pub(crate) fn start_tls_server(
+    issuer: &Issuer<'static, KeyPair>,
+) -> (SocketAddr, Receiver<String>) {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::new(vec!["localhost".to_owned()])
         .unwrap()
@@ -526,13 +528,13 @@ pub(crate) fn secure(issuer: &Issuer<'static, KeyPair>) -> (SocketAddr, Receiver
 #[test]
 fn a_certificate_is_trusted_if_its_authority_is_listed() {
     let folder = Folder::new();
-    let (address, _) = secure(&authority(&folder));
+    let (address, _) = start_tls_server(&create_authority(&folder));
     let url = format!("https://localhost:{}", address.port());
     let grant =
         format!("[permissions]\nhttp = [\"{url}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]\n");
     let sends = |config: &str| {
         folder.write_config(config);
-        server(&folder, &grant).text("try_to_send", json!({"url": url}))
+        start_server(&folder, &grant).text("try_to_send", json!({"url": url}))
     };
     assert_eq!(sends(""), "The connection to the server is not secure.");
     assert_eq!(
@@ -561,7 +563,7 @@ fn every_request_goes_through_the_configured_proxy() {
     let grant = "[permissions]\nhttp = [\"http://api.example.com\", \"http://10.0.0.1\"]\n";
     let url = |user: &str| format!("http://{user}{}", proxy.address);
     folder.write_config(&format!("[http_client]\nproxy = {:?}", url("")));
-    let mut direct = server(&folder, grant);
+    let mut direct = start_server(&folder, grant);
     // The name does not resolve: only the proxy needs to know it.
     let asked = json!({"url": "http://api.example.com/hello"});
     assert_eq!(

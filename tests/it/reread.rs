@@ -18,7 +18,7 @@ use crate::support::{
 /// The log message after each reading.
 const READ: &str = "the configuration was read again";
 
-fn hang_up(pid: u32) {
+fn send_sighup(pid: u32) {
     assert!(
         Command::new("kill")
             .args(["-HUP", &pid.to_string()])
@@ -30,11 +30,11 @@ fn hang_up(pid: u32) {
 
 /// Writes the configuration in the way of editors, by renaming another file to it, and has the
 /// server read it.
-fn change(folder: &Folder, pid: u32, config: &str) {
+fn change_config(folder: &Folder, pid: u32, config: &str) {
     let staged = folder.sibling_path("toolbay.toml.new");
     fs::write(&staged, config).unwrap();
     fs::rename(staged, folder.sibling_path("toolbay.toml")).unwrap();
-    hang_up(pid);
+    send_sighup(pid);
 }
 
 fn status(server: &HttpServer, token: &str) -> u16 {
@@ -68,7 +68,7 @@ fn tokens_can_be_added_and_removed_and_streams_of_a_removed_token_end() {
         stream.next_message().unwrap()["method"],
         "notifications/subscriptions/acknowledged"
     );
-    change(&folder, server.pid(), &(adas.clone() + &bobs));
+    change_config(&folder, server.pid(), &(adas.clone() + &bobs));
     let line = server.log.wait_for(READ);
     assert!(line.ends_with("changed: http.tokens"), "{line}");
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
@@ -83,7 +83,7 @@ fn tokens_can_be_added_and_removed_and_streams_of_a_removed_token_end() {
         "notifications/subscriptions/acknowledged"
     );
     // Ada's token has fewer rights now, and bob's token is removed.
-    change(&folder, server.pid(), &(adas + "tools = [\"a\"]\n"));
+    change_config(&folder, server.pid(), &(adas + "tools = [\"a\"]\n"));
     server.log.wait_for_count(READ, 2);
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
     let listed = server
@@ -102,7 +102,7 @@ fn tokens_can_be_added_and_removed_and_streams_of_a_removed_token_end() {
 }
 
 /// Creates a folder with a tool that needs the approval of a person.
-fn guarded() -> Folder {
+fn folder_with_approval() -> Folder {
     let folder = Folder::with(
         "tiny.wasm",
         TinyComponent::new(&["a", "b"]).with_echo().build(),
@@ -113,7 +113,8 @@ fn guarded() -> Folder {
 
 #[test]
 fn a_request_whose_token_changes_before_its_body_arrives_calls_no_tool() {
-    let ([(ada, adas), (bob, bobs)], folder) = ([token("ada", ""), token("bob", "")], guarded());
+    let ([(ada, adas), (bob, bobs)], folder) =
+        ([token("ada", ""), token("bob", "")], folder_with_approval());
     let server =
         HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
     let call =
@@ -144,7 +145,7 @@ fn a_request_whose_token_changes_before_its_body_arrives_calls_no_tool() {
     });
     // The response to this request shows that the server has started to read the requests above.
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
-    change(&folder, server.pid(), &format!("{adas}tools = [\"b\"]\n"));
+    change_config(&folder, server.pid(), &format!("{adas}tools = [\"b\"]\n"));
     server.log.wait_for_count("tokens were removed", 1);
     let answers = held.map(|mut stream| {
         stream.write_all(last.as_bytes()).unwrap();
@@ -162,7 +163,7 @@ fn a_request_whose_token_changes_before_its_body_arrives_calls_no_tool() {
 
 #[test]
 fn a_waiting_call_ends_when_its_token_is_removed() {
-    let ((ada, adas), folder) = (token("ada", ""), guarded());
+    let ((ada, adas), folder) = (token("ada", ""), folder_with_approval());
     let (_, bobs) = token("bob", "");
     let server =
         HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
@@ -174,7 +175,7 @@ fn a_waiting_call_ends_when_its_token_is_removed() {
     let mut stream = session.request("tools/call", json!({"name": "b", "arguments": {}}));
     let question = stream.next_message().unwrap();
     assert_eq!(question["method"], "elicitation/create", "{question}");
-    change(&folder, server.pid(), &bobs);
+    change_config(&folder, server.pid(), &bobs);
     let mut rest = Vec::new();
     while let Some(message) = stream.next_message() {
         rest.push(message);
@@ -189,7 +190,7 @@ fn a_waiting_call_ends_when_its_token_is_removed() {
 
 #[test]
 fn a_missing_or_invalid_configuration_file_changes_nothing() {
-    let ((ada, adas), folder) = (token("ada", ""), guarded());
+    let ((ada, adas), folder) = (token("ada", ""), folder_with_approval());
     let server =
         HttpServer::start_with_config(&folder, &format!("require_approval = \"always\"\n{adas}"))
             .wait_until_ready();
@@ -212,7 +213,7 @@ fn a_missing_or_invalid_configuration_file_changes_nothing() {
     };
     assert!(refused(&call()));
     fs::rename(&file, &aside).unwrap();
-    hang_up(server.pid());
+    send_sighup(server.pid());
     let line = server.log.wait_for("the configuration stays as it was");
     assert!(
         line.ends_with(
@@ -222,7 +223,7 @@ fn a_missing_or_invalid_configuration_file_changes_nothing() {
     );
     assert_eq!((status(&server, &ada), refused(&call())), (200, true));
     std::os::unix::fs::symlink("missing.toml", &file).unwrap();
-    hang_up(server.pid());
+    send_sighup(server.pid());
     let line = server
         .log
         .wait_for_count("the configuration stays as it was", 2);
@@ -238,7 +239,7 @@ fn a_missing_or_invalid_configuration_file_changes_nothing() {
             .unwrap()
             .success()
     );
-    hang_up(server.pid());
+    send_sighup(server.pid());
     let line = server
         .log
         .wait_for_count("the configuration stays as it was", 3);
@@ -248,7 +249,7 @@ fn a_missing_or_invalid_configuration_file_changes_nothing() {
     );
     assert_eq!((status(&server, &ada), refused(&call())), (200, true));
     fs::rename(&aside, &file).unwrap();
-    hang_up(server.pid());
+    send_sighup(server.pid());
     server.log.wait_for(READ);
     assert_eq!((status(&server, &ada), refused(&call())), (200, true));
 }
@@ -259,7 +260,7 @@ fn a_session_continues_under_new_limits_and_the_log_names_the_changes() {
     folder.write_config("[limits]\nfuel = 1_000_000_000\n");
     let mut server = StdioServer::start(&folder);
     assert_eq!(server.text("count", json!({})), "1");
-    change(
+    change_config(
         &folder,
         server.pid(),
         "page_size = 7\n[limits]\nfuel = 1_000\n[server]\ninstructions = \"Be brief.\"\ncalls = 3\n[ceilings]\nhandles = 5\n",
@@ -284,7 +285,7 @@ fn a_session_continues_under_new_limits_and_the_log_names_the_changes() {
         }
         assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
     }
-    change(&folder, server.pid(), "");
+    change_config(&folder, server.pid(), "");
     server.log.wait_for_count(READ, 2);
     let begun = Instant::now();
     while server.call("count", json!({}))["isError"] == Value::Bool(true) {
@@ -312,7 +313,7 @@ fn a_mistake_is_reported_with_its_position_and_changes_nothing() {
             "server.scratch: expected the path of a folder, not an empty string",
         ),
     ] {
-        change(&folder, server.pid(), wrong);
+        change_config(&folder, server.pid(), wrong);
         let line = server.log.wait_for(words);
         assert!(
             line.contains("the configuration stays as it was: "),
@@ -325,7 +326,7 @@ fn a_mistake_is_reported_with_its_position_and_changes_nothing() {
         );
     }
     // With an empty file, the defaults apply.
-    change(&folder, server.pid(), "");
+    change_config(&folder, server.pid(), "");
     let line = server.log.wait_for(READ);
     assert!(
         line.ends_with("changed: caller_rate_limit.calls, caller_rate_limit.per"),
@@ -343,7 +344,7 @@ fn the_log_level_and_the_allowed_hosts_can_change() {
         HttpServer::start_with_config(&folder, "[http]\nanonymous = true").wait_until_ready();
     let from = |host: &str| server.get("/mcp", &[("Host", host)]).status;
     assert_eq!(from("tools.example"), 403);
-    change(
+    change_config(
         &folder,
         server.pid(),
         "log = \"debug\"\n[http]\nanonymous = true\nallowed_hosts = [\"tools.example\"]",
@@ -352,13 +353,13 @@ fn the_log_level_and_the_allowed_hosts_can_change() {
     assert_ne!(from("tools.example"), 403);
     folder.put("other.wasm", TinyComponent::new(&["b"]).with_echo().build());
     server.log.wait_for("DEBUG");
-    change(&folder, server.pid(), "log = \"error\"");
+    change_config(&folder, server.pid(), "log = \"error\"");
     // At this level, the log does not report the reading either.
     let begun = Instant::now();
     while from("tools.example") != 403 {
         assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
     }
-    hang_up(server.pid());
+    send_sighup(server.pid());
     assert_eq!(
         result_text(&server.result("tools/call", json!({"name": "a", "arguments": {}}))),
         "{}"
@@ -382,7 +383,7 @@ fn callers_without_a_token_are_rejected_once_a_token_is_configured() {
         "notifications/subscriptions/acknowledged"
     );
     let (ada, adas) = token("ada", "");
-    change(&folder, server.pid(), &adas);
+    change_config(&folder, server.pid(), &adas);
     server.log.wait_for(READ);
     assert_eq!(
         server.post_stateless("tools/list", json!({}), &[]).status,
@@ -391,7 +392,7 @@ fn callers_without_a_token_are_rejected_once_a_token_is_configured() {
     assert_eq!(status(&server, &ada), 200);
     while stream.next_message().is_some() {}
     // After a token existed, callers without a token are refused until a restart.
-    change(&folder, server.pid(), "");
+    change_config(&folder, server.pid(), "");
     server.log.wait_for_count(READ, 2);
     assert_eq!(
         server.post_stateless("tools/list", json!({}), &[]).status,
@@ -410,7 +411,7 @@ fn after_the_last_token_is_removed_every_request_is_rejected() {
     )
     .wait_until_ready();
     assert_eq!(status(&server, &ada), 200);
-    change(
+    change_config(
         &folder,
         server.pid(),
         "[http]\nallowed_hosts = [\"tools.example.com\"]\n",
@@ -435,13 +436,13 @@ fn after_the_last_token_is_removed_every_request_is_rejected() {
     server.log.wait_for("the configuration stays as it was: ");
     // `anonymous = true` does not admit callers without a token while the server runs. A new token
     // does.
-    change(&folder, server.pid(), "[http]\nanonymous = true\n");
+    change_config(&folder, server.pid(), "[http]\nanonymous = true\n");
     server.log.wait_for(READ);
     assert_eq!(
         server.post_stateless("tools/list", json!({}), &[]).status,
         401
     );
-    change(&folder, server.pid(), &adas);
+    change_config(&folder, server.pid(), &adas);
     server.log.wait_for_count(READ, 2);
     assert_eq!(status(&server, &ada), 200);
 }
@@ -457,7 +458,7 @@ fn a_removed_token_is_rejected_even_if_the_file_has_a_mistake() {
     let server =
         HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
-    change(
+    change_config(
         &folder,
         server.pid(),
         &format!("page_sise = 7\n{adas}tools = [\"a\"]\n{evas}"),
@@ -513,7 +514,7 @@ fn the_log_names_what_a_configuration_no_longer_sets() {
         &folder,
         "require_approval = \"never\"\n[limits]\nfuel = 7_000_000\ntimeout = \"9s\"\n",
     );
-    change(&folder, server.pid(), "[limits]\ntimeout = \"9s\"\n");
+    change_config(&folder, server.pid(), "[limits]\ntimeout = \"9s\"\n");
     let line = server.log.wait_for("no longer sets");
     assert!(
         line.contains(

@@ -46,7 +46,7 @@ fn uri(result: &Value) -> String {
 }
 
 /// Returns the part that the user sees, with the URI replaced.
-fn shown(result: &Value) -> Value {
+fn shown_content(result: &Value) -> Value {
     let (mut shown, address) = (result.clone(), uri(result));
     let blocks = shown["content"].as_array_mut().unwrap();
     for block in blocks {
@@ -113,7 +113,7 @@ fn every_revision_shows_the_beginning_of_a_long_text_and_a_link() {
             .iter()
             .any(|block| block["type"] == "resource_link")
         {
-            shown(&result)
+            shown_content(&result)
         } else {
             let note = result["content"][2]["text"].as_str().unwrap();
             assert!(note.contains("toolbay://results/"), "{result}");
@@ -129,7 +129,7 @@ fn every_revision_shows_the_beginning_of_a_long_text_and_a_link() {
             &[],
         )
         .response_message();
-    seen.push(("2026-07-28".to_owned(), shown(&result["result"])));
+    seen.push(("2026-07-28".to_owned(), shown_content(&result["result"])));
     insta::assert_json_snapshot!(seen);
 }
 
@@ -137,7 +137,7 @@ fn every_revision_shows_the_beginning_of_a_long_text_and_a_link() {
 fn blocks_that_do_not_fit_are_omitted_and_can_be_read_one_by_one() {
     let mut server = StdioServer::start_with_config(&folder(""), SMALL);
     let result = server.call("illustrated", json!({"n": 100_000}));
-    insta::assert_json_snapshot!(shown(&result));
+    insta::assert_json_snapshot!(shown_content(&result));
     let uri = uri(&result);
     let read = server.result("resources/read", json!({"uri": uri}));
     let items = read["contents"].as_array().unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Returns every line of the host's source with `word` in its code, as `crate/src/file: line`.
 /// Tests are excluded.
-fn uses(word: &str) -> Vec<String> {
+fn lines_with(word: &str) -> Vec<String> {
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
     for path in files(host) {
@@ -41,8 +41,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Panics with the lines outside of `allowed` that use `word`. At least one line must use the word.
-fn only_in(word: &str, allowed: &[&str]) {
-    let uses = uses(word);
+fn assert_only_in(word: &str, allowed: &[&str]) {
+    let uses = lines_with(word);
     assert!(
         !uses.is_empty(),
         "nothing uses {word}: the seam has another name now"
@@ -59,19 +59,19 @@ fn only_in(word: &str, allowed: &[&str]) {
 
 #[test]
 fn only_the_sandbox_uses_wasmtime() {
-    only_in("wasmtime::", &["sandbox/"]);
-    only_in("wasmtime_wasi", &["sandbox/"]);
+    assert_only_in("wasmtime::", &["sandbox/"]);
+    assert_only_in("wasmtime_wasi", &["sandbox/"]);
 }
 
 #[test]
 fn only_the_database_uses_redb() {
-    only_in("redb::", &["state/"]);
+    assert_only_in("redb::", &["state/"]);
 }
 
 #[test]
 fn only_the_watcher_uses_notify() {
     // The notification of a supervisor ends in the same word.
-    only_in(
+    assert_only_in(
         "notify::",
         &["catalog/src/watcher.rs", "toolbay/src/cli/supervisor.rs"],
     );
@@ -80,33 +80,33 @@ fn only_the_watcher_uses_notify() {
 #[test]
 fn only_the_protocol_crates_use_json_rpc_and_revisions() {
     // The server side and the client side do not use each other.
-    only_in("jsonrpc::", &["mcp/"]);
-    only_in("\"jsonrpc\"", &["mcp/", "guest-mcp/"]);
-    only_in(".features()", &["mcp/"]);
+    assert_only_in("jsonrpc::", &["mcp/"]);
+    assert_only_in("\"jsonrpc\"", &["mcp/", "guest-mcp/"]);
+    assert_only_in(".features()", &["mcp/"]);
 }
 
 #[test]
 fn one_function_makes_a_store() {
-    only_in(" Store::new(", &["sandbox/src/run/call.rs"]);
-    assert_eq!(uses(" Store::new(").len(), 1);
+    assert_only_in(" Store::new(", &["sandbox/src/run/call.rs"]);
+    assert_eq!(lines_with(" Store::new(").len(), 1);
 }
 
 #[test]
 fn only_the_reloader_publishes() {
-    only_in(".publish(", &["catalog/src/reloader.rs"]);
+    assert_only_in(".publish(", &["catalog/src/reloader.rs"]);
 }
 
 #[test]
 fn only_the_loader_of_compiled_code_uses_unsafe_code() {
     // A test makes forbidden system calls, which needs unsafe code too.
-    only_in(
+    assert_only_in(
         "unsafe {",
         &["sandbox/src/cache/code.rs", "confine/tests/wall.rs"],
     );
     // The attribute that configures the allocator.
-    only_in("#[unsafe(", &["toolbay/src/main.rs"]);
+    assert_only_in("#[unsafe(", &["toolbay/src/main.rs"]);
     for word in ["unsafe fn", "unsafe impl", "unsafe trait", "unsafe extern"] {
-        assert_eq!(uses(word), [""; 0], "{word}");
+        assert_eq!(lines_with(word), [""; 0], "{word}");
     }
 }
 

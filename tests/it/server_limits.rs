@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, hostile};
 
 /// Creates a folder with two plugins of the hostile guest, `one` and `two`, which share a gate.
-fn two() -> Folder {
+fn folder_with_two_plugins() -> Folder {
     let folder = Folder::new();
     for id in ["one", "two"] {
         folder.put(&format!("{id}.wasm"), hostile());
@@ -37,7 +37,7 @@ fn a_full_server_rejects_calls_as_busy_with_a_retry_delay() {
         ),
     ];
     for (key, why) in cases {
-        let folder = two();
+        let folder = folder_with_two_plugins();
         let mut server = StdioServer::start_with_config(
             &folder,
             &format!("[server]\nsuspended_calls = 0\n{key}\nqueue_timeout = \"250ms\""),
@@ -64,7 +64,7 @@ fn a_full_server_rejects_calls_as_busy_with_a_retry_delay() {
 
 #[test]
 fn the_queue_of_a_client_is_bounded() {
-    let folder = two();
+    let folder = folder_with_two_plugins();
     let mut server = StdioServer::start_with_config(
         &folder,
         "[server]\nsuspended_calls = 0\ncalls_per_caller = 1\nqueue = 2\nqueue_timeout = \"1m\"",
@@ -88,7 +88,7 @@ fn the_queue_of_a_client_is_bounded() {
 
 #[test]
 fn waiting_calls_get_their_turn() {
-    let folder = two();
+    let folder = folder_with_two_plugins();
     let mut server = StdioServer::start_with_config(
         &folder,
         "[server]\nsuspended_calls = 0\ncalls = 1\nqueue_timeout = \"1m\"",

@@ -7,7 +7,7 @@ use crate::support::{
     Folder, HttpServer, MODERN, StdioServer, ToolbayCommand, own_server, result_text,
 };
 
-fn serving(name: &str, first: &str) -> StdioServer {
+fn start_server(name: &str, first: &str) -> StdioServer {
     let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool(first);
@@ -24,7 +24,7 @@ fn tool(server: &mut StdioServer, name: &str) -> Value {
 
 #[test]
 fn an_http_handler_that_speaks_mcp_is_a_plugin() {
-    let mut server = serving("server", "add");
+    let mut server = start_server("server", "add");
     let add = tool(&mut server, "add");
     assert_eq!(
         (
@@ -55,7 +55,7 @@ fn an_http_handler_that_speaks_mcp_is_a_plugin() {
 
 #[test]
 fn blocks_of_every_kind_pass_through() {
-    let mut server = serving("server", "blocks");
+    let mut server = start_server("server", "blocks");
     let result = server.call("blocks", json!({}));
     let kinds: Vec<&str> = result["content"]
         .as_array()
@@ -77,7 +77,7 @@ fn blocks_of_every_kind_pass_through() {
 
 #[test]
 fn prompts_resources_and_completion_of_a_server_are_in_the_catalog() {
-    let mut server = serving("server", "add");
+    let mut server = start_server("server", "add");
     let prompts = server.result("prompts/list", json!({}));
     assert_eq!(prompts["prompts"][0]["name"], "greet");
     let greeting = server.result(
@@ -116,7 +116,7 @@ fn prompts_resources_and_completion_of_a_server_are_in_the_catalog() {
 
 #[test]
 fn a_server_that_requires_a_session_is_initialized_in_each_call() {
-    let mut server = serving("sessions", "count");
+    let mut server = start_server("sessions", "count");
     server.wait_until_listed(&["count", "fail"]);
     let id = server.start_call_with_progress("count", json!({"text": "héllo"}));
     assert_eq!(result_text(&server.wait_for_response(id)["result"]), "5");
@@ -147,7 +147,7 @@ fn a_server_that_requires_a_session_is_initialized_in_each_call() {
 
 #[test]
 fn a_command_that_speaks_mcp_is_a_server_and_not_a_tool() {
-    let mut server = serving("talker", "shout");
+    let mut server = start_server("talker", "shout");
     server.wait_until_listed(&["exit", "flood", "shout", "silent"]);
     // During the call, the server sends two requests to the host: one is answered, and the other is
     // rejected.
@@ -217,7 +217,7 @@ fn check_reports_the_transport_and_revision_of_a_server() {
 }
 
 /// Builds a server on standard input and output whose only response has this result.
-fn scripted(result: &Value) -> Vec<u8> {
+fn server_with_result(result: &Value) -> Vec<u8> {
     let said = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string() + "\n";
     let bytes = |bytes: &[u8]| {
         bytes
@@ -246,9 +246,11 @@ fn scripted(result: &Value) -> Vec<u8> {
     .unwrap()
 }
 
-/// Like [`scripted`], with a list of tools.
-fn scripted_tools(tools: &Value) -> Vec<u8> {
-    scripted(&json!({"supportedVersions": [MODERN], "capabilities": {"tools": {}}, "tools": tools}))
+/// Like [`server_with_result`], with a list of tools.
+fn server_with_tools(tools: &Value) -> Vec<u8> {
+    server_with_result(
+        &json!({"supportedVersions": [MODERN], "capabilities": {"tools": {}}, "tools": tools}),
+    )
 }
 
 #[test]
@@ -258,7 +260,7 @@ fn a_server_with_an_invalid_tool_definition_keeps_its_other_tools() {
         {"name": "a/b", "inputSchema": {"type": "object"}},
         {"name": "list", "inputSchema": {"type": "array"}},
     ]);
-    let folder = Folder::with("sloppy.wasm", scripted_tools(&tools));
+    let folder = Folder::with("sloppy.wasm", server_with_tools(&tools));
     let list = || ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     // The first list comes from the server, and the second from the compile cache.
     for _ in 0..2 {
@@ -300,7 +302,7 @@ fn a_server_with_an_invalid_tool_definition_keeps_its_other_tools() {
     // No tool would remain.
     let folder = Folder::with(
         "sloppy.wasm",
-        scripted_tools(&json!([{"name": "a/b", "inputSchema": {}}])),
+        server_with_tools(&json!([{"name": "a/b", "inputSchema": {}}])),
     );
     let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     assert!(
@@ -313,7 +315,7 @@ fn a_server_with_an_invalid_tool_definition_keeps_its_other_tools() {
 fn an_error_names_the_list_that_failed() {
     let result =
         json!({"supportedVersions": [MODERN], "capabilities": {"prompts": {}}, "prompts": [{}]});
-    let folder = Folder::with("prompts.wasm", scripted(&result));
+    let folder = Folder::with("prompts.wasm", server_with_result(&result));
     let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     assert!(
         listed.contains("! listing what it offers failed: prompts/list: prompts[0]: missing field"),
@@ -322,7 +324,7 @@ fn an_error_names_the_list_that_failed() {
 }
 
 /// Calls a tool as a client with these capabilities.
-fn capable(server: &HttpServer, mut params: Value, capabilities: Value) -> Value {
+fn call_with_capabilities(server: &HttpServer, mut params: Value, capabilities: Value) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
     server
         .post_stateless("tools/call", params, &[])
@@ -342,7 +344,7 @@ fn questions_of_a_server_reach_the_client_round_by_round() {
         std::thread::yield_now();
     }
     let call = json!({"name": "ask", "arguments": {}});
-    let refused = capable(&server, call.clone(), json!({}));
+    let refused = call_with_capabilities(&server, call.clone(), json!({}));
     assert_eq!(refused["error"]["code"], -32021, "{refused}");
     let form = json!({"elicitation": {"form": {}}});
     // A client cannot forge the state that a server attaches to its questions.
@@ -350,14 +352,14 @@ fn questions_of_a_server_reach_the_client_round_by_round() {
         "name": "ask", "arguments": {},
         "inputResponses": {"=state": {"=state": "second Eve"}, "answer": {"action": "accept", "content": {"color": "red"}}},
     });
-    let asked = capable(&server, forged, form.clone());
+    let asked = call_with_capabilities(&server, forged, form.clone());
     assert_eq!(
         asked["result"]["inputRequests"]["answer"]["params"]["message"], "Which name?",
         "{asked}"
     );
     let mut sent = call;
     for (member, answer) in [("name", "Ada"), ("color", "blue")] {
-        let asked = capable(&server, sent.clone(), form.clone());
+        let asked = call_with_capabilities(&server, sent.clone(), form.clone());
         let result = &asked["result"];
         assert_eq!(result["resultType"], "input_required", "{asked}");
         assert_eq!(
@@ -368,9 +370,9 @@ fn questions_of_a_server_reach_the_client_round_by_round() {
         sent["inputResponses"] =
             json!({"answer": {"action": "accept", "content": {member: answer}}});
     }
-    let done = capable(&server, sent, form.clone());
+    let done = call_with_capabilities(&server, sent, form.clone());
     assert_eq!(result_text(&done["result"]), "Ada likes blue", "{done}");
-    let needs = capable(&server, json!({"name": "need", "arguments": {}}), form);
+    let needs = call_with_capabilities(&server, json!({"name": "need", "arguments": {}}), form);
     assert_eq!(needs["error"]["code"], -32021, "{needs}");
     assert_eq!(
         needs["error"]["data"]["requiredCapabilities"],
@@ -390,7 +392,7 @@ fn a_grant_renames_limits_and_denies_as_for_any_plugin() {
 
 #[test]
 fn calls_share_nothing() {
-    let mut server = serving("server", "add");
+    let mut server = start_server("server", "add");
     for n in 0..50 {
         assert_eq!(
             server.call("add", json!({"a": n, "b": 1}))["structuredContent"]["sum"],

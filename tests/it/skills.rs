@@ -98,7 +98,7 @@ pub(super) fn bytes(read: &Value) -> Vec<u8> {
 }
 
 /// Returns whether bytes have the digest and the size in the entry of a skill.
-pub(super) fn fits(file: &Value, bytes: &[u8]) -> bool {
+pub(super) fn matches_digest(file: &Value, bytes: &[u8]) -> bool {
     file["digest"] == format!("sha256:{:x}", Sha256::digest(bytes)) && file["size"] == bytes.len()
 }
 
@@ -149,7 +149,10 @@ fn clients_of_every_revision_get_skills_whose_files_match_their_digests() {
             assert_eq!(skill["frontmatter"]["metadata"], json!({"version": "1.10"}));
             for file in skill["resources"].as_array().unwrap() {
                 let read = peer.result("resources/read", json!({"uri": file["uri"]}));
-                assert!(fits(file, &bytes(&read)), "{revision} {file} {read}");
+                assert!(
+                    matches_digest(file, &bytes(&read)),
+                    "{revision} {file} {read}"
+                );
             }
         }
         let pdf = &listed["skills"][0];

@@ -12,22 +12,22 @@ use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, n
 
 /// A server that answers each connection with the data that it received, once the client stops
 /// sending.
-struct Echo {
+struct EchoServer {
     address: SocketAddr,
     /// Receives one message for each connection.
     came: Receiver<()>,
 }
 
-impl Echo {
+impl EchoServer {
     fn start() -> Self {
-        Self::answering(|mut stream| {
+        Self::with_handler(|mut stream| {
             let mut text = Vec::new();
             stream.read_to_end(&mut text)?;
             stream.write_all(&text)
         })
     }
 
-    fn answering(answer: fn(TcpStream) -> std::io::Result<()>) -> Self {
+    fn with_handler(answer: fn(TcpStream) -> std::io::Result<()>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, (sender, came)) = (listener.local_addr().unwrap(), channel());
         thread::spawn(move || {
@@ -44,7 +44,7 @@ impl Echo {
     }
 }
 
-fn server(grant: &str) -> StdioServer {
+fn start_server(grant: &str) -> StdioServer {
     let folder = Folder::with("net.wasm", net());
     folder.put("net.toml", grant);
     let mut server = StdioServer::start(&folder);
@@ -56,13 +56,13 @@ const DENIED: &str = "Permission denied (os error 2)";
 
 #[test]
 fn a_granted_host_can_be_connected_to_by_name_and_by_address() {
-    let echo = Echo::start();
+    let echo = EchoServer::start();
     let port = echo.port();
     for host in ["localhost", "127.0.0.1"] {
         let grant = format!(
             "[permissions]\ntcp = [\"{host}:{port}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]"
         );
-        let mut server = server(&grant);
+        let mut server = start_server(&grant);
         let text = "hello ".repeat(50_000);
         assert_eq!(
             server.text("talk", json!({"host": host, "port": port, "text": text})),
@@ -74,9 +74,9 @@ fn a_granted_host_can_be_connected_to_by_name_and_by_address() {
 
 #[test]
 fn without_a_grant_no_connection_is_made_and_the_log_names_the_missing_permission() {
-    let echo = Echo::start();
+    let echo = EchoServer::start();
     let port = echo.port();
-    let mut server = server("");
+    let mut server = start_server("");
     let (kind, said) =
         error_kind_and_text(&server.call("talk", json!({"host": "127.0.0.1", "port": port})));
     assert_eq!(kind, "denied");
@@ -103,12 +103,12 @@ fn without_a_grant_no_connection_is_made_and_the_log_names_the_missing_permissio
 
 #[test]
 fn connections_to_another_port_or_host_are_denied() {
-    let (echo, other) = (Echo::start(), Echo::start());
+    let (echo, other) = (EchoServer::start(), EchoServer::start());
     let grant = format!(
         "[permissions]\ntcp = [\"localhost:{}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]",
         echo.port()
     );
-    let mut server = server(&grant);
+    let mut server = start_server(&grant);
     let said = server.text(
         "try_to_connect",
         json!({"host": "localhost", "port": other.port()}),
@@ -141,13 +141,13 @@ fn connections_to_another_port_or_host_are_denied() {
 
 #[test]
 fn a_resolved_address_is_allowed_only_in_the_call_that_resolved_its_name() {
-    let echo = Echo::start();
+    let echo = EchoServer::start();
     let address = format!("127.0.0.1:{}", echo.port());
     let grant = format!(
         "[permissions]\ntcp = [\"localhost:{}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]",
         echo.port()
     );
-    let mut server = server(&grant);
+    let mut server = start_server(&grant);
     let asked = |name: &str| json!({"name": name, "addresses": [address]});
     assert_eq!(
         server.text("resolve_and_connect", asked("localhost")),
@@ -163,9 +163,9 @@ fn a_resolved_address_is_allowed_only_in_the_call_that_resolved_its_name() {
 
 #[test]
 fn a_granted_host_that_is_not_global_needs_private_networks() {
-    let echo = Echo::start();
+    let echo = EchoServer::start();
     let port = echo.port();
-    let mut server = server(&format!(
+    let mut server = start_server(&format!(
         "[permissions]\ntcp = [\"localhost:{port}\", \"127.0.0.1:{port}\"]"
     ));
     for host in ["localhost", "127.0.0.1"] {
@@ -188,7 +188,7 @@ fn a_granted_host_that_is_not_global_needs_private_networks() {
 
 #[test]
 fn only_names_that_the_grant_lists_are_resolved() {
-    let mut server = server(
+    let mut server = start_server(
         "[permissions]\ntcp = [\"localhost:1\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]",
     );
     assert!(
@@ -228,7 +228,7 @@ fn only_names_that_the_grant_lists_are_resolved() {
 #[test]
 fn listening_and_udp_are_denied() {
     let mut server =
-        server("[permissions]\ntcp = [\"127.0.0.1:1\"]\nprivate_networks = [\"127.0.0.1\"]");
+        start_server("[permissions]\ntcp = [\"127.0.0.1:1\"]\nprivate_networks = [\"127.0.0.1\"]");
     let said = server.text("listen", json!({}));
     assert_eq!(said, format!("{DENIED}; {DENIED}; {DENIED}"));
     server
@@ -241,10 +241,10 @@ fn listening_and_udp_are_denied() {
 
 #[test]
 fn a_call_has_a_limit_of_open_sockets_and_closed_sockets_do_not_count() {
-    let echo = Echo::start();
+    let echo = EchoServer::start();
     let address = echo.address.to_string();
     let grant = format!("[permissions]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]");
-    let mut granted = server(&grant);
+    let mut granted = start_server(&grant);
     let said = granted.text("hoard", json!({"address": address, "count": 100}));
     assert!(said.starts_with("16 connections, then: "), "{said}");
     assert_eq!(
@@ -252,7 +252,7 @@ fn a_call_has_a_limit_of_open_sockets_and_closed_sockets_do_not_count() {
         "done"
     );
     // Each socket uses memory of its call.
-    let mut small = server(&format!("{grant}\n[limits]\nmemory = \"3MiB\""));
+    let mut small = start_server(&format!("{grant}\n[limits]\nmemory = \"3MiB\""));
     assert_eq!(
         error_kind_and_text(&small.call("hoard", json!({"address": address, "count": 16}))).0,
         "memory"
@@ -265,7 +265,7 @@ fn a_call_has_a_limit_of_open_sockets_and_closed_sockets_do_not_count() {
 
 #[test]
 fn connections_and_their_bytes_are_counted_and_have_limits() {
-    let echo = Echo::start();
+    let echo = EchoServer::start();
     let (address, port) = (echo.address.to_string(), echo.port());
     let grant = |limits: &str| {
         format!(
@@ -274,7 +274,7 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
     };
     let talk = |bytes: usize| json!({"host": "127.0.0.1", "port": port, "text": "x".repeat(bytes)});
     let many = |count: u32| json!({"address": address, "count": count});
-    let mut server = server(&grant("tcp_connections = 3\ntcp_bytes = \"200KiB\""));
+    let mut server = start_server(&grant("tcp_connections = 3\ntcp_bytes = \"200KiB\""));
     // Each byte is sent and received, which uses the whole limit.
     let result = server.call("talk", talk(100 << 10));
     let usage = &result["_meta"]["dev.toolbay/usage"];
@@ -313,7 +313,7 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
         None,
         "{result}"
     );
-    let mut server = self::server(&grant("tcp_connections = 0"));
+    let mut server = self::start_server(&grant("tcp_connections = 0"));
     let (kind, text) = server.failure("talk", talk(1));
     assert_eq!(
         (kind.as_str(), text.contains("more than 0 TCP connections")),
@@ -324,7 +324,7 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
 
 #[test]
 fn a_connection_to_an_unresponsive_host_ends_with_the_call() {
-    let silent = Echo::answering(|stream| {
+    let silent = EchoServer::with_handler(|stream| {
         // The connection stays open, and the server does not read from it.
         std::mem::forget(stream);
         Ok(())
@@ -333,7 +333,7 @@ fn a_connection_to_an_unresponsive_host_ends_with_the_call() {
         "[limits]\ntimeout = \"300ms\"\n[permissions]\ntcp = [\"{}\"]\nprivate_networks = [\"127.0.0.1\"]",
         silent.address
     );
-    let mut server = server(&grant);
+    let mut server = start_server(&grant);
     let (kind, _) = error_kind_and_text(
         &server.call("flood", json!({"host": "127.0.0.1", "port": silent.port()})),
     );

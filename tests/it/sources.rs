@@ -35,7 +35,7 @@ fn folder(site: &Site, secrets: &str) -> Folder {
 }
 
 /// Returns the section of a secret with the keys `source`, which requests to the site carry.
-fn secret(site: &Site, name: &str, source: &str) -> String {
+fn secret_section(site: &Site, name: &str, source: &str) -> String {
     format!(
         "[secrets.{name}]\n{source}\nheader = \"x-{name}\"\norigins = [\"http://{}\"]\n",
         site.address
@@ -69,19 +69,19 @@ const DENIED: &str = "The request is denied.";
 fn the_value_of_each_source_reaches_only_the_request() {
     let site = Site::start();
     let secrets = [
-        secret(&site, "variable", "environment = \"WEB_TOKEN\""),
-        secret(&site, "file", "file = \"secrets/api\""),
-        secret(
+        secret_section(&site, "variable", "environment = \"WEB_TOKEN\""),
+        secret_section(&site, "file", "file = \"secrets/api\""),
+        secret_section(
             &site,
             "command",
             "command = [\"sh\", \"-c\", \"printf 's3cret-%s-%s' \\\"$0\\\" \\\"$#\\\"\", \"of-command\"]",
         ),
-        secret(
+        secret_section(
             &site,
             "keyring",
             "keyring = { service = \"api.example.com\", user = \"ada\" }",
         ),
-        secret(&site, "own", "caller_folder = \"secrets/own\""),
+        secret_section(&site, "own", "caller_folder = \"secrets/own\""),
     ];
     let folder = folder(&site, &secrets.concat());
     put_secret(&folder, "secrets/api", "s3cret-of-the-file\n");
@@ -196,7 +196,7 @@ fn a_request_whose_secret_has_no_value_is_not_sent() {
             "the keyring entry of \"b\" for \"a\" does not exist, or the keyring is locked",
         ),
     ] {
-        let folder = folder(&site, &secret(&site, "token", source));
+        let folder = folder(&site, &secret_section(&site, "token", source));
         put_secret(&folder, "secrets/open", "s3cret-of-all");
         fs::set_permissions(
             folder.plugin_path("secrets/open"),
@@ -254,7 +254,10 @@ fn a_request_whose_secret_has_no_value_is_not_sent() {
 #[test]
 fn a_new_value_of_a_file_is_used_by_the_next_call() {
     let site = Site::start();
-    let folder = folder(&site, &secret(&site, "token", "file = \"secrets/api\""));
+    let folder = folder(
+        &site,
+        &secret_section(&site, "token", "file = \"secrets/api\""),
+    );
     put_secret(&folder, "secrets/api", "s3cret-value-one");
     let mut server = serve(toolbay(&folder));
     let sent = |server: &mut StdioServer| {
@@ -334,7 +337,7 @@ fn a_running_call_keeps_its_value_and_is_redacted_with_it() {
 #[test]
 fn a_caller_without_its_own_value_gets_no_other_value() {
     let site = Site::start();
-    let own = secret(&site, "own", "caller_folder = \"secrets/own\"");
+    let own = secret_section(&site, "own", "caller_folder = \"secrets/own\"");
     let plugins = folder(&site, &own);
     put_secret(&plugins, "secrets/own/token/ada", "s3cret-of-ada");
     let told = |why: &str| {
@@ -372,17 +375,17 @@ fn a_caller_without_its_own_value_gets_no_other_value() {
 /// Observations of a server: the credentials for each path, and how many different credentials
 /// arrived over one connection.
 #[derive(Default)]
-struct Seen {
+struct ObservedCredentials {
     by_path: BTreeMap<String, BTreeMap<String, usize>>,
     most_on_a_connection: usize,
 }
 
 /// Starts a web server that counts the credentials of requests.
-fn counting() -> (SocketAddr, Arc<Mutex<Seen>>) {
+fn start_counting_server() -> (SocketAddr, Arc<Mutex<ObservedCredentials>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, seen) = (
         listener.local_addr().unwrap(),
-        Arc::new(Mutex::new(Seen::default())),
+        Arc::new(Mutex::new(ObservedCredentials::default())),
     );
     let all = Arc::clone(&seen);
     thread::spawn(move || {
@@ -438,7 +441,7 @@ fn the_credentials_of_two_callers_are_never_mixed_in_ten_thousand_requests() {
     const THREADS: usize = 4;
     const CALLS: usize = 25;
     const REQUESTS: usize = 50;
-    let (address, seen) = counting();
+    let (address, seen) = start_counting_server();
     let folder = Folder::with("web.wasm", web());
     folder.put(
         "web.toml",

@@ -45,7 +45,7 @@ fn listen(server: &mut StdioServer, id: u64) {
     );
 }
 
-fn told(server: &mut StdioServer, id: u64) {
+fn expect_list_changed(server: &mut StdioServer, id: u64) {
     server.wait_for("the change", |message| {
         message["method"] == LIST_CHANGED && message["params"]["_meta"][SUBSCRIPTION] == id
     });
@@ -262,7 +262,7 @@ fn sessions_and_stateless_requests_share_one_process() {
         assert_eq!(server.error("server/discover", json!({}))["code"], -32601);
     }
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
-    told(&mut server, 1001);
+    expect_list_changed(&mut server, 1001);
     let plain = server.wait_for("the session's own", |message| {
         message["method"] == LIST_CHANGED
     });
@@ -302,11 +302,11 @@ fn a_subscription_sends_only_the_requested_notifications() {
     );
 
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
-    told(&mut server, 2);
-    told(&mut server, 3);
+    expect_list_changed(&mut server, 2);
+    expect_list_changed(&mut server, 3);
     server.notify("notifications/cancelled", json!({"requestId": 2}));
     folder.put("c.wasm", TinyComponent::new(&["c"]).build());
-    told(&mut server, 3);
+    expect_list_changed(&mut server, 3);
     result(&mut server, 5, "server/discover", json!({}));
     assert!(
         server.take_notifications(LIST_CHANGED).is_empty(),
@@ -351,7 +351,7 @@ fn a_change_that_races_with_a_subscription_is_not_lost() {
             {
                 break;
             }
-            told(&mut server, id);
+            expect_list_changed(&mut server, id);
         }
         server.notify("notifications/cancelled", json!({"requestId": id}));
     }

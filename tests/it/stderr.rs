@@ -24,7 +24,7 @@ fn folder() -> Folder {
 }
 
 /// Starts a server that logs everything, through a shell script.
-fn through(folder: &Folder, script: &str) -> StdioServer {
+fn start_with_script(folder: &Folder, script: &str) -> StdioServer {
     StdioServer::run(
         ToolbayCommand::new(folder)
             .args(["serve", "--log", "debug"])
@@ -34,7 +34,7 @@ fn through(folder: &Folder, script: &str) -> StdioServer {
 
 /// Starts a server whose standard error is a FIFO, and returns the other end too.
 fn with_fifo(folder: &Folder) -> (StdioServer, File) {
-    let server = through(folder, "exec \"$@\" 2>log");
+    let server = start_with_script(folder, "exec \"$@\" 2>log");
     // Opening either end waits for the other.
     let reader = File::open(folder.sibling_path("log")).unwrap();
     (server.with_handshake("2025-11-25"), reader)
@@ -117,8 +117,8 @@ fn a_late_reader_gets_the_number_of_dropped_lines() {
 fn the_server_survives_a_standard_error_that_cannot_be_written() {
     for redirection in ["2>/dev/full", "2>&-", "2</dev/null"] {
         let folder = folder();
-        let mut server =
-            through(&folder, &format!("exec \"$@\" {redirection}")).with_handshake("2025-11-25");
+        let mut server = start_with_script(&folder, &format!("exec \"$@\" {redirection}"))
+            .with_handshake("2025-11-25");
         flood(&mut server);
         terminate(server);
     }
@@ -128,7 +128,7 @@ fn the_server_survives_a_standard_error_that_cannot_be_written() {
 fn the_server_survives_a_log_file_that_cannot_grow() {
     let folder = folder();
     let mut server =
-        through(&folder, "ulimit -f 8; exec \"$@\" 2>small").with_handshake("2025-11-25");
+        start_with_script(&folder, "ulimit -f 8; exec \"$@\" 2>small").with_handshake("2025-11-25");
     flood(&mut server);
     terminate(server);
     let length = std::fs::metadata(folder.sibling_path("small"))

@@ -59,55 +59,55 @@ pub(crate) fn made_async(mut component: Vec<u8>) -> Vec<u8> {
 
 /// Returns the guest that misbehaves on request, see `tests/guests/hostile`.
 pub(crate) fn hostile() -> Vec<u8> {
-    ready("hostile", kit::guests::guest("hostile").unwrap())
+    precompiled("hostile", kit::guests::guest("hostile").unwrap())
 }
 
 /// Returns the guest with the tools of the official conformance suite, see
 /// `tests/guests/conformance`.
 pub(crate) fn conformance() -> Vec<u8> {
-    ready("conformance", kit::guests::guest("conformance").unwrap())
+    precompiled("conformance", kit::guests::guest("conformance").unwrap())
 }
 
 /// Returns the guest that sends HTTP requests, see `tests/guests/web`.
 pub(crate) fn web() -> Vec<u8> {
-    ready("web", kit::guests::guest("web").unwrap())
+    precompiled("web", kit::guests::guest("web").unwrap())
 }
 
 /// Returns the guest that opens sockets and reads clocks and random numbers, see
 /// `tests/guests/net`.
 pub(crate) fn net() -> Vec<u8> {
-    ready("net", kit::guests::guest("net").unwrap())
+    precompiled("net", kit::guests::guest("net").unwrap())
 }
 
 /// Returns the guest that stores state, see `tests/guests/keeper`.
 pub(crate) fn keeper() -> Vec<u8> {
-    ready("keeper", kit::guests::guest("keeper").unwrap())
+    precompiled("keeper", kit::guests::guest("keeper").unwrap())
 }
 
 /// Returns the guest with prompts, resources and views, see `tests/guests/library`.
 pub(crate) fn library() -> Vec<u8> {
-    ready("library", kit::guests::guest("library").unwrap())
+    precompiled("library", kit::guests::guest("library").unwrap())
 }
 
 /// Returns the guest that asks its caller questions, see `tests/guests/asker`.
 pub(crate) fn asker() -> Vec<u8> {
-    ready("asker", kit::guests::guest("asker").unwrap())
+    precompiled("asker", kit::guests::guest("asker").unwrap())
 }
 
 /// Returns a guest that is an MCP server itself, or an HTTP handler that is not: see
 /// `tests/guests`.
 pub(crate) fn own_server(name: &str) -> Vec<u8> {
-    ready(name, kit::guests::guest(name).unwrap())
+    precompiled(name, kit::guests::guest(name).unwrap())
 }
 
 /// Returns a sample plugin of `plugins/`.
 pub(crate) fn sample(name: &str) -> Vec<u8> {
-    ready(name, kit::guests::sample(name).unwrap())
+    precompiled(name, kit::guests::sample(name).unwrap())
 }
 
 /// Returns a plugin of `examples/`.
 pub(crate) fn example(name: &str) -> Vec<u8> {
-    ready(name, kit::guests::example(name).unwrap())
+    precompiled(name, kit::guests::example(name).unwrap())
 }
 
 /// Returns a build of the hostile guest that differs only in the result of its tool `version`.
@@ -119,11 +119,11 @@ pub(crate) fn hostile_version(number: u32) -> Vec<u8> {
         .position(|window| window == MARKER)
         .expect("the guest has its marker");
     bytes[at..at + MARKER.len()].copy_from_slice(format!("build-marker-{number:04}").as_bytes());
-    ready(&format!("version-{number}"), bytes)
+    precompiled(&format!("version-{number}"), bytes)
 }
 
 /// Returns a component that is already in the compile cache when a server of this build loads it.
-fn ready(id: &str, component: Vec<u8>) -> Vec<u8> {
+fn precompiled(id: &str, component: Vec<u8>) -> Vec<u8> {
     kit::compile_once(&program(), id, &component).unwrap();
     component
 }

@@ -22,7 +22,7 @@ const CONFIG: &str = "[caller_rate_limit]\ncalls = 1000000\nper = \"1m\"\n[rate_
                       [tasks]\nafter = \"1ms\"\nttl = \"30s\"\n[server]\nsuspended_calls = 0\nqueue = 2000\n";
 
 /// The capabilities of a client that supports tasks and forms.
-fn declared() -> Value {
+fn client_capabilities() -> Value {
     json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
 }
 
@@ -37,8 +37,9 @@ impl<'a> Caller<'a> {
     fn new(server: &'a HttpServer, revision: &str, token: &str) -> Self {
         let authorization = format!("Bearer {token}");
         let headers = [("Authorization", authorization.as_str())];
-        let session = (revision == CORE)
-            .then(|| server.start_session_with_capabilities(revision, declared(), &headers));
+        let session = (revision == CORE).then(|| {
+            server.start_session_with_capabilities(revision, client_capabilities(), &headers)
+        });
         Self {
             server,
             session,
@@ -50,7 +51,8 @@ impl<'a> Caller<'a> {
         if let Some(session) = &self.session {
             return session.request(method, params);
         }
-        params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": declared()});
+        params["_meta"] =
+            json!({"io.modelcontextprotocol/clientCapabilities": client_capabilities()});
         self.server
             .post_stateless(method, params, &[("Authorization", &self.authorization)])
     }
@@ -84,7 +86,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Waits until the task has this status.
-    fn until(&self, id: &str, status: &str) -> Value {
+    fn wait_for_status(&self, id: &str, status: &str) -> Value {
         loop {
             let task = self.get(id).unwrap_or_else(|| panic!("{id} is forgotten"));
             if task["status"] == status {
@@ -106,7 +108,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Returns the stream on which a task of the core form asks a question, and the question.
-    fn asked(&self, id: &str) -> (HttpResponse, Value) {
+    fn open_question(&self, id: &str) -> (HttpResponse, Value) {
         let mut stream = self.send("tasks/result", json!({"taskId": id}));
         assert!(
             stream.status == 200 && stream.is_stream(),
@@ -119,10 +121,10 @@ impl<'a> Caller<'a> {
     }
 
     /// Answers the question of a task, and returns the result of its tool.
-    fn answered(&self, id: &str) -> Value {
+    fn answer_question(&self, id: &str) -> Value {
         let answer = json!({"action": "accept", "content": {"name": id}});
         let Some(session) = &self.session else {
-            let task = self.until(id, "input_required");
+            let task = self.wait_for_status(id, "input_required");
             assert_eq!(
                 task["inputRequests"]["who"]["method"], "elicitation/create",
                 "{task}"
@@ -131,9 +133,9 @@ impl<'a> Caller<'a> {
                 "tasks/update",
                 json!({"taskId": id, "inputResponses": {"who": answer}}),
             );
-            return self.until(id, "completed")["result"].take();
+            return self.wait_for_status(id, "completed")["result"].take();
         };
-        let (mut stream, question) = self.asked(id);
+        let (mut stream, question) = self.open_question(id);
         assert_eq!(
             session
                 .post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}))
@@ -145,7 +147,7 @@ impl<'a> Caller<'a> {
 }
 
 /// Creates a folder with tools that wait for the gate. One of them asks a question afterwards.
-fn gated() -> Folder {
+fn folder_with_gate() -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     let grant = |tool: &str| {
         format!(
@@ -160,21 +162,21 @@ fn gated() -> Folder {
 }
 
 /// Returns the arguments with which the tool waits for a file and then asks a question.
-fn asks_after(file: &str) -> Value {
+fn ask_after_file(file: &str) -> Value {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
     json!({"steps": [{"wait": file}, {"ask": [form]}]})
 }
 
-fn asks() -> Value {
-    asks_after("/gate/open")
+fn ask_after_gate() -> Value {
+    ask_after_file("/gate/open")
 }
 
 /// A task's id and its start time.
 type Task = (String, Instant);
 
 /// Creates `count` tasks, and returns their start times.
-fn begin(
+fn create_tasks(
     caller: &Caller<'_>,
     count: usize,
     name: &str,
@@ -190,7 +192,7 @@ fn begin(
 }
 
 /// Checks that another caller can neither get nor change the tasks.
-fn keep_out(eve: &Caller<'_>, tasks: &[Task]) {
+fn assert_no_access(eve: &Caller<'_>, tasks: &[Task]) {
     for (id, _) in tasks.iter().step_by(10) {
         let last = if eve.session.is_some() {
             "tasks/result"
@@ -229,7 +231,7 @@ fn keep_out(eve: &Caller<'_>, tasks: &[Task]) {
 
 /// Waits until a task is forgotten. Checks that this happens after its time to live, and soon after
 /// it.
-fn forgotten(caller: &Caller<'_>, (id, begun): &Task, ttl: Duration) {
+fn wait_until_forgotten(caller: &Caller<'_>, (id, begun): &Task, ttl: Duration) {
     while caller.get(id).is_some() {
         assert!(
             begun.elapsed() < ttl + SLACK,
@@ -247,7 +249,7 @@ fn forgotten(caller: &Caller<'_>, (id, begun): &Task, ttl: Duration) {
 
 /// Creates a thousand tasks, and applies every operation to them. Returns the maximum memory of the
 /// server, and a task of each kind with the time for which it is retained.
-fn thousand(
+fn run_thousand_tasks(
     folder: &Folder,
     server: &HttpServer,
     ada: &Caller<'_>,
@@ -255,16 +257,16 @@ fn thousand(
 ) -> (u64, [(Task, Duration); 4]) {
     drop(std::fs::remove_file(folder.sibling_path("gate/open")));
     let none = json!({});
-    let short = begin(ada, 100, "wait_for_gate", &none, Some(10_000));
+    let short = create_tasks(ada, 100, "wait_for_gate", &none, Some(10_000));
     let before = resident(server.pid());
-    let kept = begin(ada, 300, "wait_for_gate", &none, None);
-    let cancelled = begin(ada, 300, "wait_for_gate", &none, None);
-    let asking = begin(ada, 300, "ask", &asks(), None);
+    let kept = create_tasks(ada, 300, "wait_for_gate", &none, None);
+    let cancelled = create_tasks(ada, 300, "wait_for_gate", &none, None);
+    let asking = create_tasks(ada, 300, "ask", &ask_after_gate(), None);
     let most = resident(server.pid());
     let each = (most.saturating_sub(before) << 10) / 900;
     assert!(each < 32 << 10, "{each} bytes for each task");
-    keep_out(eve, &kept);
-    keep_out(eve, &asking);
+    assert_no_access(eve, &kept);
+    assert_no_access(eve, &asking);
     for (id, _) in &cancelled {
         ada.cancel(id);
     }
@@ -272,11 +274,11 @@ fn thousand(
     let (withdrawn, asking) = asking.split_at(20);
     for (id, _) in withdrawn {
         if ada.session.is_none() {
-            ada.until(id, "input_required");
+            ada.wait_for_status(id, "input_required");
             ada.cancel(id);
             continue;
         }
-        let (mut stream, question) = ada.asked(id);
+        let (mut stream, question) = ada.open_question(id);
         ada.cancel(id);
         let messages: Vec<Value> = std::iter::from_fn(|| stream.next_message()).collect();
         let [withdrawal, answer] = &*messages else {
@@ -292,7 +294,7 @@ fn thousand(
         );
     }
     for (id, _) in asking {
-        let result = ada.answered(id);
+        let result = ada.answer_question(id);
         let said = result["structuredContent"]["said"][1]
             .as_str()
             .unwrap_or_else(|| panic!("{result}"));
@@ -302,7 +304,7 @@ fn thousand(
         );
     }
     for (id, _) in &kept {
-        ada.until(id, "completed");
+        ada.wait_for_status(id, "completed");
     }
     for (id, _) in withdrawn.iter().chain(&cancelled) {
         assert_eq!(ada.get(id).unwrap()["status"], "cancelled", "for ever");
@@ -323,20 +325,20 @@ fn thousand(
 }
 
 /// Stops the server while tasks run and ask, and while clients wait for them.
-fn end(folder: &Folder, mut server: HttpServer, revision: &str, token: &str) {
+fn stop_during_tasks(folder: &Folder, mut server: HttpServer, revision: &str, token: &str) {
     std::fs::remove_file(folder.sibling_path("gate/open")).unwrap();
     let mut streams = Vec::new();
     {
         let ada = Caller::new(&server, revision, token);
         // This task asks before the others reach the limit of running calls of a client.
-        let asking = ada.begin("ask", &asks(), None);
+        let asking = ada.begin("ask", &ask_after_gate(), None);
         folder.open_gate();
-        ada.until(&asking, "input_required");
+        ada.wait_for_status(&asking, "input_required");
         let running: Vec<_> = (0..50)
-            .map(|_| ada.begin("ask", &asks_after("/gate/never"), None))
+            .map(|_| ada.begin("ask", &ask_after_file("/gate/never"), None))
             .collect();
         if revision == CORE {
-            streams.push(ada.asked(&asking).0);
+            streams.push(ada.open_question(&asking).0);
         } else {
             let mut stream = ada.send(
                 "subscriptions/listen",
@@ -379,21 +381,21 @@ fn end(folder: &Folder, mut server: HttpServer, revision: &str, token: &str) {
 }
 
 fn attack(revision: &str) {
-    let folder = gated();
+    let folder = folder_with_gate();
     let [(ada, first), (eve, second)] = [token("ada", ""), token("eve", "")];
     let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}{first}{second}"))
         .wait_until_ready();
     {
         let [ada, eve] = [&ada, &eve].map(|token| Caller::new(&server, revision, token));
-        let (most, tasks) = thousand(&folder, &server, &ada, &eve);
+        let (most, tasks) = run_thousand_tasks(&folder, &server, &ada, &eve);
         for (task, ttl) in &tasks {
-            forgotten(&ada, task, *ttl);
+            wait_until_forgotten(&ada, task, *ttl);
         }
         // Finished tasks leave nothing behind.
-        let (again, _) = thousand(&folder, &server, &ada, &eve);
+        let (again, _) = run_thousand_tasks(&folder, &server, &ada, &eve);
         assert!(again < most + (8 << 10), "{most} KiB, and then {again} KiB");
     }
-    end(&folder, server, revision, &ada);
+    stop_during_tasks(&folder, server, revision, &ada);
 }
 
 #[test]

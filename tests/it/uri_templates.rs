@@ -29,7 +29,7 @@ fn hostile_uri(number: usize) -> String {
 }
 
 /// Starts a server with both plugins.
-fn server() -> HttpServer {
+fn start_server() -> HttpServer {
     let folder = Folder::new();
     folder.put("hostile.wasm", hostile());
     folder.put("library.wasm", library());
@@ -42,7 +42,7 @@ fn server() -> HttpServer {
     ]))
 }
 
-fn subscribed(server: &HttpServer, uris: &[String]) -> Value {
+fn subscribe(server: &HttpServer, uris: &[String]) -> Value {
     let mut stream = server.post_stateless(
         "subscriptions/listen",
         json!({"notifications": {"resourceSubscriptions": uris}}),
@@ -58,7 +58,7 @@ fn subscribed(server: &HttpServer, uris: &[String]) -> Value {
 
 #[test]
 fn a_request_with_256_expensive_uris_has_a_bounded_cost() {
-    let server = server();
+    let server = start_server();
     let mut uris = vec![
         "library://catalog".to_owned(),
         "library://books/woolf/orlando".to_owned(),
@@ -66,7 +66,7 @@ fn a_request_with_256_expensive_uris_has_a_bounded_cost() {
     uris.extend((0..254).map(hostile_uri));
     // Comparing each of them with every template to the end takes a second.
     assert_eq!(
-        subscribed(&server, &uris),
+        subscribe(&server, &uris),
         json!(["library://books/woolf/orlando", "library://catalog"])
     );
     server
@@ -76,7 +76,7 @@ fn a_request_with_256_expensive_uris_has_a_bounded_cost() {
 
 #[test]
 fn an_expensive_uri_is_not_found_and_other_uris_can_be_read() {
-    let server = server();
+    let server = start_server();
     let expensive = server
         .post_stateless("resources/read", json!({"uri": hostile_uri(1)}), &[])
         .response_message();

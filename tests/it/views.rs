@@ -10,7 +10,7 @@ use crate::support::{
 /// The page of a view that is a file.
 const PAGE: &str = "<!doctype html><title>Page</title>";
 
-fn linked(name: &str, uri: &str) -> Vec<u8> {
+fn component_with_view(name: &str, uri: &str) -> Vec<u8> {
     let meta = json!({"ui": {"resourceUri": uri}, "example.com/x": 1}).to_string();
     TinyComponent::with_tools(vec![TinyTool {
         meta: Some(meta),
@@ -164,7 +164,10 @@ fn the_grant_limits_the_permissions_that_contents_request() {
 
 #[test]
 fn a_file_is_a_view_with_the_permissions_of_its_grant() {
-    let folder = Folder::with("acme.wasm", linked("acme", "ui://acme/page.html"));
+    let folder = Folder::with(
+        "acme.wasm",
+        component_with_view("acme", "ui://acme/page.html"),
+    );
     write(&folder, "acme.resources/ui/page.html", PAGE);
     write(&folder, "acme.resources/ui/sub/more.html", PAGE);
     write(&folder, "acme.resources/ui/style.css", "p {}");
@@ -305,10 +308,16 @@ fn without_a_grant_clients_receive_no_permissions_of_a_view() {
 
 #[test]
 fn a_tool_cannot_use_the_view_of_another_plugin() {
-    let folder = Folder::with("zeta.wasm", linked("thief", "ui://chart/view"));
-    folder.put("beta.wasm", linked("hopeful", "ui://beta/none"));
+    let folder = Folder::with("zeta.wasm", component_with_view("thief", "ui://chart/view"));
+    folder.put(
+        "beta.wasm",
+        component_with_view("hopeful", "ui://beta/none"),
+    );
     folder.put("library.wasm", library());
-    folder.put("mule.wasm", linked("mule", "ui://library/probe/7"));
+    folder.put(
+        "mule.wasm",
+        component_with_view("mule", "ui://library/probe/7"),
+    );
     folder.put("chart.wasm", sample("chart"));
     // A file whose name matches another plugin's view does not claim that view: its folder
     // identifies the plugin.
@@ -348,7 +357,7 @@ fn a_tool_cannot_use_the_view_of_another_plugin() {
 fn views_in_the_name_of_another_plugin_are_not_offered() {
     // `aaa` is loaded first, and has the views of a plugin that is loaded later.
     let folder = Folder::with("aaa.wasm", sample("chart"));
-    folder.put("chart.wasm", linked("mine", "ui://chart/view"));
+    folder.put("chart.wasm", component_with_view("mine", "ui://chart/view"));
     write(
         &folder,
         "chart.resources/ui/view",
@@ -395,7 +404,7 @@ fn problems_of_views_are_reported_before_they_are_used() {
     ] {
         assert!(checked.contains(said), "{said}: {checked}");
     }
-    folder.put("lost.wasm", linked("lost", "ui://lost/view"));
+    folder.put("lost.wasm", component_with_view("lost", "ui://lost/view"));
     let file = folder.plugin_path("lost.wasm");
     let checked = ToolbayCommand::new(&folder)
         .args([std::ffi::OsStr::new("check"), file.as_os_str()])

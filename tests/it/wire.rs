@@ -13,7 +13,7 @@ use crate::support::{
 };
 
 /// Returns the next message that is an error, with or without an id.
-fn refusal(server: &mut StdioServer) -> Value {
+fn next_error(server: &mut StdioServer) -> Value {
     server.wait_for("an error", |message| message.get("error").is_some())
 }
 
@@ -43,7 +43,7 @@ fn unreadable_messages_get_an_error_and_the_connection_stays_open() {
     ];
     for (line, code) in lines {
         server.send(line);
-        let answer = refusal(&mut server);
+        let answer = next_error(&mut server);
         assert_eq!(
             answer["error"]["code"],
             code,
@@ -59,7 +59,7 @@ fn the_id_of_an_error_without_a_request_depends_on_the_revision() {
     for (revision, id) in [("2025-06-18", Some(Value::Null)), ("2025-11-25", None)] {
         let mut server = StdioServer::spawn(&Folder::new()).with_handshake(revision);
         server.send("{");
-        assert_eq!(refusal(&mut server).get("id"), id.as_ref(), "{revision}");
+        assert_eq!(next_error(&mut server).get("id"), id.as_ref(), "{revision}");
     }
 }
 
@@ -70,7 +70,7 @@ fn a_line_that_is_too_long_gets_an_error_and_the_next_one_is_read() {
     let long = |length: usize| json!({"jsonrpc": "2.0", "id": 1000, "method": "ping", "params": {"x": "x".repeat(length)}});
     for length in [1024, 100_000, 10_000_000] {
         server.send(long(length).to_string());
-        let error = refusal(&mut server);
+        let error = next_error(&mut server);
         assert_eq!(error["error"]["code"], -32600);
         assert_eq!(
             error["error"]["message"],
@@ -224,7 +224,11 @@ fn batches_are_accepted_only_in_the_revision_that_has_them() {
     for revision in ["2024-11-05", "2025-06-18", "2025-11-25"] {
         let mut server = StdioServer::spawn(&folder).with_handshake(revision);
         server.send(batch.to_string());
-        assert_eq!(refusal(&mut server)["error"]["code"], -32600, "{revision}");
+        assert_eq!(
+            next_error(&mut server)["error"]["code"],
+            -32600,
+            "{revision}"
+        );
         assert_eq!(server.result("ping", json!({})), json!({}));
     }
 }

@@ -23,7 +23,7 @@ use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, ToolbayCommand
 
 const CONFIG: &str = "[http.tls]\ncertificate = \"tls/cert.pem\"\nkey = \"tls/key.pem\"\n";
 
-fn made() -> CertifiedKey<KeyPair> {
+fn generate_certificate() -> CertifiedKey<KeyPair> {
     rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap()
 }
 
@@ -54,7 +54,7 @@ fn write(path: &Path, text: &str) {
 fn folder() -> (Folder, CertifiedKey<KeyPair>) {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     fs::create_dir(folder.sibling_path("tls")).unwrap();
-    let pair = made();
+    let pair = generate_certificate();
     write(&folder.sibling_path("tls/cert.pem"), &certificate(&pair));
     write(&folder.sibling_path("tls/key.pem"), &key(&pair));
     (folder, pair)
@@ -66,14 +66,14 @@ fn serve(folder: &Folder, config: &str) -> HttpServer {
     server
 }
 
-type Secure = StreamOwned<ClientConnection, TcpStream>;
+type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
 /// Connects as a client that trusts only this certificate and supports these versions.
 fn connect(
     server: &HttpServer,
     pair: &CertifiedKey<KeyPair>,
     versions: &[&'static SupportedProtocolVersion],
-) -> std::io::Result<Secure> {
+) -> std::io::Result<TlsStream> {
     let mut roots = RootCertStore::empty();
     roots.add(pair.cert.der().clone()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -93,7 +93,7 @@ fn connect(
 }
 
 /// Sends the only request of a connection, and returns the status and body of the response.
-fn ask(stream: &mut Secure, request: &[u8]) -> String {
+fn send_request(stream: &mut TlsStream, request: &[u8]) -> String {
     stream.write_all(request).unwrap();
     let mut reply = String::new();
     let mut piece = [0; 4096];
@@ -105,32 +105,32 @@ fn ask(stream: &mut Secure, request: &[u8]) -> String {
     reply
 }
 
-fn call() -> Vec<u8> {
+fn list_request() -> Vec<u8> {
     neighbour::stateless(
         "tools/call",
         json!({"name": "a", "arguments": {"word": "hello"}}),
     )
 }
 
-const BOTH: [&SupportedProtocolVersion; 2] = [&version::TLS12, &version::TLS13];
+const TLS_VERSIONS: [&SupportedProtocolVersion; 2] = [&version::TLS12, &version::TLS13];
 
 #[test]
 fn the_server_accepts_tls_1_2_and_1_3_and_no_plaintext() {
     let (folder, pair) = folder();
     let server = serve(&folder, CONFIG);
-    for version in BOTH {
+    for version in TLS_VERSIONS {
         let mut stream = connect(&server, &pair, &[version]).unwrap();
         assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
         // Sends two requests on one connection.
         for _ in 0..2 {
-            let reply = ask(&mut stream, &call());
+            let reply = send_request(&mut stream, &list_request());
             assert!(
                 reply.starts_with("HTTP/1.1 200") && reply.contains("hello"),
                 "{reply}"
             );
         }
     }
-    connect(&server, &made(), &BOTH).unwrap_err();
+    connect(&server, &generate_certificate(), &TLS_VERSIONS).unwrap_err();
     // A client without TLS gets no HTTP.
     let mut plain = neighbour::connect(&server, true);
     plain
@@ -145,23 +145,23 @@ fn the_server_accepts_tls_1_2_and_1_3_and_no_plaintext() {
 fn a_renewed_certificate_is_loaded_and_a_truncated_one_is_not() {
     let (folder, old) = folder();
     let server = serve(&folder, CONFIG);
-    let mut open = connect(&server, &old, &BOTH).unwrap();
-    let new = made();
+    let mut open = connect(&server, &old, &TLS_VERSIONS).unwrap();
+    let new = generate_certificate();
     write(&folder.sibling_path("tls/cert.pem"), &certificate(&new));
     let line = server.log.wait_for("the previous certificate stays in use");
     assert!(
         line.contains("tls/key.pem: is not the key of the certificate in "),
         "{line}"
     );
-    connect(&server, &old, &BOTH).unwrap();
+    connect(&server, &old, &TLS_VERSIONS).unwrap();
     write(&folder.sibling_path("tls/key.pem"), &key(&new));
     server
         .log
         .wait_for("new connections get the new certificate");
-    connect(&server, &new, &BOTH).unwrap();
-    connect(&server, &old, &BOTH).unwrap_err();
+    connect(&server, &new, &TLS_VERSIONS).unwrap();
+    connect(&server, &old, &TLS_VERSIONS).unwrap_err();
     assert!(
-        ask(&mut open, &call()).contains("hello"),
+        send_request(&mut open, &list_request()).contains("hello"),
         "what was open goes on"
     );
 }
@@ -188,7 +188,10 @@ fn an_unusable_certificate_or_key_stops_the_program_before_it_listens() {
         said(),
         "toolbay: http.tls: tls/key.pem: is open to other users (mode 0644); make it 0600\n"
     );
-    write(&folder.sibling_path("tls/key.pem"), &key(&made()));
+    write(
+        &folder.sibling_path("tls/key.pem"),
+        &key(&generate_certificate()),
+    );
     assert_eq!(
         said(),
         "toolbay: http.tls: tls/key.pem: is not the key of the certificate in tls/cert.pem\n"
@@ -218,8 +221,8 @@ fn clients_that_do_not_finish_their_handshake_are_disconnected_after_the_idle_ti
     // After `http.idle_timeout`, the server closes these connections and accepts others.
     let begun = Instant::now();
     let reply = loop {
-        if let Ok(mut stream) = connect(&server, &pair, &BOTH) {
-            break ask(&mut stream, &call());
+        if let Ok(mut stream) = connect(&server, &pair, &TLS_VERSIONS) {
+            break send_request(&mut stream, &list_request());
         }
         assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
     };
@@ -244,6 +247,6 @@ fn a_handshake_without_an_end_is_refused_before_it_takes_memory() {
         }
     };
     assert!(!error.to_string().is_empty());
-    let mut stream = connect(&server, &pair, &BOTH).unwrap();
-    assert!(ask(&mut stream, &call()).contains("hello"));
+    let mut stream = connect(&server, &pair, &TLS_VERSIONS).unwrap();
+    assert!(send_request(&mut stream, &list_request()).contains("hello"));
 }

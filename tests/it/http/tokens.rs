@@ -11,7 +11,7 @@ use super::auth::{
 };
 use crate::support::{DEADLINE, HttpServer, error_kind_and_text};
 
-fn list(server: &HttpServer, token: &str) -> u16 {
+fn list_status(server: &HttpServer, token: &str) -> u16 {
     server
         .post_stateless(
             "tools/list",
@@ -22,7 +22,7 @@ fn list(server: &HttpServer, token: &str) -> u16 {
 }
 
 /// Returns the reason why the token is rejected.
-fn why(server: &HttpServer, token: &str) -> String {
+fn rejection_reason(server: &HttpServer, token: &str) -> String {
     let (status, challenge) = refused(server.post_stateless(
         "tools/list",
         json!({}),
@@ -48,26 +48,26 @@ fn a_key_is_trusted_only_for_its_issuer() {
     );
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let by = |issuer: &str, id: &str, key: &str| jwt(id, key, json!({"iss": issuer}));
-    assert_eq!(list(&server, &by(ISSUER, "one", KEY)), 200);
+    assert_eq!(list_status(&server, &by(ISSUER, "one", KEY)), 200);
     assert_eq!(
-        list(&server, &by("https://b.example", "one", OTHER_KEY)),
+        list_status(&server, &by("https://b.example", "one", OTHER_KEY)),
         200
     );
     assert_eq!(
-        list(&server, &by("https://b.example", "two", OTHER_KEY)),
+        list_status(&server, &by("https://b.example", "two", OTHER_KEY)),
         200
     );
     // Each of these tokens has the issuer of one key and the signature of the other.
     assert_eq!(
-        why(&server, &by(ISSUER, "one", OTHER_KEY)),
+        rejection_reason(&server, &by(ISSUER, "one", OTHER_KEY)),
         "its signature is invalid"
     );
     assert_eq!(
-        why(&server, &by("https://b.example", "one", KEY)),
+        rejection_reason(&server, &by("https://b.example", "one", KEY)),
         "its signature is invalid"
     );
     assert_eq!(
-        why(&server, &by(ISSUER, "two", OTHER_KEY)),
+        rejection_reason(&server, &by(ISSUER, "two", OTHER_KEY)),
         "its signing key is unknown"
     );
     let both = jwt(
@@ -75,7 +75,7 @@ fn a_key_is_trusted_only_for_its_issuer() {
         OTHER_KEY,
         json!({"iss": [ISSUER, "https://b.example"]}),
     );
-    assert_eq!(why(&server, &both), "it is invalid");
+    assert_eq!(rejection_reason(&server, &both), "it is invalid");
     let metadata = server
         .get("/.well-known/oauth-protected-resource", &[])
         .json();
@@ -89,7 +89,7 @@ fn a_key_is_trusted_only_for_its_issuer() {
 fn a_removed_key_is_not_trusted_for_long() {
     let server = resource();
     let token = jwt("one", KEY, json!({"exp": get_current_timestamp() + 80_000}));
-    assert_eq!(list(&server, &token), 200);
+    assert_eq!(list_status(&server, &token), 200);
     let session =
         server.start_session_with_headers("2025-11-25", &[("Authorization", &bearer(&token))]);
     let mut stream = session.open_stream();
@@ -99,22 +99,25 @@ fn a_removed_key_is_not_trusted_for_long() {
         jwks(&[("two", OTHER_KEY)]),
     )
     .unwrap();
-    while list(&server, &token) == 200 {
+    while list_status(&server, &token) == 200 {
         assert!(begun.elapsed() < DEADLINE);
     }
-    assert_eq!(why(&server, &token), "its signing key is unknown");
+    assert_eq!(
+        rejection_reason(&server, &token),
+        "its signing key is unknown"
+    );
     assert_eq!(stream.next_message(), None, "what it opened ends as well");
-    assert_eq!(list(&server, &jwt("two", OTHER_KEY, json!({}))), 200);
+    assert_eq!(list_status(&server, &jwt("two", OTHER_KEY, json!({}))), 200);
     // A truncated file removes no keys: the previous ones stay trusted, and the log states the
     // reason.
     std::fs::write(server.folder().sibling_path("keys.json"), "{").unwrap();
     server.log.wait_for("its previous keys stay trusted for 1m");
-    assert_eq!(list(&server, &jwt("two", OTHER_KEY, json!({}))), 200);
+    assert_eq!(list_status(&server, &jwt("two", OTHER_KEY, json!({}))), 200);
     // An empty set removes them.
     std::fs::write(server.folder().sibling_path("keys.json"), "{\"keys\": []}").unwrap();
     server.log.wait_for("has no keys any more");
     assert_eq!(
-        why(&server, &jwt("two", OTHER_KEY, json!({}))),
+        rejection_reason(&server, &jwt("two", OTHER_KEY, json!({}))),
         "its signing key is unknown"
     );
 }
@@ -156,7 +159,7 @@ fn a_token_that_is_valid_for_too_long_is_rejected() {
     let with = |exp: Value| jwt("one", KEY, json!({"exp": exp}));
     let fraction: Value = serde_json::from_str(&format!("{}.5", now + 600)).unwrap();
     for exp in [json!(now + 86_000), json!(now + 86_400), fraction] {
-        assert_eq!(list(&server, &with(exp.clone())), 200, "{exp}");
+        assert_eq!(list_status(&server, &with(exp.clone())), 200, "{exp}");
     }
     for exp in [
         json!(now + 87_000),
@@ -166,7 +169,11 @@ fn a_token_that_is_valid_for_too_long_is_rejected() {
         json!(1e18),
     ] {
         for _ in 0..2 {
-            assert_eq!(why(&server, &with(exp.clone())), too_long, "{exp}");
+            assert_eq!(
+                rejection_reason(&server, &with(exp.clone())),
+                too_long,
+                "{exp}"
+            );
         }
     }
     for exp in [
@@ -176,7 +183,7 @@ fn a_token_that_is_valid_for_too_long_is_rejected() {
         json!(null),
         json!([now + 600]),
     ] {
-        let why = why(&server, &with(exp.clone()));
+        let why = rejection_reason(&server, &with(exp.clone()));
         assert!(
             why == "a required claim (exp, aud or iss) is missing" || why == "it is invalid",
             "{exp}: {why}"
@@ -190,8 +197,8 @@ fn a_token_that_is_valid_for_too_long_is_rejected() {
          max_token_lifetime = \"5m\""
     );
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
-    assert_eq!(list(&server, &with(json!(now + 200))), 200);
-    assert_eq!(why(&server, &with(json!(now + 600))), too_long);
+    assert_eq!(list_status(&server, &with(json!(now + 200))), 200);
+    assert_eq!(rejection_reason(&server, &with(json!(now + 600))), too_long);
 }
 
 #[test]
@@ -222,7 +229,7 @@ fn only_an_access_token_without_critical_extensions_is_accepted() {
         Some("AT+JWT"),
         Some("application/at+jwt"),
     ] {
-        assert_eq!(list(&server, &typed(fine)), 200, "{fine:?}");
+        assert_eq!(list_status(&server, &typed(fine)), 200, "{fine:?}");
     }
     for foreign in [
         "dpop+jwt",
@@ -234,14 +241,14 @@ fn only_an_access_token_without_critical_extensions_is_accepted() {
         "at+jwt ",
     ] {
         assert_eq!(
-            why(&server, &typed(Some(foreign))),
+            rejection_reason(&server, &typed(Some(foreign))),
             "it is not an access token (typ)",
             "{foreign:?}"
         );
     }
     for critical in [vec!["b64"], vec!["exp", "https://example.com/own"], vec![]] {
         let crit = Some(critical.iter().map(|name| (*name).to_owned()).collect());
-        let why = why(&server, &with(Header { crit, ..plain() }));
+        let why = rejection_reason(&server, &with(Header { crit, ..plain() }));
         assert_eq!(
             why, "its header has critical extensions (crit), and none is supported",
             "{critical:?}"
@@ -254,7 +261,7 @@ fn a_key_that_is_not_for_signatures_verifies_no_token() {
     let folder = plugins();
     let server = resource_with(&folder, "");
     let token = jwt("one", KEY, json!({}));
-    assert_eq!(list(&server, &token), 200);
+    assert_eq!(list_status(&server, &token), 200);
     for change in [
         json!({"use": "enc"}),
         json!({"key_ops": ["sign"]}),
@@ -273,7 +280,9 @@ fn a_key_that_is_not_for_signatures_verifies_no_token() {
                 "use, key_ops"
             },
         );
-        while list(&server, &token) == 200 || !why(&server, &token).contains(wanted) {
+        while list_status(&server, &token) == 200
+            || !rejection_reason(&server, &token).contains(wanted)
+        {
             assert!(begun.elapsed() < DEADLINE, "{change}");
         }
     }
@@ -325,7 +334,10 @@ fn tokens_without_a_subject_belong_to_different_callers() {
     assert!(call(&empty).get("isError").is_none());
     assert_eq!(status(&empty), 404);
     let long = jwt("one", KEY, json!({"sub": "x".repeat(256)}));
-    assert_eq!(why(&server, &long), "its subject (sub) is too long");
+    assert_eq!(
+        rejection_reason(&server, &long),
+        "its subject (sub) is too long"
+    );
     let logged = server.log.text();
     assert!(
         !tokens

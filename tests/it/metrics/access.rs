@@ -19,7 +19,7 @@ fn status(response: HttpResponse) -> u16 {
     status
 }
 
-fn with(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
+fn metrics_status(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
     status(server.get("/metrics", headers))
 }
 
@@ -31,18 +31,25 @@ fn without_tokens_local_clients_can_read_metrics_and_web_pages_cannot() {
         "[http]\nallowed_origins = [\"https://app.example.com\"]",
     )
     .wait_until_ready();
-    assert_eq!(with(&server, &[]), 200);
-    assert_eq!(with(&server, &[("Host", "localhost")]), 200);
-    assert_eq!(with(&server, &[("Authorization", "Bearer whatever")]), 200);
+    assert_eq!(metrics_status(&server, &[]), 200);
+    assert_eq!(metrics_status(&server, &[("Host", "localhost")]), 200);
+    assert_eq!(
+        metrics_status(&server, &[("Authorization", "Bearer whatever")]),
+        200
+    );
     for (host, status) in [
         ("evil.example", 403),
         ("127.0.0.1.evil.example", 403),
         ("-", 400),
     ] {
-        assert_eq!(with(&server, &[("Host", host)]), status, "{host}");
+        assert_eq!(metrics_status(&server, &[("Host", host)]), status, "{host}");
     }
     for origin in ["https://evil.example", "null"] {
-        assert_eq!(with(&server, &[("Origin", origin)]), 403, "{origin}");
+        assert_eq!(
+            metrics_status(&server, &[("Origin", origin)]),
+            403,
+            "{origin}"
+        );
     }
     // A page that may call tools may not read metrics.
     let page = [("Origin", "https://app.example.com")];
@@ -81,8 +88,11 @@ fn with_tokens_only_an_admin_token_can_read_metrics() {
             .to_owned();
         (status(response), challenge)
     };
-    assert_eq!(with(&server, &[]), 401);
-    assert_eq!(with(&server, &[("Authorization", "Basic YTpi")]), 401);
+    assert_eq!(metrics_status(&server, &[]), 401);
+    assert_eq!(
+        metrics_status(&server, &[("Authorization", "Basic YTpi")]),
+        401
+    );
     assert_eq!(challenge("toolbay_wrong").0, 401);
     for ordinary in [&caller, &denied] {
         let (status, challenge) = challenge(ordinary);
@@ -94,7 +104,7 @@ fn with_tokens_only_an_admin_token_can_read_metrics() {
     }
     assert_eq!(challenge(&operator).0, 200);
     assert_eq!(
-        with(
+        metrics_status(
             &server,
             &[
                 ("Authorization", &bearer(&operator)),
@@ -125,14 +135,14 @@ fn a_token_of_an_authorization_server_cannot_read_metrics() {
     let (operator, operators) = token("operator", "admin = true");
     let server = resource_with(&plugins(), &operators);
     assert_eq!(
-        with(
+        metrics_status(
             &server,
             &[("Authorization", &bearer(&jwt("one", KEY, json!({}))))]
         ),
         403
     );
     assert_eq!(
-        with(
+        metrics_status(
             &server,
             &[(
                 "Authorization",
@@ -141,8 +151,11 @@ fn a_token_of_an_authorization_server_cannot_read_metrics() {
         ),
         401
     );
-    assert_eq!(with(&server, &[]), 401);
-    assert_eq!(with(&server, &[("Authorization", &bearer(&operator))]), 200);
+    assert_eq!(metrics_status(&server, &[]), 401);
+    assert_eq!(
+        metrics_status(&server, &[("Authorization", &bearer(&operator))]),
+        200
+    );
 }
 
 #[test]
@@ -159,7 +172,7 @@ fn anonymous_callers_cannot_read_metrics() {
             .status,
         200
     );
-    assert_eq!(with(&server, &local), 403);
+    assert_eq!(metrics_status(&server, &local), 403);
 }
 
 #[test]
@@ -178,7 +191,7 @@ fn requests_through_a_local_proxy_cannot_read_metrics() {
         200
     );
     for host in ["tools.example.com", "localhost"] {
-        assert_eq!(with(&server, &[("Host", host)]), 403, "{host}");
+        assert_eq!(metrics_status(&server, &[("Host", host)]), 403, "{host}");
     }
 }
 
@@ -203,7 +216,7 @@ fn metrics_can_be_turned_off() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let server =
         HttpServer::start_with_config(&folder, "[metrics]\nenabled = false").wait_until_ready();
-    assert_eq!(with(&server, &[]), 404);
+    assert_eq!(metrics_status(&server, &[]), 404);
     assert!(
         server
             .post_stateless("tools/call", json!({"name": "a"}), &[])
@@ -215,7 +228,7 @@ fn metrics_can_be_turned_off() {
     let command = ToolbayCommand::new(&folder)
         .args(["serve", "--http", "127.0.0.1:0"])
         .env("TOOLBAY_METRICS_ENABLED", "false");
-    assert_eq!(with(&HttpServer::run(command), &[]), 404);
+    assert_eq!(metrics_status(&HttpServer::run(command), &[]), 404);
     let server = HttpServer::start_with_config(&folder, "[metrics]\nenabled = true");
     assert!(!scrape(&server).families.is_empty());
 }

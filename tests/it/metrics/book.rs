@@ -20,7 +20,7 @@ const DASHBOARD: &str = concat!(
 const MARKS: [&str; 2] = ["<!-- table -->\n", "<!-- end of table -->\n"];
 
 /// Returns the metrics of a server that reports every family.
-fn everything() -> Exposition {
+fn scrape_every_family() -> Exposition {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("keeper.wasm", keeper());
     folder.put("keeper.toml", "[permissions.state]\nsize = \"1MiB\"\n");
@@ -30,7 +30,7 @@ fn everything() -> Exposition {
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     call(&server, "echo", json!({"text": "a"}));
     call(&server, "hoard", json!({}));
-    super::until(&server, "the state is there", |metrics| {
+    super::wait_until(&server, "the state is there", |metrics| {
         metrics.samples("toolbay_state_bytes").count() == 1
     });
     scrape(&server)
@@ -69,12 +69,12 @@ fn table(metrics: &Exposition) -> String {
 
 /// Returns the table in its current form, for other pages.
 pub(crate) fn current_table() -> String {
-    table(&everything())
+    table(&scrape_every_family())
 }
 
 #[test]
 fn the_table_of_the_book_has_every_metric() {
-    let metrics = everything();
+    let metrics = scrape_every_family();
     let silent: Vec<&str> = metrics
         .families
         .iter()
@@ -106,7 +106,7 @@ fn the_table_of_the_book_has_every_metric() {
 }
 
 /// Returns the names of our metrics in a text, and the labels that the text uses with each.
-fn asked(query: &str) -> BTreeMap<String, BTreeSet<String>> {
+fn queried_labels(query: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
     for begin in ["toolbay_", "process_"] {
@@ -134,8 +134,8 @@ fn asked(query: &str) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 /// Fails if a text uses a metric or a label that no server has.
-fn check(place: &str, text: &str, metrics: &Exposition) -> usize {
-    let asked = asked(text);
+fn check_query(place: &str, text: &str, metrics: &Exposition) -> usize {
+    let asked = queried_labels(text);
     for (name, labels) in &asked {
         let samples: Vec<_> = metrics.samples(name).collect();
         assert!(!samples.is_empty(), "{place}: no server has {name}");
@@ -154,18 +154,18 @@ fn check(place: &str, text: &str, metrics: &Exposition) -> usize {
 }
 
 /// Finds every string under a key in a value.
-fn texts<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a str>) {
+fn collect_strings<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a str>) {
     match value {
         Value::Array(items) => {
             for item in items {
-                texts(item, key, found);
+                collect_strings(item, key, found);
             }
         }
         Value::Object(members) => {
             for (name, member) in members {
                 match member {
                     Value::String(text) if name == key => found.push(text),
-                    member => texts(member, key, found),
+                    member => collect_strings(member, key, found),
                 }
             }
         }
@@ -175,24 +175,24 @@ fn texts<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a str>) {
 
 #[test]
 fn every_query_of_the_dashboard_and_of_the_book_is_about_a_metric_that_exists() {
-    let metrics = everything();
+    let metrics = scrape_every_family();
     let dashboard: Value = serde_json::from_str(&fs::read_to_string(DASHBOARD).unwrap()).unwrap();
     let (mut queries, mut variables) = (Vec::new(), Vec::new());
-    texts(&dashboard, "expr", &mut queries);
-    texts(&dashboard["templating"], "query", &mut variables);
+    collect_strings(&dashboard, "expr", &mut queries);
+    collect_strings(&dashboard["templating"], "query", &mut variables);
     assert!(queries.len() >= 15 && !variables.is_empty());
     for query in queries {
         assert!(
-            check(&format!("the query {query}"), query, &metrics) > 0,
+            check_query(&format!("the query {query}"), query, &metrics) > 0,
             "{query} is about nothing of ours"
         );
     }
     for query in variables {
-        check(&format!("the variable {query}"), query, &metrics);
+        check_query(&format!("the variable {query}"), query, &metrics);
     }
     let page = fs::read_to_string(PAGE).unwrap();
     let written = page.split_once(MARKS[1]).unwrap().1;
-    assert!(check("docs/src/metrics.md", written, &metrics) > 5);
+    assert!(check_query("docs/src/metrics.md", written, &metrics) > 5);
     let panels = dashboard["panels"].as_array().unwrap();
     let ids: BTreeSet<u64> = panels
         .iter()
@@ -203,7 +203,7 @@ fn every_query_of_the_dashboard_and_of_the_book_is_about_a_metric_that_exists() 
 
 #[test]
 fn the_metrics_and_labels_of_a_query_are_found() {
-    let asked = asked(
+    let asked = queried_labels(
         "sum by (tool) (rate(toolbay_calls_total{tool=~\"$tool\", outcome!=\"ok\"}[5m])) / not_toolbay_x",
     );
     let labels: BTreeSet<String> = ["tool", "outcome"].map(str::to_owned).into();

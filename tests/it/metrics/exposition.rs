@@ -30,7 +30,7 @@ pub(super) struct Sample {
 
 impl Exposition {
     /// Parses the text format of Prometheus (0.0.4) or, if `open` is set, OpenMetrics (1.0).
-    pub(super) fn read(text: &str, open: bool) -> Self {
+    pub(super) fn parse(text: &str, open: bool) -> Self {
         assert!(text.ends_with('\n') && !text.contains('\r'));
         let body = if open {
             text.strip_suffix("# EOF\n").expect("an end mark")
@@ -62,10 +62,10 @@ impl Exposition {
                 });
             } else {
                 let family = families.last_mut().expect("a sample without a family");
-                family.samples.push(sample(line));
+                family.samples.push(parse_sample(line));
             }
         }
-        families.iter().for_each(check);
+        families.iter().for_each(check_family);
         Self { families }
     }
 
@@ -99,7 +99,7 @@ impl Exposition {
     }
 
     /// Returns every sample that can only grow, by its name and labels.
-    pub(super) fn growing(&self) -> BTreeMap<(String, Labels), f64> {
+    pub(super) fn monotonic_samples(&self) -> BTreeMap<(String, Labels), f64> {
         let growing = self
             .families
             .iter()
@@ -120,7 +120,7 @@ fn is_name(name: &str, further: &str) -> bool {
 }
 
 /// Parses `name{label="value",…} number`.
-fn sample(line: &str) -> Sample {
+fn parse_sample(line: &str) -> Sample {
     let (name, mut rest) = line.split_at(line.find(['{', ' ']).expect(line));
     assert!(is_name(name, ":"), "{line}");
     let mut labels = Labels::new();
@@ -169,7 +169,7 @@ fn sample(line: &str) -> Sample {
 }
 
 /// Checks that the samples belong to one family and that each occurs once.
-fn check(family: &Family) {
+fn check_family(family: &Family) {
     let Family {
         name,
         kind,

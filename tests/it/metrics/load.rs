@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{RATES, call, calls, scrape};
+use super::{RATES, call, call_count, scrape};
 use crate::metrics::exposition::Exposition;
 use crate::support::{
     DEADLINE, Folder, HttpResponse, HttpServer, TinyComponent, hostile, result_text,
@@ -19,7 +19,7 @@ const SCRAPES: usize = 1_000;
 /// Number of calls for a median duration.
 const CALLS: usize = 50;
 
-fn median(server: &HttpServer) -> Duration {
+fn median_call_duration(server: &HttpServer) -> Duration {
     let mut took: Vec<Duration> = (0..CALLS)
         .map(|_| {
             let begun = Instant::now();
@@ -35,7 +35,7 @@ fn median(server: &HttpServer) -> Duration {
 }
 
 /// Sends a request for metrics, and leaves the response unread.
-fn asked(server: &HttpServer) -> TcpStream {
+fn request_metrics(server: &HttpServer) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     stream
@@ -56,9 +56,9 @@ fn a_thousand_concurrent_scrapes_do_not_delay_calls() {
     for name in names {
         call(&server, name, json!({}));
     }
-    let alone = median(&server);
-    let all: Vec<TcpStream> = (0..SCRAPES).map(|_| asked(&server)).collect();
-    let crowded = median(&server);
+    let alone = median_call_duration(&server);
+    let all: Vec<TcpStream> = (0..SCRAPES).map(|_| request_metrics(&server)).collect();
+    let crowded = median_call_duration(&server);
     for (n, stream) in all.into_iter().enumerate() {
         let response = HttpResponse::read(stream);
         assert_eq!(response.status, 200);
@@ -66,7 +66,7 @@ fn a_thousand_concurrent_scrapes_do_not_delay_calls() {
         // Parsing all of them this strictly would take a minute.
         if n % 100 == 0 {
             assert_eq!(
-                Exposition::read(&page, false)
+                Exposition::parse(&page, false)
                     .samples("toolbay_calls_total")
                     .count(),
                 201
@@ -79,9 +79,9 @@ fn a_thousand_concurrent_scrapes_do_not_delay_calls() {
     );
     // Clients that disconnect before their response leave nothing behind.
     for _ in 0..SCRAPES {
-        drop(asked(&server));
+        drop(request_metrics(&server));
     }
-    assert!(median(&server) < 5 * alone + Duration::from_millis(50));
+    assert!(median_call_duration(&server) < 5 * alone + Duration::from_millis(50));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn metrics_that_are_read_during_calls_are_consistent() {
             let mut before = 0;
             while !done.load(Ordering::Relaxed) {
                 let metrics = scrape(&server);
-                let now = calls(&metrics, "echo", "ok");
+                let now = call_count(&metrics, "echo", "ok");
                 assert!(now >= before && metrics.count("toolbay_calls_running", &[]) <= 4);
                 before = now;
             }
@@ -115,7 +115,7 @@ fn metrics_that_are_read_during_calls_are_consistent() {
         reader.join().unwrap();
     });
     let metrics = scrape(&server);
-    assert_eq!(calls(&metrics, "echo", "ok"), 200);
+    assert_eq!(call_count(&metrics, "echo", "ok"), 200);
     assert_eq!(
         metrics.count("toolbay_call_duration_seconds_count", &[("tool", "echo")]),
         200

@@ -10,7 +10,7 @@ use toolbay_testkit::{CollectorBehavior, OtlpCollector};
 use super::{RATES, call, otel};
 use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, hostile, result_text};
 
-fn number(server: &HttpServer, sample: &str) -> f64 {
+fn metric_value(server: &HttpServer, sample: &str) -> f64 {
     let page = server.get("/metrics", &[]).text();
     let value = page
         .lines()
@@ -95,11 +95,11 @@ fn without_a_collector_ten_thousand_calls_use_bounded_memory_and_lost_spans_are_
         });
     };
     calls(5_000);
-    let before = number(&server, "process_resident_memory_bytes");
+    let before = metric_value(&server, "process_resident_memory_bytes");
     calls(5_000);
-    let after = number(&server, "process_resident_memory_bytes");
+    let after = metric_value(&server, "process_resident_memory_bytes");
     assert!(after - before < 16e6, "{before} {after}");
-    let lost = number(&server, "toolbay_otel_lost_total{signal=\"traces\"}");
+    let lost = metric_value(&server, "toolbay_otel_lost_total{signal=\"traces\"}");
     assert!(
         (10_000.0 - 4096.0 - 512.0..=10_000.0 - 4096.0).contains(&lost),
         "{lost}"

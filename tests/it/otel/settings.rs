@@ -5,12 +5,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 use toolbay_testkit::OtlpCollector;
 
-use super::{call, named, otel};
-use crate::requests::{authority, secure};
+use super::{call, otel, span_attributes};
+use crate::requests::{create_authority, start_tls_server};
 use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, ToolbayCommand};
 
 /// Returns the error of `toolbay serve` for a mistake.
-fn mistake(config: &str, variables: &[(&str, &str)]) -> String {
+fn startup_error(config: &str, variables: &[(&str, &str)]) -> String {
     let folder = Folder::new();
     folder.write_config(config);
     let mut command = ToolbayCommand::new(&folder).args(["serve"]);
@@ -27,7 +27,7 @@ fn mistake(config: &str, variables: &[(&str, &str)]) -> String {
 
 #[test]
 fn a_mistake_ends_the_program_with_an_error_without_secrets() {
-    let file = |text: &str| mistake(&format!("[otel]\n{text}"), &[]);
+    let file = |text: &str| startup_error(&format!("[otel]\n{text}"), &[]);
     let on = "endpoint = \"http://127.0.0.1:9\"\n";
     let said = [
         file("endpoit = \"http://127.0.0.1:9\""),
@@ -49,13 +49,13 @@ fn a_mistake_ends_the_program_with_an_error_without_secrets() {
         file(&format!(
             "{on}headers = {{ x-key = {{ file = \"none\" }} }}"
         )),
-        mistake("", &[("TOOLBAY_OTEL_SAMPLE_RATIO", "much")]),
-        mistake("", &[("TOOLBAY_OTEL_HEADERS", "s3cret")]),
-        mistake(
+        startup_error("", &[("TOOLBAY_OTEL_SAMPLE_RATIO", "much")]),
+        startup_error("", &[("TOOLBAY_OTEL_HEADERS", "s3cret")]),
+        startup_error(
             "[otel]\nuse_environment = true",
             &[("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://ada:s3cret@a")],
         ),
-        mistake(
+        startup_error(
             &format!("[otel]\n{on}use_environment = true"),
             &[("OTEL_EXPORTER_OTLP_HEADERS", "s3cret")],
         ),
@@ -104,7 +104,7 @@ fn headers_come_from_files_and_variables() {
 #[test]
 fn a_collector_is_trusted_if_its_authority_is_listed() {
     let folder = Folder::new();
-    let (address, requests) = secure(&authority(&folder));
+    let (address, requests) = start_tls_server(&create_authority(&folder));
     let config = format!(
         "[otel]\nendpoint = \"https://localhost:{}\"\nmetrics_interval = \"100ms\"\n",
         address.port()
@@ -154,7 +154,7 @@ fn opentelemetry_variables_apply_only_if_the_configuration_allows_them() {
     let server = HttpServer::run(command).wait_until_ready();
     call(&server, "a", json!({}), json!({}));
     let received = collector.wait_until("a span", |received| {
-        named(received, "tools/call a").len() == 1
+        span_attributes(received, "tools/call a").len() == 1
     });
     let resource = |name: &str| received.resource[name].as_str();
     assert_eq!(

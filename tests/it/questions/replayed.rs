@@ -8,7 +8,7 @@ use crate::support::ToolbayCommand;
 fn a_recorded_call_with_a_question_is_replayed_with_the_same_results() {
     let site = Site::start();
     let folder = folder(&format!("{}[permissions.state]\n", site.grant()));
-    let server = configured(
+    let server = start_http_with_config(
         &folder,
         "[record]\nfile = \"calls.jsonl\"\n[state]\nfolder = \"kept\"\n",
     );
@@ -21,7 +21,9 @@ fn a_recorded_call_with_a_question_is_replayed_with_the_same_results() {
         "random",
         {"count": "n"},
     ]));
-    let (result, rounds) = answering(&server, "tools/call", &params, &mut |_, _| accepted("Ada"));
+    let (result, rounds) = call_and_answer(&server, "tools/call", &params, &mut |_, _| {
+        accept_answer("Ada")
+    });
     assert_eq!(rounds, 1);
     let text = result_text(&result);
     assert!(text.contains("Ada"), "{result}");

@@ -9,14 +9,14 @@ const BASE64URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw
 
 /// Returns the error code and the reason of a server that rejects a request with these answers and
 /// this state.
-fn refused(
+fn rejection(
     server: &HttpServer,
     method: &str,
     params: Value,
     headers: &[(&str, &str)],
 ) -> (i64, String) {
     let mut params = params;
-    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
+    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": all_capabilities()});
     let response = server
         .post_stateless(method, params.clone(), headers)
         .response_message();
@@ -36,22 +36,22 @@ fn refused(
 }
 
 /// Makes a call that asks a question. Returns the parameters of the retry with the answers.
-fn asked(server: &HttpServer, call: &Value, headers: &[(&str, &str)]) -> Value {
+fn ask_and_answer(server: &HttpServer, call: &Value, headers: &[(&str, &str)]) -> Value {
     let mut params = call.clone();
-    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
+    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": all_capabilities()});
     let response = server
         .post_stateless("tools/call", params, headers)
         .response_message();
-    again(call, &response["result"], &mut |key, _| accepted(key))
+    retry_params(call, &response["result"], &mut |key, _| accept_answer(key))
 }
 
 #[test]
 fn every_change_of_a_state_is_refused() {
-    let server = over_http(&folder(""));
+    let server = start_http(&folder(""));
     let call = steps(json!([{"ask": [form("who")]}]));
-    let good = asked(&server, &call, &[]);
+    let good = ask_and_answer(&server, &call, &[]);
     let state = good["requestState"].as_str().unwrap().to_owned();
-    let other = asked(&server, &call, &[])["requestState"]
+    let other = ask_and_answer(&server, &call, &[])["requestState"]
         .as_str()
         .unwrap()
         .to_owned();
@@ -92,7 +92,7 @@ fn every_change_of_a_state_is_refused() {
         params["requestState"] = attack.as_str().into();
         let shown = attack.get(..attack.floor_char_boundary(80)).unwrap();
         assert_eq!(
-            refused(&server, "tools/call", params, &[]),
+            rejection(&server, "tools/call", params, &[]),
             (-32_602, "tampered".to_owned()),
             "{shown}"
         );
@@ -104,7 +104,7 @@ fn every_change_of_a_state_is_refused() {
     ] {
         let mut params = good.clone();
         params["requestState"] = malformed;
-        let response = stateless(&server, "tools/call", params, &everything());
+        let response = send_stateless(&server, "tools/call", params, &all_capabilities());
         assert_eq!(response["error"]["code"], -32_602, "{response}");
         assert!(
             response["error"]["message"]
@@ -115,8 +115,8 @@ fn every_change_of_a_state_is_refused() {
         );
     }
     // The original state is still valid.
-    let response = stateless(&server, "tools/call", good, &everything());
-    assert_eq!(said(&response["result"]).len(), 1, "{response}");
+    let response = send_stateless(&server, "tools/call", good, &all_capabilities());
+    assert_eq!(step_outputs(&response["result"]).len(), 1, "{response}");
 }
 
 #[test]
@@ -141,31 +141,31 @@ fn a_state_belongs_to_one_request_of_one_caller() {
         std::thread::yield_now();
     }
     let call = steps(json!([{"ask": [form("who")]}]));
-    let good = asked(&server, &call, &ada);
+    let good = ask_and_answer(&server, &call, &ada);
     let foreign = (-32_602, "foreign".to_owned());
     assert_eq!(
-        refused(&server, "tools/call", good.clone(), &bob),
+        rejection(&server, "tools/call", good.clone(), &bob),
         foreign,
         "another caller"
     );
     let mut other = good.clone();
     other["arguments"] = steps(json!([{"ask": [form("whom")]}]))["arguments"].clone();
     assert_eq!(
-        refused(&server, "tools/call", other, &ada),
+        rejection(&server, "tools/call", other, &ada),
         foreign,
         "other arguments"
     );
     let mut other = good.clone();
     other["arguments"]["steps"][0]["ask"][0]["optional"] = false.into();
     assert_eq!(
-        refused(&server, "tools/call", other, &ada),
+        rejection(&server, "tools/call", other, &ada),
         foreign,
         "one argument more"
     );
     let mut other = good.clone();
     other["name"] = "another".into();
     assert_eq!(
-        refused(&server, "tools/call", other, &ada),
+        rejection(&server, "tools/call", other, &ada),
         foreign,
         "another tool"
     );
@@ -173,25 +173,28 @@ fn a_state_belongs_to_one_request_of_one_caller() {
     other["name"] = "about".into();
     other.as_object_mut().unwrap().remove("arguments");
     assert_eq!(
-        refused(&server, "prompts/get", other.clone(), &ada),
+        rejection(&server, "prompts/get", other.clone(), &ada),
         foreign,
         "a prompt"
     );
     let other = json!({"uri": "asker://names/1", "inputResponses": good["inputResponses"], "requestState": good["requestState"]});
     assert_eq!(
-        refused(&server, "resources/read", other, &ada),
+        rejection(&server, "resources/read", other, &ada),
         foreign,
         "a resource"
     );
     // A state can be used only once.
     let mut params = good.clone();
-    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
+    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": all_capabilities()});
     let response = server
         .post_stateless("tools/call", params, &ada)
         .response_message();
-    assert_eq!(said(&response["result"]), [accepted("who").to_string()]);
     assert_eq!(
-        refused(&server, "tools/call", good, &ada),
+        step_outputs(&response["result"]),
+        [accept_answer("who").to_string()]
+    );
+    assert_eq!(
+        rejection(&server, "tools/call", good, &ada),
         (-32_602, "used".to_owned())
     );
 }
@@ -199,14 +202,14 @@ fn a_state_belongs_to_one_request_of_one_caller() {
 #[test]
 fn a_state_is_rejected_after_a_change_of_its_plugin_or_grant() {
     let folder = folder("");
-    let server = over_http(&folder);
+    let server = start_http(&folder);
     let call = steps(json!([{"ask": [form("who")]}]));
     let outdated = (-32_602, "outdated".to_owned());
     for (word, grant) in [
         ("one", "[limits]\nfuel = 9000000000"),
         ("two", "[config]\na = 1"),
     ] {
-        let good = asked(&server, &call, &[]);
+        let good = ask_and_answer(&server, &call, &[]);
         folder.put(
             "asker.toml",
             format!("{grant}\n[tools.ask]\ndescription = \"{word}\""),
@@ -215,28 +218,29 @@ fn a_state_is_rejected_after_a_change_of_its_plugin_or_grant() {
             std::thread::yield_now();
         }
         assert_eq!(
-            refused(&server, "tools/call", good, &[]),
+            rejection(&server, "tools/call", good, &[]),
             outdated,
             "{grant}"
         );
     }
-    let good = asked(&server, &call, &[]);
+    let good = ask_and_answer(&server, &call, &[]);
     folder.remove("asker.wasm");
     while server.result("tools/list", json!({}))["tools"] != json!([]) {
         std::thread::yield_now();
     }
-    let (code, _) = refused(&server, "tools/call", good, &[]);
+    let (code, _) = rejection(&server, "tools/call", good, &[]);
     assert_eq!(code, -32_602, "there is no such tool any more");
 }
 
 #[test]
 fn answers_with_unknown_keys_or_to_answered_questions_are_ignored() {
-    let server = over_http(&folder(""));
+    let server = start_http(&folder(""));
     let call = steps(json!([{"ask": [form("one")]}, {"ask": [form("two")]}]));
     // A client may send answers without a state if it expects the questions.
     let mut params = call.clone();
-    params["inputResponses"] = json!({"one": accepted("early"), "three": accepted("nobody")});
-    let mut response = stateless(&server, "tools/call", params, &everything());
+    params["inputResponses"] =
+        json!({"one": accept_answer("early"), "three": accept_answer("nobody")});
+    let mut response = send_stateless(&server, "tools/call", params, &all_capabilities());
     let first = response["result"].take();
     assert_eq!(
         first["inputRequests"]
@@ -248,17 +252,20 @@ fn answers_with_unknown_keys_or_to_answered_questions_are_ignored() {
     );
     // With a state, only the questions that were issued with it can be answered: `one` was answered
     // already.
-    let mut params = again(&call, &first, &mut |key, _| accepted(key));
-    params["inputResponses"]["one"] = accepted("late");
-    let response = stateless(&server, "tools/call", params, &everything());
+    let mut params = retry_params(&call, &first, &mut |key, _| accept_answer(key));
+    params["inputResponses"]["one"] = accept_answer("late");
+    let response = send_stateless(&server, "tools/call", params, &all_capabilities());
     assert_eq!(
-        said(&response["result"]),
-        [accepted("early").to_string(), accepted("two").to_string()]
+        step_outputs(&response["result"]),
+        [
+            accept_answer("early").to_string(),
+            accept_answer("two").to_string()
+        ]
     );
     for wrong in [json!(7), json!([]), json!("x"), json!({"a": 1, "b": null})] {
         let mut params = call.clone();
         params["inputResponses"] = wrong.clone();
-        let response = stateless(&server, "tools/call", params, &everything());
+        let response = send_stateless(&server, "tools/call", params, &all_capabilities());
         if wrong.is_object() {
             assert_eq!(
                 response["result"]["resultType"], "input_required",
@@ -291,13 +298,16 @@ fn servers_with_the_same_key_accept_each_others_states() {
         server
     };
     let (one, two, other) = (start("ab"), start("ab"), start("cd"));
-    let good = asked(&one, &call, &[]);
+    let good = ask_and_answer(&one, &call, &[]);
     assert_eq!(
-        refused(&other, "tools/call", good.clone(), &[]),
+        rejection(&other, "tools/call", good.clone(), &[]),
         (-32_602, "tampered".to_owned())
     );
-    let response = stateless(&two, "tools/call", good, &everything());
-    assert_eq!(said(&response["result"]), [accepted("who").to_string()]);
+    let response = send_stateless(&two, "tools/call", good, &all_capabilities());
+    assert_eq!(
+        step_outputs(&response["result"]),
+        [accept_answer("who").to_string()]
+    );
     let folder = folder("");
     folder.write_config("[server]\nrequest_state_key_variable = \"STATE_KEY\"");
     let outcome = ToolbayCommand::new(&folder)

@@ -64,8 +64,8 @@ fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
     let folder = folder("[limits]\nconcurrency = 1");
     // An instance that is retained for the next call takes as much memory as hundreds of waits.
     let config = "[server]\ncalls = 2\nsuspended_calls = 0\nqueue = 10000\n[caller_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_limit]\ncalls = 100000\nper = \"1m\"\n[http]\nconnections = 3000\nconnections_per_address = 3000\nrequests_per_caller = 3000";
-    let server = configured(&folder, config);
-    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": everything(), "clientInfo": {"name": "t", "version": "1"}});
+    let server = start_http_with_config(&folder, config);
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": all_capabilities(), "clientInfo": {"name": "t", "version": "1"}});
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello});
     let response = server.post(&[], hello.to_string().as_bytes());
     let session = response.header("mcp-session-id").unwrap().to_owned();
@@ -117,8 +117,8 @@ fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
     assert!(each < 6 << 10, "{each} bytes for each waiting call");
     // One slot of the plugin and two of the server are enough for other calls.
     assert_eq!(
-        said(
-            &stateless(
+        step_outputs(
+            &send_stateless(
                 &server,
                 "tools/call",
                 steps(json!([{"exists": "/"}])),
@@ -129,7 +129,7 @@ fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
         1
     );
     for (question, connection) in questions.into_iter().zip(&mut connections).rev() {
-        let answer = json!({"jsonrpc": "2.0", "id": question, "result": accepted("Ada")});
+        let answer = json!({"jsonrpc": "2.0", "id": question, "result": accept_answer("Ada")});
         let headers = [
             ("Mcp-Session-Id", session.as_str()),
             ("MCP-Protocol-Version", "2025-11-25"),
@@ -146,7 +146,7 @@ fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
 #[test]
 fn a_waiting_call_without_a_session_uses_no_memory() {
     let folder = folder("");
-    let server = configured(
+    let server = start_http_with_config(
         &folder,
         // The console retains a bounded number of completed calls, and each of these calls is
         // completed.
@@ -154,7 +154,9 @@ fn a_waiting_call_without_a_session_uses_no_memory() {
          [console]\nenabled = false",
     );
     let call = steps(json!([{"ask": [form("who")]}]));
-    let ask = || stateless(&server, "tools/call", call.clone(), &everything())["result"].take();
+    let ask = || {
+        send_stateless(&server, "tools/call", call.clone(), &all_capabilities())["result"].take()
+    };
     (0..50).for_each(|_| drop(ask()));
     // Memory that a call holds grows in every round; a pool or the allocator grows once.
     let mut asked: Vec<Value> = Vec::new();
@@ -170,10 +172,12 @@ fn a_waiting_call_without_a_session_uses_no_memory() {
         "{grown:?} bytes for each waiting call"
     );
     for result in asked.iter().rev().take(10) {
-        let params = again(&call, result, &mut |key, _| accepted(key));
+        let params = retry_params(&call, result, &mut |key, _| accept_answer(key));
         assert_eq!(
-            said(&stateless(&server, "tools/call", params, &everything())["result"]),
-            [accepted("who").to_string()]
+            step_outputs(
+                &send_stateless(&server, "tools/call", params, &all_capabilities())["result"]
+            ),
+            [accept_answer("who").to_string()]
         );
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use super::{Peer, bytes, fits, manifest, skills, uris, write};
+use super::{Peer, bytes, manifest, matches_digest, skills, uris, write};
 use crate::support::{Folder, HttpServer, MODERN, StdioServer};
 
 const CHANGED: &str = "notifications/resources/list_changed";
@@ -58,7 +58,7 @@ fn a_change_is_notified_and_visible_in_the_entry_and_in_the_file() {
     assert_ne!(before, after);
     let content = read(&mut server, uri);
     assert_eq!(content, b"# Bill\n");
-    assert!(fits(file(&after, uri), &content));
+    assert!(matches_digest(file(&after, uri), &content));
 
     // A file is added, and a file is removed.
     write(&folder, "pdf.skill/new.md", "new");
@@ -115,7 +115,7 @@ fn a_skill_that_becomes_invalid_stays_in_its_last_valid_version() {
     );
     for file in stays["resources"].as_array().unwrap() {
         let content = read(&mut server, file["uri"].as_str().unwrap());
-        assert!(fits(file, &content), "{file}");
+        assert!(matches_digest(file, &content), "{file}");
     }
     assert!(
         server
@@ -168,7 +168,7 @@ fn a_file_that_is_replaced_by_a_link_is_not_followed() {
 }
 
 /// Writes a version of a skill. All of its files contain the version.
-fn version(folder: &Folder, n: usize) {
+fn write_version(folder: &Folder, n: usize) {
     let text = |file: usize| format!("version {n} of file {file}\n");
     for file in 0..20 {
         let path = folder.sibling_path(&format!("next/{file}.md"));
@@ -200,7 +200,7 @@ fn version(folder: &Folder, n: usize) {
 #[test]
 fn entries_and_files_of_different_versions_are_never_mixed() {
     let folder = Folder::new();
-    version(&folder, 0);
+    write_version(&folder, 0);
     let server = HttpServer::start_with_config(
         &folder,
         "[rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 1_000_000\nper = \"1m\"",
@@ -213,7 +213,7 @@ fn entries_and_files_of_different_versions_are_never_mixed() {
                 if over.load(Ordering::Relaxed) {
                     return;
                 }
-                version(&folder, n);
+                write_version(&folder, n);
                 // Runs as long as a client reads.
                 std::thread::yield_now();
             }
@@ -250,13 +250,13 @@ fn entries_and_files_of_different_versions_are_never_mixed() {
                 if name != "SKILL" {
                     // The digest belongs to this version, whatever version is served by now.
                     assert!(
-                        fits(file, format!("version {n} of file {name}\n").as_bytes()),
+                        matches_digest(file, format!("version {n} of file {name}\n").as_bytes()),
                         "{place}: {before}"
                     );
                 }
                 let fitting = read
                     .get("result")
-                    .is_some_and(|result| fits(file, &bytes(result)));
+                    .is_some_and(|result| matches_digest(file, &bytes(result)));
                 assert!(fitting || entry() != before, "{file} {read}");
             }
             if seen.last() != Some(&description) {
