@@ -206,7 +206,7 @@ fn the_oversize_limit_selects_a_link_or_an_error() {
         text,
         "The tool's result is larger than 1.0 MiB (to allow more, raise limits.output)."
     );
-    // The same for a single tool, and for the server.
+    // A tool and the server can set it too.
     let grant = "[limits]\noversize = \"error\"\n[tools.lines.limits]\noversize = \"link\"";
     let mut server = StdioServer::start(&folder(grant));
     link(&server.call("lines", over.clone()));

@@ -134,7 +134,7 @@ fn an_inherited_socket_is_served_and_its_address_is_checked() {
     wait_for_message(&server.socket, "READY=1");
     signal(&server, "-TERM");
     assert!(server.child.wait().unwrap().success());
-    // An address that other machines can reach needs tokens, whoever opened the socket.
+    // An inherited address that other machines can reach needs tokens, too.
     let open = TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], 0))).unwrap();
     let mut refused = start_with_socket(&folder, open);
     assert_eq!(refused.child.wait().unwrap().code(), Some(64));
