@@ -365,7 +365,7 @@ const ROWS: [Row; 43] = [
             folder.put(
                 &format!("{newcomer}.wasm"),
                 TinyComponent::new(&[&newcomer]).build(),
-            )
+            );
         };
         let wanted = json!({"notifications": {"toolsListChanged": true}});
         let mut stream = match &peer.session {

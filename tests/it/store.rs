@@ -112,7 +112,7 @@ fn damaged_files_are_compiled_again() {
                     .open(code)
                     .unwrap()
                     .set_len(100)
-                    .unwrap()
+                    .unwrap();
             },
             "its code is corrupt",
         ),

@@ -340,7 +340,7 @@ fn a_misspelt_name_or_value_of_any_key_is_refused() {
             table.insert(format!("{key}x"), value);
         });
         let wrong = changed(table, |table| {
-            drop(table.insert(key.clone(), vec![vec![toml::Value::from(1)]].into()))
+            drop(table.insert(key.clone(), vec![vec![toml::Value::from(1)]].into()));
         });
         for text in [misspelt, wrong] {
             // The operator chooses the names in these tables.

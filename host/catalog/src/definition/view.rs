@@ -152,7 +152,7 @@ impl ViewRequest {
                 .iter()
                 .for_each(|(key, value)| self.read_origins(key, value)),
             ("permissions", Value::Object(asked)) => {
-                asked.keys().for_each(|name| self.read_permission(name))
+                asked.keys().for_each(|name| self.read_permission(name));
             }
             ("domain", Value::String(text)) => match parse_view_domain(text) {
                 Ok(domain) => self.access.domain = Some(domain),

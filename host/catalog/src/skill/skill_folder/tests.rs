@@ -230,7 +230,7 @@ fn a_folder_that_is_no_skill_says_why() {
         fs::File::create(heavy.path(&n.to_string()))
             .unwrap()
             .set_len(4 << 20)
-            .unwrap()
+            .unwrap();
     });
     let latin = Folder::new(&[]);
     latin.write("SKILL.md", b"---\nname: pdf\ndescription: \xfc\n---\n");

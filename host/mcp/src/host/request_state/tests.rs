@@ -470,7 +470,7 @@ const LOSSES: [fn(&Path); 6] = [
     |folder| {
         record(folder)
             .iter()
-            .for_each(|file| fs::write(file, "").unwrap())
+            .for_each(|file| fs::write(file, "").unwrap());
     },
     // One record is missing.
     |folder| {
