@@ -61,16 +61,16 @@ impl Content {
     /// a block with both marks.
     #[must_use]
     pub fn for_user(self) -> Self {
-        self.audience(types::Audience::User)
+        self.audience(types::Role::User)
     }
 
     /// Marks the block as intended for the model.
     #[must_use]
     pub fn for_model(self) -> Self {
-        self.audience(types::Audience::Assistant)
+        self.audience(types::Role::Assistant)
     }
 
-    fn audience(mut self, audience: types::Audience) -> Self {
+    fn audience(mut self, audience: types::Role) -> Self {
         if !self.0.audience.contains(&audience) {
             self.0.audience.push(audience);
         }
@@ -140,7 +140,7 @@ mod tests {
         let content = Content::text("a").for_user().for_model().for_user();
         assert_eq!(
             content.0.audience,
-            [types::Audience::User, types::Audience::Assistant]
+            [types::Role::User, types::Role::Assistant]
         );
     }
 

@@ -99,7 +99,7 @@ impl Message {
     /// Creates a message of the user.
     pub fn user(content: impl Into<Content>) -> Self {
         Self(types::PromptMessage {
-            role: types::Audience::User,
+            role: types::Role::User,
             content: content.into().0,
         })
     }
@@ -107,14 +107,14 @@ impl Message {
     /// Creates a message of the model.
     pub fn assistant(content: impl Into<Content>) -> Self {
         Self(types::PromptMessage {
-            role: types::Audience::Assistant,
+            role: types::Role::Assistant,
             content: content.into().0,
         })
     }
 
     /// Returns whether this is a message of the user.
     pub fn is_of_user(&self) -> bool {
-        self.0.role == types::Audience::User
+        self.0.role == types::Role::User
     }
 
     /// Returns the content.

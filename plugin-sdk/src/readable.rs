@@ -71,14 +71,14 @@ impl ResourceDefinition {
     /// so is a resource with both marks.
     #[must_use]
     pub fn for_user(mut self) -> Self {
-        self.0.audience.push(types::Audience::User);
+        self.0.audience.push(types::Role::User);
         self
     }
 
     /// Marks the resource as intended for the model.
     #[must_use]
     pub fn for_model(mut self) -> Self {
-        self.0.audience.push(types::Audience::Assistant);
+        self.0.audience.push(types::Role::Assistant);
         self
     }
 

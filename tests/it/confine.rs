@@ -276,7 +276,7 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
         // What belongs to a plugin is said of the plugin.
         match of {
             None if grants.is_empty() => {
-                assert!(possible.stderr.contains(said), "{config}: {possible}")
+                assert!(possible.stderr.contains(said), "{config}: {possible}");
             }
             None => {}
             Some(_) => {

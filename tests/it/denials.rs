@@ -463,7 +463,7 @@ fn a_name_that_leads_elsewhere_by_the_next_connection_is_denied_and_has_its_line
             folder.sibling_path("hosts"),
             format!("{address} moves.test\n"),
         )
-        .unwrap()
+        .unwrap();
     };
     let send = json!({"url": format!("http://moves.test:{port}/last")});
     let connect = json!({"host": "moves.test", "port": port});

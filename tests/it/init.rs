@@ -1,4 +1,4 @@
-//! What new users do: `toolbay init`, and completions for their shell.
+//! The first steps of new users: `toolbay init`, and completions for their shell.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,7 @@ fn toolbay(folder: &Folder, args: &[&str]) -> CommandOutput {
     ToolbayCommand::new(folder).args(args).run()
 }
 
-/// A folder with samples, each with a tool of its name.
+/// Creates a folder with samples, each with a tool of the same name.
 fn samples(folder: &Folder, at: &str, names: &[&str]) -> PathBuf {
     let at = folder.sibling_path(at);
     fs::create_dir_all(&at).unwrap();
@@ -70,7 +70,7 @@ fn a_new_folder_can_be_served_at_once() {
         listed.stdout.contains("calculator") && !listed.stdout.contains('!'),
         "{listed}"
     );
-    // Files are as readable as any other, and no temporary file is left.
+    // The files have ordinary permissions, and no temporary file remains.
     let permissions = |name: &str| {
         std::os::unix::fs::PermissionsExt::mode(
             &fs::metadata(folder.sibling_path("made").join(name))
@@ -96,7 +96,7 @@ fn a_new_folder_can_be_served_at_once() {
 }
 
 #[test]
-fn nothing_is_overwritten_and_that_is_said() {
+fn existing_files_are_not_overwritten_and_are_reported() {
     let folder = Folder::new();
     let from = samples(&folder, "samples", &["calculator", "time"]);
     folder.write_config("page_size = 7\n");
@@ -185,7 +185,7 @@ fn a_program_without_samples_says_where_to_get_them() {
 }
 
 #[test]
-fn whoever_asks_for_what_is_not_there_gets_nothing_else() {
+fn init_creates_nothing_if_a_sample_or_folder_does_not_exist() {
     let folder = Folder::new();
     let from = samples(&folder, "samples", &["calculator"]);
     let from = from.to_str().unwrap();
@@ -221,7 +221,7 @@ fn whoever_asks_for_what_is_not_there_gets_nothing_else() {
 }
 
 #[test]
-fn shells_get_completions() {
+fn completions_are_generated_for_each_shell() {
     let folder = Folder::new();
     let bash = toolbay(&folder, &["completions", "bash"]);
     assert!(

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{CommandOutput, Folder, ToolbayCommand, initialize};
 
-/// Each client, its configuration in the home folder, and what is in it.
+/// Each client, the path of its configuration in the home folder, and the content of that file.
 const CLIENTS: [(&str, &str, &str); 9] = [
     (
         "claude-code",
@@ -62,7 +62,7 @@ const CLIENTS: [(&str, &str, &str); 9] = [
     ("jetbrains", ".junie/mcp/mcp.json", ""),
 ];
 
-/// A home folder, beside a plugin folder.
+/// A home folder next to a plugin folder.
 struct Home {
     folder: Folder,
 }
@@ -74,8 +74,8 @@ impl Home {
         Self { folder }
     }
 
-    /// With the configurations of all clients.
-    fn full() -> Self {
+    /// A home folder with the configurations of all clients.
+    fn with_all_clients() -> Self {
         let home = Self::new();
         for (_, file, text) in CLIENTS {
             home.put(file, text);
@@ -105,19 +105,19 @@ impl Home {
 
     fn run(&self, args: &[&str]) -> CommandOutput {
         let mut outcome = self.toolbay(args).run();
-        outcome.stdout = self.plain(&outcome.stdout);
-        outcome.stderr = self.plain(&outcome.stderr);
+        outcome.stdout = self.normalize(&outcome.stdout);
+        outcome.stderr = self.normalize(&outcome.stderr);
         outcome
     }
 
-    /// A text that is the same on every machine.
-    fn plain(&self, text: &str) -> String {
+    /// Replaces the parts of a text that differ between machines.
+    fn normalize(&self, text: &str) -> String {
         let program = self.folder.program().path().display().to_string();
         text.replace(&program, "<toolbay>")
             .replace(&self.folder.root().display().to_string(), "<root>")
     }
 
-    /// All files of the home folder, their permissions, and what is in them.
+    /// Returns all files of the home folder, with their permissions and contents.
     fn files(&self) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.folder.root().to_owned()];
@@ -140,16 +140,16 @@ impl Home {
     }
 }
 
-/// A text on which nothing is invisible that matters.
-fn visible(text: &str) -> String {
+/// Makes a byte order mark, carriage returns and tabs visible.
+fn escape_invisible(text: &str) -> String {
     text.replace('\u{feff}', "<BOM>")
         .replace('\r', "<CR>")
         .replace('\t', "<TAB>")
 }
 
 #[test]
-fn every_client_gets_the_server_once_and_loses_it_again() {
-    let home = Home::full();
+fn install_adds_the_server_to_every_client_once_and_uninstall_removes_it() {
+    let home = Home::with_all_clients();
     let mut said = String::new();
     for (client, file, before) in CLIENTS {
         let path = home.path(file);
@@ -165,8 +165,8 @@ fn every_client_gets_the_server_once_and_loses_it_again() {
             said,
             "=== {client}\n{}--- before\n{}\n--- after\n{}",
             outcome.stdout,
-            visible(before),
-            { visible(&home.plain(&after)) }
+            escape_invisible(before),
+            { escape_invisible(&home.normalize(&after)) }
         );
         assert_eq!(
             fs::metadata(&path).unwrap().mode() & 0o777,
@@ -207,7 +207,7 @@ fn every_client_gets_the_server_once_and_loses_it_again() {
             if back == before {
                 "(as before)".to_owned()
             } else {
-                visible(&back)
+                escape_invisible(&back)
             }
         );
         let again = home.run(&["uninstall", client]);
@@ -220,8 +220,8 @@ fn every_client_gets_the_server_once_and_loses_it_again() {
 }
 
 #[test]
-fn what_is_installed_starts_the_server_from_anywhere() {
-    let home = Home::full();
+fn an_installed_command_starts_the_server_from_any_directory() {
+    let home = Home::with_all_clients();
     home.folder.put(
         "a.wasm",
         crate::support::TinyComponent::new(&["hello"]).build(),
@@ -254,8 +254,8 @@ fn what_is_installed_starts_the_server_from_anywhere() {
 }
 
 #[test]
-fn a_file_that_is_broken_or_has_another_shape_is_left_alone() {
-    let home = Home::full();
+fn a_configuration_with_invalid_content_is_not_changed() {
+    let home = Home::with_all_clients();
     let mut said = String::new();
     for (client, file, _) in CLIENTS {
         let key = match client {
@@ -300,7 +300,7 @@ fn a_file_that_is_broken_or_has_another_shape_is_left_alone() {
 }
 
 #[test]
-fn a_link_stays_a_link() {
+fn a_configuration_that_is_a_link_stays_a_link() {
     let home = Home::new();
     let real = home.put("dotfiles/cursor.json", "{}\n");
     fs::create_dir(home.path(".cursor")).unwrap();
@@ -317,7 +317,7 @@ fn a_link_stays_a_link() {
         "{}\n"
     );
     assert_eq!(fs::read_dir(home.path(".cursor")).unwrap().count(), 1);
-    // A link that leads nowhere is somebody's mistake.
+    // A link without a target is a mistake of the user.
     fs::remove_file(real).unwrap();
     let outcome = home.run(&["install", "cursor"]);
     assert!(
@@ -330,7 +330,7 @@ fn a_link_stays_a_link() {
 }
 
 #[test]
-fn a_client_that_is_not_here_gets_files_only_by_force() {
+fn a_client_that_is_not_installed_is_configured_only_with_force() {
     let home = Home::new();
     let before = home.files();
     for (client, file, _) in CLIENTS.iter().filter(|(client, ..)| *client != "windsurf") {
@@ -350,7 +350,7 @@ fn a_client_that_is_not_here_gets_files_only_by_force() {
         fs::remove_dir_all(home.path("")).unwrap();
         fs::create_dir(home.path("")).unwrap();
     }
-    // Its folder says that it is here.
+    // Its folder shows that the client is installed.
     fs::create_dir(home.path(".cursor")).unwrap();
     assert_eq!(home.run(&["install", "cursor"]).code, 0);
     // So does its program.
@@ -367,7 +367,7 @@ fn a_client_that_is_not_here_gets_files_only_by_force() {
 }
 
 #[test]
-fn another_entry_of_that_name_is_replaced_only_after_a_yes() {
+fn a_foreign_entry_of_the_same_name_is_replaced_only_after_confirmation() {
     let home = Home::new();
     let other = r#"{"mcpServers": {"toolbay": {"url": "https://x.example/mcp", "headers": {"Authorization": "Bearer secret"}, "env": {"A": "1"}}}}"#;
     let path = home.put(".cursor/mcp.json", other);
@@ -389,13 +389,13 @@ fn another_entry_of_that_name_is_replaced_only_after_a_yes() {
         entry.get("url").is_none() && entry.get("headers").is_none(),
         "{entry}"
     );
-    // This program's own entry is removed without a question.
+    // Uninstalling removes this program's own entry without a confirmation.
     assert_eq!(home.run(&["uninstall", "cursor"]).code, 0);
 }
 
 #[test]
 fn dry_run_changes_nothing() {
-    let home = Home::full();
+    let home = Home::with_all_clients();
     let before = home.files();
     let mut said = String::new();
     for (client, ..) in CLIENTS {
@@ -443,7 +443,7 @@ fn dry_run_changes_nothing() {
 
 #[test]
 fn a_project_has_its_own_configuration() {
-    let home = Home::full();
+    let home = Home::with_all_clients();
     let root = home.folder.root();
     home.folder.write_config("page_size = 10\n");
     for (client, file) in [
@@ -475,7 +475,7 @@ fn a_project_has_its_own_configuration() {
             "{outcome}"
         );
     }
-    // In the home folder, the file of the project would be the user's.
+    // In the home folder, the file of the project would be the user's configuration.
     let root = root.display().to_string();
     let outcome = home
         .toolbay(&["install", "cursor", "--scope", "project"])
@@ -491,7 +491,7 @@ fn a_project_has_its_own_configuration() {
 }
 
 #[test]
-fn variables_of_the_clients_move_their_configurations() {
+fn environment_variables_of_the_clients_change_the_paths_of_their_configurations() {
     let home = Home::new();
     for (client, variable, file) in [
         ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"),
@@ -518,7 +518,7 @@ fn variables_of_the_clients_move_their_configurations() {
             "{client}"
         );
     }
-    // A file that the user names is that file.
+    // If the user names a file, that file is used.
     let path = home.put("other/mcp.json", "{}");
     assert_eq!(
         home.run(&["install", "cursor", "--file", path.to_str().unwrap()])
@@ -529,8 +529,8 @@ fn variables_of_the_clients_move_their_configurations() {
 }
 
 #[test]
-fn without_a_client_all_are_listed() {
-    let home = Home::full();
+fn install_without_a_client_lists_all_clients() {
+    let home = Home::with_all_clients();
     home.put(".gemini/settings.json", "{");
     fs::remove_dir_all(home.path(".junie")).unwrap();
     fs::remove_file(home.path(".cursor/mcp.json")).unwrap();
@@ -547,8 +547,8 @@ fn without_a_client_all_are_listed() {
 }
 
 #[test]
-fn what_cannot_be_is_said_before_anything_is_written() {
-    let home = Home::full();
+fn invalid_arguments_are_reported_before_any_file_is_written() {
+    let home = Home::with_all_clients();
     let before = home.files();
     let mut said = String::new();
     for (code, args) in [

@@ -1,4 +1,4 @@
-//! What a plugin can access and keep: nothing, except what its grant allows.
+//! A plugin can access and retain nothing except what its grant allows.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -22,7 +22,7 @@ fn nothing_outlives_a_call() {
 }
 
 #[test]
-fn the_environment_is_empty_but_for_what_is_granted() {
+fn the_environment_has_only_the_granted_variables() {
     let folder = Folder::with("hostile.wasm", hostile());
     let serve = || {
         let command = ToolbayCommand::new(&folder)
@@ -43,7 +43,7 @@ fn the_environment_is_empty_but_for_what_is_granted() {
 }
 
 #[test]
-fn there_are_no_files_and_no_network_without_a_grant() {
+fn without_a_grant_a_plugin_has_no_files_and_no_network() {
     let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
     for path in [
         "/etc/passwd",
@@ -79,8 +79,8 @@ fn configuration_reaches_the_plugin() {
     }
 }
 
-/// A folder `data/` with a file in it, and links that lead out of it, to `secret`.
-fn data(folder: &Folder) {
+/// Creates a folder `data/` that contains a file, and links that lead out of it to `secret`.
+fn create_data_folder(folder: &Folder) {
     fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
     fs::write(folder.sibling_path("secret"), "hush").unwrap();
     fs::write(folder.sibling_path("data/file"), "hello").unwrap();
@@ -109,7 +109,7 @@ const WAYS_OUT: [&str; 8] = [
 #[test]
 fn a_read_only_mount_can_only_be_read() {
     let folder = Folder::new();
-    data(&folder);
+    create_data_folder(&folder);
     let mut server = server_with_grant(
         &folder,
         "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"",
@@ -147,7 +147,7 @@ fn a_read_only_mount_can_only_be_read() {
 #[test]
 fn a_read_write_mount_allows_no_access_outside_of_it() {
     let folder = Folder::new();
-    data(&folder);
+    create_data_folder(&folder);
     let mut server = server_with_grant(
         &folder,
         "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"",
@@ -160,7 +160,7 @@ fn a_read_write_mount_allows_no_access_outside_of_it() {
         fs::read_to_string(folder.sibling_path("data/new")).unwrap(),
         "fresh"
     );
-    // The next call, a new instance, finds the file.
+    // The next call, in a new instance, finds the file.
     assert_eq!(
         server.text("read_file", json!({"path": "/data/new"})),
         "fresh"
@@ -196,7 +196,7 @@ fn a_missing_mount_fails_the_call_with_a_reason() {
 }
 
 #[test]
-fn what_a_guest_prints_never_reaches_the_client() {
+fn standard_output_of_a_guest_never_reaches_the_client() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = StdioServer::start_with_config(&folder, "log = \"toolbay=debug\"");
     for _ in 0..10 {

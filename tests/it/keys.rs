@@ -1,6 +1,6 @@
-//! Every key that gives a plugin something, or that says how the server keeps and sends what
-//! plugins ask for, or what it tells of their calls: a test shows what it grants, a test what
-//! happens without it, and a typo in it is an error that names it.
+//! Keys that give a plugin a right, that say how the server stores and sends data for plugins, or
+//! that say what the server reports of their calls. Each key has a test of what it grants and a
+//! test of what happens without it. A typo in a key is an error that names the key.
 
 use crate::pages::has_test;
 use crate::support::{Folder, TinyComponent, ToolbayCommand};
@@ -8,10 +8,10 @@ use crate::support::{Folder, TinyComponent, ToolbayCommand};
 /// A table of a grant or of the configuration.
 struct Table {
     name: &'static str,
-    /// What stands before a key of the table: `[…]` lines, in the grant or in `toolbay.toml`.
+    /// The lines before a key of the table: `[…]` headers, in the grant or in `toolbay.toml`.
     head: &'static str,
     configures: bool,
-    /// Each key, a test that it grants something, and one of what its absence denies.
+    /// Each key, with a test of what it grants and a test of what its absence denies.
     keys: &'static [(&'static str, &'static str, &'static str)],
 }
 
@@ -22,31 +22,30 @@ const STRICT: &str = "arguments::by_default_nothing_is_converted_and_the_error_h
 const SEPARATOR: &str = "schemas::names_have_the_separator_of_the_grant";
 const APPROVE: &str =
     "approval::scope::the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers";
-const RATE: &str = "rates::a_rate_counts_each_tool_of_a_plugin_alone";
+const RATE: &str = "rates::a_rate_limit_applies_to_each_tool_of_a_plugin_separately";
 const CONFIG: &str = "isolation::configuration_reaches_the_plugin";
 const TOOLS: &str =
     "grants::a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name";
 const MOUNTED: &str = "isolation::a_read_only_mount_can_only_be_read";
-const UNMOUNTED: &str = "isolation::there_are_no_files_and_no_network_without_a_grant";
+const UNMOUNTED: &str = "isolation::without_a_grant_a_plugin_has_no_files_and_no_network";
 const SCRATCH: &str = "files::scratch::the_grant_says_where_it_is_and_what_it_may_hold";
 const BY_DEFAULT: &str = "files::scratch::without_its_keys_the_defaults_hold";
-const STATE: &str = "state::what_exceeds_a_quota_fails_and_names_the_key_to_raise";
-const SENT: &str = "requests::what_the_grant_allows_is_sent_and_answered";
+const STATE: &str = "state::an_operation_beyond_a_quota_fails_and_names_the_key_to_raise";
+const SENT: &str = "requests::a_request_that_the_grant_allows_is_sent";
 const NOT_SENT: &str =
-    "requests::nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it";
-const BOUNDED: &str = "requests::methods_and_paths_bound_what_is_sent";
-const SOURCE: &str = "sources::each_source_reaches_the_server_and_no_other_place";
+    "requests::without_a_grant_no_request_is_sent_and_the_log_names_the_missing_permission";
+const BOUNDED: &str = "requests::requests_are_limited_to_the_granted_methods_and_paths";
+const SOURCE: &str = "sources::the_value_of_each_source_reaches_only_the_request";
 const NO_SOURCE: &str = "sources::a_request_whose_secret_has_no_value_is_not_sent";
-const CARRIED: &str = "requests::requests_carry_secrets_that_the_tool_never_has";
-const VIEWS: &str = "views::every_key_of_the_grant_is_told_to_clients";
-const NO_VIEWS: &str = "views::without_a_grant_clients_are_told_of_nothing_that_a_view_may_reach";
+const CARRIED: &str = "requests::requests_carry_secrets_that_the_tool_cannot_read";
+const VIEWS: &str = "views::every_key_of_a_views_grant_is_sent_to_clients";
+const NO_VIEWS: &str = "views::without_a_grant_clients_receive_no_permissions_of_a_view";
 const LOGGED: &str = "audit::every_call_has_a_line_that_says_how_it_ended";
 const SPANS: &str = "otel::a_call_is_a_span_with_the_names_of_the_conventions";
-const NOTHING_SENT: &str =
-    "otel::without_an_endpoint_nothing_is_sent_and_no_request_has_a_trace_that_nobody_gave_it";
-const PARTS: &str = "otel::settings::what_is_off_is_not_sent_and_a_part_of_the_traces_can_be";
+const NOTHING_SENT: &str = "otel::without_an_endpoint_nothing_is_sent_and_no_request_gets_a_trace";
+const PARTS: &str = "otel::settings::disabled_signals_are_not_sent_and_traces_can_be_sampled";
 const VARIABLES: &str =
-    "otel::settings::the_variables_of_opentelemetry_count_if_the_operator_says_so";
+    "otel::settings::opentelemetry_variables_apply_only_if_the_configuration_allows_them";
 const HEADERS: &str = "otel::settings::headers_come_from_files_and_variables";
 
 const TABLES: &[Table] = &[
@@ -77,7 +76,7 @@ const TABLES: &[Table] = &[
             (
                 "rate_limit",
                 RATE,
-                "rates::the_server_may_set_a_rate_for_every_tool_and_for_a_client",
+                "rates::the_server_can_limit_the_rate_of_every_tool_and_of_a_client",
             ),
             ("permissions", MOUNTED, UNMOUNTED),
             ("secrets", SOURCE, NO_SOURCE),
@@ -96,7 +95,7 @@ const TABLES: &[Table] = &[
         keys: &[
             (
                 "environment",
-                "isolation::the_environment_is_empty_but_for_what_is_granted",
+                "isolation::the_environment_has_only_the_granted_variables",
                 "secrets::a_secret_alone_gives_the_plugin_no_access_to_the_variable",
             ),
             ("mounts", MOUNTED, UNMOUNTED),
@@ -108,8 +107,8 @@ const TABLES: &[Table] = &[
             ("http", SENT, NOT_SENT),
             (
                 "tcp",
-                "sockets::what_the_grant_lists_is_connected_to_by_name_and_by_address",
-                "sockets::nothing_is_connected_to_without_a_grant_and_the_log_says_what_would_allow_it",
+                "sockets::a_granted_host_can_be_connected_to_by_name_and_by_address",
+                "sockets::without_a_grant_no_connection_is_made_and_the_log_names_the_missing_permission",
             ),
             (
                 "private_networks",
@@ -123,8 +122,8 @@ const TABLES: &[Table] = &[
             ),
             (
                 "state",
-                "state::every_operation_of_both_drafts_does_what_it_says",
-                "state::without_a_grant_nothing_is_kept_and_the_log_says_what_to_write",
+                "state::every_operation_of_both_drafts_works",
+                "state::without_a_grant_no_state_is_stored_and_the_log_names_the_missing_permission",
             ),
             ("ui", VIEWS, NO_VIEWS),
         ],
@@ -172,7 +171,7 @@ const TABLES: &[Table] = &[
             (
                 "unsafe",
                 "mounts::a_writable_mount_does_not_contain_the_plugin_folder",
-                "mounts::a_refused_grant_leaves_the_version_before_it_serving",
+                "mounts::after_a_refused_grant_the_previous_version_stays_in_service",
             ),
         ],
     },
@@ -198,16 +197,16 @@ const TABLES: &[Table] = &[
             (
                 "size",
                 STATE,
-                "state::without_size_and_keys_the_defaults_hold",
+                "state::without_size_and_keys_the_default_quotas_apply",
             ),
             (
                 "keys",
                 STATE,
-                "state::without_size_and_keys_the_defaults_hold",
+                "state::without_size_and_keys_the_default_quotas_apply",
             ),
             (
                 "scope",
-                "state::callers_have_states_of_their_own_if_the_grant_says_so",
+                "state::each_caller_has_a_separate_state_if_the_grant_has_that_scope",
                 "state::without_scope_all_callers_share_the_state",
             ),
         ],
@@ -234,7 +233,7 @@ const TABLES: &[Table] = &[
             (
                 "caller_folder",
                 SOURCE,
-                "sources::a_caller_without_a_value_of_its_own_gets_that_of_nobody",
+                "sources::a_caller_without_its_own_value_gets_no_other_value",
             ),
             (
                 "origins",
@@ -268,7 +267,7 @@ const TABLES: &[Table] = &[
             ),
             (
                 "proxy",
-                "requests::every_request_goes_through_the_operators_proxy",
+                "requests::every_request_goes_through_the_configured_proxy",
                 SENT,
             ),
         ],
@@ -280,13 +279,13 @@ const TABLES: &[Table] = &[
         keys: &[
             (
                 "folder",
-                "state::no_state_is_kept_if_the_folder_is_empty_or_cannot_be_used",
+                "state::no_state_is_stored_if_the_folder_is_empty_or_unusable",
                 "state::a_variable_sets_the_folder",
             ),
             (
                 "size",
                 STATE,
-                "state::without_size_and_keys_the_defaults_hold",
+                "state::without_size_and_keys_the_default_quotas_apply",
             ),
         ],
     },
@@ -339,23 +338,23 @@ const TABLES: &[Table] = &[
         keys: &[
             (
                 "file",
-                "replay::clocks_and_random_numbers_come_back_as_they_were",
-                "replay::only_what_the_keys_name_is_recorded",
+                "replay::clocks_and_random_numbers_are_replayed",
+                "replay::only_calls_that_the_configuration_selects_are_recorded",
             ),
             (
                 "size",
-                "replay::only_what_the_keys_name_is_recorded",
-                "replay::ten_thousand_calls_of_all_kinds_come_out_the_same",
+                "replay::only_calls_that_the_configuration_selects_are_recorded",
+                "replay::ten_thousand_calls_of_all_kinds_are_replayed_with_the_same_results",
             ),
             (
                 "call_size",
-                "replay::a_call_that_is_too_large_leaves_its_outline",
-                "replay::ten_thousand_calls_of_all_kinds_come_out_the_same",
+                "replay::only_a_digest_of_a_call_that_is_too_large_is_recorded",
+                "replay::ten_thousand_calls_of_all_kinds_are_replayed_with_the_same_results",
             ),
             (
                 "tools",
-                "replay::only_what_the_keys_name_is_recorded",
-                "replay::ten_thousand_calls_of_all_kinds_come_out_the_same",
+                "replay::only_calls_that_the_configuration_selects_are_recorded",
+                "replay::ten_thousand_calls_of_all_kinds_are_replayed_with_the_same_results",
             ),
         ],
     },
@@ -372,10 +371,14 @@ const TABLES: &[Table] = &[
                 "otel::settings::a_collector_is_trusted_if_its_authority_is_listed",
             ),
             ("traces", SPANS, PARTS),
-            ("metrics", "otel::metrics_are_those_that_are_served", PARTS),
+            (
+                "metrics",
+                "otel::exported_metrics_equal_the_served_metrics",
+                PARTS,
+            ),
             (
                 "logs",
-                "otel::log_lines_have_the_trace_of_their_call_and_nothing_that_is_secret",
+                "otel::log_records_have_the_trace_of_their_call_and_no_secrets",
                 PARTS,
             ),
             ("metrics_interval", PARTS, SPANS),
@@ -389,7 +392,7 @@ const TABLES: &[Table] = &[
             ("sample_ratio", PARTS, SPANS),
             (
                 "include_caller",
-                "otel::over_standard_input_a_session_has_a_name_of_its_own",
+                "otel::over_standard_input_each_session_has_an_id",
                 SPANS,
             ),
             ("use_environment", VARIABLES, NOTHING_SENT),
@@ -397,8 +400,8 @@ const TABLES: &[Table] = &[
     },
 ];
 
-/// What the operator is told of this line in a table.
-fn said(table: &Table, line: &str) -> String {
+/// Returns the messages to the operator about a line in a table.
+fn list_output(table: &Table, line: &str) -> String {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let text = format!("{}{line}\n", table.head);
     if table.configures {
@@ -415,9 +418,9 @@ fn said(table: &Table, line: &str) -> String {
     format!("{}{}", outcome.stdout, outcome.stderr)
 }
 
-/// The keys that a table has, as the server itself says.
-fn keys_of(table: &Table) -> Vec<String> {
-    let said = said(table, "q_q_q_q_q = 1");
+/// Returns the keys of a table, as listed in the server's own error.
+fn valid_keys(table: &Table) -> Vec<String> {
+    let said = list_output(table, "q_q_q_q_q = 1");
     let (_, rest) = said
         .split_once("unknown key `q_q_q_q_q`; valid keys are ")
         .unwrap_or_else(|| panic!("{said}"));
@@ -430,11 +433,11 @@ fn keys_of(table: &Table) -> Vec<String> {
 }
 
 #[test]
-fn every_key_has_a_test_that_it_grants_and_one_that_its_absence_denies() {
+fn every_key_names_a_test_that_it_grants_and_a_test_that_its_absence_denies() {
     for table in TABLES {
         let listed: Vec<&str> = table.keys.iter().map(|(key, ..)| *key).collect();
         assert_eq!(
-            keys_of(table),
+            valid_keys(table),
             listed,
             "[{}] has keys without a row here",
             table.name
@@ -456,7 +459,7 @@ fn a_typo_in_a_key_is_an_error_with_its_place_and_the_nearest_key() {
     for table in TABLES {
         for (key, ..) in table.keys {
             let typo = format!("{key}x");
-            let said = said(table, &format!("{typo} = 1"));
+            let said = list_output(table, &format!("{typo} = 1"));
             let file = if table.configures {
                 "toolbay.toml"
             } else {
@@ -472,9 +475,9 @@ fn a_typo_in_a_key_is_an_error_with_its_place_and_the_nearest_key() {
     }
 }
 
-/// `[config]` has whatever keys the operator gives it: none is a typo.
+/// `[config]` accepts any key of the operator: none is a typo.
 #[test]
-fn the_keys_of_config_are_the_operators_own() {
+fn the_config_table_accepts_any_key() {
     assert!(
         has_test("isolation::configuration_reaches_the_plugin"),
         "it also asks for a key that is not there"

@@ -1,4 +1,4 @@
-//! What the test kit assumes about the server.
+//! Assumptions of the test kit about the server.
 
 use toolbay_testkit::guests::{example, guest, sample};
 use toolbay_testkit::workspace::CargoWorkspace;
@@ -7,7 +7,7 @@ use toolbay_testkit::{StdioClient, revision, workspace};
 use crate::support::Folder;
 
 #[test]
-fn the_newest_session_is_the_one_that_tests_begin() {
+fn the_session_revision_of_tests_is_the_newest_of_the_server() {
     let mut client = StdioClient::start(&Folder::new()).unwrap();
     assert_eq!(
         client.session_revisions().unwrap().pop().unwrap(),
@@ -24,7 +24,7 @@ fn the_newest_session_is_the_one_that_tests_begin() {
 }
 
 #[test]
-fn plugins_name_no_folder_of_the_machine_that_built_them() {
+fn plugins_contain_no_path_of_the_build_machine() {
     let home = std::env::home_dir().unwrap();
     let cargo = std::env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), Into::into);
     let folders =

@@ -1,18 +1,18 @@
-//! `toolbay serve --learn`: denials stay denials, and become grants that only the operator puts in
-//! place.
+//! `toolbay serve --learn`: denials stay denials, and become proposals of grants. Only the operator
+//! puts a proposal in place.
 
 use serde_json::json;
 
 use crate::support::{Folder, StdioServer, ToolbayCommand, net, web};
 
-/// A server that learns.
-fn learning(folder: &Folder) -> StdioServer {
+/// Starts a server with `--learn`.
+fn start_learning(folder: &Folder) -> StdioServer {
     let revision = toolbay_testkit::revision::NEWEST_SESSION_REVISION;
     StdioServer::run(ToolbayCommand::new(folder).args(["serve", "--learn"]))
         .with_handshake(revision)
 }
 
-fn proposed(folder: &Folder, plugin: &str) -> String {
+fn read_proposal(folder: &Folder, plugin: &str) -> String {
     std::fs::read_to_string(
         folder
             .plugin_folder()
@@ -22,10 +22,10 @@ fn proposed(folder: &Folder, plugin: &str) -> String {
 }
 
 #[test]
-fn what_is_denied_is_proposed_and_allowed_once_the_operator_renames_it() {
+fn a_denial_is_proposed_and_is_allowed_after_the_operator_renames_the_proposal() {
     let folder = Folder::with("web.wasm", web());
     folder.put("web.toml", "# ours\n[limits]\ntimeout = \"5s\"\n");
-    let mut server = learning(&folder);
+    let mut server = start_learning(&folder);
     server.wait_for_tool("send");
     let url = "http://127.0.0.1:9/x";
     for _ in 0..2 {
@@ -37,7 +37,7 @@ fn what_is_denied_is_proposed_and_allowed_once_the_operator_renames_it() {
     server
         .log
         .wait_for("wrote a proposed grant: web.toml.proposed; to accept it, rename it");
-    let text = proposed(&folder, "web");
+    let text = read_proposal(&folder, "web");
     assert!(
         text.contains("# ours") && text.contains("timeout = \"5s\""),
         "{text}"
@@ -46,7 +46,7 @@ fn what_is_denied_is_proposed_and_allowed_once_the_operator_renames_it() {
         text.contains("http = [\"http://127.0.0.1:9\"]\nprivate_networks = [\"127.0.0.1\"]\n"),
         "{text}"
     );
-    // It is no grant, and no file that anybody would have to explain.
+    // A proposal is neither a grant nor a file that `toolbay list` reports.
     assert_eq!(
         server.text("try_to_send", json!({"url": url})),
         "The request is denied."
@@ -58,17 +58,17 @@ fn what_is_denied_is_proposed_and_allowed_once_the_operator_renames_it() {
     );
     let plugins = folder.plugin_folder();
     std::fs::rename(plugins.join("web.toml.proposed"), plugins.join("web.toml")).unwrap();
-    // Nobody listens there, which is another error.
+    // No server listens at this address, so the error is another one.
     server.wait_until("the grant applies", |server| {
         server.text("try_to_send", json!({"url": url})) != "The request is denied."
     });
-    // What comes later is added to what there is now.
+    // A later denial is added to the grant that exists now.
     server.text("try_to_send", json!({"url": "https://b.example.com/"}));
     server.wait_until("the next proposal is written", |server| {
         server.result("ping", json!({}));
         plugins.join("web.toml.proposed").exists()
     });
-    let text = proposed(&folder, "web");
+    let text = read_proposal(&folder, "web");
     assert!(
         text.contains("http = [\"http://127.0.0.1:9\", \"https://b.example.com\"]"),
         "{text}"
@@ -79,7 +79,7 @@ fn what_is_denied_is_proposed_and_allowed_once_the_operator_renames_it() {
 fn each_plugin_has_its_own_proposal_and_a_name_without_a_port_is_a_hint() {
     let folder = Folder::with("web.wasm", web());
     folder.put("net.wasm", net());
-    let mut server = learning(&folder);
+    let mut server = start_learning(&folder);
     server.wait_for_tool("send");
     server.wait_for_tool("talk");
     server.text("try_to_send", json!({"url": "https://a.example.com"}));
@@ -89,7 +89,7 @@ fn each_plugin_has_its_own_proposal_and_a_name_without_a_port_is_a_hint() {
     server.text("try_to_connect", json!({"host": "10.0.0.7", "port": 6379}));
     server.text("resolve", json!({"host": "db.internal", "port": 5432}));
     drop(server);
-    let (web, net) = (proposed(&folder, "web"), proposed(&folder, "net"));
+    let (web, net) = (read_proposal(&folder, "web"), read_proposal(&folder, "net"));
     assert!(
         web.contains("[permissions]\nhttp = [\"https://a.example.com\"]\n"),
         "{web}"
@@ -105,7 +105,7 @@ fn each_plugin_has_its_own_proposal_and_a_name_without_a_port_is_a_hint() {
 }
 
 #[test]
-fn nothing_is_written_without_it() {
+fn without_learn_no_proposal_is_written() {
     let folder = Folder::with("web.wasm", web());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("send");
@@ -121,12 +121,12 @@ fn nothing_is_written_without_it() {
 }
 
 #[test]
-fn a_guest_chooses_neither_the_file_nor_its_text() {
+fn a_guest_controls_neither_the_path_nor_the_syntax_of_a_proposal() {
     let folder = Folder::with("web.wasm", web());
     let victim = folder.sibling_path("victim");
     std::fs::write(&victim, "precious").unwrap();
     std::os::unix::fs::symlink(&victim, folder.plugin_folder().join("web.toml.proposed")).unwrap();
-    let mut server = learning(&folder);
+    let mut server = start_learning(&folder);
     server.wait_for_tool("send");
     for url in [
         "https://a.example.com/\"]%0A[permissions]",
@@ -145,7 +145,7 @@ fn a_guest_chooses_neither_the_file_nor_its_text() {
     }
     drop(server);
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
-    let text = proposed(&folder, "web");
+    let text = read_proposal(&folder, "web");
     assert!(
         text.len() < 64 << 10 && text.contains("# The plugin was denied more than is listed here."),
         "{text}"
@@ -163,7 +163,7 @@ fn a_guest_chooses_neither_the_file_nor_its_text() {
 }
 
 #[test]
-fn it_is_refused_where_strangers_can_ask() {
+fn learn_is_refused_on_an_address_that_others_can_reach() {
     let folder = Folder::with("web.wasm", web());
     folder.write_config("[http]\nanonymous = true\nallowed_hosts = [\"a\"]");
     let open = ToolbayCommand::new(&folder)

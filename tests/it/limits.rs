@@ -1,5 +1,5 @@
-//! Every limit of a call: a guest reaches it, the error names the limit and the key that raises it,
-//! with the key raised the call works, and the next call works.
+//! Every limit of a call: a guest reaches it, and the error names the limit and the key that raises
+//! it. With a higher limit the call works. The call after an error works too.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use crate::support::{Folder, StdioServer, TinyComponent, hostile};
 
 /// A guest that reaches a limit.
 struct Case {
-    /// The plugin's id, and the key in `[limits]`, unless `key` says otherwise.
+    /// The plugin's id, which is also the key in `[limits]`.
     id: &'static str,
     /// The key's value in the grant, and a value with which the same call works.
     tight: &'static str,
@@ -55,7 +55,7 @@ impl Case {
         }
     }
 
-    /// A call that works even under the low limit, if there is one.
+    /// Returns a call that works even under the low limit, if there is one.
     fn harmless(&self) -> Option<&'static str> {
         (self.tool != "a").then_some("count")
     }
@@ -113,8 +113,18 @@ fn cases() -> Vec<Case> {
             "hold_open",
             json!({"path": "/gate/file", "n": 50}),
         ),
-        Case::tiny("random", "\"1KiB\"", "\"64KiB\"", random(1025)),
-        Case::tiny("table_elements", "100", "101", grows_a_table(101)),
+        Case::tiny(
+            "random",
+            "\"1KiB\"",
+            "\"64KiB\"",
+            component_with_random_bytes(1025),
+        ),
+        Case::tiny(
+            "table_elements",
+            "100",
+            "101",
+            component_with_growing_table(101),
+        ),
         Case::tiny(
             "memories",
             "2",
@@ -125,8 +135,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// A component that requests `length` bytes of random data.
-fn random(length: u64) -> TinyComponent {
+/// Builds a component that requests `length` bytes of random data.
+fn component_with_random_bytes(length: u64) -> TinyComponent {
     TinyComponent::new(&["a"])
         .with_imports(
             r#"(import "wasi:random/random@0.2.0" (instance $random
@@ -138,14 +148,14 @@ fn random(length: u64) -> TinyComponent {
         .before_call(&format!("(call $bytes (i64.const {length}) (i32.const 8))"))
 }
 
-fn grows_a_table(size: u32) -> TinyComponent {
+fn component_with_growing_table(size: u32) -> TinyComponent {
     TinyComponent::new(&["a"]).with_core_items("(table $table 1 funcref)").before_call(&format!(
         "(if (i32.eq (table.grow $table (ref.null func) (i32.const {})) (i32.const -1)) (then unreachable))",
         size - 1
     ))
 }
 
-fn with_grants(value: fn(&Case) -> &'static str) -> (StdioServer, Vec<Case>) {
+fn start_with_grants(value: fn(&Case) -> &'static str) -> (StdioServer, Vec<Case>) {
     let folder = Folder::new();
     let gate = folder.create_gate();
     std::fs::write(folder.sibling_path("gate/file"), "").unwrap();
@@ -167,7 +177,7 @@ fn with_grants(value: fn(&Case) -> &'static str) -> (StdioServer, Vec<Case>) {
     (server, cases)
 }
 
-/// A key that no case reaches may have no enforcement, or no words.
+/// A key without a case might not be enforced, or might have no message.
 #[test]
 fn every_limit_has_a_case() {
     let cases = cases();
@@ -175,11 +185,11 @@ fn every_limit_has_a_case() {
         .iter()
         .map(|case| case.id)
         .chain(["log", "concurrency"]);
-    // Those of `requests`, which has a server to send them to.
+    // The limits that the tests in `requests` cover with an HTTP server.
     let reached = reached.chain(["http_requests", "http_bytes", "http_connections"]);
-    // Those of `sockets`, which has a server to connect to.
+    // The limits that the tests in `sockets` cover with a TCP server.
     let reached = reached.chain(["tcp_connections", "tcp_bytes"]);
-    // Those of `questions`, which has a client that answers.
+    // The limits that the tests in `questions` cover with a client that answers.
     let reached: BTreeSet<&str> = reached
         .chain(["ask_rounds", "ask_timeout", "journal"])
         .collect();
@@ -187,8 +197,8 @@ fn every_limit_has_a_case() {
 }
 
 #[test]
-fn every_limit_ends_the_call_and_says_which_it_was() {
-    let (mut server, cases) = with_grants(|case| case.tight);
+fn every_limit_ends_the_call_with_an_error_that_names_it() {
+    let (mut server, cases) = start_with_grants(|case| case.tight);
     let mut said = String::new();
     for case in &cases {
         let (kind, text) = server.failure(
@@ -240,7 +250,7 @@ fn messages_beyond_the_log_limit_are_dropped_and_counted() {
 
 #[test]
 fn the_grant_raises_every_limit() {
-    let (mut server, cases) = with_grants(|case| case.roomy);
+    let (mut server, cases) = start_with_grants(|case| case.roomy);
     for case in cases {
         let result = server.call(&format!("{}_{}", case.id, case.tool), case.arguments);
         assert!(
@@ -259,8 +269,8 @@ fn every_default_limit_holds() {
         "hostile.toml",
         folder.create_gate() + "[limits]\noversize = \"error\"\n",
     );
-    folder.put("random.wasm", random(65_537).build());
-    folder.put("table.wasm", grows_a_table(20_001).build());
+    folder.put("random.wasm", component_with_random_bytes(65_537).build());
+    folder.put("table.wasm", component_with_growing_table(20_001).build());
     folder.put("table.toml", "prefix = \"table\"");
     std::fs::write(folder.sibling_path("gate/file"), "").unwrap();
     let mut server = StdioServer::start(&folder);
@@ -305,7 +315,7 @@ fn a_deadline_ends_a_call_that_waits_in_the_host() {
 #[test]
 fn all_memories_of_a_component_count_together() {
     let folder = Folder::new();
-    // Three memories of 1 MiB and one page, with a limit of 3.5 MiB.
+    // Three memories of 1 MiB and one memory of one page, with a limit of 3.5 MiB.
     folder.put(
         "a.wasm",
         TinyComponent::new(&["a"])
@@ -360,7 +370,7 @@ fn log_lines_past_the_limit_are_dropped() {
 }
 
 #[test]
-fn concurrency_bounds_the_calls_of_a_plugin_alone() {
+fn the_concurrency_limit_applies_to_each_plugin_separately() {
     let folder = Folder::with("one.wasm", hostile());
     folder.put(
         "one.toml",

@@ -1,5 +1,5 @@
-//! The load generator of the benchmarks, with a few calls: it gets every answer, in each way to
-//! reach the server.
+//! The load generator of the benchmarks with a few calls: it receives every response, over each way
+//! to reach the server.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use toolbay_testkit::guests::guest;
 
 use crate::support::{Folder, ToolbayCommand};
 
-/// Callers without a pause, and one with it beside calls that compute.
-fn calls(server: &mut Server) {
+/// Sends calls without a pause, and calls with a pause next to calls that compute.
+fn run_calls(server: &mut Server) {
     let (echo, large, burn) = (Work::echo(64), Work::echo(100_000), Work::burn(1_000));
     for callers in [1, 8] {
         let driven = server
@@ -41,9 +41,9 @@ fn calls(server: &mut Server) {
 }
 
 #[test]
-fn every_answer_is_seen_in_each_way_to_reach_a_server() {
+fn the_load_generator_receives_every_response_over_every_transport() {
     let folder = Folder::with("echo.wasm", guest("echo").unwrap());
-    // Over HTTP, a minute has 120 calls by default.
+    // Over HTTP, the default rate is 120 calls per minute.
     folder.write_config("[rate_limit]\ncalls = 10_000\nper = \"1s\"\n");
     let launch = |address: Option<std::net::SocketAddr>| {
         let arguments = address.map(|address| ["--http".to_owned(), address.to_string()]);
@@ -56,13 +56,13 @@ fn every_answer_is_seen_in_each_way_to_reach_a_server() {
     let listed = |tools: &[String]| tools.iter().any(|tool| tool == "echo");
     let mut server = Server::start(&launch, Via::Stdio).unwrap();
     server.until_listed(listed).unwrap();
-    calls(&mut server);
+    run_calls(&mut server);
     drop(server);
     let mut server = Server::start(&launch, Via::Session).unwrap();
     server.until_listed(listed).unwrap();
-    calls(&mut server);
+    run_calls(&mut server);
     server.change(Via::Stateless, 1).unwrap();
-    calls(&mut server);
+    run_calls(&mut server);
 }
 
 #[test]

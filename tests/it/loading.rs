@@ -1,4 +1,4 @@
-//! Loading a stranger's plugin takes nothing from those who talk to the server meanwhile.
+//! Loading a plugin does not slow down the clients that use the server meanwhile.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use serde_json::json;
 use crate::hostile::exports;
 use crate::support::{Folder, StdioServer, TinyComponent, TinyTool};
 
-/// Longest time until a ping is answered, on a machine that also compiles and runs other tests.
+/// Maximum time until a ping is answered, on a machine that also compiles and runs other tests.
 const PROMPT: Duration = Duration::from_secs(4);
 
-/// Puts a plugin into the folder of a running server, and sends one ping after the other until the
+/// Adds a plugin to the folder of a running server, and sends pings one after the other until the
 /// log has this line.
 fn pings_until(plugin: &[u8], line: &str) {
     let folder = Folder::with("echo.wasm", TinyComponent::new(&["echo"]).build());
@@ -46,7 +46,7 @@ fn pings_are_answered_while_thousands_of_functions_become_tools() {
 }
 
 #[test]
-fn types_that_many_functions_share_are_read_as_long_as_they_fit() {
+fn types_that_many_functions_share_are_read_up_to_the_memory_limit() {
     // One record of 200 fields with long names, which each of 4,096 functions takes.
     let mut fields = String::new();
     for n in 0..200 {
@@ -74,7 +74,7 @@ fn types_that_many_functions_share_are_read_as_long_as_they_fit() {
 }
 
 #[test]
-fn what_a_plugin_says_of_its_tools_is_bounded_by_describe_size() {
+fn the_description_of_the_tools_of_a_plugin_is_limited_by_describe_size() {
     let description = "x".repeat(5 << 20);
     let large = || {
         TinyComponent::with_tools(vec![TinyTool {

@@ -1,12 +1,12 @@
-//! Where the configuration comes from: only where the operator pointed.
+//! The location of the configuration: only where the operator pointed.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::support::{Folder, TinyComponent, ToolbayCommand};
 
-/// A folder with plugins, and one of somebody else with a `toolbay.toml` that has a mistake, so
-/// that reading it is seen.
+/// Creates a folder with plugins, and a folder of another user with an invalid `toolbay.toml`, so
+/// that reading that file would be an error.
 fn folders() -> (Folder, Folder) {
     let (own, hostile) = (
         Folder::with("a.wasm", TinyComponent::new(&["a"]).build()),
@@ -20,7 +20,7 @@ fn folders() -> (Folder, Folder) {
 fn a_server_reads_nothing_from_the_folder_in_which_a_client_starts_it() {
     let (own, project) = folders();
     let plugins = own.plugin_folder().display().to_string();
-    // The test sees that the file would be read.
+    // Verifies that the file would be an error if it were read.
     assert_eq!(ToolbayCommand::new(&project).args(["serve"]).run().code, 64);
     for command in [
         &["serve"][..],
@@ -77,7 +77,7 @@ fn a_file_next_to_the_plugin_folder_is_read_and_named_in_the_log() {
         "{outcome}"
     );
     assert_eq!(serve(&["--no-config", "--config", &beside]).code, 2);
-    // The variable names a file; the flag says that there is none.
+    // The variable names a file, and the flag disables the file.
     let theirs = project.sibling_path("toolbay.toml").display().to_string();
     let with = |words: &[&str]| {
         let words = [&["list", "--plugins", &plugins], words].concat();
@@ -91,7 +91,7 @@ fn a_file_next_to_the_plugin_folder_is_read_and_named_in_the_log() {
 }
 
 #[test]
-fn a_file_that_others_can_write_counts_only_if_it_is_named() {
+fn a_configuration_that_others_can_write_is_used_only_if_it_is_named() {
     let (own, project) = folders();
     own.write_config("page_size = 7\n");
     let (plugins, file) = (
@@ -116,7 +116,7 @@ fn a_file_that_others_can_write_counts_only_if_it_is_named() {
     assert_eq!(list(&["--config", &file.display().to_string()]).code, 0);
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
     assert_eq!(list(&[]).code, 0);
-    // Whoever can write to the folder can put another file there.
+    // A user who can write to the folder can put another file there.
     fs::set_permissions(own.root(), Permissions::from_mode(0o777)).unwrap();
     let outcome = list(&[]);
     assert!(
@@ -130,7 +130,7 @@ fn a_file_that_others_can_write_counts_only_if_it_is_named() {
 #[test]
 fn a_mount_cannot_change_the_configuration_of_the_next_start() {
     let (own, project) = folders();
-    // The plugins are elsewhere, so that the mount has the configuration alone.
+    // The plugins are in another folder, so that the mount contains only the configuration.
     let file = project.sibling_path("toolbay.toml");
     fs::write(&file, "page_size = 7\n").unwrap();
     let mount = format!(
@@ -152,7 +152,7 @@ fn a_mount_cannot_change_the_configuration_of_the_next_start() {
 }
 
 #[test]
-fn a_file_of_a_header_is_as_private_as_one_of_a_secret() {
+fn a_header_file_needs_the_same_permissions_as_a_secret_file() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let key = folder.sibling_path("key");
     fs::write(&key, "s3cret").unwrap();

@@ -1,4 +1,4 @@
-//! Black-box tests: the real binary on a real folder, spoken to as clients do.
+//! Black-box tests: they run the real binary on a real folder and use it as clients do.
 
 #![allow(
     clippy::unwrap_used,

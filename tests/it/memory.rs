@@ -2,13 +2,13 @@
 
 use std::fs;
 
-/// The memory of a process in KiB: what is resident, without pages of files, which are the parts of
-/// its program that were needed so far.
+/// Returns the resident memory of a process in KiB, without file-backed pages. Those contain the
+/// parts of its program that were needed so far.
 pub(crate) fn resident(pid: u32) -> u64 {
     status(pid, "VmRSS:") - status(pid, "RssFile:")
 }
 
-/// A value of a process, in KiB (proc(5), `status`).
+/// Returns a value of a process in KiB (proc(5), `status`).
 pub(crate) fn status(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status

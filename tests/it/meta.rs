@@ -1,5 +1,5 @@
-//! Members of `_meta` that belong to the protocol and to the server: no plugin sets one, wherever a
-//! `_meta` can be. The guest `server` tries it at every place.
+//! Members of `_meta` that are reserved for the protocol and the server: no plugin sets one, in any
+//! place that allows a `_meta`. The guest `server` tries it in every place.
 
 use serde_json::{Map, Value, json};
 
@@ -12,14 +12,14 @@ struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    fn of(server: &'a HttpServer, revision: &str) -> Self {
+    fn new(server: &'a HttpServer, revision: &str) -> Self {
         let session = (revision != MODERN)
             .then(|| server.start_session_with_capabilities(revision, capabilities(), &[]));
         Self { server, session }
     }
 
-    /// The first message that answers a request.
-    fn first(&self, method: &str, mut params: Value) -> Value {
+    /// Returns the first message that answers a request.
+    fn first_message(&self, method: &str, mut params: Value) -> Value {
         let mut response = if let Some(session) = &self.session {
             session.request(method, params)
         } else {
@@ -34,7 +34,7 @@ impl<'a> Client<'a> {
     }
 
     fn result(&self, method: &str, params: Value) -> Value {
-        let mut answer = self.first(method, params);
+        let mut answer = self.first_message(method, params);
         assert!(answer.get("result").is_some(), "{method}: {answer}");
         answer["result"].take()
     }
@@ -44,23 +44,23 @@ fn capabilities() -> Value {
     json!({"elicitation": {"form": {}}})
 }
 
-/// Every `_meta` in a value.
-fn metas(value: &Value) -> Vec<&Map<String, Value>> {
+/// Returns every `_meta` in a value.
+fn collect_metas(value: &Value) -> Vec<&Map<String, Value>> {
     match value {
-        Value::Array(items) => items.iter().flat_map(metas).collect(),
+        Value::Array(items) => items.iter().flat_map(collect_metas).collect(),
         Value::Object(members) => {
             let own = members.get("_meta").map(|meta| meta.as_object().unwrap());
             own.into_iter()
-                .chain(members.values().flat_map(metas))
+                .chain(members.values().flat_map(collect_metas))
                 .collect()
         }
         _ => Vec::new(),
     }
 }
 
-/// Asserts that each `_meta` has nothing but what the plugin can set, and what the server says.
-fn is_clean(result: &Value) {
-    for meta in metas(result) {
+/// Asserts that each `_meta` has only members that the plugin may set or that the server sets.
+fn assert_no_reserved_members(result: &Value) {
+    for meta in collect_metas(result) {
         for (key, value) in meta {
             let fine = match key.as_str() {
                 "own" => value == &json!(true),
@@ -75,7 +75,7 @@ fn is_clean(result: &Value) {
     }
 }
 
-fn served() -> HttpServer {
+fn start_server() -> HttpServer {
     let folder = Folder::with("server.wasm", own_server("server"));
     folder.put("server.toml", "[tools.add]\ntask_support = \"optional\"\n");
     HttpServer::start(&folder).wait_until_ready()
@@ -83,11 +83,11 @@ fn served() -> HttpServer {
 
 #[test]
 fn no_plugin_sets_a_reserved_member_in_any_revision() {
-    let server = served();
+    let server = start_server();
     let mut revisions = server.session_revisions();
     revisions.push(MODERN.to_owned());
     for revision in &revisions {
-        let client = Client::of(&server, revision);
+        let client = Client::new(&server, revision);
         let sum = client.result(
             "tools/call",
             json!({"name": "add", "arguments": {"a": 1, "b": 2}}),
@@ -107,9 +107,9 @@ fn no_plugin_sets_a_reserved_member_in_any_revision() {
         for result in [
             &sum, &greeting, &read, &tools, &prompts, &resources, &templates, &blocks,
         ] {
-            is_clean(result);
+            assert_no_reserved_members(result);
         }
-        // Revisions that have a `_meta` there get the rest of it.
+        // Revisions with a `_meta` in this place get its other members.
         if revision.as_str() >= "2025-06-18" {
             let add = tools["tools"]
                 .as_array()
@@ -131,14 +131,15 @@ fn no_plugin_sets_a_reserved_member_in_any_revision() {
 }
 
 #[test]
-fn a_question_of_a_plugin_has_no_reserved_member_and_asks_for_no_task() {
-    let server = served();
+fn a_question_of_a_plugin_has_no_reserved_member_and_requests_no_task() {
+    let server = start_server();
     let revisions = server
         .session_revisions()
         .into_iter()
         .filter(|revision| revision.as_str() >= "2025-06-18");
     for revision in revisions.chain([MODERN.to_owned()]) {
-        let first = Client::of(&server, &revision).first("tools/call", json!({"name": "ask"}));
+        let first =
+            Client::new(&server, &revision).first_message("tools/call", json!({"name": "ask"}));
         let params = match first.get("method") {
             Some(method) => {
                 assert_eq!(method, "elicitation/create", "{revision}");
@@ -154,13 +155,13 @@ fn a_question_of_a_plugin_has_no_reserved_member_and_asks_for_no_task() {
 
 #[test]
 fn a_task_belongs_to_the_server() {
-    let server = served();
+    let server = start_server();
     let session = server.start_session("2025-11-25");
     let call = json!({"name": "add", "arguments": {"a": 1, "b": 2}, "task": {}});
     let created = session.result("tools/call", call);
     let id = &created["task"]["taskId"];
     let result = session.result("tasks/result", json!({"taskId": id}));
-    is_clean(&result);
+    assert_no_reserved_members(&result);
     assert_eq!(
         result["_meta"]["io.modelcontextprotocol/related-task"],
         json!({"taskId": id})

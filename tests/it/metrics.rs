@@ -1,4 +1,4 @@
-//! `/metrics`: what is counted is right, in both formats, bounded, and for operators alone.
+//! `/metrics`: the counts are right, in both formats, bounded, and only for operators.
 
 mod access;
 mod book;
@@ -17,16 +17,16 @@ use crate::support::{
     hostile_version, result_text, web,
 };
 
-/// No call of a test is one too many.
+/// Rate limits that no test reaches.
 const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 
-/// The metrics of a server.
+/// Returns the metrics of a server.
 fn scrape(server: &HttpServer) -> Exposition {
-    Exposition::read(&plain(server), false)
+    Exposition::parse(&scrape_text(server), false)
 }
 
-/// The same as text.
-fn plain(server: &HttpServer) -> String {
+/// Returns the metrics of a server as text.
+fn scrape_text(server: &HttpServer) -> String {
     let response = server.get("/metrics", &[]);
     assert_eq!(response.status, 200);
     assert_eq!(
@@ -46,15 +46,15 @@ fn call(server: &HttpServer, tool: &str, arguments: Value) -> Value {
         .response_message()
 }
 
-fn calls(metrics: &Exposition, tool: &str, outcome: &str) -> u64 {
+fn call_count(metrics: &Exposition, tool: &str, outcome: &str) -> u64 {
     metrics.count(
         "toolbay_calls_total",
         &[("tool", tool), ("outcome", outcome)],
     )
 }
 
-/// Reads metrics until they are `wanted`.
-fn until(server: &HttpServer, what: &str, wanted: impl Fn(&Exposition) -> bool) -> Exposition {
+/// Reads metrics until `wanted` accepts them.
+fn wait_until(server: &HttpServer, what: &str, wanted: impl Fn(&Exposition) -> bool) -> Exposition {
     let begun = Instant::now();
     loop {
         let metrics = scrape(server);
@@ -65,9 +65,9 @@ fn until(server: &HttpServer, what: &str, wanted: impl Fn(&Exposition) -> bool) 
     }
 }
 
-/// A server with the hostile plugin, which may compute for a moment, and the one that sends
+/// Starts a server with the hostile plugin, with some fuel to compute, and the plugin that sends
 /// requests.
-fn server() -> HttpServer {
+fn start_server() -> HttpServer {
     let folder = Folder::with("hostile.wasm", hostile());
     let grant = "[tools.burn.limits]\nfuel = 1_000_000\n[tools.sleep_hour.limits]\ntimeout = \"20ms\"\n\
                  [tools.loop_forever.limits]\ntimeout = \"1m\"\nfuel = 1_000_000_000_000\n";
@@ -77,8 +77,8 @@ fn server() -> HttpServer {
 }
 
 #[test]
-fn every_call_counts_by_its_tool_and_how_it_ended() {
-    let server = server();
+fn every_call_is_counted_by_tool_and_outcome() {
+    let server = start_server();
     let none = scrape(&server);
     assert_eq!(none.samples("toolbay_calls_total").count(), 0);
     for _ in 0..3 {
@@ -98,14 +98,14 @@ fn every_call_counts_by_its_tool_and_how_it_ended() {
     ];
     for (tool, arguments, kind) in &ended {
         let (said, _) = error_kind_and_text(&call(&server, tool, arguments.clone())["result"]);
-        // What a plugin says itself has no kind for clients.
+        // An error that the plugin itself returns has no kind for clients.
         assert_eq!(
             said,
             if *kind == "failed" { "none" } else { kind },
             "{tool}"
         );
     }
-    // Another name for what nobody knows would be a label that a client chooses.
+    // Counting an unknown tool by its name would let clients choose labels.
     assert!(call(&server, "nobody_knows_it", json!({}))["error"].is_object());
     let denied = call(
         &server,
@@ -114,11 +114,11 @@ fn every_call_counts_by_its_tool_and_how_it_ended() {
     );
     assert!(result_text(&denied["result"]).contains("denied"));
     let metrics = scrape(&server);
-    assert_eq!(calls(&metrics, "echo", "ok"), 3);
+    assert_eq!(call_count(&metrics, "echo", "ok"), 3);
     for (tool, _, kind) in &ended {
-        assert_eq!(calls(&metrics, tool, kind), 1, "{tool} {kind}");
+        assert_eq!(call_count(&metrics, tool, kind), 1, "{tool} {kind}");
     }
-    assert_eq!(calls(&metrics, "(other)", "unknown-tool"), 1);
+    assert_eq!(call_count(&metrics, "(other)", "unknown-tool"), 1);
     assert_eq!(
         metrics.count("toolbay_denials_total", &[("kind", "http")]),
         1
@@ -148,8 +148,8 @@ fn every_call_counts_by_its_tool_and_how_it_ended() {
             &[("stage", stage)],
         )
     };
-    // All but the unknown one waited for their turn, and one was wrong before its guest was
-    // entered.
+    // All calls but the one of the unknown tool passed the queue. One had invalid arguments and did
+    // not enter its guest.
     assert_eq!(
         (stage("queue"), stage("guest"), stage("check")),
         (11, 10, 10)
@@ -159,7 +159,7 @@ fn every_call_counts_by_its_tool_and_how_it_ended() {
 }
 
 #[test]
-fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
+fn cancelled_running_and_queued_calls_are_counted() {
     let folder = Folder::with("hostile.wasm", hostile());
     let limits = "[limits]\ntimeout = \"1m\"\nfuel = 1_000_000_000_000\n";
     folder.put(
@@ -169,31 +169,31 @@ fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
     let server =
         HttpServer::start_with_config(&folder, &format!("{RATES}\n[server]\nsuspended_calls = 0"))
             .wait_until_ready();
-    let begin = || server.post_stateless("tools/call", progressing("wait_for_gate"), &[]);
+    let begin = || server.post_stateless("tools/call", call_with_progress("wait_for_gate"), &[]);
     let running = begin();
-    until(&server, "one runs", |metrics| {
+    wait_until(&server, "one runs", |metrics| {
         metrics.count("toolbay_calls_running", &[]) == 1
     });
     std::thread::scope(|threads| {
         let waiting = threads.spawn(begin);
-        let metrics = until(&server, "one waits", |metrics| {
+        let metrics = wait_until(&server, "one waits", |metrics| {
             metrics.count("toolbay_calls_queued", &[]) == 1
         });
         assert!(metrics.value("toolbay_memory_reserved_bytes", &[]) > 0.0);
-        // What is counted of HTTP is read a moment before what is counted of calls.
-        until(&server, "both are open", |metrics| {
+        // The HTTP metrics are read a moment before the call metrics.
+        wait_until(&server, "both are open", |metrics| {
             metrics.count("toolbay_http_requests_in_flight", &[]) >= 2
         });
         running.close();
-        let metrics = until(&server, "one was cancelled", |metrics| {
-            calls(metrics, "wait_for_gate", "cancelled") == 1
+        let metrics = wait_until(&server, "one was cancelled", |metrics| {
+            call_count(metrics, "wait_for_gate", "cancelled") == 1
         });
-        assert_eq!(calls(&metrics, "wait_for_gate", "ok"), 0);
+        assert_eq!(call_count(&metrics, "wait_for_gate", "ok"), 0);
         folder.open_gate();
         assert!(waiting.join().unwrap().response_message()["result"].is_object());
     });
     let metrics = scrape(&server);
-    assert_eq!(calls(&metrics, "wait_for_gate", "ok"), 1);
+    assert_eq!(call_count(&metrics, "wait_for_gate", "ok"), 1);
     assert_eq!(metrics.count("toolbay_calls_queued", &[]), 0);
     assert!(
         metrics.count(
@@ -203,13 +203,13 @@ fn a_call_that_is_cancelled_counts_and_what_runs_and_waits_is_seen() {
     );
 }
 
-/// A call that answers with a stream as soon as it runs.
-fn progressing(tool: &str) -> Value {
+/// A call whose response is a stream as soon as the call runs.
+fn call_with_progress(tool: &str) -> Value {
     json!({"name": tool, "arguments": {}, "_meta": {"progressToken": 1}})
 }
 
 #[test]
-fn calls_that_were_rejected_count_as_calls_of_their_tool() {
+fn rejected_calls_are_counted_as_calls_of_their_tool() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let server = HttpServer::start_with_config(
         &folder,
@@ -224,8 +224,8 @@ fn calls_that_were_rejected_count_as_calls_of_their_tool() {
     let metrics = scrape(&server);
     assert_eq!(
         (
-            calls(&metrics, "a", "ok"),
-            calls(&metrics, "a", "rate-limited")
+            call_count(&metrics, "a", "ok"),
+            call_count(&metrics, "a", "rate-limited")
         ),
         (1, 1)
     );
@@ -239,14 +239,14 @@ fn calls_that_were_rejected_count_as_calls_of_their_tool() {
 }
 
 #[test]
-fn values_only_grow_and_both_formats_say_the_same() {
-    let server = server();
+fn counters_only_grow_and_both_formats_have_the_same_values() {
+    let server = start_server();
     call(&server, "echo", json!({"text": "a"}));
-    let mut before = scrape(&server).growing();
+    let mut before = scrape(&server).monotonic_samples();
     for _ in 0..5 {
         call(&server, "echo", json!({"text": "a"}));
         call(&server, "fail", json!({}));
-        let after = scrape(&server).growing();
+        let after = scrape(&server).monotonic_samples();
         for (sample, value) in &before {
             assert!(
                 after.get(sample).is_some_and(|now| now >= value),
@@ -266,7 +266,7 @@ fn values_only_grow_and_both_formats_say_the_same() {
         open.header("content-type"),
         Some("application/openmetrics-text; version=1.0.0; charset=utf-8")
     );
-    let open = Exposition::read(&open.text(), true);
+    let open = Exposition::parse(&open.text(), true);
     let plain = scrape(&server);
     let about = |metrics: &Exposition| -> Vec<_> {
         let families = metrics.families.iter();
@@ -282,7 +282,7 @@ fn values_only_grow_and_both_formats_say_the_same() {
     };
     assert_eq!(about(&open), about(&plain));
     let counts = |metrics: &Exposition| {
-        let growing = metrics.growing().into_iter();
+        let growing = metrics.monotonic_samples().into_iter();
         growing
             .filter(|((name, _), _)| name.starts_with("toolbay_call"))
             .collect::<Vec<_>>()
@@ -318,16 +318,16 @@ fn prompts_and_resources_count_under_names_that_no_tool_has() {
         .to_owned();
     server.result("resources/read", json!({"uri": uri}));
     server.result("prompts/get", json!({"name": "greet"}));
-    let text = plain(&server);
+    let text = scrape_text(&server);
     assert!(
         !text.contains("note.txt") && !text.contains("greet"),
         "{text}"
     );
-    let metrics = Exposition::read(&text, false);
+    let metrics = Exposition::parse(&text, false);
     assert_eq!(
         (
-            calls(&metrics, "(resource)", "ok"),
-            calls(&metrics, "(prompt)", "ok")
+            call_count(&metrics, "(resource)", "ok"),
+            call_count(&metrics, "(prompt)", "ok")
         ),
         (1, 1)
     );
@@ -335,12 +335,12 @@ fn prompts_and_resources_count_under_names_that_no_tool_has() {
 }
 
 #[test]
-fn the_catalog_is_counted_as_it_changes() {
+fn metrics_of_the_catalog_follow_its_changes() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
     folder.put("bad.wasm", b"\0asm no component");
     let server = HttpServer::start_with_config(&folder, "[compile]\ncache_folder = \"store\"")
         .wait_until_ready();
-    let begun = until(&server, "the bad one is refused", |metrics| {
+    let begun = wait_until(&server, "the bad one is refused", |metrics| {
         metrics.count("toolbay_plugins", &[("status", "refused")]) == 1
     });
     let of = |metrics: &Exposition, name: &str, label: &str, value: &str| {
@@ -370,22 +370,25 @@ fn the_catalog_is_counted_as_it_changes() {
     assert!(reloads >= 1);
     call(&server, "a", json!({}));
     call(&server, "b", json!({}));
-    // Another version, in which one tool is missing: its counts are gone, and those of the other
-    // one go on.
+    // A new version without one of the tools removes the counts of that tool. The counts of the
+    // other one continue.
     folder.put(
         "a.wasm",
         TinyComponent::new(&["a"]).with_text("other").build(),
     );
-    let after = until(&server, "b is gone", |metrics| {
+    let after = wait_until(&server, "b is gone", |metrics| {
         of(metrics, "toolbay_catalog_items", "kind", "tool") == 1
     });
-    assert_eq!((calls(&after, "a", "ok"), calls(&after, "b", "ok")), (1, 0));
+    assert_eq!(
+        (call_count(&after, "a", "ok"), call_count(&after, "b", "ok")),
+        (1, 0)
+    );
     assert_eq!(after.samples("toolbay_calls_total").count(), 1);
     assert!(after.count("toolbay_catalog_updates_total", &[]) > reloads);
     call(&server, "a", json!({}));
-    assert_eq!(calls(&scrape(&server), "a", "ok"), 2);
+    assert_eq!(call_count(&scrape(&server), "a", "ok"), 2);
     folder.remove("a.wasm");
-    let gone = until(&server, "a is gone", |metrics| {
+    let gone = wait_until(&server, "a is gone", |metrics| {
         of(metrics, "toolbay_catalog_items", "kind", "tool") == 0
     });
     assert_eq!(
@@ -393,12 +396,12 @@ fn the_catalog_is_counted_as_it_changes() {
         1
     );
     assert!(gone.samples("toolbay_calls_total").next().is_none());
-    // The same file again is in the compile cache.
+    // The compile cache still has the code of this file.
     folder.put(
         "a.wasm",
         TinyComponent::new(&["a"]).with_text("other").build(),
     );
-    let back = until(&server, "a is back", |metrics| {
+    let back = wait_until(&server, "a is back", |metrics| {
         of(metrics, "toolbay_catalog_items", "kind", "tool") == 1
     });
     assert!(
@@ -412,13 +415,17 @@ fn the_catalog_is_counted_as_it_changes() {
     assert_eq!(back.count("toolbay_compiles_total", &[("result", "ok")]), 2);
 }
 
-/// A new server with its own compile cache and this configuration, which refuses this number of
-/// plugins. Also returns how many of its compilations succeeded and failed until all plugins were
-/// tried.
-fn compiling(folder: &Folder, config: &str, refused: u64) -> (HttpServer, [u64; 2]) {
+/// Starts a new server with its own compile cache and this configuration, in which `refused`
+/// plugins are refused. Also returns how many compilations succeeded and failed until all plugins
+/// were tried.
+fn start_and_count_compilations(
+    folder: &Folder,
+    config: &str,
+    refused: u64,
+) -> (HttpServer, [u64; 2]) {
     let config = format!("{config}\n[compile]\ncache_folder = \"store\"\ncpu_time = \"2s\"\n");
     let server = HttpServer::start_with_config(folder, &config).wait_until_ready();
-    let metrics = until(&server, "some are refused", |metrics| {
+    let metrics = wait_until(&server, "some are refused", |metrics| {
         metrics.count("toolbay_plugins", &[("status", "refused")]) == refused
     });
     let compiled = ["ok", "failed"]
@@ -429,8 +436,8 @@ fn compiling(folder: &Folder, config: &str, refused: u64) -> (HttpServer, [u64; 
 #[test]
 fn a_refused_plugin_is_compiled_once_and_not_at_every_start() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
-    // One is refused when it is asked what it offers, the other one, an empty component, when it is
-    // linked.
+    // The first is refused while its tools are listed. The second, an empty component, is refused
+    // while it is linked.
     folder.put(
         "asked.wasm",
         TinyComponent::new(&["b"])
@@ -438,10 +445,11 @@ fn a_refused_plugin_is_compiled_once_and_not_at_every_start() {
             .build(),
     );
     folder.put("empty.wasm", b"\0asm\x0d\0\x01\0");
-    let numbers = |config: &str, refused: u64| compiling(&folder, config, refused).1;
+    let numbers =
+        |config: &str, refused: u64| start_and_count_compilations(&folder, config, refused).1;
     assert_eq!(numbers("", 2), [2, 1]);
     assert_eq!(numbers("", 2), [0, 0], "they are known");
-    // With more fuel, it might answer.
+    // With more fuel, the first might answer.
     let more = "[describe]\nfuel = 123_456_789";
     assert_eq!(numbers(more, 2), [1, 1], "another limit");
     assert_eq!(numbers(more, 2), [0, 0]);
@@ -467,14 +475,14 @@ fn a_plugin_that_the_compile_command_refused_is_not_compiled_by_the_server() {
         first.to_string(),
         "the reason is known as well"
     );
-    assert_eq!(compiling(&folder, "", 1).1, [0, 0]);
+    assert_eq!(start_and_count_compilations(&folder, "", 1).1, [0, 0]);
 }
 
 #[test]
-fn a_start_does_not_wait_for_a_plugin_that_took_too_long_at_the_last_one() {
+fn a_start_does_not_wait_for_a_plugin_whose_last_compilation_timed_out() {
     let folder = Folder::with("bomb.wasm", nested_blocks(5000));
-    assert_eq!(compiling(&folder, "", 1).1, [0, 1]);
-    let (server, compiled) = compiling(&folder, "", 1);
+    assert_eq!(start_and_count_compilations(&folder, "", 1).1, [0, 1]);
+    let (server, compiled) = start_and_count_compilations(&folder, "", 1);
     assert_eq!(compiled, [0, 0]);
     assert!(
         server
@@ -484,11 +492,11 @@ fn a_start_does_not_wait_for_a_plugin_that_took_too_long_at_the_last_one() {
     );
     let failed =
         |metrics: &Exposition| metrics.count("toolbay_compiles_total", &[("result", "failed")]);
-    until(&server, "it is tried again", |metrics| failed(metrics) == 1);
+    wait_until(&server, "it is tried again", |metrics| failed(metrics) == 1);
 }
 
 #[test]
-fn the_server_is_counted_too() {
+fn metrics_include_the_server_and_its_process() {
     let folder = Folder::with("hostile.wasm", hostile_version(3));
     let config = "[audit]\nfolder = \"log\"\n[state]\nfolder = \"kept\"\n";
     let server =
@@ -520,7 +528,7 @@ fn the_server_is_counted_too() {
 }
 
 #[test]
-fn a_plugin_with_thousands_of_tools_makes_a_thousand_series_and_no_more() {
+fn the_series_of_a_plugin_with_thousands_of_tools_are_limited_to_a_thousand() {
     let names: Vec<String> = (0..2_000).map(|n| format!("tool-{n:04}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let folder = Folder::with("many.wasm", TinyComponent::new(&names).build());
@@ -541,28 +549,28 @@ fn a_plugin_with_thousands_of_tools_makes_a_thousand_series_and_no_more() {
             });
         }
     });
-    let page = plain(&server);
+    let page = scrape_text(&server);
     assert!(page.len() < 4 << 20, "{} bytes", page.len());
-    let metrics = Exposition::read(&page, false);
+    let metrics = Exposition::parse(&page, false);
     assert_eq!(metrics.samples("toolbay_calls_total").count(), 1_001);
-    assert_eq!(calls(&metrics, "(other)", "ok"), 100);
+    assert_eq!(call_count(&metrics, "(other)", "ok"), 100);
     let called: f64 = metrics
         .samples("toolbay_calls_total")
         .map(|sample| sample.value)
         .sum();
     assert_eq!(called.to_string(), "1100");
-    // What went away leaves room for others.
+    // Removed tools leave room for others.
     folder.put("few.wasm", TinyComponent::new(&["few"]).build());
     folder.remove("many.wasm");
-    until(&server, "the tools are gone", |metrics| {
+    wait_until(&server, "the tools are gone", |metrics| {
         metrics.samples("toolbay_calls_total").count() == 1
     });
     call(&server, "few", json!({}));
-    assert_eq!(calls(&scrape(&server), "few", "ok"), 1);
+    assert_eq!(call_count(&scrape(&server), "few", "ok"), 1);
 }
 
 #[test]
-fn nothing_that_callers_say_is_in_it() {
+fn metrics_contain_no_text_of_callers() {
     let (token, config) = crate::http::auth::token("a-callers-name", "admin = true");
     let folder = Folder::with("hostile.wasm", hostile());
     let server =
@@ -580,11 +588,11 @@ fn nothing_that_callers_say_is_in_it() {
         .post(&headers, evil.to_string().as_bytes())
         .response_message();
     let page = server.get("/metrics", &authorized).text();
-    let metrics = Exposition::read(&page, false);
+    let metrics = Exposition::parse(&page, false);
     assert_eq!(
         (
-            calls(&metrics, "echo", "ok"),
-            calls(&metrics, "(other)", "unknown-tool")
+            call_count(&metrics, "echo", "ok"),
+            call_count(&metrics, "(other)", "unknown-tool")
         ),
         (1, 1)
     );

@@ -1,5 +1,5 @@
-//! Folders that plugins may use: they are what the operator named when the plugin was loaded, and
-//! none of them contains what decides about the server or about other plugins.
+//! Mounted folders: they are the folders that the operator named when the plugin was loaded, and
+//! none of them contains files that configure the server or other plugins.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, hostile};
 
-/// A grant with a mount of `host` at `/data`, and more keys of it.
-fn mount(host: &str, access: &str, more: &str) -> String {
+/// Returns a grant with a mount of `host` at `/data`, followed by `more`.
+fn grant_with_mount(host: &str, access: &str, more: &str) -> String {
     format!(
         "[[permissions.mounts]]\nhost = {host:?}\nguest = \"/data\"\naccess = {access:?}\n{more}\n"
     )
 }
 
-/// What `toolbay list` says about a plugin: its status and problems.
-fn listed(folder: &Folder, id: &str) -> (String, Vec<String>) {
+/// Returns the status and problems of a plugin, from `toolbay list`.
+fn plugin_status(folder: &Folder, id: &str) -> (String, Vec<String>) {
     let outcome = ToolbayCommand::new(folder).args(["list", "--json"]).run();
     let listed: Value = serde_json::from_str(&outcome.raw_stdout)
         .unwrap_or_else(|error| panic!("{error}: {outcome}"));
@@ -38,12 +38,12 @@ fn listed(folder: &Folder, id: &str) -> (String, Vec<String>) {
     )
 }
 
-/// Checks that a plugin with a mount of `host` is refused because of `what`, and serves with a
-/// warning if the mount is unsafe.
-fn only_if_unsafe(folder: &Folder, host: &str, access: &str, what: &str) {
+/// Checks that a plugin with a mount of `host` is refused because of `what`, and is served with a
+/// warning if the mount is marked unsafe.
+fn assert_refused_unless_unsafe(folder: &Folder, host: &str, access: &str, what: &str) {
     let verb = if access == "read" { "read" } else { "change" };
-    folder.put("hostile.toml", mount(host, access, ""));
-    let (status, problems) = listed(folder, "hostile");
+    folder.put("hostile.toml", grant_with_mount(host, access, ""));
+    let (status, problems) = plugin_status(folder, "hostile");
     let expected = format!(
         "hostile.toml:2: the mount of {host} contains {what}, so the plugin could {verb} it; mount a smaller folder, or \
          add `unsafe = true` to the mount to allow that"
@@ -52,8 +52,11 @@ fn only_if_unsafe(folder: &Folder, host: &str, access: &str, what: &str) {
         (status.as_str(), problems.as_slice()),
         ("refused", [expected].as_slice())
     );
-    folder.put("hostile.toml", mount(host, access, "unsafe = true"));
-    let (status, problems) = listed(folder, "hostile");
+    folder.put(
+        "hostile.toml",
+        grant_with_mount(host, access, "unsafe = true"),
+    );
+    let (status, problems) = plugin_status(folder, "hostile");
     let expected = format!(
         "hostile.toml:2: the mount of {host} is unsafe: it contains {what}, so the plugin can {verb} it"
     );
@@ -62,13 +65,13 @@ fn only_if_unsafe(folder: &Folder, host: &str, access: &str, what: &str) {
 }
 
 #[test]
-fn a_link_that_takes_the_place_of_a_mounted_folder_leads_nowhere() {
+fn a_link_that_replaces_a_mounted_folder_is_not_followed() {
     let folder = Folder::with("hostile.wasm", hostile());
     for (name, content) in [("data", "hello"), ("elsewhere", "hush")] {
         fs::create_dir(folder.sibling_path(name)).unwrap();
         fs::write(folder.sibling_path(name).join("file"), content).unwrap();
     }
-    folder.put("hostile.toml", mount("../data", "read", ""));
+    folder.put("hostile.toml", grant_with_mount("../data", "read", ""));
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("read_file");
     fs::rename(folder.sibling_path("data"), folder.sibling_path("moved")).unwrap();
@@ -77,8 +80,11 @@ fn a_link_that_takes_the_place_of_a_mounted_folder_leads_nowhere() {
         server.text("read_file", json!({"path": "/data/file"})),
         "hello"
     );
-    // A reload opens it anew, and does not follow the link either.
-    folder.put("hostile.toml", mount("../data", "read", "# again"));
+    // A reload opens the folder again, and does not follow the link either.
+    folder.put(
+        "hostile.toml",
+        grant_with_mount("../data", "read", "# again"),
+    );
     server
         .log
         .wait_for("the folder ../data at /data: it is reached through a symbolic link");
@@ -103,16 +109,16 @@ fn a_mounted_folder_that_is_replaced_is_used_after_a_reload() {
         fs::write(folder.sibling_path(name).join("file"), content).unwrap();
     };
     put("data", "old");
-    folder.put("hostile.toml", mount("../data", "read", ""));
+    folder.put("hostile.toml", grant_with_mount("../data", "read", ""));
     let mut server = StdioServer::start(&folder);
     let file = json!({"path": "/data/file"});
     assert_eq!(server.text("read_file", file.clone()), "old");
     fs::rename(folder.sibling_path("data"), folder.sibling_path("moved")).unwrap();
     put("data", "new");
     assert_eq!(server.text("read_file", file.clone()), "old");
-    folder.put("hostile.toml", mount("../data", "read", ""));
+    folder.put("hostile.toml", grant_with_mount("../data", "read", ""));
     server.wait_for_text_with_arguments("read_file", file.clone(), "new", &["old"]);
-    // One that was deleted needs no reload.
+    // A deleted folder needs no reload.
     fs::remove_dir_all(folder.sibling_path("data")).unwrap();
     put("data", "newer");
     assert_eq!(server.text("read_file", file), "newer");
@@ -129,15 +135,18 @@ fn a_writable_mount_does_not_contain_the_plugin_folder() {
         "../plugins",
         folder.plugin_folder().to_str().unwrap(),
     ] {
-        only_if_unsafe(&folder, host, "read-write", "the plugin folder");
+        assert_refused_unless_unsafe(&folder, host, "read-write", "the plugin folder");
     }
-    // A link to it is found out as well, although it could not be mounted.
-    folder.put("hostile.toml", mount("../another-name", "read-write", ""));
-    assert_eq!(listed(&folder, "hostile").0, "refused");
+    // A link to the plugin folder is detected as well, although it could not be mounted.
+    folder.put(
+        "hostile.toml",
+        grant_with_mount("../another-name", "read-write", ""),
+    );
+    assert_eq!(plugin_status(&folder, "hostile").0, "refused");
     for (host, access) in [("data", "read-write"), (".", "read"), ("..", "read")] {
-        folder.put("hostile.toml", mount(host, access, ""));
+        folder.put("hostile.toml", grant_with_mount(host, access, ""));
         assert_eq!(
-            listed(&folder, "hostile"),
+            plugin_status(&folder, "hostile"),
             ("ready".to_owned(), vec![]),
             "{host}"
         );
@@ -150,17 +159,17 @@ fn no_mount_contains_the_audit_log() {
     folder.write_config("[audit]\nfolder = \"log/own\"\n");
     fs::create_dir_all(folder.sibling_path("log/own")).unwrap();
     for host in ["../log", "../log/own"] {
-        only_if_unsafe(&folder, host, "read", "the audit log");
-        only_if_unsafe(&folder, host, "read-write", "the audit log");
+        assert_refused_unless_unsafe(&folder, host, "read", "the audit log");
+        assert_refused_unless_unsafe(&folder, host, "read-write", "the audit log");
     }
 }
 
 #[test]
-fn a_refused_grant_leaves_the_version_before_it_serving() {
+fn after_a_refused_grant_the_previous_version_stays_in_service() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("write_file");
-    folder.put("hostile.toml", mount("..", "read-write", ""));
+    folder.put("hostile.toml", grant_with_mount("..", "read-write", ""));
     server.log.wait_for(
         "refused; the previous version stays in service: hostile.toml:2: the mount of .. contains",
     );
@@ -185,8 +194,8 @@ fn no_mount_contains_the_compile_cache() {
         "../state/store",
         "../state/store/toolbay-compiled",
     ] {
-        only_if_unsafe(&folder, host, "read-write", "the compile cache");
-        only_if_unsafe(&folder, host, "read", "the compile cache");
+        assert_refused_unless_unsafe(&folder, host, "read-write", "the compile cache");
+        assert_refused_unless_unsafe(&folder, host, "read", "the compile cache");
     }
 }
 
@@ -200,9 +209,9 @@ fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
     let config = "[http.oauth]\nresource = \"https://example.com/mcp\"\n\
         authorization_servers = [\"https://example.com\"]\njwks = \"keys/jwks.json\"";
     fs::write(folder.sibling_path("etc/toolbay.toml"), config).unwrap();
-    // The configuration that is used, by a link whose place a plugin could write to.
+    // The configuration in use, through a link in a folder that a plugin could write to.
     symlink("etc/toolbay.toml", folder.sibling_path("toolbay.toml")).unwrap();
-    only_if_unsafe(
+    assert_refused_unless_unsafe(
         &folder,
         "../etc",
         "read-write",
@@ -210,18 +219,19 @@ fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
     );
     fs::remove_file(folder.sibling_path("toolbay.toml")).unwrap();
     folder.write_config(config);
-    only_if_unsafe(&folder, "../keys", "read-write", "the keys of http.oauth");
-    folder.put("hostile.toml", mount("../etc", "read-write", ""));
-    assert_eq!(listed(&folder, "hostile").0, "ready");
+    assert_refused_unless_unsafe(&folder, "../keys", "read-write", "the keys of http.oauth");
+    folder.put("hostile.toml", grant_with_mount("../etc", "read-write", ""));
+    assert_eq!(plugin_status(&folder, "hostile").0, "ready");
 }
 
 #[test]
-fn a_writable_mount_does_not_contain_the_place_of_a_configuration() {
-    // What the plugin would write there, the next start would read. The plugin folder is elsewhere.
+fn a_writable_mount_does_not_contain_the_folder_of_a_configuration() {
+    // The next start would read a file that the plugin writes there. The plugin folder is
+    // elsewhere.
     let (folder, elsewhere) = (Folder::new(), Folder::with("hostile.wasm", hostile()));
     elsewhere.put(
         "hostile.toml",
-        mount(folder.root().to_str().unwrap(), "read-write", ""),
+        grant_with_mount(folder.root().to_str().unwrap(), "read-write", ""),
     );
     folder.write_config(&format!("plugins = {:?}", elsewhere.plugin_path("")));
     let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
@@ -231,8 +241,8 @@ fn a_writable_mount_does_not_contain_the_place_of_a_configuration() {
             .contains("contains the server's configuration"),
         "{outcome}"
     );
-    // Where the next start would look for a file that does not exist is around the plugin folder as
-    // the operator names it.
+    // If the file does not exist, the next start looks for it around the plugin folder as the
+    // operator names it.
     fs::remove_file(folder.sibling_path("toolbay.toml")).unwrap();
     std::os::unix::fs::symlink(elsewhere.plugin_path(""), folder.sibling_path("link")).unwrap();
     let outcome = ToolbayCommand::new(&folder)
@@ -249,49 +259,56 @@ fn a_writable_mount_does_not_contain_the_folder_of_another_mount() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("other.wasm", TinyComponent::new(&["other"]).build());
     fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
-    folder.put("other.toml", mount("../data/deep", "read", ""));
-    only_if_unsafe(
+    folder.put("other.toml", grant_with_mount("../data/deep", "read", ""));
+    assert_refused_unless_unsafe(
         &folder,
         "../data",
         "read-write",
         "the mounted folder ../data/deep of plugin \"other\"",
     );
-    // It need not exist yet.
-    folder.put("other.toml", mount("../data/not/yet", "read", ""));
-    only_if_unsafe(
+    // The other folder need not exist yet.
+    folder.put(
+        "other.toml",
+        grant_with_mount("../data/not/yet", "read", ""),
+    );
+    assert_refused_unless_unsafe(
         &folder,
         "../data",
         "read-write",
         "the mounted folder ../data/not/yet of plugin \"other\"",
     );
-    // Nobody can replace the folder that both share, or what another can only read.
+    // A plugin cannot replace a folder that both plugins mount, or one that the other plugin can
+    // only read.
     for (host, access) in [
         ("../data/not/yet", "read-write"),
         ("../data", "read"),
         ("../data/deep", "read-write"),
     ] {
-        folder.put("hostile.toml", mount(host, access, ""));
-        assert_eq!(listed(&folder, "hostile").0, "ready", "{host}");
+        folder.put("hostile.toml", grant_with_mount(host, access, ""));
+        assert_eq!(plugin_status(&folder, "hostile").0, "ready", "{host}");
     }
     let missing =
         "cannot mount the folder ../data/not/yet at /data: it does not exist (other.toml:2)"
             .to_owned();
     assert_eq!(
-        listed(&folder, "other"),
+        plugin_status(&folder, "other"),
         ("ready".to_owned(), vec![missing])
     );
 }
 
 #[test]
-fn whichever_of_two_mounts_comes_first_the_writable_one_is_refused() {
+fn the_writable_one_of_two_nested_mounts_is_refused_in_either_order() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("other.wasm", TinyComponent::new(&["other"]).build());
     fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
-    folder.put("hostile.toml", mount("../data", "read-write", ""));
+    folder.put(
+        "hostile.toml",
+        grant_with_mount("../data", "read-write", ""),
+    );
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("write_file");
     server.wait_for_tool("other");
-    folder.put("other.toml", mount("../data/deep", "read", ""));
+    folder.put("other.toml", grant_with_mount("../data/deep", "read", ""));
     server.wait_until_listed(&["other"]);
     server.log.wait_for("WARN hostile.toml:2: the mount of ../data contains the mounted folder ../data/deep of plugin");
     folder.remove("other.toml");
@@ -299,7 +316,7 @@ fn whichever_of_two_mounts_comes_first_the_writable_one_is_refused() {
 }
 
 #[test]
-fn a_writable_mount_does_not_contain_what_a_plugin_file_is_a_link_to() {
+fn a_writable_mount_does_not_contain_the_target_of_a_link_to_a_plugin_file() {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir(folder.sibling_path("shared")).unwrap();
     fs::write(
@@ -309,7 +326,7 @@ fn a_writable_mount_does_not_contain_what_a_plugin_file_is_a_link_to() {
     .unwrap();
     fs::write(folder.sibling_path("shared/grant"), "").unwrap();
     folder.link("other.wasm", folder.sibling_path("shared/other.wasm"));
-    only_if_unsafe(
+    assert_refused_unless_unsafe(
         &folder,
         "../shared",
         "read-write",
@@ -318,7 +335,7 @@ fn a_writable_mount_does_not_contain_what_a_plugin_file_is_a_link_to() {
     folder.remove("other.wasm");
     folder.put("other.wasm", TinyComponent::new(&["other"]).build());
     folder.link("other.toml", Path::new("../shared/grant"));
-    only_if_unsafe(
+    assert_refused_unless_unsafe(
         &folder,
         "../shared",
         "read-write",

@@ -1,4 +1,4 @@
-//! Generates the page of the book with every name: the program itself says which it has, and each
+//! Generates the page of the book with every name: the program itself lists its names, and each
 //! must be on the page that explains it.
 
 use std::collections::BTreeSet;
@@ -26,7 +26,8 @@ page.
 /// A key that no table has. No key resembles it, so the error lists the valid ones.
 const NO_KEY: &str = "q_q_q_q_q";
 
-/// The pages that explain the keys of the configuration that begin with a text; the longest counts.
+/// The pages that explain the keys of the configuration, by a prefix of the key. The longest prefix
+/// wins.
 const CONFIG_PAGES: &[(&str, &str)] = &[
     ("", "configuration"),
     ("require_approval", "approve"),
@@ -63,7 +64,7 @@ const CONFIG_PAGES: &[(&str, &str)] = &[
     ("otel", "opentelemetry"),
 ];
 
-/// The same for the keys of a grant.
+/// Like [`CONFIG_PAGES`], for the keys of a grant.
 const GRANT_PAGES: &[(&str, &str)] = &[
     ("", "grants"),
     ("separator", "schemas"),
@@ -167,7 +168,7 @@ const RESERVED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// A command of the program, without commands of its own.
+/// A command of the program, without its subcommands.
 struct Command {
     name: String,
     usage: String,
@@ -175,13 +176,13 @@ struct Command {
     options: Vec<(String, String)>,
 }
 
-/// The entries of a section of a help text: how each is written, and what it is.
+/// Returns the entries of a section of a help text: the syntax and the description of each.
 fn entries(help: &str, section: &str) -> Vec<(String, String)> {
     let mut entries: Vec<(String, String)> = Vec::new();
     let lines = help.lines().skip_while(|line| *line != section).skip(1);
     for line in lines.take_while(|line| line.is_empty() || line.starts_with(' ')) {
         let text = line.trim_start();
-        // The help of an option can be on the lines after it, indented further.
+        // The description of an option can be on the lines after it, indented further.
         if !text.is_empty() && line.len() - text.len() <= 6 {
             let (written, about) = text.split_once("  ").unwrap_or((text, ""));
             entries.push((written.to_owned(), about.trim().to_owned()));
@@ -193,7 +194,7 @@ fn entries(help: &str, section: &str) -> Vec<(String, String)> {
     entries
 }
 
-/// Finds all commands below one.
+/// Collects all commands below one.
 fn collect_commands(folder: &Folder, name: &str, about: &str, found: &mut Vec<Command>) {
     let outcome = ToolbayCommand::new(folder)
         .args(name.split_whitespace().chain(["-h"]))
@@ -236,7 +237,7 @@ fn commands(page: &mut String) {
             }
         }
     }
-    // Options of the same name are next to each other.
+    // Options with the same name are adjacent.
     options.sort_by(|(one, _), (other, _)| long_name(&one.0).cmp(long_name(&other.0)));
     page.push_str("\n## Options\n\nAll commands have `--help`.\n\n");
     page.push_str("| option | of | what it does |\n| --- | --- | --- |\n");
@@ -251,7 +252,7 @@ fn commands(page: &mut String) {
     }
 }
 
-/// An option without its short form.
+/// Returns an option without its short form.
 fn long_name(written: &str) -> &str {
     written.find("--").map_or(written, |at| &written[at..])
 }
@@ -268,7 +269,7 @@ fn flags() -> Flags {
     }
 }
 
-/// What the program says is wrong with a configuration.
+/// Returns the error of a configuration.
 fn config_mistake(text: &str, variables: &[(String, String)]) -> String {
     Config::from_text(text, variables, &flags())
         .err()
@@ -282,7 +283,7 @@ fn grant_mistake(text: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Finds all keys of a table and of the tables in it. Returns whether it is a table.
+/// Collects all keys of a table and of the tables in it. Returns whether it is a table.
 fn collect_keys(
     name: &str,
     head: &str,
@@ -323,14 +324,14 @@ fn collect_keys(
     true
 }
 
-/// The environment variable of a key, if there is one.
+/// Returns the environment variable of a key, if there is one.
 fn variable(key: &str) -> Option<String> {
     if key.contains("[]") || key.contains("NAME") {
         return None;
     }
     let name = format!("TOOLBAY_{}", key.replace('.', "_").to_uppercase());
     let mistake = config_mistake("", &[(name.clone(), "q".to_owned())]);
-    // A variable is text, which is never a list or a table.
+    // The value of a variable is text, and never a list or a table.
     let denials = [
         "unknown key `",
         "is not a variable of Toolbay",
@@ -341,17 +342,17 @@ fn variable(key: &str) -> Option<String> {
     exists.then_some(name)
 }
 
-/// Whether a key is `begin`, or in the table of that name.
+/// Returns whether a key is `begin` or is in the table of that name.
 fn is_within(key: &str, begin: &str) -> bool {
     let rest = key.strip_prefix(begin);
     rest.is_some_and(|rest| begin.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// A link to the page that explains a key.
-fn explained(key: &str, pages: &[(&str, &str)]) -> String {
+/// Returns a link to the page that explains a key.
+fn page_link(key: &str, pages: &[(&str, &str)]) -> String {
     let fitting = pages.iter().filter(|entry| is_within(key, entry.0));
     let page = fitting.max_by_key(|entry| entry.0.len()).unwrap().1;
-    let text = fs::read_to_string(file(page)).unwrap();
+    let text = fs::read_to_string(page_path(page)).unwrap();
     let word = key.rsplit('.').next().unwrap_or(key);
     let is_named = text.match_indices(word).any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + word.len()..]);
@@ -370,8 +371,8 @@ fn explained(key: &str, pages: &[(&str, &str)]) -> String {
     format!("[{title}]({page}.md)")
 }
 
-/// The file of a page.
-fn file(page: &str) -> PathBuf {
+/// Returns the path of a page.
+fn page_path(page: &str) -> PathBuf {
     Path::new(WORKSPACE)
         .join("docs/src")
         .join(page)
@@ -398,7 +399,7 @@ fn keys(page: &mut String) {
         let _ = writeln!(
             page,
             "| `{key}` | {variable} | {} |",
-            explained(&key, CONFIG_PAGES)
+            page_link(&key, CONFIG_PAGES)
         );
     }
     let mut keys = Vec::new();
@@ -409,14 +410,14 @@ fn keys(page: &mut String) {
          | key | explained in |\n| --- | --- |\n",
     );
     for key in keys {
-        let _ = writeln!(page, "| `{key}` | {} |", explained(&key, GRANT_PAGES));
+        let _ = writeln!(page, "| `{key}` | {} |", page_link(&key, GRANT_PAGES));
     }
 }
 
-/// The second cell of a row of a page: the first row that begins with this name, after a line that
-/// begins with `head`.
-fn meaning(page: &str, head: &str, name: &str) -> String {
-    let text = fs::read_to_string(file(page)).unwrap();
+/// Returns the second cell of a row of a page: the first row that begins with this name, after a
+/// line that begins with `head`.
+fn row_description(page: &str, head: &str, name: &str) -> String {
+    let text = fs::read_to_string(page_path(page)).unwrap();
     let rows = text
         .lines()
         .skip_while(|line| !line.starts_with(head))
@@ -430,14 +431,14 @@ fn meaning(page: &str, head: &str, name: &str) -> String {
         .replace("](#", &format!("]({page}.md#"))
 }
 
-/// The names in the sources of the host that only the protocol or Toolbay defines.
+/// Returns the names in the source of the host that only the protocol or Toolbay defines.
 fn reserved_names() -> BTreeSet<String> {
     let (mut found, mut folders) = (BTreeSet::new(), vec![Path::new(WORKSPACE).join("host")]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                // The test kit plays clients.
+                // The test kit acts as a client.
                 folders.extend(Some(path).filter(|path| !path.ends_with("testkit")));
                 continue;
             }
@@ -451,7 +452,7 @@ fn reserved_names() -> BTreeSet<String> {
                 let name = value
                     .and_then(|(_, rest)| rest.split_once('"'))
                     .map_or("", |(name, _)| name);
-                // A keyword inside the validator of schemas, which nobody sees.
+                // This keyword is internal to the validator of schemas.
                 if is_reserved_meta(name) && name != "dev.toolbay/step" {
                     found.insert(name.to_owned());
                 }
@@ -497,7 +498,7 @@ fn page() -> String {
         let _ = writeln!(
             page,
             "| `{kind}` | {} |",
-            meaning("errors", "| error kind |", kind.as_str())
+            row_description("errors", "| error kind |", kind.as_str())
         );
     }
     page.push_str("\n## Audit events\n\nSee [The audit log](audit.md#lines).\n\n");
@@ -506,7 +507,7 @@ fn page() -> String {
         let _ = writeln!(
             page,
             "| `{event}` | {} |",
-            meaning("audit", "| `event` |", event)
+            row_description("audit", "| `event` |", event)
         );
     }
     reserved(&mut page);
@@ -517,10 +518,10 @@ fn page() -> String {
 fn the_book_has_every_name() {
     let page = page();
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(file("names"), page).unwrap();
+        fs::write(page_path("names"), page).unwrap();
         return;
     }
-    let found = fs::read_to_string(file("names")).unwrap_or_default();
+    let found = fs::read_to_string(page_path("names")).unwrap_or_default();
     assert!(
         found == page,
         "docs/src/names.md is stale: UPDATE_DOCS=1 cargo test -p toolbay --test it names::\n{page}"

@@ -1,12 +1,12 @@
-//! Plugins whose objects are garbage-collected and that throw exceptions, as Kotlin, Dart, Java and
-//! OCaml compile to.
+//! Plugins that throw exceptions and have garbage-collected objects, as compilers of Kotlin, Dart,
+//! Java and OCaml emit.
 
 use serde_json::json;
 
 use crate::support::wit::build_component;
 use crate::support::{Folder, StdioServer, ToolbayCommand, made_async, result_text};
 
-/// A WASI 0.1 command, in the form in which Kotlin makes it: it throws an object with its result,
+/// A WASI 0.1 command in the form that Kotlin compiles to: it throws an object with its result,
 /// catches it, and writes it to standard output.
 const COMMAND: &str = r#"(module
     (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
@@ -30,8 +30,8 @@ const COMMAND: &str = r#"(module
 /// The types of [`SUMS`].
 const WIT: &str = "package local:sums; world sums { export sum: func(to: u32) -> u32; export reach: func(to: u32) -> u32; }";
 
-/// `sum` makes a list of numbers and adds them, and throws if there are none. `reach` makes a
-/// million objects, and keeps as many as it is told.
+/// `sum` builds a list of numbers and adds them, and throws if the list is empty. `reach` allocates
+/// a million objects, and keeps the first `to` of them reachable.
 const SUMS: &str = r#"(type $node (struct (field (ref null $node)) (field i32)))
     (tag $none)
     (func $list (param $to i32) (result (ref null $node)) (local $list (ref null $node))
@@ -54,15 +54,15 @@ const SUMS: &str = r#"(type $node (struct (field (ref null $node)) (field i32)))
         (br_if $more (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 1000000))))
       (struct.get $node 1 (local.get $list)))"#;
 
-/// The server with the functions of [`SUMS`], and what its calls return.
-fn adds_and_throws(folder: &Folder) {
+/// Serves the functions of [`SUMS`] and checks the results of their calls.
+fn check_sums(folder: &Folder) {
     let mut server = StdioServer::start(folder);
     server.wait_until_listed(&["reach", "sum"]);
     assert_eq!(
         server.call("sum", json!({"to": 100_000}))["structuredContent"],
         json!({"result": 705_082_704})
     );
-    // It collects several times, and what it keeps stays what it was.
+    // The collector runs several times, and reachable objects keep their values.
     assert_eq!(
         server.call("reach", json!({"to": 100_000}))["structuredContent"],
         json!({"result": 99_999})
@@ -79,20 +79,20 @@ fn adds_and_throws(folder: &Folder) {
 
 #[test]
 fn a_component_can_have_objects_and_throw() {
-    adds_and_throws(&Folder::with("sums.wasm", build_component(WIT, SUMS)));
+    check_sums(&Folder::with("sums.wasm", build_component(WIT, SUMS)));
     let folder = Folder::new().rewriting(made_async);
     folder.put("sums.wasm", build_component(WIT, SUMS));
-    adds_and_throws(&folder);
+    check_sums(&folder);
 }
 
 #[test]
-fn a_core_module_with_its_types_beside_it_can_have_objects_and_throw() {
+fn a_core_module_with_a_wit_file_can_have_objects_and_throw() {
     let folder = Folder::with(
         "sums.wasm",
         wat::parse_str(format!("(module {SUMS})")).unwrap(),
     );
     folder.put("sums.wit", WIT);
-    adds_and_throws(&folder);
+    check_sums(&folder);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_command_can_have_objects_and_throw() {
 }
 
 #[test]
-fn a_check_says_what_a_plugin_uses() {
+fn check_reports_that_a_plugin_uses_objects_and_exceptions() {
     let folder = Folder::with("sums.wasm", build_component(WIT, SUMS));
     folder.put(
         "plain.wasm",
@@ -131,7 +131,7 @@ fn a_check_says_what_a_plugin_uses() {
 }
 
 #[test]
-fn objects_cannot_become_part_of_an_optimised_file() {
+fn a_plugin_with_garbage_collected_objects_cannot_be_optimized() {
     let wit = WIT.replace(
         "export reach",
         "export wizer-initialize: func(); export reach",
@@ -155,8 +155,8 @@ fn objects_cannot_become_part_of_an_optimised_file() {
     );
 }
 
-/// As many calls as the server makes at once, all with a heap of their own, beside a plugin without
-/// one.
+/// Runs as many concurrent calls as the server allows, each with its own heap, next to a plugin
+/// without a heap.
 #[test]
 fn every_call_has_a_heap_in_the_pool() {
     let folder = Folder::with("sums.wasm", build_component(WIT, SUMS));

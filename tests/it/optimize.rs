@@ -1,5 +1,5 @@
-//! `toolbay optimize`: a file that begins where its initialisation ended, and everything of which
-//! none can be made.
+//! `toolbay optimize`: it writes a component whose initialization has already run, and reports
+//! every component for which it cannot.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::support::{
     result_text, sample,
 };
 
-/// Fills a table of 200,000 numbers, unless it is full: the squares, from one page on.
+/// Fills a table with the squares of 200,000 numbers, from one page on, unless it is full.
 const FILL: &str = "(func $fill (local $n i32)
         (if (i32.eqz (i32.load (i32.const 65536)))
             (then
@@ -22,9 +22,9 @@ const FILL: &str = "(func $fill (local $n i32)
                     (br_if $next (i32.lt_u (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 200000))))
                 (i32.store (i32.const 65536) (i32.const 1)))))";
 
-/// A plain function `square` that looks numbers up in the table. The initialisation runs
-/// `initialize`.
-fn table(initialize: &str) -> Vec<u8> {
+/// Builds a component with a plain function `square` that looks numbers up in the table. The
+/// initialization runs `initialize`.
+fn table_component(initialize: &str) -> Vec<u8> {
     build_component(
         "package a:table; world table { export wizer-initialize: func(); export square: func(n: u32) -> u32; }",
         &format!(
@@ -44,7 +44,7 @@ fn optimize(folder: &Folder, args: &[&str]) -> CommandOutput {
         .run()
 }
 
-/// The fuel of a call and what it returned.
+/// Returns the fuel and the result of a call.
 fn call(folder: &Folder, tool: &str, arguments: Value) -> (u64, String) {
     let mut server = StdioServer::start(folder);
     let result = server.result("tools/call", json!({"name": tool, "arguments": arguments}));
@@ -55,9 +55,9 @@ fn call(folder: &Folder, tool: &str, arguments: Value) -> (u64, String) {
     )
 }
 
-/// Optimises what is at `plugins/a.wasm`, and expects an error. Returns it, without the progress of
-/// a slow machine.
-fn refused(component: impl AsRef<[u8]>, args: &[&str]) -> String {
+/// Optimizes the component at `plugins/a.wasm`, which must fail. Returns the error, without the
+/// progress lines that a slow machine adds.
+fn optimize_error(component: impl AsRef<[u8]>, args: &[&str]) -> String {
     let folder = Folder::with("a.wasm", component);
     let outcome = optimize(&folder, &[&["plugins/a.wasm"], args].concat());
     assert_eq!(
@@ -82,8 +82,8 @@ fn refused(component: impl AsRef<[u8]>, args: &[&str]) -> String {
 }
 
 #[test]
-fn a_table_that_is_filled_once_is_there_in_each_call() {
-    let folder = Folder::with("a.wasm", table("(call $fill)"));
+fn a_table_that_the_initialization_fills_is_present_in_each_call() {
+    let folder = Folder::with("a.wasm", table_component("(call $fill)"));
     let (before, answer) = call(&folder, "square", json!({"n": 7}));
     assert_eq!(answer, "{\"result\":49}");
     assert!(before > 1_000_000, "{before}");
@@ -97,8 +97,8 @@ fn a_table_that_is_filled_once_is_there_in_each_call() {
         assert_eq!(answer, format!("{{\"result\":{}}}", n * n));
         assert!(fuel < 1_000, "{fuel}");
     }
-    // The same file again becomes the same file.
-    folder.put("a.wasm", table("(call $fill)"));
+    // The output is reproducible.
+    folder.put("a.wasm", table_component("(call $fill)"));
     assert_eq!(optimize(&folder, &["plugins/a.wasm"]).code, 0);
     assert_eq!(
         fs::read(folder.sibling_path("a.optimized.wasm")).unwrap(),
@@ -107,8 +107,8 @@ fn a_table_that_is_filled_once_is_there_in_each_call() {
 }
 
 #[test]
-fn a_call_changes_nothing_of_what_the_next_one_finds() {
-    // Counts its calls in memory, and says how many there were.
+fn a_call_does_not_change_the_initial_state_of_the_next_call() {
+    // Counts its calls in memory, and returns the count.
     let world = "package a:count; world count { export wizer-initialize: func(); export next: func() -> u32; }";
     let count = "(i32.store (i32.const 64) (i32.add (i32.load (i32.const 64)) (i32.const 1)))";
     let counter = build_component(
@@ -134,7 +134,7 @@ fn a_call_changes_nothing_of_what_the_next_one_finds() {
 }
 
 #[test]
-fn a_plugin_of_the_contract_keeps_what_it_offers_and_says() {
+fn an_optimized_plugin_of_the_contract_has_the_same_tools_and_results() {
     let tools = vec![
         TinyTool {
             description: Some("Says something.".into()),
@@ -185,7 +185,7 @@ fn a_plugin_of_the_contract_keeps_what_it_offers_and_says() {
 }
 
 #[test]
-fn an_initialisation_ends_within_the_limits_of_a_call() {
+fn an_initialization_ends_within_the_limits_of_a_call() {
     let limits =
         |folder: &Folder, limits: &str| folder.write_config(&format!("[limits]\n{limits}"));
     for (initialize, limit, why) in [
@@ -219,7 +219,7 @@ fn an_initialisation_ends_within_the_limits_of_a_call() {
 }
 
 #[test]
-fn what_differs_from_one_call_to_the_next_is_refused() {
+fn an_initialization_that_is_not_deterministic_is_refused() {
     let imports = |interface: &str, ty: &str, lowered: &str| {
         format!(
             "(import \"{interface}\" (instance $host (export \"{lowered}\" (func {ty}))))
@@ -235,14 +235,14 @@ fn what_differs_from_one_call_to_the_next_is_refused() {
         .with_core_items("(import \"host\" \"import\" (func $import (result i64)))")
         .before_list("(drop (call $import))")
         .build();
-    let why = refused(&random, &[]);
+    let why = optimize_error(&random, &[]);
     insta::assert_snapshot!(why, @"toolbay: plugins/a.wasm: its initialisation draws random numbers (wasi:random/random@0.2.0#get-random-u64), and the answer would become part of the file: do that when a tool is first called, or allow it with --allow random");
     let folder = Folder::with("a.wasm", &random);
     assert_eq!(
         optimize(&folder, &["plugins/a.wasm", "--allow", "random"]).code,
         0
     );
-    // Before a tool is called, it may be drawn.
+    // A call may draw random numbers; the initialization may not.
     let later = TinyComponent::new(&["a"])
         .with_imports(&imports(
             "wasi:random/random@0.2.0",
@@ -254,16 +254,20 @@ fn what_differs_from_one_call_to_the_next_is_refused() {
         .build();
     let folder = Folder::with("a.wasm", &later);
     assert_eq!(optimize(&folder, &["plugins/a.wasm"]).code, 0);
-    assert!(refused(&later, &["--call", "a"]).contains("--allow random"));
+    assert!(optimize_error(&later, &["--call", "a"]).contains("--allow random"));
 }
 
 #[test]
-fn files_that_cannot_be_optimised_say_why() {
+fn a_file_that_cannot_be_optimized_is_reported_with_the_reason() {
     let cases: [(&str, Vec<u8>, &[&str]); 7] = [
         ("not wasm", b"hello, world".to_vec(), &[]),
-        ("half a file", table("").split_at(40).0.to_vec(), &[]),
+        (
+            "half a file",
+            table_component("").split_at(40).0.to_vec(),
+            &[],
+        ),
         ("async", made_async(TinyComponent::new(&["a"]).build()), &[]),
-        ("unknown tool", table(""), &["--call", "b"]),
+        ("unknown tool", table_component(""), &["--call", "b"]),
         (
             "no arguments",
             TinyComponent::new(&["a"]).build(),
@@ -271,7 +275,7 @@ fn files_that_cannot_be_optimised_say_why() {
         ),
         (
             "wrong arguments",
-            table(""),
+            table_component(""),
             &["--call", "square={\"n\":-1}"],
         ),
         (
@@ -287,7 +291,7 @@ fn files_that_cannot_be_optimised_say_why() {
     ];
     let said: Vec<String> = cases
         .into_iter()
-        .map(|(what, component, args)| format!("{what}: {}", refused(component, args)))
+        .map(|(what, component, args)| format!("{what}: {}", optimize_error(component, args)))
         .collect();
     let said = said.concat();
     insta::assert_snapshot!(said, @r#"
@@ -302,8 +306,8 @@ fn files_that_cannot_be_optimised_say_why() {
 }
 
 #[test]
-fn what_is_optimised_already_is_said() {
-    let folder = Folder::with("a.wasm", table("(call $fill)"));
+fn a_file_that_is_optimized_already_is_reported() {
+    let folder = Folder::with("a.wasm", table_component("(call $fill)"));
     assert_eq!(
         optimize(&folder, &["plugins/a.wasm", "-o", "b.wasm"]).code,
         0
@@ -314,7 +318,7 @@ fn what_is_optimised_already_is_said() {
 }
 
 #[test]
-fn a_core_module_becomes_an_optimised_component() {
+fn a_core_module_becomes_an_optimized_component() {
     let module = "(module (memory (export \"memory\") 1)
         (func (export \"wizer-initialize\") (i32.store (i32.const 64) (i32.const 41)))
         (func (export \"answer\") (result i32) (i32.add (i32.load (i32.const 64)) (i32.const 1))))";
@@ -330,8 +334,8 @@ fn a_core_module_becomes_an_optimised_component() {
 }
 
 #[test]
-fn no_file_is_replaced_unless_that_is_asked_for() {
-    let folder = Folder::with("a.wasm", table("(call $fill)"));
+fn no_file_is_replaced_without_force() {
+    let folder = Folder::with("a.wasm", table_component("(call $fill)"));
     let file = fs::read(folder.plugin_path("a.wasm")).unwrap();
     for output in ["plugins/a.wasm", "there.wasm"] {
         fs::write(folder.sibling_path("there.wasm"), "mine").unwrap();
@@ -353,7 +357,7 @@ fn no_file_is_replaced_unless_that_is_asked_for() {
     );
     assert_eq!(outcome.code, 0, "{outcome}");
     assert_ne!(fs::read(folder.plugin_path("a.wasm")).unwrap(), file);
-    // Nothing else is left in the folder.
+    // No other file remains in the folder.
     assert_eq!(fs::read_dir(folder.plugin_folder()).unwrap().count(), 1);
     let outcome = optimize(&folder, &["there.wasm", "-o", "nowhere/b.wasm"]);
     assert_eq!(outcome.code, 1, "{outcome}");

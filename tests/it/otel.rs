@@ -1,5 +1,5 @@
-//! `[otel]`: what is sent to a collector is right, has no secrets, and holds up nothing when the
-//! collector does.
+//! `[otel]`: the data for a collector is right, has no secrets, and delays nothing when the
+//! collector is slow.
 
 #![expect(
     deprecated,
@@ -20,13 +20,13 @@ use crate::support::{
     Folder, HttpServer, StdioServer, error_kind_and_text, hostile, result_text, web,
 };
 
-/// No call of a test is one too many, and nothing is waited for.
+/// Rate limits that no test reaches.
 const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
-/// The configuration that sends to a collector.
+/// Returns the configuration that sends to a collector.
 fn otel(collector: &OtlpCollector, more: &str) -> String {
     format!(
         "[otel]\nendpoint = {:?}\nmetrics_interval = \"100ms\"\n{more}\n{RATES}",
@@ -48,8 +48,8 @@ fn hex(id: &[u8]) -> String {
     hex::encode(id)
 }
 
-/// The attributes of the spans with this name.
-fn named(received: &ReceivedTelemetry, name: &str) -> Vec<BTreeMap<String, String>> {
+/// Returns the attributes of the spans with this name.
+fn span_attributes(received: &ReceivedTelemetry, name: &str) -> Vec<BTreeMap<String, String>> {
     received
         .spans
         .iter()
@@ -58,7 +58,7 @@ fn named(received: &ReceivedTelemetry, name: &str) -> Vec<BTreeMap<String, Strin
         .collect()
 }
 
-/// Every name that the conventions have and that is used here.
+/// Returns every name of the semantic conventions that is used here.
 fn conventions() -> BTreeSet<&'static str> {
     BTreeSet::from([
         names::MCP_METHOD_NAME,
@@ -82,7 +82,7 @@ fn conventions() -> BTreeSet<&'static str> {
     ])
 }
 
-/// Every attribute is one of the conventions, or says whose it is.
+/// Checks that every attribute belongs to the conventions or has Toolbay's prefix.
 fn check_names(received: &ReceivedTelemetry) {
     let conventions = conventions();
     let all = received
@@ -127,7 +127,7 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
     );
     call(&server, "fail", json!({}), json!({}));
     let received = collector.wait_until("all spans", |received| {
-        named(received, "tools/call fail").len() == 1
+        span_attributes(received, "tools/call fail").len() == 1
     });
     check_names(&received);
     assert_eq!(
@@ -193,7 +193,7 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
         "{walls:?} of {whole}"
     );
 
-    let failed = &named(&received, "tools/call panic")[0];
+    let failed = &span_attributes(&received, "tools/call panic")[0];
     assert_eq!(
         (
             failed[names::ERROR_TYPE].as_str(),
@@ -210,8 +210,8 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
         root.parent_span_id.is_empty()
             && root.status.as_ref().is_some_and(|status| status.code == 2)
     );
-    // The name that a client makes up is nowhere.
-    let unknown = &named(&received, "tools/call")[0];
+    // The name that the client made up occurs nowhere.
+    let unknown = &span_attributes(&received, "tools/call")[0];
     assert_eq!(
         (
             unknown[names::ERROR_TYPE].as_str(),
@@ -229,7 +229,7 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
 }
 
 #[test]
-fn over_standard_input_a_session_has_a_name_of_its_own() {
+fn over_standard_input_each_session_has_an_id() {
     let (folder, collector) = (
         Folder::with("hostile.wasm", hostile()),
         OtlpCollector::start(),
@@ -242,13 +242,13 @@ fn over_standard_input_a_session_has_a_name_of_its_own() {
     server.wait_for_tool("echo");
     server.call("echo", json!({"text": "a"}));
     server.call("echo", json!({"text": "b"}));
-    // What is left is sent at the end, and so is the last report.
+    // The rest is sent at shutdown, and so is the last report.
     server.close_input();
     let received = collector.wait_until("both", |received| {
         received.spans.len() == 2 && received.metric_reports > 0
     });
     check_names(&received);
-    let [one, two] = &named(&received, "tools/call echo")[..] else {
+    let [one, two] = &span_attributes(&received, "tools/call echo")[..] else {
         panic!("{received:?}")
     };
     assert_eq!(
@@ -307,7 +307,7 @@ fn a_request_of_a_plugin_is_a_span_that_the_request_carries() {
     let carried: BTreeSet<String> = site
         .requests
         .try_iter()
-        .filter_map(|request| carried(&request))
+        .filter_map(|request| traceparent_span_id(&request))
         .collect();
     let sent = received
         .spans
@@ -315,7 +315,7 @@ fn a_request_of_a_plugin_is_a_span_that_the_request_carries() {
         .filter(|span| span.kind == 3)
         .map(|span| hex(&span.span_id));
     assert_eq!(carried, sent.collect());
-    let found = named(&received, "GET");
+    let found = span_attributes(&received, "GET");
     assert_eq!(found.len(), 2);
     let ok = found
         .iter()
@@ -335,7 +335,7 @@ fn a_request_of_a_plugin_is_a_span_that_the_request_carries() {
         .unwrap();
     assert_eq!(not_found[names::ERROR_TYPE], "404");
     assert_eq!(
-        named(&received, "HTTP")[0][names::HTTP_REQUEST_METHOD],
+        span_attributes(&received, "HTTP")[0][names::HTTP_REQUEST_METHOD],
         "_OTHER"
     );
     assert!(!format!("{received:?}").contains("an-argument"));
@@ -348,8 +348,8 @@ fn named_spans<'a>(
     received.spans.iter().filter(move |span| span.name == name)
 }
 
-/// The id of the span in the field `traceparent` of a request.
-fn carried(request: &str) -> Option<String> {
+/// Returns the span id in the `traceparent` header of a request.
+fn traceparent_span_id(request: &str) -> Option<String> {
     let line = request
         .lines()
         .find(|line| line.to_ascii_lowercase().starts_with("traceparent:"))?;
@@ -357,7 +357,7 @@ fn carried(request: &str) -> Option<String> {
 }
 
 #[test]
-fn metrics_are_those_that_are_served() {
+fn exported_metrics_equal_the_served_metrics() {
     let (folder, collector) = (
         Folder::with("hostile.wasm", hostile()),
         OtlpCollector::start(),
@@ -367,7 +367,7 @@ fn metrics_are_those_that_are_served() {
         call(&server, "echo", json!({"text": "a"}), json!({}));
     }
     call(&server, "fail", json!({}), json!({}));
-    // Whatever calls count is counted now, and does not change any more.
+    // The calls are counted by now, and their counts do not change any more.
     let before = collector.received().metric_reports;
     let received = collector.wait_until("a report since then", |received| {
         received.metric_reports > before + 1
@@ -375,7 +375,7 @@ fn metrics_are_those_that_are_served() {
     let page = server.get("/metrics", &[]).text();
     let mut compared = 0;
     for (name, labels, value) in received.metric_samples() {
-        // What changes from one moment to the next.
+        // These change from one moment to the next.
         if name.starts_with("process_") || name.contains("http_") {
             continue;
         }
@@ -400,7 +400,7 @@ fn metrics_are_those_that_are_served() {
 }
 
 #[test]
-fn log_lines_have_the_trace_of_their_call_and_nothing_that_is_secret() {
+fn log_records_have_the_trace_of_their_call_and_no_secrets() {
     let (folder, collector) = (
         Folder::with("hostile.wasm", hostile()),
         OtlpCollector::start(),
@@ -454,7 +454,7 @@ fn log_lines_have_the_trace_of_their_call_and_nothing_that_is_secret() {
 }
 
 #[test]
-fn without_an_endpoint_nothing_is_sent_and_no_request_has_a_trace_that_nobody_gave_it() {
+fn without_an_endpoint_nothing_is_sent_and_no_request_gets_a_trace() {
     let (site, folder) = (Site::start(), Folder::with("web.wasm", web()));
     folder.put("web.toml", site.grant());
     let collector = OtlpCollector::start();

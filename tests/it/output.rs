@@ -157,7 +157,7 @@ fn a_trap_in_the_middle_of_an_answer_is_one_failed_call() {
             "The tool crashed: wasm trap: wasm `unreachable` instruction executed."
         )
     );
-    // A result outside of its memory.
+    // The result is outside of its memory.
     assert_eq!(server.failure("b", json!({})).0, "trap");
     server.result("ping", json!({}));
 }

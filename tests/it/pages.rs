@@ -79,9 +79,12 @@ fn pages() -> Vec<String> {
     pages
 }
 
-/// Passes each block in a language to `check`, and fails with all of its messages. Returns the
+/// Passes each block in a language to `check`, and panics with all of its messages. Returns the
 /// number of blocks.
-fn each(language: &str, mut check: impl FnMut(&str, &CodeBlock) -> Result<(), String>) -> usize {
+fn check_blocks(
+    language: &str,
+    mut check: impl FnMut(&str, &CodeBlock) -> Result<(), String>,
+) -> usize {
     let (mut count, mut wrong) = (0, Vec::new());
     for page in pages() {
         let text = fs::read_to_string(root().join(&page)).unwrap();
@@ -115,7 +118,7 @@ fn config(text: &str) -> Result<(), String> {
 
 #[test]
 fn toml_is_a_configuration_or_a_grant() {
-    let count = each("toml", |page, block| {
+    let count = check_blocks("toml", |page, block| {
         let kind = TOML
             .iter()
             .find(|(name, _)| *name == page)
@@ -139,7 +142,7 @@ fn toml_is_a_configuration_or_a_grant() {
 }
 
 #[test]
-fn a_mistake_on_a_page_would_be_found() {
+fn a_mistake_on_a_page_is_detected() {
     assert!(
         config("[limits]\ntimeuot = \"1s\"\n")
             .unwrap_err()
@@ -150,8 +153,8 @@ fn a_mistake_on_a_page_would_be_found() {
 
 #[test]
 fn json_is_json() {
-    let count = each("json", |_, block| {
-        // Several messages are on one line each.
+    let count = check_blocks("json", |_, block| {
+        // A block of several messages has one on each line.
         let whole = serde_json::from_str::<serde_json::Value>(&block.text).map(drop);
         let lines = || {
             block
@@ -167,8 +170,8 @@ fn json_is_json() {
 }
 
 #[test]
-fn rust_is_compiled_or_says_that_it_is_not() {
-    let count = each("rust", |page, block| {
+fn rust_blocks_are_compiled_or_marked_as_not_compiled() {
+    let count = check_blocks("rust", |page, block| {
         let is_marked = block.labels.iter().any(|label| label == "ignore");
         if COMPILED.contains(&page) || is_marked {
             Ok(())
@@ -181,13 +184,13 @@ fn rust_is_compiled_or_says_that_it_is_not() {
 
 #[test]
 fn every_block_names_its_language() {
-    each("", |_, _| {
+    check_blocks("", |_, _| {
         Err("a block without a language: `text` is one".to_owned())
     });
 }
 
-/// A value in the table of limits: `10,000`, `128 MiB`, `30 s`.
-fn amount(text: &str) -> LimitValue {
+/// Parses an amount in the table of limits: `10,000`, `128 MiB`, `30 s`.
+fn parse_amount(text: &str) -> LimitValue {
     let plain = text.replace(',', "");
     if let Ok(count) = plain.parse::<u64>() {
         return LimitValue::Count(count);
@@ -213,7 +216,7 @@ fn every_limit_is_in_the_book_and_in_the_words_of_the_fuzzer() {
     assert_eq!(keys, Limits::KEYS);
     let told = |column: usize| {
         rows.iter()
-            .map(move |row| amount(row[column]))
+            .map(move |row| parse_amount(row[column]))
             .collect::<Vec<_>>()
     };
     let amounts = |limits: &Limits| {
@@ -240,10 +243,11 @@ fn every_limit_is_in_the_book_and_in_the_words_of_the_fuzzer() {
     }
 }
 
-/// Pages whose promises name tests of this directory.
+/// Pages that name a test of this directory for each promise.
 const WITH_TESTS: [&str; 2] = ["SECURITY.md", "docs/src/hostile-clients.md"];
 
-/// Whether a module below `tests/it` has this test: a function, or a row of the hostile corpus.
+/// Returns whether a module below `tests/it` has this test: a function, or a row of the hostile
+/// corpus.
 pub(crate) fn has_test(path: &str) -> bool {
     let Some((module, test)) = path.rsplit_once("::") else {
         return false;

@@ -58,7 +58,7 @@ fn a_reload_between_two_pages_neither_fails_nor_skips() {
     let mut server = StdioServer::start_with_config(&folder, PAGES_OF_TWO);
     server.wait_until_listed(&["b", "d", "f", "h"]);
     let (_, cursor) = page(&mut server, None);
-    // The tool that the cursor names is removed, and others around it are added.
+    // The tool that the cursor names is removed, and tools before and after it are added.
     folder.put("x.wasm", TinyComponent::new(&["a", "e", "f", "h"]).build());
     server.wait_until_listed(&["a", "e", "f", "h"]);
     let (second, cursor) = page(&mut server, cursor.as_ref());

@@ -1,4 +1,4 @@
-//! Places for computing: who gets one that becomes free, and who needs none.
+//! Compute slots: which caller gets a slot that becomes free, and which calls need none.
 
 use std::net::TcpListener;
 
@@ -9,14 +9,15 @@ use crate::support::{
     Folder, HttpResponse, HttpServer, StdioServer, hostile, net, result_text, web,
 };
 
-/// Enough for calls that wait, and for those that compute until they are cancelled.
+/// Limits that are high enough for calls that wait, and for calls that compute until they are
+/// cancelled.
 const LONG: &str = "timeout = \"10m\"\nfuel = 1_000_000_000_000\n";
 
-/// Enough memory for all calls of a test, whatever machine it runs on: it is only reserved.
+/// Enough memory for all calls of a test on any machine. The memory is only reserved.
 const MEMORY: &str = "[server]\nmemory = \"64GiB\"\n";
 
-/// Begins calls of `tool`, and waits until each of them runs.
-fn running(server: &mut StdioServer, tool: &str, calls: usize) -> Vec<u64> {
+/// Starts calls of `tool`, and waits until each of them runs.
+fn start_running_calls(server: &mut StdioServer, tool: &str, calls: usize) -> Vec<u64> {
     let ids = (0..calls)
         .map(|_| server.start_call_with_progress(tool, json!({})))
         .collect();
@@ -33,7 +34,7 @@ fn cancel(server: &mut StdioServer, ids: Vec<u64>) {
 }
 
 #[test]
-fn calls_that_wait_for_a_clock_or_a_file_leave_their_places_to_others() {
+fn calls_that_wait_for_a_clock_or_a_file_release_their_slots() {
     for tool in ["sleep_hour", "wait_for_gate"] {
         for concurrency in ["", "concurrency = 1\n"] {
             let folder = Folder::with("hostile.wasm", hostile());
@@ -43,10 +44,10 @@ fn calls_that_wait_for_a_clock_or_a_file_leave_their_places_to_others() {
             );
             let mut server =
                 StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
-            let ids = running(&mut server, tool, 20);
+            let ids = start_running_calls(&mut server, tool, 20);
             assert_eq!(server.text("count", json!({})), "1", "{tool}");
-            // Nor do others of the same tool wait for them.
-            let more = running(&mut server, tool, 1);
+            // Further calls of the same tool do not wait for them either.
+            let more = start_running_calls(&mut server, tool, 1);
             folder.open_gate();
             if tool == "wait_for_gate" {
                 for id in ids.into_iter().chain(more) {
@@ -64,7 +65,7 @@ fn calls_that_wait_for_a_clock_or_a_file_leave_their_places_to_others() {
 }
 
 #[test]
-fn calls_that_wait_for_a_response_or_a_connection_leave_their_places_to_others() {
+fn calls_that_wait_for_a_response_or_a_connection_release_their_slots() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, port) = (
         silent.local_addr().unwrap(),
@@ -101,7 +102,7 @@ fn calls_that_wait_for_a_response_or_a_connection_leave_their_places_to_others()
         let ids: Vec<u64> = (0..20)
             .map(|_| server.start_call(waits, arguments.clone()))
             .collect();
-        // More than there are places have come as far as this.
+        // More calls than there are slots have connected.
         let open: Vec<_> = (0..20).map(|_| silent.accept().unwrap()).collect();
         server.text(other, of_other);
         cancel(&mut server, ids);
@@ -110,7 +111,7 @@ fn calls_that_wait_for_a_response_or_a_connection_leave_their_places_to_others()
 }
 
 #[test]
-fn what_calls_wait_for_can_come_from_another_call_of_their_plugin() {
+fn calls_can_wait_for_another_call_of_the_same_plugin() {
     let folder = Folder::with("hostile.wasm", hostile());
     let gate = folder.create_gate().replace("\"read\"", "\"read-write\"");
     folder.put(
@@ -121,7 +122,7 @@ fn what_calls_wait_for_can_come_from_another_call_of_their_plugin() {
         &folder,
         &format!("{MEMORY}queue_timeout = \"1h\"\ncalls_per_caller = 1\ncalls = 1"),
     );
-    let ids = running(&mut server, "wait_for_gate", 20);
+    let ids = start_running_calls(&mut server, "wait_for_gate", 20);
     assert_eq!(
         server.text("write_file", json!({"path": "/gate/open", "text": ""})),
         "written"
@@ -132,13 +133,13 @@ fn what_calls_wait_for_can_come_from_another_call_of_their_plugin() {
 }
 
 #[test]
-fn one_tool_never_takes_all_places_of_its_plugin() {
+fn one_tool_never_takes_all_slots_of_its_plugin() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("[limits]\n{LONG}concurrency = 2\n"));
     let mut server =
         StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"1h\""));
-    let mut ids = running(&mut server, "loop_forever", 1);
-    // They wait for the place of the first one.
+    let mut ids = start_running_calls(&mut server, "loop_forever", 1);
+    // They wait for the slot of the first call.
     ids.extend((0..4).map(|_| server.start_call("loop_forever", json!({}))));
     assert_eq!(server.text("count", json!({})), "1");
     assert_eq!(server.text("version", json!({})), "build-marker-0001");
@@ -146,7 +147,7 @@ fn one_tool_never_takes_all_places_of_its_plugin() {
 }
 
 #[test]
-fn a_tool_that_has_its_places_is_busy_and_says_so() {
+fn a_call_of_a_tool_without_a_free_slot_fails_as_busy() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
         "hostile.toml",
@@ -156,7 +157,7 @@ fn a_tool_that_has_its_places_is_busy_and_says_so() {
         &folder,
         &format!("{MEMORY}queue_timeout = \"100ms\"\nsuspended_calls = 0"),
     );
-    let ids = running(&mut server, "wait_for_gate", 2);
+    let ids = start_running_calls(&mut server, "wait_for_gate", 2);
     let (kind, said) = server.failure("wait_for_gate", json!({}));
     assert_eq!(
         (kind.as_str(), said.as_str()),
@@ -174,19 +175,19 @@ fn a_tool_that_has_its_places_is_busy_and_says_so() {
 }
 
 #[test]
-fn a_call_that_computes_keeps_its_place() {
+fn a_call_that_computes_keeps_its_slot() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", format!("[limits]\n{LONG}concurrency = 3\n"));
     let mut server =
         StdioServer::start_with_config(&folder, &format!("{MEMORY}queue_timeout = \"100ms\""));
-    let ids = running(&mut server, "loop_forever", 2);
+    let ids = start_running_calls(&mut server, "loop_forever", 2);
     assert_eq!(server.failure("loop_forever", json!({})).0, "busy");
     assert_eq!(server.text("count", json!({})), "1");
     cancel(&mut server, ids);
 }
 
 #[test]
-fn calls_that_wait_are_bounded_and_those_beyond_keep_their_places() {
+fn calls_beyond_the_limit_of_suspended_calls_keep_their_slots() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
         "hostile.toml",
@@ -196,8 +197,9 @@ fn calls_that_wait_are_bounded_and_those_beyond_keep_their_places() {
         &folder,
         &format!("{MEMORY}queue_timeout = \"100ms\"\nsuspended_calls = 4"),
     );
-    // The plugin has half of the four, and the third call keeps the only place of its tool.
-    let mut ids = running(&mut server, "wait_for_gate", 3);
+    // The plugin may have half of the four suspended calls. The third call keeps the only slot of
+    // its tool.
+    let mut ids = start_running_calls(&mut server, "wait_for_gate", 3);
     assert_eq!(server.failure("wait_for_gate", json!({})).0, "busy");
     assert_eq!(
         server.text("count", json!({})),
@@ -219,14 +221,14 @@ fn calls_that_wait_are_bounded_and_those_beyond_keep_their_places() {
 }
 
 #[test]
-fn a_place_goes_to_the_caller_that_has_the_fewest() {
+fn a_free_slot_goes_to_the_caller_with_the_fewest_slots() {
     let ([ada, bob], tokens) = two_callers();
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
         "hostile.toml",
         format!("{}[limits]\n{LONG}concurrency = 4\n", folder.create_gate()),
     );
-    // The response to a call that waits begins after this time.
+    // The response to a waiting call begins after this time.
     let brisk = "[http]\nstream_keep_alive = \"100ms\"\n";
     let config = format!("{brisk}{tokens}{MEMORY}suspended_calls = 0\nqueue_timeout = \"1h\"");
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
@@ -234,8 +236,8 @@ fn a_place_goes_to_the_caller_that_has_the_fewest() {
         let params = json!({"name": tool, "arguments": {}, "_meta": {"progressToken": 1}});
         server.post_stateless("tools/call", params, &[("Authorization", caller)])
     };
-    // All that one client may have at once. Two of them have places: one is for other tools, and
-    // one for other callers.
+    // One client can have this many calls at once. Two of them have slots: of the other two slots,
+    // one is for other tools, and one is for other callers.
     let hers: Vec<_> = (0..32).map(|_| call(&ada, "wait_for_gate")).collect();
     let mut his = call(&bob, "wait_for_gate");
     assert_eq!(

@@ -1,11 +1,11 @@
-//! Interfaces of WASI that are proposals, for components that do not know Toolbay's contract.
+//! WASI proposals, for components that do not use Toolbay's contract.
 
 use serde_json::json;
 
 use crate::hostile::calls;
 use crate::support::{Folder, StdioServer};
 
-/// A tool that logs the value of the key `units`, the first key and value of the whole
+/// Builds a tool that logs the value of the key `units`, the first key and value of the whole
 /// configuration, and a word without a context, each at another level. It imports `wasi:logging`
 /// under the name `logging`.
 fn tiny(logging: &str) -> Vec<u8> {
@@ -58,7 +58,7 @@ fn tiny(logging: &str) -> Vec<u8> {
 }
 
 #[test]
-fn configuration_and_log_are_reached_by_the_interfaces_of_wasi() {
+fn configuration_and_log_are_available_through_wasi_interfaces() {
     for logging in ["wasi:logging/logging", "wasi:logging/logging@0.1.0-draft"] {
         let folder = Folder::with("a.wasm", tiny(logging));
         folder.put("a.toml", "[config]\nunits = \"metric\"\ndepth = 3");

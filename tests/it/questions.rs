@@ -1,5 +1,5 @@
-//! Questions of plugins to their callers, in every revision: what a client is asked, what the
-//! plugin gets of the answer, and what happens around it.
+//! Questions of plugins to their callers, in every revision: the requests that a client gets, the
+//! answers that the plugin gets, and the effects on the call.
 
 mod effects;
 mod replayed;
@@ -11,25 +11,25 @@ use serde_json::{Value, json};
 use crate::requests::Site;
 use crate::support::{Folder, HttpServer, MODERN, StdioServer, asker, result_text};
 
-/// The capabilities of a client that answers everything.
-fn everything() -> Value {
+/// The capabilities of a client that can answer every kind of question.
+fn all_capabilities() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {"listChanged": true}})
 }
 
-/// A folder with the plugin that asks.
+/// Creates a folder with the plugin that asks questions.
 fn folder(grant: &str) -> Folder {
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", grant);
     folder
 }
 
-/// A server over HTTP that has loaded the plugin.
-fn over_http(folder: &Folder) -> HttpServer {
-    configured(folder, "")
+/// Starts a server over HTTP, and waits until the plugin is loaded.
+fn start_http(folder: &Folder) -> HttpServer {
+    start_http_with_config(folder, "")
 }
 
-/// The same with a configuration.
-fn configured(folder: &toolbay_testkit::TestFolder, config: &str) -> HttpServer {
+/// Like [`start_http`], with a configuration.
+fn start_http_with_config(folder: &toolbay_testkit::TestFolder, config: &str) -> HttpServer {
     let server = HttpServer::start_with_config(folder, config);
     while !server.result("tools/list", json!({}))["tools"]
         .as_array()
@@ -42,7 +42,7 @@ fn configured(folder: &toolbay_testkit::TestFolder, config: &str) -> HttpServer 
     server
 }
 
-/// A session with a client that has these capabilities.
+/// Starts a session with a client that has these capabilities.
 fn session(folder: &Folder, revision: &str, capabilities: &Value) -> StdioServer {
     let mut server = StdioServer::spawn(folder);
     let client = json!({"name": "test", "version": "1"});
@@ -54,24 +54,24 @@ fn session(folder: &Folder, revision: &str, capabilities: &Value) -> StdioServer
     server
 }
 
-/// The arguments of a call with these steps.
+/// Returns the arguments of a call with these steps.
 fn steps(steps: Value) -> Value {
     json!({"name": "ask", "arguments": {"steps": steps}})
 }
 
-/// A form for a name, with a key.
+/// Returns a form question for a name, under a key.
 fn form(key: &str) -> Value {
     let schema =
         json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     json!({"key": key, "kind": "form", "params": {"message": "Which name?", "requestedSchema": schema}})
 }
 
-fn accepted(name: &str) -> Value {
+fn accept_answer(name: &str) -> Value {
     json!({"action": "accept", "content": {"name": name}})
 }
 
-/// What the steps said.
-fn said(result: &Value) -> Vec<String> {
+/// Returns the output of each step.
+fn step_outputs(result: &Value) -> Vec<String> {
     let said = result["structuredContent"]["said"]
         .as_array()
         .unwrap_or_else(|| panic!("{result}"));
@@ -80,16 +80,25 @@ fn said(result: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Sends a request without a session, from a client with these capabilities. Returns the response.
-fn stateless(server: &HttpServer, method: &str, mut params: Value, capabilities: &Value) -> Value {
+/// Sends a stateless request from a client with these capabilities. Returns the response.
+fn send_stateless(
+    server: &HttpServer,
+    method: &str,
+    mut params: Value,
+    capabilities: &Value,
+) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
     server
         .post_stateless(method, params, &[])
         .response_message()
 }
 
-/// The parameters of a request with the answers to what its result asked.
-fn again(params: &Value, result: &Value, answer: &mut dyn FnMut(&str, &Value) -> Value) -> Value {
+/// Returns the parameters of a retried request, with the answers to the questions in its result.
+fn retry_params(
+    params: &Value,
+    result: &Value,
+    answer: &mut dyn FnMut(&str, &Value) -> Value,
+) -> Value {
     let mut params = params.clone();
     let asked = result["inputRequests"]
         .as_object()
@@ -102,9 +111,9 @@ fn again(params: &Value, result: &Value, answer: &mut dyn FnMut(&str, &Value) ->
     params
 }
 
-/// Sends a request without a session, and answers until there is a result. Returns it with the
-/// number of rounds.
-fn answering(
+/// Sends a stateless request, and answers questions until there is a final result. Returns the
+/// result and the number of rounds.
+fn call_and_answer(
     server: &HttpServer,
     method: &str,
     params: &Value,
@@ -112,19 +121,19 @@ fn answering(
 ) -> (Value, usize) {
     let mut sent = params.clone();
     for rounds in 0.. {
-        let mut response = stateless(server, method, sent, &everything());
+        let mut response = send_stateless(server, method, sent, &all_capabilities());
         let result = response["result"].take();
         if result["resultType"] != "input_required" {
             assert!(!result.is_null(), "{response}");
             return (result, rounds);
         }
-        sent = again(params, &result, answer);
+        sent = retry_params(params, &result, answer);
     }
     unreachable!()
 }
 
-/// Answers the questions of a call in a session until it has a response.
-fn conversation(
+/// Answers the questions of a call in a session until the call has a response.
+fn answer_in_session(
     server: &mut StdioServer,
     id: u64,
     answer: &mut dyn FnMut(&Value) -> Value,
@@ -151,7 +160,7 @@ fn a_form_is_accepted_declined_cancelled_and_rejected_in_every_revision_that_has
         let mut server = session(&folder, revision, &json!({"elicitation": {}}));
         for (response, expected) in [
             (
-                json!({"result": accepted("Ada")}),
+                json!({"result": accept_answer("Ada")}),
                 r#"{"action":"accept","content":{"name":"Ada"}}"#,
             ),
             (
@@ -169,11 +178,11 @@ fn a_form_is_accepted_declined_cancelled_and_rejected_in_every_revision_that_has
         ] {
             let id = server.request("tools/call", steps(json!([{"ask": [form("who")]}])));
             let mut asked = Vec::new();
-            let answer = conversation(&mut server, id, &mut |question| {
+            let answer = answer_in_session(&mut server, id, &mut |question| {
                 asked.push(question.clone());
                 response.clone()
             });
-            assert_eq!(said(&answer["result"]), [expected], "{revision}");
+            assert_eq!(step_outputs(&answer["result"]), [expected], "{revision}");
             let [question] = &*asked else {
                 panic!("{asked:?}")
             };
@@ -188,10 +197,10 @@ fn a_form_is_accepted_declined_cancelled_and_rejected_in_every_revision_that_has
             );
         }
     }
-    let server = over_http(&folder);
+    let server = start_http(&folder);
     for (answer, expected) in [
         (
-            accepted("Ada"),
+            accept_answer("Ada"),
             r#"{"action":"accept","content":{"name":"Ada"}}"#,
         ),
         (json!({"action": "decline"}), r#"{"action":"decline"}"#),
@@ -199,11 +208,15 @@ fn a_form_is_accepted_declined_cancelled_and_rejected_in_every_revision_that_has
     ] {
         let mut asked = Vec::new();
         let call = steps(json!([{"ask": [form("who")]}]));
-        let (result, rounds) = answering(&server, "tools/call", &call, &mut |key, request| {
-            asked.push((key.to_owned(), request.clone()));
-            answer.clone()
-        });
-        assert_eq!((said(&result), rounds), (vec![expected.to_owned()], 1));
+        let (result, rounds) =
+            call_and_answer(&server, "tools/call", &call, &mut |key, request| {
+                asked.push((key.to_owned(), request.clone()));
+                answer.clone()
+            });
+        assert_eq!(
+            (step_outputs(&result), rounds),
+            (vec![expected.to_owned()], 1)
+        );
         let [(key, request)] = &*asked else {
             panic!("{asked:?}")
         };
@@ -216,7 +229,7 @@ fn a_form_is_accepted_declined_cancelled_and_rejected_in_every_revision_that_has
 }
 
 #[test]
-fn sampling_and_roots_are_there_since_the_first_revision() {
+fn sampling_and_roots_are_available_in_every_revision() {
     let folder = folder("");
     let params = json!({"messages": [{"role": "user", "content": {"type": "text", "text": "A haiku."}}], "maxTokens": 50});
     let sampled =
@@ -231,7 +244,7 @@ fn sampling_and_roots_are_there_since_the_first_revision() {
         let mut server = session(&folder, revision, &json!({"sampling": {}, "roots": {}}));
         let id = server.request("tools/call", call.clone());
         let mut methods = Vec::new();
-        let answer = conversation(&mut server, id, &mut |question| {
+        let answer = answer_in_session(&mut server, id, &mut |question| {
             methods.push(question["method"].as_str().unwrap().to_owned());
             let is_sampling = question["method"] == "sampling/createMessage";
             assert_eq!(question.get("params").is_some(), is_sampling, "{question}");
@@ -245,8 +258,8 @@ fn sampling_and_roots_are_there_since_the_first_revision() {
         let words: Value = serde_json::from_str(&result_text(&answer["result"])).unwrap();
         assert_eq!(words["said"], json!(expected), "{revision}");
     }
-    let server = over_http(&folder);
-    let (result, rounds) = answering(&server, "tools/call", &call, &mut |key, request| {
+    let server = start_http(&folder);
+    let (result, rounds) = call_and_answer(&server, "tools/call", &call, &mut |key, request| {
         let method = if key == "poem" {
             "sampling/createMessage"
         } else {
@@ -259,16 +272,16 @@ fn sampling_and_roots_are_there_since_the_first_revision() {
             roots.clone()
         }
     });
-    assert_eq!((said(&result), rounds), (expected.to_vec(), 2));
+    assert_eq!((step_outputs(&result), rounds), (expected.to_vec(), 2));
 }
 
 #[test]
-fn a_page_to_visit_is_a_question_with_a_url() {
+fn a_plugin_can_ask_the_user_to_visit_a_url() {
     let folder = folder("");
     let visit = |url: &str| json!([{"ask": [{"key": "pay", "kind": "url", "params": {"message": "Pay.", "url": url}}]}]);
-    let mut server = session(&folder, "2025-11-25", &everything());
+    let mut server = session(&folder, "2025-11-25", &all_capabilities());
     let id = server.request("tools/call", steps(visit("https://shop.example/pay")));
-    let answer = conversation(&mut server, id, &mut |question| {
+    let answer = answer_in_session(&mut server, id, &mut |question| {
         let params = &question["params"];
         assert_eq!(
             (&params["mode"], &params["url"]),
@@ -282,9 +295,9 @@ fn a_page_to_visit_is_a_question_with_a_url() {
         );
         json!({"result": {"action": "accept"}})
     });
-    assert_eq!(said(&answer["result"]), [r#"{"action":"accept"}"#]);
-    let server = over_http(&folder);
-    let (result, _) = answering(
+    assert_eq!(step_outputs(&answer["result"]), [r#"{"action":"accept"}"#]);
+    let server = start_http(&folder);
+    let (result, _) = call_and_answer(
         &server,
         "tools/call",
         &steps(visit("https://shop.example/pay")),
@@ -293,12 +306,12 @@ fn a_page_to_visit_is_a_question_with_a_url() {
             json!({"action": "decline"})
         },
     );
-    assert_eq!(said(&result), [r#"{"action":"decline"}"#]);
-    let refused = stateless(
+    assert_eq!(step_outputs(&result), [r#"{"action":"decline"}"#]);
+    let refused = send_stateless(
         &server,
         "tools/call",
         steps(visit("http://shop.example/")),
-        &everything(),
+        &all_capabilities(),
     );
     assert!(
         result_text(&refused["result"]).contains("`url` must begin with https://"),
@@ -307,27 +320,27 @@ fn a_page_to_visit_is_a_question_with_a_url() {
 }
 
 #[test]
-fn a_client_without_the_capability_is_told_which_unless_the_plugin_can_do_without() {
+fn an_error_names_the_capability_that_a_required_question_needs() {
     let folder = folder("");
     let required = steps(json!([{"ask": [form("who")]}]));
     let mut optional = form("who");
     optional["optional"] = true.into();
     let optional = steps(json!([{"ask": [optional]}]));
-    let server = over_http(&folder);
+    let server = start_http(&folder);
     for lacking in [
         json!({}),
         json!({"sampling": {}}),
         json!({"elicitation": {"url": {}}}),
     ] {
-        let response = stateless(&server, "tools/call", required.clone(), &lacking);
+        let response = send_stateless(&server, "tools/call", required.clone(), &lacking);
         assert_eq!(response["error"]["code"], -32_021, "{response}");
         assert_eq!(
             response["error"]["data"]["requiredCapabilities"],
             json!({"elicitation": {"form": {}}})
         );
-        let response = stateless(&server, "tools/call", optional.clone(), &lacking);
+        let response = send_stateless(&server, "tools/call", optional.clone(), &lacking);
         assert_eq!(
-            said(&response["result"]),
+            step_outputs(&response["result"]),
             ["unsupported: the client does not support elicitation/create"]
         );
     }
@@ -342,95 +355,98 @@ fn a_client_without_the_capability_is_told_which_unless_the_plugin_can_do_withou
         let result = server.result("tools/call", optional.clone());
         assert!(result_text(&result).contains("unsupported"), "{result}");
     }
-    // These revisions have no forms: what a client says of them counts for nothing.
+    // These revisions have no forms, so the client's capability has no effect.
     for revision in ["2024-11-05", "2025-03-26"] {
-        let mut server = session(&folder, revision, &everything());
+        let mut server = session(&folder, revision, &all_capabilities());
         server.error("tools/call", required.clone());
     }
 }
 
 #[test]
-fn several_questions_are_asked_at_once_and_one_that_has_a_wrong_answer_again() {
-    let server = over_http(&folder(""));
+fn several_questions_are_sent_at_once_and_an_invalid_answer_is_requested_again() {
+    let server = start_http(&folder(""));
     let call = steps(json!([{"ask": [form("one"), form("two")]}]));
     let mut asked = Vec::new();
-    let (result, rounds) = answering(&server, "tools/call", &call, &mut |key, _| {
+    let (result, rounds) = call_and_answer(&server, "tools/call", &call, &mut |key, _| {
         asked.push(key.to_owned());
         let again = asked.iter().filter(|asked| *asked == key).count() > 1;
         if key == "two" && !again {
             json!({"action": "accept", "content": {"name": 7}})
         } else {
-            accepted(key)
+            accept_answer(key)
         }
     });
     assert_eq!(asked, ["one", "two", "two"]);
     assert_eq!(
-        (said(&result), rounds),
-        (vec![format!("{} {}", accepted("one"), accepted("two"))], 2)
+        (step_outputs(&result), rounds),
+        (
+            vec![format!("{} {}", accept_answer("one"), accept_answer("two"))],
+            2
+        )
     );
 }
 
 #[test]
-fn prompts_and_resources_ask_as_tools_do() {
+fn prompts_and_resources_can_ask_questions() {
     let folder = folder("");
-    let server = over_http(&folder);
-    let (result, _) = answering(
+    let server = start_http(&folder);
+    let (result, _) = call_and_answer(
         &server,
         "prompts/get",
         &json!({"name": "about"}),
-        &mut |_, _| accepted("rain"),
+        &mut |_, _| accept_answer("rain"),
     );
-    let prompt = format!("Write about {}.", accepted("rain"));
+    let prompt = format!("Write about {}.", accept_answer("rain"));
     assert_eq!(result["messages"][0]["content"]["text"], prompt);
     let read = json!({"uri": "asker://names/3"});
-    let (result, rounds) = answering(&server, "resources/read", &read, &mut |key, _| {
-        accepted(key)
+    let (result, rounds) = call_and_answer(&server, "resources/read", &read, &mut |key, _| {
+        accept_answer(key)
     });
     let names = ["round-0", "round-1", "round-2"]
-        .map(|key| accepted(key).to_string())
+        .map(|key| accept_answer(key).to_string())
         .join(" ");
     assert_eq!((&result["contents"][0]["text"], rounds), (&json!(names), 3));
-    let mut server = session(&folder, "2025-06-18", &everything());
+    let mut server = session(&folder, "2025-06-18", &all_capabilities());
     let id = server.request("prompts/get", json!({"name": "about"}));
-    let answer = conversation(
+    let answer = answer_in_session(
         &mut server,
         id,
-        &mut |_| json!({"result": accepted("rain")}),
+        &mut |_| json!({"result": accept_answer("rain")}),
     );
     assert_eq!(answer["result"]["messages"][0]["content"]["text"], prompt);
     let id = server.request("resources/read", read);
-    let answer = conversation(&mut server, id, &mut |question| {
+    let answer = answer_in_session(&mut server, id, &mut |question| {
         let message = question["params"]["message"].as_str().unwrap();
-        json!({"result": accepted(message.trim_start_matches("What is the ").trim_end_matches('?'))})
+        json!({"result": accept_answer(message.trim_start_matches("What is the ").trim_end_matches('?'))})
     });
     assert_eq!(answer["result"]["contents"][0]["text"], names);
 }
 
 #[test]
-fn the_limits_of_questions_end_the_call_with_words_for_the_model() {
-    let server = over_http(&folder(""));
+fn the_limits_of_questions_end_the_call_with_an_error_for_the_model() {
+    let server = start_http(&folder(""));
     let ask = |steps_of: Value| {
         let call = steps(steps_of);
         let mut answered = 0;
         let mut sent = call.clone();
         loop {
-            let mut response = stateless(&server, "tools/call", sent, &everything());
+            let mut response = send_stateless(&server, "tools/call", sent, &all_capabilities());
             let result = response["result"].take();
             if result["resultType"] != "input_required" {
                 return (result, response, answered);
             }
             answered += 1;
-            sent = again(&call, &result, &mut |key, _| accepted(key));
+            sent = retry_params(&call, &result, &mut |key, _| accept_answer(key));
         }
     };
     let rounds = json!([{"rounds": 3}]);
-    // The result of the same call says when the new grant is in force.
+    // The result of the same call shows when the new grant applies.
     let until = |grant: &str, steps_of: &Value, wanted: &str| {
         server.folder().put("asker.toml", grant);
         let deadline = std::time::Instant::now() + crate::support::DEADLINE;
         loop {
             let (result, response, answered) = ask(steps_of.clone());
-            // One that began before may have a state of the old grant.
+            // A call that started before may have a state of the old grant.
             if result.is_object() && result_text(&result).contains(wanted) {
                 return (result, answered);
             }
@@ -462,7 +478,7 @@ fn the_limits_of_questions_end_the_call_with_words_for_the_model() {
         result_text(&result).contains("limits.ask_timeout"),
         "{result}"
     );
-    // Three rounds need more than two, which the new grant allows.
+    // The three rounds exceed the former limit of two, which the new grant lifts.
     let (result, _) = until("[limits]\njournal = \"100B\"", &rounds, "limits.journal");
     assert_eq!(result["isError"], true, "{result}");
     let (result, answered) = until("", &rounds, "round-2");
@@ -471,7 +487,7 @@ fn the_limits_of_questions_end_the_call_with_words_for_the_model() {
         (true, 3),
         "{result}"
     );
-    // None is allowed at all.
+    // No question is allowed at all.
     let (result, answered) = until(
         "[limits]\nask_rounds = 0",
         &rounds,
@@ -481,9 +497,9 @@ fn the_limits_of_questions_end_the_call_with_words_for_the_model() {
 }
 
 #[test]
-fn a_client_that_does_not_answer_in_time_has_a_call_that_failed() {
+fn a_call_fails_if_its_client_does_not_answer_in_time() {
     let folder = folder("[limits]\nask_timeout = \"1s\"");
-    let mut server = session(&folder, "2025-11-25", &everything());
+    let mut server = session(&folder, "2025-11-25", &all_capabilities());
     let id = server.request("tools/call", steps(json!([{"ask": [form("who")]}])));
     let question = server.wait_for("the question", |message| {
         message["method"] == "elicitation/create"
@@ -501,7 +517,7 @@ fn a_client_that_does_not_answer_in_time_has_a_call_that_failed() {
 }
 
 #[test]
-fn who_subscribed_learns_that_a_resource_changed() {
+fn subscribers_are_notified_that_a_resource_changed() {
     let folder = folder("");
     let uri = "asker://names/0";
     let update = steps(
@@ -524,7 +540,7 @@ fn who_subscribed_learns_that_a_resource_changed() {
             Vec::<Value>::new()
         );
     }
-    let server = over_http(&folder);
+    let server = start_http(&folder);
     let filter = json!({"notifications": {"resourceSubscriptions": [uri]}});
     let mut stream = server.post_stateless("subscriptions/listen", filter, &[]);
     let acknowledged = stream.next_message().unwrap();
@@ -542,15 +558,15 @@ fn who_subscribed_learns_that_a_resource_changed() {
     assert_eq!(MODERN, "2026-07-28");
 }
 
-/// A client that has gone is asked again if it comes back in time; then its call ends, and with it
-/// its session.
+/// A client that disconnected gets the question again if it reconnects in time. Otherwise its call
+/// ends, and so does its session.
 #[test]
 fn a_question_waits_for_a_client_that_has_lost_its_connection() {
     let folder = folder("");
     let config = "[http]\nresume = \"1s\"\nsession_idle_timeout = \"300ms\"";
-    let server = configured(&folder, config);
-    let session = server.start_session_with_capabilities("2025-11-25", everything(), &[]);
-    // Until it is closed, the session is in use.
+    let server = start_http_with_config(&folder, config);
+    let session = server.start_session_with_capabilities("2025-11-25", all_capabilities(), &[]);
+    // The session is in use until this stream is closed.
     let stream = session.open_stream();
     let mut call = session.request("tools/call", steps(json!([{"ask": [form("name")]}])));
     drop(call.next_event());
@@ -564,12 +580,12 @@ fn a_question_waits_for_a_client_that_has_lost_its_connection() {
     ];
     let mut resumed = server.get("/mcp", &[session.headers(), again.to_vec()].concat());
     assert_eq!(resumed.next_message(), Some(question.clone()));
-    session.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": accepted("Ada")}));
+    session.post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": accept_answer("Ada")}));
     assert_eq!(
-        said(&resumed.next_message().unwrap()["result"]),
-        [accepted("Ada").to_string()]
+        step_outputs(&resumed.next_message().unwrap()["result"]),
+        [accept_answer("Ada").to_string()]
     );
-    // Nobody comes back.
+    // The client does not reconnect.
     let mut call = session.request("tools/call", steps(json!([{"ask": [form("name")]}])));
     assert_eq!(call.next_message().unwrap()["method"], "elicitation/create");
     call.close();
@@ -587,14 +603,14 @@ fn a_question_waits_for_a_client_that_has_lost_its_connection() {
     }
 }
 
-/// MCP allows no questions during a completion: a required one fails, whatever the client can
+/// MCP allows no questions during a completion: a required question fails, whatever the client can
 /// answer.
 #[test]
-fn a_completion_cannot_ask() {
-    let server = over_http(&folder(""));
+fn a_question_during_a_completion_fails() {
+    let server = start_http(&folder(""));
     let reference = json!({"type": "ref/resource", "uri": "asker://names/{rounds}"});
     let params = json!({"ref": reference, "argument": {"name": "rounds", "value": "1"}});
-    let response = stateless(&server, "completion/complete", params, &everything());
+    let response = send_stateless(&server, "completion/complete", params, &all_capabilities());
     assert_eq!(
         response["error"]["message"], "a completion cannot ask its caller anything",
         "{response}"

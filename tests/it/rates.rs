@@ -1,4 +1,4 @@
-//! Rate limits, and when a plugin is disabled.
+//! Rate limits, and plugins that are disabled.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::support::{
 };
 
 #[test]
-fn a_rate_counts_each_tool_of_a_plugin_alone() {
+fn a_rate_limit_applies_to_each_tool_of_a_plugin_separately() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one", "two"]).build());
     folder.put("a.toml", "[rate_limit]\ncalls = 3\nper = \"1h\"");
     let mut server = StdioServer::start(&folder);
@@ -31,7 +31,7 @@ fn a_rate_counts_each_tool_of_a_plugin_alone() {
         "a third of the hour: {retry} ms"
     );
     assert_eq!(server.text("two", json!({})), "fine");
-    // The grant raises it.
+    // The grant raises the limit.
     folder.put("a.toml", "[rate_limit]\ncalls = 100\nper = \"1h\"");
     server.wait_until("the new rate holds", |server| {
         server.call("one", json!({})).get("isError").is_none()
@@ -39,7 +39,7 @@ fn a_rate_counts_each_tool_of_a_plugin_alone() {
 }
 
 #[test]
-fn the_server_may_set_a_rate_for_every_tool_and_for_a_client() {
+fn the_server_can_limit_the_rate_of_every_tool_and_of_a_client() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one", "two"]).build());
     let mut server =
         StdioServer::start_with_config(&folder, "[rate_limit]\ncalls = 1\nper = \"1h\"");
@@ -68,7 +68,7 @@ fn over_http_there_are_default_rate_limits() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     let server = HttpServer::start(&folder);
     let call = json!({"name": "one", "arguments": {}});
-    // One call becomes available every half second; a machine that makes calls faster than that
+    // One call becomes available every half second. A machine that makes calls faster than that
     // reaches the limit.
     let refused = (0..10_000)
         .map(|_| server.result("tools/call", call.clone()))
@@ -131,7 +131,8 @@ fn a_plugin_that_crashes_repeatedly_is_disabled() {
     });
 }
 
-/// Two callers over HTTP: their `Authorization` headers.
+/// Returns the `Authorization` headers of two callers over HTTP, and the configuration of their
+/// tokens.
 pub(crate) fn two_callers() -> ([String; 2], String) {
     let tokens = ["ada", "bob"].map(|name| crate::http::auth::token(name, ""));
     let config = tokens.each_ref().map(|(_, lines)| lines.as_str()).concat();
@@ -170,7 +171,7 @@ fn a_plugin_that_crashes_for_one_caller_serves_the_others() {
         line.contains("token:ada") && line.contains("after 3 crashes in a row"),
         "{line}"
     );
-    // What one client sends is no reason for another to go without.
+    // Crashes in calls of one client do not deprive another client of the plugin.
     assert!(call_as(&server, &bob, "count").get("isError").is_none());
     for _ in 0..2 {
         assert_eq!(
@@ -188,7 +189,7 @@ fn a_plugin_that_crashes_for_one_caller_serves_the_others() {
 }
 
 #[test]
-fn each_caller_has_its_own_rate_of_a_tool_unless_all_share_it() {
+fn each_caller_has_its_own_rate_limit_of_a_tool_unless_the_limit_is_shared() {
     let ([ada, bob], tokens) = two_callers();
     let folder = Folder::with("own.wasm", TinyComponent::new(&["own"]).build());
     folder.put("own.toml", "[rate_limit]\ncalls = 2\nper = \"1h\"");

@@ -75,7 +75,7 @@ fn a_rebuilt_plugin_with_the_same_tools_swaps_silently() {
         TinyComponent::new(&["a"]).with_text("two").build(),
     );
     server.wait_for_text("a", "two", &["one"]);
-    // A notification arrives after all earlier ones.
+    // Notifications arrive in order, so this one arrives after any earlier one.
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     assert_eq!(server.wait_until_listed(&["a", "b"]), 1);
 }
@@ -141,7 +141,7 @@ fn a_broken_overwrite_keeps_the_last_good_version() {
     );
     assert_eq!(server.tool_names(), ["a"]);
     assert_eq!(server.text("a", json!({})), "one");
-    // A file that works again is loaded.
+    // A valid file is loaded.
     folder.put(
         "a.wasm",
         TinyComponent::new(&["a", "b"]).with_text("two").build(),
@@ -191,7 +191,7 @@ fn adding_changing_or_deleting_a_grant_reloads_the_plugin() {
     let mut server = StdioServer::start(&folder);
     let burn = json!({"n": 1_000_000});
     assert!(server.call("x_burn", burn.clone()).get("isError").is_none());
-    // A grant that changes only limits does not change the list, but the calls.
+    // A grant that changes only limits affects calls, and not the list.
     folder.put("hostile.toml", "prefix = \"x\"\n[limits]\nfuel = 100_000");
     server.wait_until("the grant holds", |server| {
         server.call("x_burn", burn.clone())["isError"] == true
@@ -200,7 +200,7 @@ fn adding_changing_or_deleting_a_grant_reloads_the_plugin() {
     // The list of another plugin is not affected.
     folder.put("a.toml", "prefix = \"p\"");
     server.wait_for_tool("p_a");
-    // Changed in place, as some editors do.
+    // The file is changed in place, as some editors do.
     folder.overwrite("a.toml", "prefix = \"q\"");
     server.wait_for_tool("q_a");
     folder.remove("a.toml");
@@ -231,13 +231,13 @@ fn a_hundred_rebuilds_in_a_row_end_with_the_last() {
 }
 
 #[test]
-fn a_grant_that_is_a_link_to_nowhere_is_not_taken_for_none() {
+fn a_grant_that_is_a_dangling_link_is_not_treated_as_absent() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
     folder.put("a.toml", "[tools.b]\ndisabled = true");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
-    // What the link should lead to comes later, or never: until then, what was known of the plugin
-    // counts.
+    // The target of the link is created later, or never. Until then, the previous version stays in
+    // service.
     std::fs::remove_file(folder.plugin_path("a.toml")).unwrap();
     std::os::unix::fs::symlink("nowhere.toml", folder.plugin_path("a.toml")).unwrap();
     server
@@ -247,7 +247,7 @@ fn a_grant_that_is_a_link_to_nowhere_is_not_taken_for_none() {
     server.wait_until_listed(&["a", "c"]);
     folder.put("nowhere.toml", "[tools.a]\ndisabled = true");
     server.wait_until_listed(&["b", "c"]);
-    // A server that starts has no version before.
+    // A server that starts has no previous version.
     folder.remove("nowhere.toml");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["c"]);

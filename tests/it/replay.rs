@@ -1,5 +1,5 @@
-//! Record and replay: a call that runs again from its recording comes out the same, without what it
-//! used then; a changed plugin shows what differs.
+//! Record and replay: a call that is replayed from its recording has the same result, without the
+//! resources that it used then. A changed plugin shows the differences.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,15 +15,15 @@ use crate::support::{
 const CONFIG: &str = "[record]\nfile = \"calls.jsonl\"\n[state]\nfolder = \"kept\"\n";
 
 /// A server that records all calls.
-fn recording(folder: &Folder) -> StdioServer {
-    recording_with(folder, "")
+fn start_recording(folder: &Folder) -> StdioServer {
+    start_recording_with(folder, "")
 }
 
-fn recording_with(folder: &Folder, more: &str) -> StdioServer {
+fn start_recording_with(folder: &Folder, more: &str) -> StdioServer {
     StdioServer::start_with_config(folder, &format!("{CONFIG}{more}"))
 }
 
-fn calls(folder: &Folder) -> Vec<Value> {
+fn recorded_calls(folder: &Folder) -> Vec<Value> {
     let text = fs::read_to_string(folder.sibling_path("calls.jsonl")).unwrap();
     text.lines()
         .filter_map(|line| {
@@ -43,28 +43,29 @@ fn replay(folder: &Folder, options: &[&str]) -> CommandOutput {
     ToolbayCommand::new(folder).args(args).run()
 }
 
-/// What `toolbay replay --json` says.
-fn replayed(folder: &Folder, options: &[&str]) -> Value {
+/// Returns the report of `toolbay replay --json`.
+fn replay_report(folder: &Folder, options: &[&str]) -> Value {
     let outcome = replay(folder, &[&["--json"], options].concat());
     serde_json::from_str(&outcome.raw_stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
 }
 
-/// How many calls were equal, different and not replayable.
-fn counts(report: &Value) -> [u64; 3] {
+/// Returns how many calls were equal, different and not replayable.
+fn outcome_counts(report: &Value) -> [u64; 3] {
     ["equal", "differ", "not_replayable"].map(|count| report[count].as_u64().unwrap())
 }
 
-/// Asserts that so many calls come out the same, and no other was recorded. Returns the report.
-fn all_equal(folder: &Folder, count: u64) -> Value {
-    let report = replayed(folder, &[]);
-    assert_eq!(counts(&report), [count, 0, 0], "{report:#}");
+/// Asserts that `count` calls have the same result, and that no other call was recorded. Returns
+/// the report.
+fn assert_all_equal(folder: &Folder, count: u64) -> Value {
+    let report = replay_report(folder, &[]);
+    assert_eq!(outcome_counts(&report), [count, 0, 0], "{report:#}");
     report
 }
 
 #[test]
-fn clocks_and_random_numbers_come_back_as_they_were() {
+fn clocks_and_random_numbers_are_replayed() {
     let folder = Folder::with("net.wasm", net());
-    let mut server = recording(&folder);
+    let mut server = start_recording(&folder);
     server.wait_for_tool("look");
     let said: Vec<String> = (0..5)
         .map(|n| server.text("look", json!({"label": n.to_string()})))
@@ -79,7 +80,7 @@ fn clocks_and_random_numbers_come_back_as_they_were() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
-    let report = all_equal(&folder, 5);
+    let report = assert_all_equal(&folder, 5);
     let tool = &report["tools"]["look"];
     assert_eq!(tool["fuel"]["recorded"], tool["fuel"]["replayed"], "{tool}");
     assert_eq!(
@@ -89,8 +90,8 @@ fn clocks_and_random_numbers_come_back_as_they_were() {
     assert_eq!(replay(&folder, &[]).code, 0);
 }
 
-/// What calls do in the long test, by their number.
-fn mixed(n: u64, site: &Site) -> (&'static str, Value) {
+/// Returns the tool and the arguments of a call in the long test, by its number.
+fn mixed_call(n: u64, site: &Site) -> (&'static str, Value) {
     match n % 11 {
         0 => ("calculate_sum", json!({"a": n, "b": 1})),
         1 => ("echo", json!({"text": format!("text {n}")})),
@@ -112,8 +113,8 @@ fn mixed(n: u64, site: &Site) -> (&'static str, Value) {
     }
 }
 
-/// A folder with plugins for [`mixed`].
-fn mixture(site: &Site) -> Folder {
+/// Creates a folder with plugins for [`mixed_call`].
+fn mixed_folder(site: &Site) -> Folder {
     let folder = Folder::with("net.wasm", net());
     folder.put("calculator.wasm", sample("calculator"));
     folder.put("web.wasm", web());
@@ -126,18 +127,18 @@ fn mixture(site: &Site) -> Folder {
 }
 
 #[test]
-fn ten_thousand_calls_of_all_kinds_come_out_the_same() {
+fn ten_thousand_calls_of_all_kinds_are_replayed_with_the_same_results() {
     const CALLS: u64 = 10_000;
     const AT_ONCE: u64 = 32;
     let site = Site::start();
-    let folder = mixture(&site);
-    let mut server = recording_with(&folder, "[circuit_breaker]\ncrashes = 100_000\n");
+    let folder = mixed_folder(&site);
+    let mut server = start_recording_with(&folder, "[circuit_breaker]\ncrashes = 100_000\n");
     for tool in ["calculate_sum", "echo", "look", "send", "keep"] {
         server.wait_for_tool(tool);
     }
     let mut begun = std::collections::VecDeque::new();
     for n in 0..CALLS {
-        let (tool, arguments) = mixed(n, &site);
+        let (tool, arguments) = mixed_call(n, &site);
         begun.push_back(server.start_call(tool, arguments));
         if n >= AT_ONCE
             && let Some(id) = begun.pop_front()
@@ -149,7 +150,7 @@ fn ten_thousand_calls_of_all_kinds_come_out_the_same() {
         server.finish_call(id);
     }
     server.stop();
-    let lines = calls(&folder);
+    let lines = recorded_calls(&folder);
     assert_eq!(lines.len() as u64, CALLS);
     let errors = |kind: &str| {
         lines
@@ -164,11 +165,11 @@ fn ten_thousand_calls_of_all_kinds_come_out_the_same() {
         "{:?}",
         lines.first()
     );
-    // Nobody is asked, and what was kept is not there any more.
+    // The replay sends no request, and the state does not exist any more.
     while site.requests.try_recv().is_ok() {}
     fs::remove_dir_all(folder.sibling_path("kept")).unwrap();
-    let report = all_equal(&folder, CALLS);
-    // How often a guest asks whether a response is there depends on when it comes.
+    let report = assert_all_equal(&folder, CALLS);
+    // The number of times that a guest polls for a response depends on when the response arrives.
     let others = |(name, _): &(&String, &Value)| !name.contains("send");
     for (name, tool) in report["tools"].as_object().unwrap().iter().filter(others) {
         assert_eq!(
@@ -181,7 +182,7 @@ fn ten_thousand_calls_of_all_kinds_come_out_the_same() {
 }
 
 #[test]
-fn a_replay_sends_no_request_and_gives_the_response_that_was_recorded() {
+fn a_replay_sends_no_request_and_returns_the_recorded_response() {
     let site = Site::start();
     let folder = Folder::with("web.wasm", web());
     folder.put("web.toml", site.grant());
@@ -197,7 +198,7 @@ fn a_replay_sends_no_request_and_gives_the_response_that_was_recorded() {
         json!({"url": site.url("/hello"), "method": "POST", "body": "x", "again": 3}),
     );
     server.call("get", json!({"url": site.url("/hello")}));
-    // What was denied is denied again, whatever the grant says by then.
+    // A request that was denied is denied again, whatever the grant allows by then.
     server.call("try_to_send", json!({"url": "http://other.invalid/"}));
     server.call(
         "try_to_send",
@@ -207,8 +208,8 @@ fn a_replay_sends_no_request_and_gives_the_response_that_was_recorded() {
     server.stop();
     while site.requests.try_recv().is_ok() {}
     folder.remove("web.toml");
-    let report = replayed(&folder, &[]);
-    assert_eq!(counts(&report), [14, 0, 1], "{report:#}");
+    let report = replay_report(&folder, &[]);
+    assert_eq!(outcome_counts(&report), [14, 0, 1], "{report:#}");
     assert!(
         report["calls"][0]["reasons"][0]
             .as_str()
@@ -220,9 +221,9 @@ fn a_replay_sends_no_request_and_gives_the_response_that_was_recorded() {
 }
 
 #[test]
-fn a_changed_plugin_shows_what_differs() {
+fn a_replay_reports_the_differences_of_a_changed_plugin() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = recording(&folder);
+    let mut server = start_recording(&folder);
     server.wait_for_tool("version");
     server.call("echo", json!({"text": "the same"}));
     server.call("version", json!({}));
@@ -243,7 +244,7 @@ fn a_changed_plugin_shows_what_differs() {
         (r" {2,}", "  "),
     ];
     insta::with_settings!({filters => filters}, { insta::assert_snapshot!(outcome.stdout) });
-    let mut report = replayed(&folder, &[]);
+    let mut report = replay_report(&folder, &[]);
     let times = ["fuel", "peak_memory", "wall_ms"];
     for place in ["/calls/0", "/tools/echo", "/tools/fail", "/tools/version"] {
         let figures = report
@@ -262,7 +263,7 @@ fn a_changed_plugin_shows_what_differs() {
         report[name] = json!(name.to_uppercase());
     }
     insta::assert_json_snapshot!(report);
-    // The file with the old plugin instead, under a name of its own.
+    // A file with the old plugin, under another name, is used instead.
     let old = folder.sibling_path("old.wasm");
     fs::write(&old, hostile()).unwrap();
     let as_hostile = format!("hostile={}", old.display());
@@ -284,9 +285,9 @@ fn a_changed_plugin_shows_what_differs() {
                 .contains("1 equal, 0 different, 0 not replayable, 2 skipped"),
         "{outcome}"
     );
-    // A plugin that has no such tool any more, and one that is gone.
+    // A plugin that has no such tool any more, and a plugin that was deleted.
     folder.put("hostile.wasm", net());
-    let report = replayed(&folder, &["--tool", "echo"]);
+    let report = replay_report(&folder, &["--tool", "echo"]);
     assert!(
         report["calls"][0]["changes"][0]["result"]
             .as_str()
@@ -303,15 +304,15 @@ fn a_changed_plugin_shows_what_differs() {
 }
 
 #[test]
-fn a_plugin_that_asks_for_something_else_is_different() {
+fn a_replay_with_another_request_is_reported_as_different() {
     let site = Site::start();
     let folder = Folder::with("web.wasm", web());
     folder.put("web.toml", site.grant());
-    let mut server = recording(&folder);
+    let mut server = start_recording(&folder);
     server.wait_for_tool("get");
     server.call("get", json!({"url": site.url("/hello")}));
     server.stop();
-    // As a plugin does that sends its request elsewhere.
+    // Changes the recording as if the plugin had sent its request elsewhere.
     let path = folder.sibling_path("calls.jsonl");
     let text = fs::read_to_string(&path).unwrap();
     let (what, other) = (
@@ -320,7 +321,7 @@ fn a_plugin_that_asks_for_something_else_is_different() {
     );
     assert!(text.contains(&what));
     fs::write(&path, text.replace(&what, other)).unwrap();
-    let report = replayed(&folder, &[]);
+    let report = replay_report(&folder, &[]);
     let changes = report["calls"][0]["changes"].as_array().unwrap();
     assert!(
         changes[0]["result"]
@@ -339,7 +340,7 @@ fn a_plugin_that_asks_for_something_else_is_different() {
 }
 
 #[test]
-fn no_secret_is_in_the_file() {
+fn a_recording_contains_no_secret() {
     const SECRET: &str = "hunter2-hunter2-hunter2";
     let site = Site::start();
     let folder = Folder::with("web.wasm", web());
@@ -357,7 +358,7 @@ fn no_secret_is_in_the_file() {
         .env("PLACE", "here");
     let mut server = StdioServer::run(command).with_handshake("2025-11-25");
     server.wait_for_tool("send");
-    // The site sends back what it got: the header, and what the arguments say.
+    // The site echoes the request: the header, and the text of the arguments.
     let said = server.call(
         "send",
         json!({"url": site.url(&format!("/echo?q={SECRET}")), "body": SECRET}),
@@ -371,8 +372,9 @@ fn no_secret_is_in_the_file() {
     let written = fs::read_to_string(folder.sibling_path("calls.jsonl")).unwrap();
     assert!(!written.contains("hunter2"), "{written}");
     assert!(written.contains("[secret:key]"));
-    assert_eq!(calls(&folder)[0]["config"]["hint"], "[secret:key]");
-    // Whoever runs it does not need the secret, but the other variable that the plugin could read.
+    assert_eq!(recorded_calls(&folder)[0]["config"]["hint"], "[secret:key]");
+    // The replay does not need the secret, but it needs the other variable that the plugin could
+    // read.
     let file = folder.sibling_path("calls.jsonl");
     let run = |place: &str| {
         let args = ["replay", file.to_str().unwrap(), "--json"];
@@ -385,14 +387,14 @@ fn no_secret_is_in_the_file() {
             .unwrap_or_else(|error| panic!("{error}: {outcome}"))
     };
     let report = run("here");
-    assert_eq!(counts(&report), [1, 0, 1], "{report:#}");
+    assert_eq!(outcome_counts(&report), [1, 0, 1], "{report:#}");
     let why = report["calls"][0]["reasons"][0].as_str().unwrap();
     assert!(
         why.contains("what it got contains a secret"),
         "its length is another one: {why}"
     );
     let report = run("there");
-    assert_eq!(counts(&report), [0, 0, 2], "{report:#}");
+    assert_eq!(outcome_counts(&report), [0, 0, 2], "{report:#}");
     let why = report["calls"][0]["reasons"][0].as_str().unwrap();
     assert!(
         why.contains("the environment variable PLACE is not what it was"),
@@ -401,10 +403,10 @@ fn no_secret_is_in_the_file() {
 }
 
 #[test]
-fn what_a_recording_cannot_have_is_said() {
+fn a_call_that_cannot_be_replayed_is_reported_with_the_reason() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\ntimeout = \"50ms\"\n");
-    let mut server = recording(&folder);
+    let mut server = start_recording(&folder);
     server.wait_for_tool("sleep_hour");
     server.call("sleep_hour", json!({}));
     server.stop();
@@ -419,7 +421,7 @@ fn what_a_recording_cannot_have_is_said() {
 }
 
 #[test]
-fn a_call_that_is_too_large_leaves_its_outline() {
+fn only_a_digest_of_a_call_that_is_too_large_is_recorded() {
     let folder = Folder::with("hostile.wasm", hostile());
     let config = CONFIG.replace("[state]", "call_size = \"8KiB\"\n[state]");
     let mut server = StdioServer::start_with_config(&folder, &config);
@@ -427,14 +429,14 @@ fn a_call_that_is_too_large_leaves_its_outline() {
     server.call("echo", json!({"text": "x".repeat(10_000)}));
     server.call("echo", json!({"text": "short"}));
     server.stop();
-    let calls = calls(&folder);
+    let calls = recorded_calls(&folder);
     assert!(
         calls[0].get("arguments").is_none() && calls[0]["result"]["sha256"].is_string(),
         "{}",
         calls[0]
     );
-    let report = replayed(&folder, &[]);
-    assert_eq!(counts(&report), [1, 0, 1], "{report:#}");
+    let report = replay_report(&folder, &[]);
+    assert_eq!(outcome_counts(&report), [1, 0, 1], "{report:#}");
     assert!(
         report["calls"][0]["reasons"][0]
             .as_str()
@@ -445,7 +447,7 @@ fn a_call_that_is_too_large_leaves_its_outline() {
 }
 
 #[test]
-fn only_what_the_keys_name_is_recorded() {
+fn only_calls_that_the_configuration_selects_are_recorded() {
     let folder = Folder::with("hostile.wasm", hostile());
     let config = CONFIG.replace(
         "[state]",
@@ -461,16 +463,15 @@ fn only_what_the_keys_name_is_recorded() {
     server.log.wait_for("calls are no longer recorded: ");
     server.call("version", json!({}));
     server.stop();
-    let tools: std::collections::BTreeMap<String, usize> =
-        calls(&folder)
-            .into_iter()
-            .fold(std::collections::BTreeMap::new(), |mut tools, call| {
-                *tools
-                    .entry(call["tool"].as_str().unwrap().to_owned())
-                    .or_default() += 1;
-                tools
-            });
-    // An argument and its result are some 200 KB.
+    let tools: std::collections::BTreeMap<String, usize> = recorded_calls(&folder)
+        .into_iter()
+        .fold(std::collections::BTreeMap::new(), |mut tools, call| {
+            *tools
+                .entry(call["tool"].as_str().unwrap().to_owned())
+                .or_default() += 1;
+            tools
+        });
+    // An argument and its result take about 200 KB together.
     assert_eq!(
         tools.into_iter().collect::<Vec<_>>(),
         [("echo".to_owned(), 5), ("version".to_owned(), 1)]
@@ -481,16 +482,16 @@ fn only_what_the_keys_name_is_recorded() {
             .len()
             <= 1 << 20
     );
-    // Without a file, nothing is.
+    // Without a file, no call is recorded.
     let mut server = StdioServer::start_with_config(&folder, "[record]\ntools = [\"*\"]\n");
     server.wait_for_tool("echo");
     server.call("version", json!({}));
     server.stop();
-    assert_eq!(calls(&folder).len(), 6);
+    assert_eq!(recorded_calls(&folder).len(), 6);
 }
 
 #[test]
-fn one_call_from_the_command_line_is_recorded_and_added() {
+fn a_call_from_the_command_line_is_appended_to_the_recording() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
     let file = folder.sibling_path("calls.jsonl");
     for expected in [1, 2] {
@@ -503,9 +504,9 @@ fn one_call_from_the_command_line_is_recorded_and_added() {
         ];
         let outcome = ToolbayCommand::new(&folder).args(args).run();
         assert_eq!(outcome.code, 0, "{outcome}");
-        all_equal(&folder, expected);
+        assert_all_equal(&folder, expected);
     }
-    // The configuration's file is the server's.
+    // The file of the configuration belongs to the server.
     folder.write_config("[record]\nfile = \"other.jsonl\"\n");
     ToolbayCommand::new(&folder)
         .args(["call", "calculate_sum", "{\"a\": 2, \"b\": 3}"])
@@ -514,7 +515,7 @@ fn one_call_from_the_command_line_is_recorded_and_added() {
 }
 
 #[test]
-fn files_that_are_no_private_recording_are_refused_before_anything_is_served() {
+fn a_file_that_is_not_a_private_recording_is_refused_before_the_server_starts() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
     folder.write_config(CONFIG);
     let file = folder.sibling_path("calls.jsonl");
@@ -525,7 +526,7 @@ fn files_that_are_no_private_recording_are_refused_before_anything_is_served() {
         outcome.code == 1 && outcome.stderr.contains("it is not a recording of calls"),
         "{outcome}"
     );
-    // That it is another file is what to say first, whoever can use it.
+    // The first error is that the file is not a recording, whatever its permissions.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
     let outcome = ToolbayCommand::new(&folder).args(["serve"]).run();
     assert!(
@@ -560,12 +561,14 @@ fn files_that_are_no_private_recording_are_refused_before_anything_is_served() {
 }
 
 #[test]
-fn a_server_that_was_killed_leaves_a_recording_that_can_be_read_and_added_to() {
+fn the_recording_of_a_killed_server_can_be_read_and_continued() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
-    let mut server = recording(&folder);
+    let mut server = start_recording(&folder);
     server.wait_for_tool("calculate_sum");
     server.call("calculate_sum", json!({"a": 1, "b": 2}));
-    server.wait_until("the call is written", |_| calls(&folder).len() == 1);
+    server.wait_until("the call is written", |_| {
+        recorded_calls(&folder).len() == 1
+    });
     server.kill();
     let file = folder.sibling_path("calls.jsonl");
     let mut text = fs::read_to_string(&file).unwrap();
@@ -580,9 +583,9 @@ fn a_server_that_was_killed_leaves_a_recording_that_can_be_read_and_added_to() {
                 .contains("calls.jsonl:3: this line is only the beginning"),
         "{outcome}"
     );
-    let mut server = recording(&folder);
+    let mut server = start_recording(&folder);
     server.wait_for_tool("calculate_sum");
     server.call("calculate_sum", json!({"a": 1, "b": 2}));
     server.stop();
-    all_equal(&folder, 2);
+    assert_all_equal(&folder, 2);
 }

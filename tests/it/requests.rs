@@ -18,10 +18,10 @@ use toolbay_testkit::read_request;
 use crate::http::tls::pem;
 use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, web};
 
-/// A web server. Each request gets the response that its path names.
+/// A web server. The path of each request selects its response.
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
-    /// The heads and bodies of requests, in the order in which they came.
+    /// The heads and bodies of requests, in the order of arrival.
     pub(crate) requests: Receiver<String>,
 }
 
@@ -42,7 +42,7 @@ impl Site {
         format!("http://{}{path}", self.address)
     }
 
-    /// The grant that allows everything here.
+    /// Returns a grant that allows every request to this server.
     pub(crate) fn grant(&self) -> String {
         format!(
             "[permissions]\nhttp = [\"http://{}\"]\nprivate_networks = [\"127.0.0.1\"]\n",
@@ -68,7 +68,7 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n")?;
                 stream.write_all(&vec![b'x'; 1 << 20])?;
             }
-            // The connection is not used again.
+            // The connection is not reused.
             "/last" => {
                 stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nlast")?;
                 return Ok(());
@@ -88,7 +88,7 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
             path if path.starts_with("/echo") => {
                 write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{head}", head.len())?;
             }
-            // Never answered. The connection ends when the client closes it.
+            // The request is never answered. The connection ends when the client closes it.
             "/stuck" => {}
             _ => stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")?,
         }
@@ -96,7 +96,7 @@ fn serve(mut stream: TcpStream, requests: &Sender<String>) -> std::io::Result<()
     Ok(())
 }
 
-fn server(folder: &Folder, grant: &str) -> StdioServer {
+fn start_server(folder: &Folder, grant: &str) -> StdioServer {
     folder.put("web.wasm", web());
     folder.put("web.toml", grant);
     let mut server = StdioServer::start(folder);
@@ -105,9 +105,9 @@ fn server(folder: &Folder, grant: &str) -> StdioServer {
 }
 
 #[test]
-fn what_the_grant_allows_is_sent_and_answered() {
+fn a_request_that_the_grant_allows_is_sent() {
     let site = Site::start();
-    let mut server = server(&Folder::new(), &site.grant());
+    let mut server = start_server(&Folder::new(), &site.grant());
     let asked = json!({"method": "POST", "url": site.url("/hello"), "headers": {"x-own": "value"}, "body": "{}"});
     let result = server.call("send", asked);
     let answered = json!({"status": 200, "location": null, "length": 5, "text": "hello"});
@@ -127,7 +127,7 @@ fn what_the_grant_allows_is_sent_and_answered() {
         seen.contains("x-own: value\r\n") && seen.contains(&format!("host: {}\r\n", site.address)),
         "{seen}"
     );
-    // A call without requests says nothing of them.
+    // A call without requests has no usage of requests.
     let result = server.call("try_to_send", json!({"url": "nowhere"}));
     assert_eq!(
         result["_meta"]["dev.toolbay/usage"].get("http_requests"),
@@ -139,7 +139,7 @@ fn what_the_grant_allows_is_sent_and_answered() {
 #[test]
 fn a_request_without_a_body_declares_that_if_its_method_usually_has_one() {
     let site = Site::start();
-    let mut server = server(&Folder::new(), &site.grant());
+    let mut server = start_server(&Folder::new(), &site.grant());
     for (method, declared) in [
         ("GET", false),
         ("DELETE", false),
@@ -156,9 +156,9 @@ fn a_request_without_a_body_declares_that_if_its_method_usually_has_one() {
 }
 
 #[test]
-fn nothing_is_sent_without_a_grant_and_the_log_says_what_would_allow_it() {
+fn without_a_grant_no_request_is_sent_and_the_log_names_the_missing_permission() {
     let site = Site::start();
-    let mut server = server(&Folder::new(), "");
+    let mut server = start_server(&Folder::new(), "");
     assert_eq!(
         server.text("try_to_send", json!({"url": site.url("/hello")})),
         "The request is denied."
@@ -187,7 +187,7 @@ fn an_address_that_is_not_global_needs_a_grant_of_its_own() {
         site.address,
         site.address.port()
     );
-    let mut server = server(&Folder::new(), &grant);
+    let mut server = start_server(&Folder::new(), &grant);
     for host in [
         site.address.to_string(),
         format!("localhost:{}", site.address.port()),
@@ -204,14 +204,14 @@ fn an_address_that_is_not_global_needs_a_grant_of_its_own() {
 }
 
 #[test]
-fn methods_and_paths_bound_what_is_sent() {
+fn requests_are_limited_to_the_granted_methods_and_paths() {
     let site = Site::start();
     let grant = format!(
         "[permissions]\nhttp = [{{ origin = \"http://{}\", methods = [\"GET\"], paths = [\"/hello\"] }}]\n\
          private_networks = [\"127.0.0.1\"]",
         site.address
     );
-    let mut server = server(&Folder::new(), &grant);
+    let mut server = start_server(&Folder::new(), &grant);
     let mut sends = |method: &str, path: &str| {
         server.text(
             "try_to_send",
@@ -235,9 +235,9 @@ fn methods_and_paths_bound_what_is_sent() {
 }
 
 #[test]
-fn fields_after_a_body_are_read_within_bounds() {
+fn trailers_of_a_response_are_read_within_limits() {
     let site = Site::start();
-    let mut server = server(&Folder::new(), &site.grant());
+    let mut server = start_server(&Folder::new(), &site.grant());
     assert_eq!(
         server.text("trailers", json!({"url": site.url("/trailers")})),
         "x-sum: 15"
@@ -246,7 +246,7 @@ fn fields_after_a_body_are_read_within_bounds() {
         server.text("trailers", json!({"url": site.url("/hello")})),
         ""
     );
-    // Too many of them are an error of the response.
+    // Too many fields are an error of the response.
     assert_eq!(
         server.text("trailers", json!({"url": site.url("/large-trailers")})),
         ""
@@ -256,7 +256,7 @@ fn fields_after_a_body_are_read_within_bounds() {
 #[test]
 fn a_redirect_goes_back_to_the_tool() {
     let site = Site::start();
-    let mut server = server(&Folder::new(), &site.grant());
+    let mut server = start_server(&Folder::new(), &site.grant());
     let result = server.call("send", json!({"url": site.url("/moved")}));
     let answered = json!({"status": 302, "location": "http://169.254.169.254/latest", "length": 0, "text": ""});
     assert_eq!(result["structuredContent"], answered, "{result}");
@@ -268,10 +268,10 @@ fn a_redirect_goes_back_to_the_tool() {
 }
 
 #[test]
-fn a_server_that_is_stuck_or_stops_ends_the_request_in_time() {
+fn a_request_to_a_stalled_server_ends_in_time() {
     let site = Site::start();
     let grant = format!("{}[limits]\ntimeout = \"1s\"", site.grant());
-    let mut server = server(&Folder::new(), &grant);
+    let mut server = start_server(&Folder::new(), &grant);
     let stuck = |timeout: Value| json!({"url": site.url("/stuck"), "timeout_ms": timeout});
     assert_eq!(
         server.text("try_to_send", stuck(json!(50))),
@@ -284,7 +284,7 @@ fn a_server_that_is_stuck_or_stops_ends_the_request_in_time() {
         server.text("try_to_send", short),
         "The request failed: incomplete HTTP response."
     );
-    // Others are served as before.
+    // Other requests are served as before.
     assert_eq!(
         server.text("try_to_send", json!({"url": site.url("/hello")})),
         "status 200"
@@ -298,7 +298,7 @@ fn requests_and_their_bytes_have_limits() {
         "{}[limits]\nhttp_requests = 3\nhttp_bytes = \"1MiB\"",
         site.grant()
     );
-    let mut server = server(&Folder::new(), &grant);
+    let mut server = start_server(&Folder::new(), &grant);
     let send = |path: &str, again: u32| json!({"url": site.url(path), "again": again});
     assert_eq!(server.text("try_to_send", send("/hello", 2)), "status 200");
     assert_eq!(
@@ -327,10 +327,10 @@ fn calls_share_the_connections_of_their_plugin() {
         "{}[limits]\nhttp_connections = 1\ntimeout = \"2s\"",
         site.grant()
     );
-    let mut server = server(&Folder::new(), &grant);
+    let mut server = start_server(&Folder::new(), &grant);
     let holds = server.start_call("send", json!({"url": site.url("/stuck")}));
     assert!(site.requests.recv().unwrap().starts_with("GET /stuck "));
-    // The one connection is taken.
+    // The only connection is in use.
     let waits = json!({"url": site.url("/hello"), "timeout_ms": 100});
     assert_eq!(
         server.text("try_to_send", waits),
@@ -344,7 +344,7 @@ fn calls_share_the_connections_of_their_plugin() {
 }
 
 #[test]
-fn requests_carry_secrets_that_the_tool_never_has() {
+fn requests_carry_secrets_that_the_tool_cannot_read() {
     let (site, other, folder) = (
         Site::start(),
         Site::start(),
@@ -373,7 +373,7 @@ fn requests_carry_secrets_that_the_tool_never_has() {
         .log
         .wait_for("web.toml: secrets.absent: the environment variable WEB_ABSENT is not set, so requests to its origins are denied");
     let own = json!({"authorization": "the tool's own"});
-    // What the site says of the secret does not reach the client.
+    // The secret in the site's response does not reach the client.
     let result = server.call(
         "send",
         json!({"url": site.url("/echo?key=own"), "headers": own}),
@@ -392,7 +392,7 @@ fn requests_carry_secrets_that_the_tool_never_has() {
         "{seen}"
     );
     assert!(!seen.contains("the tool's own"), "{seen}");
-    // Another origin gets its own, and the tool's header as it is.
+    // Another origin gets its own secret, and the tool's header unchanged.
     server.call(
         "send",
         json!({"url": other.url("/echo?a=1&key=own"), "headers": own}),
@@ -420,7 +420,7 @@ fn requests_carry_secrets_that_the_tool_never_has() {
 }
 
 #[test]
-fn a_mistake_in_a_grant_is_told_with_its_place() {
+fn a_mistake_in_a_grant_is_reported_with_its_position() {
     let folder = Folder::with("web.wasm", web());
     let mut said = String::new();
     for permissions in [
@@ -471,8 +471,8 @@ fn list_shows_what_a_plugin_can_request() {
     insta::assert_snapshot!(ToolbayCommand::new(&folder).args(["list"]).run());
 }
 
-/// A certificate authority, and its certificate as a file beside the plugin folder.
-pub(crate) fn authority(folder: &Folder) -> Issuer<'static, KeyPair> {
+/// Returns a certificate authority. Writes its certificate to a file next to the plugin folder.
+pub(crate) fn create_authority(folder: &Folder) -> Issuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
@@ -484,9 +484,11 @@ pub(crate) fn authority(folder: &Folder) -> Issuer<'static, KeyPair> {
     Issuer::new(params, key)
 }
 
-/// A web server behind TLS, with a certificate for `localhost`, and how each request begins that it
-/// gets. It answers each connection once.
-pub(crate) fn secure(issuer: &Issuer<'static, KeyPair>) -> (SocketAddr, Receiver<String>) {
+/// Starts a web server behind TLS, with a certificate for `localhost`. Returns its address, and the
+/// beginning of each request that it receives. It answers each connection once.
+pub(crate) fn start_tls_server(
+    issuer: &Issuer<'static, KeyPair>,
+) -> (SocketAddr, Receiver<String>) {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::new(vec!["localhost".to_owned()])
         .unwrap()
@@ -526,13 +528,13 @@ pub(crate) fn secure(issuer: &Issuer<'static, KeyPair>) -> (SocketAddr, Receiver
 #[test]
 fn a_certificate_is_trusted_if_its_authority_is_listed() {
     let folder = Folder::new();
-    let (address, _) = secure(&authority(&folder));
+    let (address, _) = start_tls_server(&create_authority(&folder));
     let url = format!("https://localhost:{}", address.port());
     let grant =
         format!("[permissions]\nhttp = [\"{url}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]\n");
     let sends = |config: &str| {
         folder.write_config(config);
-        server(&folder, &grant).text("try_to_send", json!({"url": url}))
+        start_server(&folder, &grant).text("try_to_send", json!({"url": url}))
     };
     assert_eq!(sends(""), "The connection to the server is not secure.");
     assert_eq!(
@@ -556,13 +558,13 @@ fn a_file_without_certificates_stops_the_server() {
 }
 
 #[test]
-fn every_request_goes_through_the_operators_proxy() {
+fn every_request_goes_through_the_configured_proxy() {
     let (proxy, folder) = (Site::start(), Folder::new());
     let grant = "[permissions]\nhttp = [\"http://api.example.com\", \"http://10.0.0.1\"]\n";
     let url = |user: &str| format!("http://{user}{}", proxy.address);
     folder.write_config(&format!("[http_client]\nproxy = {:?}", url("")));
-    let mut direct = server(&folder, grant);
-    // The name exists nowhere: the proxy alone has to know it.
+    let mut direct = start_server(&folder, grant);
+    // The name does not resolve: only the proxy needs to know it.
     let asked = json!({"url": "http://api.example.com/hello"});
     assert_eq!(
         direct.text("try_to_send", asked.clone()),
@@ -574,7 +576,8 @@ fn every_request_goes_through_the_operators_proxy() {
         seen.starts_with("GET http://api.example.com/hello HTTP/1.1\r\n"),
         "{seen}"
     );
-    // What the grant does not allow does not reach it, nor does an address that is not global.
+    // A request that the grant does not allow does not reach the proxy, nor does a request to an
+    // address that is not global.
     assert_eq!(
         direct.text("try_to_send", json!({"url": "http://other.example.com/"})),
         "The request is denied."
@@ -585,7 +588,7 @@ fn every_request_goes_through_the_operators_proxy() {
     );
     assert!(proxy.requests.try_recv().is_err());
     direct.stop();
-    // A variable can have a password, which is told to nobody else.
+    // A variable can contain a password, which is sent only to the proxy.
     let command =
         ToolbayCommand::new(&folder).env("TOOLBAY_HTTP_CLIENT_PROXY", &url("ada:s3cret-word@"));
     let mut server =
@@ -605,7 +608,7 @@ fn every_request_goes_through_the_operators_proxy() {
         "{}",
         server.log.text()
     );
-    // A file cannot.
+    // A file cannot contain one.
     folder.write_config(&format!(
         "[http_client]\nproxy = {:?}",
         url("ada:s3cret-word@")

@@ -1,5 +1,5 @@
-//! The configuration is read again on SIGHUP: what changes while the server runs, what needs a
-//! restart, and what a mistake does. No session is lost by it.
+//! The configuration is read again on SIGHUP: settings that change while the server runs, settings
+//! that need a restart, and the effect of a mistake. Sessions continue.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -15,10 +15,10 @@ use crate::support::{
     DEADLINE, Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, hostile, result_text,
 };
 
-/// What each reading ends with.
+/// The log message after each reading.
 const READ: &str = "the configuration was read again";
 
-fn hang_up(pid: u32) {
+fn send_sighup(pid: u32) {
     assert!(
         Command::new("kill")
             .args(["-HUP", &pid.to_string()])
@@ -28,12 +28,13 @@ fn hang_up(pid: u32) {
     );
 }
 
-/// Writes the file as editors do, and has it read: another file takes its place.
-fn change(folder: &Folder, pid: u32, config: &str) {
+/// Writes the configuration in the way of editors, by renaming another file to it, and has the
+/// server read it.
+fn change_config(folder: &Folder, pid: u32, config: &str) {
     let staged = folder.sibling_path("toolbay.toml.new");
     fs::write(&staged, config).unwrap();
     fs::rename(staged, folder.sibling_path("toolbay.toml")).unwrap();
-    hang_up(pid);
+    send_sighup(pid);
 }
 
 fn status(server: &HttpServer, token: &str) -> u16 {
@@ -47,7 +48,7 @@ fn status(server: &HttpServer, token: &str) -> u16 {
 }
 
 #[test]
-fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
+fn tokens_can_be_added_and_removed_and_streams_of_a_removed_token_end() {
     let folder = Folder::with(
         "tiny.wasm",
         TinyComponent::new(&["a", "b"]).with_echo().build(),
@@ -55,7 +56,7 @@ fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
     let ([(ada, adas), (bob, bobs)], all) = ([token("ada", ""), token("bob", "")], "");
     let server = HttpServer::start_with_config(&folder, &(adas.clone() + all)).wait_until_ready();
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
-    // A session and a stream of the one that stays.
+    // A stream of the caller whose token stays.
     let authorization = bearer(&ada);
     let headers = [("Authorization", authorization.as_str())];
     let mut stream = server.post_stateless(
@@ -67,7 +68,7 @@ fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
         stream.next_message().unwrap()["method"],
         "notifications/subscriptions/acknowledged"
     );
-    change(&folder, server.pid(), &(adas.clone() + &bobs));
+    change_config(&folder, server.pid(), &(adas.clone() + &bobs));
     let line = server.log.wait_for(READ);
     assert!(line.ends_with("changed: http.tokens"), "{line}");
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
@@ -81,8 +82,8 @@ fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
         other.next_message().unwrap()["method"],
         "notifications/subscriptions/acknowledged"
     );
-    // What ada's token may do changes, and bob's is no longer there.
-    change(&folder, server.pid(), &(adas + "tools = [\"a\"]\n"));
+    // Ada's token has fewer rights now, and bob's token is removed.
+    change_config(&folder, server.pid(), &(adas + "tools = [\"a\"]\n"));
     server.log.wait_for_count(READ, 2);
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
     let listed = server
@@ -95,13 +96,13 @@ fn tokens_come_and_go_and_what_one_opened_ends_with_it() {
         .filter_map(|t| t["name"].as_str())
         .collect();
     assert_eq!(names, ["a"]);
-    // Both streams end: one had no token any more, the other one that allowed more.
+    // Both streams end: the token of one was removed, and the token of the other has fewer rights.
     while other.next_message().is_some() {}
     while stream.next_message().is_some() {}
 }
 
-/// A folder with a tool that a person must allow.
-fn guarded() -> Folder {
+/// Creates a folder with a tool that needs the approval of a person.
+fn folder_with_approval() -> Folder {
     let folder = Folder::with(
         "tiny.wasm",
         TinyComponent::new(&["a", "b"]).with_echo().build(),
@@ -111,8 +112,9 @@ fn guarded() -> Folder {
 }
 
 #[test]
-fn a_body_that_arrives_when_its_token_has_changed_calls_nothing_more() {
-    let ([(ada, adas), (bob, bobs)], folder) = ([token("ada", ""), token("bob", "")], guarded());
+fn a_request_whose_token_changes_before_its_body_arrives_calls_no_tool() {
+    let ([(ada, adas), (bob, bobs)], folder) =
+        ([token("ada", ""), token("bob", "")], folder_with_approval());
     let server =
         HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
     let call =
@@ -141,9 +143,9 @@ fn a_body_that_arrives_when_its_token_has_changed_calls_nothing_more() {
         stream.write_all(format!("{head}{before}").as_bytes()).unwrap();
         stream
     });
-    // A request that is answered after those above have begun.
+    // The response to this request shows that the server has started to read the requests above.
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
-    change(&folder, server.pid(), &format!("{adas}tools = [\"b\"]\n"));
+    change_config(&folder, server.pid(), &format!("{adas}tools = [\"b\"]\n"));
     server.log.wait_for_count("tokens were removed", 1);
     let answers = held.map(|mut stream| {
         stream.write_all(last.as_bytes()).unwrap();
@@ -160,8 +162,8 @@ fn a_body_that_arrives_when_its_token_has_changed_calls_nothing_more() {
 }
 
 #[test]
-fn a_call_that_waits_ends_with_its_token() {
-    let ((ada, adas), folder) = (token("ada", ""), guarded());
+fn a_waiting_call_ends_when_its_token_is_removed() {
+    let ((ada, adas), folder) = (token("ada", ""), folder_with_approval());
     let (_, bobs) = token("bob", "");
     let server =
         HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
@@ -173,7 +175,7 @@ fn a_call_that_waits_ends_with_its_token() {
     let mut stream = session.request("tools/call", json!({"name": "b", "arguments": {}}));
     let question = stream.next_message().unwrap();
     assert_eq!(question["method"], "elicitation/create", "{question}");
-    change(&folder, server.pid(), &bobs);
+    change_config(&folder, server.pid(), &bobs);
     let mut rest = Vec::new();
     while let Some(message) = stream.next_message() {
         rest.push(message);
@@ -187,8 +189,8 @@ fn a_call_that_waits_ends_with_its_token() {
 }
 
 #[test]
-fn a_file_that_is_gone_or_no_file_changes_nothing() {
-    let ((ada, adas), folder) = (token("ada", ""), guarded());
+fn a_missing_or_invalid_configuration_file_changes_nothing() {
+    let ((ada, adas), folder) = (token("ada", ""), folder_with_approval());
     let server =
         HttpServer::start_with_config(&folder, &format!("require_approval = \"always\"\n{adas}"))
             .wait_until_ready();
@@ -211,7 +213,7 @@ fn a_file_that_is_gone_or_no_file_changes_nothing() {
     };
     assert!(refused(&call()));
     fs::rename(&file, &aside).unwrap();
-    hang_up(server.pid());
+    send_sighup(server.pid());
     let line = server.log.wait_for("the configuration stays as it was");
     assert!(
         line.ends_with(
@@ -221,7 +223,7 @@ fn a_file_that_is_gone_or_no_file_changes_nothing() {
     );
     assert_eq!((status(&server, &ada), refused(&call())), (200, true));
     std::os::unix::fs::symlink("missing.toml", &file).unwrap();
-    hang_up(server.pid());
+    send_sighup(server.pid());
     let line = server
         .log
         .wait_for_count("the configuration stays as it was", 2);
@@ -237,7 +239,7 @@ fn a_file_that_is_gone_or_no_file_changes_nothing() {
             .unwrap()
             .success()
     );
-    hang_up(server.pid());
+    send_sighup(server.pid());
     let line = server
         .log
         .wait_for_count("the configuration stays as it was", 3);
@@ -247,18 +249,18 @@ fn a_file_that_is_gone_or_no_file_changes_nothing() {
     );
     assert_eq!((status(&server, &ada), refused(&call())), (200, true));
     fs::rename(&aside, &file).unwrap();
-    hang_up(server.pid());
+    send_sighup(server.pid());
     server.log.wait_for(READ);
     assert_eq!((status(&server, &ada), refused(&call())), (200, true));
 }
 
 #[test]
-fn a_session_goes_on_under_new_limits_and_the_log_says_what_changed() {
+fn a_session_continues_under_new_limits_and_the_log_names_the_changes() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.write_config("[limits]\nfuel = 1_000_000_000\n");
     let mut server = StdioServer::start(&folder);
     assert_eq!(server.text("count", json!({})), "1");
-    change(
+    change_config(
         &folder,
         server.pid(),
         "page_size = 7\n[limits]\nfuel = 1_000\n[server]\ninstructions = \"Be brief.\"\ncalls = 3\n[ceilings]\nhandles = 5\n",
@@ -273,7 +275,7 @@ fn a_session_goes_on_under_new_limits_and_the_log_says_what_changed() {
         line.ends_with("to change ceilings.handles, page_size, server.calls, restart the server"),
         "{line}"
     );
-    // The plugin gets them while the session goes on.
+    // The new limits apply to the plugin, and the session continues.
     let begun = Instant::now();
     loop {
         let result = server.call("count", json!({}));
@@ -283,7 +285,7 @@ fn a_session_goes_on_under_new_limits_and_the_log_says_what_changed() {
         }
         assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
     }
-    change(&folder, server.pid(), "");
+    change_config(&folder, server.pid(), "");
     server.log.wait_for_count(READ, 2);
     let begun = Instant::now();
     while server.call("count", json!({}))["isError"] == Value::Bool(true) {
@@ -292,7 +294,7 @@ fn a_session_goes_on_under_new_limits_and_the_log_says_what_changed() {
 }
 
 #[test]
-fn a_mistake_is_named_with_its_place_and_changes_nothing() {
+fn a_mistake_is_reported_with_its_position_and_changes_nothing() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let server =
         HttpServer::start_with_config(&folder, "[caller_rate_limit]\ncalls = 1\nper = \"1h\"")
@@ -311,7 +313,7 @@ fn a_mistake_is_named_with_its_place_and_changes_nothing() {
             "server.scratch: expected the path of a folder, not an empty string",
         ),
     ] {
-        change(&folder, server.pid(), wrong);
+        change_config(&folder, server.pid(), wrong);
         let line = server.log.wait_for(words);
         assert!(
             line.contains("the configuration stays as it was: "),
@@ -324,7 +326,7 @@ fn a_mistake_is_named_with_its_place_and_changes_nothing() {
         );
     }
     // With an empty file, the defaults apply.
-    change(&folder, server.pid(), "");
+    change_config(&folder, server.pid(), "");
     let line = server.log.wait_for(READ);
     assert!(
         line.ends_with("changed: caller_rate_limit.calls, caller_rate_limit.per"),
@@ -336,13 +338,13 @@ fn a_mistake_is_named_with_its_place_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_logged_and_who_is_let_in_by_name_change() {
+fn the_log_level_and_the_allowed_hosts_can_change() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let server =
         HttpServer::start_with_config(&folder, "[http]\nanonymous = true").wait_until_ready();
     let from = |host: &str| server.get("/mcp", &[("Host", host)]).status;
     assert_eq!(from("tools.example"), 403);
-    change(
+    change_config(
         &folder,
         server.pid(),
         "log = \"debug\"\n[http]\nanonymous = true\nallowed_hosts = [\"tools.example\"]",
@@ -351,13 +353,13 @@ fn what_is_logged_and_who_is_let_in_by_name_change() {
     assert_ne!(from("tools.example"), 403);
     folder.put("other.wasm", TinyComponent::new(&["b"]).with_echo().build());
     server.log.wait_for("DEBUG");
-    change(&folder, server.pid(), "log = \"error\"");
-    // It is quiet now, also about that.
+    change_config(&folder, server.pid(), "log = \"error\"");
+    // At this level, the log does not report the reading either.
     let begun = Instant::now();
     while from("tools.example") != 403 {
         assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
     }
-    hang_up(server.pid());
+    send_sighup(server.pid());
     assert_eq!(
         result_text(&server.result("tools/call", json!({"name": "a", "arguments": {}}))),
         "{}"
@@ -371,7 +373,7 @@ fn what_is_logged_and_who_is_let_in_by_name_change() {
 }
 
 #[test]
-fn who_needed_no_token_needs_one_when_there_is_one() {
+fn callers_without_a_token_are_rejected_once_a_token_is_configured() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let server = HttpServer::start_with_config(&folder, "").wait_until_ready();
     let mut stream =
@@ -381,7 +383,7 @@ fn who_needed_no_token_needs_one_when_there_is_one() {
         "notifications/subscriptions/acknowledged"
     );
     let (ada, adas) = token("ada", "");
-    change(&folder, server.pid(), &adas);
+    change_config(&folder, server.pid(), &adas);
     server.log.wait_for(READ);
     assert_eq!(
         server.post_stateless("tools/list", json!({}), &[]).status,
@@ -389,8 +391,8 @@ fn who_needed_no_token_needs_one_when_there_is_one() {
     );
     assert_eq!(status(&server, &ada), 200);
     while stream.next_message().is_some() {}
-    // Whoever needed none before needs one from now on, until a restart.
-    change(&folder, server.pid(), "");
+    // After a token existed, callers without a token are refused until a restart.
+    change_config(&folder, server.pid(), "");
     server.log.wait_for_count(READ, 2);
     assert_eq!(
         server.post_stateless("tools/list", json!({}), &[]).status,
@@ -400,7 +402,7 @@ fn who_needed_no_token_needs_one_when_there_is_one() {
 }
 
 #[test]
-fn when_the_last_token_is_removed_nobody_is_let_in() {
+fn after_the_last_token_is_removed_every_request_is_rejected() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let (ada, adas) = token("ada", "");
     let server = HttpServer::start_with_config(
@@ -409,7 +411,7 @@ fn when_the_last_token_is_removed_nobody_is_let_in() {
     )
     .wait_until_ready();
     assert_eq!(status(&server, &ada), 200);
-    change(
+    change_config(
         &folder,
         server.pid(),
         "[http]\nallowed_hosts = [\"tools.example.com\"]\n",
@@ -430,22 +432,23 @@ fn when_the_last_token_is_removed_nobody_is_let_in() {
     }
     assert_eq!(status(&server, &ada), 401);
     assert_eq!(server.get("/metrics", &[]).status, 401);
-    // Names for others without tokens are refused, and the removal counts all the same.
+    // `allowed_hosts` without tokens is refused, and the removal of the token applies nevertheless.
     server.log.wait_for("the configuration stays as it was: ");
-    // Saying that nobody needs one does not open it while it runs either, and a token does.
-    change(&folder, server.pid(), "[http]\nanonymous = true\n");
+    // `anonymous = true` does not admit callers without a token while the server runs. A new token
+    // does.
+    change_config(&folder, server.pid(), "[http]\nanonymous = true\n");
     server.log.wait_for(READ);
     assert_eq!(
         server.post_stateless("tools/list", json!({}), &[]).status,
         401
     );
-    change(&folder, server.pid(), &adas);
+    change_config(&folder, server.pid(), &adas);
     server.log.wait_for_count(READ, 2);
     assert_eq!(status(&server, &ada), 200);
 }
 
 #[test]
-fn a_removal_counts_although_the_file_has_a_mistake_elsewhere() {
+fn a_removed_token_is_rejected_even_if_the_file_has_a_mistake() {
     let folder = Folder::with(
         "tiny.wasm",
         TinyComponent::new(&["a", "b"]).with_echo().build(),
@@ -455,7 +458,7 @@ fn a_removal_counts_although_the_file_has_a_mistake_elsewhere() {
     let server =
         HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 200]);
-    change(
+    change_config(
         &folder,
         server.pid(),
         &format!("page_sise = 7\n{adas}tools = [\"a\"]\n{evas}"),
@@ -479,7 +482,7 @@ fn a_removal_counts_although_the_file_has_a_mistake_elsewhere() {
 }
 
 #[test]
-fn names_for_others_need_tokens_or_a_word_that_nobody_needs_one() {
+fn allowed_hosts_need_tokens_or_anonymous_access() {
     let folder = Folder::new();
     let serve = |config: &str| {
         folder.write_config(config);
@@ -511,7 +514,7 @@ fn the_log_names_what_a_configuration_no_longer_sets() {
         &folder,
         "require_approval = \"never\"\n[limits]\nfuel = 7_000_000\ntimeout = \"9s\"\n",
     );
-    change(&folder, server.pid(), "[limits]\ntimeout = \"9s\"\n");
+    change_config(&folder, server.pid(), "[limits]\ntimeout = \"9s\"\n");
     let line = server.log.wait_for("no longer sets");
     assert!(
         line.contains(

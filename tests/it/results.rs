@@ -1,4 +1,5 @@
-//! Results that are larger than their clients get: what fits, and a link to the whole.
+//! Results that are larger than a client receives: a part that fits, and a link to the whole
+//! result.
 
 use serde_json::{Value, json};
 
@@ -8,10 +9,10 @@ use crate::support::{
     Folder, HttpServer, StdioServer, ToolbayCommand, error_kind_and_text, hostile,
 };
 
-/// What clients get of results in most of the tests.
+/// The part of a result that clients receive in most of the tests.
 const SMALL: &str = "[results]\nshown = \"16KiB\"\n";
 
-/// Room for results of 16 MiB.
+/// Limits that allow results of 16 MiB.
 const LARGE: &str = "[limits]\ntransfer = \"64MiB\"\n";
 
 fn folder(grant: &str) -> Folder {
@@ -20,7 +21,7 @@ fn folder(grant: &str) -> Folder {
     folder
 }
 
-/// The lines that the guest's tool `lines` returns.
+/// Returns the lines that the guest's tool `lines` returns.
 fn lines(bytes: usize) -> String {
     let letters = "abcdefghijklmnopqrstuvwxyz ".repeat(2);
     let lines: Vec<String> = (0..bytes / 64)
@@ -29,7 +30,7 @@ fn lines(bytes: usize) -> String {
     lines.concat()
 }
 
-/// The only link of a result.
+/// Returns the only link of a result.
 fn link(result: &Value) -> &Value {
     let blocks = result["content"].as_array().unwrap();
     let links: Vec<&Value> = blocks
@@ -44,8 +45,8 @@ fn uri(result: &Value) -> String {
     link(result)["uri"].as_str().unwrap().to_owned()
 }
 
-/// What the user sees, with the address replaced.
-fn shown(result: &Value) -> Value {
+/// Returns the part that the user sees, with the URI replaced.
+fn shown_content(result: &Value) -> Value {
     let (mut shown, address) = (result.clone(), uri(result));
     let blocks = shown["content"].as_array_mut().unwrap();
     for block in blocks {
@@ -70,7 +71,7 @@ fn shown(result: &Value) -> Value {
 }
 
 #[test]
-fn results_of_64_kib_to_16_mib_are_cut_at_a_line_and_kept_whole() {
+fn results_of_64_kib_to_16_mib_are_cut_at_a_line_and_stored_whole() {
     let folder = folder(LARGE);
     for bytes in [64 << 10, 1 << 20, 4 << 20, (16 << 20) - 4096] {
         let mut server = StdioServer::start_with_config(&folder, SMALL);
@@ -100,7 +101,7 @@ fn results_of_64_kib_to_16_mib_are_cut_at_a_line_and_kept_whole() {
 }
 
 #[test]
-fn what_clients_see_of_a_long_text_in_every_revision() {
+fn every_revision_shows_the_beginning_of_a_long_text_and_a_link() {
     let folder = folder("");
     let mut seen = Vec::new();
     for revision in StdioServer::start(&folder).session_revisions() {
@@ -112,7 +113,7 @@ fn what_clients_see_of_a_long_text_in_every_revision() {
             .iter()
             .any(|block| block["type"] == "resource_link")
         {
-            shown(&result)
+            shown_content(&result)
         } else {
             let note = result["content"][2]["text"].as_str().unwrap();
             assert!(note.contains("toolbay://results/"), "{result}");
@@ -128,15 +129,15 @@ fn what_clients_see_of_a_long_text_in_every_revision() {
             &[],
         )
         .response_message();
-    seen.push(("2026-07-28".to_owned(), shown(&result["result"])));
+    seen.push(("2026-07-28".to_owned(), shown_content(&result["result"])));
     insta::assert_json_snapshot!(seen);
 }
 
 #[test]
-fn blocks_that_do_not_fit_are_left_out_and_read_one_by_one() {
+fn blocks_that_do_not_fit_are_omitted_and_can_be_read_one_by_one() {
     let mut server = StdioServer::start_with_config(&folder(""), SMALL);
     let result = server.call("illustrated", json!({"n": 100_000}));
-    insta::assert_json_snapshot!(shown(&result));
+    insta::assert_json_snapshot!(shown_content(&result));
     let uri = uri(&result);
     let read = server.result("resources/read", json!({"uri": uri}));
     let items = read["contents"].as_array().unwrap();
@@ -162,7 +163,7 @@ fn blocks_that_do_not_fit_are_left_out_and_read_one_by_one() {
 }
 
 #[test]
-fn structured_content_that_was_promised_and_does_not_fit_is_a_failure_with_a_link() {
+fn structured_content_of_a_schema_that_does_not_fit_is_an_error_with_a_link() {
     let mut server = StdioServer::start_with_config(&folder(""), SMALL);
     let fits = server.call("rows", json!({"n": 4096}));
     assert_eq!(
@@ -195,7 +196,7 @@ fn a_long_failure_is_cut_with_a_note() {
 }
 
 #[test]
-fn a_grant_decides_between_a_link_and_an_error() {
+fn the_oversize_limit_selects_a_link_or_an_error() {
     let over = json!({"n": 2 << 20});
     let (kind, text) = error_kind_and_text(
         &StdioServer::start(&folder("[limits]\noversize = \"error\"")).call("lines", over.clone()),
@@ -205,7 +206,7 @@ fn a_grant_decides_between_a_link_and_an_error() {
         text,
         "The tool's result is larger than 1.0 MiB (to allow more, raise limits.output)."
     );
-    // For one tool, and for the server.
+    // A tool and the server can set it too.
     let grant = "[limits]\noversize = \"error\"\n[tools.lines.limits]\noversize = \"link\"";
     let mut server = StdioServer::start(&folder(grant));
     link(&server.call("lines", over.clone()));
@@ -218,7 +219,7 @@ fn a_grant_decides_between_a_link_and_an_error() {
         error_kind_and_text(&server.call("lines", over.clone())).0,
         "output"
     );
-    // What is larger than the largest that is kept is an error, too.
+    // A result above the maximum size for storage is an error, too.
     let mut server = StdioServer::start_with_config(&folder(""), "[results]\nsize = \"1536KiB\"");
     let (kind, text) = error_kind_and_text(&server.call("lines", over));
     assert_eq!(kind, "output");
@@ -230,8 +231,8 @@ fn a_grant_decides_between_a_link_and_an_error() {
 }
 
 #[test]
-fn a_result_is_read_by_its_caller_alone() {
-    // The tools that a caller may use say nothing of its results.
+fn a_stored_result_can_be_read_only_by_its_caller() {
+    // The tools that a caller may use do not affect access to its results.
     let ((ada, one), (bob, other)) = (token("ada", "tools = [\"lines\"]"), token("bob", ""));
     let config = format!("{SMALL}{one}{other}");
     let server = HttpServer::start_with_config(&folder(""), &config).wait_until_ready();
@@ -255,13 +256,13 @@ fn a_result_is_read_by_its_caller_alone() {
         format!("Resource not found: {uri}"),
         "{refused}"
     );
-    // It is in no list.
+    // No list contains the result.
     let list = ask("resources/list", json!({}), &ada);
     assert_eq!(list["result"]["resources"], json!([]), "{list}");
 }
 
 #[test]
-fn a_result_is_gone_when_its_time_is_over() {
+fn a_stored_result_is_removed_after_its_ttl() {
     let mut server =
         StdioServer::start_with_config(&folder(""), &format!("{SMALL}ttl = \"300ms\"\n"));
     let result = server.call("lines", json!({"n": 100_000}));
@@ -276,7 +277,7 @@ fn a_result_is_gone_when_its_time_is_over() {
 }
 
 #[test]
-fn what_is_kept_is_bounded_in_sum() {
+fn the_total_size_of_stored_results_is_limited() {
     let config = "[results]\nshown = \"16KiB\"\nmemory = \"8MiB\"\n";
     let mut server = StdioServer::start_with_config(&folder(""), config);
     let call = |server: &mut StdioServer| uri(&server.call("lines", json!({"n": 1 << 20})));
@@ -293,7 +294,7 @@ fn what_is_kept_is_bounded_in_sum() {
     assert!(grown < 8 << 10, "{grown} KiB");
     server.result("resources/read", json!({"uri": last}));
     server.error("resources/read", json!({"uri": first}));
-    // Larger than half of all: shown, and not kept.
+    // A result larger than half of the memory is shown, and not stored.
     let result = server.call("lines", json!({"n": 5 << 20}));
     let note = result["content"][1]["text"].as_str().unwrap();
     assert!(

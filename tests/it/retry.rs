@@ -1,4 +1,4 @@
-//! Loads that failed for a reason that may pass are retried without a change to the file.
+//! Loads that failed for a reason that may be temporary are retried without a change to the file.
 
 use std::os::unix::fs::symlink;
 
@@ -71,7 +71,7 @@ fn listing_tools_that_timed_out_is_retried_without_delaying_others() {
         1,
         "it is said once"
     );
-    // Another version does not wait for the retry.
+    // A new version does not wait for the retry.
     folder.put("slow.wasm", TinyComponent::new(&["quick"]).build());
     server.wait_until_listed(&["a", "quick"]);
 }

@@ -1,4 +1,4 @@
-//! Generates the page of the book about revisions: each cell is tested with the real server.
+//! Generates the page of the book about revisions. The real server produces each cell.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -41,8 +41,8 @@ impl Peer<'_> {
         self.ask(method, params).response_message()
     }
 
-    /// A session of a client that takes tasks and can answer everything; `None` if there are no
-    /// sessions.
+    /// Starts a session of a client that supports tasks and can answer everything; `None` if the
+    /// revision has no sessions.
     fn session_for_tasks(&self) -> Option<HttpSession<'_>> {
         self.session.as_ref().map(|_| {
             self.server
@@ -50,12 +50,12 @@ impl Peer<'_> {
         })
     }
 
-    /// The response to a request of such a client.
+    /// Returns the response to a request of such a client.
     fn for_tasks(&self, method: &str, params: Value) -> Value {
         self.for_tasks_in(self.session_for_tasks().as_ref(), method, params)
     }
 
-    /// The same, in this session.
+    /// Like [`Self::for_tasks`], in this session.
     fn for_tasks_in(
         &self,
         session: Option<&HttpSession<'_>>,
@@ -69,8 +69,8 @@ impl Peer<'_> {
         self.answer(method, params)
     }
 
-    /// What such a client gets when it calls a tool, if that is a task: how it got it, and the
-    /// task's id.
+    /// Calls a tool as such a client. Returns when the server creates a task, and the task's id, if
+    /// the result is a task.
     fn task(&self, name: &str, arguments: Value) -> Option<(&'static str, String)> {
         let call = json!({"name": name, "arguments": arguments, "task": {}});
         let result = self.for_tasks("tools/call", call)["result"].take();
@@ -81,8 +81,8 @@ impl Peer<'_> {
         (result["resultType"] == "task").then(|| ("if it takes long", id(&result)))
     }
 
-    /// Waits for a task, and returns its status.
-    fn waited(&self, id: &str) -> String {
+    /// Waits until a task ends or needs input, and returns its status.
+    fn wait_for_task(&self, id: &str) -> String {
         let session = self.session_for_tasks();
         loop {
             let task =
@@ -111,7 +111,7 @@ impl Peer<'_> {
     }
 }
 
-/// A row: its name, and what a client observes.
+/// A row: its name, and the behavior that a client observes.
 type Row = (&'static str, fn(&Peer<'_>) -> String);
 
 const ROWS: [Row; 43] = [
@@ -120,47 +120,48 @@ const ROWS: [Row; 43] = [
             .server
             .post(&[], initialize(peer.revision).to_string().as_bytes())
             .response_message();
-        yes(answer["result"]["protocolVersion"] == peer.revision)
+        yes_or_no(answer["result"]["protocolVersion"] == peer.revision)
     }),
     ("`server/discover`", |peer| {
-        has(
+        has_member(
             &peer.answer("server/discover", json!({})),
             "/result/supportedVersions",
         )
     }),
     ("JSON-RPC batches", |peer| {
         let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
-        yes(peer
-            .session
-            .as_ref()
-            .is_some_and(|session| session.post(&json!([ping])).response_message().is_array()))
+        yes_or_no(
+            peer.session
+                .as_ref()
+                .is_some_and(|session| session.post(&json!([ping])).response_message().is_array()),
+        )
     }),
     ("`ping`", |peer| {
-        has(&peer.answer("ping", json!({})), "/result")
+        has_member(&peer.answer("ping", json!({})), "/result")
     }),
     ("a tool's `annotations`", |peer| {
-        has(&peer.tool("eloquent"), "/annotations")
+        has_member(&peer.tool("eloquent"), "/annotations")
     }),
     ("a tool's `title`", |peer| {
-        has(&peer.tool("eloquent"), "/title")
+        has_member(&peer.tool("eloquent"), "/title")
     }),
     ("a tool's `icons`", |peer| {
-        has(&peer.tool("eloquent"), "/icons")
+        has_member(&peer.tool("eloquent"), "/icons")
     }),
     ("a tool's `_meta`", |peer| {
-        has(&peer.tool("eloquent"), "/_meta")
+        has_member(&peer.tool("eloquent"), "/_meta")
     }),
     ("`outputSchema` of an object", |peer| {
-        has(&peer.tool("eloquent"), "/outputSchema")
+        has_member(&peer.tool("eloquent"), "/outputSchema")
     }),
     ("`outputSchema` of any other type", |peer| {
-        has(&peer.tool("list"), "/outputSchema")
+        has_member(&peer.tool("list"), "/outputSchema")
     }),
     ("structured content that is an object", |peer| {
-        has(&peer.call("eloquent"), "/structuredContent")
+        has_member(&peer.call("eloquent"), "/structuredContent")
     }),
     ("structured content of any other type", |peer| {
-        has(&peer.call("list"), "/structuredContent")
+        has_member(&peer.call("list"), "/structuredContent")
     }),
     ("an image", |peer| kind(&peer.call("test_image_content"))),
     ("audio", |peer| kind(&peer.call("test_audio_content"))),
@@ -177,12 +178,14 @@ const ROWS: [Row; 43] = [
     }),
     ("prompts, resources and resource templates", |peer| {
         let lists = ["prompts/list", "resources/list", "resources/templates/list"];
-        yes(lists
-            .iter()
-            .all(|list| peer.answer(list, json!({})).get("result").is_some()))
+        yes_or_no(
+            lists
+                .iter()
+                .all(|list| peer.answer(list, json!({})).get("result").is_some()),
+        )
     }),
     ("skills", |peer| {
-        has(&peer.answer("skills/list", json!({})), "/result/skills")
+        has_member(&peer.answer("skills/list", json!({})), "/result/skills")
     }),
     ("a resource that does not exist", |peer| {
         format!(
@@ -193,7 +196,7 @@ const ROWS: [Row; 43] = [
     (
         "`resources/subscribe` and `resources/unsubscribe`",
         |peer| {
-            has(
+            has_member(
                 &peer.answer("resources/unsubscribe", json!({"uri": "test://nothing"})),
                 "/result",
             )
@@ -229,25 +232,25 @@ const ROWS: [Row; 43] = [
         }
     }),
     ("a form for the user", |peer| {
-        asked(peer, form(json!({"type": "string"})))
+        tool_question_delivery(peer, form(json!({"type": "string"})))
     }),
     ("a form with several choices of one field", |peer| {
-        asked(
+        tool_question_delivery(
             peer,
             form(json!({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}})),
         )
     }),
     ("a page for the user to visit", |peer| {
-        asked(
+        tool_question_delivery(
             peer,
             json!({"kind": "url", "params": {"message": "Pay.", "url": "https://shop.example/"}}),
         )
     }),
     ("a text by the client's model", |peer| {
-        asked(peer, sampling(None))
+        tool_question_delivery(peer, sampling(None))
     }),
     ("a text by the client's model, with tools", |peer| {
-        asked(
+        tool_question_delivery(
             peer,
             sampling(Some(
                 json!([{"name": "look", "inputSchema": {"type": "object"}}]),
@@ -255,10 +258,10 @@ const ROWS: [Row; 43] = [
         )
     }),
     ("the folders of the user", |peer| {
-        asked(peer, json!({"kind": "roots"}))
+        tool_question_delivery(peer, json!({"kind": "roots"}))
     }),
     ("a question of a prompt or a resource", |peer| {
-        asking(peer, "prompts/get", json!({"name": "about"}))
+        question_delivery(peer, "prompts/get", json!({"name": "about"}))
     }),
     ("completion of arguments", |peer| {
         let (reference, argument) = (
@@ -269,7 +272,7 @@ const ROWS: [Row; 43] = [
             "completion/complete",
             json!({"ref": reference, "argument": argument}),
         );
-        yes(answer["error"]["code"] == -32602)
+        yes_or_no(answer["error"]["code"] == -32602)
     }),
     ("the capability `completions`", |peer| {
         let answer = match &peer.session {
@@ -279,16 +282,18 @@ const ROWS: [Row; 43] = [
                 .response_message(),
             None => peer.answer("server/discover", json!({})),
         };
-        has(&answer, "/result/capabilities/completions")
+        has_member(&answer, "/result/capabilities/completions")
     }),
     ("progress", |peer| {
         let call = json!({"name": "test_tool_with_progress", "_meta": {"progressToken": 1}});
         let messages = peer.ask("tools/call", call).messages();
-        yes(messages
-            .iter()
-            .filter(|message| message["method"] == "notifications/progress")
-            .count()
-            == 3)
+        yes_or_no(
+            messages
+                .iter()
+                .filter(|message| message["method"] == "notifications/progress")
+                .count()
+                == 3,
+        )
     }),
     ("a call as a task", |peer| {
         let task = peer.task("slow_compute", json!({"seconds": 0.8}));
@@ -311,7 +316,7 @@ const ROWS: [Row; 43] = [
         if answer.get("result").is_some() {
             return "`tasks/result`".into();
         }
-        assert_eq!(peer.waited(&id), "completed");
+        assert_eq!(peer.wait_for_task(&id), "completed");
         "`tasks/get`".into()
     }),
     ("a question of a task", |peer| {
@@ -321,7 +326,7 @@ const ROWS: [Row; 43] = [
         let Some((_, id)) = peer.task("confirm_delete", json!({"filename": "a"})) else {
             return "–".into();
         };
-        assert_eq!(peer.waited(&id), "input_required");
+        assert_eq!(peer.wait_for_task(&id), "input_required");
         let Some(session) = peer.session_for_tasks() else {
             return "`tasks/get`".into();
         };
@@ -333,20 +338,22 @@ const ROWS: [Row; 43] = [
         "on the stream of `tasks/result`".into()
     }),
     ("`tasks/list`, for callers that authenticate", |peer| {
-        // Without a token, the error says what is missing.
+        // Without a token, the error names the missing part.
         let error = peer.for_tasks("tasks/list", json!({}))["error"].take();
-        yes(error["message"].as_str().unwrap().contains("authenticate"))
+        yes_or_no(error["message"].as_str().unwrap().contains("authenticate"))
     }),
     ("`logging/setLevel`", |peer| {
-        has(
+        has_member(
             &peer.answer("logging/setLevel", json!({"level": "info"})),
             "/result",
         )
     }),
-    ("log lines by default", |peer| yes(logged(peer, json!({})))),
+    ("log lines by default", |peer| {
+        yes_or_no(logged(peer, json!({})))
+    }),
     ("log lines requested in a request", |peer| {
         drop(peer.answer("logging/setLevel", json!({"level": "emergency"})));
-        yes(logged(
+        yes_or_no(logged(
             peer,
             json!({"io.modelcontextprotocol/logLevel": "info"}),
         ))
@@ -358,7 +365,7 @@ const ROWS: [Row; 43] = [
             folder.put(
                 &format!("{newcomer}.wasm"),
                 TinyComponent::new(&[&newcomer]).build(),
-            )
+            );
         };
         let wanted = json!({"notifications": {"toolsListChanged": true}});
         let mut stream = match &peer.session {
@@ -385,11 +392,13 @@ const ROWS: [Row; 43] = [
         let server = result
             .pointer("/_meta/io.modelcontextprotocol~1serverInfo")
             .is_some();
-        yes(result.get("resultType").is_some() && server)
+        yes_or_no(result.get("resultType").is_some() && server)
     }),
     ("`ttlMs` and `cacheScope`", |peer| {
         let listed = peer.answer("tools/list", json!({}));
-        yes(listed["result"].get("ttlMs").is_some() && listed["result"].get("cacheScope").is_some())
+        yes_or_no(
+            listed["result"].get("ttlMs").is_some() && listed["result"].get("cacheScope").is_some(),
+        )
     }),
     ("an unknown method", |peer| {
         let response = peer.ask("no/such", json!({}));
@@ -401,30 +410,30 @@ const ROWS: [Row; 43] = [
     }),
 ];
 
-/// The capabilities of a client that takes tasks and can answer everything.
+/// The capabilities of a client that supports tasks and can answer everything.
 fn for_tasks() -> Value {
-    let mut all = everything();
+    let mut all = all_capabilities();
     all["extensions"] = json!({"io.modelcontextprotocol/tasks": {}});
     all
 }
 
-fn everything() -> Value {
+fn all_capabilities() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}})
 }
 
-fn yes(yes: bool) -> String {
+fn yes_or_no(yes: bool) -> String {
     if yes { "yes" } else { "–" }.to_owned()
 }
 
-fn has(value: &Value, pointer: &str) -> String {
-    yes(value.pointer(pointer).is_some())
+fn has_member(value: &Value, pointer: &str) -> String {
+    yes_or_no(value.pointer(pointer).is_some())
 }
 
 fn kind(result: &Value) -> String {
     format!("`{}`", result["content"][0]["type"].as_str().unwrap())
 }
 
-/// A question with a form of one field.
+/// Returns a question with a form of one field.
 fn form(field: Value) -> Value {
     let schema = json!({"type": "object", "properties": {"a": field}});
     json!({"kind": "form", "params": {"message": "Which?", "requestedSchema": schema}})
@@ -439,19 +448,19 @@ fn sampling(tools: Option<Value>) -> Value {
     json!({"kind": "sampling", "params": params})
 }
 
-/// How a client that can answer everything gets a question of a tool.
-fn asked(peer: &Peer<'_>, mut question: Value) -> String {
+/// Returns how a client that can answer everything receives a question of a tool.
+fn tool_question_delivery(peer: &Peer<'_>, mut question: Value) -> String {
     question["key"] = "key".into();
-    asking(
+    question_delivery(
         peer,
         "tools/call",
         json!({"name": "ask", "arguments": {"steps": [{"ask": [question]}]}}),
     )
 }
 
-/// How a client that can answer everything gets the question of a request.
-fn asking(peer: &Peer<'_>, method: &str, mut params: Value) -> String {
-    let all = everything();
+/// Returns how a client that can answer everything receives the question of a request.
+fn question_delivery(peer: &Peer<'_>, method: &str, mut params: Value) -> String {
+    let all = all_capabilities();
     if peer.session.is_none() {
         params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": all});
         let answer = peer.answer(method, params);

@@ -1,5 +1,5 @@
-//! The schemas of tools as clients get them: in words that every validator and every API for models
-//! reads.
+//! The schemas of tools as clients receive them: every validator and every model API can read their
+//! keywords.
 
 use serde_json::{Value, json};
 
@@ -12,8 +12,8 @@ fn with_input(name: &str, input: Value) -> TinyTool {
     }
 }
 
-/// A plugin with a tool of each kind that some client could not read.
-fn odd() -> Vec<u8> {
+/// Builds a plugin with a tool of each kind that some client could not read.
+fn unusual_plugin() -> Vec<u8> {
     let pair = json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false, "minItems": 2});
     let tools = vec![
         TinyTool {
@@ -45,7 +45,7 @@ fn odd() -> Vec<u8> {
     TinyComponent::with_tools(tools).with_echo().build()
 }
 
-fn listed(server: &mut StdioServer, name: &str) -> Value {
+fn listed_tool(server: &mut StdioServer, name: &str) -> Value {
     server
         .tools()
         .into_iter()
@@ -55,37 +55,37 @@ fn listed(server: &mut StdioServer, name: &str) -> Value {
 
 #[test]
 fn every_revision_lists_schemas_that_all_validators_read() {
-    let folder = Folder::with("odd.wasm", odd());
+    let folder = Folder::with("odd.wasm", unusual_plugin());
     for revision in ["2024-11-05", "2025-06-18", "2025-11-25", MODERN] {
         let mut server = StdioServer::start_with_revision(revision, &folder);
         server.wait_until_listed(&["boolean", "result", "size", "tree", "tuple"]);
-        let tuple = listed(&mut server, "tuple");
+        let tuple = listed_tool(&mut server, "tuple");
         let pair = json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 2, "maxItems": 2});
         assert_eq!(
             tuple["inputSchema"]["properties"]["pair"], pair,
             "{revision}"
         );
-        if let Some(output) = listed(&mut server, "result").get("outputSchema") {
+        if let Some(output) = listed_tool(&mut server, "result").get("outputSchema") {
             assert_eq!(
                 output["properties"],
                 json!({"pair": pair, "any": {}}),
                 "{revision}"
             );
         }
-        let boolean = listed(&mut server, "boolean");
+        let boolean = listed_tool(&mut server, "boolean");
         assert_eq!(
             boolean["inputSchema"],
             json!({"type": "object", "properties": {"any": {}, "none": {"not": {}}, "deep": {"items": {}}},
                    "additionalProperties": false, "$defs": {"x": {}}}),
         );
-        let size = listed(&mut server, "size")["inputSchema"]["properties"]["size"].clone();
+        let size = listed_tool(&mut server, "size")["inputSchema"]["properties"]["size"].clone();
         assert_eq!(
             (&size["type"], &size["enum"]),
             (&json!("string"), &json!(["s", "l"])),
             "{size}"
         );
         assert_eq!(size["oneOf"][1]["description"], "Large");
-        let tree = listed(&mut server, "tree")["inputSchema"].clone();
+        let tree = listed_tool(&mut server, "tree")["inputSchema"].clone();
         assert_eq!(
             tree["properties"]["tree"]["properties"]["child"]["$ref"], "#/$defs/tree",
             "{tree}"
@@ -98,8 +98,8 @@ fn every_revision_lists_schemas_that_all_validators_read() {
 }
 
 #[test]
-fn arguments_are_checked_against_what_the_plugin_wrote() {
-    let folder = Folder::with("odd.wasm", odd());
+fn arguments_are_validated_against_the_original_schema_of_the_plugin() {
+    let folder = Folder::with("odd.wasm", unusual_plugin());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("tuple");
     assert_eq!(
@@ -154,7 +154,7 @@ fn validators_of_clients_compile_every_schema_of_a_list() {
     let folder = Folder::with("old.wasm", component);
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("old");
-    let tool = listed(&mut server, "old");
+    let tool = listed_tool(&mut server, "old");
     assert_eq!(
         tool["outputSchema"],
         json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
@@ -173,8 +173,8 @@ fn validators_of_clients_compile_every_schema_of_a_list() {
 }
 
 #[test]
-fn the_list_is_the_same_bytes_each_time_and_after_a_reload() {
-    let folder = Folder::with("odd.wasm", odd());
+fn the_tool_list_has_the_same_bytes_each_time_and_after_a_restart() {
+    let folder = Folder::with("odd.wasm", unusual_plugin());
     let list = |server: &mut StdioServer| server.result("tools/list", json!({})).to_string();
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("tuple");
@@ -187,7 +187,7 @@ fn the_list_is_the_same_bytes_each_time_and_after_a_reload() {
 }
 
 #[test]
-fn a_pattern_that_clients_cannot_compile_refuses_the_plugin_and_no_other() {
+fn a_plugin_with_a_pattern_that_clients_cannot_compile_is_refused() {
     let folder = Folder::with("fine.wasm", TinyComponent::new(&["fine"]).build());
     let cases = [
         (
@@ -255,7 +255,7 @@ fn a_pattern_that_clients_cannot_compile_refuses_the_plugin_and_no_other() {
 }
 
 #[test]
-fn check_notes_what_some_clients_cannot_read() {
+fn check_reports_schemas_that_some_clients_cannot_read() {
     let folder = Folder::new();
     let pattern =
         json!({"type": "object", "properties": {"x": {"type": "string", "pattern": r"^\p{Lu}"}}});
@@ -328,7 +328,7 @@ fn names_have_the_separator_of_the_grant() {
     );
 }
 
-/// A schema for each construct that the APIs for models treat differently.
+/// A schema for each construct that the model APIs treat differently.
 const CONSTRUCTS: &str = include_str!("../clients/constructs.json");
 
 #[test]

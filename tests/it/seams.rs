@@ -1,11 +1,12 @@
-//! The boundaries of ARCHITECTURE.md, checked in the source: which code may know what.
+//! The boundaries of ARCHITECTURE.md, checked in the source: the dependencies that each part of the
+//! code may have.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every line of the host's source that has `word` in its code, as `crate/src/file: line`. Tests
-/// are excluded.
-fn uses(word: &str) -> Vec<String> {
+/// Returns every line of the host's source with `word` in its code, as `crate/src/file: line`.
+/// Tests are excluded.
+fn lines_with(word: &str) -> Vec<String> {
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
     for path in files(host) {
@@ -39,9 +40,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Fails with the lines outside of `allowed` that use `word`. The word must be used somewhere.
-fn only_in(word: &str, allowed: &[&str]) {
-    let uses = uses(word);
+/// Panics with the lines outside of `allowed` that use `word`. At least one line must use the word.
+fn assert_only_in(word: &str, allowed: &[&str]) {
+    let uses = lines_with(word);
     assert!(
         !uses.is_empty(),
         "nothing uses {word}: the seam has another name now"
@@ -58,73 +59,77 @@ fn only_in(word: &str, allowed: &[&str]) {
 
 #[test]
 fn only_the_sandbox_uses_wasmtime() {
-    only_in("wasmtime::", &["sandbox/"]);
-    only_in("wasmtime_wasi", &["sandbox/"]);
+    assert_only_in("wasmtime::", &["sandbox/"]);
+    assert_only_in("wasmtime_wasi", &["sandbox/"]);
 }
 
 #[test]
 fn only_the_database_uses_redb() {
-    only_in("redb::", &["state/"]);
+    assert_only_in("redb::", &["state/"]);
 }
 
 #[test]
 fn only_the_watcher_uses_notify() {
-    // What ends in the same word is how a supervisor is told something.
-    only_in(
+    // The notification of a supervisor ends in the same word.
+    assert_only_in(
         "notify::",
-        &["catalog/src/watcher.rs", "toolbay/src/cli/supervisor.rs"],
+        &[
+            "catalog/src/folder/watcher.rs",
+            "toolbay/src/cli/supervisor.rs",
+        ],
     );
 }
 
 #[test]
-fn only_the_protocol_knows_json_rpc_and_revisions() {
-    // The server's side and the client's, which do not know each other.
-    only_in("jsonrpc::", &["mcp/"]);
-    only_in("\"jsonrpc\"", &["mcp/", "guest-mcp/"]);
-    only_in(".features()", &["mcp/"]);
+fn only_the_protocol_crates_use_json_rpc_and_revisions() {
+    // The server side and the client side do not use each other.
+    assert_only_in("jsonrpc::", &["mcp/"]);
+    assert_only_in("\"jsonrpc\"", &["mcp/", "guest-mcp/"]);
+    assert_only_in(".features()", &["mcp/"]);
 }
 
 #[test]
 fn one_function_makes_a_store() {
-    only_in(" Store::new(", &["sandbox/src/run/call.rs"]);
-    assert_eq!(uses(" Store::new(").len(), 1);
+    assert_only_in(" Store::new(", &["sandbox/src/run/call.rs"]);
+    assert_eq!(lines_with(" Store::new(").len(), 1);
 }
 
 #[test]
 fn only_the_reloader_publishes() {
-    only_in(".publish(", &["catalog/src/reloader.rs"]);
+    assert_only_in(".publish(", &["catalog/src/publish/reloader.rs"]);
 }
 
 #[test]
-fn unsafe_code_is_where_compiled_code_is_opened() {
-    // And where a test makes system calls that nobody should make.
-    only_in(
+fn only_the_loader_of_compiled_code_uses_unsafe_code() {
+    // A test makes forbidden system calls, which needs unsafe code too.
+    assert_only_in(
         "unsafe {",
         &["sandbox/src/cache/code.rs", "confine/tests/wall.rs"],
     );
-    // The name of the allocator's settings.
-    only_in("#[unsafe(", &["toolbay/src/main.rs"]);
+    // The attribute that configures the allocator.
+    assert_only_in("#[unsafe(", &["toolbay/src/main.rs"]);
     for word in ["unsafe fn", "unsafe impl", "unsafe trait", "unsafe extern"] {
-        assert_eq!(uses(word), [""; 0], "{word}");
+        assert_eq!(lines_with(word), [""; 0], "{word}");
     }
 }
 
-/// The crates of ours that each crate may use: data flows in one direction.
-const MAY_USE: [(&str, &[&str]); 22] = [
+/// The crates of the workspace that each crate may use: dependencies go in one direction.
+const MAY_USE: [(&str, &[&str]); 23] = [
     ("model", &[]),
     ("settings", &[]),
     ("private", &[]),
+    ("background", &[]),
     ("confine", &[]),
     ("socket", &[]),
     ("tls", &[]),
-    ("state", &["model", "private"]),
+    ("state", &["model", "private", "background"]),
     ("schema", &["model"]),
     ("policy", &["model"]),
     ("outgoing", &["policy"]),
-    ("audit", &["model", "private"]),
-    ("console", &["model", "socket"]),
+    ("audit", &["model", "private", "background"]),
+    ("console", &["model", "socket", "background"]),
     ("otel", &["model", "outgoing"]),
-    ("recording", &["model"]),
+    ("recording", &["model", "background"]),
     ("secrets", &["model", "policy"]),
     ("guest-mcp", &["model"]),
     (
@@ -148,7 +153,7 @@ const MAY_USE: [(&str, &[&str]); 22] = [
         ],
     ),
     ("install", &["settings"]),
-    ("mcp", &["model", "private", "socket", "tls"]),
+    ("mcp", &["model", "private", "socket", "tls", "background"]),
     (
         "toolbay",
         &[
@@ -197,7 +202,7 @@ fn crates_depend_only_on_those_below_them() {
     assert_eq!(crates, MAY_USE.len(), "a crate without a rule");
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -233,7 +238,7 @@ fn the_table_of_crates_has_the_rules_that_are_checked() {
     }
 }
 
-/// The texts and targets of the links to files in a page: `[text](target)`.
+/// Returns the texts and targets of the links to files in a page: `[text](target)`.
 fn links(page: &str) -> Vec<(&str, &str)> {
     let links = page
         .split("](")

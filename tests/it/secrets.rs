@@ -1,4 +1,4 @@
-//! A secret appears in no result, no notification and no log line.
+//! A secret appears in no result, notification or log line.
 
 use serde_json::json;
 

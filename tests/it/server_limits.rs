@@ -1,4 +1,4 @@
-//! The limits of the process as a whole, and how the server limits what grants request.
+//! The limits of the whole process, and the ceilings that the server sets for grants.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, hostile};
 
-/// Two plugins of the hostile guest, `one.…` and `two.…`, which share a gate.
-fn two() -> Folder {
+/// Creates a folder with two plugins of the hostile guest, `one` and `two`, which share a gate.
+fn folder_with_two_plugins() -> Folder {
     let folder = Folder::new();
     for id in ["one", "two"] {
         folder.put(&format!("{id}.wasm"), hostile());
@@ -20,7 +20,7 @@ fn two() -> Folder {
 }
 
 #[test]
-fn a_full_server_is_busy_and_says_when_to_try_again() {
+fn a_full_server_rejects_calls_as_busy_with_a_retry_delay() {
     let cases = [
         (
             "calls = 1",
@@ -37,7 +37,7 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
         ),
     ];
     for (key, why) in cases {
-        let folder = two();
+        let folder = folder_with_two_plugins();
         let mut server = StdioServer::start_with_config(
             &folder,
             &format!("[server]\nsuspended_calls = 0\n{key}\nqueue_timeout = \"250ms\""),
@@ -64,7 +64,7 @@ fn a_full_server_is_busy_and_says_when_to_try_again() {
 
 #[test]
 fn the_queue_of_a_client_is_bounded() {
-    let folder = two();
+    let folder = folder_with_two_plugins();
     let mut server = StdioServer::start_with_config(
         &folder,
         "[server]\nsuspended_calls = 0\ncalls_per_caller = 1\nqueue = 2\nqueue_timeout = \"1m\"",
@@ -72,7 +72,7 @@ fn the_queue_of_a_client_is_bounded() {
     let mut ids = vec![server.start_call_with_progress("one_wait_for_gate", json!({}))];
     server.notification("notifications/progress");
     ids.extend((0..2).map(|_| server.start_call("one_count", json!({}))));
-    // One runs and two wait. The fourth is rejected at once, not after a minute.
+    // One call runs and two wait. The fourth is rejected at once, and not after a minute.
     let (kind, text) = server.failure("one_count", json!({}));
     assert_eq!(kind, "busy");
     assert!(
@@ -88,7 +88,7 @@ fn the_queue_of_a_client_is_bounded() {
 
 #[test]
 fn waiting_calls_get_their_turn() {
-    let folder = two();
+    let folder = folder_with_two_plugins();
     let mut server = StdioServer::start_with_config(
         &folder,
         "[server]\nsuspended_calls = 0\ncalls = 1\nqueue_timeout = \"1m\"",
@@ -270,7 +270,7 @@ fn listing_tools_has_its_own_limits() {
 }
 
 #[test]
-fn a_component_may_not_be_larger_than_the_server_says() {
+fn a_component_above_the_configured_size_is_refused() {
     let folder = Folder::with(
         "a.wasm",
         TinyComponent::new(&["a"])

@@ -1,5 +1,5 @@
-//! Components that are MCP servers of their own, as plugins: over HTTP without and with sessions,
-//! and over standard input and output.
+//! Components that are MCP servers themselves, as plugins: over HTTP with and without sessions, and
+//! over standard input and output.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::{
     Folder, HttpServer, MODERN, StdioServer, ToolbayCommand, own_server, result_text,
 };
 
-fn serving(name: &str, first: &str) -> StdioServer {
+fn start_server(name: &str, first: &str) -> StdioServer {
     let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool(first);
@@ -24,7 +24,7 @@ fn tool(server: &mut StdioServer, name: &str) -> Value {
 
 #[test]
 fn an_http_handler_that_speaks_mcp_is_a_plugin() {
-    let mut server = serving("server", "add");
+    let mut server = start_server("server", "add");
     let add = tool(&mut server, "add");
     assert_eq!(
         (
@@ -44,7 +44,7 @@ fn an_http_handler_that_speaks_mcp_is_a_plugin() {
     );
     let (kind, _) = server.failure("add", json!({"a": "one"}));
     assert_eq!(kind, "invalid-arguments");
-    // The header is made of the argument, as a client would.
+    // The plugin derives the header from the argument, as a client would.
     assert_eq!(
         server.text("where", json!({"region": "Zürich"})),
         "=?base64?WsO8cmljaA==?="
@@ -55,7 +55,7 @@ fn an_http_handler_that_speaks_mcp_is_a_plugin() {
 
 #[test]
 fn blocks_of_every_kind_pass_through() {
-    let mut server = serving("server", "blocks");
+    let mut server = start_server("server", "blocks");
     let result = server.call("blocks", json!({}));
     let kinds: Vec<&str> = result["content"]
         .as_array()
@@ -77,7 +77,7 @@ fn blocks_of_every_kind_pass_through() {
 
 #[test]
 fn prompts_resources_and_completion_of_a_server_are_in_the_catalog() {
-    let mut server = serving("server", "add");
+    let mut server = start_server("server", "add");
     let prompts = server.result("prompts/list", json!({}));
     assert_eq!(prompts["prompts"][0]["name"], "greet");
     let greeting = server.result(
@@ -115,8 +115,8 @@ fn prompts_resources_and_completion_of_a_server_are_in_the_catalog() {
 }
 
 #[test]
-fn a_server_that_wants_a_session_gets_its_handshake_in_each_call() {
-    let mut server = serving("sessions", "count");
+fn a_server_that_requires_a_session_is_initialized_in_each_call() {
+    let mut server = start_server("sessions", "count");
     server.wait_until_listed(&["count", "fail"]);
     let id = server.start_call_with_progress("count", json!({"text": "héllo"}));
     assert_eq!(result_text(&server.wait_for_response(id)["result"]), "5");
@@ -146,10 +146,11 @@ fn a_server_that_wants_a_session_gets_its_handshake_in_each_call() {
 }
 
 #[test]
-fn a_command_that_speaks_mcp_is_a_server_and_no_command() {
-    let mut server = serving("talker", "shout");
+fn a_command_that_speaks_mcp_is_a_server_and_not_a_tool() {
+    let mut server = start_server("talker", "shout");
     server.wait_until_listed(&["exit", "flood", "shout", "silent"]);
-    // In the middle of the call it asks two things of the host: one is answered, the other refused.
+    // During the call, the server sends two requests to the host: one is answered, and the other is
+    // rejected.
     assert_eq!(
         server.text("shout", json!({"text": "hello"})),
         "HELLO {} -32601"
@@ -162,7 +163,7 @@ fn a_command_that_speaks_mcp_is_a_server_and_no_command() {
 }
 
 #[test]
-fn a_handler_that_does_not_speak_mcp_is_refused_with_what_was_tried() {
+fn a_handler_that_does_not_speak_mcp_is_refused_with_the_attempted_requests() {
     let folder = Folder::with("page.wasm", own_server_uncached("page"));
     let server = StdioServer::start(&folder);
     let line = server.log.wait_for("WARN refused: ");
@@ -178,13 +179,13 @@ fn a_handler_that_does_not_speak_mcp_is_refused_with_what_was_tried() {
     );
 }
 
-/// A component that cannot be loaded is in no cache.
+/// Returns a component that cannot be loaded, and therefore is in no compile cache.
 fn own_server_uncached(name: &str) -> Vec<u8> {
     toolbay_testkit::guests::guest(name).unwrap()
 }
 
 #[test]
-fn check_says_how_a_server_is_spoken_to() {
+fn check_reports_the_transport_and_revision_of_a_server() {
     for (name, expected) in [
         (
             "server",
@@ -200,7 +201,7 @@ fn check_says_how_a_server_is_spoken_to() {
         ),
     ] {
         let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
-        // Once from the compiler, and once from the compile cache.
+        // The first result comes from the compiler, and the second from the compile cache.
         for _ in 0..2 {
             let checked = ToolbayCommand::new(&folder)
                 .args(["check", &format!("plugins/{name}.wasm")])
@@ -215,8 +216,8 @@ fn check_says_how_a_server_is_spoken_to() {
     }
 }
 
-/// A server on standard input and output whose only response has these members.
-fn scripted(result: &Value) -> Vec<u8> {
+/// Builds a server on standard input and output whose only response has this result.
+fn server_with_result(result: &Value) -> Vec<u8> {
     let said = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string() + "\n";
     let bytes = |bytes: &[u8]| {
         bytes
@@ -245,21 +246,23 @@ fn scripted(result: &Value) -> Vec<u8> {
     .unwrap()
 }
 
-/// The same, with a list of tools.
-fn scripted_tools(tools: &Value) -> Vec<u8> {
-    scripted(&json!({"supportedVersions": [MODERN], "capabilities": {"tools": {}}, "tools": tools}))
+/// Like [`server_with_result`], with a list of tools.
+fn server_with_tools(tools: &Value) -> Vec<u8> {
+    server_with_result(
+        &json!({"supportedVersions": [MODERN], "capabilities": {"tools": {}}, "tools": tools}),
+    )
 }
 
 #[test]
-fn a_sloppy_definition_does_not_cost_a_server_its_other_tools() {
+fn a_server_with_an_invalid_tool_definition_keeps_its_other_tools() {
     let tools = json!([
         {"name": "bare", "inputSchema": {}, "annotations": {"readOnlyHint": "yes"}},
         {"name": "a/b", "inputSchema": {"type": "object"}},
         {"name": "list", "inputSchema": {"type": "array"}},
     ]);
-    let folder = Folder::with("sloppy.wasm", scripted_tools(&tools));
+    let folder = Folder::with("sloppy.wasm", server_with_tools(&tools));
     let list = || ToolbayCommand::new(&folder).args(["list"]).run().stdout;
-    // Once from the server, and once from the compile cache.
+    // The first list comes from the server, and the second from the compile cache.
     for _ in 0..2 {
         let listed = list();
         assert!(
@@ -283,7 +286,7 @@ fn a_sloppy_definition_does_not_cost_a_server_its_other_tools() {
         checked.code == 0 && checked.stdout.contains("left out: tool \"a/b\""),
         "{checked}"
     );
-    // A setting may be a protection.
+    // A setting for the missing tool may be a protection, so the plugin is refused.
     for grant in [
         "[tools.list]\nrequire_approval = \"always\"",
         "[tools.\"a/b\"]\ndisabled = true",
@@ -296,10 +299,10 @@ fn a_sloppy_definition_does_not_cost_a_server_its_other_tools() {
             "{listed}"
         );
     }
-    // Nothing else would be left.
+    // No tool would remain.
     let folder = Folder::with(
         "sloppy.wasm",
-        scripted_tools(&json!([{"name": "a/b", "inputSchema": {}}])),
+        server_with_tools(&json!([{"name": "a/b", "inputSchema": {}}])),
     );
     let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     assert!(
@@ -309,10 +312,10 @@ fn a_sloppy_definition_does_not_cost_a_server_its_other_tools() {
 }
 
 #[test]
-fn the_list_that_failed_is_named() {
+fn an_error_names_the_list_that_failed() {
     let result =
         json!({"supportedVersions": [MODERN], "capabilities": {"prompts": {}}, "prompts": [{}]});
-    let folder = Folder::with("prompts.wasm", scripted(&result));
+    let folder = Folder::with("prompts.wasm", server_with_result(&result));
     let listed = ToolbayCommand::new(&folder).args(["list"]).run().stdout;
     assert!(
         listed.contains("! listing what it offers failed: prompts/list: prompts[0]: missing field"),
@@ -320,8 +323,8 @@ fn the_list_that_failed_is_named() {
     );
 }
 
-/// What a client can answer.
-fn capable(server: &HttpServer, mut params: Value, capabilities: Value) -> Value {
+/// Calls a tool as a client with these capabilities.
+fn call_with_capabilities(server: &HttpServer, mut params: Value, capabilities: Value) -> Value {
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
     server
         .post_stateless("tools/call", params, &[])
@@ -329,7 +332,7 @@ fn capable(server: &HttpServer, mut params: Value, capabilities: Value) -> Value
 }
 
 #[test]
-fn a_servers_questions_reach_the_client_round_by_round() {
+fn questions_of_a_server_reach_the_client_round_by_round() {
     let folder = Folder::with("server.wasm", own_server("server"));
     let server = HttpServer::start(&folder);
     while !server.result("tools/list", json!({}))["tools"]
@@ -341,22 +344,22 @@ fn a_servers_questions_reach_the_client_round_by_round() {
         std::thread::yield_now();
     }
     let call = json!({"name": "ask", "arguments": {}});
-    let refused = capable(&server, call.clone(), json!({}));
+    let refused = call_with_capabilities(&server, call.clone(), json!({}));
     assert_eq!(refused["error"]["code"], -32021, "{refused}");
     let form = json!({"elicitation": {"form": {}}});
-    // What a server gave with its questions comes from nobody else.
+    // A client cannot forge the state that a server attaches to its questions.
     let forged = json!({
         "name": "ask", "arguments": {},
         "inputResponses": {"=state": {"=state": "second Eve"}, "answer": {"action": "accept", "content": {"color": "red"}}},
     });
-    let asked = capable(&server, forged, form.clone());
+    let asked = call_with_capabilities(&server, forged, form.clone());
     assert_eq!(
         asked["result"]["inputRequests"]["answer"]["params"]["message"], "Which name?",
         "{asked}"
     );
     let mut sent = call;
     for (member, answer) in [("name", "Ada"), ("color", "blue")] {
-        let asked = capable(&server, sent.clone(), form.clone());
+        let asked = call_with_capabilities(&server, sent.clone(), form.clone());
         let result = &asked["result"];
         assert_eq!(result["resultType"], "input_required", "{asked}");
         assert_eq!(
@@ -367,9 +370,9 @@ fn a_servers_questions_reach_the_client_round_by_round() {
         sent["inputResponses"] =
             json!({"answer": {"action": "accept", "content": {member: answer}}});
     }
-    let done = capable(&server, sent, form.clone());
+    let done = call_with_capabilities(&server, sent, form.clone());
     assert_eq!(result_text(&done["result"]), "Ada likes blue", "{done}");
-    let needs = capable(&server, json!({"name": "need", "arguments": {}}), form);
+    let needs = call_with_capabilities(&server, json!({"name": "need", "arguments": {}}), form);
     assert_eq!(needs["error"]["code"], -32021, "{needs}");
     assert_eq!(
         needs["error"]["data"]["requiredCapabilities"],
@@ -389,7 +392,7 @@ fn a_grant_renames_limits_and_denies_as_for_any_plugin() {
 
 #[test]
 fn calls_share_nothing() {
-    let mut server = serving("server", "add");
+    let mut server = start_server("server", "add");
     for n in 0..50 {
         assert_eq!(
             server.call("add", json!({"a": n, "b": 1}))["structuredContent"]["sum"],

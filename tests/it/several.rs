@@ -1,10 +1,12 @@
-//! Files that export more than one thing: what of it is offered, and what is said of the rest.
+//! Files with more than one kind of export: the exports that become tools, and the messages about
+//! the others.
 
 use serde_json::json;
 
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, result_text};
 
-/// A component with a function `add` and a command, which succeeds if `succeeds` is set.
+/// Builds a component with the function `function` and a command, which succeeds if `succeeds` is
+/// set.
 fn function_and_command(function: &str, succeeds: bool) -> Vec<u8> {
     let code = i32::from(!succeeds);
     let text = format!(
@@ -23,7 +25,7 @@ fn function_and_command(function: &str, succeeds: bool) -> Vec<u8> {
 }
 
 #[test]
-fn functions_are_offered_beside_a_command() {
+fn functions_are_offered_next_to_a_command() {
     let folder = Folder::with("sums.wasm", function_and_command("add", true));
     folder.put("fails.wasm", function_and_command("run", false));
     folder.put("fails.toml", "prefix = \"other\"");
@@ -34,7 +36,7 @@ fn functions_are_offered_beside_a_command() {
         json!({"result": 5})
     );
     assert_eq!(server.text("run", json!({"any": "thing"})), "");
-    // A function has the name, so that the command has a number.
+    // A function has the name, so the command gets a number.
     assert_eq!(
         server.call("other_run", json!({"a": 2, "b": 3}))["structuredContent"],
         json!({"result": 5})
@@ -54,7 +56,7 @@ fn functions_are_offered_beside_a_command() {
     );
 }
 
-/// A handler of HTTP requests that answers nothing, and a command.
+/// A handler of HTTP requests that sends no response, and a command.
 const HANDLER_AND_COMMAND: &str = r#"(component
     (import "wasi:http/types@0.2.0" (instance $types
       (export "incoming-request" (type (sub resource))) (export "response-outparam" (type (sub resource)))))
@@ -75,7 +77,7 @@ const LEFT_OUT: &str =
     "it also exports wasi:http/incoming-handler@0.2.0, which is not offered: its command is";
 
 #[test]
-fn a_handler_that_is_no_mcp_server_is_the_command_that_it_also_is() {
+fn a_component_with_a_handler_that_is_not_an_mcp_server_is_served_as_a_command() {
     let folder = Folder::with("site.wasm", wat::parse_str(HANDLER_AND_COMMAND).unwrap());
     for start in ["compiled", "from the cache"] {
         let mut server = StdioServer::start(&folder);
@@ -90,7 +92,7 @@ fn a_handler_that_is_no_mcp_server_is_the_command_that_it_also_is() {
 }
 
 #[test]
-fn what_a_plugin_exports_beside_the_contract_is_named() {
+fn further_exports_of_a_contract_plugin_are_reported() {
     let tools = TinyComponent::new(&["a"]).build_edited(&[(
         "(export \"toolbay:plugin/tools@0.1.0\" (instance $tools))",
         r#"(export "toolbay:plugin/tools@0.1.0" (instance $tools))
@@ -106,7 +108,7 @@ fn what_a_plugin_exports_beside_the_contract_is_named() {
 }
 
 #[test]
-fn a_command_says_which_functions_it_leaves_out() {
+fn functions_that_a_command_leaves_out_are_reported() {
     let module = |export: &str| {
         wat::parse_str(format!(
             r#"(module (memory (export "memory") 1) (func (export "_start")) (func (export "{export}")))"#
@@ -129,7 +131,7 @@ fn a_command_says_which_functions_it_leaves_out() {
 
 /// The function returns what `_initialize` has set.
 #[test]
-fn a_reactor_is_initialised_before_its_functions_are_called() {
+fn a_reactor_is_initialized_before_its_functions_are_called() {
     let module = r#"(module (memory (export "memory") 1) (global $n (mut i32) (i32.const 0))
         (func (export "_initialize") (global.set $n (i32.add (global.get $n) (i32.const 41))))
         (func (export "answer") (result i32) (global.set $n (i32.add (global.get $n) (i32.const 1))) (global.get $n)))"#;
@@ -149,9 +151,9 @@ fn a_reactor_is_initialised_before_its_functions_are_called() {
 }
 
 #[test]
-fn types_without_code_and_files_of_other_hosts_are_named() {
+fn files_without_code_and_files_of_other_hosts_are_refused_with_the_reason() {
     let module = |text: &str| wat::parse_str(format!("(module {text})")).unwrap();
-    // What `wasm-tools component wit --wasm` writes for an interface with a function.
+    // The output of `wasm-tools component wit --wasm` for an interface with a function.
     let package = r#"(component
         (type (component (type (instance (type (func (result u32))) (export "f" (func (type 0)))))
           (export "a:b/things" (instance (type 0)))))

@@ -1,4 +1,4 @@
-//! Skills: folders of files that clients get as a whole, with digests.
+//! Skills: folders of files that clients receive as a whole, with digests.
 
 mod changes;
 
@@ -14,7 +14,7 @@ use crate::support::{Folder, HttpResponse, HttpServer, HttpSession, ToolbayComma
 
 const EXTENSION: &str = "io.modelcontextprotocol/skills";
 
-/// A `SKILL.md` with this name.
+/// Returns a `SKILL.md` with this name.
 pub(super) fn manifest(name: &str, description: &str) -> String {
     format!(
         "---\nname: {name}\ndescription: {description}\nmetadata:\n  version: \"1.10\"\n---\n# {name}\r\nRead.\n"
@@ -28,7 +28,7 @@ pub(super) fn write(folder: &Folder, path: &str, text: impl AsRef<[u8]>) {
     fs::write(path, text).unwrap();
 }
 
-/// A folder with the skill `pdf`, another one nested in it, and the skill `zip`.
+/// Creates a folder with the skill `pdf`, a skill nested in it, and the skill `zip`.
 pub(super) fn skills() -> Folder {
     let folder = Folder::new();
     write(
@@ -88,7 +88,7 @@ impl<'a> Peer<'a> {
     }
 }
 
-/// The bytes of what was read.
+/// Returns the bytes of a read result.
 pub(super) fn bytes(read: &Value) -> Vec<u8> {
     let content = &read["contents"][0];
     match content["text"].as_str() {
@@ -97,8 +97,8 @@ pub(super) fn bytes(read: &Value) -> Vec<u8> {
     }
 }
 
-/// Whether bytes are those that an entry of a skill promises.
-pub(super) fn fits(file: &Value, bytes: &[u8]) -> bool {
+/// Returns whether bytes have the digest and the size in the entry of a skill.
+pub(super) fn matches_digest(file: &Value, bytes: &[u8]) -> bool {
     file["digest"] == format!("sha256:{:x}", Sha256::digest(bytes)) && file["size"] == bytes.len()
 }
 
@@ -149,7 +149,10 @@ fn clients_of_every_revision_get_skills_whose_files_match_their_digests() {
             assert_eq!(skill["frontmatter"]["metadata"], json!({"version": "1.10"}));
             for file in skill["resources"].as_array().unwrap() {
                 let read = peer.result("resources/read", json!({"uri": file["uri"]}));
-                assert!(fits(file, &bytes(&read)), "{revision} {file} {read}");
+                assert!(
+                    matches_digest(file, &bytes(&read)),
+                    "{revision} {file} {read}"
+                );
             }
         }
         let pdf = &listed["skills"][0];
@@ -211,7 +214,7 @@ fn no_uri_leads_out_of_a_skill() {
     write(&folder, "pdf.resources/own.md", "own");
     let server = HttpServer::start(&folder).wait_until_ready();
     let peer = Peer::new(&server, crate::support::MODERN);
-    // What means the same by its form is the same file, under the URI that is listed.
+    // Equivalent URIs are the same file, under the URI in the list.
     for uri in [
         "skill://pdf/%53KILL.md",
         "skill://PDF/SKILL.md",
@@ -337,7 +340,7 @@ fn lists_and_folders_have_pages() {
 }
 
 #[test]
-fn a_caller_gets_a_skill_as_a_whole_or_not_at_all() {
+fn a_skill_is_listed_only_if_the_caller_can_read_all_of_its_files() {
     let folder = skills();
     let (all, one) = token("all", "\ntools = [\"skill://pdf/*\"]");
     let (part, two) = token(
@@ -432,7 +435,7 @@ fn the_grant_bounds_files_and_rates() {
 }
 
 #[test]
-fn list_shows_skills_and_what_is_wrong_with_folders() {
+fn list_shows_skills_and_problems_of_folders() {
     let folder = skills();
     write(
         &folder,

@@ -1,4 +1,4 @@
-//! TCP connections of plugins: what a grant allows is reached, and nothing else is, by any name or
+//! TCP connections of plugins: a plugin can connect only to what its grant allows, by name or by
 //! address.
 
 use std::io::{Read as _, Write as _};
@@ -10,23 +10,24 @@ use serde_json::json;
 
 use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, net};
 
-/// A server that answers each connection with what it was sent, once that has ended.
-struct Echo {
+/// A server that answers each connection with the data that it received, once the client stops
+/// sending.
+struct EchoServer {
     address: SocketAddr,
-    /// One message for each connection that came.
+    /// Receives one message for each connection.
     came: Receiver<()>,
 }
 
-impl Echo {
+impl EchoServer {
     fn start() -> Self {
-        Self::answering(|mut stream| {
+        Self::with_handler(|mut stream| {
             let mut text = Vec::new();
             stream.read_to_end(&mut text)?;
             stream.write_all(&text)
         })
     }
 
-    fn answering(answer: fn(TcpStream) -> std::io::Result<()>) -> Self {
+    fn with_handler(answer: fn(TcpStream) -> std::io::Result<()>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, (sender, came)) = (listener.local_addr().unwrap(), channel());
         thread::spawn(move || {
@@ -43,7 +44,7 @@ impl Echo {
     }
 }
 
-fn server(grant: &str) -> StdioServer {
+fn start_server(grant: &str) -> StdioServer {
     let folder = Folder::with("net.wasm", net());
     folder.put("net.toml", grant);
     let mut server = StdioServer::start(&folder);
@@ -54,14 +55,14 @@ fn server(grant: &str) -> StdioServer {
 const DENIED: &str = "Permission denied (os error 2)";
 
 #[test]
-fn what_the_grant_lists_is_connected_to_by_name_and_by_address() {
-    let echo = Echo::start();
+fn a_granted_host_can_be_connected_to_by_name_and_by_address() {
+    let echo = EchoServer::start();
     let port = echo.port();
     for host in ["localhost", "127.0.0.1"] {
         let grant = format!(
             "[permissions]\ntcp = [\"{host}:{port}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]"
         );
-        let mut server = server(&grant);
+        let mut server = start_server(&grant);
         let text = "hello ".repeat(50_000);
         assert_eq!(
             server.text("talk", json!({"host": host, "port": port, "text": text})),
@@ -72,10 +73,10 @@ fn what_the_grant_lists_is_connected_to_by_name_and_by_address() {
 }
 
 #[test]
-fn nothing_is_connected_to_without_a_grant_and_the_log_says_what_would_allow_it() {
-    let echo = Echo::start();
+fn without_a_grant_no_connection_is_made_and_the_log_names_the_missing_permission() {
+    let echo = EchoServer::start();
     let port = echo.port();
-    let mut server = server("");
+    let mut server = start_server("");
     let (kind, said) =
         error_kind_and_text(&server.call("talk", json!({"host": "127.0.0.1", "port": port})));
     assert_eq!(kind, "denied");
@@ -101,13 +102,13 @@ fn nothing_is_connected_to_without_a_grant_and_the_log_says_what_would_allow_it(
 }
 
 #[test]
-fn another_port_and_another_host_stay_closed() {
-    let (echo, other) = (Echo::start(), Echo::start());
+fn connections_to_another_port_or_host_are_denied() {
+    let (echo, other) = (EchoServer::start(), EchoServer::start());
     let grant = format!(
         "[permissions]\ntcp = [\"localhost:{}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]",
         echo.port()
     );
-    let mut server = server(&grant);
+    let mut server = start_server(&grant);
     let said = server.text(
         "try_to_connect",
         json!({"host": "localhost", "port": other.port()}),
@@ -118,7 +119,7 @@ fn another_port_and_another_host_stay_closed() {
         other.port()
     );
     server.log.wait_for(&closed);
-    // The name is allowed, its address as such is not.
+    // The name is allowed, but its address is not.
     let said = server.text(
         "try_to_connect",
         json!({"host": "127.0.0.1", "port": echo.port()}),
@@ -139,14 +140,14 @@ fn another_port_and_another_host_stay_closed() {
 }
 
 #[test]
-fn an_address_is_open_only_to_the_call_that_resolved_its_name() {
-    let echo = Echo::start();
+fn a_resolved_address_is_allowed_only_in_the_call_that_resolved_its_name() {
+    let echo = EchoServer::start();
     let address = format!("127.0.0.1:{}", echo.port());
     let grant = format!(
         "[permissions]\ntcp = [\"localhost:{}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]",
         echo.port()
     );
-    let mut server = server(&grant);
+    let mut server = start_server(&grant);
     let asked = |name: &str| json!({"name": name, "addresses": [address]});
     assert_eq!(
         server.text("resolve_and_connect", asked("localhost")),
@@ -161,10 +162,10 @@ fn an_address_is_open_only_to_the_call_that_resolved_its_name() {
 }
 
 #[test]
-fn a_listed_name_or_address_that_is_not_global_needs_a_grant_of_its_own() {
-    let echo = Echo::start();
+fn a_granted_host_that_is_not_global_needs_private_networks() {
+    let echo = EchoServer::start();
     let port = echo.port();
-    let mut server = server(&format!(
+    let mut server = start_server(&format!(
         "[permissions]\ntcp = [\"localhost:{port}\", \"127.0.0.1:{port}\"]"
     ));
     for host in ["localhost", "127.0.0.1"] {
@@ -187,7 +188,7 @@ fn a_listed_name_or_address_that_is_not_global_needs_a_grant_of_its_own() {
 
 #[test]
 fn only_names_that_the_grant_lists_are_resolved() {
-    let mut server = server(
+    let mut server = start_server(
         "[permissions]\ntcp = [\"localhost:1\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]",
     );
     assert!(
@@ -225,9 +226,9 @@ fn only_names_that_the_grant_lists_are_resolved() {
 }
 
 #[test]
-fn waiting_for_others_and_datagrams_stay_closed() {
+fn listening_and_udp_are_denied() {
     let mut server =
-        server("[permissions]\ntcp = [\"127.0.0.1:1\"]\nprivate_networks = [\"127.0.0.1\"]");
+        start_server("[permissions]\ntcp = [\"127.0.0.1:1\"]\nprivate_networks = [\"127.0.0.1\"]");
     let said = server.text("listen", json!({}));
     assert_eq!(said, format!("{DENIED}; {DENIED}; {DENIED}"));
     server
@@ -239,19 +240,19 @@ fn waiting_for_others_and_datagrams_stay_closed() {
 }
 
 #[test]
-fn a_call_has_so_many_sockets_at_once_and_gets_back_what_it_closes() {
-    let echo = Echo::start();
+fn a_call_has_a_limit_of_open_sockets_and_closed_sockets_do_not_count() {
+    let echo = EchoServer::start();
     let address = echo.address.to_string();
     let grant = format!("[permissions]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]");
-    let mut granted = server(&grant);
+    let mut granted = start_server(&grant);
     let said = granted.text("hoard", json!({"address": address, "count": 100}));
     assert!(said.starts_with("16 connections, then: "), "{said}");
     assert_eq!(
         granted.text("come_and_go", json!({"address": address, "count": 100})),
         "done"
     );
-    // Each holds memory of its call.
-    let mut small = server(&format!("{grant}\n[limits]\nmemory = \"3MiB\""));
+    // Each socket uses memory of its call.
+    let mut small = start_server(&format!("{grant}\n[limits]\nmemory = \"3MiB\""));
     assert_eq!(
         error_kind_and_text(&small.call("hoard", json!({"address": address, "count": 16}))).0,
         "memory"
@@ -264,7 +265,7 @@ fn a_call_has_so_many_sockets_at_once_and_gets_back_what_it_closes() {
 
 #[test]
 fn connections_and_their_bytes_are_counted_and_have_limits() {
-    let echo = Echo::start();
+    let echo = EchoServer::start();
     let (address, port) = (echo.address.to_string(), echo.port());
     let grant = |limits: &str| {
         format!(
@@ -273,8 +274,8 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
     };
     let talk = |bytes: usize| json!({"host": "127.0.0.1", "port": port, "text": "x".repeat(bytes)});
     let many = |count: u32| json!({"address": address, "count": count});
-    let mut server = server(&grant("tcp_connections = 3\ntcp_bytes = \"200KiB\""));
-    // Each byte is sent and received, and this is all that is allowed.
+    let mut server = start_server(&grant("tcp_connections = 3\ntcp_bytes = \"200KiB\""));
+    // Each byte is sent and received, which uses the whole limit.
     let result = server.call("talk", talk(100 << 10));
     let usage = &result["_meta"]["dev.toolbay/usage"];
     assert_eq!(
@@ -304,7 +305,7 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
             "{tool}"
         );
     }
-    // One that is denied is none.
+    // A denied connection does not count.
     let denied = json!({"host": "127.0.0.1", "port": 1});
     let result = server.call("try_to_connect", denied);
     assert_eq!(
@@ -312,7 +313,7 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
         None,
         "{result}"
     );
-    let mut server = self::server(&grant("tcp_connections = 0"));
+    let mut server = self::start_server(&grant("tcp_connections = 0"));
     let (kind, text) = server.failure("talk", talk(1));
     assert_eq!(
         (kind.as_str(), text.contains("more than 0 TCP connections")),
@@ -322,9 +323,9 @@ fn connections_and_their_bytes_are_counted_and_have_limits() {
 }
 
 #[test]
-fn a_host_that_never_reads_or_answers_ends_with_the_call() {
-    let silent = Echo::answering(|stream| {
-        // It stays open, and nobody reads from it.
+fn a_connection_to_an_unresponsive_host_ends_with_the_call() {
+    let silent = EchoServer::with_handler(|stream| {
+        // The connection stays open, and the server does not read from it.
         std::mem::forget(stream);
         Ok(())
     });
@@ -332,7 +333,7 @@ fn a_host_that_never_reads_or_answers_ends_with_the_call() {
         "[limits]\ntimeout = \"300ms\"\n[permissions]\ntcp = [\"{}\"]\nprivate_networks = [\"127.0.0.1\"]",
         silent.address
     );
-    let mut server = server(&grant);
+    let mut server = start_server(&grant);
     let (kind, _) = error_kind_and_text(
         &server.call("flood", json!({"host": "127.0.0.1", "port": silent.port()})),
     );

@@ -1,5 +1,5 @@
-//! Where the values of secrets come from: each source reaches the requests that the grant names,
-//! and nothing else. A request whose secret has no value is not sent.
+//! The sources of secrets: each source supplies only the requests that the grant names. A request
+//! whose secret has no value is not sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
@@ -17,8 +17,8 @@ use crate::support::{
     Folder, HttpServer, StdioServer, ToolbayCommand, error_kind_and_text, hostile, web,
 };
 
-/// Puts a file into the plugin folder that only its owner can read, as the book says: written
-/// elsewhere, then renamed.
+/// Puts a file that only its owner can read into the plugin folder. As the book recommends, the
+/// file is written elsewhere and then renamed.
 fn put_secret(folder: &Folder, path: &str, value: &str) {
     let path = folder.plugin_path(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -34,8 +34,8 @@ fn folder(site: &Site, secrets: &str) -> Folder {
     folder
 }
 
-/// A secret with the keys `source`, which requests to the site carry.
-fn secret(site: &Site, name: &str, source: &str) -> String {
+/// Returns the section of a secret with the keys `source`, which requests to the site carry.
+fn secret_section(site: &Site, name: &str, source: &str) -> String {
     format!(
         "[secrets.{name}]\n{source}\nheader = \"x-{name}\"\norigins = [\"http://{}\"]\n",
         site.address
@@ -43,7 +43,7 @@ fn secret(site: &Site, name: &str, source: &str) -> String {
 }
 
 fn toolbay(folder: &Folder) -> ToolbayCommand {
-    // The programs of secrets are found there, and a keyring that the test has made.
+    // `PATH` has the programs of secrets and a keyring that the test creates.
     let path = format!(
         "{}:{}",
         folder.sibling_path("bin").display(),
@@ -66,22 +66,22 @@ fn try_to_send(server: &mut StdioServer, site: &Site) -> String {
 const DENIED: &str = "The request is denied.";
 
 #[test]
-fn each_source_reaches_the_server_and_no_other_place() {
+fn the_value_of_each_source_reaches_only_the_request() {
     let site = Site::start();
     let secrets = [
-        secret(&site, "variable", "environment = \"WEB_TOKEN\""),
-        secret(&site, "file", "file = \"secrets/api\""),
-        secret(
+        secret_section(&site, "variable", "environment = \"WEB_TOKEN\""),
+        secret_section(&site, "file", "file = \"secrets/api\""),
+        secret_section(
             &site,
             "command",
             "command = [\"sh\", \"-c\", \"printf 's3cret-%s-%s' \\\"$0\\\" \\\"$#\\\"\", \"of-command\"]",
         ),
-        secret(
+        secret_section(
             &site,
             "keyring",
             "keyring = { service = \"api.example.com\", user = \"ada\" }",
         ),
-        secret(&site, "own", "caller_folder = \"secrets/own\""),
+        secret_section(&site, "own", "caller_folder = \"secrets/own\""),
     ];
     let folder = folder(&site, &secrets.concat());
     put_secret(&folder, "secrets/api", "s3cret-of-the-file\n");
@@ -124,7 +124,7 @@ fn each_source_reaches_the_server_and_no_other_place() {
             "{name}"
         );
     }
-    // The search finds what is there: this text is in the URL.
+    // Verifies that the search works: this text is in the URL.
     let searched =
         json!({"url": site.url("/hello?needle-in-the-url"), "backwards": "lru-eht-ni-eldeen"});
     let found = server.text("send_and_search", searched);
@@ -196,7 +196,7 @@ fn a_request_whose_secret_has_no_value_is_not_sent() {
             "the keyring entry of \"b\" for \"a\" does not exist, or the keyring is locked",
         ),
     ] {
-        let folder = folder(&site, &secret(&site, "token", source));
+        let folder = folder(&site, &secret_section(&site, "token", source));
         put_secret(&folder, "secrets/open", "s3cret-of-all");
         fs::set_permissions(
             folder.plugin_path("secrets/open"),
@@ -254,7 +254,10 @@ fn a_request_whose_secret_has_no_value_is_not_sent() {
 #[test]
 fn a_new_value_of_a_file_is_used_by_the_next_call() {
     let site = Site::start();
-    let folder = folder(&site, &secret(&site, "token", "file = \"secrets/api\""));
+    let folder = folder(
+        &site,
+        &secret_section(&site, "token", "file = \"secrets/api\""),
+    );
     put_secret(&folder, "secrets/api", "s3cret-value-one");
     let mut server = serve(toolbay(&folder));
     let sent = |server: &mut StdioServer| {
@@ -307,8 +310,8 @@ fn a_running_call_keeps_its_value_and_is_redacted_with_it() {
     let own = lines.find(|line| line.starts_with("x-token: ")).unwrap();
     assert_eq!(own, "x-token: s3cret-value-one");
     put_secret(&folder, "secrets/api", "s3cret-value-two");
-    // Another call has the new value read meanwhile. The first one is told the old one by the
-    // server.
+    // Another call has the new value read meanwhile. The server still replaces the old value in the
+    // response to the first call.
     assert_eq!(
         try_to_send(&mut server, &site),
         DENIED,
@@ -332,9 +335,9 @@ fn a_running_call_keeps_its_value_and_is_redacted_with_it() {
 }
 
 #[test]
-fn a_caller_without_a_value_of_its_own_gets_that_of_nobody() {
+fn a_caller_without_its_own_value_gets_no_other_value() {
     let site = Site::start();
-    let own = secret(&site, "own", "caller_folder = \"secrets/own\"");
+    let own = secret_section(&site, "own", "caller_folder = \"secrets/own\"");
     let plugins = folder(&site, &own);
     put_secret(&plugins, "secrets/own/token/ada", "s3cret-of-ada");
     let told = |why: &str| {
@@ -354,7 +357,7 @@ fn a_caller_without_a_value_of_its_own_gets_that_of_nobody() {
     put_secret(&plugins, "secrets/own/stdio", "s3cret-of-stdio");
     assert_eq!(try_to_send(&mut server, &site), "status 200");
     server.stop();
-    // An address is not authenticated.
+    // A caller that is identified by its address is not authenticated.
     let server = HttpServer::start(&plugins).wait_until_ready();
     let result = server.result(
         "tools/call",
@@ -369,20 +372,20 @@ fn a_caller_without_a_value_of_its_own_gets_that_of_nobody() {
     assert!(seen[0].contains("x-own: s3cret-of-stdio\r\n"), "{seen:?}");
 }
 
-/// What a server has seen: for each path the credentials, and how many different ones came over one
-/// connection.
+/// Observations of a server: the credentials for each path, and how many different credentials
+/// arrived over one connection.
 #[derive(Default)]
-struct Seen {
+struct ObservedCredentials {
     by_path: BTreeMap<String, BTreeMap<String, usize>>,
     most_on_a_connection: usize,
 }
 
-/// A web server that counts who sent what.
-fn counting() -> (SocketAddr, Arc<Mutex<Seen>>) {
+/// Starts a web server that counts the credentials of requests.
+fn start_counting_server() -> (SocketAddr, Arc<Mutex<ObservedCredentials>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, seen) = (
         listener.local_addr().unwrap(),
-        Arc::new(Mutex::new(Seen::default())),
+        Arc::new(Mutex::new(ObservedCredentials::default())),
     );
     let all = Arc::clone(&seen);
     thread::spawn(move || {
@@ -419,7 +422,7 @@ fn counting() -> (SocketAddr, Arc<Mutex<Seen>>) {
                         .or_default() += 1;
                     seen.most_on_a_connection = seen.most_on_a_connection.max(here.len());
                     drop(seen);
-                    // One segment: two would wait for each other's acknowledgement.
+                    // One write: the second of two would wait for the acknowledgment of the first.
                     if stream
                         .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
                         .is_err()
@@ -434,11 +437,11 @@ fn counting() -> (SocketAddr, Arc<Mutex<Seen>>) {
 }
 
 #[test]
-fn the_credentials_of_two_callers_never_cross_in_ten_thousand_requests() {
+fn the_credentials_of_two_callers_are_never_mixed_in_ten_thousand_requests() {
     const THREADS: usize = 4;
     const CALLS: usize = 25;
     const REQUESTS: usize = 50;
-    let (address, seen) = counting();
+    let (address, seen) = start_counting_server();
     let folder = Folder::with("web.wasm", web());
     folder.put(
         "web.toml",
@@ -511,7 +514,7 @@ fn a_request_without_room_for_its_parameter_is_not_sent() {
         site.address
     );
     let folder = folder(&site, &keys);
-    // A plugin can write a path of 16 KiB, and a URL has less than 64 KiB in all.
+    // A plugin can write a path of 16 KiB, and a whole URL must be shorter than 64 KiB.
     let value = "s3cret-of-the-query-".repeat(2_500);
     let mut server = serve(toolbay(&folder).env("WEB_KEY", &value));
     let long = site.url(&format!("/hello?{}", "x".repeat(16_000)));
@@ -614,7 +617,7 @@ fn no_mount_reaches_a_secret() {
         ),
     ];
     for (secret, host, access, what, verb) in cases {
-        // Its own secret, and then that of another plugin.
+        // The plugin's own secret, and then the secret of another plugin.
         for (grants, of) in [
             (
                 [
@@ -636,7 +639,7 @@ fn no_mount_reaches_a_secret() {
             }
             let (status, problem) = problems("hostile");
             let problem = problem.unwrap_or_default();
-            // To a folder that is the mount itself, both are true.
+            // If the folder itself is mounted, both descriptions are true.
             let told = |what: &str| {
                 format!(
                     "hostile.toml:2: the mount of {host} {what}{of}, so the plugin could {verb} it; "
@@ -665,7 +668,7 @@ fn no_mount_reaches_a_secret() {
             "{what}"
         );
     }
-    // What is no secret can be read, and what is beside one can be changed.
+    // A file that is not a secret can be read, and a file next to a secret can be changed.
     fs::create_dir(folder.plugin_path("data")).unwrap();
     for (host, access, secret) in [("bin", "read", program), ("data", "read-write", file)] {
         folder.put("hostile.toml", mount(host, access, "") + secret);

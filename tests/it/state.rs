@@ -1,5 +1,5 @@
-//! What plugins keep from one call to the next: only with a grant, within quotas, apart from each
-//! other, and there after whatever happened.
+//! State that plugins store between calls: it needs a grant, has quotas, is separate for each
+//! plugin, and survives crashes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,25 +12,25 @@ use crate::support::{
     result_text,
 };
 
-/// Keeps the state of a test in its own folder.
+/// Stores the state of a test in its own folder.
 const CONFIG: &str = "[state]\nfolder = \"kept\"";
 
 const GRANT: &str = "[permissions.state]";
 
-/// A folder with the guest `keeper` and this grant.
-fn granted(grant: &str) -> Folder {
+/// Creates a folder with the guest `keeper` and this grant.
+fn folder_with_grant(grant: &str) -> Folder {
     let folder = Folder::with("keeper.wasm", keeper());
     folder.put("keeper.toml", grant);
     folder.write_config(CONFIG);
     folder
 }
 
-/// What each of the steps said.
-fn keep(server: &mut StdioServer, steps: Value) -> Vec<String> {
-    said(&server.call("keep", json!({"steps": steps})))
+/// Runs steps and returns the output of each.
+fn run_steps(server: &mut StdioServer, steps: Value) -> Vec<String> {
+    step_outputs(&server.call("keep", json!({"steps": steps})))
 }
 
-fn said(result: &Value) -> Vec<String> {
+fn step_outputs(result: &Value) -> Vec<String> {
     let said: Value = serde_json::from_str(&result_text(result))
         .unwrap_or_else(|error| panic!("{error}: {result}"));
     said["said"]
@@ -41,7 +41,7 @@ fn said(result: &Value) -> Vec<String> {
         .collect()
 }
 
-fn listed(folder: &Folder) -> Value {
+fn list_state(folder: &Folder) -> Value {
     let outcome = ToolbayCommand::new(folder)
         .args(["state", "list", "--json"])
         .run();
@@ -49,7 +49,7 @@ fn listed(folder: &Folder) -> Value {
 }
 
 #[test]
-fn without_a_grant_nothing_is_kept_and_the_log_says_what_to_write() {
+fn without_a_grant_no_state_is_stored_and_the_log_names_the_missing_permission() {
     let folder = Folder::with("keeper.wasm", keeper());
     folder.write_config(CONFIG);
     let mut server = StdioServer::start(&folder);
@@ -88,7 +88,7 @@ fn without_a_grant_nothing_is_kept_and_the_log_says_what_to_write() {
         server.call("keep", json!({"steps": []}))["isError"] != true
     });
     assert_eq!(
-        keep(&mut server, json!([{"set": ["a", "1"]}, {"get": "a"}])),
+        run_steps(&mut server, json!([{"set": ["a", "1"]}, {"get": "a"}])),
         ["fine", "some 1"]
     );
 }
@@ -113,7 +113,9 @@ fn a_typo_in_the_grant_names_the_nearest_key() {
             "keeper.toml:2:1: permissions.state: unknown key `scop`; did you mean `scope`?",
         ),
     ] {
-        let outcome = ToolbayCommand::new(&granted(grant)).args(["list"]).run();
+        let outcome = ToolbayCommand::new(&folder_with_grant(grant))
+            .args(["list"])
+            .run();
         let said = said.split_once(": ").unwrap();
         assert!(
             outcome.stdout.contains(said.0)
@@ -121,7 +123,7 @@ fn a_typo_in_the_grant_names_the_nearest_key() {
             "{outcome}"
         );
     }
-    let folder = granted(GRANT);
+    let folder = folder_with_grant(GRANT);
     folder.write_config("[state]\nfoldr = \"kept\"");
     let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(
@@ -133,8 +135,8 @@ fn a_typo_in_the_grant_names_the_nearest_key() {
 }
 
 #[test]
-fn every_operation_of_both_drafts_does_what_it_says() {
-    let mut server = StdioServer::start_with_config(&granted(GRANT), CONFIG);
+fn every_operation_of_both_drafts_works() {
+    let mut server = StdioServer::start_with_config(&folder_with_grant(GRANT), CONFIG);
     let steps = json!([
         {"get": "a"}, {"exists": "a"}, {"set": ["a", "1"]}, {"exists": "a"}, {"get": "a"},
         {"set-many": [["b", "2"], ["c", "3"]]}, {"get-many": ["c", "no", "a"]}, {"list": null},
@@ -171,26 +173,26 @@ fn every_operation_of_both_drafts_does_what_it_says() {
         "some theirs",
         "some ours",
     ];
-    assert_eq!(keep(&mut server, steps), expected);
+    assert_eq!(run_steps(&mut server, steps), expected);
     let pages = json!([{"fill-many": ["k", 1000]}, {"fill-many": ["l", 1000]}, {"fill-many": ["m", 500]},
         {"count": null}, {"count2": null}, {"list": 2_503}]);
-    // With `c`, `log` and `n`. The last page begins after as many keys as its cursor says.
+    // With `c`, `log` and `n`. The last page starts after the number of keys in its cursor.
     assert_eq!(
-        keep(&mut server, without_nulls(pages)),
+        run_steps(&mut server, without_nulls(pages)),
         ["fine", "fine", "fine", "2503", "2503", " None"]
     );
     let names = |name: &str| json!({"bucket": name, "steps": [{"get": "c"}]});
     assert_eq!(
-        said(&server.call("keep", names("default"))),
+        step_outputs(&server.call("keep", names("default"))),
         ["some x"],
         "the default bucket has a name"
     );
-    assert_eq!(said(&server.call("keep", names("other"))), ["none"]);
+    assert_eq!(step_outputs(&server.call("keep", names("other"))), ["none"]);
     let (_, words) = server.failure("keep", names(&"x".repeat(65)));
     assert_eq!(words, "no such store");
     let too_large = json!([{"fill": ["k", 1_048_577]}, {"get": "x".repeat(2_000)}, {"set": ["x".repeat(1_025), ""]},
         {"fill-many": ["x", 1_001]}]);
-    let [value, absent, key, batch] = &keep(&mut server, too_large)[..] else {
+    let [value, absent, key, batch] = &run_steps(&mut server, too_large)[..] else {
         panic!()
     };
     assert_eq!(
@@ -207,7 +209,7 @@ fn every_operation_of_both_drafts_does_what_it_says() {
     );
 }
 
-/// Steps without a value are words, and not objects.
+/// Converts steps without a value from objects to words.
 fn without_nulls(steps: Value) -> Value {
     let steps = steps.as_array().unwrap().iter().map(|step| {
         let (name, value) = step.as_object().unwrap().iter().next().unwrap();
@@ -221,38 +223,41 @@ fn without_nulls(steps: Value) -> Value {
 }
 
 #[test]
-fn state_outlives_the_server_and_an_update_and_is_no_other_plugins() {
-    let folder = granted(GRANT);
+fn state_outlives_the_server_and_an_update_and_is_separate_for_each_plugin() {
+    let folder = folder_with_grant(GRANT);
     folder.put("other.wasm", keeper());
     folder.put("other.toml", format!("prefix = \"other\"\n{GRANT}"));
     {
         let mut server = StdioServer::start(&folder);
-        assert_eq!(keep(&mut server, json!([{"set": ["mine", "1"]}])), ["fine"]);
+        assert_eq!(
+            run_steps(&mut server, json!([{"set": ["mine", "1"]}])),
+            ["fine"]
+        );
         let others = server.call(
             "other_keep",
             json!({"steps": [{"get": "mine"}, {"set": ["mine", "2"]}, "count"]}),
         );
-        assert_eq!(said(&others), ["none", "fine", "1"]);
+        assert_eq!(step_outputs(&others), ["none", "fine", "1"]);
         assert_eq!(server.stop().1, Some(0));
     }
     let mut updated = keeper();
-    // A custom section named `x`: another file, the same plugin.
+    // A custom section named `x` changes the file, but it is the same plugin.
     updated.extend([0, 2, 1, b'x']);
     folder.put("keeper.wasm", updated);
     let mut server = StdioServer::start(&folder);
     assert_eq!(
-        keep(&mut server, json!([{"get": "mine"}, "count"])),
+        run_steps(&mut server, json!([{"get": "mine"}, "count"])),
         ["some 1", "1"]
     );
 }
 
 #[test]
-fn what_exceeds_a_quota_fails_and_names_the_key_to_raise() {
-    let folder = granted("[permissions.state]\nsize = \"1KiB\"\nkeys = 3");
+fn an_operation_beyond_a_quota_fails_and_names_the_key_to_raise() {
+    let folder = folder_with_grant("[permissions.state]\nsize = \"1KiB\"\nkeys = 3");
     let mut server = StdioServer::start(&folder);
     let steps = json!([{"fill": ["a", 1_000]}, {"fill": ["b", 100]}, {"fill": ["a", 10]}, {"fill-many": ["x", 3]},
         {"fill-many": ["x", 2]}, {"set": ["z", ""]}, "count"]);
-    let [first, size, smaller, batch, two, keys, count] = &keep(&mut server, steps)[..] else {
+    let [first, size, smaller, batch, two, keys, count] = &run_steps(&mut server, steps)[..] else {
         panic!()
     };
     assert_eq!([first, smaller, two, count], ["fine", "fine", "fine", "3"]);
@@ -277,8 +282,10 @@ fn what_exceeds_a_quota_fails_and_names_the_key_to_raise() {
         words,
         "The tool tried to keep more than 3 keys of state (to allow more, raise permissions.state.keys)."
     );
-    let mut server =
-        StdioServer::start_with_config(&granted(GRANT), &format!("{CONFIG}\nsize = \"10KiB\""));
+    let mut server = StdioServer::start_with_config(
+        &folder_with_grant(GRANT),
+        &format!("{CONFIG}\nsize = \"10KiB\""),
+    );
     let (kind, words) = server.failure("keep", strictly(json!({"fill": ["a", 10_000]})));
     assert_eq!(kind, "limit");
     assert!(
@@ -288,8 +295,8 @@ fn what_exceeds_a_quota_fails_and_names_the_key_to_raise() {
 }
 
 #[test]
-fn a_quota_holds_under_eight_parallel_calls() {
-    let folder = granted("[permissions.state]\nsize = \"64KiB\"\nkeys = 100");
+fn a_quota_is_enforced_during_eight_parallel_calls() {
+    let folder = folder_with_grant("[permissions.state]\nsize = \"64KiB\"\nkeys = 100");
     let mut server = StdioServer::start(&folder);
     let calls: Vec<u64> = (0..8)
         .map(|writer| {
@@ -301,7 +308,7 @@ fn a_quota_holds_under_eight_parallel_calls() {
         .collect();
     let mut accepted = 0;
     for call in calls {
-        for word in said(&server.finish_call(call)) {
+        for word in step_outputs(&server.finish_call(call)) {
             assert!(
                 word == "fine" || word.starts_with("the quota of "),
                 "{word}"
@@ -309,8 +316,11 @@ fn a_quota_holds_under_eight_parallel_calls() {
             accepted += usize::from(word == "fine");
         }
     }
-    assert_eq!(keep(&mut server, json!(["count"])), [accepted.to_string()]);
-    let kept = &listed(&folder)["state"][0];
+    assert_eq!(
+        run_steps(&mut server, json!(["count"])),
+        [accepted.to_string()]
+    );
+    let kept = &list_state(&folder)["state"][0];
     assert_eq!(kept["keys"], accepted);
     assert!(
         accepted <= 100 && kept["bytes"].as_u64().unwrap() <= 64 << 10,
@@ -324,7 +334,7 @@ fn a_quota_holds_under_eight_parallel_calls() {
 
 #[test]
 fn parallel_increments_and_swaps_lose_nothing() {
-    let mut server = StdioServer::start(&granted(GRANT));
+    let mut server = StdioServer::start(&folder_with_grant(GRANT));
     let steps: Vec<Value> = (0..50)
         .map(|_| json!({"increment": ["n", 1]}))
         .chain([json!({"append": ["s", "x", 10]})])
@@ -333,18 +343,18 @@ fn parallel_increments_and_swaps_lose_nothing() {
         .map(|_| server.start_call("keep", json!({"strict": true, "steps": steps})))
         .collect();
     for call in calls {
-        said(&server.finish_call(call));
+        step_outputs(&server.finish_call(call));
     }
     let expected = ["some 400".to_owned(), format!("some {}", "x".repeat(80))];
     assert_eq!(
-        keep(&mut server, json!([{"get": "n"}, {"get": "s"}])),
+        run_steps(&mut server, json!([{"get": "n"}, {"get": "s"}])),
         expected
     );
 }
 
 #[test]
-fn callers_have_states_of_their_own_if_the_grant_says_so() {
-    let folder = granted("[permissions.state]\nscope = \"caller\"\nkeys = 1");
+fn each_caller_has_a_separate_state_if_the_grant_has_that_scope() {
+    let folder = folder_with_grant("[permissions.state]\nscope = \"caller\"\nkeys = 1");
     let (ada, first) = token("ada", "");
     let (bob, second) = token("bob", "");
     let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}\n{first}{second}"))
@@ -358,7 +368,7 @@ fn callers_have_states_of_their_own_if_the_grant_says_so() {
                 &[("Authorization", &format!("Bearer {token}"))],
             )
             .response_message();
-        said(&answer["result"])
+        step_outputs(&answer["result"])
     };
     assert_eq!(call(&ada, json!([{"set": ["a", "ada's"]}])), ["fine"]);
     let full = "the quota of 1 keys is used up (permissions.state.keys)";
@@ -390,7 +400,7 @@ fn callers_have_states_of_their_own_if_the_grant_says_so() {
 
 #[test]
 fn without_scope_all_callers_share_the_state() {
-    let folder = granted(GRANT);
+    let folder = folder_with_grant(GRANT);
     let ((ada, first), (bob, second)) = (token("ada", ""), token("bob", ""));
     let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}\n{first}{second}"))
         .wait_until_ready();
@@ -403,19 +413,19 @@ fn without_scope_all_callers_share_the_state() {
                 &[("Authorization", &format!("Bearer {token}"))],
             )
             .response_message();
-        said(&answer["result"])
+        step_outputs(&answer["result"])
     };
     assert_eq!(call(&ada, json!({"set": ["a", "hers"]})), ["fine"]);
     assert_eq!(call(&bob, json!({"get": "a"})), ["some hers"]);
 }
 
 #[test]
-fn without_size_and_keys_the_defaults_hold() {
-    let mut server = StdioServer::start(&granted(GRANT));
+fn without_size_and_keys_the_default_quotas_apply() {
+    let mut server = StdioServer::start(&folder_with_grant(GRANT));
     let full: Vec<Value> = (0..10)
         .map(|n| json!({"fill": [format!("{n}"), 1 << 20]}))
         .collect();
-    let said = keep(&mut server, Value::from(full));
+    let said = run_steps(&mut server, Value::from(full));
     assert_eq!(
         said.iter().filter(|word| *word == "fine").count(),
         9,
@@ -425,11 +435,11 @@ fn without_size_and_keys_the_defaults_hold() {
         said[9],
         "the quota of 10.0 MiB is used up (permissions.state.size)"
     );
-    let mut server = StdioServer::start(&granted(GRANT));
+    let mut server = StdioServer::start(&folder_with_grant(GRANT));
     let many: Vec<Value> = (0..11)
         .map(|n| json!({"fill-many": [format!("{n}-"), 1_000]}))
         .collect();
-    let said = keep(&mut server, Value::from(many));
+    let said = run_steps(&mut server, Value::from(many));
     assert_eq!(
         said.iter().filter(|word| *word == "fine").count(),
         10,
@@ -443,7 +453,7 @@ fn without_size_and_keys_the_defaults_hold() {
 
 #[test]
 fn a_caller_who_is_not_authenticated_has_no_state() {
-    let folder = granted("[permissions.state]\nscope = \"caller\"");
+    let folder = folder_with_grant("[permissions.state]\nscope = \"caller\"");
     let server = HttpServer::start_with_config(&folder, CONFIG).wait_until_ready();
     let answer = server
         .post_stateless(
@@ -460,33 +470,36 @@ fn a_caller_who_is_not_authenticated_has_no_state() {
         ),
         "{words}"
     );
-    assert_eq!(listed(&folder)["state"], json!([]));
-    // The one caller over standard input and output is known.
+    assert_eq!(list_state(&folder)["state"], json!([]));
+    // The only caller over standard input and output is authenticated.
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
-    assert_eq!(keep(&mut server, json!([{"set": ["a", "1"]}])), ["fine"]);
-    assert_eq!(listed(&folder)["state"][0]["caller"], "stdio");
+    assert_eq!(
+        run_steps(&mut server, json!([{"set": ["a", "1"]}])),
+        ["fine"]
+    );
+    assert_eq!(list_state(&folder)["state"][0]["caller"], "stdio");
 }
 
 #[test]
-fn what_was_acknowledged_is_there_after_the_server_was_killed() {
+fn acknowledged_changes_survive_a_killed_server() {
     const PARALLEL: usize = 4;
-    let folder = granted("[permissions.state]\nkeys = 100000\n[limits]\nlog = \"8MiB\"");
+    let folder = folder_with_grant("[permissions.state]\nkeys = 100000\n[limits]\nlog = \"8MiB\"");
     let (mut acknowledged, mut kept) = (vec![0_u64; PARALLEL], 0);
     for round in 0..5 {
         let mut server = StdioServer::start(&folder);
         for (writer, acknowledged) in acknowledged.iter_mut().enumerate() {
             let n = format!("n{writer}");
-            let found = keep(&mut server, json!([{"increment": [n, 0]}]))[0]
+            let found = run_steps(&mut server, json!([{"increment": [n, 0]}]))[0]
                 .parse::<u64>()
                 .unwrap();
-            // One more may have been on disk without an answer.
+            // One more change may be on disk without a response.
             assert!(
                 (*acknowledged..=*acknowledged + 1).contains(&found),
                 "round {round}: {acknowledged} {found}"
             );
             *acknowledged = found;
         }
-        // Each says a line after each change, and never ends before it is killed.
+        // Each call writes a log line after each change, and runs until the server is killed.
         let steps = |writer: usize| -> Vec<Value> {
             let change = |n: u64| {
                 [
@@ -521,13 +534,13 @@ fn what_was_acknowledged_is_there_after_the_server_was_killed() {
         }
     }
     assert_eq!(kept, 5 * PARALLEL);
-    let total = &listed(&folder)["state"][0];
+    let total = &list_state(&folder)["state"][0];
     assert_eq!(total["keys"], PARALLEL);
 }
 
 #[test]
-fn a_call_that_is_cancelled_or_too_late_leaves_the_state_whole() {
-    let folder = granted("[permissions.state]\n[limits]\ntimeout = \"500ms\"");
+fn a_cancelled_or_timed_out_call_leaves_the_state_consistent() {
+    let folder = folder_with_grant("[permissions.state]\n[limits]\ntimeout = \"500ms\"");
     let mut server = StdioServer::start(&folder);
     for n in 0..5 {
         let call = server.start_call(
@@ -539,29 +552,29 @@ fn a_call_that_is_cancelled_or_too_late_leaves_the_state_whole() {
     }
     let (kind, _) = server.failure("keep", json!({"steps": [{"forever": "a"}]}));
     assert_eq!(kind, "deadline");
-    // On a busy machine, half a second is too short for what follows.
+    // On a busy machine, half a second is too short for the following steps.
     server.stop();
     folder.put("keeper.toml", GRANT);
     let mut server = StdioServer::start(&folder);
     assert_eq!(
-        keep(
+        run_steps(
             &mut server,
             json!([{"get": "a"}, {"set": ["b", "1"]}, "count"])
         ),
         ["some again", "fine", "2"]
     );
     assert_eq!(
-        listed(&folder)["state"][0]["bytes"],
+        list_state(&folder)["state"][0]["bytes"],
         "a".len() + "again".len() + "b".len() + 1
     );
 }
 
 #[test]
-fn what_is_read_and_held_is_drawn_from_the_call() {
-    let folder = granted(GRANT);
+fn reads_and_handles_count_against_the_limits_of_the_call() {
+    let folder = folder_with_grant(GRANT);
     let mut server = StdioServer::start(&folder);
     assert_eq!(
-        keep(
+        run_steps(
             &mut server,
             json!([{"fill": ["large", 1_000_000]}, {"get": "large"}])
         ),
@@ -577,12 +590,15 @@ fn what_is_read_and_held_is_drawn_from_the_call() {
         let result = server.call("keep", json!({"steps": [{"get": "large"}]}));
         result["isError"] == true && error_kind_and_text(&result).0 == "memory"
     });
-    assert_eq!(keep(&mut server, json!([{"exists": "large"}])), ["true"]);
+    assert_eq!(
+        run_steps(&mut server, json!([{"exists": "large"}])),
+        ["true"]
+    );
 }
 
 #[test]
-fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
-    let folder = granted(GRANT);
+fn the_operator_can_list_and_clear_state_while_a_server_runs() {
+    let folder = folder_with_grant(GRANT);
     let toolbay = |args: &[&str]| {
         ToolbayCommand::new(&folder)
             .args(["state"])
@@ -599,7 +615,7 @@ fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
         "to look creates nothing"
     );
     let mut server = StdioServer::start(&folder);
-    keep(
+    run_steps(
         &mut server,
         json!([{"set": ["a", "12345"]}, {"set": ["b", "1"]}]),
     );
@@ -621,7 +637,7 @@ fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
         "buckets": {"default": used(2, 8), "other": used(1, 6)},
         "quota": {"size": 10 << 20, "keys": 10_000, "scope": "plugin"},
     }]);
-    assert_eq!(listed(&folder)["state"], expected);
+    assert_eq!(list_state(&folder)["state"], expected);
     assert_eq!(toolbay(&["get", "keeper", "a"]).raw_stdout, "12345");
     assert_eq!(
         toolbay(&["get", "keeper", "c", "--bucket", "other"]).raw_stdout,
@@ -638,7 +654,7 @@ fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
         "deleted 1 key, 6 B\n"
     );
     assert_eq!(
-        keep(&mut server, json!(["count"])),
+        run_steps(&mut server, json!(["count"])),
         ["2"],
         "the server goes on"
     );
@@ -656,8 +672,10 @@ fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
         toolbay(&["clear", "keeper"]).stdout,
         "deleted 2 keys, 8 B\n"
     );
-    assert_eq!(listed(&folder)["state"], json!([]));
-    let listed = ToolbayCommand::new(&granted(GRANT)).args(["list"]).run();
+    assert_eq!(list_state(&folder)["state"], json!([]));
+    let listed = ToolbayCommand::new(&folder_with_grant(GRANT))
+        .args(["list"])
+        .run();
     assert!(
         listed
             .stdout
@@ -668,23 +686,23 @@ fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
 
 #[test]
 fn two_servers_can_use_one_state_in_turns() {
-    let folder = granted(GRANT);
+    let folder = folder_with_grant(GRANT);
     let (mut first, mut second) = (StdioServer::start(&folder), StdioServer::start(&folder));
     for n in 1..=2 {
         assert_eq!(
-            keep(&mut first, json!([{"increment": ["n", 1]}])),
+            run_steps(&mut first, json!([{"increment": ["n", 1]}])),
             [(2 * n - 1).to_string()]
         );
         assert_eq!(
-            keep(&mut second, json!([{"increment": ["n", 1]}])),
+            run_steps(&mut second, json!([{"increment": ["n", 1]}])),
             [(2 * n).to_string()]
         );
     }
 }
 
 #[test]
-fn no_state_is_kept_if_the_folder_is_empty_or_cannot_be_used() {
-    let folder = granted(GRANT);
+fn no_state_is_stored_if_the_folder_is_empty_or_unusable() {
+    let folder = folder_with_grant(GRANT);
     let mut server = StdioServer::start_with_config(&folder, "[state]\nfolder = \"\"");
     let (kind, words) = server.failure("keep", json!({"steps": []}));
     assert_eq!(kind, "denied");
@@ -704,11 +722,11 @@ fn no_state_is_kept_if_the_folder_is_empty_or_cannot_be_used() {
     )
     .unwrap();
     let mut server = StdioServer::start(&folder);
-    // Said when the grant is loaded, before any call.
+    // The problem is reported when the grant is loaded, before any call.
     server.log.wait_for("state.redb");
     let unavailable = "the state is not available at the moment; the server's log says why";
     assert_eq!(
-        keep(&mut server, json!([{"get": "a"}, {"set": ["a", "1"]}])),
+        run_steps(&mut server, json!([{"get": "a"}, {"set": ["a", "1"]}])),
         [unavailable; 2]
     );
     assert_eq!(
@@ -726,7 +744,10 @@ fn a_variable_sets_the_folder() {
         .args(["serve"])
         .env("TOOLBAY_STATE_FOLDER", kept.to_str().unwrap());
     let mut server = StdioServer::run(command).with_handshake("2025-11-25");
-    assert_eq!(keep(&mut server, json!([{"set": ["a", "1"]}])), ["fine"]);
+    assert_eq!(
+        run_steps(&mut server, json!([{"set": ["a", "1"]}])),
+        ["fine"]
+    );
     assert!(kept.join("toolbay-state/state.redb").exists());
 }
 

@@ -1,5 +1,5 @@
-//! The revision without sessions, over standard input and output: every request states its own
-//! rules.
+//! The revision without sessions, over standard input and output: every request carries its own
+//! metadata.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::support::{
 
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Sends a stateless request, and returns its id.
+/// Sends a stateless request and returns its id.
 fn send(server: &mut StdioServer, id: u64, method: &str, params: Value) -> u64 {
     server.send(modern(json!(id), method, params).to_string());
     id
@@ -45,7 +45,7 @@ fn listen(server: &mut StdioServer, id: u64) {
     );
 }
 
-fn told(server: &mut StdioServer, id: u64) {
+fn expect_list_changed(server: &mut StdioServer, id: u64) {
     server.wait_for("the change", |message| {
         message["method"] == LIST_CHANGED && message["params"]["_meta"][SUBSCRIPTION] == id
     });
@@ -109,7 +109,7 @@ fn a_client_without_a_session_lists_and_calls() {
 }
 
 #[test]
-fn every_error_of_a_stateless_request() {
+fn every_error_of_a_stateless_request_has_its_code() {
     let needy = TinyTool {
         meta: Some(r#"{"dev.toolbay/client-capabilities":{"sampling":{}}}"#.into()),
         ..TinyTool::new("needy")
@@ -131,7 +131,7 @@ fn every_error_of_a_stateless_request() {
         let mut answer = ask(&mut server, id, method, params);
         answer["error"].take()
     };
-    // Methods of sessions, which do not exist here.
+    // These methods belong to sessions and do not exist here.
     for method in [
         "ping",
         "initialize",
@@ -145,7 +145,7 @@ fn every_error_of_a_stateless_request() {
     for version in ["2999-01-01", "2025-11-25", ""] {
         let unsupported = error("tools/list", meta("protocolVersion", json!(version)));
         assert_eq!(unsupported["code"], -32022);
-        // The version that is refused is not one of them, though it is supported in a session.
+        // The rejected version is not listed, although it is supported in a session.
         let others: Vec<&Value> = supported
             .as_array()
             .unwrap()
@@ -207,7 +207,7 @@ fn every_error_of_a_stateless_request() {
 }
 
 #[test]
-fn a_request_without_a_session_or_a_revision_is_told_both_ways() {
+fn a_request_without_a_session_or_a_revision_is_rejected_with_both_options() {
     let mut server = StdioServer::spawn(&Folder::new());
     for method in [
         "tools/list",
@@ -235,7 +235,7 @@ fn sessions_and_stateless_requests_share_one_process() {
         result(&mut server, 1000, "server/discover", json!({}))["resultType"],
         "complete"
     );
-    // An unexpected notification in between does no harm.
+    // An unexpected notification in between has no effect.
     server.notify("notifications/cancelled", json!({"requestId": 1000}));
     let mut server = server.with_handshake("2025-06-18");
     server.wait_until_listed(&["a"]);
@@ -262,7 +262,7 @@ fn sessions_and_stateless_requests_share_one_process() {
         assert_eq!(server.error("server/discover", json!({}))["code"], -32601);
     }
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
-    told(&mut server, 1001);
+    expect_list_changed(&mut server, 1001);
     let plain = server.wait_for("the session's own", |message| {
         message["method"] == LIST_CHANGED
     });
@@ -284,7 +284,7 @@ fn a_subscription_sends_only_the_requested_notifications() {
         json!({"notifications": others}),
     );
     let acknowledged = server.notification("notifications/subscriptions/acknowledged");
-    // There is no such resource.
+    // No such resource exists.
     let honoured = json!({"promptsListChanged": true});
     assert_eq!(
         acknowledged,
@@ -302,18 +302,18 @@ fn a_subscription_sends_only_the_requested_notifications() {
     );
 
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
-    told(&mut server, 2);
-    told(&mut server, 3);
+    expect_list_changed(&mut server, 2);
+    expect_list_changed(&mut server, 3);
     server.notify("notifications/cancelled", json!({"requestId": 2}));
     folder.put("c.wasm", TinyComponent::new(&["c"]).build());
-    told(&mut server, 3);
+    expect_list_changed(&mut server, 3);
     result(&mut server, 5, "server/discover", json!({}));
     assert!(
         server.take_notifications(LIST_CHANGED).is_empty(),
         "only one subscription was left"
     );
 
-    // When the server ends, it ends the open subscriptions, and each has one end.
+    // When the server shuts down, it ends each open subscription once.
     let (said, code) = server.stop();
     assert_eq!(code, Some(0));
     for id in [3, 4] {
@@ -331,8 +331,8 @@ fn a_change_that_races_with_a_subscription_is_not_lost() {
     let folder = Folder::new();
     let mut server = StdioServer::spawn(&folder);
     for round in 0..10 {
-        // Sent without waiting for the response: the change happens before, during or after the
-        // acknowledgement.
+        // The change happens before, during or after the acknowledgment, because the test does not
+        // wait for the response.
         let params = json!({"notifications": {"toolsListChanged": true}});
         let id = send(&mut server, 10 + round, "subscriptions/listen", params);
         let name = format!("tool-{round}");
@@ -351,7 +351,7 @@ fn a_change_that_races_with_a_subscription_is_not_lost() {
             {
                 break;
             }
-            told(&mut server, id);
+            expect_list_changed(&mut server, id);
         }
         server.notify("notifications/cancelled", json!({"requestId": id}));
     }

@@ -1,5 +1,5 @@
-//! Standard error is not a lifeline: whoever reads it may stop or go away, and a file may be full.
-//! No call waits for that.
+//! Standard error is not essential: its reader may stop or disconnect, and a file may be full. No
+//! call waits for it.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::support::{Folder, ProgramLog, StdioServer, TinyComponent, ToolbayCommand, hostile};
 
-/// A folder with a plugin that may log much in one call, and with a FIFO.
+/// Creates a folder with a plugin that may write many log lines in one call, and with a FIFO.
 fn folder() -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nlog = \"8MiB\"");
@@ -23,8 +23,8 @@ fn folder() -> Folder {
     folder
 }
 
-/// A server that logs everything, started by a shell script.
-fn through(folder: &Folder, script: &str) -> StdioServer {
+/// Starts a server that logs everything, through a shell script.
+fn start_with_script(folder: &Folder, script: &str) -> StdioServer {
     StdioServer::run(
         ToolbayCommand::new(folder)
             .args(["serve", "--log", "debug"])
@@ -32,15 +32,15 @@ fn through(folder: &Folder, script: &str) -> StdioServer {
     )
 }
 
-/// A server whose standard error is a FIFO, and the other end of that.
+/// Starts a server whose standard error is a FIFO, and returns the other end too.
 fn with_fifo(folder: &Folder) -> (StdioServer, File) {
-    let server = through(folder, "exec \"$@\" 2>log");
-    // Either waits for the other to open it.
+    let server = start_with_script(folder, "exec \"$@\" 2>log");
+    // Opening either end waits for the other.
     let reader = File::open(folder.sibling_path("log")).unwrap();
     (server.with_handshake("2025-11-25"), reader)
 }
 
-/// Has a plugin log 12 MB, which is more than any pipe or queue takes.
+/// Makes a plugin log 12 MB, which is more than any pipe or queue holds.
 fn flood(server: &mut StdioServer) {
     server.wait_for_tool("log_flood");
     for _ in 0..3 {
@@ -65,12 +65,12 @@ fn terminate(mut server: StdioServer) {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_nothing() {
+fn the_server_survives_a_reader_that_disconnects() {
     let folder = folder();
     let (mut server, reader) = with_fifo(&folder);
     let mut line = String::new();
     let mut reader = BufReader::new(reader);
-    // The line before says which configuration was read.
+    // The previous line names the configuration.
     for _ in 0..2 {
         reader.read_line(&mut line).unwrap();
     }
@@ -84,7 +84,7 @@ fn a_reader_that_goes_away_ends_nothing() {
 }
 
 #[test]
-fn a_reader_that_does_not_read_holds_up_no_call_and_no_end() {
+fn a_reader_that_stops_reading_delays_no_call_and_no_shutdown() {
     let folder = folder();
     let (mut server, _reader) = with_fifo(&folder);
     flood(&mut server);
@@ -92,7 +92,7 @@ fn a_reader_that_does_not_read_holds_up_no_call_and_no_end() {
 }
 
 #[test]
-fn a_reader_that_reads_late_learns_how_much_is_missing() {
+fn a_late_reader_gets_the_number_of_dropped_lines() {
     let folder = folder();
     let (mut server, reader) = with_fifo(&folder);
     flood(&mut server);
@@ -106,7 +106,7 @@ fn a_reader_that_reads_late_learns_how_much_is_missing() {
         dropped > 1000 && told > 1000 && dropped + told >= 12_000,
         "{dropped} dropped, {told} told"
     );
-    // From here on nothing is missing.
+    // No line is missing from here on.
     server.text("tell", json!({"text": "log"}));
     log.wait_for("it is  plugin=\"hostile\" tool=\"tell\"");
     assert_eq!(log.text().matches(" dropped: standard error").count(), 1);
@@ -114,21 +114,21 @@ fn a_reader_that_reads_late_learns_how_much_is_missing() {
 }
 
 #[test]
-fn a_stream_that_takes_nothing_ends_nothing() {
+fn the_server_survives_a_standard_error_that_cannot_be_written() {
     for redirection in ["2>/dev/full", "2>&-", "2</dev/null"] {
         let folder = folder();
-        let mut server =
-            through(&folder, &format!("exec \"$@\" {redirection}")).with_handshake("2025-11-25");
+        let mut server = start_with_script(&folder, &format!("exec \"$@\" {redirection}"))
+            .with_handshake("2025-11-25");
         flood(&mut server);
         terminate(server);
     }
 }
 
 #[test]
-fn a_log_file_that_may_not_grow_ends_nothing() {
+fn the_server_survives_a_log_file_that_cannot_grow() {
     let folder = folder();
     let mut server =
-        through(&folder, "ulimit -f 8; exec \"$@\" 2>small").with_handshake("2025-11-25");
+        start_with_script(&folder, "ulimit -f 8; exec \"$@\" 2>small").with_handshake("2025-11-25");
     flood(&mut server);
     terminate(server);
     let length = std::fs::metadata(folder.sibling_path("small"))
@@ -138,7 +138,7 @@ fn a_log_file_that_may_not_grow_ends_nothing() {
 }
 
 #[test]
-fn code_that_may_not_be_written_is_one_problem() {
+fn compiled_code_that_cannot_be_written_is_reported_once() {
     let folder = Folder::with(
         "a.wasm",
         TinyComponent::new(&["a"])
@@ -162,7 +162,7 @@ fn code_that_may_not_be_written_is_one_problem() {
 }
 
 #[test]
-fn what_a_command_cannot_print_is_its_failure() {
+fn a_command_that_cannot_print_its_output_fails() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     for command in [&["list"][..], &["list", "--json"], &["call", "a"]] {
         let outcome = ToolbayCommand::new(&folder)
@@ -187,7 +187,7 @@ fn what_a_command_cannot_print_is_its_failure() {
         .with_shell_wrapper("exec \"$@\" 2>/dev/full")
         .run();
     assert_eq!(refused.code, 1, "{refused}");
-    // A token that nobody has seen is worth nothing.
+    // A token that the user does not receive is useless.
     let lost = ToolbayCommand::new(&folder)
         .args(["token", "me"])
         .with_shell_wrapper("exec \"$@\" 2>/dev/full")

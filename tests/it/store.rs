@@ -1,4 +1,4 @@
-//! Failures of the compile cache: each costs one line in the log and nothing else.
+//! Failures of the compile cache: each costs one log line and nothing else.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,8 +13,8 @@ use serde_json::json;
 use crate::hostile::nested_blocks;
 use crate::support::{DEADLINE, Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand};
 
-/// Toolbay's own folder within the one that the configuration names.
-const OURS: &str = "store/toolbay-compiled";
+/// Toolbay's own folder inside the configured folder.
+const CACHE_FOLDER: &str = "store/toolbay-compiled";
 
 const CONFIG: &str = "log = \"toolbay=debug\"\n[compile]\ncache_folder = \"store\"";
 
@@ -22,18 +22,18 @@ fn folder() -> Folder {
     Folder::with("a.wasm", TinyComponent::new(&["a"]).build())
 }
 
-/// A server that serves its plugin, whatever the state of its cache.
-fn serves(folder: &Folder) -> StdioServer {
+/// Starts a server and checks that it serves its plugin, whatever the state of its cache.
+fn start_and_check(folder: &Folder) -> StdioServer {
     let mut server = StdioServer::start_with_config(folder, CONFIG);
     server.wait_until_listed(&["a"]);
     assert_eq!(server.text("a", json!({})), "fine");
     server
 }
 
-/// The names of the files in the cache, without what is known of the plugin folder's files; empty
-/// if it does not exist yet.
-fn in_store(folder: &Folder) -> BTreeSet<String> {
-    let entries = fs::read_dir(folder.sibling_path(OURS))
+/// Returns the names of the files in the cache, without the index of the plugin folder; an empty
+/// set if the cache does not exist yet.
+fn cache_files(folder: &Folder) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder.sibling_path(CACHE_FOLDER))
         .into_iter()
         .flatten();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -46,13 +46,13 @@ fn in_store(folder: &Folder) -> BTreeSet<String> {
         .collect()
 }
 
-/// The files in the cache with this extension.
-fn kept(folder: &Folder, extension: &str) -> Vec<PathBuf> {
-    let names = in_store(folder)
+/// Returns the files in the cache with this extension.
+fn cache_files_with(folder: &Folder, extension: &str) -> Vec<PathBuf> {
+    let names = cache_files(folder)
         .into_iter()
         .filter(|name| name.ends_with(extension));
     names
-        .map(|name| folder.sibling_path(OURS).join(name))
+        .map(|name| folder.sibling_path(CACHE_FOLDER).join(name))
         .collect()
 }
 
@@ -69,15 +69,21 @@ fn warnings(server: &StdioServer) -> Vec<String> {
 #[test]
 fn compiled_code_is_found_in_the_cache() {
     let folder = folder();
-    drop(serves(&folder));
-    let (code, record) = (kept(&folder, ".cwasm"), kept(&folder, ".json"));
+    drop(start_and_check(&folder));
+    let (code, record) = (
+        cache_files_with(&folder, ".cwasm"),
+        cache_files_with(&folder, ".json"),
+    );
     assert_eq!((code.len(), record.len()), (1, 1));
     let written = fs::metadata(&code[0]).unwrap();
     assert_eq!(
-        fs::metadata(folder.sibling_path(OURS)).unwrap().mode() & 0o777,
+        fs::metadata(folder.sibling_path(CACHE_FOLDER))
+            .unwrap()
+            .mode()
+            & 0o777,
         0o700
     );
-    let server = serves(&folder);
+    let server = start_and_check(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
     let now = fs::metadata(&code[0]).unwrap();
     assert_eq!(
@@ -87,7 +93,7 @@ fn compiled_code_is_found_in_the_cache() {
     );
 }
 
-/// What happens to a file.
+/// A change to a file.
 type Damage = fn(&Path);
 
 #[test]
@@ -106,7 +112,7 @@ fn damaged_files_are_compiled_again() {
                     .open(code)
                     .unwrap()
                     .set_len(100)
-                    .unwrap()
+                    .unwrap();
             },
             "its code is corrupt",
         ),
@@ -134,9 +140,9 @@ fn damaged_files_are_compiled_again() {
     ];
     let folder = folder();
     for (extension, damage, why) in damages {
-        drop(serves(&folder));
-        damage(&kept(&folder, extension)[0]);
-        let server = serves(&folder);
+        drop(start_and_check(&folder));
+        damage(&cache_files_with(&folder, extension)[0]);
+        let server = start_and_check(&folder);
         let warnings = warnings(&server);
         let expected =
             format!("WARN compile cache: an entry was dropped and will be compiled again: {why}");
@@ -145,7 +151,7 @@ fn damaged_files_are_compiled_again() {
             "{expected}: {warnings:?}"
         );
     }
-    let server = serves(&folder);
+    let server = start_and_check(&folder);
     assert!(
         warnings(&server).is_empty(),
         "it is whole again: {:?}",
@@ -153,8 +159,8 @@ fn damaged_files_are_compiled_again() {
     );
 }
 
-/// Two plugins, each with a tool that tells which one it is.
-fn two() -> Folder {
+/// Creates a folder with two plugins, each with a tool that returns the plugin's name.
+fn folder_with_two_plugins() -> Folder {
     let folder = Folder::new();
     for name in ["one", "two"] {
         folder.put(
@@ -162,12 +168,12 @@ fn two() -> Folder {
             TinyComponent::new(&[name]).with_text(name).build(),
         );
     }
-    drop(serves_two(&folder));
+    drop(start_and_check_two(&folder));
     folder
 }
 
-/// A server whose two plugins are themselves.
-fn serves_two(folder: &Folder) -> StdioServer {
+/// Starts a server and checks that its plugins return their own names.
+fn start_and_check_two(folder: &Folder) -> StdioServer {
     let mut server = StdioServer::start_with_config(folder, CONFIG);
     server.wait_until_listed(&["one", "two"]);
     for name in ["one", "two"] {
@@ -178,19 +184,19 @@ fn serves_two(folder: &Folder) -> StdioServer {
 
 #[test]
 fn exchanged_files_are_compiled_again() {
-    // The code alone, the record alone with the names of the code in it, and both, as far as names
-    // tell.
+    // Exchanges the code; the records, which name their code; and both, after which the names match
+    // again.
     for extensions in [&[".cwasm"][..], &[".json"], &[".cwasm", ".json"]] {
-        let folder = two();
+        let folder = folder_with_two_plugins();
         for extension in extensions {
-            let files = kept(&folder, extension);
+            let files = cache_files_with(&folder, extension);
             let [one, two] = [&files[0], &files[1]];
             let aside = one.with_extension("aside");
             fs::rename(one, &aside).unwrap();
             fs::rename(two, one).unwrap();
             fs::rename(aside, two).unwrap();
         }
-        let server = serves_two(&folder);
+        let server = start_and_check_two(&folder);
         let warnings = warnings(&server);
         let expected = "an entry was dropped and will be compiled again: its code is corrupt, or was not compiled for this \
             plugin by this user (wrong authentication code)";
@@ -199,7 +205,7 @@ fn exchanged_files_are_compiled_again() {
             "{extensions:?}: {warnings:?}"
         );
         drop(server);
-        let server = serves_two(&folder);
+        let server = start_and_check_two(&folder);
         assert!(
             self::warnings(&server).is_empty(),
             "it is whole again: {:?}",
@@ -213,7 +219,7 @@ fn entries_made_with_another_key_are_compiled_again() {
     let changes: [(Damage, usize); 4] = [
         (|key| fs::write(key, [7; 32]).unwrap(), 1),
         (|key| fs::remove_file(key).unwrap(), 1),
-        // These are no keys, which one more line says.
+        // These files are not valid keys, which one more line reports.
         (|key| fs::write(key, "").unwrap(), 2),
         (
             |key| fs::set_permissions(key, fs::Permissions::from_mode(0o644)).unwrap(),
@@ -222,11 +228,11 @@ fn entries_made_with_another_key_are_compiled_again() {
     ];
     for (change, lines) in changes {
         let folder = folder();
-        drop(serves(&folder));
-        let key = folder.sibling_path(OURS).join("key");
+        drop(start_and_check(&folder));
+        let key = folder.sibling_path(CACHE_FOLDER).join("key");
         assert_eq!(fs::metadata(&key).unwrap().mode() & 0o777, 0o600);
         change(&key);
-        let server = serves(&folder);
+        let server = start_and_check(&folder);
         let warnings = warnings(&server);
         assert!(
             warnings.len() == lines && warnings[lines - 1].contains("(wrong authentication code)"),
@@ -234,14 +240,14 @@ fn entries_made_with_another_key_are_compiled_again() {
         );
         assert_eq!(fs::metadata(&key).unwrap().mode() & 0o777, 0o600);
         drop(server);
-        assert!(self::warnings(&serves(&folder)).is_empty());
+        assert!(self::warnings(&start_and_check(&folder)).is_empty());
     }
 }
 
 #[test]
-fn code_without_an_entry_makes_room_for_entries() {
+fn orphaned_code_is_evicted_to_make_room_for_entries() {
     let folder = folder();
-    let orphan = folder.sibling_path(OURS).join(format!(
+    let orphan = folder.sibling_path(CACHE_FOLDER).join(format!(
         "{}-{}-{}.cwasm",
         "a".repeat(64),
         "1".repeat(16),
@@ -257,10 +263,10 @@ fn code_without_an_entry_makes_room_for_entries() {
             .set_modified(std::time::SystemTime::now() - hours)
             .unwrap();
     };
-    drop(serves(&folder));
+    drop(start_and_check(&folder));
     put();
-    let server = serves(&folder);
-    until("it is removed at the start", || !orphan.exists());
+    let server = start_and_check(&folder);
+    wait_until("it is removed at the start", || !orphan.exists());
     drop(server);
     let mut server =
         StdioServer::start_with_config(&folder, &format!("{CONFIG}\ncache_size = \"3MiB\""));
@@ -268,8 +274,8 @@ fn code_without_an_entry_makes_room_for_entries() {
     put();
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
     server.wait_until_listed(&["a", "b"]);
-    until("there is room again", || !orphan.exists());
-    assert_eq!(kept(&folder, ".json").len(), 2);
+    wait_until("there is room again", || !orphan.exists());
+    assert_eq!(cache_files_with(&folder, ".json").len(), 2);
 }
 
 fn flip_a_bit(code: &Path) {
@@ -282,16 +288,16 @@ fn flip_a_bit(code: &Path) {
 #[test]
 fn a_missing_record_is_a_miss_and_not_an_error() {
     let folder = folder();
-    drop(serves(&folder));
-    fs::remove_file(&kept(&folder, ".json")[0]).unwrap();
-    let server = serves(&folder);
+    drop(start_and_check(&folder));
+    fs::remove_file(&cache_files_with(&folder, ".json")[0]).unwrap();
+    let server = start_and_check(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
-    assert_eq!(kept(&folder, ".json").len(), 1);
+    assert_eq!(cache_files_with(&folder, ".json").len(), 1);
 }
 
 #[test]
 fn a_cache_that_cannot_be_written_causes_one_log_line() {
-    // Nobody, not even root, can create a folder below a file.
+    // No user, not even root, can create a folder below a file.
     let folder = folder();
     fs::write(folder.sibling_path("store"), "a file").unwrap();
     for store in ["store", "store/below"] {
@@ -340,7 +346,7 @@ fn a_full_disk_causes_one_log_line() {
 
 #[test]
 fn a_cache_in_which_no_file_can_be_created_causes_one_log_line() {
-    // Not even root can.
+    // Not even root can create one.
     let folder = folder();
     let mut server = StdioServer::start_with_config(
         &folder,
@@ -367,7 +373,7 @@ fn a_cache_that_others_can_write_to_is_not_used() {
             fs::Permissions::from_mode(mode),
         )
         .unwrap();
-        let server = serves(&folder);
+        let server = start_and_check(&folder);
         let warnings = warnings(&server);
         let store = fs::canonicalize(folder.sibling_path("store")).unwrap();
         let expected = format!(
@@ -378,7 +384,11 @@ fn a_cache_that_others_can_write_to_is_not_used() {
             warnings.len() == 1 && warnings[0].contains(&expected),
             "{warnings:?}"
         );
-        assert!(in_store(&folder).is_empty(), "{:?}", in_store(&folder));
+        assert!(
+            cache_files(&folder).is_empty(),
+            "{:?}",
+            cache_files(&folder)
+        );
     }
 }
 
@@ -392,7 +402,7 @@ fn other_files_in_the_folder_are_left_alone() {
         file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_hours(1000))
             .unwrap();
     }
-    let server = serves(&folder);
+    let server = start_and_check(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
     assert!(
         others
@@ -403,7 +413,7 @@ fn other_files_in_the_folder_are_left_alone() {
         fs::read_dir(folder.sibling_path("store")).unwrap().count(),
         others.len() + 1
     );
-    assert_eq!(in_store(&folder).len(), 3);
+    assert_eq!(cache_files(&folder).len(), 3);
 }
 
 #[test]
@@ -456,21 +466,26 @@ fn compile_fails_if_it_cannot_write_to_the_cache() {
 #[test]
 fn code_of_another_engine_in_the_cache_is_left_alone() {
     let folder = folder();
-    drop(serves(&folder));
-    for file in [kept(&folder, ".cwasm"), kept(&folder, ".json")].concat() {
+    drop(start_and_check(&folder));
+    for file in [
+        cache_files_with(&folder, ".cwasm"),
+        cache_files_with(&folder, ".json"),
+    ]
+    .concat()
+    {
         let name = file
             .file_name()
             .unwrap()
             .to_str()
             .unwrap()
             .replacen('-', "-0", 1);
-        fs::rename(&file, folder.sibling_path(OURS).join(name)).unwrap();
+        fs::rename(&file, folder.sibling_path(CACHE_FOLDER).join(name)).unwrap();
     }
-    let others = in_store(&folder);
-    let server = serves(&folder);
+    let others = cache_files(&folder);
+    let server = start_and_check(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
-    assert_eq!(in_store(&folder).intersection(&others).count(), 3);
-    assert_eq!(in_store(&folder).len(), 5);
+    assert_eq!(cache_files(&folder).intersection(&others).count(), 3);
+    assert_eq!(cache_files(&folder).len(), 5);
 }
 
 #[test]
@@ -481,7 +496,7 @@ fn servers_share_a_cache() {
         folder.put(&format!("{name}.wasm"), TinyComponent::new(&[name]).build());
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    // Both find nothing and compile everything.
+    // The cache is empty, and each server compiles everything.
     let mut servers = [(); 3].map(|()| StdioServer::start_with_config(&folder, CONFIG));
     for server in &mut servers {
         server.wait_until_listed(&names);
@@ -491,14 +506,15 @@ fn servers_share_a_cache() {
         assert!(warnings(server).is_empty(), "{:?}", warnings(server));
     }
     drop(servers);
-    // If two end at the same moment, both may keep their code, which is wasteful but harmless.
-    assert_eq!(kept(&folder, ".json").len(), 20);
+    // If two servers finish at the same moment, both may store their code, which is wasteful but
+    // harmless.
+    assert_eq!(cache_files_with(&folder, ".json").len(), 20);
     assert!(
-        in_store(&folder)
+        cache_files(&folder)
             .iter()
             .all(|name| !name.starts_with(".tmp-")),
         "{:?}",
-        in_store(&folder)
+        cache_files(&folder)
     );
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_until_listed(&names);
@@ -506,15 +522,15 @@ fn servers_share_a_cache() {
 }
 
 #[test]
-fn code_that_is_lost_before_the_first_call_is_compiled_again_by_it() {
+fn the_first_call_compiles_code_that_was_lost_before_it() {
     let damages: [fn(&Folder); 3] = [
-        |folder| flip_a_bit(&kept(folder, ".cwasm")[0]),
-        |folder| fs::remove_file(&kept(folder, ".cwasm")[0]).unwrap(),
-        |folder| fs::remove_dir_all(folder.sibling_path(OURS)).unwrap(),
+        |folder| flip_a_bit(&cache_files_with(folder, ".cwasm")[0]),
+        |folder| fs::remove_file(&cache_files_with(folder, ".cwasm")[0]).unwrap(),
+        |folder| fs::remove_dir_all(folder.sibling_path(CACHE_FOLDER)).unwrap(),
     ];
     for damage in damages {
         let folder = folder();
-        drop(serves(&folder));
+        drop(start_and_check(&folder));
         let mut server = StdioServer::start_with_config(&folder, CONFIG);
         server.wait_until_listed(&["a"]);
         damage(&folder);
@@ -532,17 +548,17 @@ fn code_that_is_lost_before_the_first_call_is_compiled_again_by_it() {
 }
 
 #[test]
-fn code_that_is_lost_together_with_the_file_is_not_replaced_by_another() {
+fn a_call_of_a_replaced_plugin_with_lost_code_fails_or_runs_the_new_version() {
     let folder = folder();
-    drop(serves(&folder));
+    drop(start_and_check(&folder));
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_until_listed(&["a"]);
-    flip_a_bit(&kept(&folder, ".cwasm")[0]);
+    flip_a_bit(&cache_files_with(&folder, ".cwasm")[0]);
     folder.put(
         "a.wasm",
         TinyComponent::new(&["a"]).with_text("other").build(),
     );
-    // Either version answers as itself, or says that it is gone.
+    // Each version returns its own result, or an error that it is gone.
     let answer = server.call("a", json!({})).to_string();
     assert!(
         answer.contains("other") || answer.contains("Call it again in a few seconds."),
@@ -553,9 +569,9 @@ fn code_that_is_lost_together_with_the_file_is_not_replaced_by_another() {
 }
 
 #[test]
-fn a_plugin_that_changed_just_before_it_was_read_and_again_is_read_again() {
+fn a_plugin_that_changes_without_a_new_time_or_length_is_read_again() {
     let folder = folder();
-    drop(serves(&folder));
+    drop(start_and_check(&folder));
     let wasm = folder.plugin_path("a.wasm");
     let before = fs::metadata(&wasm).unwrap();
     let other = TinyComponent::new(&["a"]).with_text("five").build();
@@ -577,16 +593,16 @@ fn a_plugin_that_changed_just_before_it_was_read_and_again_is_read_again() {
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
 }
 
-/// A folder with a plugin that has not changed for long, and a server that read it and noted that.
-/// Returns the note's path.
-fn noted() -> (Folder, PathBuf) {
+/// Creates a folder with a plugin that has not changed for long, and an index that a server wrote.
+/// Returns the index's path.
+fn folder_with_index() -> (Folder, PathBuf) {
     let folder = Folder::new();
     let old = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/data/contract-0.1.0/calculator.wasm");
     std::os::unix::fs::symlink(old, folder.plugin_path("calculator.wasm")).unwrap();
-    drop(calculates(&folder));
+    drop(start_calculator(&folder));
     let notes = || {
-        let mut names = fs::read_dir(folder.sibling_path(OURS))
+        let mut names = fs::read_dir(folder.sibling_path(CACHE_FOLDER))
             .unwrap()
             .map(|entry| entry.unwrap().path());
         names.find(|path| {
@@ -594,15 +610,15 @@ fn noted() -> (Folder, PathBuf) {
                 .is_some_and(|extension| extension == "files")
         })
     };
-    let server = calculates(&folder);
-    until("it is noted", || notes().is_some());
+    let server = start_calculator(&folder);
+    wait_until("it is noted", || notes().is_some());
     drop(server);
     let notes = notes().unwrap();
     (folder, notes)
 }
 
-/// A server that serves that plugin.
-fn calculates(folder: &Folder) -> StdioServer {
+/// Starts a server and checks that it serves that plugin.
+fn start_calculator(folder: &Folder) -> StdioServer {
     let mut server = StdioServer::start_with_config(folder, CONFIG);
     server.wait_until_listed(&["calculate_statistics", "calculate_sum", "evaluate"]);
     assert!(
@@ -614,18 +630,18 @@ fn calculates(folder: &Folder) -> StdioServer {
 }
 
 #[test]
-fn what_is_known_of_a_folder_is_believed_only_as_it_was_written() {
+fn a_tampered_index_of_a_plugin_folder_is_not_trusted() {
     let damages: [fn(&str) -> String; 3] = [
         |text| text.replace("\"length\":", "\"length\":1"),
         |text| text[..text.len() / 2].to_owned(),
         |text| text.replacen("\"mac\":\"", "\"mac\":\"00", 1),
     ];
-    let (folder, path) = noted();
+    let (folder, path) = folder_with_index();
     for damage in damages {
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, damage(&text)).unwrap();
-        let server = calculates(&folder);
-        // An old plugin, whose results are not bounded.
+        let server = start_calculator(&folder);
+        // Excludes the warning about the old plugin, whose results are not bounded.
         let mut warnings = warnings(&server);
         warnings.retain(|line| !line.contains("2^53"));
         let expected = "what was known of the plugin folder is corrupt";
@@ -633,7 +649,7 @@ fn what_is_known_of_a_folder_is_believed_only_as_it_was_written() {
             warnings.len() == 1 && warnings[0].contains(expected),
             "{warnings:?}"
         );
-        until("it is noted again", || {
+        wait_until("it is noted again", || {
             fs::read_to_string(&path).is_ok_and(|now| now == text)
         });
     }
@@ -642,8 +658,8 @@ fn what_is_known_of_a_folder_is_believed_only_as_it_was_written() {
 #[test]
 fn a_server_may_empty_the_cache_of_another() {
     let folder = folder();
-    let mut server = serves(&folder);
-    fs::remove_dir_all(folder.sibling_path(OURS)).unwrap();
+    let mut server = start_and_check(&folder);
+    fs::remove_dir_all(folder.sibling_path(CACHE_FOLDER)).unwrap();
     assert_eq!(
         server.text("a", json!({})),
         "fine",
@@ -657,9 +673,9 @@ fn a_server_may_empty_the_cache_of_another() {
 #[test]
 fn leftovers_do_no_harm() {
     let folder = folder();
-    drop(serves(&folder));
+    drop(start_and_check(&folder));
     let (store, hours) = (
-        folder.sibling_path(OURS),
+        folder.sibling_path(CACHE_FOLDER),
         std::time::Duration::from_hours(2),
     );
     for name in [".tmp-old", ".tmp-new", "nonsense.json", "nonsense.cwasm"] {
@@ -671,9 +687,9 @@ fn leftovers_do_no_harm() {
         .unwrap();
     old.set_modified(std::time::SystemTime::now() - hours)
         .unwrap();
-    let server = serves(&folder);
+    let server = start_and_check(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
-    until(
+    wait_until(
         "what is old, and was left by a server that was killed, is removed",
         || !store.join(".tmp-old").exists(),
     );
@@ -695,9 +711,9 @@ fn a_server_killed_while_it_compiles_leaves_nothing_harmful_behind() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // The small plugin is in the cache, and the bomb is being compiled.
+    // The small plugin is in the cache, and the large one is being compiled.
     let compilers = || {
-        // Another child starts programs that print secrets.
+        // Another child process starts the programs of secrets.
         let line = |id: u32| fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default();
         let compiles = |id: &u32| line(*id).contains("compile-worker");
         children(&server)
@@ -705,22 +721,22 @@ fn a_server_killed_while_it_compiles_leaves_nothing_harmful_behind() {
             .filter(compiles)
             .collect::<Vec<u32>>()
     };
-    until("one child compiles", || {
-        kept(&folder, ".json").len() == 1 && compilers().len() == 1
+    wait_until("one child compiles", || {
+        cache_files_with(&folder, ".json").len() == 1 && compilers().len() == 1
     });
     let child = compilers()[0];
     server.kill().unwrap();
     server.wait().unwrap();
-    until("the child is gone", || !runs(child));
-    assert_eq!(kept(&folder, ".json").len(), 1);
+    wait_until("the child is gone", || !is_running(child));
+    assert_eq!(cache_files_with(&folder, ".json").len(), 1);
     folder.remove("bomb.wasm");
-    let server = serves(&folder);
+    let server = start_and_check(&folder);
     assert!(warnings(&server).is_empty(), "{:?}", warnings(&server));
 }
 
-/// Plugins with different bytes, `a0` to `a9`. Each has one tool of the same name, which returns
-/// `edition`.
-fn ten(folder: &Folder, edition: &str) -> Vec<String> {
+/// Puts plugins with different bytes, `a0` to `a9`, into the folder. Each has one tool of the same
+/// name, which returns `edition`.
+fn put_ten_plugins(folder: &Folder, edition: &str) -> Vec<String> {
     let names: Vec<String> = (0..10).map(|n| format!("a{n}")).collect();
     for name in &names {
         folder.put(
@@ -733,8 +749,9 @@ fn ten(folder: &Folder, edition: &str) -> Vec<String> {
     names
 }
 
-/// A new server serves this edition of all of them, and logs no problem with its cache.
-fn serves_ten(folder: &Folder, names: &[String], edition: &str) {
+/// Starts a server, and checks that it serves this edition of all plugins and logs no problem with
+/// its cache.
+fn start_and_check_ten(folder: &Folder, names: &[String], edition: &str) {
     let mut server = StdioServer::start_with_config(folder, CONFIG);
     server.wait_until_listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
     for name in names {
@@ -746,35 +763,36 @@ fn serves_ten(folder: &Folder, names: &[String], edition: &str) {
 #[test]
 fn a_server_killed_while_it_writes_to_the_cache_leaves_it_usable() {
     let folder = Folder::new();
-    let names = ten(&folder, "fine");
+    let names = put_ten_plugins(&folder, "fine");
     // Kills each run as soon as there is another file: a temporary file, code or a record.
     for _ in 0..12 {
-        let before = in_store(&folder).len();
+        let before = cache_files(&folder).len();
         let server = StdioServer::start_with_config(&folder, CONFIG);
-        until("more is written, or all is kept", || {
-            in_store(&folder).len() > before || kept(&folder, ".json").len() == names.len()
+        wait_until("more is written, or all is kept", || {
+            cache_files(&folder).len() > before
+                || cache_files_with(&folder, ".json").len() == names.len()
         });
         server.kill();
     }
-    serves_ten(&folder, &names, "fine");
+    start_and_check_ten(&folder, &names, "fine");
 }
 
 #[test]
 fn a_server_killed_while_it_reloads_serves_the_current_files_after_a_restart() {
     let folder = Folder::new();
-    let mut names = ten(&folder, "0");
+    let mut names = put_ten_plugins(&folder, "0");
     for edition in ["1", "2", "3"] {
         let mut server = StdioServer::start_with_config(&folder, CONFIG);
         server.wait_until_listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        names = ten(&folder, edition);
-        // The first of ten is loaded, the others are being loaded.
+        names = put_ten_plugins(&folder, edition);
+        // The first of the ten plugins is loaded, and the others are being loaded.
         server.log.wait_for_count("loaded plugin=", names.len() + 1);
         server.kill();
-        serves_ten(&folder, &names, edition);
+        start_and_check_ten(&folder, &names, edition);
     }
 }
 
-fn until(what: &str, done: impl Fn() -> bool) {
+fn wait_until(what: &str, done: impl Fn() -> bool) {
     let began = Instant::now();
     while !done() {
         assert!(
@@ -785,7 +803,7 @@ fn until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
-/// The processes that this process started and that are still running.
+/// Returns the running child processes of a process.
 fn children(parent: &Child) -> Vec<u32> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -793,11 +811,11 @@ fn children(parent: &Child) -> Vec<u32> {
         .collect()
 }
 
-fn runs(id: u32) -> bool {
+fn is_running(id: u32) -> bool {
     status(id).is_some_and(|(state, _)| state != 'Z')
 }
 
-/// The state of a process, and its parent.
+/// Returns the state of a process, and its parent.
 fn status(id: u32) -> Option<(char, u32)> {
     let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     let mut words = text.rsplit_once(')')?.1.split_whitespace();

@@ -1,15 +1,15 @@
-//! Words of strangers: whatever a plugin, a file or a client is called and says, it is one line in
-//! the log and on a terminal.
+//! Untrusted text: the names and messages of plugins, files and clients cannot forge log lines or
+//! control a terminal.
 
 use serde_json::json;
 
 use crate::support::{Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand};
 
-/// What would forge a line, hide text or take over a terminal.
+/// A text that would forge a line, hide text or control a terminal.
 const EVIL: &str =
     "x\n2026-01-01T00:00:00.000000Z  WARN forged\u{1b}[2J\u{9b}1m\u{202e}\u{2028}\u{7}\u{e0041}y";
 
-/// Every line is one that the server began, and nothing in it acts.
+/// Asserts that the server wrote every line, and that no line has control characters.
 fn assert_harmless(text: &str) {
     for line in text.lines() {
         assert!(
@@ -26,7 +26,7 @@ fn assert_harmless(text: &str) {
 }
 
 #[test]
-fn a_client_is_one_line_of_the_log() {
+fn the_name_of_a_client_takes_one_log_line() {
     let folder = Folder::new();
     let mut server =
         StdioServer::run(ToolbayCommand::new(&folder).args(["serve", "--log", "debug"]));
@@ -47,7 +47,7 @@ fn a_client_is_one_line_of_the_log() {
 }
 
 #[test]
-fn files_are_one_line_each_whatever_they_are_called() {
+fn a_file_with_any_name_takes_one_line_of_output() {
     let folder = Folder::with(&format!("{EVIL}.wasm"), "no component");
     folder.put(&format!("{EVIL}.WASM"), "no component");
     folder.put("a.wasm", TinyComponent::new(&["a"]).build());
@@ -77,7 +77,7 @@ fn files_are_one_line_each_whatever_they_are_called() {
 }
 
 #[test]
-fn what_a_plugin_defines_is_harmless_on_a_terminal() {
+fn definitions_of_a_plugin_are_escaped_on_a_terminal() {
     let words = serde_json::to_string(EVIL).unwrap();
     let schema = format!(
         r#"{{"type":"object","description":{words},"properties":{{{words}:{{"const":{words}}}}}}}"#
@@ -126,7 +126,7 @@ fn what_a_plugin_defines_is_harmless_on_a_terminal() {
             "{outcome}"
         );
     }
-    // What checking goes by is what the plugin said; what is read is not.
+    // Strings that validation uses are unchanged; strings for readers are cleaned.
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
     let tool = &server.tools()[0];
@@ -137,7 +137,7 @@ fn what_a_plugin_defines_is_harmless_on_a_terminal() {
 }
 
 #[test]
-fn lines_of_a_plugin_are_one_line_of_the_log() {
+fn a_message_of_a_plugin_with_several_lines_takes_one_log_line() {
     let folder = Folder::with("hostile.wasm", crate::support::hostile());
     folder.put("hostile.toml", "[permissions]\nenvironment = [\"SECRET\"]");
     let serving = ToolbayCommand::new(&folder)

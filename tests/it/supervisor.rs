@@ -1,4 +1,4 @@
-//! What systemd gives a server and is told by it: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `LISTEN_FDS`.
+//! The interface to systemd: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `LISTEN_FDS`.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use crate::support::{DEADLINE, Folder, TinyComponent, ToolbayCommand};
 
-/// The next message for the supervisor that has this line.
-fn told(socket: &UnixDatagram, line: &str) -> String {
+/// Waits for the next message to the supervisor that has this line, and returns it.
+fn wait_for_message(socket: &UnixDatagram, line: &str) -> String {
     let begun = Instant::now();
     loop {
         assert!(begun.elapsed() < DEADLINE, "nothing says {line}");
@@ -24,22 +24,22 @@ fn told(socket: &UnixDatagram, line: &str) -> String {
     }
 }
 
-/// A server with a supervisor's socket, which is started by a shell that becomes the server:
-/// `LISTEN_PID` and `WATCHDOG_PID` are its own.
-struct Supervised {
+/// A server with a supervisor's socket. A shell starts the server with `exec`, so that `LISTEN_PID`
+/// and `WATCHDOG_PID` can name the server's process.
+struct SupervisedServer {
     child: Child,
     socket: UnixDatagram,
     _folder: Folder,
 }
 
-impl Drop for Supervised {
+impl Drop for SupervisedServer {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-fn supervised(folder: &Folder, script: &str, input: Stdio) -> Supervised {
+fn start_supervised(folder: &Folder, script: &str, input: Stdio) -> SupervisedServer {
     let path = folder.sibling_path("notify");
     drop(std::fs::remove_file(&path));
     let socket = UnixDatagram::bind(&path).unwrap();
@@ -60,14 +60,14 @@ fn supervised(folder: &Folder, script: &str, input: Stdio) -> Supervised {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    Supervised {
+    SupervisedServer {
         child,
         socket,
         _folder: folder.clone(),
     }
 }
 
-fn signal(server: &Supervised, name: &str) {
+fn signal(server: &SupervisedServer, name: &str) {
     assert!(
         Command::new("kill")
             .args([name, &server.child.id().to_string()])
@@ -78,70 +78,70 @@ fn signal(server: &Supervised, name: &str) {
 }
 
 #[test]
-fn a_supervisor_is_told_what_the_server_does() {
+fn a_supervisor_is_notified_of_the_state_of_the_server() {
     let folder = Folder::with(
         "tiny.wasm",
         TinyComponent::new(&["a", "b"]).with_echo().build(),
     );
     let script =
         "export WATCHDOG_PID=$$ WATCHDOG_USEC=200000; exec \"$TOOLBAY\" serve --http 127.0.0.1:0";
-    let mut server = supervised(&folder, script, Stdio::null());
-    told(&server.socket, "READY=1");
-    told(&server.socket, "STATUS=serving 1 plugin with 2 tools");
+    let mut server = start_supervised(&folder, script, Stdio::null());
+    wait_for_message(&server.socket, "READY=1");
+    wait_for_message(&server.socket, "STATUS=serving 1 plugin with 2 tools");
     for _ in 0..3 {
-        told(&server.socket, "WATCHDOG=1");
+        wait_for_message(&server.socket, "WATCHDOG=1");
     }
     folder.put("more.wasm", TinyComponent::new(&["c"]).with_echo().build());
-    told(&server.socket, "STATUS=serving 2 plugins with 3 tools");
+    wait_for_message(&server.socket, "STATUS=serving 2 plugins with 3 tools");
     signal(&server, "-HUP");
-    assert!(told(&server.socket, "RELOADING=1").contains("MONOTONIC_USEC="));
-    told(&server.socket, "READY=1");
+    assert!(wait_for_message(&server.socket, "RELOADING=1").contains("MONOTONIC_USEC="));
+    wait_for_message(&server.socket, "READY=1");
     signal(&server, "-TERM");
-    told(&server.socket, "STOPPING=1");
+    wait_for_message(&server.socket, "STOPPING=1");
     assert!(server.child.wait().unwrap().success());
 }
 
 #[test]
-fn a_supervisor_with_an_abstract_socket_is_told_by_a_confined_server() {
+fn a_confined_server_notifies_a_supervisor_with_an_abstract_socket() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let name = format!("toolbay-test-notify-{}", std::process::id());
     let socket = UnixDatagram::bind_addr(&UnixAddress::from_abstract_name(&name).unwrap()).unwrap();
     socket.set_read_timeout(Some(DEADLINE)).unwrap();
     let script =
         format!("export NOTIFY_SOCKET=@{name}; exec \"$TOOLBAY\" serve --http 127.0.0.1:0");
-    let mut server = supervised(&folder, &script, Stdio::null());
-    told(&socket, "READY=1");
-    told(&socket, "STATUS=serving 1 plugin with 1 tool");
+    let mut server = start_supervised(&folder, &script, Stdio::null());
+    wait_for_message(&socket, "READY=1");
+    wait_for_message(&socket, "STATUS=serving 1 plugin with 1 tool");
     signal(&server, "-TERM");
-    told(&socket, "STOPPING=1");
+    wait_for_message(&socket, "STOPPING=1");
     assert!(server.child.wait().unwrap().success());
 }
 
 #[test]
-fn a_socket_of_the_supervisor_is_served_and_its_address_counts() {
+fn an_inherited_socket_is_served_and_its_address_is_checked() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // Clients connect before there is a server.
+    // A client connects before the server runs.
     let mut early = TcpStream::connect(address).unwrap();
     early
         .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .unwrap();
-    let mut server = inheriting(&folder, listener);
+    let mut server = start_with_socket(&folder, listener);
     let mut reply = String::new();
     early.read_to_string(&mut reply).unwrap();
     assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
-    told(&server.socket, "READY=1");
+    wait_for_message(&server.socket, "READY=1");
     signal(&server, "-TERM");
     assert!(server.child.wait().unwrap().success());
-    // An address that others reach needs tokens, whoever listens on it.
+    // An inherited address that other machines can reach needs tokens, too.
     let open = TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], 0))).unwrap();
-    let mut refused = inheriting(&folder, open);
+    let mut refused = start_with_socket(&folder, open);
     assert_eq!(refused.child.wait().unwrap().code(), Some(64));
 }
 
 #[test]
-fn a_unix_socket_of_the_supervisor_is_served_and_stays() {
+fn an_inherited_unix_socket_is_served_and_not_removed() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     let path = folder.sibling_path("mcp.sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -150,38 +150,46 @@ fn a_unix_socket_of_the_supervisor_is_served_and_stays() {
     early
         .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         .unwrap();
-    let mut server = inheriting(&folder, listener);
+    let mut server = start_with_socket(&folder, listener);
     let mut reply = String::new();
     early.read_to_string(&mut reply).unwrap();
     assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
     signal(&server, "-TERM");
     assert!(server.child.wait().unwrap().success());
-    // It is the supervisor's.
+    // The supervisor owns the socket's file.
     assert!(path.exists());
-    // Files do not protect this one.
+    // No file permissions protect an abstract socket.
     let name = format!("toolbay-test-{}", std::process::id());
     let open = UnixListener::bind_addr(&UnixAddress::from_abstract_name(name).unwrap()).unwrap();
     assert_eq!(
-        inheriting(&folder, open).child.wait().unwrap().code(),
+        start_with_socket(&folder, open)
+            .child
+            .wait()
+            .unwrap()
+            .code(),
         Some(64)
     );
-    // Nor does anybody connect to this one.
+    // Clients cannot connect to a datagram socket.
     let datagrams = UnixDatagram::bind(folder.sibling_path("datagrams")).unwrap();
     assert_eq!(
-        inheriting(&folder, datagrams).child.wait().unwrap().code(),
+        start_with_socket(&folder, datagrams)
+            .child
+            .wait()
+            .unwrap()
+            .code(),
         Some(64)
     );
 }
 
-/// A server that inherits a socket as systemd passes it: as descriptor 3.
-fn inheriting(folder: &Folder, listener: impl Into<OwnedFd>) -> Supervised {
+/// Starts a server that inherits a socket as systemd passes it: as descriptor 3.
+fn start_with_socket(folder: &Folder, listener: impl Into<OwnedFd>) -> SupervisedServer {
     let script =
         "exec 3<&0 0</dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec \"$TOOLBAY\" serve";
-    supervised(folder, script, Stdio::from(listener.into()))
+    start_supervised(folder, script, Stdio::from(listener.into()))
 }
 
 #[test]
-fn the_packaged_service_listens_on_a_socket_that_only_a_group_can_use() {
+fn the_packaged_service_listens_only_on_a_socket_of_its_group() {
     let unit = |name: &str| {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/systemd/");
         std::fs::read_to_string(format!("{path}{name}")).unwrap()
@@ -202,7 +210,7 @@ fn the_packaged_service_listens_on_a_socket_that_only_a_group_can_use() {
         );
     }
     assert_eq!(socket.matches("ListenStream=").count(), 1, "{socket}");
-    // Started in whatever way, it has that socket and no port.
+    // The service has that socket and no port, however it is started.
     assert!(
         service
             .lines()

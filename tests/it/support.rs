@@ -1,4 +1,4 @@
-//! Shared by the tests: the test kit, with the program that cargo has built.
+//! Shared code of the tests: the test kit, with the program that cargo has built.
 
 use std::ops::Deref;
 
@@ -12,7 +12,7 @@ pub(crate) use toolbay_testkit::{
     StdioServer, TinyComponent, TinyTool, ToolbayCommand, wit,
 };
 
-/// A folder in which servers of this build work.
+/// A folder that servers of this build serve.
 #[derive(Clone)]
 pub(crate) struct Folder(kit::TestFolder);
 
@@ -21,12 +21,12 @@ impl Folder {
         Self(kit::TestFolder::new(&program()))
     }
 
-    /// A folder with one plugin.
+    /// Creates a folder with one plugin.
     pub(crate) fn with(name: &str, component: impl AsRef<[u8]>) -> Self {
         Self(kit::TestFolder::with_plugin(&program(), name, component))
     }
 
-    /// The same folder, where each file is changed in this way before it is there.
+    /// Returns the same folder, which rewrites each file before writing it.
     pub(crate) fn rewriting(self, rewrite: fn(Vec<u8>) -> Vec<u8>) -> Self {
         Self(self.0.with_rewrite(rewrite))
     }
@@ -40,74 +40,77 @@ impl Deref for Folder {
     }
 }
 
-/// The server, with one compile cache for all tests.
+/// Returns the server, with one compile cache for all tests.
 fn program() -> kit::ServerProgram {
     kit::ServerProgram::new(env!("CARGO_BIN_EXE_toolbay"))
         .with_home(concat!(env!("CARGO_TARGET_TMPDIR"), "/home"))
 }
 
-/// A component with a type at its end that has it run in the engine of components with async
-/// functions. Any other file is what it was.
+/// Appends a type to a component, so that it runs in the engine for components with async
+/// functions. Other files are unchanged.
 pub(crate) fn made_async(mut component: Vec<u8>) -> Vec<u8> {
     if !component.starts_with(b"\0asm\x0d\0\x01\0") {
         return component;
     }
-    // A section of types, with one of them: a stream of bytes.
+    // A section of types with one type: a stream of bytes.
     component.extend([0x07, 4, 1, 0x66, 0x01, 0x7d]);
     component
 }
 
-/// The guest that misbehaves on request, see `tests/guests/hostile`.
+/// Returns the guest that misbehaves on request, see `tests/guests/hostile`.
 pub(crate) fn hostile() -> Vec<u8> {
-    ready("hostile", kit::guests::guest("hostile").unwrap())
+    precompiled("hostile", kit::guests::guest("hostile").unwrap())
 }
 
-/// The tools of the official conformance suite, see `tests/guests/conformance`.
+/// Returns the guest with the tools of the official conformance suite, see
+/// `tests/guests/conformance`.
 pub(crate) fn conformance() -> Vec<u8> {
-    ready("conformance", kit::guests::guest("conformance").unwrap())
+    precompiled("conformance", kit::guests::guest("conformance").unwrap())
 }
 
-/// The guest that sends HTTP requests, see `tests/guests/web`.
+/// Returns the guest that sends HTTP requests, see `tests/guests/web`.
 pub(crate) fn web() -> Vec<u8> {
-    ready("web", kit::guests::guest("web").unwrap())
+    precompiled("web", kit::guests::guest("web").unwrap())
 }
 
-/// The guest that opens sockets, and looks at clocks and random numbers, see `tests/guests/net`.
+/// Returns the guest that opens sockets and reads clocks and random numbers, see
+/// `tests/guests/net`.
 pub(crate) fn net() -> Vec<u8> {
-    ready("net", kit::guests::guest("net").unwrap())
+    precompiled("net", kit::guests::guest("net").unwrap())
 }
 
-/// The guest that keeps state, see `tests/guests/keeper`.
+/// Returns the guest that stores state, see `tests/guests/keeper`.
 pub(crate) fn keeper() -> Vec<u8> {
-    ready("keeper", kit::guests::guest("keeper").unwrap())
+    precompiled("keeper", kit::guests::guest("keeper").unwrap())
 }
 
-/// The guest with prompts, resources and views, see `tests/guests/library`.
+/// Returns the guest with prompts, resources and views, see `tests/guests/library`.
 pub(crate) fn library() -> Vec<u8> {
-    ready("library", kit::guests::guest("library").unwrap())
+    precompiled("library", kit::guests::guest("library").unwrap())
 }
 
-/// The guest that asks, see `tests/guests/asker`.
+/// Returns the guest that asks its caller questions, see `tests/guests/asker`.
 pub(crate) fn asker() -> Vec<u8> {
-    ready("asker", kit::guests::guest("asker").unwrap())
+    precompiled("asker", kit::guests::guest("asker").unwrap())
 }
 
-/// A guest that is an MCP server of its own, or an HTTP handler that is none: see `tests/guests`.
+/// Returns a guest that is an MCP server itself, or an HTTP handler that is not: see
+/// `tests/guests`.
 pub(crate) fn own_server(name: &str) -> Vec<u8> {
-    ready(name, kit::guests::guest(name).unwrap())
+    precompiled(name, kit::guests::guest(name).unwrap())
 }
 
-/// A sample plugin of `plugins/`.
+/// Returns a sample plugin of `plugins/`.
 pub(crate) fn sample(name: &str) -> Vec<u8> {
-    ready(name, kit::guests::sample(name).unwrap())
+    precompiled(name, kit::guests::sample(name).unwrap())
 }
 
-/// A plugin of `examples/`.
+/// Returns a plugin of `examples/`.
 pub(crate) fn example(name: &str) -> Vec<u8> {
-    ready(name, kit::guests::example(name).unwrap())
+    precompiled(name, kit::guests::example(name).unwrap())
 }
 
-/// A build of the hostile guest that differs only in the result of its tool `version`.
+/// Returns a build of the hostile guest that differs only in the result of its tool `version`.
 pub(crate) fn hostile_version(number: u32) -> Vec<u8> {
     const MARKER: &[u8] = b"build-marker-0001";
     let mut bytes = hostile();
@@ -116,21 +119,21 @@ pub(crate) fn hostile_version(number: u32) -> Vec<u8> {
         .position(|window| window == MARKER)
         .expect("the guest has its marker");
     bytes[at..at + MARKER.len()].copy_from_slice(format!("build-marker-{number:04}").as_bytes());
-    ready(&format!("version-{number}"), bytes)
+    precompiled(&format!("version-{number}"), bytes)
 }
 
-/// A component that is already in the compile cache when a server of this build finds it.
-fn ready(id: &str, component: Vec<u8>) -> Vec<u8> {
+/// Returns a component that is already in the compile cache when a server of this build loads it.
+fn precompiled(id: &str, component: Vec<u8>) -> Vec<u8> {
     kit::compile_once(&program(), id, &component).unwrap();
     component
 }
 
-/// `initialize` as a message.
+/// Returns an `initialize` request.
 pub(crate) fn initialize(revision: &str) -> Value {
     kit::message::request(0, "initialize", &kit::message::initialize_params(revision))
 }
 
-/// A request of the stateless revision as a message.
+/// Returns a request of the stateless revision.
 pub(crate) fn modern(id: Value, method: &str, params: Value) -> Value {
     kit::message::stateless_request(MODERN, id, method, params)
 }

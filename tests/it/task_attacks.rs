@@ -1,5 +1,5 @@
-//! A thousand tasks at once, in both forms: some cancelled, some forgotten, asked for by others,
-//! with questions in the middle, and a server that ends.
+//! A thousand tasks at once, in both forms: cancelled tasks, forgotten tasks, requests of other
+//! callers, questions during a task, and a shutdown of the server.
 
 use std::time::{Duration, Instant};
 
@@ -12,21 +12,21 @@ use crate::support::{Folder, HttpResponse, HttpServer, HttpSession, asker, hosti
 const CORE: &str = "2025-11-25";
 const EXTENSION: &str = "2026-07-28";
 
-/// For how long tasks are kept, in seconds.
+/// Time for which tasks are retained, in seconds.
 const TTL: u64 = 30;
 
-/// More than what a busy machine takes longer.
+/// Tolerance for a busy machine.
 const SLACK: Duration = Duration::from_secs(20);
 
 const CONFIG: &str = "[caller_rate_limit]\ncalls = 1000000\nper = \"1m\"\n[rate_limit]\ncalls = 1000000\nper = \"1m\"\n\
                       [tasks]\nafter = \"1ms\"\nttl = \"30s\"\n[server]\nsuspended_calls = 0\nqueue = 2000\n";
 
-/// What a client declares that takes tasks and fills in forms.
-fn declared() -> Value {
+/// The capabilities of a client that supports tasks and forms.
+fn client_capabilities() -> Value {
     json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
 }
 
-/// A caller that authenticates.
+/// An authenticated caller.
 struct Caller<'a> {
     server: &'a HttpServer,
     session: Option<HttpSession<'a>>,
@@ -37,8 +37,9 @@ impl<'a> Caller<'a> {
     fn new(server: &'a HttpServer, revision: &str, token: &str) -> Self {
         let authorization = format!("Bearer {token}");
         let headers = [("Authorization", authorization.as_str())];
-        let session = (revision == CORE)
-            .then(|| server.start_session_with_capabilities(revision, declared(), &headers));
+        let session = (revision == CORE).then(|| {
+            server.start_session_with_capabilities(revision, client_capabilities(), &headers)
+        });
         Self {
             server,
             session,
@@ -50,7 +51,8 @@ impl<'a> Caller<'a> {
         if let Some(session) = &self.session {
             return session.request(method, params);
         }
-        params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": declared()});
+        params["_meta"] =
+            json!({"io.modelcontextprotocol/clientCapabilities": client_capabilities()});
         self.server
             .post_stateless(method, params, &[("Authorization", &self.authorization)])
     }
@@ -59,7 +61,7 @@ impl<'a> Caller<'a> {
         self.send(method, params).response_message()
     }
 
-    /// Begins a task; in the core form, it is kept for `ttl` milliseconds.
+    /// Creates a task; in the core form, it is retained for `ttl` milliseconds.
     fn begin(&self, name: &str, arguments: &Value, ttl: Option<u64>) -> String {
         let mut answer = self.ask(
             "tools/call",
@@ -73,7 +75,7 @@ impl<'a> Caller<'a> {
             .to_owned()
     }
 
-    /// The task; `None` if it is not known.
+    /// Returns the task; `None` if it does not exist.
     fn get(&self, id: &str) -> Option<Value> {
         let mut answer = self.ask("tasks/get", json!({"taskId": id}));
         if answer.get("error").is_some() {
@@ -84,7 +86,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Waits until the task has this status.
-    fn until(&self, id: &str, status: &str) -> Value {
+    fn wait_for_status(&self, id: &str, status: &str) -> Value {
         loop {
             let task = self.get(id).unwrap_or_else(|| panic!("{id} is forgotten"));
             if task["status"] == status {
@@ -98,15 +100,15 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Ends a task before its call has ended.
+    /// Cancels a task whose call still runs.
     fn cancel(&self, id: &str) {
         let answer = self.ask("tasks/cancel", json!({"taskId": id}));
         assert!(answer.get("result").is_some(), "{answer}");
         assert_eq!(self.get(id).unwrap()["status"], "cancelled");
     }
 
-    /// The stream on which a task of the core form asks.
-    fn asked(&self, id: &str) -> (HttpResponse, Value) {
+    /// Returns the stream on which a task of the core form asks a question, and the question.
+    fn open_question(&self, id: &str) -> (HttpResponse, Value) {
         let mut stream = self.send("tasks/result", json!({"taskId": id}));
         assert!(
             stream.status == 200 && stream.is_stream(),
@@ -118,11 +120,11 @@ impl<'a> Caller<'a> {
         (stream, question)
     }
 
-    /// Answers what a task asks, and returns what its plugin said.
-    fn answered(&self, id: &str) -> Value {
+    /// Answers the question of a task, and returns the result of its tool.
+    fn answer_question(&self, id: &str) -> Value {
         let answer = json!({"action": "accept", "content": {"name": id}});
         let Some(session) = &self.session else {
-            let task = self.until(id, "input_required");
+            let task = self.wait_for_status(id, "input_required");
             assert_eq!(
                 task["inputRequests"]["who"]["method"], "elicitation/create",
                 "{task}"
@@ -131,9 +133,9 @@ impl<'a> Caller<'a> {
                 "tasks/update",
                 json!({"taskId": id, "inputResponses": {"who": answer}}),
             );
-            return self.until(id, "completed")["result"].take();
+            return self.wait_for_status(id, "completed")["result"].take();
         };
-        let (mut stream, question) = self.asked(id);
+        let (mut stream, question) = self.open_question(id);
         assert_eq!(
             session
                 .post(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}))
@@ -144,8 +146,8 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// A folder with tools that wait for the gate, and of which one asks then.
-fn gated() -> Folder {
+/// Creates a folder with tools that wait for the gate. One of them asks a question afterwards.
+fn folder_with_gate() -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     let grant = |tool: &str| {
         format!(
@@ -159,22 +161,22 @@ fn gated() -> Folder {
     folder
 }
 
-/// The arguments with which the tool waits for a file and then asks.
-fn asks_after(file: &str) -> Value {
+/// Returns the arguments with which the tool waits for a file and then asks a question.
+fn ask_after_file(file: &str) -> Value {
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
     json!({"steps": [{"wait": file}, {"ask": [form]}]})
 }
 
-fn asks() -> Value {
-    asks_after("/gate/open")
+fn ask_after_gate() -> Value {
+    ask_after_file("/gate/open")
 }
 
-/// A task's id, and when it began.
+/// A task's id and its start time.
 type Task = (String, Instant);
 
-/// Begins as many tasks, and says when.
-fn begin(
+/// Creates `count` tasks, and returns their start times.
+fn create_tasks(
     caller: &Caller<'_>,
     count: usize,
     name: &str,
@@ -189,8 +191,8 @@ fn begin(
         .collect()
 }
 
-/// Nobody else can ask for tasks, or change them.
-fn keep_out(eve: &Caller<'_>, tasks: &[Task]) {
+/// Checks that another caller can neither get nor change the tasks.
+fn assert_no_access(eve: &Caller<'_>, tasks: &[Task]) {
     for (id, _) in tasks.iter().step_by(10) {
         let last = if eve.session.is_some() {
             "tasks/result"
@@ -227,8 +229,9 @@ fn keep_out(eve: &Caller<'_>, tasks: &[Task]) {
     }
 }
 
-/// Waits until a task is forgotten: not before its time is over, and not long after that.
-fn forgotten(caller: &Caller<'_>, (id, begun): &Task, ttl: Duration) {
+/// Waits until a task is forgotten. Checks that this happens after its time to live, and soon after
+/// it.
+fn wait_until_forgotten(caller: &Caller<'_>, (id, begun): &Task, ttl: Duration) {
     while caller.get(id).is_some() {
         assert!(
             begun.elapsed() < ttl + SLACK,
@@ -244,9 +247,9 @@ fn forgotten(caller: &Caller<'_>, (id, begun): &Task, ttl: Duration) {
     );
 }
 
-/// Makes a thousand tasks, and does to them what can be done. Returns how much memory the server
-/// had at the most, and tasks of each kind with the time for which they are kept.
-fn thousand(
+/// Creates a thousand tasks, and applies every operation to them. Returns the maximum memory of the
+/// server, and a task of each kind with the time for which it is retained.
+fn run_thousand_tasks(
     folder: &Folder,
     server: &HttpServer,
     ada: &Caller<'_>,
@@ -254,16 +257,16 @@ fn thousand(
 ) -> (u64, [(Task, Duration); 4]) {
     drop(std::fs::remove_file(folder.sibling_path("gate/open")));
     let none = json!({});
-    let short = begin(ada, 100, "wait_for_gate", &none, Some(10_000));
+    let short = create_tasks(ada, 100, "wait_for_gate", &none, Some(10_000));
     let before = resident(server.pid());
-    let kept = begin(ada, 300, "wait_for_gate", &none, None);
-    let cancelled = begin(ada, 300, "wait_for_gate", &none, None);
-    let asking = begin(ada, 300, "ask", &asks(), None);
+    let kept = create_tasks(ada, 300, "wait_for_gate", &none, None);
+    let cancelled = create_tasks(ada, 300, "wait_for_gate", &none, None);
+    let asking = create_tasks(ada, 300, "ask", &ask_after_gate(), None);
     let most = resident(server.pid());
     let each = (most.saturating_sub(before) << 10) / 900;
     assert!(each < 32 << 10, "{each} bytes for each task");
-    keep_out(eve, &kept);
-    keep_out(eve, &asking);
+    assert_no_access(eve, &kept);
+    assert_no_access(eve, &asking);
     for (id, _) in &cancelled {
         ada.cancel(id);
     }
@@ -271,11 +274,11 @@ fn thousand(
     let (withdrawn, asking) = asking.split_at(20);
     for (id, _) in withdrawn {
         if ada.session.is_none() {
-            ada.until(id, "input_required");
+            ada.wait_for_status(id, "input_required");
             ada.cancel(id);
             continue;
         }
-        let (mut stream, question) = ada.asked(id);
+        let (mut stream, question) = ada.open_question(id);
         ada.cancel(id);
         let messages: Vec<Value> = std::iter::from_fn(|| stream.next_message()).collect();
         let [withdrawal, answer] = &*messages else {
@@ -291,7 +294,7 @@ fn thousand(
         );
     }
     for (id, _) in asking {
-        let result = ada.answered(id);
+        let result = ada.answer_question(id);
         let said = result["structuredContent"]["said"][1]
             .as_str()
             .unwrap_or_else(|| panic!("{result}"));
@@ -301,7 +304,7 @@ fn thousand(
         );
     }
     for (id, _) in &kept {
-        ada.until(id, "completed");
+        ada.wait_for_status(id, "completed");
     }
     for (id, _) in withdrawn.iter().chain(&cancelled) {
         assert_eq!(ada.get(id).unwrap()["status"], "cancelled", "for ever");
@@ -321,21 +324,21 @@ fn thousand(
     )
 }
 
-/// Ends the server while tasks run and ask, and clients wait for them.
-fn end(folder: &Folder, mut server: HttpServer, revision: &str, token: &str) {
+/// Stops the server while tasks run and ask, and while clients wait for them.
+fn stop_during_tasks(folder: &Folder, mut server: HttpServer, revision: &str, token: &str) {
     std::fs::remove_file(folder.sibling_path("gate/open")).unwrap();
     let mut streams = Vec::new();
     {
         let ada = Caller::new(&server, revision, token);
-        // It asks before the others have taken all that a client can run at once.
-        let asking = ada.begin("ask", &asks(), None);
+        // This task asks before the others reach the limit of running calls of a client.
+        let asking = ada.begin("ask", &ask_after_gate(), None);
         folder.open_gate();
-        ada.until(&asking, "input_required");
+        ada.wait_for_status(&asking, "input_required");
         let running: Vec<_> = (0..50)
-            .map(|_| ada.begin("ask", &asks_after("/gate/never"), None))
+            .map(|_| ada.begin("ask", &ask_after_file("/gate/never"), None))
             .collect();
         if revision == CORE {
-            streams.push(ada.asked(&asking).0);
+            streams.push(ada.open_question(&asking).0);
         } else {
             let mut stream = ada.send(
                 "subscriptions/listen",
@@ -378,21 +381,21 @@ fn end(folder: &Folder, mut server: HttpServer, revision: &str, token: &str) {
 }
 
 fn attack(revision: &str) {
-    let folder = gated();
+    let folder = folder_with_gate();
     let [(ada, first), (eve, second)] = [token("ada", ""), token("eve", "")];
     let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}{first}{second}"))
         .wait_until_ready();
     {
         let [ada, eve] = [&ada, &eve].map(|token| Caller::new(&server, revision, token));
-        let (most, tasks) = thousand(&folder, &server, &ada, &eve);
+        let (most, tasks) = run_thousand_tasks(&folder, &server, &ada, &eve);
         for (task, ttl) in &tasks {
-            forgotten(&ada, task, *ttl);
+            wait_until_forgotten(&ada, task, *ttl);
         }
-        // Nothing is left of them.
-        let (again, _) = thousand(&folder, &server, &ada, &eve);
+        // Finished tasks leave nothing behind.
+        let (again, _) = run_thousand_tasks(&folder, &server, &ada, &eve);
         assert!(again < most + (8 << 10), "{most} KiB, and then {again} KiB");
     }
-    end(&folder, server, revision, &ada);
+    stop_during_tasks(&folder, server, revision, &ada);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Calls that go on as tasks, with real plugins and connections.
+//! Calls that continue as tasks, with real plugins and connections.
 
 use std::collections::BTreeSet;
 
@@ -9,17 +9,17 @@ use crate::support::{
     Folder, HttpServer, StdioServer, ToolbayCommand, asker, hostile, result_text,
 };
 
-/// Tasks at once.
+/// Number of tasks at once.
 const MANY: usize = 1_000;
 
-/// What a client declares that takes tasks and fills in forms.
-fn declared() -> Value {
+/// The capabilities of a client that supports tasks and forms.
+fn client_capabilities() -> Value {
     json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
 }
 
-/// A request without a session, from a client that takes tasks.
+/// Sends a stateless request from a client that supports tasks.
 fn ask(server: &HttpServer, method: &str, mut params: Value, token: &str) -> Value {
-    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": declared()});
+    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": client_capabilities()});
     let authorization = format!("Bearer {token}");
     let headers: &[(&str, &str)] = if token.is_empty() {
         &[]
@@ -32,7 +32,7 @@ fn ask(server: &HttpServer, method: &str, mut params: Value, token: &str) -> Val
 }
 
 /// Waits until the task has this status.
-fn until(server: &HttpServer, id: &str, status: &str, token: &str) -> Value {
+fn wait_for_status(server: &HttpServer, id: &str, status: &str, token: &str) -> Value {
     loop {
         let response = ask(server, "tasks/get", json!({"taskId": id}), token);
         let task = &response["result"];
@@ -47,9 +47,9 @@ fn until(server: &HttpServer, id: &str, status: &str, token: &str) -> Value {
     }
 }
 
-/// A folder with a plugin whose tool `wait_for_gate` runs until the gate is open, and can be a
-/// task.
-fn gated() -> Folder {
+/// Creates a folder with a plugin whose tool `wait_for_gate` runs until the gate is open, and can
+/// be a task.
+fn folder_with_gate() -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
         "hostile.toml",
@@ -61,8 +61,8 @@ fn gated() -> Folder {
 const RATES: &str = "[caller_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_limit]\ncalls = 100000\nper = \"1m\"\n";
 
 #[test]
-fn a_thousand_tasks_of_which_few_can_run_at_once_all_end_with_their_results() {
-    let folder = gated();
+fn a_thousand_tasks_complete_although_few_can_run_at_once() {
+    let folder = folder_with_gate();
     let config =
         format!("{RATES}[tasks]\nafter = \"1ms\"\n[server]\nsuspended_calls = 0\nqueue = 2000\n");
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
@@ -81,14 +81,14 @@ fn a_thousand_tasks_of_which_few_can_run_at_once_all_end_with_their_results() {
     assert_eq!(ids.len(), MANY);
     folder.open_gate();
     for id in &ids {
-        let task = until(&server, id, "completed", "");
+        let task = wait_for_status(&server, id, "completed", "");
         assert_eq!(task["result"]["resultType"], "complete", "{task}");
     }
 }
 
 #[test]
-fn a_task_that_is_cancelled_frees_its_place_at_once() {
-    let folder = gated();
+fn cancelling_a_task_frees_its_slot_at_once() {
+    let folder = folder_with_gate();
     folder.put(
         "hostile.toml",
         folder.create_gate()
@@ -110,7 +110,7 @@ fn a_task_that_is_cancelled_frees_its_place_at_once() {
     let count = server.start_call("count", json!({}));
     let cancelled = server.result("tasks/cancel", json!({"taskId": id}));
     assert_eq!(cancelled["status"], "cancelled");
-    // It was waiting for the only place.
+    // This call was waiting for the only slot.
     assert_eq!(result_text(&server.finish_call(count)), "1");
     let error = server.error("tasks/result", json!({"taskId": id}));
     assert_eq!(
@@ -120,8 +120,8 @@ fn a_task_that_is_cancelled_frees_its_place_at_once() {
 }
 
 #[test]
-fn running_tasks_end_with_the_server_and_do_not_hold_it_up() {
-    let mut server = StdioServer::start(&gated());
+fn running_tasks_end_with_the_server_and_do_not_delay_its_shutdown() {
+    let mut server = StdioServer::start(&folder_with_gate());
     let created = server.result("tools/call", json!({"name": "wait_for_gate", "task": {}}));
     let waiting = server.request("tasks/result", json!({"taskId": created["task"]["taskId"]}));
     let (last, code) = server.stop();
@@ -133,7 +133,7 @@ fn running_tasks_end_with_the_server_and_do_not_hold_it_up() {
 }
 
 #[test]
-fn a_task_asks_its_user_and_goes_on_when_the_connection_is_another() {
+fn a_task_asks_its_user_and_continues_on_another_connection() {
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", "[tools.ask]\ntask_support = \"required\"");
     let server =
@@ -143,8 +143,8 @@ fn a_task_asks_its_user_and_goes_on_when_the_connection_is_another() {
     let form = |key: &str| json!({"key": key, "kind": "form", "params": {"message": "Which name?", "requestedSchema": schema}});
     let steps = json!([{"ask": [form("first")]}, "random", {"ask": [form("second")]}]);
     let call = json!({"name": "ask", "arguments": {"steps": steps}});
-    // Without a session, a fast plugin asks before it is a task; in a session, the client wants a
-    // task at once.
+    // In a stateless request, a fast plugin asks before the call becomes a task. In a session, the
+    // client requests a task at once.
     let session = server.start_session_with_headers("2025-11-25", &[]);
     let created = session.result(
         "tools/call",
@@ -171,7 +171,7 @@ fn a_task_asks_its_user_and_goes_on_when_the_connection_is_another() {
         .response_message();
     assert_eq!(refused["error"]["code"], -32021, "{refused}");
     for _ in 0..10 {
-        let result = answered(&server, &call);
+        let result = call_and_answer(&server, &call);
         let said: Vec<&str> = result["structuredContent"]["said"]
             .as_array()
             .unwrap()
@@ -180,25 +180,28 @@ fn a_task_asks_its_user_and_goes_on_when_the_connection_is_another() {
             .collect();
         assert_eq!(
             (said[0], said[2]),
-            (accepted("first").as_str(), accepted("second").as_str()),
+            (
+                accept_answer("first").as_str(),
+                accept_answer("second").as_str()
+            ),
             "{result}"
         );
     }
 }
 
-fn accepted(key: &str) -> String {
+fn accept_answer(key: &str) -> String {
     json!({"action": "accept", "content": {"name": key}}).to_string()
 }
 
-/// The result of a call whose questions are answered with their keys, whether it becomes a task
-/// before, between or after them, or never.
-fn answered(server: &HttpServer, call: &Value) -> Value {
+/// Returns the result of a call whose questions are answered with their keys. The call may become a
+/// task before, between or after its questions, or never.
+fn call_and_answer(server: &HttpServer, call: &Value) -> Value {
     let answers = |requests: &Value| -> Value {
         let keys = requests.as_object().unwrap().keys();
         keys.map(|key| {
             (
                 key.clone(),
-                serde_json::from_str::<Value>(&accepted(key)).unwrap(),
+                serde_json::from_str::<Value>(&accept_answer(key)).unwrap(),
             )
         })
         .collect()
@@ -232,11 +235,11 @@ fn answered(server: &HttpServer, call: &Value) -> Value {
 }
 
 #[test]
-fn the_stream_of_tasks_result_asks_the_user_of_a_session() {
+fn a_question_of_a_task_in_a_session_arrives_on_the_stream_of_tasks_result() {
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", "[tools.ask]\ntask_support = \"optional\"");
     let server = HttpServer::start(&folder).wait_until_ready();
-    let session = server.start_session_with_capabilities("2025-11-25", declared(), &[]);
+    let session = server.start_session_with_capabilities("2025-11-25", client_capabilities(), &[]);
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let form = json!({"key": "k", "kind": "form", "params": {"message": "Which name?", "requestedSchema": schema}});
     let call = json!({"name": "ask", "arguments": {"steps": [{"ask": [form]}]}, "task": {}});
@@ -264,7 +267,7 @@ fn the_stream_of_tasks_result_asks_the_user_of_a_session() {
 
 #[test]
 fn a_call_from_the_command_line_can_be_a_task() {
-    let folder = gated();
+    let folder = folder_with_gate();
     folder.open_gate();
     let called = ToolbayCommand::new(&folder)
         .args(["call", "--task", "wait_for_gate"])

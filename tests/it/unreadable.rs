@@ -1,5 +1,5 @@
-//! Files and folders that the server may not read. Root may read everything, so the servers here
-//! run without that right.
+//! Files and folders that the server cannot read. Root can read everything, so the servers here run
+//! without that capability.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,14 +9,14 @@ use serde_json::json;
 
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand};
 
-/// Runs a program that permissions bind, also as root.
+/// Runs a program for which file permissions apply, even if the user is root.
 const BOUND: &str = "[ \"$(id -u)\" != 0 ] || set -- setpriv --bounding-set=-dac_override,-dac_read_search \"$@\"; exec \"$@\"";
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// The URIs of the resources that are listed.
+/// Returns the URIs of the listed resources.
 fn uris(server: &mut StdioServer) -> Vec<String> {
     let listed = server.result("resources/list", json!({}));
     let uris = listed["resources"]
@@ -28,7 +28,7 @@ fn uris(server: &mut StdioServer) -> Vec<String> {
 }
 
 #[test]
-fn a_folder_that_cannot_be_read_belongs_to_its_plugin_alone() {
+fn an_unreadable_folder_affects_only_its_plugin() {
     for mode in [0o444, 0o000, 0o111] {
         let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
         let files = folder.plugin_path("x.resources");
@@ -40,8 +40,7 @@ fn a_folder_that_cannot_be_read_belongs_to_its_plugin_alone() {
             .with_shell_wrapper(BOUND);
         let mut server = StdioServer::run(command).with_handshake("2025-11-25");
         server.wait_until_listed(&["a", "b"]);
-        // What happens to other plugins has its effect: permissions are taken away, and files are
-        // deleted.
+        // Changes to other plugins still apply: a tool is disabled, and a file is deleted.
         folder.put("a.toml", "[tools.b]\ndisabled = true");
         server.wait_until_listed(&["a"]);
         folder.remove("a.wasm");
@@ -62,7 +61,7 @@ fn a_folder_that_cannot_be_read_belongs_to_its_plugin_alone() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_read_any_more_stops_no_revocation() {
+fn a_folder_that_becomes_unreadable_does_not_prevent_a_revocation() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
     let files = folder.plugin_path("x.resources");
     fs::create_dir(&files).unwrap();
@@ -82,7 +81,7 @@ fn a_folder_that_cannot_be_read_any_more_stops_no_revocation() {
 }
 
 #[test]
-fn a_plugin_folder_that_cannot_be_read_ends_every_command() {
+fn every_command_fails_if_the_plugin_folder_is_unreadable() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let plugins = folder.plugin_path("a.wasm").parent().unwrap().to_owned();
     for mode in [0o000, 0o311, 0o444] {

@@ -1,16 +1,16 @@
-//! Templates that are expensive to compare with a URI: they cost their caller a bounded share, and
-//! nobody else waits.
+//! Templates that are expensive to compare with a URI: their caller uses a bounded share of the
+//! CPU, and other callers do not wait.
 
 use serde_json::{Value, json};
 use toolbay_testkit::TinyCoreModule;
 
 use crate::support::{Folder, HttpServer, ToolbayCommand, library};
 
-/// As many templates as a plugin may well have.
+/// A number of templates that a plugin may plausibly have.
 const TEMPLATES: usize = 3000;
 
-/// A plugin whose templates all have to be compared with `hostile_uri`, each of them variable by
-/// variable, and none matches.
+/// Builds a plugin whose templates all have to be compared with `hostile_uri` variable by variable,
+/// and none of which matches.
 fn hostile() -> Vec<u8> {
     let body = (0..14)
         .map(|n| format!("{{+w{n}}}x"))
@@ -28,8 +28,8 @@ fn hostile_uri(number: usize) -> String {
     format!("a:{}yQ{number:03}", "x".repeat(1990))
 }
 
-/// A server with both plugins.
-fn server() -> HttpServer {
+/// Starts a server with both plugins.
+fn start_server() -> HttpServer {
     let folder = Folder::new();
     folder.put("hostile.wasm", hostile());
     folder.put("library.wasm", library());
@@ -42,7 +42,7 @@ fn server() -> HttpServer {
     ]))
 }
 
-fn subscribed(server: &HttpServer, uris: &[String]) -> Value {
+fn subscribe(server: &HttpServer, uris: &[String]) -> Value {
     let mut stream = server.post_stateless(
         "subscriptions/listen",
         json!({"notifications": {"resourceSubscriptions": uris}}),
@@ -57,16 +57,16 @@ fn subscribed(server: &HttpServer, uris: &[String]) -> Value {
 }
 
 #[test]
-fn two_hundred_and_fifty_six_expensive_uris_are_one_bounded_request() {
-    let server = server();
+fn a_request_with_256_expensive_uris_has_a_bounded_cost() {
+    let server = start_server();
     let mut uris = vec![
         "library://catalog".to_owned(),
         "library://books/woolf/orlando".to_owned(),
     ];
     uris.extend((0..254).map(hostile_uri));
-    // Each takes a second if it is compared with every template to the end.
+    // Comparing each of them with every template to the end takes a second.
     assert_eq!(
-        subscribed(&server, &uris),
+        subscribe(&server, &uris),
         json!(["library://books/woolf/orlando", "library://catalog"])
     );
     server
@@ -75,8 +75,8 @@ fn two_hundred_and_fifty_six_expensive_uris_are_one_bounded_request() {
 }
 
 #[test]
-fn an_expensive_uri_is_not_found_and_others_are_read() {
-    let server = server();
+fn an_expensive_uri_is_not_found_and_other_uris_can_be_read() {
+    let server = start_server();
     let expensive = server
         .post_stateless("resources/read", json!({"uri": hostile_uri(1)}), &[])
         .response_message();

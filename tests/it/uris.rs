@@ -1,4 +1,4 @@
-//! URIs: parsed before a client has to, and compared by what they mean.
+//! URIs: parsed before a client has to parse them, and compared by their normalized form.
 
 use serde_json::json;
 use toolbay_testkit::TinyCoreModule;
@@ -6,7 +6,7 @@ use toolbay_testkit::TinyCoreModule;
 use crate::support::{Folder, MODERN, StdioServer, ToolbayCommand, library};
 
 #[test]
-fn a_uri_that_clients_cannot_parse_refuses_the_plugin() {
+fn a_plugin_with_a_uri_that_clients_cannot_parse_is_refused() {
     let folder = Folder::with("library.wasm", library());
     let cases = [
         (
@@ -51,7 +51,7 @@ fn a_uri_that_clients_cannot_parse_refuses_the_plugin() {
 }
 
 #[test]
-fn a_resource_is_read_by_every_spelling_of_its_uri() {
+fn a_resource_can_be_read_by_every_equivalent_uri() {
     let folder = Folder::with("library.wasm", library());
     for revision in ["2025-11-25", MODERN] {
         let mut server = StdioServer::start_with_revision(revision, &folder);
@@ -73,7 +73,7 @@ fn a_resource_is_read_by_every_spelling_of_its_uri() {
             let read = server.result("resources/read", json!({"uri": uri}));
             assert_eq!(read["contents"][0]["uri"], listed, "{uri}");
         }
-        // What is not the same by its form is another one.
+        // A URI with another normalized form is another resource.
         for uri in [
             "library://books/Woolf/orlando",
             "library://books/woolf/%2e%2e/catalog",

@@ -1,5 +1,5 @@
-//! Views of plugins (MCP Apps): what clients are told of them, as far as the grant allows it, and
-//! which tools have one.
+//! Views of plugins (MCP Apps): the metadata that clients receive, the limits of the grant, and the
+//! tools with a view.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::support::{
 /// The page of a view that is a file.
 const PAGE: &str = "<!doctype html><title>Page</title>";
 
-fn linked(name: &str, uri: &str) -> Vec<u8> {
+fn component_with_view(name: &str, uri: &str) -> Vec<u8> {
     let meta = json!({"ui": {"resourceUri": uri}, "example.com/x": 1}).to_string();
     TinyComponent::with_tools(vec![TinyTool {
         meta: Some(meta),
@@ -19,7 +19,7 @@ fn linked(name: &str, uri: &str) -> Vec<u8> {
     .build()
 }
 
-/// What a list says of a tool's view, or of a view.
+/// Returns the metadata of an entry in a list of tools or resources.
 fn meta<'a>(entries: &'a [Value], key: &str, name: &str) -> &'a Value {
     &entries.iter().find(|entry| entry[key] == name).unwrap()["_meta"]
 }
@@ -43,7 +43,7 @@ fn resources(server: &mut StdioServer) -> Vec<Value> {
 }
 
 #[test]
-fn every_revision_is_told_of_views() {
+fn every_revision_lists_views() {
     let folder = Folder::with("chart.wasm", sample("chart"));
     folder.put(
         "chart.toml",
@@ -69,7 +69,7 @@ fn every_revision_is_told_of_views() {
         );
         let view = read(&mut server, "ui://chart/view");
         assert_eq!(view["mimeType"], "text/html;profile=mcp-app");
-        // It asks for nothing, so it gets nothing of what is granted.
+        // The view requests no access, so it gets none of what is granted.
         assert_eq!(
             view["_meta"],
             json!({"ui": {"prefersBorder": false}}),
@@ -88,7 +88,7 @@ fn every_revision_is_told_of_views() {
 }
 
 #[test]
-fn a_grant_that_changes_changes_what_views_may_reach() {
+fn a_changed_grant_changes_the_origins_of_views() {
     let folder = Folder::with("library.wasm", library());
     let mut server = StdioServer::start(&folder);
     let uri = "ui://library/reader";
@@ -125,7 +125,7 @@ fn a_grant_that_changes_changes_what_views_may_reach() {
 }
 
 #[test]
-fn what_contents_ask_for_is_limited_when_they_are_read() {
+fn the_grant_limits_the_permissions_that_contents_request() {
     let folder = Folder::with("library.wasm", library());
     folder.put(
         "library.toml",
@@ -163,8 +163,11 @@ fn what_contents_ask_for_is_limited_when_they_are_read() {
 }
 
 #[test]
-fn a_file_is_a_view_and_has_what_its_grant_allows() {
-    let folder = Folder::with("acme.wasm", linked("acme", "ui://acme/page.html"));
+fn a_file_is_a_view_with_the_permissions_of_its_grant() {
+    let folder = Folder::with(
+        "acme.wasm",
+        component_with_view("acme", "ui://acme/page.html"),
+    );
     write(&folder, "acme.resources/ui/page.html", PAGE);
     write(&folder, "acme.resources/ui/sub/more.html", PAGE);
     write(&folder, "acme.resources/ui/style.css", "p {}");
@@ -207,7 +210,7 @@ fn a_file_is_a_view_and_has_what_its_grant_allows() {
         meta(&server.tools(), "name", "acme")["ui"],
         json!({"resourceUri": "ui://acme/page.html"})
     );
-    // Without its file, the tool goes on without a view, and the operator learns of it.
+    // Without its file, the tool continues without a view, and the operator gets a warning.
     std::fs::remove_file(folder.plugin_path("acme.resources/ui/page.html")).unwrap();
     server.notification("notifications/tools/list_changed");
     assert_eq!(
@@ -242,7 +245,7 @@ fn a_folder_of_views_without_a_plugin_needs_only_its_grant() {
 }
 
 #[test]
-fn every_key_of_the_grant_is_told_to_clients() {
+fn every_key_of_a_views_grant_is_sent_to_clients() {
     let folder = Folder::new();
     write(&folder, "page.resources/ui/a.html", PAGE);
     let grant = "[permissions.ui]\nconnect = [\"wss://a.example\"]\nresources = [\"https://*.b.example\"]\n\
@@ -280,7 +283,7 @@ fn every_key_of_the_grant_is_told_to_clients() {
 }
 
 #[test]
-fn without_a_grant_clients_are_told_of_nothing_that_a_view_may_reach() {
+fn without_a_grant_clients_receive_no_permissions_of_a_view() {
     let folder = Folder::with("library.wasm", library());
     write(&folder, "page.resources/ui/a.html", PAGE);
     let mut server = StdioServer::start(&folder);
@@ -304,13 +307,20 @@ fn without_a_grant_clients_are_told_of_nothing_that_a_view_may_reach() {
 }
 
 #[test]
-fn no_tool_has_the_view_of_another_plugin() {
-    let folder = Folder::with("zeta.wasm", linked("thief", "ui://chart/view"));
-    folder.put("beta.wasm", linked("hopeful", "ui://beta/none"));
+fn a_tool_cannot_use_the_view_of_another_plugin() {
+    let folder = Folder::with("zeta.wasm", component_with_view("thief", "ui://chart/view"));
+    folder.put(
+        "beta.wasm",
+        component_with_view("hopeful", "ui://beta/none"),
+    );
     folder.put("library.wasm", library());
-    folder.put("mule.wasm", linked("mule", "ui://library/probe/7"));
+    folder.put(
+        "mule.wasm",
+        component_with_view("mule", "ui://library/probe/7"),
+    );
     folder.put("chart.wasm", sample("chart"));
-    // A file in the name of another plugin's views is as it is: the folder says whose it is.
+    // A file whose name matches another plugin's view does not claim that view: its folder
+    // identifies the plugin.
     write(&folder, "aaa.resources/ui/view.html", PAGE);
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&[
@@ -345,9 +355,9 @@ fn no_tool_has_the_view_of_another_plugin() {
 
 #[test]
 fn views_in_the_name_of_another_plugin_are_not_offered() {
-    // `aaa` comes first, and has the views of a plugin that comes later.
+    // `aaa` is loaded first, and has the views of a plugin that is loaded later.
     let folder = Folder::with("aaa.wasm", sample("chart"));
-    folder.put("chart.wasm", linked("mine", "ui://chart/view"));
+    folder.put("chart.wasm", component_with_view("mine", "ui://chart/view"));
     write(
         &folder,
         "chart.resources/ui/view",
@@ -369,7 +379,7 @@ fn views_in_the_name_of_another_plugin_are_not_offered() {
     let why =
         "view \"ui://chart/view\" is not offered: views of this name belong to plugin \"chart\"";
     assert!(listed.contains(why), "{listed}");
-    // Once that plugin is gone, the name is free.
+    // Without that plugin, the name is free.
     folder.remove("chart.wasm");
     std::fs::remove_dir_all(folder.plugin_path("chart.resources")).unwrap();
     server.wait_until("the view is offered", |server| {
@@ -379,7 +389,7 @@ fn views_in_the_name_of_another_plugin_are_not_offered() {
 }
 
 #[test]
-fn what_is_wrong_with_views_is_said_before_they_are_used() {
+fn problems_of_views_are_reported_before_they_are_used() {
     let folder = Folder::with("library.wasm", library());
     let file = folder.plugin_path("library.wasm");
     let checked = ToolbayCommand::new(&folder)
@@ -394,7 +404,7 @@ fn what_is_wrong_with_views_is_said_before_they_are_used() {
     ] {
         assert!(checked.contains(said), "{said}: {checked}");
     }
-    folder.put("lost.wasm", linked("lost", "ui://lost/view"));
+    folder.put("lost.wasm", component_with_view("lost", "ui://lost/view"));
     let file = folder.plugin_path("lost.wasm");
     let checked = ToolbayCommand::new(&folder)
         .args([std::ffi::OsStr::new("check"), file.as_os_str()])

@@ -13,8 +13,8 @@ use crate::support::{
     Folder, StdioServer, ToolbayCommand, error_kind_and_text, own_server, result_text,
 };
 
-/// A server with the guest that uses WASI 0.3.
-fn serving(grant: &str) -> StdioServer {
+/// Starts a server with the guest that uses WASI 0.3.
+fn start_server(grant: &str) -> StdioServer {
     let folder = Folder::with("wasi3.wasm", own_server("wasi3"));
     folder.put("wasi3.toml", grant);
     let mut server = StdioServer::start(&folder);
@@ -22,8 +22,8 @@ fn serving(grant: &str) -> StdioServer {
     server
 }
 
-/// A server that does this with each connection.
-fn tcp(answer: fn(TcpStream) -> std::io::Result<()>) -> (SocketAddr, Receiver<()>) {
+/// Starts a TCP server that runs `answer` for each connection.
+fn start_tcp_server(answer: fn(TcpStream) -> std::io::Result<()>) -> (SocketAddr, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, (sender, ended)) = (listener.local_addr().unwrap(), channel());
     thread::spawn(move || {
@@ -38,7 +38,7 @@ fn tcp(answer: fn(TcpStream) -> std::io::Result<()>) -> (SocketAddr, Receiver<()
     (address, ended)
 }
 
-/// The grant for it.
+/// Returns a grant for this address.
 fn tcp_grant(address: SocketAddr) -> String {
     format!("[permissions]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]\n")
 }
@@ -49,22 +49,22 @@ fn echo(mut stream: TcpStream) -> std::io::Result<()> {
     stream.write_all(&text)
 }
 
-/// Reads nothing, and never ends.
-fn deaf(_stream: TcpStream) -> std::io::Result<()> {
+/// Reads nothing, and never returns.
+fn read_nothing(_stream: TcpStream) -> std::io::Result<()> {
     loop {
         thread::park();
     }
 }
 
-fn place(address: SocketAddr, mut more: Value) -> Value {
+fn with_address(address: SocketAddr, mut more: Value) -> Value {
     more["address"] = json!(address.ip().to_string());
     more["port"] = json!(address.port());
     more
 }
 
 #[test]
-fn environment_clocks_random_numbers_and_streams_are_there() {
-    let mut server = serving("");
+fn environment_clocks_random_numbers_and_streams_are_available() {
+    let mut server = start_server("");
     let look = server.text("look", json!({}));
     let parts: Vec<&str> = look.split(' ').collect();
     assert_eq!(
@@ -102,11 +102,11 @@ fn variables_of_the_grant_and_the_trace_are_in_the_environment() {
 
 #[test]
 fn a_deterministic_call_has_the_same_clocks_and_random_numbers_each_time() {
-    let mut server = serving("[permissions]\ndeterministic = true");
+    let mut server = start_server("[permissions]\ndeterministic = true");
     let look = server.text("look", json!({}));
     assert_eq!(server.text("look", json!({})), look);
     assert!(look.contains(" 1577836800 "), "{look}");
-    // The clock shows what was waited for, and each look at it.
+    // The clock advances by the time of each wait, and by each reading of the clock.
     let waited = |server: &mut StdioServer| {
         server.call("wait", json!({"nanoseconds": 40_000_000}))["structuredContent"].clone()
     };
@@ -121,7 +121,7 @@ fn a_deterministic_call_has_the_same_clocks_and_random_numbers_each_time() {
 #[test]
 fn requests_follow_the_grant_and_are_counted() {
     let site = Site::start();
-    let mut server = serving(&site.grant());
+    let mut server = start_server(&site.grant());
     let get = |path: &str| json!({"method": "GET", "address": site.url(path), "headers": [["x-own", "1"]], "body": ""});
     let result = server.call("request", get("/hello"));
     assert_eq!(result_text(&result), "200 hello");
@@ -133,7 +133,7 @@ fn requests_follow_the_grant_and_are_counted() {
         "{seen}"
     );
     let large = server.text("request", get("/large"));
-    // All but the end of it fits into a result.
+    // All but the end of the response fits into a result.
     assert!(
         large.len() > 1_000_000 && large.starts_with("200 xxx"),
         "{}",
@@ -143,7 +143,7 @@ fn requests_follow_the_grant_and_are_counted() {
     let posted = json!({"method": "POST", "address": site.url("/hello"), "headers": [["content-length", "4"]], "body": "body"});
     assert_eq!(server.text("request", posted), "200 hello");
     assert!(site.requests.recv().unwrap().ends_with("\r\nbody"));
-    // The wrong length is noticed by the host.
+    // The host detects the wrong length.
     let posted = json!({"method": "POST", "address": site.url("/hello"), "headers": [["content-length", "9"]], "body": "body"});
     assert!(
         error_kind_and_text(&server.call("request", posted))
@@ -160,7 +160,7 @@ fn requests_follow_the_grant_and_are_counted() {
 fn requests_have_limits() {
     let site = Site::start();
     let mut server =
-        serving(&(site.grant() + "[limits]\nhttp_requests = 5\nhttp_bytes = \"100KiB\""));
+        start_server(&(site.grant() + "[limits]\nhttp_requests = 5\nhttp_bytes = \"100KiB\""));
     let nibble = |count: u32| json!({"address": site.url("/hello"), "count": count});
     assert_eq!(server.text("nibble", nibble(5)), r#"{"result":5}"#);
     let (kind, said) = server.failure("nibble", nibble(6));
@@ -174,10 +174,10 @@ fn requests_have_limits() {
 }
 
 #[test]
-fn a_response_that_is_dropped_in_the_middle_gives_its_connection_back() {
+fn a_response_that_is_dropped_before_its_end_releases_its_connection() {
     let site = Site::start();
-    let mut server = serving(&site.grant());
-    // More than a plugin can have at once.
+    let mut server = start_server(&site.grant());
+    // More connections than a plugin can have at once.
     for _ in 0..3 {
         assert_eq!(
             server.text(
@@ -190,13 +190,13 @@ fn a_response_that_is_dropped_in_the_middle_gives_its_connection_back() {
 }
 
 #[test]
-fn a_body_that_the_other_side_never_reads_holds_little_and_ends_with_the_call() {
-    let (address, _ended) = tcp(deaf);
+fn a_body_that_the_peer_never_reads_uses_little_memory_and_ends_with_the_call() {
+    let (address, _ended) = start_tcp_server(read_nothing);
     let grant = format!(
         "[permissions]\nhttp = [\"http://{address}\"]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]\n[limits]\n\
          timeout = \"500ms\""
     );
-    let mut server = serving(&grant);
+    let mut server = start_server(&grant);
     let result = server.call(
         "upload",
         json!({"address": format!("http://{address}/"), "kibibytes": 4_000_000}),
@@ -209,7 +209,7 @@ fn a_body_that_the_other_side_never_reads_holds_little_and_ends_with_the_call() 
             < 8 << 20,
         "{result}"
     );
-    let result = server.call("pour", place(address, json!({})));
+    let result = server.call("pour", with_address(address, json!({})));
     assert_eq!(error_kind_and_text(&result).0, "deadline");
     assert!(
         result["_meta"]["dev.toolbay/usage"]["memory"]
@@ -222,10 +222,10 @@ fn a_body_that_the_other_side_never_reads_holds_little_and_ends_with_the_call() 
 
 #[test]
 fn connections_follow_the_grant_and_are_counted() {
-    let (address, _ended) = tcp(echo);
-    let mut server = serving(&(tcp_grant(address) + "[limits]\ntcp_connections = 20"));
+    let (address, _ended) = start_tcp_server(echo);
+    let mut server = start_server(&(tcp_grant(address) + "[limits]\ntcp_connections = 20"));
     let said = "hello ".repeat(100_000);
-    let result = server.call("talk", place(address, json!({"text": said})));
+    let result = server.call("talk", with_address(address, json!({"text": said})));
     assert_eq!(result_text(&result), said);
     let usage = &result["_meta"]["dev.toolbay/usage"];
     assert_eq!(
@@ -233,19 +233,19 @@ fn connections_follow_the_grant_and_are_counted() {
         (&json!(1), &json!(1_200_000)),
         "{usage}"
     );
-    // One after the other, whatever was read of them.
+    // One connection after the other, however much of each was read.
     assert_eq!(
-        server.text("dial", place(address, json!({"count": 20}))),
+        server.text("dial", with_address(address, json!({"count": 20}))),
         r#"{"result":20}"#
     );
     assert_eq!(
         server
-            .failure("dial", place(address, json!({"count": 21})))
+            .failure("dial", with_address(address, json!({"count": 21})))
             .0,
         "limit"
     );
-    // At once, also if only a stream of each is left.
-    let (_, said) = server.failure("keep", place(address, json!({"count": 20})));
+    // Several connections at once, even if only a stream of each remains.
+    let (_, said) = server.failure("keep", with_address(address, json!({"count": 20})));
     assert!(said.starts_with("16: "), "{said}");
     let port = address.port() ^ 1;
     let (kind, said) = server.failure(
@@ -263,13 +263,16 @@ fn connections_follow_the_grant_and_are_counted() {
 #[test]
 fn bytes_of_connections_have_a_limit() {
     let (address, _ended) =
-        tcp(|mut stream| std::io::copy(&mut stream, &mut std::io::sink()).map(drop));
-    let mut server = serving(&(tcp_grant(address) + "[limits]\ntcp_bytes = \"1MiB\""));
-    assert_eq!(server.failure("pour", place(address, json!({}))).0, "limit");
+        start_tcp_server(|mut stream| std::io::copy(&mut stream, &mut std::io::sink()).map(drop));
+    let mut server = start_server(&(tcp_grant(address) + "[limits]\ntcp_bytes = \"1MiB\""));
+    assert_eq!(
+        server.failure("pour", with_address(address, json!({}))).0,
+        "limit"
+    );
 }
 
-/// Sends without end.
-fn pours(mut stream: TcpStream) -> std::io::Result<()> {
+/// Sends data without end.
+fn send_forever(mut stream: TcpStream) -> std::io::Result<()> {
     let piece = vec![0; 64 << 10];
     loop {
         stream.write_all(&piece)?;
@@ -277,10 +280,10 @@ fn pours(mut stream: TcpStream) -> std::io::Result<()> {
 }
 
 #[test]
-fn what_goes_through_the_host_alone_gives_way_to_others_and_ends_with_the_call() {
-    let (source, _ended) = tcp(pours);
+fn a_relay_in_the_host_yields_to_other_calls_and_ends_with_its_call() {
+    let (source, _ended) = start_tcp_server(send_forever);
     let (target, ended) =
-        tcp(|mut stream| std::io::copy(&mut stream, &mut std::io::sink()).map(drop));
+        start_tcp_server(|mut stream| std::io::copy(&mut stream, &mut std::io::sink()).map(drop));
     let folder = Folder::with("wasi3.wasm", own_server("wasi3"));
     let tcp = format!("tcp = [\"{source}\", \"{target}\"]");
     folder.put(
@@ -294,7 +297,12 @@ fn what_goes_through_the_host_alone_gives_way_to_others_and_ends_with_the_call()
     server.wait_for_tool("relay");
     let each = thread::available_parallelism().unwrap().get() + 1;
     let begun: Vec<u64> = (0..each)
-        .map(|_| server.start_call("relay", place(source, json!({"target": target.port()}))))
+        .map(|_| {
+            server.start_call(
+                "relay",
+                with_address(source, json!({"target": target.port()})),
+            )
+        })
         .collect();
     assert_eq!(
         server.text("hear", json!({})),
@@ -310,7 +318,7 @@ fn what_goes_through_the_host_alone_gives_way_to_others_and_ends_with_the_call()
 #[test]
 fn a_body_goes_from_one_server_to_another_through_the_host() {
     let site = Site::start();
-    let mut server = serving(&site.grant());
+    let mut server = start_server(&site.grant());
     assert_eq!(
         server.text(
             "forward",
@@ -322,7 +330,7 @@ fn a_body_goes_from_one_server_to_another_through_the_host() {
 
 #[test]
 fn options_of_sockets_are_those_that_were_set() {
-    let mut server = serving("");
+    let mut server = start_server("");
     assert_eq!(
         server.text("options", json!({})),
         "true 7000000000 1000000000 3 9 65536 8192 IpAddressFamily::Ipv6 false Err(ErrorCode::InvalidArgument) \
@@ -420,7 +428,7 @@ fn an_http_handler_that_speaks_mcp_is_a_server() {
     for (tool, kind) in kinds {
         let (found, said) = server.failure(tool, json!({}));
         assert_eq!(found, kind, "{tool}: {said}");
-        // Whoever reads it knows whose mistake it is.
+        // The error tells whose mistake it is.
         assert_eq!(
             said.contains("not in the server"),
             tool == "break-a-rule",
@@ -435,7 +443,7 @@ fn an_http_handler_that_speaks_mcp_is_a_server() {
 }
 
 #[test]
-fn check_says_what_is_for_wasi_0_3_and_the_compile_cache_knows() {
+fn check_and_the_compile_cache_report_wasi_0_3() {
     let expected = [
         (
             "wasi3",

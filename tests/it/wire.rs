@@ -1,4 +1,4 @@
-//! Lines: invalid requests get an error, and the connection stays open.
+//! The framing of messages in lines: invalid requests get an error, and the connection stays open.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,8 +12,8 @@ use crate::support::{
     Folder, ProgramLog, StdioServer, TinyComponent, ToolbayCommand, error_kind_and_text, hostile,
 };
 
-/// The next message that is an error. A client can tell, even without an id.
-fn refusal(server: &mut StdioServer) -> Value {
+/// Returns the next message that is an error, with or without an id.
+fn next_error(server: &mut StdioServer) -> Value {
     server.wait_for("an error", |message| message.get("error").is_some())
 }
 
@@ -43,7 +43,7 @@ fn unreadable_messages_get_an_error_and_the_connection_stays_open() {
     ];
     for (line, code) in lines {
         server.send(line);
-        let answer = refusal(&mut server);
+        let answer = next_error(&mut server);
         assert_eq!(
             answer["error"]["code"],
             code,
@@ -59,7 +59,7 @@ fn the_id_of_an_error_without_a_request_depends_on_the_revision() {
     for (revision, id) in [("2025-06-18", Some(Value::Null)), ("2025-11-25", None)] {
         let mut server = StdioServer::spawn(&Folder::new()).with_handshake(revision);
         server.send("{");
-        assert_eq!(refusal(&mut server).get("id"), id.as_ref(), "{revision}");
+        assert_eq!(next_error(&mut server).get("id"), id.as_ref(), "{revision}");
     }
 }
 
@@ -70,7 +70,7 @@ fn a_line_that_is_too_long_gets_an_error_and_the_next_one_is_read() {
     let long = |length: usize| json!({"jsonrpc": "2.0", "id": 1000, "method": "ping", "params": {"x": "x".repeat(length)}});
     for length in [1024, 100_000, 10_000_000] {
         server.send(long(length).to_string());
-        let error = refusal(&mut server);
+        let error = next_error(&mut server);
         assert_eq!(error["error"]["code"], -32600);
         assert_eq!(
             error["error"]["message"],
@@ -115,7 +115,7 @@ fn the_default_lets_a_megabyte_through() {
 }
 
 #[test]
-fn line_ends_of_windows_and_blank_lines_are_fine() {
+fn crlf_line_ends_and_blank_lines_are_accepted() {
     let mut server = StdioServer::start(&Folder::new());
     server.send("\r\n\n   \n\t\r\n{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"method\":\"ping\"}\r");
     let answer = server.receive("the answer to the ping");
@@ -189,7 +189,7 @@ fn unexpected_notifications_and_responses_are_ignored() {
 }
 
 #[test]
-fn batches_work_in_their_revision_and_are_rejected_in_others() {
+fn batches_are_accepted_only_in_the_revision_that_has_them() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let batch = json!([
         {"jsonrpc": "2.0", "id": "p", "method": "ping"},
@@ -224,7 +224,11 @@ fn batches_work_in_their_revision_and_are_rejected_in_others() {
     for revision in ["2024-11-05", "2025-06-18", "2025-11-25"] {
         let mut server = StdioServer::spawn(&folder).with_handshake(revision);
         server.send(batch.to_string());
-        assert_eq!(refusal(&mut server)["error"]["code"], -32600, "{revision}");
+        assert_eq!(
+            next_error(&mut server)["error"]["code"],
+            -32600,
+            "{revision}"
+        );
         assert_eq!(server.result("ping", json!({})), json!({}));
     }
 }
@@ -249,7 +253,7 @@ fn a_duplicate_id_of_a_running_request_is_rejected() {
         server.finish_call(id)["content"][0]["text"],
         "build-marker-0001 "
     );
-    // Now the id is free again.
+    // The id is free again.
     server.send(again.to_string());
     assert_eq!(server.finish_call(id)["content"][0]["text"], "1");
 }
@@ -282,7 +286,7 @@ fn a_last_line_without_a_line_feed_is_read() {
     let mut server = StdioServer::start(&folder);
     server.send_raw(r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#);
     let (said, code) = server.stop();
-    // A notification that the list has changed may come after it.
+    // A notification that the list has changed may follow.
     assert!(
         said.iter().any(|message| message["id"] == "last"),
         "{said:?}"
@@ -327,7 +331,7 @@ fn the_calls_of_a_killed_client_are_stopped() {
         "hostile.toml",
         "[limits]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",
     );
-    // A test that waits for this fails.
+    // With this grace period, a server that waits for its end fails the test.
     std::fs::write(
         folder.sibling_path("toolbay.toml"),
         "[server]\ngrace_period = \"10m\"",
@@ -341,7 +345,7 @@ fn the_calls_of_a_killed_client_are_stopped() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // It holds the server's ends of the streams.
+        // The command holds the server's ends of the streams.
         drop(command);
         let log = ProgramLog::follow(child.stderr.take().unwrap());
         let (mut input, mut output) = (File::from(input.0), BufReader::new(File::from(output.0)));
@@ -365,7 +369,8 @@ fn the_calls_of_a_killed_client_are_stopped() {
                 json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
             )
             .unwrap();
-            // The response, or the progress that shows that the call is running.
+            // Waits for the response, or for the progress notification that shows that the call
+            // runs.
             output.read_line(&mut String::new()).unwrap();
         }
         drop((input, output));
@@ -385,7 +390,7 @@ fn pipes() -> Streams {
     )
 }
 
-/// As Node.js starts its children.
+/// Like the streams that Node.js creates for its child processes.
 fn sockets() -> Streams {
     let pair = || {
         UnixStream::pair()

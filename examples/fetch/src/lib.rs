@@ -68,7 +68,7 @@ fn follow(mut url: Url) -> Result<(Url, Response)> {
             .send()?;
         match response.header("location") {
             Some(location) if matches!(response.status(), 301 | 302 | 303 | 307 | 308) => {
-                url = url.join(location)?
+                url = url.join(location)?;
             }
             _ => return Ok((url, response)),
         }

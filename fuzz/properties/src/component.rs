@@ -265,7 +265,7 @@ fn judge(answer: &CallResult) {
             );
         }
         Err(CallFailure::Call(CallError::InvalidOutput(what))) => {
-            assert!(is_plain_line(what), "{what:?}")
+            assert!(is_plain_line(what), "{what:?}");
         }
         Err(CallFailure::Call(CallError::Limit { limit, tool })) => {
             assert!(

@@ -2,14 +2,13 @@
 //! time.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel, sync_channel};
-use std::sync::{Arc, OnceLock};
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+use toolbay_background::{BackgroundQueue, BackgroundWriter};
 
 use crate::error::AuditError;
 use crate::event::{AuditEvent, CallRecord, RECORD_OVERHEAD_BYTES, RejectedRecord};
@@ -77,14 +76,13 @@ pub struct AuditLog {
 
 #[derive(Debug)]
 struct AuditQueue {
-    queue: Sender<WriterMessage>,
+    queue: BackgroundQueue<WriterMessage>,
     call_capacity: Arc<Semaphore>,
     server_capacity: Arc<Semaphore>,
     when_full: WhenFull,
     drop_timeout: Duration,
     writer_state: Arc<WriterState>,
     last_call_number: AtomicU64,
-    ended: OnceLock<()>,
 }
 
 impl AuditLog {
@@ -109,9 +107,7 @@ impl AuditLog {
             DROP_TIMEOUT,
             settings.when_full,
         );
-        let thread = thread::Builder::new().name("toolbay-audit".to_owned());
-        let started = thread.spawn(move || writer.run());
-        started.map_err(|error| {
+        writer.start("toolbay-audit").map_err(|error| {
             AuditError(format!("cannot start the thread of the audit log: {error}"))
         })?;
         Ok(audit)
@@ -123,16 +119,15 @@ impl AuditLog {
         room: usize,
         patience: Duration,
         when_full: WhenFull,
-    ) -> (Self, LogWriter) {
-        let (queue, receiver) = channel();
+    ) -> (Self, BackgroundWriter<LogWriter>) {
         let shared = Arc::<WriterState>::default();
         let keeps = when_full != WhenFull::Drop;
-        let writer = LogWriter::new(journals, receiver, Arc::clone(&shared), every, keeps);
+        let writer = LogWriter::new(journals, Arc::clone(&shared), every, keeps);
+        let (writer, queue) = BackgroundWriter::new(writer);
         let (room, own_room) = (
             Arc::new(Semaphore::new(room)),
             Arc::new(Semaphore::new(SERVER_QUEUE_CAPACITY_BYTES)),
         );
-        let (calls, ended) = (AtomicU64::new(0), OnceLock::new());
         let inner = AuditQueue {
             queue,
             call_capacity: room,
@@ -140,8 +135,7 @@ impl AuditLog {
             when_full,
             drop_timeout: patience,
             writer_state: shared,
-            last_call_number: calls,
-            ended,
+            last_call_number: AtomicU64::new(0),
         };
         (
             Self {
@@ -276,13 +270,7 @@ impl AuditLog {
     /// Writes the queued events and a stop line. Waits at most `drop_timeout` for that. Later
     /// events are not recorded.
     pub fn end(&self, patience: Duration) {
-        if self.inner.ended.set(()).is_err() {
-            return;
-        }
-        let (ended, wait) = sync_channel(1);
-        if self.inner.queue.send(WriterMessage::End(ended)).is_ok()
-            && wait.recv_timeout(patience).is_err()
-        {
+        if self.inner.queue.end(patience).is_err() {
             tracing::error!(
                 "the audit log could not be ended in time; its last lines may be missing"
             );

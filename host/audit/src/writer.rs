@@ -2,12 +2,13 @@
 //! retains the events and retries, or counts them and records the loss in the log.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::OwnedSemaphorePermit;
+use toolbay_background::{BatchSpace, BatchWriter};
 
 use crate::event::AuditEvent;
 use crate::part::LogPart;
@@ -31,8 +32,6 @@ pub(crate) enum WriterMessage {
     Record(Box<TimedEvent>, OwnedSemaphorePermit),
     /// A rejection was counted, and its line is due later.
     RejectionCounted,
-    /// Ends the log. The reply confirms the end.
-    End(SyncSender<()>),
 }
 
 /// State shared by the thread and the callers that record events.
@@ -96,7 +95,8 @@ struct PartChain {
 pub(crate) struct LogWriter {
     main: PartChain,
     rejected: PartChain,
-    queue: Receiver<WriterMessage>,
+    /// Number of messages in the current batch.
+    batch_len: usize,
     shared: Arc<WriterState>,
     /// If set, records that cannot be written are retained until they can.
     keeps: bool,
@@ -109,12 +109,10 @@ pub(crate) struct LogWriter {
 }
 
 impl LogWriter {
-    /// Creates a writer for the messages of `queue`, with a checkpoint after each interval of
-    /// `every`. If `keeps` is set, records that cannot be written are retained; otherwise they are
+    /// Creates a writer with a checkpoint after each interval of `every`. If `keeps` is set, records that cannot be written are retained; otherwise they are
     /// lost and counted.
     pub(crate) fn new(
         [main, rejected]: [PartWriter; 2],
-        queue: Receiver<WriterMessage>,
         shared: Arc<WriterState>,
         every: Duration,
         keeps: bool,
@@ -134,70 +132,13 @@ impl LogWriter {
         Self {
             main,
             rejected,
-            queue,
+            batch_len: 0,
             shared,
             keeps,
             retry_at: None,
             every,
             checkpoint_at: due,
         }
-    }
-
-    /// Writes until the log ends.
-    pub(crate) fn run(mut self) {
-        loop {
-            let mut next = match self.queue.recv_timeout(self.next_timeout()) {
-                Ok(message) => Some(message),
-                Err(RecvTimeoutError::Timeout) => None,
-                // All senders are dropped.
-                Err(RecvTimeoutError::Disconnected) => return self.end(),
-            };
-            let mut taken = 0;
-            while let Some(message) = next {
-                match message {
-                    WriterMessage::Record(record, room) => self.enqueue(*record, Some(room)),
-                    WriterMessage::RejectionCounted => {}
-                    WriterMessage::End(ended) => {
-                        self.end();
-                        let _ = ended.try_send(());
-                        return;
-                    }
-                }
-                taken += 1;
-                next = if taken < MAX_BATCH {
-                    self.queue.try_recv().ok()
-                } else {
-                    None
-                };
-            }
-            if self.retry_at.is_none_or(|again| again <= Instant::now()) {
-                self.write();
-            }
-            self.sign_if_due();
-        }
-    }
-
-    /// Returns the time to wait for the next message.
-    fn next_timeout(&self) -> Duration {
-        if let Some(again) = self.retry_at {
-            return again.saturating_duration_since(Instant::now());
-        }
-        if self.main.unreported > 0
-            || self.rejected.unreported > 0
-            || LogPart::ALL
-                .iter()
-                .any(|part| self.shared.lost_counter(*part).load(Ordering::Relaxed) > 0)
-        {
-            return RETRY_INTERVAL;
-        }
-        let next = self
-            .checkpoint_at
-            .into_iter()
-            .chain(self.shared.lock_series().next_report())
-            .min();
-        next.map_or(MAX_PAUSE, |due| {
-            due.saturating_duration_since(Instant::now()).min(MAX_PAUSE)
-        })
     }
 
     fn enqueue(&mut self, record: TimedEvent, room: Option<OwnedSemaphorePermit>) {
@@ -266,6 +207,55 @@ impl LogWriter {
             tracing::debug!("the audit log cannot be signed now: {error}");
             self.checkpoint_at = Some(Instant::now() + self.every);
         }
+    }
+}
+
+impl BatchWriter for LogWriter {
+    type Item = WriterMessage;
+
+    fn next_timeout(&self) -> Option<Duration> {
+        if let Some(again) = self.retry_at {
+            return Some(again.saturating_duration_since(Instant::now()));
+        }
+        if self.main.unreported > 0
+            || self.rejected.unreported > 0
+            || LogPart::ALL
+                .iter()
+                .any(|part| self.shared.lost_counter(*part).load(Ordering::Relaxed) > 0)
+        {
+            return Some(RETRY_INTERVAL);
+        }
+        let next = self
+            .checkpoint_at
+            .into_iter()
+            .chain(self.shared.lock_series().next_report())
+            .min();
+        let pause = next.map_or(MAX_PAUSE, |due| {
+            due.saturating_duration_since(Instant::now()).min(MAX_PAUSE)
+        });
+        Some(pause)
+    }
+
+    fn add(&mut self, message: WriterMessage) -> BatchSpace {
+        match message {
+            WriterMessage::Record(record, room) => self.enqueue(*record, Some(room)),
+            WriterMessage::RejectionCounted => {}
+        }
+        self.batch_len += 1;
+        if self.batch_len < MAX_BATCH {
+            BatchSpace::More
+        } else {
+            BatchSpace::Full
+        }
+    }
+
+    fn write_batch(&mut self) -> ControlFlow<()> {
+        self.batch_len = 0;
+        if self.retry_at.is_none_or(|again| again <= Instant::now()) {
+            self.write();
+        }
+        self.sign_if_due();
+        ControlFlow::Continue(())
     }
 
     fn end(&mut self) {

@@ -7,10 +7,10 @@ use std::path::Path;
 use bytesize::ByteSize;
 use toolbay_model::{ArgumentCheck, Limits};
 
-use crate::approval::ApprovalSetting;
-use crate::description_limits::tests::SMALL;
-use crate::grant::{Grant, ToolGrant};
-use crate::load_policy::LoadPolicy;
+use crate::folder::description_limits::tests::SMALL;
+use crate::rules::approval::ApprovalSetting;
+use crate::rules::grant::{Grant, ToolGrant};
+use crate::rules::load_policy::LoadPolicy;
 
 /// A grant with every key.
 const COMPLETE: &str = r#"
@@ -92,12 +92,20 @@ oversize = "error"
 
 /// Structs with keys: the file, the name, and the table of the keys in a grant.
 const STRUCTS: &[(&str, &str, &str)] = &[
-    ("grant.rs", "Grant", ""),
-    ("grant.rs", "ToolGrant", "tools.erase"),
-    ("grant.rs", "AnnotationOverride", "tools.erase.annotations"),
-    ("grant.rs", "ToolLimits", "tools.erase.limits"),
-    ("grant/secret.rs", "SecretTable", "secrets.token"),
-    ("grant/secret.rs", "KeyringEntry", "secrets.ring.keyring"),
+    ("rules/grant.rs", "Grant", ""),
+    ("rules/grant.rs", "ToolGrant", "tools.erase"),
+    (
+        "rules/grant.rs",
+        "AnnotationOverride",
+        "tools.erase.annotations",
+    ),
+    ("rules/grant.rs", "ToolLimits", "tools.erase.limits"),
+    ("rules/grant/secret.rs", "SecretTable", "secrets.token"),
+    (
+        "rules/grant/secret.rs",
+        "KeyringEntry",
+        "secrets.ring.keyring",
+    ),
     (
         "../../policy/src/permissions.rs",
         "Permissions",
@@ -332,7 +340,7 @@ fn a_misspelt_name_or_value_of_any_key_is_refused() {
             table.insert(format!("{key}x"), value);
         });
         let wrong = changed(table, |table| {
-            drop(table.insert(key.clone(), vec![vec![toml::Value::from(1)]].into()))
+            drop(table.insert(key.clone(), vec![vec![toml::Value::from(1)]].into()));
         });
         for text in [misspelt, wrong] {
             // The operator chooses the names in these tables.

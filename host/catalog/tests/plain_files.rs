@@ -119,9 +119,9 @@ impl Folder {
     fn remove(&self, path: &str) {
         let path = self.dir.path().join("plugins").join(path);
         if path.is_dir() {
-            fs::remove_dir_all(path).unwrap()
+            fs::remove_dir_all(path).unwrap();
         } else {
-            fs::remove_file(path).unwrap()
+            fs::remove_file(path).unwrap();
         }
     }
 

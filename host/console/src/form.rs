@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolbay_model::{Digest, JsonText};
 
-pub(crate) use self::field::{FieldKind, FieldValues, FormField};
+pub(crate) use self::field::{FieldKind, FieldValues, FormField, value_or_empty};
 use self::schema::schema_fields;
 
 /// A form for the arguments of a tool.

@@ -107,7 +107,7 @@ pub async fn forward(listener: TcpListener, socket: &Path) {
                 let (socket, answered) = (socket.to_owned(), Arc::new(AtomicBool::new(false)));
                 let noted = Arc::clone(&answered);
                 let passing = tokio::spawn(async move {
-                    drop(forward_connection(browser, &socket, &noted).await)
+                    drop(forward_connection(browser, &socket, &noted).await);
                 })
                 .abort_handle();
                 open.add(ForwardedConnection {

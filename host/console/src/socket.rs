@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::access::ConsoleAccess;
-use crate::rejection_log::RejectionLog;
+use crate::rejection_log::FormRejections;
 use crate::responses::with_security_headers;
 use crate::socket_protocol::{SocketRequest, is_own_process};
 
@@ -65,7 +65,7 @@ struct SocketState<F> {
     console: LazyLock<Option<OpenedConsole>, F>,
     browser_permits: Semaphore,
     /// The rejected requests, for the log.
-    rejections: Arc<RejectionLog>,
+    rejections: FormRejections,
 }
 
 /// Serves the console on `listener` until the future is dropped. `about` describes what the server
@@ -79,7 +79,7 @@ where
         about,
         console: LazyLock::new(open),
         browser_permits: Semaphore::new(MAX_BROWSER_CONNECTIONS),
-        rejections: Arc::default(),
+        rejections: FormRejections::default(),
     });
     let mut connections = JoinSet::new();
     loop {
@@ -131,12 +131,7 @@ where
             let Some(opened) = &*shared.console else {
                 return;
             };
-            serve_pages(
-                stream,
-                opened.router.clone(),
-                Arc::clone(&shared.rejections),
-            )
-            .await;
+            serve_pages(stream, opened.router.clone(), shared.rejections.clone()).await;
         }
         None => {}
     }
@@ -154,7 +149,7 @@ async fn send_line(stream: &mut UnixStream, line: &str) {
 }
 
 /// Serves HTTP requests.
-async fn serve_pages(stream: UnixStream, router: Router, rejections: Arc<RejectionLog>) {
+async fn serve_pages(stream: UnixStream, router: Router, rejections: FormRejections) {
     let router = router.layer(from_fn_with_state(rejections, reject_foreign_hosts));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
@@ -172,7 +167,7 @@ async fn serve_pages(stream: UnixStream, router: Router, rejections: Arc<Rejecti
 /// Rejects requests for other hosts, which can come from a web page whose host name resolves to
 /// this machine.
 async fn reject_foreign_hosts(
-    State(rejections): State<Arc<RejectionLog>>,
+    State(rejections): State<FormRejections>,
     request: Request,
     next: Next,
 ) -> Response {

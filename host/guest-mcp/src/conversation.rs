@@ -186,7 +186,7 @@ impl GuestConversation {
         }
         if self.is_stateless() {
             let mut put = |name: &str, value| {
-                drop(meta.insert(format!("io.modelcontextprotocol/{name}"), value))
+                drop(meta.insert(format!("io.modelcontextprotocol/{name}"), value));
             };
             put("protocolVersion", json!(self.revision));
             put("clientCapabilities", json!(self.client.capabilities));

@@ -155,7 +155,7 @@ fn remove_property(
     match comma {
         // Include the text between the property and the comma, unless it is a comment.
         Some(comma) if comma.start >= end && text.get(end..comma.start).is_some_and(is_blank) => {
-            own.end = comma.end
+            own.end = comma.end;
         }
         comma => others = comma,
     }

@@ -29,4 +29,4 @@ pub use self::document::{ConfigurationText, EditOutcome};
 pub use self::entry::{has_same_connection, is_toolbay, redacted_connection};
 pub use self::entry_format::{EntryFormat, FileFormat, TokenForm};
 pub use self::mistake::ConfigurationMistake;
-pub use self::server_entry::{EntryName, ServerEntry, UnsupportedEntry};
+pub use self::server_entry::{EntryName, InvalidEntry, ServerEntry, UnsupportedEntry};

@@ -41,18 +41,23 @@ pub struct EntryName(String);
 #[error("{0}")]
 pub struct UnsupportedEntry(String);
 
+/// Reason that a name or an entry cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidEntry(String);
+
 impl EntryName {
     /// Validates a name.
     ///
     /// # Errors
     ///
     /// Returns an error if the name is too long or has other characters.
-    pub fn new(name: &str) -> Result<Self, String> {
+    pub fn new(name: &str) -> Result<Self, InvalidEntry> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(fits) {
-            return Err(format!(
+            return Err(InvalidEntry(format!(
                 "expected 1 to {MAX_NAME_BYTES} letters, digits, hyphens and underscores"
-            ));
+            )));
         }
         Ok(Self(name.to_owned()))
     }
@@ -73,14 +78,17 @@ impl ServerEntry {
         program: &Path,
         arguments: &[&str],
         paths: &[(&str, &Path)],
-    ) -> Result<Self, String> {
+    ) -> Result<Self, InvalidEntry> {
         let text = |path: &Path| match path.to_str() {
             Some(text) if path.is_absolute() => Ok(text.to_owned()),
-            Some(_) => Err(format!("the path {} is not absolute", path.display())),
-            None => Err(format!(
+            Some(_) => Err(InvalidEntry(format!(
+                "the path {} is not absolute",
+                path.display()
+            ))),
+            None => Err(InvalidEntry(format!(
                 "the path {} is not UTF-8, which configurations are",
                 path.display()
-            )),
+            ))),
         };
         let mut all: Vec<String> = arguments
             .iter()
@@ -101,30 +109,35 @@ impl ServerEntry {
     ///
     /// Returns an error if `url_key` is not the URL of a server, or if `token_form` is not the name
     /// of a variable.
-    pub fn http(url: &str, token: Option<&str>) -> Result<Self, String> {
+    pub fn http(url: &str, token: Option<&str>) -> Result<Self, InvalidEntry> {
         let parsed = Url::parse(url).map_err(|_| {
-            "--http: expected the URL of a server, such as http://127.0.0.1:8931/mcp".to_owned()
+            InvalidEntry(
+                "--http: expected the URL of a server, such as http://127.0.0.1:8931/mcp"
+                    .to_owned(),
+            )
         })?;
         if !matches!(parsed.scheme(), "http" | "https") || !parsed.has_host() {
-            return Err("--http: expected a URL that starts with http:// or https://".to_owned());
+            return Err(InvalidEntry(
+                "--http: expected a URL that starts with http:// or https://".to_owned(),
+            ));
         }
         if !parsed.username().is_empty()
             || parsed.password().is_some()
             || parsed.fragment().is_some()
         {
-            return Err(
+            return Err(InvalidEntry(
                 "--http: expected a URL without a name, a password or a fragment".to_owned(),
-            );
+            ));
         }
         let word = |name: &str| {
             name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
                 && !name.starts_with(|c: char| c.is_ascii_digit())
         };
         if token.is_some_and(|name| name.is_empty() || !word(name)) {
-            return Err(
+            return Err(InvalidEntry(
                 "--token-variable: expected the name of a variable, such as TOOLBAY_TOKEN"
                     .to_owned(),
-            );
+            ));
         }
         Ok(Self::Http {
             url: parsed,

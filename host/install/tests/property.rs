@@ -68,7 +68,7 @@ impl Tape<'_> {
             6 => {
                 let values = self.pick(4);
                 self.list(out, ('[', ']'), values, |tape, out, _| {
-                    tape.value(out, depth + 1)
+                    tape.value(out, depth + 1);
                 });
             }
             _ => {

@@ -1,6 +1,13 @@
-//! Helpers and messages of the tests.
+//! Helpers of the tests, and tests of all messages that a client receives.
 
-pub(crate) mod revision_messages;
+mod question_transports;
+mod revision_flags;
+mod revision_messages;
+mod revision_requests;
+pub(crate) mod stub_client;
 pub(crate) mod stub_host;
+pub(crate) mod stub_items;
+mod subscription_messages;
+pub(crate) mod test_http_client;
 pub(crate) mod test_peer;
 pub(crate) mod test_questions;

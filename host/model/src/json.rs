@@ -63,7 +63,7 @@ impl JsonSize {
                 b',' | b'}' | b']' => {}
                 // The start of a number or a literal.
                 _ if matches!(last, b' ' | b'{' | b'[' | b':' | b',' | b'}' | b']' | b'"') => {
-                    values += 1
+                    values += 1;
                 }
                 _ => {}
             }

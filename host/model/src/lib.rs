@@ -29,7 +29,6 @@ mod oversize_policy;
 mod prompt;
 mod question;
 mod rate_limit;
-mod rejected_requests;
 mod rejection;
 mod request;
 mod resource;
@@ -75,7 +74,6 @@ pub use self::question::{
     RecordedEffect,
 };
 pub use self::rate_limit::{RateLimit, ToolRateLimit};
-pub use self::rejected_requests::{RejectedCount, RejectedRequests};
 pub use self::rejection::{CallRejection, CapacityLimit, RejectionReason};
 pub use self::request::{CallReply, CallRequest, TargetKind};
 pub use self::resource::{ListedResource, ResourceDefinition, ResourceItem};

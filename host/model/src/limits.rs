@@ -239,7 +239,7 @@ pub fn serialize_amounts<S: Serializer>(
             LimitValue::Count(n) => map.serialize_entry(key, &n)?,
             LimitValue::Bytes(size) => map.serialize_entry(key, &size.as_u64())?,
             LimitValue::Time(time) => {
-                map.serialize_entry(&format!("{key}_ms"), &milliseconds(time))?
+                map.serialize_entry(&format!("{key}_ms"), &milliseconds(time))?;
             }
         }
     }

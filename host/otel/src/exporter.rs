@@ -52,6 +52,11 @@ impl Drop for ExporterGuard {
     }
 }
 
+/// Reason that the exporter thread cannot start.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct StartError(String);
+
 /// Starts the exporter thread.
 ///
 /// # Errors
@@ -60,15 +65,19 @@ impl Drop for ExporterGuard {
 pub(crate) fn start(
     inner: Arc<TelemetryState>,
     measure: MetricSource,
-) -> Result<ExporterGuard, String> {
+) -> Result<ExporterGuard, StartError> {
     let settings = &inner.settings;
     let tls = (settings.endpoint.scheme() == "https")
         .then(|| crate::tls::connector(&settings.extra_ca_files))
         .transpose();
-    let tls = tls.map_err(|why| format!("otel.extra_ca: {why}"))?;
+    let tls = tls.map_err(|why| StartError(format!("otel.extra_ca: {why}")))?;
     let clients = SignalKind::ALL.map(|signal| SignalClient::new(settings, signal, tls.clone()));
     let [traces, metrics, logs] = clients;
-    let clients = [traces?, metrics?, logs?];
+    let clients = [
+        traces.map_err(StartError)?,
+        metrics.map_err(StartError)?,
+        logs.map_err(StartError)?,
+    ];
     let token = CancellationToken::new();
     let (alive, ended) = channel();
     let patience = inner.timing.end + Duration::from_millis(500);
@@ -78,7 +87,7 @@ pub(crate) fn start(
         timeout: patience,
     };
     let builder = thread::Builder::new().name("toolbay-otel".to_owned());
-    let failed = |error| format!("cannot start the thread of telemetry: {error}");
+    let failed = |error| StartError(format!("cannot start the thread of telemetry: {error}"));
     builder
         .spawn(move || run_thread(&inner, clients, measure, &token, alive))
         .map_err(failed)?;

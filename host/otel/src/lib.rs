@@ -32,7 +32,7 @@ mod timing;
 mod tls;
 
 pub use self::attribute::{AttributeMap, AttributeValue};
-pub use self::exporter::ExporterGuard;
+pub use self::exporter::{ExporterGuard, StartError};
 pub use self::headers::{ExportHeaders, parse_pairs};
 pub use self::log_event::{LogEvent, LogSeverity};
 pub use self::metric_family::{

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
-use crate::exporter::{ExporterGuard, start};
+use crate::exporter::{ExporterGuard, StartError, start};
 use crate::log_event::LogEvent;
 use crate::metric_family::MetricFamily;
 use crate::queue::SignalQueue;
@@ -58,7 +58,7 @@ impl Telemetry {
     pub fn start(
         &self,
         measure: impl Fn() -> Vec<MetricFamily> + Send + Sync + 'static,
-    ) -> Result<ExporterGuard, String> {
+    ) -> Result<ExporterGuard, StartError> {
         start(Arc::clone(&self.inner), Arc::new(measure))
     }
 

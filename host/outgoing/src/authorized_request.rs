@@ -1,168 +1,329 @@
-//! Heads of requests: authorization and encoding.
+//! The path of a request: authorization, the host's credentials, sending.
 
-use http::header::{self, HeaderMap, HeaderValue};
-use http::uri::PathAndQuery;
-use http::{Method, Request, Uri, Version, request};
-use toolbay_policy::{AuthorityError, DenialReason, HttpRequest, HttpRule, UrlOrigin};
+use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
+    response,
+};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::client::conn::TrySendError;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+use toolbay_policy::UrlOrigin;
+
+use crate::connection::limit_head;
+use crate::connection_driver::drive_while_waiting;
+use crate::deadline::{instant_after, timeout_deadline};
 use crate::error::SendError;
-use crate::header_fields::{self, MAX_HTTP_HEAD_BYTES};
-use crate::proxy::ProxySettings;
+use crate::error_classification;
+use crate::header_fields::{self, MAX_HTTP_HEAD_BYTES, MAX_RESPONSE_FIELDS, parse_content_length};
+use crate::plugin_client::PluginClient;
+use crate::pool::{ConnectionLease, PoolKey};
+use crate::pool_partition::PoolPartition;
+use crate::request_meter::RequestMeter;
+use crate::request_target::{RequestTarget, denial_without_rules};
+use crate::request_timeouts::RequestTimeouts;
+use crate::response_body::{ResponseBody, ResponseContext};
+use crate::upload_body::{BoxError, UploadBody};
+use crate::upload_state::UploadState;
 
-/// A request that the rules allow.
-#[derive(Debug)]
-pub(crate) struct AuthorizedRequest {
-    pub(crate) origin: UrlOrigin,
-    method: Method,
-    path: PathAndQuery,
-    /// The guest's fields, without those that apply to a connection.
-    fields: HeaderMap,
-    /// The length of the body that the guest declares.
-    pub(crate) body_length: Option<u64>,
-    /// The bytes of the head as HTTP/1.1 writes it.
-    pub(crate) head_bytes: usize,
+/// A request that the rules of a plugin allow, and the client that sends it.
+///
+/// Only [`PluginClient::authorize`] creates one, so a request cannot be sent without the check. The
+/// check is final: afterwards the host can add fields and replace the query, and method, origin,
+/// path and the length of the body do not change.
+pub struct AuthorizedRequest<B> {
+    client: Arc<PluginClient>,
+    target: RequestTarget,
+    /// The method, the body, and the fields without those that apply to a connection. The target is
+    /// written to it when the connection is known.
+    request: Request<B>,
+    pub(crate) partition: PoolPartition,
 }
 
-impl AuthorizedRequest {
-    /// Checks the request, as the guest wrote it, against the rules.
-    pub(crate) fn check(parts: request::Parts, rules: &[HttpRule]) -> Result<Self, SendError> {
-        let request::Parts {
-            method,
-            uri,
-            headers: mut fields,
-            ..
-        } = parts;
-        let written = uri.path_and_query().map_or("/", PathAndQuery::as_str);
-        let asked = policy_request(&method, &uri);
-        let origin = asked.check(rules).map_err(SendError::Denied)?.origin;
-        // Servers and proxies can use either the URL or the field, so both must be the same.
-        for host in &fields.get_all(header::HOST) {
-            let same = host.to_str().is_ok_and(|authority| {
-                HttpRequest { authority, ..asked }
-                    .check(rules)
-                    .is_ok_and(|other| other.origin == origin)
-            });
-            if !same {
-                return Err(SendError::HostHeader);
-            }
-        }
-        fields.remove(header::HOST);
-        header_fields::remove_hop_by_hop(&mut fields);
-        let length = declared_length(&fields)?;
-        if let Some(length) = length {
-            fields.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-        }
-        let path = match written {
-            "*" => PathAndQuery::from_static("*"),
-            _ if written.starts_with('/') => written
-                .parse()
-                .map_err(|_| SendError::Denied(DenialReason::MalformedPath))?,
-            _ => format!("/{written}")
-                .parse()
-                .map_err(|_| SendError::Denied(DenialReason::MalformedPath))?,
-        };
-        // `GET /path HTTP/1.1`, `host: authority`, the fields, and the empty line.
-        let line = method.as_str().len() + path.as_str().len() + " ".len() + " HTTP/1.1\r\n".len();
-        let host = "host: \r\n".len() + authority(&origin).len();
-        let bytes = line + host + header_fields::encoded_bytes(&fields) + "\r\n".len();
-        if bytes > MAX_HTTP_HEAD_BYTES {
-            return Err(SendError::RequestHeadTooLarge);
-        }
-        Ok(Self {
-            origin,
-            method,
-            path,
-            fields,
-            body_length: length,
-            head_bytes: bytes,
+impl PluginClient {
+    /// Checks a request, as the guest wrote it, against the rules of the plugin. Its URI must have
+    /// a scheme and an authority. Fields that apply to a connection are removed.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SendError::Denied`] if no rule allows the request. Returns
+    /// [`SendError::HostHeader`] or [`SendError::ContentLength`] if one of these fields contradicts
+    /// the request or itself.
+    pub fn authorize<B>(
+        self: &Arc<Self>,
+        mut request: Request<B>,
+    ) -> Result<AuthorizedRequest<B>, SendError> {
+        Ok(AuthorizedRequest {
+            target: RequestTarget::check(&mut request, self.rules())?,
+            client: Arc::clone(self),
+            request,
+            partition: PoolPartition::NONE,
         })
     }
 
-    pub(crate) fn method(&self) -> &Method {
-        &self.method
+    /// Returns the reason why a plugin without rules, and so without a client, may not send a
+    /// request.
+    pub fn denial_without_rules<B>(request: &Request<B>) -> SendError {
+        SendError::Denied(denial_without_rules(request.method(), request.uri()))
+    }
+}
+
+impl<B> AuthorizedRequest<B> {
+    /// Returns the origin that the request is for.
+    pub fn origin(&self) -> &UrlOrigin {
+        &self.target.origin
     }
 
-    /// Returns the request in the form for a connection to the origin, or over plain http to a
-    /// proxy.
-    pub(crate) fn request<B>(
-        &self,
-        http2: bool,
-        proxy: Option<&ProxySettings>,
-        body: B,
-    ) -> Result<Request<B>, SendError> {
-        let malformed = || SendError::Denied(DenialReason::Authority(AuthorityError::Name));
-        let authority = authority(&self.origin);
-        let mut request = Request::new(body);
-        *request.method_mut() = self.method.clone();
-        *request.headers_mut() = self.fields.clone();
-        *request.version_mut() = if http2 {
-            Version::HTTP_2
-        } else {
-            Version::HTTP_11
+    /// Returns the method.
+    pub fn method(&self) -> &Method {
+        self.request.method()
+    }
+
+    /// Returns the body of a request that is not sent.
+    pub fn into_body(self) -> B {
+        self.request.into_body()
+    }
+
+    /// Adds a field of the host, and replaces the guest's. Ignores fields that only the client may
+    /// set: those that frame the message or apply to a connection.
+    pub fn insert_field(&mut self, name: HeaderName, value: HeaderValue) {
+        if !header_fields::is_reserved(&name) {
+            self.request.headers_mut().insert(name, value);
+        }
+    }
+
+    /// Adds credentials of the host: these fields, and the query of `uri`. The request then reuses
+    /// only connections of requests with the same `key`, which identifies the credentials and the
+    /// caller that they act for.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SendError::Denied`] if the path of `uri` is not that of the request.
+    pub fn add_credentials(
+        &mut self,
+        fields: HeaderMap,
+        uri: &Uri,
+        key: &[u8],
+    ) -> Result<(), SendError> {
+        self.partition = PoolPartition::from_secret(key);
+        if let Some(target) = uri.path_and_query() {
+            self.target.replace_query(target)?;
+        }
+        for (name, value) in fields {
+            if let Some(name) = name {
+                self.insert_field(name, value);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<B> AuthorizedRequest<B>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    /// Sends the request and returns the head of the response.
+    ///
+    /// The body of the request is read while it is sent, no faster than the server accepts it, and
+    /// at most until the response is dropped. Connections are reused for requests with the same
+    /// credentials. Dropping the future cancels the request; an HTTP/1.1 connection is then closed.
+    ///
+    /// Fields that apply to a connection are removed from the response. A redirect is a response.
+    /// If the guest declares a length, hyper reads no more of the body than that: if the guest
+    /// writes more later, its body is closed.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why there is no response. See [`SendError`].
+    pub async fn send(
+        self,
+        timeouts: RequestTimeouts,
+        deadline: Instant,
+        meter: &Arc<RequestMeter>,
+    ) -> Result<Response<ResponseBody>, SendError> {
+        let exchange = self.send_without_deadline(timeouts, deadline, meter);
+        timeout_at(deadline, exchange)
+            .await
+            .unwrap_or(Err(SendError::Deadline))
+    }
+
+    async fn send_without_deadline(
+        self,
+        timeouts: RequestTimeouts,
+        deadline: Instant,
+        meter: &Arc<RequestMeter>,
+    ) -> Result<Response<ResponseBody>, SendError> {
+        let Self {
+            client,
+            target,
+            request,
+            partition,
+        } = self;
+        let head_bytes = target.head_bytes(&request)?;
+        let method = request.method().clone();
+        let exchange = Arc::new(UploadState::new());
+        let cancel = CancellationToken::new();
+        let (parts, body) = request.into_parts();
+        let upload = UploadBody::new(
+            body,
+            target.body_length,
+            meter.clone(),
+            exchange.clone(),
+            cancel.clone(),
+        )?;
+        let cancel = cancel.drop_guard();
+        meter.count_request()?;
+        meter.count_bytes(head_bytes)?;
+        let attempt = RequestAttempt {
+            client: &client,
+            target: &target,
+            partition,
+            exchange: &exchange,
+            timeouts,
+            deadline,
         };
-        *request.uri_mut() = if http2 || proxy.is_some() {
-            // `*` cannot be in any other part: a URL ends before it (RFC 9112, section 3.2.4).
-            let whole = Uri::builder()
-                .scheme(self.origin.scheme.as_str())
-                .authority(authority.as_str());
-            whole
-                .path_and_query(self.path.clone())
-                .build()
-                .map_err(|_| malformed())?
-        } else {
-            Uri::from(self.path.clone())
+        let (mut lease, response) = attempt.send(Request::from_parts(parts, upload)).await?;
+        let (mut parts, incoming) = response.into_parts();
+        if !exchange.is_sent() {
+            // The reader of the response does not have to write the rest of the request.
+            lease.release_driver();
+        }
+        count_head(&parts, meter)?;
+        header_fields::remove_hop_by_hop(&mut parts.headers);
+        let declared = declared_length(&method, parts.status, &parts.headers);
+        let receipt = ResponseContext {
+            lease,
+            declared,
+            meter: meter.clone(),
+            upload: exchange,
+            between_bytes: timeouts.between_bytes,
+            deadline,
+            request: cancel,
         };
-        if !http2 {
-            let host = HeaderValue::from_str(&authority).map_err(|_| malformed())?;
-            request.headers_mut().insert(header::HOST, host);
+        Ok(Response::from_parts(
+            parts,
+            ResponseBody::new(incoming, receipt),
+        ))
+    }
+}
+
+/// The state of sending a request, on one connection after the other.
+struct RequestAttempt<'a> {
+    client: &'a PluginClient,
+    target: &'a RequestTarget,
+    partition: PoolPartition,
+    exchange: &'a UploadState,
+    timeouts: RequestTimeouts,
+    deadline: Instant,
+}
+
+impl RequestAttempt<'_> {
+    /// Sends the request on a connection and waits for the head of the response. If a reused
+    /// connection was already closed, the request is sent on another one.
+    async fn send(
+        self,
+        mut request: Request<UploadBody>,
+    ) -> Result<(ConnectionLease, Response<Incoming>), SendError> {
+        let Self {
+            client,
+            target,
+            partition,
+            exchange,
+            timeouts,
+            deadline,
+        } = self;
+        let key = PoolKey {
+            origin: target.origin.clone(),
+            partition,
+        };
+        let until = timeout_deadline(timeouts.connect, deadline);
+        loop {
+            let mut lease = client.checkout(&key, until).await?;
+            let reused = lease.reused;
+            let (sender, allowance, loan) = lease.sender()?;
+            let proxy = client.proxy_for(&target.origin);
+            target.address(&mut request, sender.is_http2(), proxy)?;
+            limit_head(sender, allowance);
+            exchange.wait_for_server();
+            let response = drive_while_waiting(loan, sender.send(request));
+            match wait_for_head(response, exchange, timeouts.first_byte, deadline).await? {
+                Ok(response) => {
+                    allowance.set(usize::MAX);
+                    return Ok((lease, response));
+                }
+                Err(mut error) => match error.take_message() {
+                    // The server had closed the connection before any data was written to it.
+                    Some(message) if reused => request = message,
+                    _ => {
+                        return Err(exchange
+                            .error_or(error_classification::classify_hyper(error.error(), false)));
+                    }
+                },
+            }
         }
-        if let Some(authorization) = proxy.and_then(|proxy| proxy.authorization.as_ref()) {
-            request
-                .headers_mut()
-                .insert(header::PROXY_AUTHORIZATION, authorization.clone());
+    }
+}
+
+type RequestHead = Result<Response<Incoming>, TrySendError<Request<UploadBody>>>;
+
+/// Waits for the head of a response. Fails if the server is silent for `first_byte` while the
+/// request waits for the server.
+async fn wait_for_head(
+    response: impl Future<Output = RequestHead>,
+    exchange: &UploadState,
+    first_byte: Duration,
+    deadline: Instant,
+) -> Result<RequestHead, SendError> {
+    // The deadline of the call also ends the wait, so only earlier timeouts are needed here.
+    let in_time = |at: &Instant| *at < deadline;
+    let Some(mut look) = instant_after(Instant::now(), first_byte).filter(in_time) else {
+        return Ok(response.await);
+    };
+    tokio::pin!(response);
+    loop {
+        tokio::select! {
+            biased;
+            head = &mut response => return Ok(head),
+            () = sleep_until(look) => {}
         }
-        Ok(request)
-    }
-}
-
-/// Returns a request in the form that the rules check.
-pub fn policy_request<'a>(method: &'a Method, uri: &'a Uri) -> HttpRequest<'a> {
-    HttpRequest {
-        scheme: uri.scheme_str().unwrap_or_default(),
-        authority: uri.authority().map_or("", |authority| authority.as_str()),
-        method: method.as_str(),
-        path_with_query: uri.path_and_query().map_or("/", PathAndQuery::as_str),
-    }
-}
-
-/// Returns the host of an origin, with its port unless it is the scheme's default port.
-fn authority(origin: &UrlOrigin) -> String {
-    if origin.port == origin.scheme.default_port() {
-        origin.host.to_string()
-    } else {
-        format!("{}:{}", origin.host, origin.port)
-    }
-}
-
-/// Returns the length that `Content-Length` declares. Ambiguous values, which servers could
-/// interpret differently, are errors.
-fn declared_length(fields: &HeaderMap) -> Result<Option<u64>, SendError> {
-    let mut length = None;
-    for value in &fields.get_all(header::CONTENT_LENGTH) {
-        let digits = value
-            .to_str()
-            .ok()
-            .filter(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
-        let value: u64 = digits
-            .and_then(|digits| digits.parse().ok())
-            .ok_or(SendError::ContentLength)?;
-        if length.is_some_and(|length| length != value) {
-            return Err(SendError::ContentLength);
+        // Any change since the last check happened less than `first_byte` ago.
+        let now = Instant::now();
+        let since = exchange.waiting_for_server_since().unwrap_or(now);
+        match instant_after(since, first_byte) {
+            Some(at) if at <= now => return Err(SendError::FirstByteTimeout),
+            Some(at) if in_time(&at) => look = at,
+            _ => return Ok(response.await),
         }
-        length = Some(value);
     }
-    Ok(length)
 }
 
-#[cfg(test)]
-mod tests;
+/// Checks and counts the head of a response. HTTP/1.1 has already limited its size; HTTP/2 counts it
+/// differently.
+fn count_head(head: &response::Parts, meter: &RequestMeter) -> Result<(), SendError> {
+    if head.status == StatusCode::SWITCHING_PROTOCOLS {
+        return Err(SendError::Protocol(
+            "the server switched to a protocol that nobody asked for".to_owned(),
+        ));
+    }
+    let bytes = header_fields::encoded_bytes(&head.headers);
+    if head.headers.len() > MAX_RESPONSE_FIELDS || bytes > MAX_HTTP_HEAD_BYTES {
+        return Err(SendError::HeadTooLarge);
+    }
+    Ok(meter.count_bytes("HTTP/1.1 200\r\n\r\n".len() + bytes)?)
+}
+
+/// Returns the length of the body that the response declares. A response without a body can also
+/// declare one.
+fn declared_length(method: &Method, status: StatusCode, fields: &HeaderMap) -> Option<u64> {
+    let bodyless = [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&status);
+    if bodyless || *method == Method::HEAD {
+        return None;
+    }
+    parse_content_length(fields.get(header::CONTENT_LENGTH)?)
+}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rustls::ClientConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use toolbay_policy::{NormalizedHost, UrlOrigin, UrlScheme, filter_addresses};
 use url::Url;
@@ -117,55 +118,12 @@ impl HttpConnector {
         places: &PluginLookups,
         until: Instant,
     ) -> Result<NegotiatedTransport, SendError> {
-        let stream = if let Some(proxy) = &self.proxy {
-            if let NormalizedHost::Ip(address) = origin.host {
-                filter_addresses(&[address], opened).map_err(SendError::AddressesRefused)?;
-            }
-            let addresses = match &proxy.host {
-                NormalizedHost::Ip(address) => vec![*address],
-                NormalizedHost::Name(name) => {
-                    run_until(
-                        until,
-                        SendError::ResolveTimeout,
-                        self.lookups.resolve(name, None),
-                    )
+        let stream = match &self.proxy {
+            Some(proxy) => self.connect_to_proxy(proxy, origin, opened, until).await?,
+            None => {
+                self.connect_to_origin(origin, opened, places, until)
                     .await?
-                }
-            };
-            let stream = run_until(
-                until,
-                SendError::ConnectTimeout,
-                dial(&addresses, proxy.port, &self.sockets),
-            )
-            .await?;
-            if origin.scheme == UrlScheme::Http {
-                stream
-            } else {
-                run_until(
-                    until,
-                    SendError::ConnectTimeout,
-                    proxy.tunnel(stream, origin),
-                )
-                .await?
             }
-        } else {
-            let addresses = match &origin.host {
-                NormalizedHost::Ip(address) => vec![*address],
-                NormalizedHost::Name(name) => {
-                    let lookup = self.lookups.resolve(name, Some(places));
-                    run_until(until, SendError::ResolveTimeout, lookup).await?
-                }
-            };
-            let addresses =
-                filter_addresses(&addresses, opened).map_err(SendError::AddressesRefused)?;
-            let stream = run_until(
-                until,
-                SendError::ConnectTimeout,
-                dial(&addresses, origin.port, &self.sockets),
-            )
-            .await?;
-            check_peer(&stream, opened)?;
-            stream
         };
         if origin.scheme == UrlScheme::Http {
             return Ok(NegotiatedTransport {
@@ -179,6 +137,57 @@ impl HttpConnector {
             transport: Box::new(stream),
             http2,
         })
+    }
+
+    /// Connects to the proxy, through a tunnel to the origin if it is https. The proxy resolves the
+    /// name of the origin.
+    async fn connect_to_proxy(
+        &self,
+        proxy: &ProxySettings,
+        origin: &UrlOrigin,
+        opened: &[toolbay_policy::AddressRange],
+        until: Instant,
+    ) -> Result<TcpStream, SendError> {
+        if let NormalizedHost::Ip(address) = origin.host {
+            filter_addresses(&[address], opened).map_err(SendError::AddressesRefused)?;
+        }
+        let addresses = match &proxy.host {
+            NormalizedHost::Ip(address) => vec![*address],
+            NormalizedHost::Name(name) => {
+                let lookup = self.lookups.resolve(name, None);
+                run_until(until, SendError::ResolveTimeout, lookup).await?
+            }
+        };
+        let dialed = dial(&addresses, proxy.port, &self.sockets);
+        let stream = run_until(until, SendError::ConnectTimeout, dialed).await?;
+        if origin.scheme == UrlScheme::Http {
+            return Ok(stream);
+        }
+        let tunnel = proxy.tunnel(stream, origin);
+        run_until(until, SendError::ConnectTimeout, tunnel).await
+    }
+
+    /// Resolves the name of the origin, filters its addresses, and connects to one of them.
+    async fn connect_to_origin(
+        &self,
+        origin: &UrlOrigin,
+        opened: &[toolbay_policy::AddressRange],
+        places: &PluginLookups,
+        until: Instant,
+    ) -> Result<TcpStream, SendError> {
+        let addresses = match &origin.host {
+            NormalizedHost::Ip(address) => vec![*address],
+            NormalizedHost::Name(name) => {
+                let lookup = self.lookups.resolve(name, Some(places));
+                run_until(until, SendError::ResolveTimeout, lookup).await?
+            }
+        };
+        let addresses =
+            filter_addresses(&addresses, opened).map_err(SendError::AddressesRefused)?;
+        let dialed = dial(&addresses, origin.port, &self.sockets);
+        let stream = run_until(until, SendError::ConnectTimeout, dialed).await?;
+        check_peer(&stream, opened)?;
+        Ok(stream)
     }
 }
 

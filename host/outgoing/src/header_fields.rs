@@ -17,6 +17,18 @@ const HOP_BY_HOP_FIELDS: [HeaderName; 5] = [
     HeaderName::from_static("keep-alive"),
 ];
 
+/// Returns whether only the client may set a field: it applies to one connection or to a proxy, or
+/// it frames or routes the message.
+pub(crate) fn is_reserved(name: &HeaderName) -> bool {
+    HOP_BY_HOP_FIELDS.contains(name)
+        || is_of_proxies(name)
+        || [header::CONTENT_LENGTH, header::HOST].contains(name)
+}
+
+fn is_of_proxies(name: &HeaderName) -> bool {
+    name.as_str().starts_with("proxy-") || name.as_str() == "http2-settings"
+}
+
 /// Removes fields that apply to one connection: the fields of [`HOP_BY_HOP_FIELDS`], those that
 /// `Connection` lists, and those for proxies.
 pub(crate) fn remove_hop_by_hop(fields: &mut HeaderMap) {
@@ -36,13 +48,19 @@ pub(crate) fn remove_hop_by_hop(fields: &mut HeaderMap) {
     names.retain(|name| {
         ![header::CONTENT_LENGTH, header::HOST, header::AUTHORIZATION].contains(name)
     });
-    let of_proxies = |name: &&HeaderName| {
-        name.as_str().starts_with("proxy-") || name.as_str() == "http2-settings"
-    };
-    names.extend(fields.keys().filter(of_proxies).cloned());
+    names.extend(fields.keys().filter(|name| is_of_proxies(name)).cloned());
     for name in names.iter().chain(&HOP_BY_HOP_FIELDS) {
         fields.remove(name);
     }
+}
+
+/// Parses one value of `Content-Length`, which consists of digits.
+pub fn parse_content_length(value: &HeaderValue) -> Option<u64> {
+    let digits = value
+        .to_str()
+        .ok()
+        .filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))?;
+    digits.parse().ok()
 }
 
 /// Returns the size of fields in HTTP/1.1, in bytes: `name: value` with its line ending.

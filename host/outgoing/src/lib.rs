@@ -5,16 +5,19 @@
 //! resolver, proxy. [`PluginClient`] belongs to a plugin: its rules and its connections, which no
 //! other plugin uses. [`RequestMeter`] belongs to a call.
 //!
-//! [`PluginClient::send`] performs its steps in an order that leaves no gap between check and use:
+//! A request is sent in steps whose order leaves no gap between check and use:
 //!
-//! 1. The rules are applied to the request as the guest wrote it. Afterwards only the normalized
-//!    origin is used.
-//! 2. A connection of this plugin for this origin and this [`PoolPartition`] is reused, or a new
-//!    one is created: the name is resolved once, the addresses are filtered, and the connection is
-//!    made to an allowed address. The name is not resolved a second time. The address of the socket
-//!    itself is filtered again.
-//! 3. TLS verifies the name. The request is sent, and the meter counts it during sending.
-//! 4. The head of the response is limited in size, and its body is forwarded as it arrives, no
+//! 1. [`PluginClient::authorize`] applies the rules to the request as the guest wrote it. Its
+//!    result, an [`AuthorizedRequest`], is the only form in which a request can be sent. Afterwards
+//!    only the normalized origin is used.
+//! 2. The host adds its credentials, and with them the partition of the connections that the
+//!    request may use.
+//! 3. [`AuthorizedRequest::send`] reuses a connection of this plugin for this origin and this
+//!    partition, or creates one: the name is resolved once, the addresses are filtered, and the
+//!    connection is made to an allowed address. The name is not resolved a second time. The address
+//!    of the socket itself is filtered again.
+//! 4. TLS verifies the name. The request is sent, and the meter counts it during sending.
+//! 5. The head of the response is limited in size, and its body is forwarded as it arrives, no
 //!    faster than it is read.
 //!
 //! A redirect is returned like any other response, and the guest decides whether to follow it.
@@ -41,25 +44,28 @@ mod pool;
 mod pool_partition;
 mod proxy;
 mod request_meter;
+mod request_target;
 mod request_timeouts;
 mod response_body;
 mod root_certificates;
 mod socket_budget;
 mod tls;
+mod traffic_count;
 mod upload_body;
 mod upload_state;
 
-pub use self::authorized_request::policy_request;
+pub use self::authorized_request::AuthorizedRequest;
 pub use self::connector::{ConnectorOptions, HttpConnector};
 pub use self::error::SendError;
+pub use self::header_fields::parse_content_length;
 pub use self::lookup_limiter::{LookupLimiter, PluginLookups};
 pub use self::name_resolver::{NameResolver, SystemResolver};
 pub use self::plugin_client::PluginClient;
-pub use self::pool_partition::PoolPartition;
 pub use self::request_meter::{ExceededLimit, RequestMeter};
 pub use self::request_timeouts::RequestTimeouts;
 pub use self::response_body::ResponseBody;
 pub use self::root_certificates::load as roots;
+pub use self::traffic_count::TrafficCount;
 
 #[cfg(test)]
 mod tests;

@@ -9,15 +9,15 @@ use aws_lc_rs::digest::{SHA256, digest};
 ///
 /// The secret itself is not stored.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct PoolPartition(Option<[u8; 32]>);
+pub(crate) struct PoolPartition(Option<[u8; 32]>);
 
 impl PoolPartition {
     /// The partition of requests without a credential of the host.
-    pub const NONE: Self = Self(None);
+    pub(crate) const NONE: Self = Self(None);
 
     /// Returns the partition of requests that carry this secret, or act for the caller that it
     /// identifies.
-    pub fn from_secret(secret: &[u8]) -> Self {
+    pub(crate) fn from_secret(secret: &[u8]) -> Self {
         let digest = digest(&SHA256, secret);
         let mut key = [0; 32];
         // A SHA-256 has 32 bytes.

@@ -1,6 +1,8 @@
 //! Accounting of the HTTP requests of a call.
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::traffic_count::TrafficCount;
 
 /// The limit that a call has exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,29 +23,6 @@ pub struct RequestMeter {
     bytes: TrafficCount,
     /// 0, or the [`ExceededLimit`] that was exceeded first, plus 1.
     exceeded: AtomicU8,
-}
-
-#[derive(Debug)]
-struct TrafficCount {
-    used: AtomicU64,
-    limit: u64,
-}
-
-impl TrafficCount {
-    fn new(limit: u64) -> Self {
-        Self {
-            used: AtomicU64::new(0),
-            limit,
-        }
-    }
-
-    /// Adds `more` if the sum is within the limit, and returns whether it is.
-    fn try_add(&self, more: u64) -> bool {
-        let within = |used: u64| used.checked_add(more).filter(|sum| *sum <= self.limit);
-        self.used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, within)
-            .is_ok()
-    }
 }
 
 impl RequestMeter {
@@ -68,12 +47,12 @@ impl RequestMeter {
 
     /// Returns the number of requests, without rejected ones.
     pub fn requests(&self) -> u64 {
-        self.requests.used.load(Ordering::Relaxed)
+        self.requests.used()
     }
 
     /// Returns the number of bytes, without rejected ones.
     pub fn bytes(&self) -> u64 {
-        self.bytes.used.load(Ordering::Relaxed)
+        self.bytes.used()
     }
 
     /// Counts a request.

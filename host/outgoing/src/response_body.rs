@@ -96,6 +96,76 @@ impl ResponseBody {
         Poll::Ready(Some(Err(error)))
     }
 
+    /// Polls the connection for the next frame. Drives it if this response has its driver.
+    fn poll_incoming(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.incoming).poll_frame(cx);
+        if polled.is_pending()
+            && let Some(lease) = &self.lease
+        {
+            lease.poll_driver(cx);
+            return Pin::new(&mut self.incoming).poll_frame(cx);
+        }
+        polled
+    }
+
+    /// Polls the read timeout, which starts with the first poll after a frame.
+    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<SendError> {
+        if !self.waiting {
+            let until = timeout_deadline(self.between_bytes, self.deadline);
+            self.silence.as_mut().reset(until);
+            self.waiting = true;
+        }
+        ready!(self.silence.as_mut().poll(cx));
+        Poll::Ready(if Instant::now() >= self.deadline {
+            SendError::Deadline
+        } else {
+            SendError::BetweenBytesTimeout
+        })
+    }
+
+    /// Counts a frame and returns it to the reader.
+    fn receive(
+        &mut self,
+        mut frame: Frame<Bytes>,
+    ) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
+        let bytes = match frame.trailers_mut() {
+            Some(fields) => {
+                header_fields::remove_hop_by_hop(fields);
+                header_fields::encoded_bytes(fields)
+            }
+            None => frame.data_ref().map_or(0, Bytes::len),
+        };
+        if let Err(which) = self.meter.count_bytes(bytes) {
+            return self.fail(which.into());
+        }
+        if frame.is_data() {
+            self.so_far = self
+                .so_far
+                .saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        }
+        if self.incoming.is_end_stream() {
+            self.complete();
+        }
+        Poll::Ready(Some(Ok(frame)))
+    }
+
+    fn classify(&self, error: &hyper::Error) -> SendError {
+        match error_classification::classify_hyper(error, true) {
+            // HTTP/2 checks the length itself, but reports only a protocol error.
+            SendError::Protocol(_) if self.is_incomplete() => self.incomplete(),
+            error => self.upload.error_or(error),
+        }
+    }
+
+    /// Returns whether the body does not have the declared length so far.
+    fn is_incomplete(&self) -> bool {
+        self.declared
+            .is_some_and(|declared| declared != self.so_far)
+    }
+
     fn incomplete(&self) -> SendError {
         let declared = self
             .declared
@@ -121,29 +191,9 @@ impl Body for ResponseBody {
         if Instant::now() >= self.deadline {
             return self.fail(SendError::Deadline);
         }
-        let mut polled = Pin::new(&mut self.incoming).poll_frame(cx);
-        if polled.is_pending()
-            && let Some(lease) = &self.lease
-        {
-            lease.poll_driver(cx);
-            polled = Pin::new(&mut self.incoming).poll_frame(cx);
-        }
-        let frame = match polled {
-            Poll::Ready(frame) => frame,
-            Poll::Pending => {
-                if !self.waiting {
-                    let until = timeout_deadline(self.between_bytes, self.deadline);
-                    self.silence.as_mut().reset(until);
-                    self.waiting = true;
-                }
-                ready!(self.silence.as_mut().poll(cx));
-                let late = Instant::now() >= self.deadline;
-                return self.fail(if late {
-                    SendError::Deadline
-                } else {
-                    SendError::BetweenBytesTimeout
-                });
-            }
+        let Poll::Ready(frame) = self.poll_incoming(cx) else {
+            let error = ready!(self.poll_silence(cx));
+            return self.fail(error);
         };
         self.waiting = false;
         let closed = self
@@ -151,47 +201,14 @@ impl Body for ResponseBody {
             .as_ref()
             .is_some_and(ConnectionLease::is_closed_locally);
         match frame {
-            Some(Ok(mut frame)) => {
-                let bytes = match frame.trailers_mut() {
-                    Some(fields) => {
-                        header_fields::remove_hop_by_hop(fields);
-                        header_fields::encoded_bytes(fields)
-                    }
-                    None => frame.data_ref().map_or(0, Bytes::len),
-                };
-                if let Err(which) = self.meter.count_bytes(bytes) {
-                    return self.fail(which.into());
-                }
-                if frame.is_data() {
-                    self.so_far = self
-                        .so_far
-                        .saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
-                }
-                if self.incoming.is_end_stream() {
-                    self.complete();
-                }
-                Poll::Ready(Some(Ok(frame)))
-            }
+            Some(Ok(frame)) => self.receive(frame),
             Some(Err(_)) if closed => self.fail(closed_locally()),
             Some(Err(error)) => {
-                let error = match error_classification::classify_hyper(&error, true) {
-                    // HTTP/2 checks the length itself, but reports only a protocol error.
-                    SendError::Protocol(_)
-                        if self
-                            .declared
-                            .is_some_and(|declared| declared != self.so_far) =>
-                    {
-                        self.incomplete()
-                    }
-                    error => self.upload.error_or(error),
-                };
+                let error = self.classify(&error);
                 self.fail(error)
             }
             // If a connection is dropped, hyper ends the body as if it were complete.
-            None if self
-                .declared
-                .is_some_and(|declared| declared != self.so_far) =>
-            {
+            None if self.is_incomplete() => {
                 let error = self.incomplete();
                 self.fail(error)
             }

@@ -2,6 +2,7 @@
 
 mod address;
 mod body;
+mod credentials;
 mod hostile;
 mod http2;
 mod pooling;

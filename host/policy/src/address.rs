@@ -132,6 +132,10 @@ fn embedded_ipv4(address: IpAddr) -> impl Iterator<Item = Ipv4Addr> {
     let IpAddr::V6(address) = address else {
         return [None, None].into_iter().flatten();
     };
+    #[expect(
+        clippy::match_same_arms,
+        reason = "the first arm excludes addresses of the second"
+    )]
     let found = match address.segments() {
         // The unspecified and loopback addresses have the prefix of IPv4-compatible addresses, but
         // are not IPv4-compatible.

@@ -35,7 +35,7 @@ impl PrivateFolder {
                 self.create_key(name, true)?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.create_key(name, false)?
+                self.create_key(name, false)?;
             }
             Err(error) => return Err(error),
         }

@@ -174,7 +174,9 @@ fn render_result(result: &Value) -> String {
     for (name, value) in members {
         match (name.as_str(), value) {
             ("content", Value::Array(blocks)) => {
-                blocks.iter().for_each(|block| out += &render_block(block))
+                for block in blocks {
+                    out += &render_block(block);
+                }
             }
             (name, Value::String(text)) => {
                 let _ = writeln!(out, "{name}: {text}");

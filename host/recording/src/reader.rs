@@ -184,7 +184,7 @@ mod tests {
                 Ok(None) => return (items, None),
                 Ok(Some(RecordingItem::Header(_))) => items.push("header".to_owned()),
                 Ok(Some(RecordingItem::Call(line, call))) => {
-                    items.push(format!("call {} at {line}", call.number))
+                    items.push(format!("call {} at {line}", call.number));
                 }
                 Ok(Some(RecordingItem::Lost(calls))) => items.push(format!("lost {calls}")),
                 Ok(Some(RecordingItem::Partial(line))) => items.push(format!("half {line}")),

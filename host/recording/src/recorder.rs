@@ -1,18 +1,18 @@
 //! Accepts calls from any thread, with bounded memory and without blocking.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel, sync_channel};
-use std::sync::{Arc, OnceLock};
-use std::thread;
 use std::time::{Duration, SystemTime};
+
+use toolbay_background::{BackgroundQueue, BackgroundWriter};
 
 use crate::error::RecordingError;
 use crate::file::RecordingFile;
 use crate::header::{FORMAT_VERSION, RecordingHeader};
 use crate::recorded_call::RecordedCall;
 use crate::reservation::RecordingReservation;
-use crate::writer::{RecordingMessage, RecordingWriter, WriterProgress};
+use crate::writer::{QueuedRecording, RecordingWriter, WriterProgress};
 
 /// Maximum memory of all recordings that are not written yet, in bytes: those of running calls and
 /// those in the queue.
@@ -37,13 +37,12 @@ pub struct CallRecorder {
 
 #[derive(Debug)]
 struct RecordingQueue {
-    queue: Sender<RecordingMessage>,
+    queue: BackgroundQueue<QueuedRecording>,
     free_bytes: Arc<AtomicUsize>,
     call_size: usize,
     progress: Arc<WriterProgress>,
     last_number: AtomicU64,
     salt: String,
-    ended: OnceLock<()>,
 }
 
 impl CallRecorder {
@@ -84,20 +83,18 @@ impl CallRecorder {
             salt: salt.clone(),
         };
         let shared = Arc::<WriterProgress>::default();
-        let (queue, receiver) = channel();
         let writer = RecordingWriter::start(
             file,
             name,
             length,
             settings.size,
             header,
-            receiver,
             Arc::clone(&shared),
         );
         let writer = writer.map_err(|error| failed(&error))?;
-        let thread = thread::Builder::new().name("toolbay-record".to_owned());
-        thread
-            .spawn(move || writer.run())
+        let (writer, queue) = BackgroundWriter::new(writer);
+        writer
+            .start("toolbay-record")
             .map_err(|error| failed(&error))?;
         let (free, calls) = (
             Arc::new(AtomicUsize::new(MAX_PENDING_BYTES)),
@@ -111,7 +108,6 @@ impl CallRecorder {
             progress: shared,
             last_number: calls,
             salt,
-            ended: OnceLock::new(),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -142,11 +138,10 @@ impl CallRecorder {
         make: impl FnOnce() -> RecordedCall + Send + 'static,
     ) {
         // Fails only after the recording has ended.
-        drop(
-            self.inner
-                .queue
-                .send(RecordingMessage::Record(Box::new(make), room)),
-        );
+        drop(self.inner.queue.send(QueuedRecording {
+            make: Box::new(make),
+            room,
+        }));
     }
 
     /// Counts a call that was not recorded because no memory was available. The count is written to
@@ -158,17 +153,7 @@ impl CallRecorder {
     /// Writes the queued calls and stops recording. Waits until they are written, for at most
     /// `patience`.
     pub fn finish(&self, patience: Duration) {
-        if self.inner.ended.set(()).is_err() {
-            return;
-        }
-        let (ended, wait) = sync_channel(1);
-        if self
-            .inner
-            .queue
-            .send(RecordingMessage::Finish(ended))
-            .is_ok()
-            && wait.recv_timeout(patience).is_err()
-        {
+        if self.inner.queue.end(patience).is_err() {
             tracing::error!(
                 "the recording could not be ended in time; its last calls may be missing"
             );
@@ -178,7 +163,7 @@ impl CallRecorder {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, thread};
 
     use super::*;
     use crate::reader::{RecordingItem, RecordingReader};

@@ -2,14 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender};
-use std::thread;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use toolbay_background::{BatchSpace, BatchWriter};
 
 use crate::header::RecordingHeader;
 use crate::missing_input::MissingInput;
@@ -30,15 +30,12 @@ pub(crate) struct WriterProgress {
     pub full: AtomicBool,
 }
 
-/// Message to the writer thread.
-pub(crate) enum RecordingMessage {
-    /// Constructor of a call, and the memory reserved until it is written.
-    Record(
-        Box<dyn FnOnce() -> RecordedCall + Send>,
-        RecordingReservation,
-    ),
-    /// End of the recording. The thread confirms it on the channel.
-    Finish(SyncSender<()>),
+/// A call in the queue of the writer thread.
+pub(crate) struct QueuedRecording {
+    /// Constructor of the call.
+    pub make: Box<dyn FnOnce() -> RecordedCall + Send>,
+    /// The memory reserved until it is written.
+    pub room: RecordingReservation,
 }
 
 /// State of the writer thread.
@@ -50,19 +47,44 @@ pub(crate) struct RecordingWriter {
     length: u64,
     /// Maximum length of the file, in bytes.
     most: u64,
-    queue: Receiver<RecordingMessage>,
     shared: Arc<WriterProgress>,
 }
 
+impl BatchWriter for RecordingWriter {
+    type Item = QueuedRecording;
+
+    const BATCH_DELAY: Duration = BATCH_DELAY;
+
+    fn add(&mut self, call: QueuedRecording) -> BatchSpace {
+        // Skip constructing the call if the file is closed.
+        if !self.is_full()
+            && let Ok(call) = catch_unwind(AssertUnwindSafe(call.make))
+        {
+            self.write_call(call);
+        }
+        drop(call.room);
+        BatchSpace::More
+    }
+
+    fn write_batch(&mut self) -> ControlFlow<()> {
+        // Readers of the file always find whole lines.
+        self.flush();
+        ControlFlow::Continue(())
+    }
+
+    fn end(&mut self) {
+        self.flush();
+    }
+}
+
 impl RecordingWriter {
-    /// Writes the header and returns the writer of the messages in `queue`.
+    /// Writes the header and returns the writer of calls.
     pub(crate) fn start(
         file: File,
         name: String,
         length: u64,
         most: u64,
         header: RecordingHeader,
-        queue: Receiver<RecordingMessage>,
         shared: Arc<WriterProgress>,
     ) -> io::Result<Self> {
         let mut writer = Self {
@@ -70,47 +92,11 @@ impl RecordingWriter {
             name,
             length,
             most,
-            queue,
             shared,
         };
         writer.write_line(&RecordingLine::Recording(header))?;
         writer.file.flush()?;
         Ok(writer)
-    }
-
-    /// Writes until the recording ends.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the pause is what makes it cheap: a wait for the next call would end with each"
-    )]
-    pub(crate) fn run(mut self) {
-        // Ends when all senders are dropped.
-        while let Ok(first) = self.queue.recv() {
-            thread::sleep(BATCH_DELAY);
-            let mut next = Some(first);
-            while let Some(message) = next {
-                match message {
-                    RecordingMessage::Record(make, room) => {
-                        // Skip constructing the call if the file is closed.
-                        if !self.is_full()
-                            && let Ok(call) = catch_unwind(AssertUnwindSafe(make))
-                        {
-                            self.write_call(call);
-                        }
-                        drop(room);
-                    }
-                    RecordingMessage::Finish(ended) => {
-                        self.flush();
-                        let _ = ended.try_send(());
-                        return;
-                    }
-                }
-                next = self.queue.try_recv().ok();
-            }
-            // Readers of the file always find whole lines.
-            self.flush();
-        }
-        self.flush();
     }
 
     fn flush(&mut self) {

@@ -43,16 +43,17 @@ pub use self::context::plugin_http::PluginHttp;
 pub use self::context::plugin_request::PluginRequest;
 pub use self::context::replay_log::{ReplayDeviation, ReplayTape, ReplayedValue, TapedCall};
 pub use self::prepare::compiled::{CompiledFile, UncachedCode};
+pub use self::prepare::component_summary::ComponentSummary;
 pub use self::prepare::prepared_component::PreparedComponent;
 pub use self::reply::raw_description::RawDescription;
 pub use self::reply::reply_check::UncheckedReply;
 pub use self::run::call::FinishedCall;
-pub use self::run::callable::{LazyComponent, Recompile, RecompileFuture};
 pub use self::run::cores::cores;
 pub use self::run::optimize::{
     InitAllowance, OptimizeError, OptimizeJob, OptimizedComponent, WarmUp,
 };
 pub use self::run::sandbox::{Sandbox, SandboxSettings};
+pub use self::run::stored_code::{CachedCode, CachedPlugin, LostCode, OpenedCode, UnopenedCode};
 pub use toolbay_outgoing::ConnectorOptions as NetworkOptions;
 
 pub use self::compile::compiler_process::{WorkerJob, run as compile_worker};

@@ -1,9 +1,12 @@
 //! The sandbox and the calls that run in it.
 
+mod cache_access;
 pub(crate) mod call;
-pub(crate) mod callable;
+mod compile_file;
 pub(crate) mod cores;
 pub(crate) mod describe;
 pub(crate) mod dispatcher;
 pub(crate) mod optimize;
+mod plugin_resources;
 pub(crate) mod sandbox;
+pub(crate) mod stored_code;

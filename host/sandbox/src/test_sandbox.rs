@@ -12,8 +12,8 @@ use toolbay_model::{
 };
 
 use crate::{
-    CallContext, CompileLimits, CompileSource, FinishedCall, LazyComponent, PluginContext,
-    PluginRequest, PrepareError, Sandbox, SandboxSettings,
+    CallContext, CompileLimits, CompileSource, FinishedCall, PluginContext, PluginRequest,
+    PrepareError, PreparedComponent, Sandbox, SandboxSettings,
 };
 
 /// Returns a sandbox that compiles in this process.
@@ -43,7 +43,7 @@ pub(crate) fn sandbox() -> Sandbox {
 pub(crate) struct TrialComponent {
     sandbox: Sandbox,
     form: String,
-    callable: LazyComponent,
+    prepared: PreparedComponent,
     pub(crate) description: ComponentDescription,
 }
 
@@ -79,7 +79,7 @@ impl TrialComponent {
             Ok(Ok(Self {
                 sandbox: sandbox.clone(),
                 form,
-                callable: prepared.into(),
+                prepared,
                 description,
             }))
         })
@@ -139,7 +139,7 @@ impl TrialComponent {
             tape,
             place,
         };
-        let finished = runtime().block_on(self.sandbox.call(&self.callable, entry, asked));
+        let finished = runtime().block_on(self.sandbox.call(&self.prepared, entry, asked));
         let check = |returned: crate::UncheckedReply| {
             returned.check(
                 &environment.limits,

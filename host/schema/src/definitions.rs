@@ -144,7 +144,7 @@ fn without_anchors(mut schema: Value) -> Value {
     if let Some(members) = schema.as_object_mut() {
         members.remove("$anchor");
         for_each_subschema_mut(members, &mut |_, schema| {
-            *schema = without_anchors(schema.take())
+            *schema = without_anchors(schema.take());
         });
     }
     schema

@@ -92,7 +92,7 @@ pub(super) fn for_each_subschema_mut(
                 }
             }
             Value::Object(_) | Value::Bool(_) if SCHEMA_KEYWORDS.contains(&key.as_str()) => {
-                f(key, value)
+                f(key, value);
             }
             _ => {}
         }

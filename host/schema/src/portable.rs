@@ -4,9 +4,20 @@
 //! The result is less strict than the plugin's schema, which is used to check arguments.
 //! Constraints that it cannot express become part of descriptions.
 
+mod description_text;
+mod placeholder_schemas;
+mod schema_assembly;
+mod value_constraints;
+
 use serde_json::{Map, Value, json};
 
-use super::client_schema::{choice_values, type_name};
+use self::description_text::DescriptionText;
+use self::placeholder_schemas::{any_value_schema, recursive_schema, truncated_schema};
+use self::schema_assembly::{assemble_schema, merge_part};
+use self::value_constraints::{
+    describe_choices, implied_types, write_enumeration, write_exclusive_bounds,
+};
+use super::client_schema::choice_values;
 use super::compatibility::uncommon_feature;
 use super::keywords::count_values;
 
@@ -30,13 +41,6 @@ const GROWTH_ALLOWANCE: usize = 500;
 
 /// Maximum nesting of inlined definitions.
 const MAX_INLINE_DEPTH: usize = 32;
-
-/// Maximum length of a sentence that is added to a description, in characters. Longer ones, such as
-/// long lists of values, are omitted.
-const MAX_SENTENCE_CHARS: usize = 1_000;
-
-/// The types of an unrestricted value.
-const ALL_TYPES: [&str; 6] = ["string", "number", "boolean", "object", "array", "null"];
 
 /// Returns the portable form of a schema.
 pub fn portable_schema(schema: &Value) -> Value {
@@ -114,36 +118,10 @@ impl<'a> PortableWriter<'a> {
     }
 
     fn write_keywords(&mut self, members: &'a Map<String, Value>, depth: usize) -> Value {
-        let mut words = DescriptionText(
-            members
-                .get("description")
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-                .into_iter()
-                .collect(),
-        );
+        let description = members.get("description").and_then(Value::as_str);
+        let mut words = DescriptionText::new(description);
         let mut own = Map::new();
-        for key in COPIED_KEYWORDS {
-            if let Some(value) = members.get(key) {
-                own.insert(key.into(), value.clone());
-            }
-        }
-        match members.get("pattern").and_then(Value::as_str) {
-            // A client whose engine cannot compile the pattern would lose the whole list of tools.
-            Some(pattern) if uncommon_feature(pattern).is_some() => {
-                words.add(&format!("Pattern: {pattern}"))
-            }
-            Some(pattern) => drop(own.insert("pattern".into(), pattern.into())),
-            None => {}
-        }
-        if members.get("format").and_then(Value::as_str) == Some("date-time") {
-            own.insert("format".into(), "date-time".into());
-        } else if let Some(format) = members.get("format").and_then(Value::as_str) {
-            words.add(&format!("Format: {format}."));
-        }
-        if let Some(default) = members.get("default") {
-            words.add(&format!("Default: {default}."));
-        }
+        write_annotations(members, &mut own, &mut words);
         let mut alternatives: Vec<Value> = Vec::new();
         let mut types: Vec<&str> = match members.get("type") {
             Some(Value::String(name)) => vec![name],
@@ -274,251 +252,32 @@ impl<'a> PortableWriter<'a> {
     }
 }
 
-/// Writes exclusive bounds and `multipleOf`.
-fn write_exclusive_bounds(
+/// Writes the keywords that say the same in every schema, and those that become sentences.
+fn write_annotations(
     members: &Map<String, Value>,
-    types: &[&str],
     own: &mut Map<String, Value>,
     words: &mut DescriptionText,
 ) {
-    let is_integer = types == ["integer"];
-    for (keyword, bound, step, word) in [
-        ("exclusiveMinimum", "minimum", 1, "Greater than"),
-        ("exclusiveMaximum", "maximum", -1, "Less than"),
-    ] {
-        match members.get(keyword) {
-            Some(Value::Number(number)) => match number
-                .as_i64()
-                .filter(|_| is_integer && !own.contains_key(bound))
-            {
-                Some(whole) => {
-                    own.insert(bound.into(), whole.saturating_add(step).into());
-                }
-                None => words.add(&format!("{word} {number}.")),
-            },
-            // The form of draft 4.
-            Some(Value::Bool(true)) => {
-                if let Some(number) = own.get(bound) {
-                    words.add(&format!("{word} {number}."));
-                }
-            }
-            _ => {}
+    for key in COPIED_KEYWORDS {
+        if let Some(value) = members.get(key) {
+            own.insert(key.into(), value.clone());
         }
     }
-    if let Some(step) = members.get("multipleOf") {
-        words.add(&format!("A multiple of {step}."));
-    }
-}
-
-/// The sentences of a description.
-struct DescriptionText(Vec<String>);
-
-impl DescriptionText {
-    fn add(&mut self, sentence: &str) {
-        if sentence.chars().count() <= MAX_SENTENCE_CHARS {
-            self.0.push(sentence.to_owned());
+    match members.get("pattern").and_then(Value::as_str) {
+        // A client whose engine cannot compile the pattern would lose the whole list of tools.
+        Some(pattern) if uncommon_feature(pattern).is_some() => {
+            words.add(&format!("Pattern: {pattern}"));
         }
+        Some(pattern) => drop(own.insert("pattern".into(), pattern.into())),
+        None => {}
     }
-}
-
-/// Returns a schema for an unrestricted value.
-fn any_value_schema() -> Value {
-    let of = |name: &&str| {
-        if *name == "array" {
-            json!({"type": name, "items": {"type": "string"}})
-        } else {
-            json!({"type": name})
-        }
-    };
-    json!({"anyOf": ALL_TYPES.iter().map(of).collect::<Vec<_>>()})
-}
-
-/// Returns a schema in place of one that exceeds a limit.
-fn truncated_schema() -> Value {
-    json!({"type": "object", "description": "Nested further than this schema shows."})
-}
-
-/// Returns a schema in place of a reference to a definition that contains it.
-fn recursive_schema(target: &str, definition: &Value) -> Value {
-    let name = target.rsplit('/').next().unwrap_or_default();
-    let kind = definition
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or("object");
-    let mut written = json!({"type": kind, "description": format!("The same again ({name}).")});
-    if let (Some(members), "array") = (written.as_object_mut(), kind) {
-        members.insert("items".into(), any_value_schema());
+    if members.get("format").and_then(Value::as_str) == Some("date-time") {
+        own.insert("format".into(), "date-time".into());
+    } else if let Some(format) = members.get("format").and_then(Value::as_str) {
+        words.add(&format!("Format: {format}."));
     }
-    written
-}
-
-/// Returns the types of a schema that does not specify them.
-fn implied_types(members: &Map<String, Value>) -> Vec<&'static str> {
-    let has = |keywords: &[&str]| {
-        keywords
-            .iter()
-            .any(|keyword| members.contains_key(*keyword))
-    };
-    match () {
-        () if has(&["properties", "required", "additionalProperties"]) => vec!["object"],
-        () if has(&["items", "prefixItems", "minItems", "maxItems"]) => vec!["array"],
-        () if has(&["pattern", "format", "minLength", "maxLength"]) => vec!["string"],
-        () if has(&[
-            "minimum",
-            "maximum",
-            "multipleOf",
-            "exclusiveMinimum",
-            "exclusiveMaximum",
-        ]) =>
-        {
-            vec!["number"]
-        }
-        () => Vec::new(),
-    }
-}
-
-/// Writes the values of an enumeration and returns their types. Only strings can be in an `enum`.
-fn write_enumeration(
-    own: &mut Map<String, Value>,
-    words: &mut DescriptionText,
-    listed: &[Value],
-) -> Vec<&'static str> {
-    let mut types: Vec<&'static str> = Vec::new();
-    for name in listed.iter().map(type_name) {
-        if !types.contains(&name) {
-            types.push(name);
-        }
-    }
-    let texts: Vec<Value> = listed
-        .iter()
-        .filter(|value| value.is_string())
-        .cloned()
-        .collect();
-    if texts.is_empty() || types.iter().any(|name| !["string", "null"].contains(name)) {
-        let told: Vec<String> = listed.iter().map(ToString::to_string).collect();
-        words.add(&format!("One of: {}.", told.join(", ")));
-    } else {
-        own.insert("enum".into(), texts.into());
-    }
-    types
-}
-
-/// Adds the descriptions of the values to choose from.
-fn describe_choices(words: &mut DescriptionText, branches: &[Value]) {
-    for branch in branches {
-        if let (Some(value), Some(text)) = (
-            branch.get("const"),
-            branch.get("description").and_then(Value::as_str),
-        ) {
-            let value = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
-            words.add(&format!("{value}: {text}"));
-        }
-    }
-}
-
-/// Merges a part of `allOf` into the schema of the same value.
-fn merge_part(
-    own: &mut Map<String, Value>,
-    types: &mut Vec<&str>,
-    words: &mut DescriptionText,
-    part: Value,
-) {
-    let Value::Object(part) = part else { return };
-    if types.is_empty() {
-        types.extend(match part.get("type").and_then(Value::as_str) {
-            Some("object") => Some("object"),
-            Some("array") => Some("array"),
-            Some("string") => Some("string"),
-            Some("integer") => Some("integer"),
-            Some("number") => Some("number"),
-            Some("boolean") => Some("boolean"),
-            _ => None,
-        });
-    }
-    for (key, value) in part {
-        match (key.as_str(), own.get_mut(&key), value) {
-            ("type" | "anyOf", ..) => {}
-            ("description", _, Value::String(text)) => words.add(&text),
-            ("properties", Some(Value::Object(ours)), Value::Object(theirs)) => {
-                for (name, schema) in theirs {
-                    ours.entry(name).or_insert(schema);
-                }
-            }
-            ("required", Some(Value::Array(ours)), Value::Array(theirs)) => {
-                for name in theirs {
-                    if !ours.contains(&name) {
-                        ours.push(name);
-                    }
-                }
-            }
-            (_, None, value) => {
-                own.insert(key, value);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Assembles a schema from its parts: with one type, or with alternatives that have one each.
-fn assemble_schema(
-    mut own: Map<String, Value>,
-    types: &[&str],
-    alternatives: Vec<Value>,
-    words: &DescriptionText,
-) -> Value {
-    let description = (!words.0.is_empty()).then(|| words.0.join(" "));
-    let mut written = match (types, alternatives.is_empty()) {
-        ([], true) => match any_value_schema() {
-            Value::Object(any) => {
-                own.extend(any);
-                own
-            }
-            _ => own,
-        },
-        ([only], true) => {
-            own.insert("type".into(), (*only).into());
-            own
-        }
-        ([only], false) if *only == "object" => {
-            // The common part of all alternatives keeps its members, and the alternatives contain
-            // only their own.
-            own.insert("type".into(), (*only).into());
-            own.insert("anyOf".into(), alternatives.into());
-            own
-        }
-        (_, false) => Map::from_iter([("anyOf".to_owned(), Value::from(alternatives))]),
-        (several, true) => {
-            let of_type = |name: &&str| {
-                let own = own
-                    .iter()
-                    .filter(|(key, _)| applies_to_type(key, name))
-                    .map(|(key, value)| (key.clone(), value.clone()));
-                let mut own: Map<String, Value> = own.collect();
-                own.insert("type".into(), (*name).into());
-                Value::Object(own)
-            };
-            Map::from_iter([(
-                "anyOf".to_owned(),
-                several.iter().map(of_type).collect::<Vec<_>>().into(),
-            )])
-        }
-    };
-    if let Some(text) = description {
-        written.insert("description".into(), text.into());
-    }
-    Value::Object(written)
-}
-
-/// Returns whether a keyword applies to values of a type.
-fn applies_to_type(keyword: &str, name: &str) -> bool {
-    match keyword {
-        "properties" | "required" => name == "object",
-        "items" | "minItems" | "maxItems" => name == "array",
-        "minLength" | "maxLength" | "pattern" | "format" | "enum" => name == "string",
-        "minimum" | "maximum" => matches!(name, "integer" | "number"),
-        _ => true,
+    if let Some(default) = members.get("default") {
+        words.add(&format!("Default: {default}."));
     }
 }
 

@@ -1,44 +1,24 @@
 //! Compiled JSON Schemas, and the violations of values.
 
-use std::fmt::{self, Write as _};
-use std::sync::{Arc, OnceLock};
+mod compiled_schema;
+mod violation_text;
 
-use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, PatternOptions, ReferencingError, ValidationError, Validator};
+use std::fmt;
+use std::sync::OnceLock;
+
 use serde_json::Value;
-use toolbay_model::text::clean_line;
 use toolbay_model::{Interrupt, SchemaViolation};
 
-use super::branch_errors;
-use super::budget::{self, CheckBudget, NameCost};
+use self::compiled_schema::CompiledSchema;
+use self::violation_text::whole_value_violation;
+use super::budget::{self, CheckBudget};
 use super::conversion::{self, ValueConversion};
-use super::counted_json::{CountedJson, CountedValue};
 use super::example;
-use super::forbidden::describe_forbidden;
 use super::parse::parse_schema;
 use super::pattern_budget::{self, PatternBudget};
-use super::pattern_keyword::PatternKeyword;
-use super::property_names::{PropertyNames, rewrite_name_patterns};
-use super::step_keyword::StepKeyword;
 
 /// Maximum nesting of a schema. Schemas written by hand stay below ten.
 const MAX_SCHEMA_DEPTH: usize = 64;
-
-/// Maximum number of backtracking steps of one pattern for names. If a match needs many, the same
-/// pattern has already charged them to the budget.
-const MAX_NAME_BACKTRACKS: usize = 100_000;
-
-/// Maximum number of reported violations. A model can fix this many at once.
-const MAX_VIOLATIONS: usize = 10;
-
-/// The base URI against which the library resolves relative references.
-const BASE_URI: &str = "json-schema:///";
-
-/// The dialect of a schema without `$schema`.
-const DEFAULT_DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-
-/// Maximum size of the message of a violation, in bytes. A longer message omits the value.
-const MAX_MESSAGE_BYTES: usize = 300;
 
 /// Maximum size of an example, in bytes.
 const MAX_EXAMPLE_BYTES: usize = 500;
@@ -56,12 +36,6 @@ pub struct JsonSchema {
     compiled: OnceLock<Result<CompiledSchema, String>>,
     /// A matching value as text, which is created on first use.
     example: OnceLock<Option<String>>,
-}
-
-/// A compiled schema.
-struct CompiledSchema {
-    validator: Validator<CountedJson>,
-    names: Arc<dyn NameCost>,
 }
 
 /// The error of a check that was interrupted before it ended.
@@ -273,129 +247,10 @@ impl JsonSchema {
     }
 }
 
-impl CompiledSchema {
-    fn compile(value: &Value, patterns: &PatternBudget) -> Result<Self, String> {
-        let names = PropertyNames::of(value, patterns)?;
-        let names: Arc<dyn NameCost> = {
-            let names = Arc::new(names);
-            let own = Arc::clone(&names);
-            let cost: Arc<dyn NameCost> = names;
-            budget::run_within(CheckBudget::CHECK, &Interrupt::default(), &cost, || {
-                own.charge_own_names(value)
-            })
-            .ok_or("its patternProperties take too long for its own properties")?;
-            cost
-        };
-        let for_names = PatternOptions::fancy_regex()
-            .backtrack_limit(MAX_NAME_BACKTRACKS)
-            .size_limit(patterns.max_pattern_bytes())
-            .dfa_size_limit(patterns.max_pattern_bytes());
-        let of_plugin = patterns.clone();
-        let options = jsonschema::options_for::<CountedJson>()
-            .offline()
-            .with_pattern_options(for_names)
-            .with_keyword("pattern", move |_, value, _| {
-                Ok(Box::new(PatternKeyword::compile(value, &of_plugin)?))
-            })
-            .with_keyword(budget::STEP_KEYWORD, |_, _, _| Ok(Box::new(StepKeyword)));
-        let siblings_count = !matches!(
-            Draft::default().detect(value),
-            Draft::Draft4 | Draft::Draft6 | Draft::Draft7
-        );
-        let mut plain = value.clone();
-        rewrite_name_patterns(&mut plain);
-        let stepped = budget::with_steps(&plain, siblings_count);
-        let validator = options.build(&stepped).map_err(|error| {
-            // Report the error for the schema without steps, as the plugin wrote it.
-            let error = if stepped == plain {
-                error
-            } else {
-                options.build(&plain).err().unwrap_or(error)
-            };
-            let place = violation_pointer(&error);
-            if place.is_empty() {
-                describe(&error)
-            } else {
-                format!("{place}: {}", describe(&error))
-            }
-        })?;
-        Ok(Self { validator, names })
-    }
-
-    /// Returns whether `instance` matches; `None` if `budget` was not enough.
-    fn matches(
-        &self,
-        instance: &Value,
-        budget: CheckBudget,
-        interrupt: &Interrupt,
-    ) -> Option<bool> {
-        self.run_within(budget, interrupt, || {
-            self.validator.is_valid(CountedValue(instance))
-        })
-    }
-
-    /// Lists the violations of `instance`, which does not match `schema`.
-    fn list_violations(
-        &self,
-        schema: &Value,
-        instance: &Value,
-        budget: CheckBudget,
-        interrupt: &Interrupt,
-    ) -> Vec<SchemaViolation> {
-        let listed = || {
-            let mut violations: Vec<SchemaViolation> = Vec::new();
-            for error in self
-                .validator
-                .iter_errors(CountedValue(instance))
-                .take(MAX_VIOLATIONS)
-            {
-                branch_errors::report_intended(&error, &mut |error| {
-                    let violation =
-                        describe_forbidden(schema, instance, error).unwrap_or_else(|| {
-                            SchemaViolation {
-                                pointer: violation_pointer(error),
-                                message: describe(error),
-                            }
-                        });
-                    // Each item beyond the end of a tuple is an error of the whole array.
-                    if !violations.contains(&violation) {
-                        violations.push(violation);
-                    }
-                });
-            }
-            violations.truncate(MAX_VIOLATIONS);
-            violations
-        };
-        self.run_within(budget, interrupt, listed)
-            .unwrap_or_else(|| {
-                whole_value_violation(
-                    "does not match the schema (finding the exact location takes too long)",
-                )
-            })
-    }
-
-    fn run_within<T>(
-        &self,
-        budget: CheckBudget,
-        interrupt: &Interrupt,
-        check: impl FnOnce() -> T,
-    ) -> Option<T> {
-        budget::run_within(budget, interrupt, &self.names, check)
-    }
-}
-
 impl fmt::Debug for JsonSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("JsonSchema").field(&self.value).finish()
     }
-}
-
-/// Returns a violation of the whole value.
-fn whole_value_violation(message: &str) -> Vec<SchemaViolation> {
-    vec![SchemaViolation {
-        pointer: String::new(),
-        message: message.to_owned(),
-    }]
 }
 
 /// Parses the JSON object in `text`.
@@ -441,88 +296,12 @@ fn check_depth(schema: &Value) -> Result<(), String> {
         match value {
             Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
             Value::Object(members) => {
-                open.extend(members.values().map(|member| (member, depth + 1)))
+                open.extend(members.values().map(|member| (member, depth + 1)));
             }
             _ => {}
         }
     }
     Ok(())
-}
-
-/// Describes the error. Omits the value if it is long.
-fn describe(error: &ValidationError<'_>) -> String {
-    if let ValidationErrorKind::Referencing(error) = error.kind() {
-        return clean_line(&describe_reference(error), 2 * MAX_MESSAGE_BYTES);
-    }
-    let (message, whole) = truncated_message(error);
-    // A long value is not quoted.
-    let message = if whole {
-        message
-    } else {
-        truncated_message(&error.masked()).0
-    };
-    if message.contains(budget::STEP_KEYWORD) {
-        // The message quotes the schema, which contains the step keyword.
-        return format!("does not match `{}`", error.kind().keyword());
-    }
-    clean_line(&message, MAX_MESSAGE_BYTES)
-}
-
-/// Describes an invalid reference to another part of the schema, or an unknown dialect.
-fn describe_reference(error: &ReferencingError) -> String {
-    let shown = |text: &str| clean_line(text, MAX_MESSAGE_BYTES);
-    match error {
-        ReferencingError::Unretrievable { uri, .. } => format!(
-            "refers to {:?}, but a schema cannot refer to another document; copy the definition into the schema",
-            shown(uri.strip_prefix(BASE_URI).unwrap_or(uri))
-        ),
-        ReferencingError::PointerToNowhere { pointer } => {
-            format!(
-                "refers to {:?}, which does not exist",
-                shown(&format!("#{pointer}"))
-            )
-        }
-        ReferencingError::NoSuchAnchor { anchor } => {
-            format!(
-                "refers to {:?}, which does not exist",
-                shown(&format!("#{anchor}"))
-            )
-        }
-        ReferencingError::UnknownSpecification { specification } => format!(
-            "has the unknown dialect {:?} in $schema; leave $schema out, or use {DEFAULT_DIALECT:?}",
-            shown(specification)
-        ),
-        error => error.to_string(),
-    }
-}
-
-/// Returns the beginning of a message, and whether it is complete. The rest is not formatted,
-/// because it may quote a megabyte.
-fn truncated_message(words: &impl fmt::Display) -> (String, bool) {
-    let mut written = MessageBuffer(String::new());
-    let whole = write!(written, "{words}").is_ok();
-    (written.0, whole)
-}
-
-/// A buffer for a message. Its capacity is slightly more than the maximum size of a message, so
-/// that a longer one can be detected.
-struct MessageBuffer(String);
-
-impl fmt::Write for MessageBuffer {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = text.floor_char_boundary((MAX_MESSAGE_BYTES + 8).saturating_sub(self.0.len()));
-        self.0.push_str(text.get(..room).unwrap_or_default());
-        if self.0.len() > MAX_MESSAGE_BYTES {
-            Err(fmt::Error)
-        } else {
-            Ok(())
-        }
-    }
-}
-
-/// Returns the location of the error. Names in it are untrusted.
-fn violation_pointer(error: &ValidationError<'_>) -> String {
-    clean_line(error.instance_path().as_str(), MAX_MESSAGE_BYTES)
 }
 
 #[cfg(test)]

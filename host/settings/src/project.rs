@@ -65,22 +65,29 @@ pub struct CallExample {
     pub arguments: Map<String, Value>,
 }
 
+/// The reason that a `plugin.toml` cannot be used. The text is one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ProjectError(String);
+
 impl ProjectFile {
     /// Reads the project file in `folder`.
     ///
     /// # Errors
     ///
     /// Returns a one-line error with its position.
-    pub fn read(folder: &Path) -> Result<Self, String> {
+    pub fn read(folder: &Path) -> Result<Self, ProjectError> {
         let path = folder.join(FILE_NAME);
-        let text = std::fs::read_to_string(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                format!(
-                    "{} has no {FILE_NAME}; `toolbay new` creates a project",
-                    folder.display()
-                )
-            }
-            kind => format!("cannot read {}: {kind}", path.display()),
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            ProjectError(match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    format!(
+                        "{} has no {FILE_NAME}; `toolbay new` creates a project",
+                        folder.display()
+                    )
+                }
+                kind => format!("cannot read {}: {kind}", path.display()),
+            })
         })?;
         Self::parse(&text)
     }
@@ -99,8 +106,8 @@ impl ProjectFile {
     /// # Errors
     ///
     /// See [`ProjectFile::read`].
-    pub fn parse(text: &str) -> Result<Self, String> {
-        toml_file::parse(FILE_NAME, text)
+    pub fn parse(text: &str) -> Result<Self, ProjectError> {
+        toml_file::parse(FILE_NAME, text).map_err(ProjectError)
     }
 }
 

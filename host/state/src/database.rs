@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
 
 use bytesize::ByteSize;
 use redb::{ReadTransaction, ReadableDatabase as _};
 use tokio::sync::{Semaphore, oneshot};
+use toolbay_background::{BackgroundQueue, BackgroundWriter};
 
 use crate::bounds::{MAX_CONCURRENT_READS, MAX_QUEUED_BYTES, OPEN_RETRY_INTERVAL, OPEN_TIMEOUT};
 use crate::bucket::StateBucket;
@@ -21,7 +21,7 @@ use crate::queries::{self, KeyPage, OperationFailure, PageStart};
 use crate::quota::{QuotaUsage, StateQuota};
 use crate::store::{StateFuture, StateStore};
 use crate::usage::{self, EntrySelection, OwnerUsage};
-use crate::writer::{self, WriteJob};
+use crate::writer::{StateWriter, WriteJob};
 
 /// Minimum size for which a queued change counts, in bytes.
 const MIN_CHANGE_BYTES: usize = 4 << 10;
@@ -47,7 +47,7 @@ struct DatabaseState {
 #[derive(Debug)]
 struct OpenDatabase {
     database: Arc<redb::Database>,
-    jobs: mpsc::Sender<WriteJob>,
+    jobs: BackgroundQueue<WriteJob>,
     /// True if the database failed and must be opened again.
     failed: Arc<AtomicBool>,
 }
@@ -245,21 +245,18 @@ impl DatabaseState {
         // Drop a failed database here and not in `working_database`, because closing takes time.
         drop(self.lock_current().take());
         let database = Arc::new(database_file::open(&self.folder)?);
-        let (jobs, queue) = mpsc::channel();
         let failed = Arc::new(AtomicBool::new(false));
-        let (total, inner) = (self.total, Arc::downgrade(self));
-        let work = {
-            let (database, failed) = (Arc::clone(&database), Arc::clone(&failed));
-            move || {
-                writer::run(&database, &queue, total, &failed, || {
-                    release_if_idle(&inner, &failed)
-                })
-            }
-        };
-        let thread = thread::Builder::new()
-            .name("toolbay-state".to_owned())
-            .spawn(work);
-        thread.map_err(|error| {
+        let inner = Arc::downgrade(self);
+        let own_failed = Arc::clone(&failed);
+        let (writer, jobs) = BackgroundWriter::new(StateWriter {
+            database: Arc::clone(&database),
+            total: self.total,
+            failed: Arc::clone(&failed),
+            release: move || release_if_idle(&inner, &own_failed),
+            group: Vec::new(),
+            group_bytes: 0,
+        });
+        writer.start("toolbay-state").map_err(|error| {
             OpenError::Unusable(format!("cannot start a thread for the state: {error}"))
         })?;
         let opened = Arc::new(OpenDatabase {

@@ -1,13 +1,15 @@
 //! Writer thread of the database. Queued changes become one commit and share its `fsync`.
 
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use bytesize::ByteSize;
 use redb::ReadableTable as _;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use toolbay_background::{BatchSpace, BatchWriter};
 
 use crate::bounds::{IDLE_TIMEOUT, MAX_COMMIT_CHANGES, TARGET_COMMIT_BYTES};
 use crate::bucket::StateBucket;
@@ -30,25 +32,68 @@ pub(crate) struct WriteJob {
     pub(crate) _waiting: OwnedSemaphorePermit,
 }
 
-/// Applies changes until no sender is left, the database fails, or it is idle and `release` returns
-/// that it can be closed.
-pub(crate) fn run(
-    database: &redb::Database,
-    jobs: &Receiver<WriteJob>,
-    total: ByteSize,
-    failed: &AtomicBool,
-    release: impl Fn() -> bool,
-) {
-    loop {
-        let first = match jobs.recv_timeout(IDLE_TIMEOUT) {
-            Ok(job) => job,
-            Err(RecvTimeoutError::Timeout) if release() => return,
-            Err(RecvTimeoutError::Timeout) => continue,
-            Err(RecvTimeoutError::Disconnected) => return,
-        };
-        let group = collect_batch(first, jobs);
+/// State of the writer thread, which applies changes until no sender is left, the database fails, or
+/// it is idle and can be closed.
+pub(crate) struct StateWriter<R> {
+    /// Closed by the end of the thread.
+    pub(crate) database: Arc<redb::Database>,
+    /// Maximum size of the state of all owners together.
+    pub(crate) total: ByteSize,
+    /// Set if the database fails.
+    pub(crate) failed: Arc<AtomicBool>,
+    /// Returns whether an idle database can be closed.
+    pub(crate) release: R,
+    /// The changes of the next commit.
+    pub(crate) group: Vec<WriteJob>,
+    /// Size of these changes, in bytes.
+    pub(crate) group_bytes: usize,
+}
+
+impl<R: Fn() -> bool + Send + 'static> BatchWriter for StateWriter<R> {
+    type Item = WriteJob;
+
+    fn next_timeout(&self) -> Option<Duration> {
+        Some(IDLE_TIMEOUT)
+    }
+
+    fn add(&mut self, job: WriteJob) -> BatchSpace {
+        self.group_bytes += job.change.bytes();
+        self.group.push(job);
+        if self.group.len() < MAX_COMMIT_CHANGES && self.group_bytes < TARGET_COMMIT_BYTES {
+            BatchSpace::More
+        } else {
+            BatchSpace::Full
+        }
+    }
+
+    fn write_batch(&mut self) -> ControlFlow<()> {
+        if self.group.is_empty() {
+            return if (self.release)() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            };
+        }
+        self.group_bytes = 0;
+        let group = std::mem::take(&mut self.group);
+        self.commit_group(group);
+        if self.failed.load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn end(&mut self) {}
+}
+
+impl<R> StateWriter<R> {
+    /// Commits the changes, and replies to their callers.
+    fn commit_group(&self, group: Vec<WriteJob>) {
         // A damaged file can make the database panic. Limit the effect to these changes.
-        let answers = catch_unwind(AssertUnwindSafe(|| commit(database, &group, total)));
+        let answers = catch_unwind(AssertUnwindSafe(|| {
+            commit(&self.database, &group, self.total)
+        }));
         let answers = match answers {
             Ok(Ok(answers)) => answers,
             broken => {
@@ -56,7 +101,7 @@ pub(crate) fn run(
                     Ok(Err(error)) => format!("a change of the state failed: {error}"),
                     _ => "a change of the state failed: the database is damaged".to_owned(),
                 };
-                failed.store(true, Ordering::Relaxed);
+                self.failed.store(true, Ordering::Relaxed);
                 tracing::error!("{why}");
                 group
                     .iter()
@@ -68,24 +113,7 @@ pub(crate) fn run(
             // Fails if the caller no longer waits.
             let _ = job.reply.send(answer);
         }
-        if failed.load(Ordering::Relaxed) {
-            return;
-        }
     }
-}
-
-/// Collects queued changes for one commit.
-fn collect_batch(first: WriteJob, jobs: &Receiver<WriteJob>) -> Vec<WriteJob> {
-    let mut bytes = first.change.bytes();
-    let mut group = vec![first];
-    while group.len() < MAX_COMMIT_CHANGES
-        && bytes < TARGET_COMMIT_BYTES
-        && let Ok(job) = jobs.try_recv()
-    {
-        bytes += job.change.bytes();
-        group.push(job);
-    }
-    group
 }
 
 /// Commits the changes. When this returns, all of them are on disk, or none.

@@ -91,7 +91,7 @@ mod tests {
     fn output_is_read_line_by_line() {
         let mut lines = Vec::new();
         let ok = stream(Command::new("printf").arg("a\\nb"), |line| {
-            lines.push(line.to_owned())
+            lines.push(line.to_owned());
         })
         .unwrap();
         assert!(ok);

@@ -72,7 +72,7 @@ mod tests {
         let mut some = LatencyHistogram::new().unwrap();
         (1..=100).for_each(|ms| some.add(Duration::from_millis(ms)));
         let about = |duration: Duration, ms: u128| {
-            assert!(duration.as_millis().abs_diff(ms) <= 1, "{duration:?}")
+            assert!(duration.as_millis().abs_diff(ms) <= 1, "{duration:?}");
         };
         about(some.median(), 50);
         about(some.percentile(99.0), 99);

@@ -199,7 +199,7 @@ impl SharedCollector {
             self.changed.notify_all();
             match manner {
                 CollectorBehavior::Accept => {
-                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?
+                    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?;
                 }
                 CollectorBehavior::AcceptWithBody(body) => {
                     write!(

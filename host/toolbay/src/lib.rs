@@ -37,4 +37,5 @@ pub use self::config::{
     RecordConfig, ResultsConfig, ServerConfig, StateConfig, TasksConfig, TlsConfig, Token,
 };
 pub use self::limits::breaker::BreakerRules;
-pub use self::serve::server::{Server, ServerBuilder};
+pub use self::serve::server::Server;
+pub use self::serve::server_builder::ServerBuilder;

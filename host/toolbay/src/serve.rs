@@ -2,11 +2,17 @@
 
 pub(crate) mod config_reload;
 pub(crate) mod confinement;
-pub(crate) mod console_operations;
+mod console_opening;
+mod console_operations;
+mod console_operators;
 pub(crate) mod console_socket;
+mod embedder_calls;
 pub(crate) mod grant_text;
 pub(crate) mod instructions;
 pub(crate) mod list_digests;
 pub(crate) mod mcp_host;
 pub(crate) mod metrics_collector;
+mod pattern_warnings;
 pub(crate) mod server;
+pub(crate) mod server_builder;
+mod server_parts;

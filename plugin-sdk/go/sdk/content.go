@@ -28,7 +28,7 @@ type Content struct {
 	// Size is how many bytes a linked resource has, if that is known.
 	Size uint64
 	// Audience is who the block is for; empty means everyone.
-	Audience []Audience
+	Audience []Role
 	// Priority is how important the block is, from 0.0 (optional) to 1.0
 	// (required), if it is said.
 	Priority *float64
@@ -92,13 +92,13 @@ func (k Kind) body() body {
 	return noBody
 }
 
-// Audience is who a content block or a resource is meant for, or who says a
-// message.
-type Audience uint8
+// Role is the author of a message, or the audience of a content block or a
+// resource.
+type Role uint8
 
 // The person, and the model.
 const (
-	User Audience = iota
+	User Role = iota
 	Assistant
 )
 
@@ -138,7 +138,7 @@ func BinaryResource(uri string, data []byte, mimeType string) Content {
 }
 
 // For sets the audience of the block.
-func (c Content) For(audience ...Audience) Content {
+func (c Content) For(audience ...Role) Content {
 	c.Audience = audience
 	return c
 }

@@ -4,7 +4,7 @@ package toolbay
 // what. [UserText] and [AssistantText] make those that are text.
 type Message struct {
 	// Role is who says it: the User, if nothing else is said.
-	Role Audience
+	Role Role
 	// Content is one block.
 	Content Content
 }

@@ -56,7 +56,7 @@ type wireContent struct {
 
 type wireMessage struct {
 	_       structs.HostLayout
-	role    Audience
+	role    Role
 	content wireContent
 }
 

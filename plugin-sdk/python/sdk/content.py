@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-Audience = Literal["user", "assistant"]
+Role = Literal["user", "assistant"]
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Content:
     """One block of a tool's answer; one of the classes below."""
 
     #: Its audience, such as `"user"`; empty means everyone.
-    audience: Audience | Sequence[Audience] = field(default=(), kw_only=True)
+    audience: Role | Sequence[Role] = field(default=(), kw_only=True)
     #: How important it is, from 0.0 (optional) to 1.0 (required).
     priority: float | None = field(default=None, kw_only=True)
     #: When the content was last modified, in ISO 8601: `2026-01-12T15:00:58Z`.
@@ -106,16 +106,16 @@ class Output:
         return "\n".join(text for text in texts if text is not None)
 
 
-def audience_of(block: Content) -> tuple[Audience, ...]:
+def audience_of(block: Content) -> tuple[Role, ...]:
     """Who a block is meant for, each once."""
     return named(block.audience)
 
 
-def named(audience: Audience | Sequence[Audience]) -> tuple[Audience, ...]:
+def named(audience: Role | Sequence[Role]) -> tuple[Role, ...]:
     """Who is named, each once. Raises `ValueError` if it is somebody else."""
     # One name is a name, not the letters of it.
-    each: Sequence[Audience] = [audience] if isinstance(audience, str) else audience
-    if not set(each) <= set(get_args(Audience)):
+    each: Sequence[Role] = [audience] if isinstance(audience, str) else audience
+    if not set(each) <= set(get_args(Role)):
         raise ValueError(f'audience is {audience!r}; it is made of "user" and "assistant"')
     return tuple(dict.fromkeys(each))
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from . import texts
 from .block import Block, known
-from .content import Audience, Content, Text, text_of
+from .content import Content, Role, Text, text_of
 from .definition import NAME, Offer, check_name, check_returned
 from .encode import encode
 from .errors import DefinitionError
@@ -28,12 +28,12 @@ class Message:
 
     content: Content | str
     #: `"user"` or `"assistant"`.
-    role: Audience = "user"
+    role: Role = "user"
 
     def __post_init__(self) -> None:
         if not isinstance(self.content, (str, Content)):
             raise TypeError(f"a message is a text or a block, not a `{type(self.content).__name__}`")
-        if self.role not in get_args(Audience):
+        if self.role not in get_args(Role):
             raise ValueError(f'role is {self.role!r}; it is "user" or "assistant"')
 
 
@@ -105,7 +105,7 @@ class Filled:
     """A prompt as it crosses to the host: `_meta` is JSON."""
 
     description: str | None
-    messages: list[tuple[Audience, Block]]
+    messages: list[tuple[Role, Block]]
     meta: str | None
 
 
@@ -120,7 +120,7 @@ def filled(value: Any) -> Filled:
     )
 
 
-def _said(message: Any) -> tuple[Audience, Block]:
+def _said(message: Any) -> tuple[Role, Block]:
     if not isinstance(message, (str, Content, Message)):
         raise TypeError(f"it returned a `{type(message).__name__}`; {MAY}")
     if not isinstance(message, Message):

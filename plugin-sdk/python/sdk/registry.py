@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 from . import completions, prompts, result
 from .completions import Completion, Completions, beginning_with
-from .content import Audience
+from .content import Role
 from .definition import Annotations, Icon, Offer, Tool
 from .errors import DefinitionError, Failed, InvalidArguments, describe
 from .prompts import Filled, Prompt
@@ -159,7 +159,7 @@ def resource(
     description: str | None = None,
     mime_type: str | None = None,
     size: int | None = None,
-    audience: Audience | Sequence[Audience] = (),
+    audience: Role | Sequence[Role] = (),
     priority: float | None = None,
     last_modified: str | None = None,
     icons: Sequence[Icon | str] = (),

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from . import texts
-from .content import Audience, check_size, named, need_bytes
+from .content import Role, check_size, named, need_bytes
 from .definition import Offer, check_returned
 from .encode import encode
 from .errors import DefinitionError
@@ -52,7 +52,7 @@ class Readable(Offer):
     uri: str = ""
     mime_type: str | None = None
     size: int | None = None
-    audience: Audience | Sequence[Audience] = ()
+    audience: Role | Sequence[Role] = ()
     priority: float | None = None
     last_modified: str | None = None
 

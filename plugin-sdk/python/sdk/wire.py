@@ -14,7 +14,7 @@ from wit_world.imports import host
 
 from .block import Block, fields
 from .completions import Completions
-from .content import Audience, audience_of, named
+from .content import Role, audience_of, named
 from .contract import types
 from .definition import Icon, Tool
 from .encode import encode
@@ -93,7 +93,7 @@ def _common(resource: Readable) -> dict[str, Any]:
         "title": text(resource.title),
         "description": text(resource.description),
         "mime_type": text(resource.mime_type),
-        "audience": [_audience(who) for who in named(resource.audience)],
+        "audience": [_role(who) for who in named(resource.audience)],
         "priority": None if resource.priority is None else float(resource.priority),
         "icons": [_icon(icon) for icon in resource.icons],
         "meta": _json(resource.meta) if resource.meta else None,
@@ -116,7 +116,7 @@ def output(answer: Answer) -> types.Output:
 
 def filled(prompt: Filled) -> types.PromptOutput:
     """A prompt with its arguments filled in."""
-    messages = [types.PromptMessage(_audience(role), _block(block)) for role, block in prompt.messages]
+    messages = [types.PromptMessage(_role(role), _block(block)) for role, block in prompt.messages]
     return types.PromptOutput(text(prompt.description), messages, text(prompt.meta))
 
 
@@ -130,8 +130,8 @@ def completions(found: Completions) -> types.Completions:
     return types.Completions([text(value) for value in found.values], found.total, bool(found.has_more))
 
 
-def _audience(who: Audience) -> types.Audience:
-    return types.Audience[who.upper()]
+def _role(who: Role) -> types.Role:
+    return types.Role[who.upper()]
 
 
 def _block(block: Block) -> types.Content:
@@ -146,7 +146,7 @@ def _block(block: Block) -> types.Content:
         title=text(found.title),
         description=text(found.description),
         size=found.size,
-        audience=[_audience(who) for who in audience_of(block)],
+        audience=[_role(who) for who in audience_of(block)],
         priority=None if block.priority is None else float(block.priority),
         last_modified=text(block.last_modified),
         members=None,

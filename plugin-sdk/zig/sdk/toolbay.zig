@@ -94,7 +94,7 @@ pub const Resource = struct {
     /// In bytes, not of a template.
     size: ?u64 = null,
     /// Who it is for; empty means everyone.
-    audience: []const Audience = &.{},
+    audience: []const Role = &.{},
     /// How important it is, from 0 to 1.
     priority: ?f64 = null,
     /// In ISO 8601, not of a template.
@@ -232,14 +232,14 @@ pub const Level = enum(i32) { debug, info, notice, warning, @"error", critical, 
 
 pub const Setting = struct { key: []const u8, value: []const u8 };
 
-/// Who a block is meant for.
-pub const Audience = enum(u8) { user, assistant };
+/// The author of a message, or the audience of a block.
+pub const Role = enum(u8) { user, assistant };
 
 /// A text with annotations, which a function that only returns a string cannot give.
 pub const Text = struct {
     text: []const u8,
     /// Who it is for; empty means everyone.
-    audience: []const Audience = &.{},
+    audience: []const Role = &.{},
     /// How important it is, from 0 to 1.
     priority: ?f64 = null,
     /// When the content was last modified, in ISO 8601: `2026-01-12T15:00:58Z`.
@@ -249,7 +249,7 @@ pub const Text = struct {
 pub const Image = struct {
     data: []const u8,
     mime_type: []const u8 = "image/png",
-    audience: []const Audience = &.{},
+    audience: []const Role = &.{},
     priority: ?f64 = null,
     last_modified: ?[]const u8 = null,
 };
@@ -257,7 +257,7 @@ pub const Image = struct {
 pub const Audio = struct {
     data: []const u8,
     mime_type: []const u8 = "audio/wav",
-    audience: []const Audience = &.{},
+    audience: []const Role = &.{},
     priority: ?f64 = null,
     last_modified: ?[]const u8 = null,
 };
@@ -270,7 +270,7 @@ pub const Link = struct {
     description: ?[]const u8 = null,
     mime_type: ?[]const u8 = null,
     size: ?u64 = null,
-    audience: []const Audience = &.{},
+    audience: []const Role = &.{},
     priority: ?f64 = null,
     last_modified: ?[]const u8 = null,
 };
@@ -280,7 +280,7 @@ pub const TextResource = struct {
     uri: []const u8,
     text: []const u8,
     mime_type: ?[]const u8 = null,
-    audience: []const Audience = &.{},
+    audience: []const Role = &.{},
     priority: ?f64 = null,
     last_modified: ?[]const u8 = null,
 };
@@ -290,7 +290,7 @@ pub const BinaryResource = struct {
     uri: []const u8,
     data: []const u8,
     mime_type: ?[]const u8 = null,
-    audience: []const Audience = &.{},
+    audience: []const Role = &.{},
     priority: ?f64 = null,
     last_modified: ?[]const u8 = null,
 };
@@ -313,9 +313,6 @@ pub const Output = struct {
     /// The result's `_meta`: a JSON object.
     meta: ?[]const u8 = null,
 };
-
-/// Who says a message.
-pub const Role = Audience;
 
 /// One message of a prompt.
 pub const Message = struct {

@@ -94,7 +94,7 @@ impl fmt::Display for Text {
                 Part::Bytes(bytes) => write!(f, "{}", bytes.escape_ascii())?,
                 Part::Repeated(text, times) => write!(f, "«{} × {times}»", text.escape_default())?,
                 Part::Numbered(before, after, count) => {
-                    write!(f, "«{before}0…{}{after}»", count.saturating_sub(1))?
+                    write!(f, "«{before}0…{}{after}»", count.saturating_sub(1))?;
                 }
                 Part::Session => f.write_str("«session»")?,
             }

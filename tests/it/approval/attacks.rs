@@ -95,7 +95,7 @@ fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
             params["arguments"]["steps"]
                 .as_array_mut()
                 .unwrap()
-                .push(json!({"count": "n"}))
+                .push(json!({"count": "n"}));
         }),
         with(|params| params["arguments"]["steps"] = json!([])),
         with(|params| params["arguments"]["more"] = true.into()),

@@ -1,4 +1,4 @@
-//! Stateless requests.
+//! Stateless requests over HTTP.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn a_single_response_is_json() {
     );
     let discovered = server.result("server/discover", json!({}));
     assert_eq!(discovered["supportedVersions"][0], MODERN);
-    // A session or a stream to resume has no meaning here.
+    // Sessions and resumable streams do not exist in this revision.
     let ignored = [("Mcp-Session-Id", "nonsense"), ("Last-Event-ID", "7")];
     assert_eq!(
         server
@@ -40,7 +40,7 @@ fn a_single_response_is_json() {
 }
 
 #[test]
-fn progress_and_log_lines_come_on_the_stream_of_their_call() {
+fn progress_and_log_messages_arrive_on_the_stream_of_their_call() {
     let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready();
     let meta = json!({"progressToken": "p", "io.modelcontextprotocol/logLevel": "info"});
     let params = json!({"name": "progress", "arguments": {"n": 3}, "_meta": meta});
@@ -171,7 +171,7 @@ fn a_body_that_is_too_long_is_refused() {
         said,
         "the message is larger than 1.0 KiB (to allow more, raise server.request_size)"
     );
-    // The same without an announced length.
+    // Like above, without a `Content-Length`.
     let body = modern(json!(1), "tools/list", long).to_string();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\n\
@@ -186,9 +186,9 @@ fn a_body_that_is_too_long_is_refused() {
 }
 
 #[test]
-fn a_client_that_is_still_sending_gets_its_refusal() {
+fn a_client_that_is_still_sending_receives_the_error_response() {
     let server = HttpServer::start_with_config(&Folder::new(), "[server]\nrequest_size = \"1KiB\"");
-    // More than the system keeps for both ends.
+    // More than the socket buffers of both ends hold.
     let long = vec![b'x'; 12 << 20];
     for (path, headers, status) in [
         ("/mcp", &[][..], 413),
@@ -211,7 +211,7 @@ fn a_client_that_is_still_sending_gets_its_refusal() {
 #[test]
 fn a_client_that_hangs_up_cancels_its_call() {
     let folder = Folder::with("hostile.wasm", hostile());
-    // The second call starts only when the first one has really ended.
+    // The second call starts only when the first one has ended.
     folder.put(
         "hostile.toml",
         "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",
@@ -231,7 +231,7 @@ fn a_client_that_hangs_up_cancels_its_call() {
             "after {tool}"
         );
     }
-    // Before the response begins.
+    // The client disconnects before the response begins.
     let body = modern(json!(1), "tools/call", json!({"name": "loop_forever"})).to_string();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\n\
@@ -246,7 +246,7 @@ fn a_client_that_hangs_up_cancels_its_call() {
 }
 
 #[test]
-fn a_slow_call_sends_comments() {
+fn a_slow_call_sends_keep_alive_comments() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
     let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"")
@@ -268,7 +268,7 @@ fn a_slow_call_sends_comments() {
 }
 
 #[test]
-fn a_subscription_is_a_stream_of_its_own() {
+fn each_subscription_has_a_separate_stream() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let mut server =
         HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"")
@@ -292,7 +292,7 @@ fn a_subscription_is_a_stream_of_its_own() {
             acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
             1
         );
-        // Quiet, but still open.
+        // The stream is idle, but still open.
         assert_eq!(stream.next_event(), Some((String::new(), String::new())));
     }
     folder.put("b.wasm", TinyComponent::new(&["b"]).build());
@@ -311,7 +311,7 @@ fn a_subscription_is_a_stream_of_its_own() {
 }
 
 #[test]
-fn the_end_waits_for_calls_within_the_grace_period() {
+fn shutdown_waits_for_running_calls_within_the_grace_period() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
     let mut server = HttpServer::start(&folder).wait_until_ready();
@@ -359,7 +359,7 @@ fn probes_report_the_state_of_the_server() {
         &folder,
         "[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",
     );
-    // Whatever name the probe uses as `Host`.
+    // The probe may use any name as `Host`.
     let probe = |path: &str| {
         let response = server.get(path, &[("Host", "10.1.2.3:80")]);
         (response.status, response.text())
@@ -372,7 +372,7 @@ fn probes_report_the_state_of_the_server() {
 }
 
 #[test]
-fn temporary_rejections_say_when_to_retry() {
+fn temporary_rejections_have_a_retry_delay() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[rate_limit]\ncalls = 1\nper = \"1h\"");
     let server = HttpServer::start(&folder).wait_until_ready();
@@ -388,7 +388,7 @@ fn temporary_rejections_say_when_to_retry() {
 }
 
 #[test]
-fn the_trace_of_a_request_may_be_in_its_headers() {
+fn a_trace_context_can_be_in_the_headers_of_a_request() {
     let server = HttpServer::start(&Folder::with("hostile.wasm", hostile())).wait_until_ready();
     let trace = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
     let seen = server

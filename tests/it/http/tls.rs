@@ -1,4 +1,4 @@
-//! TLS of the server itself: what it speaks, a certificate that changes, and clients that do not
+//! TLS of the server itself: protocol versions, renewed certificates, and clients that do not
 //! finish their handshake.
 
 use std::fs::{self, Permissions};
@@ -23,7 +23,7 @@ use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, ToolbayCommand
 
 const CONFIG: &str = "[http.tls]\ncertificate = \"tls/cert.pem\"\nkey = \"tls/key.pem\"\n";
 
-fn made() -> CertifiedKey<KeyPair> {
+fn generate_certificate() -> CertifiedKey<KeyPair> {
     rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap()
 }
 
@@ -35,7 +35,7 @@ fn key(pair: &CertifiedKey<KeyPair>) -> String {
     pem("PRIVATE KEY", &pair.signing_key.serialize_der())
 }
 
-/// What is encoded so, as a file has it.
+/// Encodes DER data as PEM.
 pub(crate) fn pem(what: &str, der: &[u8]) -> String {
     format!(
         "-----BEGIN {what}-----\n{}\n-----END {what}-----\n",
@@ -43,7 +43,7 @@ pub(crate) fn pem(what: &str, der: &[u8]) -> String {
     )
 }
 
-/// Writes a file as programs do that renew certificates: another one takes its place.
+/// Writes a file in the way of programs that renew certificates: by renaming another file to it.
 fn write(path: &Path, text: &str) {
     let staged = path.with_extension("new");
     fs::write(&staged, text).unwrap();
@@ -54,7 +54,7 @@ fn write(path: &Path, text: &str) {
 fn folder() -> (Folder, CertifiedKey<KeyPair>) {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     fs::create_dir(folder.sibling_path("tls")).unwrap();
-    let pair = made();
+    let pair = generate_certificate();
     write(&folder.sibling_path("tls/cert.pem"), &certificate(&pair));
     write(&folder.sibling_path("tls/key.pem"), &key(&pair));
     (folder, pair)
@@ -66,14 +66,14 @@ fn serve(folder: &Folder, config: &str) -> HttpServer {
     server
 }
 
-type Secure = StreamOwned<ClientConnection, TcpStream>;
+type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
-/// A connection of a client that trusts this certificate alone, and speaks these versions.
+/// Connects as a client that trusts only this certificate and supports these versions.
 fn connect(
     server: &HttpServer,
     pair: &CertifiedKey<KeyPair>,
     versions: &[&'static SupportedProtocolVersion],
-) -> std::io::Result<Secure> {
+) -> std::io::Result<TlsStream> {
     let mut roots = RootCertStore::empty();
     roots.add(pair.cert.der().clone()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -92,8 +92,8 @@ fn connect(
     Ok(stream)
 }
 
-/// The status and body of a response to the only request of a connection.
-fn ask(stream: &mut Secure, request: &[u8]) -> String {
+/// Sends the only request of a connection, and returns the status and body of the response.
+fn send_request(stream: &mut TlsStream, request: &[u8]) -> String {
     stream.write_all(request).unwrap();
     let mut reply = String::new();
     let mut piece = [0; 4096];
@@ -105,33 +105,33 @@ fn ask(stream: &mut Secure, request: &[u8]) -> String {
     reply
 }
 
-fn call() -> Vec<u8> {
+fn list_request() -> Vec<u8> {
     neighbour::stateless(
         "tools/call",
         json!({"name": "a", "arguments": {"word": "hello"}}),
     )
 }
 
-const BOTH: [&SupportedProtocolVersion; 2] = [&version::TLS12, &version::TLS13];
+const TLS_VERSIONS: [&SupportedProtocolVersion; 2] = [&version::TLS12, &version::TLS13];
 
 #[test]
-fn both_versions_of_tls_are_spoken_and_nothing_else() {
+fn the_server_accepts_tls_1_2_and_1_3_and_no_plaintext() {
     let (folder, pair) = folder();
     let server = serve(&folder, CONFIG);
-    for version in BOTH {
+    for version in TLS_VERSIONS {
         let mut stream = connect(&server, &pair, &[version]).unwrap();
         assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
-        // Two requests on one connection.
+        // Sends two requests on one connection.
         for _ in 0..2 {
-            let reply = ask(&mut stream, &call());
+            let reply = send_request(&mut stream, &list_request());
             assert!(
                 reply.starts_with("HTTP/1.1 200") && reply.contains("hello"),
                 "{reply}"
             );
         }
     }
-    connect(&server, &made(), &BOTH).unwrap_err();
-    // Who does not speak TLS gets no HTTP.
+    connect(&server, &generate_certificate(), &TLS_VERSIONS).unwrap_err();
+    // A client without TLS gets no HTTP.
     let mut plain = neighbour::connect(&server, true);
     plain
         .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -142,32 +142,32 @@ fn both_versions_of_tls_are_spoken_and_nothing_else() {
 }
 
 #[test]
-fn a_new_certificate_is_taken_and_half_of_one_is_not() {
+fn a_renewed_certificate_is_loaded_and_a_truncated_one_is_not() {
     let (folder, old) = folder();
     let server = serve(&folder, CONFIG);
-    let mut open = connect(&server, &old, &BOTH).unwrap();
-    let new = made();
+    let mut open = connect(&server, &old, &TLS_VERSIONS).unwrap();
+    let new = generate_certificate();
     write(&folder.sibling_path("tls/cert.pem"), &certificate(&new));
     let line = server.log.wait_for("the previous certificate stays in use");
     assert!(
         line.contains("tls/key.pem: is not the key of the certificate in "),
         "{line}"
     );
-    connect(&server, &old, &BOTH).unwrap();
+    connect(&server, &old, &TLS_VERSIONS).unwrap();
     write(&folder.sibling_path("tls/key.pem"), &key(&new));
     server
         .log
         .wait_for("new connections get the new certificate");
-    connect(&server, &new, &BOTH).unwrap();
-    connect(&server, &old, &BOTH).unwrap_err();
+    connect(&server, &new, &TLS_VERSIONS).unwrap();
+    connect(&server, &old, &TLS_VERSIONS).unwrap_err();
     assert!(
-        ask(&mut open, &call()).contains("hello"),
+        send_request(&mut open, &list_request()).contains("hello"),
         "what was open goes on"
     );
 }
 
 #[test]
-fn a_pair_that_cannot_be_used_stops_the_program_before_it_listens() {
+fn an_unusable_certificate_or_key_stops_the_program_before_it_listens() {
     let (folder, _) = folder();
     folder.write_config(CONFIG);
     let said = || {
@@ -188,7 +188,10 @@ fn a_pair_that_cannot_be_used_stops_the_program_before_it_listens() {
         said(),
         "toolbay: http.tls: tls/key.pem: is open to other users (mode 0644); make it 0600\n"
     );
-    write(&folder.sibling_path("tls/key.pem"), &key(&made()));
+    write(
+        &folder.sibling_path("tls/key.pem"),
+        &key(&generate_certificate()),
+    );
     assert_eq!(
         said(),
         "toolbay: http.tls: tls/key.pem: is not the key of the certificate in tls/cert.pem\n"
@@ -203,29 +206,29 @@ fn a_pair_that_cannot_be_used_stops_the_program_before_it_listens() {
 }
 
 #[test]
-fn clients_that_do_not_finish_their_handshake_have_no_more_than_others() {
+fn clients_that_do_not_finish_their_handshake_are_disconnected_after_the_idle_timeout() {
     let (folder, pair) = folder();
     let config = "[http]\nconnections = 4\nidle_timeout = \"500ms\"\n".to_owned() + CONFIG;
     let server = serve(&folder, &config);
-    // Nothing, the first byte of a handshake, and what looks like a long one.
+    // No bytes, the first byte of a handshake, and the beginning of a long handshake record.
     let beginnings: [&[u8]; 3] = [b"", b"\x16", b"\x16\x03\x01\x3f\xff"];
     let mut strangers: Vec<TcpStream> =
         (0..60).map(|_| neighbour::connect(&server, true)).collect();
     for (stranger, beginning) in strangers.iter_mut().zip(beginnings.iter().cycle()) {
-        // It may have lost its place already.
+        // The server may have closed the connection already.
         drop(stranger.write_all(beginning));
     }
-    // Their time is over after `http.idle_timeout`, and then there is a place again.
+    // After `http.idle_timeout`, the server closes these connections and accepts others.
     let begun = Instant::now();
     let reply = loop {
-        if let Ok(mut stream) = connect(&server, &pair, &BOTH) {
-            break ask(&mut stream, &call());
+        if let Ok(mut stream) = connect(&server, &pair, &TLS_VERSIONS) {
+            break send_request(&mut stream, &list_request());
         }
         assert!(begun.elapsed() < DEADLINE, "{}", server.log.text());
     };
     assert!(reply.contains("hello"), "{reply}");
     for mut stranger in strangers {
-        // Each of them was closed.
+        // Each connection was closed.
         drop(stranger.read_to_end(&mut Vec::new()));
     }
 }
@@ -235,7 +238,7 @@ fn a_handshake_without_an_end_is_refused_before_it_takes_memory() {
     let (folder, pair) = folder();
     let server = serve(&folder, CONFIG);
     let mut stranger = neighbour::connect(&server, true);
-    // Records of a message that says that it has 16 MB.
+    // Records of a handshake message that declares a length of 16 MB.
     let mut record = vec![0x16, 3, 1, 0x40, 0, 1, 0xff, 0xff, 0xff];
     record.resize(5 + 0x4000, 0);
     let error = loop {
@@ -244,6 +247,6 @@ fn a_handshake_without_an_end_is_refused_before_it_takes_memory() {
         }
     };
     assert!(!error.to_string().is_empty());
-    let mut stream = connect(&server, &pair, &BOTH).unwrap();
-    assert!(ask(&mut stream, &call()).contains("hello"));
+    let mut stream = connect(&server, &pair, &TLS_VERSIONS).unwrap();
+    assert!(send_request(&mut stream, &list_request()).contains("hello"));
 }

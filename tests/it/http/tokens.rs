@@ -1,4 +1,4 @@
-//! What a token of an authorization server must be, and how long it is trusted.
+//! Requirements on the tokens of an authorization server, and the time for which they are trusted.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use super::auth::{
 };
 use crate::support::{DEADLINE, HttpServer, error_kind_and_text};
 
-fn list(server: &HttpServer, token: &str) -> u16 {
+fn list_status(server: &HttpServer, token: &str) -> u16 {
     server
         .post_stateless(
             "tools/list",
@@ -21,8 +21,8 @@ fn list(server: &HttpServer, token: &str) -> u16 {
         .status
 }
 
-/// Why the token is refused.
-fn why(server: &HttpServer, token: &str) -> String {
+/// Returns the reason why the token is rejected.
+fn rejection_reason(server: &HttpServer, token: &str) -> String {
     let (status, challenge) = refused(server.post_stateless(
         "tools/list",
         json!({}),
@@ -34,7 +34,7 @@ fn why(server: &HttpServer, token: &str) -> String {
 }
 
 #[test]
-fn a_key_is_trusted_for_its_issuer_alone() {
+fn a_key_is_trusted_only_for_its_issuer() {
     let folder = plugins();
     std::fs::write(folder.sibling_path("a.json"), jwks(&[("one", KEY)])).unwrap();
     std::fs::write(
@@ -48,26 +48,26 @@ fn a_key_is_trusted_for_its_issuer_alone() {
     );
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     let by = |issuer: &str, id: &str, key: &str| jwt(id, key, json!({"iss": issuer}));
-    assert_eq!(list(&server, &by(ISSUER, "one", KEY)), 200);
+    assert_eq!(list_status(&server, &by(ISSUER, "one", KEY)), 200);
     assert_eq!(
-        list(&server, &by("https://b.example", "one", OTHER_KEY)),
+        list_status(&server, &by("https://b.example", "one", OTHER_KEY)),
         200
     );
     assert_eq!(
-        list(&server, &by("https://b.example", "two", OTHER_KEY)),
+        list_status(&server, &by("https://b.example", "two", OTHER_KEY)),
         200
     );
-    // Each of them says that it is the other one.
+    // Each of these tokens has the issuer of one key and the signature of the other.
     assert_eq!(
-        why(&server, &by(ISSUER, "one", OTHER_KEY)),
+        rejection_reason(&server, &by(ISSUER, "one", OTHER_KEY)),
         "its signature is invalid"
     );
     assert_eq!(
-        why(&server, &by("https://b.example", "one", KEY)),
+        rejection_reason(&server, &by("https://b.example", "one", KEY)),
         "its signature is invalid"
     );
     assert_eq!(
-        why(&server, &by(ISSUER, "two", OTHER_KEY)),
+        rejection_reason(&server, &by(ISSUER, "two", OTHER_KEY)),
         "its signing key is unknown"
     );
     let both = jwt(
@@ -75,7 +75,7 @@ fn a_key_is_trusted_for_its_issuer_alone() {
         OTHER_KEY,
         json!({"iss": [ISSUER, "https://b.example"]}),
     );
-    assert_eq!(why(&server, &both), "it is invalid");
+    assert_eq!(rejection_reason(&server, &both), "it is invalid");
     let metadata = server
         .get("/.well-known/oauth-protected-resource", &[])
         .json();
@@ -89,7 +89,7 @@ fn a_key_is_trusted_for_its_issuer_alone() {
 fn a_removed_key_is_not_trusted_for_long() {
     let server = resource();
     let token = jwt("one", KEY, json!({"exp": get_current_timestamp() + 80_000}));
-    assert_eq!(list(&server, &token), 200);
+    assert_eq!(list_status(&server, &token), 200);
     let session =
         server.start_session_with_headers("2025-11-25", &[("Authorization", &bearer(&token))]);
     let mut stream = session.open_stream();
@@ -99,29 +99,33 @@ fn a_removed_key_is_not_trusted_for_long() {
         jwks(&[("two", OTHER_KEY)]),
     )
     .unwrap();
-    while list(&server, &token) == 200 {
+    while list_status(&server, &token) == 200 {
         assert!(begun.elapsed() < DEADLINE);
     }
-    assert_eq!(why(&server, &token), "its signing key is unknown");
+    assert_eq!(
+        rejection_reason(&server, &token),
+        "its signing key is unknown"
+    );
     assert_eq!(stream.next_message(), None, "what it opened ends as well");
-    assert_eq!(list(&server, &jwt("two", OTHER_KEY, json!({}))), 200);
-    // Half a file is no removal: the keys stay, and the log says why.
+    assert_eq!(list_status(&server, &jwt("two", OTHER_KEY, json!({}))), 200);
+    // A truncated file removes no keys: the previous ones stay trusted, and the log states the
+    // reason.
     std::fs::write(server.folder().sibling_path("keys.json"), "{").unwrap();
     server.log.wait_for("its previous keys stay trusted for 1m");
-    assert_eq!(list(&server, &jwt("two", OTHER_KEY, json!({}))), 200);
-    // An empty set is.
+    assert_eq!(list_status(&server, &jwt("two", OTHER_KEY, json!({}))), 200);
+    // An empty set removes them.
     std::fs::write(server.folder().sibling_path("keys.json"), "{\"keys\": []}").unwrap();
     server.log.wait_for("has no keys any more");
     assert_eq!(
-        why(&server, &jwt("two", OTHER_KEY, json!({}))),
+        rejection_reason(&server, &jwt("two", OTHER_KEY, json!({}))),
         "its signing key is unknown"
     );
 }
 
 #[test]
-fn what_a_token_opened_ends_when_the_token_expires() {
+fn streams_end_when_the_token_that_opened_them_expires() {
     let server = resource_with(&plugins(), "[http]\nsse = true");
-    // Clocks may differ by a minute.
+    // The server tolerates a clock difference of one minute.
     let token = bearer(&jwt(
         "one",
         KEY,
@@ -148,14 +152,14 @@ fn what_a_token_opened_ends_when_the_token_expires() {
 }
 
 #[test]
-fn a_token_may_not_be_valid_for_ever() {
+fn a_token_that_is_valid_for_too_long_is_rejected() {
     let server = resource();
     let now = get_current_timestamp();
     let too_long = "it is valid for longer than http.oauth.max_token_lifetime allows";
     let with = |exp: Value| jwt("one", KEY, json!({"exp": exp}));
     let fraction: Value = serde_json::from_str(&format!("{}.5", now + 600)).unwrap();
     for exp in [json!(now + 86_000), json!(now + 86_400), fraction] {
-        assert_eq!(list(&server, &with(exp.clone())), 200, "{exp}");
+        assert_eq!(list_status(&server, &with(exp.clone())), 200, "{exp}");
     }
     for exp in [
         json!(now + 87_000),
@@ -165,7 +169,11 @@ fn a_token_may_not_be_valid_for_ever() {
         json!(1e18),
     ] {
         for _ in 0..2 {
-            assert_eq!(why(&server, &with(exp.clone())), too_long, "{exp}");
+            assert_eq!(
+                rejection_reason(&server, &with(exp.clone())),
+                too_long,
+                "{exp}"
+            );
         }
     }
     for exp in [
@@ -175,7 +183,7 @@ fn a_token_may_not_be_valid_for_ever() {
         json!(null),
         json!([now + 600]),
     ] {
-        let why = why(&server, &with(exp.clone()));
+        let why = rejection_reason(&server, &with(exp.clone()));
         assert!(
             why == "a required claim (exp, aud or iss) is missing" || why == "it is invalid",
             "{exp}: {why}"
@@ -189,12 +197,12 @@ fn a_token_may_not_be_valid_for_ever() {
          max_token_lifetime = \"5m\""
     );
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
-    assert_eq!(list(&server, &with(json!(now + 200))), 200);
-    assert_eq!(why(&server, &with(json!(now + 600))), too_long);
+    assert_eq!(list_status(&server, &with(json!(now + 200))), 200);
+    assert_eq!(rejection_reason(&server, &with(json!(now + 600))), too_long);
 }
 
 #[test]
-fn only_an_access_token_without_extensions_is_one() {
+fn only_an_access_token_without_critical_extensions_is_accepted() {
     let server = resource();
     let with = |header: Header| {
         signed(
@@ -221,7 +229,7 @@ fn only_an_access_token_without_extensions_is_one() {
         Some("AT+JWT"),
         Some("application/at+jwt"),
     ] {
-        assert_eq!(list(&server, &typed(fine)), 200, "{fine:?}");
+        assert_eq!(list_status(&server, &typed(fine)), 200, "{fine:?}");
     }
     for foreign in [
         "dpop+jwt",
@@ -233,14 +241,14 @@ fn only_an_access_token_without_extensions_is_one() {
         "at+jwt ",
     ] {
         assert_eq!(
-            why(&server, &typed(Some(foreign))),
+            rejection_reason(&server, &typed(Some(foreign))),
             "it is not an access token (typ)",
             "{foreign:?}"
         );
     }
     for critical in [vec!["b64"], vec!["exp", "https://example.com/own"], vec![]] {
         let crit = Some(critical.iter().map(|name| (*name).to_owned()).collect());
-        let why = why(&server, &with(Header { crit, ..plain() }));
+        let why = rejection_reason(&server, &with(Header { crit, ..plain() }));
         assert_eq!(
             why, "its header has critical extensions (crit), and none is supported",
             "{critical:?}"
@@ -249,11 +257,11 @@ fn only_an_access_token_without_extensions_is_one() {
 }
 
 #[test]
-fn a_key_that_is_not_for_signatures_verifies_none() {
+fn a_key_that_is_not_for_signatures_verifies_no_token() {
     let folder = plugins();
     let server = resource_with(&folder, "");
     let token = jwt("one", KEY, json!({}));
-    assert_eq!(list(&server, &token), 200);
+    assert_eq!(list_status(&server, &token), 200);
     for change in [
         json!({"use": "enc"}),
         json!({"key_ops": ["sign"]}),
@@ -272,14 +280,16 @@ fn a_key_that_is_not_for_signatures_verifies_none() {
                 "use, key_ops"
             },
         );
-        while list(&server, &token) == 200 || !why(&server, &token).contains(wanted) {
+        while list_status(&server, &token) == 200
+            || !rejection_reason(&server, &token).contains(wanted)
+        {
             assert!(begun.elapsed() < DEADLINE, "{change}");
         }
     }
 }
 
 #[test]
-fn tokens_without_a_subject_share_nothing() {
+fn tokens_without_a_subject_belong_to_different_callers() {
     let server = resource_with(
         &plugins(),
         "[caller_rate_limit]\ncalls = 1\nper = \"1h\"\n[rate_limit]\ncalls = 100\nper = \"1m\"",
@@ -318,12 +328,16 @@ fn tokens_without_a_subject_share_nothing() {
         server.post(&headers, ping.as_bytes()).status
     };
     assert_eq!((status(&tokens[0]), status(&tokens[1])), (200, 404));
-    // An empty subject is none, and one that looks like another caller's name is not that caller.
+    // An empty subject counts as none, and a subject that looks like the name of another caller is
+    // not that caller.
     let empty = bearer(&jwt("one", KEY, json!({"sub": "", "jti": "c"})));
     assert!(call(&empty).get("isError").is_none());
     assert_eq!(status(&empty), 404);
     let long = jwt("one", KEY, json!({"sub": "x".repeat(256)}));
-    assert_eq!(why(&server, &long), "its subject (sub) is too long");
+    assert_eq!(
+        rejection_reason(&server, &long),
+        "its subject (sub) is too long"
+    );
     let logged = server.log.text();
     assert!(
         !tokens

@@ -1,5 +1,5 @@
-//! Who may read metrics: this machine where there are no tokens, and else whoever has a token that
-//! says so.
+//! Access to metrics: without tokens, clients on this machine; with tokens, callers whose token
+//! allows it.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::scrape;
 use crate::http::auth::{KEY, bearer, jwt, plugins, resource_with, token};
 use crate::support::{Folder, HttpResponse, HttpServer, TinyComponent, ToolbayCommand};
 
-/// The status of a response to which nothing was revealed unless it is 200.
+/// Returns the status of a response. Asserts that a response other than 200 reveals no metrics.
 fn status(response: HttpResponse) -> u16 {
     let status = response.status;
     let said = response.text();
@@ -19,32 +19,39 @@ fn status(response: HttpResponse) -> u16 {
     status
 }
 
-fn with(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
+fn metrics_status(server: &HttpServer, headers: &[(&str, &str)]) -> u16 {
     status(server.get("/metrics", headers))
 }
 
 #[test]
-fn without_tokens_this_machine_reads_metrics_and_no_page_does() {
+fn without_tokens_local_clients_can_read_metrics_and_web_pages_cannot() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let server = HttpServer::start_with_config(
         &folder,
         "[http]\nallowed_origins = [\"https://app.example.com\"]",
     )
     .wait_until_ready();
-    assert_eq!(with(&server, &[]), 200);
-    assert_eq!(with(&server, &[("Host", "localhost")]), 200);
-    assert_eq!(with(&server, &[("Authorization", "Bearer whatever")]), 200);
+    assert_eq!(metrics_status(&server, &[]), 200);
+    assert_eq!(metrics_status(&server, &[("Host", "localhost")]), 200);
+    assert_eq!(
+        metrics_status(&server, &[("Authorization", "Bearer whatever")]),
+        200
+    );
     for (host, status) in [
         ("evil.example", 403),
         ("127.0.0.1.evil.example", 403),
         ("-", 400),
     ] {
-        assert_eq!(with(&server, &[("Host", host)]), status, "{host}");
+        assert_eq!(metrics_status(&server, &[("Host", host)]), status, "{host}");
     }
     for origin in ["https://evil.example", "null"] {
-        assert_eq!(with(&server, &[("Origin", origin)]), 403, "{origin}");
+        assert_eq!(
+            metrics_status(&server, &[("Origin", origin)]),
+            403,
+            "{origin}"
+        );
     }
-    // A page that may call tools gets no permission to read this.
+    // A page that may call tools may not read metrics.
     let page = [("Origin", "https://app.example.com")];
     assert_eq!(
         server
@@ -66,7 +73,7 @@ fn without_tokens_this_machine_reads_metrics_and_no_page_does() {
 }
 
 #[test]
-fn with_tokens_only_one_of_an_operator_reads_metrics() {
+fn with_tokens_only_an_admin_token_can_read_metrics() {
     let (caller, callers) = token("caller", "");
     let (denied, is_denied) = token("denied", "admin = false");
     let (operator, operators) = token("operator", "tools = []\nadmin = true");
@@ -81,8 +88,11 @@ fn with_tokens_only_one_of_an_operator_reads_metrics() {
             .to_owned();
         (status(response), challenge)
     };
-    assert_eq!(with(&server, &[]), 401);
-    assert_eq!(with(&server, &[("Authorization", "Basic YTpi")]), 401);
+    assert_eq!(metrics_status(&server, &[]), 401);
+    assert_eq!(
+        metrics_status(&server, &[("Authorization", "Basic YTpi")]),
+        401
+    );
     assert_eq!(challenge("toolbay_wrong").0, 401);
     for ordinary in [&caller, &denied] {
         let (status, challenge) = challenge(ordinary);
@@ -94,7 +104,7 @@ fn with_tokens_only_one_of_an_operator_reads_metrics() {
     }
     assert_eq!(challenge(&operator).0, 200);
     assert_eq!(
-        with(
+        metrics_status(
             &server,
             &[
                 ("Authorization", &bearer(&operator)),
@@ -107,7 +117,7 @@ fn with_tokens_only_one_of_an_operator_reads_metrics() {
         status(server.get(&format!("/metrics?token={operator}"), &[])),
         401
     );
-    // One right does not give the other.
+    // One right does not include the other.
     let unknown = server.post_stateless(
         "tools/call",
         json!({"name": "secret"}),
@@ -121,18 +131,18 @@ fn with_tokens_only_one_of_an_operator_reads_metrics() {
 }
 
 #[test]
-fn a_token_of_an_authorization_server_is_no_operators() {
+fn a_token_of_an_authorization_server_cannot_read_metrics() {
     let (operator, operators) = token("operator", "admin = true");
     let server = resource_with(&plugins(), &operators);
     assert_eq!(
-        with(
+        metrics_status(
             &server,
             &[("Authorization", &bearer(&jwt("one", KEY, json!({}))))]
         ),
         403
     );
     assert_eq!(
-        with(
+        metrics_status(
             &server,
             &[(
                 "Authorization",
@@ -141,12 +151,15 @@ fn a_token_of_an_authorization_server_is_no_operators() {
         ),
         401
     );
-    assert_eq!(with(&server, &[]), 401);
-    assert_eq!(with(&server, &[("Authorization", &bearer(&operator))]), 200);
+    assert_eq!(metrics_status(&server, &[]), 401);
+    assert_eq!(
+        metrics_status(&server, &[("Authorization", &bearer(&operator))]),
+        200
+    );
 }
 
 #[test]
-fn strangers_who_may_call_read_no_metrics() {
+fn anonymous_callers_cannot_read_metrics() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     folder.write_config("[http]\nanonymous = true");
     let server =
@@ -159,11 +172,11 @@ fn strangers_who_may_call_read_no_metrics() {
             .status,
         200
     );
-    assert_eq!(with(&server, &local), 403);
+    assert_eq!(metrics_status(&server, &local), 403);
 }
 
 #[test]
-fn what_a_proxy_on_this_machine_passes_on_reads_no_metrics() {
+fn requests_through_a_local_proxy_cannot_read_metrics() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let server = HttpServer::start_with_config(
         &folder,
@@ -178,12 +191,12 @@ fn what_a_proxy_on_this_machine_passes_on_reads_no_metrics() {
         200
     );
     for host in ["tools.example.com", "localhost"] {
-        assert_eq!(with(&server, &[("Host", host)]), 403, "{host}");
+        assert_eq!(metrics_status(&server, &[("Host", host)]), 403, "{host}");
     }
 }
 
 #[test]
-fn a_loopback_port_without_tokens_is_a_risk_that_the_log_names() {
+fn the_log_warns_about_a_loopback_port_without_tokens() {
     let said = "every account of this machine can call all tools through this port";
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let open = HttpServer::start_with_config(&folder, "").wait_until_ready();
@@ -203,7 +216,7 @@ fn metrics_can_be_turned_off() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let server =
         HttpServer::start_with_config(&folder, "[metrics]\nenabled = false").wait_until_ready();
-    assert_eq!(with(&server, &[]), 404);
+    assert_eq!(metrics_status(&server, &[]), 404);
     assert!(
         server
             .post_stateless("tools/call", json!({"name": "a"}), &[])
@@ -215,7 +228,7 @@ fn metrics_can_be_turned_off() {
     let command = ToolbayCommand::new(&folder)
         .args(["serve", "--http", "127.0.0.1:0"])
         .env("TOOLBAY_METRICS_ENABLED", "false");
-    assert_eq!(with(&HttpServer::run(command), &[]), 404);
+    assert_eq!(metrics_status(&HttpServer::run(command), &[]), 404);
     let server = HttpServer::start_with_config(&folder, "[metrics]\nenabled = true");
     assert!(!scrape(&server).families.is_empty());
 }

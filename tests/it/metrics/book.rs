@@ -1,4 +1,4 @@
-//! The page of the book and the dashboard: every metric that they name is one that the server has.
+//! The page of the book and the dashboard: the server has every metric that they name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,11 +16,11 @@ const DASHBOARD: &str = concat!(
     "/../../docs/src/grafana-dashboard.json"
 );
 
-/// The marks between which the page is written by the test.
+/// The markers around the part of the page that the test generates.
 const MARKS: [&str; 2] = ["<!-- table -->\n", "<!-- end of table -->\n"];
 
-/// The metrics of a server that has something to say of everything.
-fn everything() -> Exposition {
+/// Returns the metrics of a server that reports every family.
+fn scrape_every_family() -> Exposition {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("keeper.wasm", keeper());
     folder.put("keeper.toml", "[permissions.state]\nsize = \"1MiB\"\n");
@@ -30,13 +30,13 @@ fn everything() -> Exposition {
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
     call(&server, "echo", json!({"text": "a"}));
     call(&server, "hoard", json!({}));
-    super::until(&server, "the state is there", |metrics| {
+    super::wait_until(&server, "the state is there", |metrics| {
         metrics.samples("toolbay_state_bytes").count() == 1
     });
     scrape(&server)
 }
 
-/// The labels of a family: the bounds of a histogram are none.
+/// Returns the labels of a family, without the bounds of a histogram.
 fn labels(family: &Family) -> String {
     let names: BTreeSet<&str> = family
         .samples
@@ -67,14 +67,14 @@ fn table(metrics: &Exposition) -> String {
     table
 }
 
-/// The table as it must be, for other pages.
+/// Returns the table in its current form, for other pages.
 pub(crate) fn current_table() -> String {
-    table(&everything())
+    table(&scrape_every_family())
 }
 
 #[test]
 fn the_table_of_the_book_has_every_metric() {
-    let metrics = everything();
+    let metrics = scrape_every_family();
     let silent: Vec<&str> = metrics
         .families
         .iter()
@@ -105,8 +105,8 @@ fn the_table_of_the_book_has_every_metric() {
     );
 }
 
-/// The names of our metrics in a text, and the labels that are asked of each.
-fn asked(query: &str) -> BTreeMap<String, BTreeSet<String>> {
+/// Returns the names of our metrics in a text, and the labels that the text uses with each.
+fn queried_labels(query: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let is_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
     for begin in ["toolbay_", "process_"] {
@@ -133,13 +133,13 @@ fn asked(query: &str) -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// Fails for what a text asks for and no server has.
-fn check(place: &str, text: &str, metrics: &Exposition) -> usize {
-    let asked = asked(text);
+/// Fails if a text uses a metric or a label that no server has.
+fn check_query(place: &str, text: &str, metrics: &Exposition) -> usize {
+    let asked = queried_labels(text);
     for (name, labels) in &asked {
         let samples: Vec<_> = metrics.samples(name).collect();
         assert!(!samples.is_empty(), "{place}: no server has {name}");
-        // Who reads metrics adds these.
+        // Prometheus adds these labels.
         for label in labels
             .iter()
             .filter(|label| !["job", "instance"].contains(&label.as_str()))
@@ -153,19 +153,19 @@ fn check(place: &str, text: &str, metrics: &Exposition) -> usize {
     asked.len()
 }
 
-/// Every text under a key in a value.
-fn texts<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a str>) {
+/// Finds every string under a key in a value.
+fn collect_strings<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a str>) {
     match value {
         Value::Array(items) => {
             for item in items {
-                texts(item, key, found);
+                collect_strings(item, key, found);
             }
         }
         Value::Object(members) => {
             for (name, member) in members {
                 match member {
                     Value::String(text) if name == key => found.push(text),
-                    member => texts(member, key, found),
+                    member => collect_strings(member, key, found),
                 }
             }
         }
@@ -175,24 +175,24 @@ fn texts<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a str>) {
 
 #[test]
 fn every_query_of_the_dashboard_and_of_the_book_is_about_a_metric_that_exists() {
-    let metrics = everything();
+    let metrics = scrape_every_family();
     let dashboard: Value = serde_json::from_str(&fs::read_to_string(DASHBOARD).unwrap()).unwrap();
     let (mut queries, mut variables) = (Vec::new(), Vec::new());
-    texts(&dashboard, "expr", &mut queries);
-    texts(&dashboard["templating"], "query", &mut variables);
+    collect_strings(&dashboard, "expr", &mut queries);
+    collect_strings(&dashboard["templating"], "query", &mut variables);
     assert!(queries.len() >= 15 && !variables.is_empty());
     for query in queries {
         assert!(
-            check(&format!("the query {query}"), query, &metrics) > 0,
+            check_query(&format!("the query {query}"), query, &metrics) > 0,
             "{query} is about nothing of ours"
         );
     }
     for query in variables {
-        check(&format!("the variable {query}"), query, &metrics);
+        check_query(&format!("the variable {query}"), query, &metrics);
     }
     let page = fs::read_to_string(PAGE).unwrap();
     let written = page.split_once(MARKS[1]).unwrap().1;
-    assert!(check("docs/src/metrics.md", written, &metrics) > 5);
+    assert!(check_query("docs/src/metrics.md", written, &metrics) > 5);
     let panels = dashboard["panels"].as_array().unwrap();
     let ids: BTreeSet<u64> = panels
         .iter()
@@ -202,8 +202,8 @@ fn every_query_of_the_dashboard_and_of_the_book_is_about_a_metric_that_exists() 
 }
 
 #[test]
-fn a_query_of_what_is_not_there_would_be_found() {
-    let asked = asked(
+fn the_metrics_and_labels_of_a_query_are_found() {
+    let asked = queried_labels(
         "sum by (tool) (rate(toolbay_calls_total{tool=~\"$tool\", outcome!=\"ok\"}[5m])) / not_toolbay_x",
     );
     let labels: BTreeSet<String> = ["tool", "outcome"].map(str::to_owned).into();

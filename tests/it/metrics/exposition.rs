@@ -1,18 +1,17 @@
-//! Reads metrics as strictly as their formats are written down: whatever a reader could stumble
-//! over fails the test.
+//! A strict parser of the metrics formats: anything that could confuse a reader fails the test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The labels of a sample.
 pub(super) type Labels = BTreeMap<String, String>;
 
-/// Metrics as a server gives them.
+/// Parsed metrics of a server.
 #[derive(Debug)]
 pub(super) struct Exposition {
     pub(super) families: Vec<Family>,
 }
 
-/// A family of samples, under the name of the older format: that of a counter ends in `_total`.
+/// A family of samples, under its name in the older format: the name of a counter ends in `_total`.
 #[derive(Debug)]
 pub(super) struct Family {
     pub(super) name: String,
@@ -30,8 +29,8 @@ pub(super) struct Sample {
 }
 
 impl Exposition {
-    /// Reads the text format of Prometheus (0.0.4), or OpenMetrics (1.0).
-    pub(super) fn read(text: &str, open: bool) -> Self {
+    /// Parses the text format of Prometheus (0.0.4) or, if `open` is set, OpenMetrics (1.0).
+    pub(super) fn parse(text: &str, open: bool) -> Self {
         assert!(text.ends_with('\n') && !text.contains('\r'));
         let body = if open {
             text.strip_suffix("# EOF\n").expect("an end mark")
@@ -63,14 +62,14 @@ impl Exposition {
                 });
             } else {
                 let family = families.last_mut().expect("a sample without a family");
-                family.samples.push(sample(line));
+                family.samples.push(parse_sample(line));
             }
         }
-        families.iter().for_each(check);
+        families.iter().for_each(check_family);
         Self { families }
     }
 
-    /// The samples of this name.
+    /// Returns the samples with this name.
     pub(super) fn samples(&self, name: &str) -> impl Iterator<Item = &Sample> {
         self.families
             .iter()
@@ -78,8 +77,8 @@ impl Exposition {
             .filter(move |sample| sample.name == name)
     }
 
-    /// The value of the only sample of this name that has these labels among its own; 0 if there is
-    /// none.
+    /// Returns the value of the only sample that has this name and these labels among its own; 0 if
+    /// there is none.
     pub(super) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let has = |sample: &&Sample| {
             labels
@@ -91,7 +90,7 @@ impl Exposition {
         found.first().map_or(0.0, |sample| sample.value)
     }
 
-    /// The same, of what is a whole number.
+    /// Like [`Self::value`], for whole numbers.
     pub(super) fn count(&self, name: &str, labels: &[(&str, &str)]) -> u64 {
         let value = self.value(name, labels).to_string();
         value
@@ -99,8 +98,8 @@ impl Exposition {
             .unwrap_or_else(|_| panic!("{name} {labels:?} is {value}"))
     }
 
-    /// Every sample that can only grow, by its name and labels.
-    pub(super) fn growing(&self) -> BTreeMap<(String, Labels), f64> {
+    /// Returns every sample that can only grow, by its name and labels.
+    pub(super) fn monotonic_samples(&self) -> BTreeMap<(String, Labels), f64> {
         let growing = self
             .families
             .iter()
@@ -120,8 +119,8 @@ fn is_name(name: &str, further: &str) -> bool {
             .all(|byte| first(byte) || byte.is_ascii_digit())
 }
 
-/// Reads `name{label="value",…} number`.
-fn sample(line: &str) -> Sample {
+/// Parses `name{label="value",…} number`.
+fn parse_sample(line: &str) -> Sample {
     let (name, mut rest) = line.split_at(line.find(['{', ' ']).expect(line));
     assert!(is_name(name, ":"), "{line}");
     let mut labels = Labels::new();
@@ -169,8 +168,8 @@ fn sample(line: &str) -> Sample {
     }
 }
 
-/// Checks that the samples are those of one family, each of them once.
-fn check(family: &Family) {
+/// Checks that the samples belong to one family and that each occurs once.
+fn check_family(family: &Family) {
     let Family {
         name,
         kind,

@@ -1,4 +1,4 @@
-//! Many who read metrics at once, and calls meanwhile: neither disturbs the other.
+//! Many concurrent scrapes of metrics during calls: neither disturbs the other.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{RATES, call, calls, scrape};
+use super::{RATES, call, call_count, scrape};
 use crate::metrics::exposition::Exposition;
 use crate::support::{
     DEADLINE, Folder, HttpResponse, HttpServer, TinyComponent, hostile, result_text,
 };
 
-/// How many read metrics at once.
+/// Number of concurrent scrapes.
 const SCRAPES: usize = 1_000;
 
-/// Calls whose times are compared.
+/// Number of calls for a median duration.
 const CALLS: usize = 50;
 
-fn median(server: &HttpServer) -> Duration {
+fn median_call_duration(server: &HttpServer) -> Duration {
     let mut took: Vec<Duration> = (0..CALLS)
         .map(|_| {
             let begun = Instant::now();
@@ -34,8 +34,8 @@ fn median(server: &HttpServer) -> Duration {
     took[took.len() / 2]
 }
 
-/// Sends a request of metrics. The response waits to be read.
-fn asked(server: &HttpServer) -> TcpStream {
+/// Sends a request for metrics, and leaves the response unread.
+fn request_metrics(server: &HttpServer) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     stream
@@ -45,7 +45,7 @@ fn asked(server: &HttpServer) -> TcpStream {
 }
 
 #[test]
-fn a_thousand_scrapes_at_once_disturb_no_call() {
+fn a_thousand_concurrent_scrapes_do_not_delay_calls() {
     let names: Vec<String> = (0..200).map(|n| format!("tool-{n:03}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let folder = Folder::with("hostile.wasm", hostile());
@@ -56,17 +56,17 @@ fn a_thousand_scrapes_at_once_disturb_no_call() {
     for name in names {
         call(&server, name, json!({}));
     }
-    let alone = median(&server);
-    let all: Vec<TcpStream> = (0..SCRAPES).map(|_| asked(&server)).collect();
-    let crowded = median(&server);
+    let alone = median_call_duration(&server);
+    let all: Vec<TcpStream> = (0..SCRAPES).map(|_| request_metrics(&server)).collect();
+    let crowded = median_call_duration(&server);
     for (n, stream) in all.into_iter().enumerate() {
         let response = HttpResponse::read(stream);
         assert_eq!(response.status, 200);
         let page = response.text();
-        // Reading all of them as strictly would take a minute.
+        // Parsing all of them this strictly would take a minute.
         if n % 100 == 0 {
             assert_eq!(
-                Exposition::read(&page, false)
+                Exposition::parse(&page, false)
                     .samples("toolbay_calls_total")
                     .count(),
                 201
@@ -77,15 +77,15 @@ fn a_thousand_scrapes_at_once_disturb_no_call() {
         crowded < 5 * alone + Duration::from_millis(50),
         "a call took {crowded:?}, and {alone:?} without scrapes"
     );
-    // Those who leave before their answer leave nothing behind.
+    // Clients that disconnect before their response leave nothing behind.
     for _ in 0..SCRAPES {
-        drop(asked(&server));
+        drop(request_metrics(&server));
     }
-    assert!(median(&server) < 5 * alone + Duration::from_millis(50));
+    assert!(median_call_duration(&server) < 5 * alone + Duration::from_millis(50));
 }
 
 #[test]
-fn what_is_read_during_calls_is_true() {
+fn metrics_that_are_read_during_calls_are_consistent() {
     let folder = Folder::with("hostile.wasm", hostile());
     let server = HttpServer::start_with_config(&folder, RATES).wait_until_ready();
     let done = AtomicBool::new(false);
@@ -103,7 +103,7 @@ fn what_is_read_during_calls_is_true() {
             let mut before = 0;
             while !done.load(Ordering::Relaxed) {
                 let metrics = scrape(&server);
-                let now = calls(&metrics, "echo", "ok");
+                let now = call_count(&metrics, "echo", "ok");
                 assert!(now >= before && metrics.count("toolbay_calls_running", &[]) <= 4);
                 before = now;
             }
@@ -115,7 +115,7 @@ fn what_is_read_during_calls_is_true() {
         reader.join().unwrap();
     });
     let metrics = scrape(&server);
-    assert_eq!(calls(&metrics, "echo", "ok"), 200);
+    assert_eq!(call_count(&metrics, "echo", "ok"), 200);
     assert_eq!(
         metrics.count("toolbay_call_duration_seconds_count", &[("tool", "echo")]),
         200

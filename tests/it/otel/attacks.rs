@@ -1,4 +1,4 @@
-//! Collectors that do not do what they should, while calls go on.
+//! Misbehaving collectors during calls.
 
 use std::net::TcpListener;
 use std::thread;
@@ -10,7 +10,7 @@ use toolbay_testkit::{CollectorBehavior, OtlpCollector};
 use super::{RATES, call, otel};
 use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, hostile, result_text};
 
-fn number(server: &HttpServer, sample: &str) -> f64 {
+fn metric_value(server: &HttpServer, sample: &str) -> f64 {
     let page = server.get("/metrics", &[]).text();
     let value = page
         .lines()
@@ -47,7 +47,7 @@ fn no_call_waits_for_a_collector() {
             assert_eq!(result_text(&said["result"]), "a", "{manner:?}");
         }
         assert_eq!(server.get("/readyz", &[]).status, 200);
-        // The log says it once for each signal.
+        // The log has one line for each signal.
         if !matches!(manner, CollectorBehavior::EndlessBody) {
             let begun = Instant::now();
             while !server
@@ -68,14 +68,14 @@ fn no_call_waits_for_a_collector() {
                 "{manner:?}"
             );
         }
-        // And the end does not wait for it either, which the kit checks.
+        // Shutdown does not wait for the collector either, which the test kit checks.
         drop(server);
     }
 }
 
 #[test]
-fn ten_thousand_calls_without_a_collector_take_no_memory_and_what_is_lost_is_told() {
-    // Nobody listens there any more.
+fn without_a_collector_ten_thousand_calls_use_bounded_memory_and_lost_spans_are_reported() {
+    // No server listens at this address any more.
     let address = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -95,11 +95,11 @@ fn ten_thousand_calls_without_a_collector_take_no_memory_and_what_is_lost_is_tol
         });
     };
     calls(5_000);
-    let before = number(&server, "process_resident_memory_bytes");
+    let before = metric_value(&server, "process_resident_memory_bytes");
     calls(5_000);
-    let after = number(&server, "process_resident_memory_bytes");
+    let after = metric_value(&server, "process_resident_memory_bytes");
     assert!(after - before < 16e6, "{before} {after}");
-    let lost = number(&server, "toolbay_otel_lost_total{signal=\"traces\"}");
+    let lost = metric_value(&server, "toolbay_otel_lost_total{signal=\"traces\"}");
     assert!(
         (10_000.0 - 4096.0 - 512.0..=10_000.0 - 4096.0).contains(&lost),
         "{lost}"
@@ -108,7 +108,7 @@ fn ten_thousand_calls_without_a_collector_take_no_memory_and_what_is_lost_is_tol
     drop(server);
     let log = log.text();
     assert_eq!(log.matches("cannot send traces to").count(), 1, "{log}");
-    // A batch that was on its way is among them, or was given up before.
+    // A batch in flight is among them, or was dropped before.
     let left = |spans: &str| {
         log.contains(&format!(
             "the server ends before all was sent (otel); lost: {spans} spans"
@@ -118,7 +118,7 @@ fn ten_thousand_calls_without_a_collector_take_no_memory_and_what_is_lost_is_tol
 }
 
 #[test]
-fn a_collector_that_comes_back_gets_what_was_kept() {
+fn a_collector_that_recovers_receives_the_queued_spans() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());

@@ -1,16 +1,16 @@
-//! Where the settings come from, and mistakes in them.
+//! The sources of the settings, and mistakes in them.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 use toolbay_testkit::OtlpCollector;
 
-use super::{call, named, otel};
-use crate::requests::{authority, secure};
+use super::{call, otel, span_attributes};
+use crate::requests::{create_authority, start_tls_server};
 use crate::support::{DEADLINE, Folder, HttpServer, TinyComponent, ToolbayCommand};
 
-/// What `toolbay serve` says of a mistake.
-fn mistake(config: &str, variables: &[(&str, &str)]) -> String {
+/// Returns the error of `toolbay serve` for a mistake.
+fn startup_error(config: &str, variables: &[(&str, &str)]) -> String {
     let folder = Folder::new();
     folder.write_config(config);
     let mut command = ToolbayCommand::new(&folder).args(["serve"]);
@@ -26,8 +26,8 @@ fn mistake(config: &str, variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_mistake_ends_the_program_and_no_secret_is_repeated() {
-    let file = |text: &str| mistake(&format!("[otel]\n{text}"), &[]);
+fn a_mistake_ends_the_program_with_an_error_without_secrets() {
+    let file = |text: &str| startup_error(&format!("[otel]\n{text}"), &[]);
     let on = "endpoint = \"http://127.0.0.1:9\"\n";
     let said = [
         file("endpoit = \"http://127.0.0.1:9\""),
@@ -49,18 +49,18 @@ fn a_mistake_ends_the_program_and_no_secret_is_repeated() {
         file(&format!(
             "{on}headers = {{ x-key = {{ file = \"none\" }} }}"
         )),
-        mistake("", &[("TOOLBAY_OTEL_SAMPLE_RATIO", "much")]),
-        mistake("", &[("TOOLBAY_OTEL_HEADERS", "s3cret")]),
-        mistake(
+        startup_error("", &[("TOOLBAY_OTEL_SAMPLE_RATIO", "much")]),
+        startup_error("", &[("TOOLBAY_OTEL_HEADERS", "s3cret")]),
+        startup_error(
             "[otel]\nuse_environment = true",
             &[("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://ada:s3cret@a")],
         ),
-        mistake(
+        startup_error(
             &format!("[otel]\n{on}use_environment = true"),
             &[("OTEL_EXPORTER_OTLP_HEADERS", "s3cret")],
         ),
     ];
-    // Each names its key or its variable.
+    // Each error names its key or its variable.
     for line in &said {
         assert!(
             ["otel", "OTEL", "endpoit"]
@@ -104,7 +104,7 @@ fn headers_come_from_files_and_variables() {
 #[test]
 fn a_collector_is_trusted_if_its_authority_is_listed() {
     let folder = Folder::new();
-    let (address, requests) = secure(&authority(&folder));
+    let (address, requests) = start_tls_server(&create_authority(&folder));
     let config = format!(
         "[otel]\nendpoint = \"https://localhost:{}\"\nmetrics_interval = \"100ms\"\n",
         address.port()
@@ -129,7 +129,7 @@ fn a_collector_is_trusted_if_its_authority_is_listed() {
 }
 
 #[test]
-fn the_variables_of_opentelemetry_count_if_the_operator_says_so() {
+fn opentelemetry_variables_apply_only_if_the_configuration_allows_them() {
     let (folder, collector) = (
         Folder::with("a.wasm", TinyComponent::new(&["a"]).build()),
         OtlpCollector::start(),
@@ -154,7 +154,7 @@ fn the_variables_of_opentelemetry_count_if_the_operator_says_so() {
     let server = HttpServer::run(command).wait_until_ready();
     call(&server, "a", json!({}), json!({}));
     let received = collector.wait_until("a span", |received| {
-        named(received, "tools/call a").len() == 1
+        span_attributes(received, "tools/call a").len() == 1
     });
     let resource = |name: &str| received.resource[name].as_str();
     assert_eq!(
@@ -173,7 +173,7 @@ fn the_variables_of_opentelemetry_count_if_the_operator_says_so() {
 }
 
 #[test]
-fn what_is_off_is_not_sent_and_a_part_of_the_traces_can_be() {
+fn disabled_signals_are_not_sent_and_traces_can_be_sampled() {
     let (folder, collector) = (
         Folder::with("a.wasm", TinyComponent::new(&["a"]).build()),
         OtlpCollector::start(),

@@ -1,10 +1,10 @@
-//! What a call does before it asks happens once, however often the call begins again.
+//! Effects of a call before a question happen once, however often the call is replayed.
 
 use std::sync::mpsc::TryRecvError;
 
 use super::*;
 
-/// A grant for requests to `site`, for state, and for a folder.
+/// Returns a grant for requests to `site`, for state, and for a folder.
 fn grant(site: &Site) -> String {
     format!(
         "{}tcp = [\"{}\"]\n[permissions.state]\n[[permissions.mounts]]\nhost = \"{{folder}}\"\nguest = \"/data\"\naccess = \"read-write\"\n",
@@ -16,7 +16,7 @@ fn grant(site: &Site) -> String {
 const CONFIG: &str =
     "[state]\nfolder = \"kept\"\n[ceilings]\nask_rounds = 1000\njournal = \"8MiB\"\n";
 
-fn served(site: &Site, more: &str) -> HttpServer {
+fn start_server(site: &Site, more: &str) -> HttpServer {
     let folder = Folder::with("asker.wasm", asker());
     std::fs::create_dir(folder.sibling_path("data")).unwrap();
     let data = folder.sibling_path("data").display().to_string();
@@ -24,11 +24,11 @@ fn served(site: &Site, more: &str) -> HttpServer {
         "asker.toml",
         format!("{}{more}", grant(site).replace("{folder}", &data)),
     );
-    configured(&folder, CONFIG)
+    start_http_with_config(&folder, CONFIG)
 }
 
-/// The methods of the requests that have reached the site.
-fn reached(site: &Site) -> Vec<String> {
+/// Returns the methods of the requests that reached the site.
+fn sent_methods(site: &Site) -> Vec<String> {
     let mut reached = Vec::new();
     loop {
         match site.requests.try_recv() {
@@ -39,9 +39,9 @@ fn reached(site: &Site) -> Vec<String> {
 }
 
 #[test]
-fn a_request_that_changes_something_is_sent_once_and_its_response_is_there_again() {
+fn a_request_with_an_effect_is_sent_once_and_its_response_is_replayed() {
     let site = Site::start();
-    let server = served(&site, "");
+    let server = start_server(&site, "");
     let call = steps(json!([
         {"send": ["POST", site.url("/echo/first")]},
         {"send": ["GET", site.url("/hello")]},
@@ -50,9 +50,11 @@ fn a_request_that_changes_something_is_sent_once_and_its_response_is_there_again
         {"count": "n"},
         {"send": ["DELETE", site.url("/hello")]},
     ]));
-    let (result, rounds) = answering(&server, "tools/call", &call, &mut |key, _| accepted(key));
+    let (result, rounds) = call_and_answer(&server, "tools/call", &call, &mut |key, _| {
+        accept_answer(key)
+    });
     assert_eq!(rounds, 3);
-    let said = said(&result);
+    let said = step_outputs(&result);
     assert!(
         said[0].starts_with("200 POST /echo/first HTTP/1.1"),
         "{said:?}"
@@ -62,51 +64,56 @@ fn a_request_that_changes_something_is_sent_once_and_its_response_is_there_again
         ("200 hello", "1", "2", "200 hello")
     );
     assert_eq!(
-        reached(&site),
+        sent_methods(&site),
         ["POST", "GET", "GET", "GET", "GET", "DELETE"]
     );
-    // Another call is another one.
-    let (result, _) = answering(&server, "tools/call", &call, &mut |key, _| accepted(key));
-    assert_eq!(super::said(&result)[2], "3");
+    // Another call sends its own request.
+    let (result, _) = call_and_answer(&server, "tools/call", &call, &mut |key, _| {
+        accept_answer(key)
+    });
+    assert_eq!(super::step_outputs(&result)[2], "3");
 }
 
-/// The server is another one every hundred rounds; a state outlives it.
+/// The server is replaced every hundred rounds; the request state outlives it.
 #[test]
-fn over_a_thousand_rounds_with_restarts_everything_happens_once() {
+fn over_a_thousand_rounds_with_restarts_every_effect_happens_once() {
     const ROUNDS: u32 = 1_000;
     let site = Site::start();
-    let mut server = served(&site, "[limits]\nask_rounds = 1000\njournal = \"8MiB\"\n");
+    let mut server = start_server(&site, "[limits]\nask_rounds = 1000\njournal = \"8MiB\"\n");
     let call = steps(
         json!([{"send": ["POST", site.url("/hello")]}, {"count": "n"}, {"rounds": ROUNDS}, {"count": "n"}]),
     );
     let mut sent = call.clone();
     let mut rounds = 0;
     let result = loop {
-        let mut response = stateless(&server, "tools/call", sent, &everything());
+        let mut response = send_stateless(&server, "tools/call", sent, &all_capabilities());
         let result = response["result"].take();
         if result["resultType"] != "input_required" {
             break result;
         }
         rounds += 1;
-        sent = again(&call, &result, &mut |_, _| accepted(""));
+        sent = retry_params(&call, &result, &mut |_, _| accept_answer(""));
         if rounds % 100 == 0 {
             let folder = server.folder().clone();
             server.stop();
-            server = configured(&folder, CONFIG);
+            server = start_http_with_config(&folder, CONFIG);
         }
     };
     assert_eq!(rounds, ROUNDS, "{result}");
     assert_eq!(
-        (said(&result)[1].as_str(), said(&result)[3].as_str()),
+        (
+            step_outputs(&result)[1].as_str(),
+            step_outputs(&result)[3].as_str()
+        ),
         ("1", "2")
     );
-    assert_eq!(reached(&site), ["POST"]);
+    assert_eq!(sent_methods(&site), ["POST"]);
 }
 
 #[test]
-fn what_cannot_happen_once_bars_a_call_from_asking() {
+fn a_call_cannot_ask_after_an_effect_that_cannot_be_replayed() {
     let site = Site::start();
-    let server = served(&site, "[limits]\njournal = \"1KiB\"\n");
+    let server = start_server(&site, "[limits]\njournal = \"1KiB\"\n");
     let ask = json!({"ask": [form("who")]});
     for (before, words) in [
         (
@@ -126,69 +133,82 @@ fn what_cannot_happen_once_bars_a_call_from_asking() {
             "too large to keep (limits.journal)",
         ),
     ] {
-        let result = stateless(
+        let result = send_stateless(
             &server,
             "tools/call",
             steps(json!([before, ask])),
-            &everything(),
+            &all_capabilities(),
         );
         assert!(
             result_text(&result["result"]).contains(words),
             "{before}: {result}"
         );
-        // Without a question, nothing is barred.
-        let result = stateless(&server, "tools/call", steps(json!([before])), &everything());
+        // Without a question, the effect is allowed.
+        let result = send_stateless(
+            &server,
+            "tools/call",
+            steps(json!([before])),
+            &all_capabilities(),
+        );
         assert!(
             !result_text(&result["result"]).contains(words),
             "{before}: {result}"
         );
     }
-    // What was refused, and what changes nothing, bars nothing.
+    // Denied operations and operations without an effect do not prevent questions.
     for before in [
         json!({"exists": "/data/a"}),
         json!({"send": ["GET", site.url("/hello")]}),
         json!({"keep": "n"}),
         json!({"send-unread": ["POST", site.url("/hello")]}),
     ] {
-        let (result, rounds) = answering(
+        let (result, rounds) = call_and_answer(
             &server,
             "tools/call",
             &steps(json!([before, ask])),
-            &mut |key, _| accepted(key),
+            &mut |key, _| accept_answer(key),
         );
-        assert_eq!((rounds, said(&result).len()), (1, 2), "{before}");
+        assert_eq!((rounds, step_outputs(&result).len()), (1, 2), "{before}");
     }
 }
 
 #[test]
-fn a_call_that_does_something_else_after_its_question_fails_and_says_what() {
+fn a_replayed_call_with_another_effect_fails_and_names_the_effect() {
     let site = Site::start();
-    let server = served(&site, "");
+    let server = start_server(&site, "");
     let call =
         steps(json!([{"send-anywhere": ["POST", site.url("/echo/")]}, {"ask": [form("who")]}]));
-    let (result, _) = answering(&server, "tools/call", &call, &mut |key, _| accepted(key));
+    let (result, _) = call_and_answer(&server, "tools/call", &call, &mut |key, _| {
+        accept_answer(key)
+    });
     let words = result_text(&result);
     assert!(
         words.contains("did something else than before")
             && words.contains("POST http://127.0.0.1:"),
         "{words}"
     );
-    assert_eq!(reached(&site).len(), 1);
+    assert_eq!(sent_methods(&site).len(), 1);
 }
 
 #[test]
-fn a_response_that_failed_fails_again_without_another_attempt() {
+fn a_failed_response_is_not_requested_again() {
     let site = Site::start();
-    let server = served(&site, "");
+    let server = start_server(&site, "");
     let before = json!({"send": ["POST", site.url("/short")]});
-    let failed = stateless(&server, "tools/call", steps(json!([before])), &everything());
+    let failed = send_stateless(
+        &server,
+        "tools/call",
+        steps(json!([before])),
+        &all_capabilities(),
+    );
     assert_eq!(failed["result"]["isError"], true, "{failed}");
-    assert_eq!(reached(&site), ["POST"]);
+    assert_eq!(sent_methods(&site), ["POST"]);
 }
 
-/// Secrets on a request are neither in the state nor in what is compared.
+/// The value of a request's secret is neither in the request state nor in the recorded request that
+/// a replay is compared with.
 #[test]
-fn a_secret_of_a_request_is_not_in_what_is_remembered() {
+fn a_secret_of_a_request_is_not_in_the_request_state() {
     let site = Site::start();
     let secret = format!(
         "[secrets.token]\nenvironment = \"TOKEN\"\nquery = \"key\"\norigins = [\"http://{}\"]\n",
@@ -209,10 +229,12 @@ fn a_secret_of_a_request_is_not_in_what_is_remembered() {
         std::thread::yield_now();
     }
     let call = steps(json!([{"send": ["POST", site.url("/echo")]}, {"ask": [form("who")]}]));
-    let (result, rounds) = answering(&server, "tools/call", &call, &mut |key, _| accepted(key));
+    let (result, rounds) = call_and_answer(&server, "tools/call", &call, &mut |key, _| {
+        accept_answer(key)
+    });
     assert_eq!(rounds, 1);
     assert!(
-        said(&result)[0].starts_with("200 POST /echo?key="),
+        step_outputs(&result)[0].starts_with("200 POST /echo?key="),
         "{result}"
     );
     let request = site.requests.recv().unwrap();
@@ -220,5 +242,5 @@ fn a_secret_of_a_request_is_not_in_what_is_remembered() {
         request.starts_with("POST /echo?key=hunter2-hunter2 "),
         "{request}"
     );
-    assert_eq!(reached(&site), Vec::<String>::new());
+    assert_eq!(sent_methods(&site), Vec::<String>::new());
 }

@@ -1,14 +1,14 @@
-//! Calls that ask are recorded with what their client answered, and run again without asking
-//! anybody.
+//! Calls with questions are recorded with the answers of their client. A replay uses these answers
+//! and asks no client.
 
 use super::*;
 use crate::support::ToolbayCommand;
 
 #[test]
-fn a_call_that_asks_comes_out_the_same_before_and_after_the_answer() {
+fn a_recorded_call_with_a_question_is_replayed_with_the_same_results() {
     let site = Site::start();
     let folder = folder(&format!("{}[permissions.state]\n", site.grant()));
-    let server = configured(
+    let server = start_http_with_config(
         &folder,
         "[record]\nfile = \"calls.jsonl\"\n[state]\nfolder = \"kept\"\n",
     );
@@ -21,7 +21,9 @@ fn a_call_that_asks_comes_out_the_same_before_and_after_the_answer() {
         "random",
         {"count": "n"},
     ]));
-    let (result, rounds) = answering(&server, "tools/call", &params, &mut |_, _| accepted("Ada"));
+    let (result, rounds) = call_and_answer(&server, "tools/call", &params, &mut |_, _| {
+        accept_answer("Ada")
+    });
     assert_eq!(rounds, 1);
     let text = result_text(&result);
     assert!(text.contains("Ada"), "{result}");

@@ -1,4 +1,4 @@
-//! Attacks on `requestState`: a state is good for one entry of the request that it was made for,
+//! Attacks on `requestState`: a state is valid for one retry of the request that it was issued for,
 //! and for nothing else.
 
 use super::*;
@@ -7,15 +7,16 @@ use crate::support::ToolbayCommand;
 
 const BASE64URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// What a server says of a request with these answers and this state: its code and its reason.
-fn refused(
+/// Returns the error code and the reason of a server that rejects a request with these answers and
+/// this state.
+fn rejection(
     server: &HttpServer,
     method: &str,
     params: Value,
     headers: &[(&str, &str)],
 ) -> (i64, String) {
     let mut params = params;
-    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
+    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": all_capabilities()});
     let response = server
         .post_stateless(method, params.clone(), headers)
         .response_message();
@@ -34,29 +35,30 @@ fn refused(
     )
 }
 
-/// A call that was asked something, with the answers.
-fn asked(server: &HttpServer, call: &Value, headers: &[(&str, &str)]) -> Value {
+/// Makes a call that asks a question. Returns the parameters of the retry with the answers.
+fn ask_and_answer(server: &HttpServer, call: &Value, headers: &[(&str, &str)]) -> Value {
     let mut params = call.clone();
-    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
+    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": all_capabilities()});
     let response = server
         .post_stateless("tools/call", params, headers)
         .response_message();
-    again(call, &response["result"], &mut |key, _| accepted(key))
+    retry_params(call, &response["result"], &mut |key, _| accept_answer(key))
 }
 
 #[test]
 fn every_change_of_a_state_is_refused() {
-    let server = over_http(&folder(""));
+    let server = start_http(&folder(""));
     let call = steps(json!([{"ask": [form("who")]}]));
-    let good = asked(&server, &call, &[]);
+    let good = ask_and_answer(&server, &call, &[]);
     let state = good["requestState"].as_str().unwrap().to_owned();
-    let other = asked(&server, &call, &[])["requestState"]
+    let other = ask_and_answer(&server, &call, &[])["requestState"]
         .as_str()
         .unwrap()
         .to_owned();
     assert_ne!(state, other);
     let mut attacks: Vec<String> = Vec::new();
-    // Single characters, spread over the whole text: the version, the nonce, the claim and the tag.
+    // Changes single characters, spread over the whole text: the version, the nonce, the claim and
+    // the tag.
     for part in 0..16 {
         let at = part * (state.len() - 1) / 15;
         let mut changed = state.clone().into_bytes();
@@ -90,7 +92,7 @@ fn every_change_of_a_state_is_refused() {
         params["requestState"] = attack.as_str().into();
         let shown = attack.get(..attack.floor_char_boundary(80)).unwrap();
         assert_eq!(
-            refused(&server, "tools/call", params, &[]),
+            rejection(&server, "tools/call", params, &[]),
             (-32_602, "tampered".to_owned()),
             "{shown}"
         );
@@ -102,7 +104,7 @@ fn every_change_of_a_state_is_refused() {
     ] {
         let mut params = good.clone();
         params["requestState"] = malformed;
-        let response = stateless(&server, "tools/call", params, &everything());
+        let response = send_stateless(&server, "tools/call", params, &all_capabilities());
         assert_eq!(response["error"]["code"], -32_602, "{response}");
         assert!(
             response["error"]["message"]
@@ -112,9 +114,9 @@ fn every_change_of_a_state_is_refused() {
             "{response}"
         );
     }
-    // It is still good.
-    let response = stateless(&server, "tools/call", good, &everything());
-    assert_eq!(said(&response["result"]).len(), 1, "{response}");
+    // The original state is still valid.
+    let response = send_stateless(&server, "tools/call", good, &all_capabilities());
+    assert_eq!(step_outputs(&response["result"]).len(), 1, "{response}");
 }
 
 #[test]
@@ -139,31 +141,31 @@ fn a_state_belongs_to_one_request_of_one_caller() {
         std::thread::yield_now();
     }
     let call = steps(json!([{"ask": [form("who")]}]));
-    let good = asked(&server, &call, &ada);
+    let good = ask_and_answer(&server, &call, &ada);
     let foreign = (-32_602, "foreign".to_owned());
     assert_eq!(
-        refused(&server, "tools/call", good.clone(), &bob),
+        rejection(&server, "tools/call", good.clone(), &bob),
         foreign,
         "another caller"
     );
     let mut other = good.clone();
     other["arguments"] = steps(json!([{"ask": [form("whom")]}]))["arguments"].clone();
     assert_eq!(
-        refused(&server, "tools/call", other, &ada),
+        rejection(&server, "tools/call", other, &ada),
         foreign,
         "other arguments"
     );
     let mut other = good.clone();
     other["arguments"]["steps"][0]["ask"][0]["optional"] = false.into();
     assert_eq!(
-        refused(&server, "tools/call", other, &ada),
+        rejection(&server, "tools/call", other, &ada),
         foreign,
         "one argument more"
     );
     let mut other = good.clone();
     other["name"] = "another".into();
     assert_eq!(
-        refused(&server, "tools/call", other, &ada),
+        rejection(&server, "tools/call", other, &ada),
         foreign,
         "another tool"
     );
@@ -171,40 +173,43 @@ fn a_state_belongs_to_one_request_of_one_caller() {
     other["name"] = "about".into();
     other.as_object_mut().unwrap().remove("arguments");
     assert_eq!(
-        refused(&server, "prompts/get", other.clone(), &ada),
+        rejection(&server, "prompts/get", other.clone(), &ada),
         foreign,
         "a prompt"
     );
     let other = json!({"uri": "asker://names/1", "inputResponses": good["inputResponses"], "requestState": good["requestState"]});
     assert_eq!(
-        refused(&server, "resources/read", other, &ada),
+        rejection(&server, "resources/read", other, &ada),
         foreign,
         "a resource"
     );
-    // Used once, it is used.
+    // A state can be used only once.
     let mut params = good.clone();
-    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": everything()});
+    params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": all_capabilities()});
     let response = server
         .post_stateless("tools/call", params, &ada)
         .response_message();
-    assert_eq!(said(&response["result"]), [accepted("who").to_string()]);
     assert_eq!(
-        refused(&server, "tools/call", good, &ada),
+        step_outputs(&response["result"]),
+        [accept_answer("who").to_string()]
+    );
+    assert_eq!(
+        rejection(&server, "tools/call", good, &ada),
         (-32_602, "used".to_owned())
     );
 }
 
 #[test]
-fn a_state_ends_with_the_plugin_and_the_grant_that_it_was_made_for() {
+fn a_state_is_rejected_after_a_change_of_its_plugin_or_grant() {
     let folder = folder("");
-    let server = over_http(&folder);
+    let server = start_http(&folder);
     let call = steps(json!([{"ask": [form("who")]}]));
     let outdated = (-32_602, "outdated".to_owned());
     for (word, grant) in [
         ("one", "[limits]\nfuel = 9000000000"),
         ("two", "[config]\na = 1"),
     ] {
-        let good = asked(&server, &call, &[]);
+        let good = ask_and_answer(&server, &call, &[]);
         folder.put(
             "asker.toml",
             format!("{grant}\n[tools.ask]\ndescription = \"{word}\""),
@@ -213,28 +218,29 @@ fn a_state_ends_with_the_plugin_and_the_grant_that_it_was_made_for() {
             std::thread::yield_now();
         }
         assert_eq!(
-            refused(&server, "tools/call", good, &[]),
+            rejection(&server, "tools/call", good, &[]),
             outdated,
             "{grant}"
         );
     }
-    let good = asked(&server, &call, &[]);
+    let good = ask_and_answer(&server, &call, &[]);
     folder.remove("asker.wasm");
     while server.result("tools/list", json!({}))["tools"] != json!([]) {
         std::thread::yield_now();
     }
-    let (code, _) = refused(&server, "tools/call", good, &[]);
+    let (code, _) = rejection(&server, "tools/call", good, &[]);
     assert_eq!(code, -32_602, "there is no such tool any more");
 }
 
 #[test]
-fn answers_without_a_state_and_with_others_keys_change_nothing_that_was_decided() {
-    let server = over_http(&folder(""));
+fn answers_with_unknown_keys_or_to_answered_questions_are_ignored() {
+    let server = start_http(&folder(""));
     let call = steps(json!([{"ask": [form("one")]}, {"ask": [form("two")]}]));
-    // Answers without a state are those of a client that knows what it will be asked.
+    // A client may send answers without a state if it expects the questions.
     let mut params = call.clone();
-    params["inputResponses"] = json!({"one": accepted("early"), "three": accepted("nobody")});
-    let mut response = stateless(&server, "tools/call", params, &everything());
+    params["inputResponses"] =
+        json!({"one": accept_answer("early"), "three": accept_answer("nobody")});
+    let mut response = send_stateless(&server, "tools/call", params, &all_capabilities());
     let first = response["result"].take();
     assert_eq!(
         first["inputRequests"]
@@ -244,18 +250,22 @@ fn answers_without_a_state_and_with_others_keys_change_nothing_that_was_decided(
             .collect::<Vec<_>>(),
         ["two"]
     );
-    // With a state, only what was asked with it is an answer: `one` was answered already.
-    let mut params = again(&call, &first, &mut |key, _| accepted(key));
-    params["inputResponses"]["one"] = accepted("late");
-    let response = stateless(&server, "tools/call", params, &everything());
+    // With a state, only the questions that were issued with it can be answered: `one` was answered
+    // already.
+    let mut params = retry_params(&call, &first, &mut |key, _| accept_answer(key));
+    params["inputResponses"]["one"] = accept_answer("late");
+    let response = send_stateless(&server, "tools/call", params, &all_capabilities());
     assert_eq!(
-        said(&response["result"]),
-        [accepted("early").to_string(), accepted("two").to_string()]
+        step_outputs(&response["result"]),
+        [
+            accept_answer("early").to_string(),
+            accept_answer("two").to_string()
+        ]
     );
     for wrong in [json!(7), json!([]), json!("x"), json!({"a": 1, "b": null})] {
         let mut params = call.clone();
         params["inputResponses"] = wrong.clone();
-        let response = stateless(&server, "tools/call", params, &everything());
+        let response = send_stateless(&server, "tools/call", params, &all_capabilities());
         if wrong.is_object() {
             assert_eq!(
                 response["result"]["resultType"], "input_required",
@@ -267,9 +277,10 @@ fn answers_without_a_state_and_with_others_keys_change_nothing_that_was_decided(
     }
 }
 
-/// A key from the environment is the same on every machine of a service; another server's is not.
+/// Servers with a key from the environment accept each other's states; a server with another key
+/// does not.
 #[test]
-fn servers_of_one_service_share_a_key_and_others_do_not() {
+fn servers_with_the_same_key_accept_each_others_states() {
     let call = steps(json!([{"ask": [form("who")]}]));
     let start = |key: &str| {
         let folder = folder("");
@@ -287,13 +298,16 @@ fn servers_of_one_service_share_a_key_and_others_do_not() {
         server
     };
     let (one, two, other) = (start("ab"), start("ab"), start("cd"));
-    let good = asked(&one, &call, &[]);
+    let good = ask_and_answer(&one, &call, &[]);
     assert_eq!(
-        refused(&other, "tools/call", good.clone(), &[]),
+        rejection(&other, "tools/call", good.clone(), &[]),
         (-32_602, "tampered".to_owned())
     );
-    let response = stateless(&two, "tools/call", good, &everything());
-    assert_eq!(said(&response["result"]), [accepted("who").to_string()]);
+    let response = send_stateless(&two, "tools/call", good, &all_capabilities());
+    assert_eq!(
+        step_outputs(&response["result"]),
+        [accept_answer("who").to_string()]
+    );
     let folder = folder("");
     folder.write_config("[server]\nrequest_state_key_variable = \"STATE_KEY\"");
     let outcome = ToolbayCommand::new(&folder)

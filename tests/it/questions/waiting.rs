@@ -1,4 +1,4 @@
-//! Calls that wait for a person hold no guest, and little else.
+//! Calls that wait for a user hold no guest and little memory.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -6,10 +6,10 @@ use std::net::TcpStream;
 use super::*;
 use crate::memory::resident;
 
-/// Calls that wait at once.
+/// Number of calls that wait at once.
 const WAITING: usize = 1_000;
 
-/// A connection of a session, on which one request after the other is sent.
+/// A connection of a session that sends one request after the other.
 struct Connection(TcpStream);
 
 impl Connection {
@@ -34,7 +34,7 @@ impl Connection {
             .unwrap();
     }
 
-    /// Reads until `wanted` was there.
+    /// Reads until the text contains `wanted`.
     fn read_until(&mut self, wanted: &str) -> String {
         let (mut read, mut buffer) = (String::new(), [0; 4096]);
         while !read.contains(wanted) {
@@ -46,7 +46,7 @@ impl Connection {
     }
 }
 
-/// The number behind `name` in a message.
+/// Returns the number after `name` in a message.
 fn number_after(text: &str, name: &str) -> Value {
     let rest = text
         .split_once(name)
@@ -62,10 +62,10 @@ fn number_after(text: &str, name: &str) -> Value {
 #[test]
 fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
     let folder = folder("[limits]\nconcurrency = 1");
-    // An instance that is kept for the next call takes as much as hundreds of waits.
+    // An instance that is retained for the next call takes as much memory as hundreds of waits.
     let config = "[server]\ncalls = 2\nsuspended_calls = 0\nqueue = 10000\n[caller_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_limit]\ncalls = 100000\nper = \"1m\"\n[http]\nconnections = 3000\nconnections_per_address = 3000\nrequests_per_caller = 3000";
-    let server = configured(&folder, config);
-    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": everything(), "clientInfo": {"name": "t", "version": "1"}});
+    let server = start_http_with_config(&folder, config);
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": all_capabilities(), "clientInfo": {"name": "t", "version": "1"}});
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello});
     let response = server.post(&[], hello.to_string().as_bytes());
     let session = response.header("mcp-session-id").unwrap().to_owned();
@@ -86,8 +86,8 @@ fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
         let params = steps(json!([{"ask": [form("who")]}]));
         json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
     };
-    // What a connection takes is not what a wait takes, nor is what the server remembers of its
-    // last calls: each connection has had a call before.
+    // Each connection has had a call before, so that the measurement excludes the memory of
+    // connections and of the server's history of recent calls.
     let used = |n: usize| {
         let mut connection = Connection::open(&server);
         let params = steps(json!([{"exists": "/"}]));
@@ -112,12 +112,13 @@ fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
     let after = resident(server.pid());
     let each = (after.saturating_sub(before) << 10) / WAITING as u64;
     println!("{each} bytes for each waiting call");
-    // About 1 KiB of them is the stream with its question, kept for a client that has to reconnect.
+    // About 1 KiB of this is the stream with its question, which is retained for a client that has
+    // to reconnect.
     assert!(each < 6 << 10, "{each} bytes for each waiting call");
-    // One place of the plugin and two of the server are enough for others.
+    // One slot of the plugin and two of the server are enough for other calls.
     assert_eq!(
-        said(
-            &stateless(
+        step_outputs(
+            &send_stateless(
                 &server,
                 "tools/call",
                 steps(json!([{"exists": "/"}])),
@@ -128,7 +129,7 @@ fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
         1
     );
     for (question, connection) in questions.into_iter().zip(&mut connections).rev() {
-        let answer = json!({"jsonrpc": "2.0", "id": question, "result": accepted("Ada")});
+        let answer = json!({"jsonrpc": "2.0", "id": question, "result": accept_answer("Ada")});
         let headers = [
             ("Mcp-Session-Id", session.as_str()),
             ("MCP-Protocol-Version", "2025-11-25"),
@@ -141,20 +142,23 @@ fn a_thousand_calls_that_wait_for_a_person_hold_no_guest_and_little_memory() {
     }
 }
 
-/// Without a session, what waits is in the client.
+/// In a stateless request, the client holds the state of the wait.
 #[test]
-fn a_call_without_a_session_that_waits_holds_nothing() {
+fn a_waiting_call_without_a_session_uses_no_memory() {
     let folder = folder("");
-    let server = configured(
+    let server = start_http_with_config(
         &folder,
-        // The console keeps a bounded number of calls that have ended, which these are.
+        // The console retains a bounded number of completed calls, and each of these calls is
+        // completed.
         "[caller_rate_limit]\ncalls = 100000\nper = \"1m\"\n[rate_limit]\ncalls = 100000\nper = \"1m\"\n\
          [console]\nenabled = false",
     );
     let call = steps(json!([{"ask": [form("who")]}]));
-    let ask = || stateless(&server, "tools/call", call.clone(), &everything())["result"].take();
+    let ask = || {
+        send_stateless(&server, "tools/call", call.clone(), &all_capabilities())["result"].take()
+    };
     (0..50).for_each(|_| drop(ask()));
-    // What a call held would be held in every round; what a pool or the allocator grows by, once.
+    // Memory that a call holds grows in every round; a pool or the allocator grows once.
     let mut asked: Vec<Value> = Vec::new();
     let grown: Vec<u64> = (0..3)
         .map(|_| {
@@ -168,10 +172,12 @@ fn a_call_without_a_session_that_waits_holds_nothing() {
         "{grown:?} bytes for each waiting call"
     );
     for result in asked.iter().rev().take(10) {
-        let params = again(&call, result, &mut |key, _| accepted(key));
+        let params = retry_params(&call, result, &mut |key, _| accept_answer(key));
         assert_eq!(
-            said(&stateless(&server, "tools/call", params, &everything())["result"]),
-            [accepted("who").to_string()]
+            step_outputs(
+                &send_stateless(&server, "tools/call", params, &all_capabilities())["result"]
+            ),
+            [accept_answer("who").to_string()]
         );
     }
 }

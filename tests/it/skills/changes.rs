@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use super::{Peer, bytes, fits, manifest, skills, uris, write};
+use super::{Peer, bytes, manifest, matches_digest, skills, uris, write};
 use crate::support::{Folder, HttpServer, MODERN, StdioServer};
 
 const CHANGED: &str = "notifications/resources/list_changed";
 
-/// The entry of a skill, if it is served.
+/// Returns the entry of a skill, if it is served.
 fn entry(server: &mut StdioServer, name: &str) -> Option<Value> {
     let answer = server.request_and_wait(
         "skills/get",
@@ -24,7 +24,7 @@ fn read(server: &mut StdioServer, uri: &str) -> Vec<u8> {
     bytes(&server.result("resources/read", json!({"uri": uri})))
 }
 
-/// The file of an entry.
+/// Returns a file of an entry.
 fn file<'a>(entry: &'a Value, uri: &str) -> &'a Value {
     entry["resources"]
         .as_array()
@@ -35,7 +35,7 @@ fn file<'a>(entry: &'a Value, uri: &str) -> &'a Value {
 }
 
 #[test]
-fn a_change_is_told_and_is_in_the_entry_and_in_the_file() {
+fn a_change_is_notified_and_visible_in_the_entry_and_in_the_file() {
     let folder = skills();
     let mut server = StdioServer::start(&folder);
     server.wait_until("the skill is served", |server| {
@@ -58,9 +58,9 @@ fn a_change_is_told_and_is_in_the_entry_and_in_the_file() {
     assert_ne!(before, after);
     let content = read(&mut server, uri);
     assert_eq!(content, b"# Bill\n");
-    assert!(fits(file(&after, uri), &content));
+    assert!(matches_digest(file(&after, uri), &content));
 
-    // A file that comes and one that goes.
+    // A file is added, and a file is removed.
     write(&folder, "pdf.skill/new.md", "new");
     let new = json!({"uri": "skill://pdf/new.md"});
     server.wait_until("the file is there", |server| {
@@ -79,7 +79,7 @@ fn a_change_is_told_and_is_in_the_entry_and_in_the_file() {
     });
     assert_eq!(server.error("resources/read", new)["code"], -32002);
 
-    // All of it goes.
+    // The whole skill is removed.
     fs::remove_dir_all(folder.plugin_path("pdf.skill")).unwrap();
     server.wait_until("the skill is gone", |server| entry(server, "pdf").is_none());
     assert_eq!(
@@ -89,7 +89,7 @@ fn a_change_is_told_and_is_in_the_entry_and_in_the_file() {
 }
 
 #[test]
-fn a_skill_that_becomes_wrong_stays_as_it_was_with_all_of_its_files() {
+fn a_skill_that_becomes_invalid_stays_in_its_last_valid_version() {
     let folder = skills();
     let mut server = StdioServer::start(&folder);
     server.wait_until("the skill is served", |server| {
@@ -107,7 +107,7 @@ fn a_skill_that_becomes_wrong_stays_as_it_was_with_all_of_its_files() {
         "---\nname: pdf\ndescription: [\n---\n",
     );
     server.log.wait_for("pdf.skill: SKILL.md:");
-    // The new file may have been there for a moment before the manifest was wrong.
+    // The new file may have been served for a moment before the manifest was invalid.
     let stays = entry(&mut server, "pdf").unwrap();
     assert_eq!(
         file(&stays, "skill://pdf/SKILL.md"),
@@ -115,7 +115,7 @@ fn a_skill_that_becomes_wrong_stays_as_it_was_with_all_of_its_files() {
     );
     for file in stays["resources"].as_array().unwrap() {
         let content = read(&mut server, file["uri"].as_str().unwrap());
-        assert!(fits(file, &content), "{file}");
+        assert!(matches_digest(file, &content), "{file}");
     }
     assert!(
         server
@@ -125,7 +125,7 @@ fn a_skill_that_becomes_wrong_stays_as_it_was_with_all_of_its_files() {
         "{}",
         server.log.text()
     );
-    // Others are not disturbed, and what is mended is served.
+    // Other skills are not affected, and the repaired skill is served.
     assert!(entry(&mut server, "zip").is_some());
     write(&folder, "pdf.skill/SKILL.md", manifest("pdf", "Is mended."));
     let mended = |server: &mut StdioServer| {
@@ -167,8 +167,8 @@ fn a_file_that_is_replaced_by_a_link_is_not_followed() {
     );
 }
 
-/// A version of a skill: all of its files say which.
-fn version(folder: &Folder, n: usize) {
+/// Writes a version of a skill. All of its files contain the version.
+fn write_version(folder: &Folder, n: usize) {
     let text = |file: usize| format!("version {n} of file {file}\n");
     for file in 0..20 {
         let path = folder.sibling_path(&format!("next/{file}.md"));
@@ -198,9 +198,9 @@ fn version(folder: &Folder, n: usize) {
 }
 
 #[test]
-fn an_entry_is_never_of_two_versions_and_no_file_is_of_another_than_its_entry() {
+fn entries_and_files_of_different_versions_are_never_mixed() {
     let folder = Folder::new();
-    version(&folder, 0);
+    write_version(&folder, 0);
     let server = HttpServer::start_with_config(
         &folder,
         "[rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 1_000_000\nper = \"1m\"",
@@ -213,8 +213,8 @@ fn an_entry_is_never_of_two_versions_and_no_file_is_of_another_than_its_entry() 
                 if over.load(Ordering::Relaxed) {
                     return;
                 }
-                version(&folder, n);
-                // As long as somebody looks.
+                write_version(&folder, n);
+                // Runs as long as a client reads.
                 std::thread::yield_now();
             }
         });
@@ -248,15 +248,15 @@ fn an_entry_is_never_of_two_versions_and_no_file_is_of_another_than_its_entry() 
                     .trim_start_matches("skill://swap/")
                     .trim_end_matches(".md");
                 if name != "SKILL" {
-                    // The digest is of this version, whatever is served by now.
+                    // The digest belongs to this version, whatever version is served by now.
                     assert!(
-                        fits(file, format!("version {n} of file {name}\n").as_bytes()),
+                        matches_digest(file, format!("version {n} of file {name}\n").as_bytes()),
                         "{place}: {before}"
                     );
                 }
                 let fitting = read
                     .get("result")
-                    .is_some_and(|result| fits(file, &bytes(result)));
+                    .is_some_and(|result| matches_digest(file, &bytes(result)));
                 assert!(fitting || entry() != before, "{file} {read}");
             }
             if seen.last() != Some(&description) {

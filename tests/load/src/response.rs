@@ -70,7 +70,7 @@ impl Head {
             match header.name.to_ascii_lowercase().as_str() {
                 "mcp-session-id" => head.session = Some(value()?.to_owned()),
                 "content-length" => {
-                    head.length = Some(value()?.trim().parse().context("a wrong length")?)
+                    head.length = Some(value()?.trim().parse().context("a wrong length")?);
                 }
                 "transfer-encoding" => head.is_chunked = value()?.eq_ignore_ascii_case("chunked"),
                 "content-type" => head.is_stream = value()?.starts_with("text/event-stream"),

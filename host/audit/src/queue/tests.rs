@@ -1,5 +1,7 @@
 //! Tests of `queue`.
 
+use std::thread;
+
 use super::*;
 use crate::event::PluginRecord;
 use crate::line_reader::LineReader;
@@ -21,7 +23,11 @@ fn soon() -> Instant {
 }
 
 /// A log with queue space for `records` records, whose writer is not running yet.
-fn idle(dir: &tempfile::TempDir, records: usize, when_full: WhenFull) -> (AuditLog, LogWriter) {
+fn idle(
+    dir: &tempfile::TempDir,
+    records: usize,
+    when_full: WhenFull,
+) -> (AuditLog, BackgroundWriter<LogWriter>) {
     let room = event("").max_bytes() as usize * records;
     // Large enough that no file is deleted.
     let journals = PartWriter::open(dir.path(), 1 << 20, [3, 3]).unwrap();

@@ -10,6 +10,7 @@ use proptest::sample::Index;
 use tempfile::TempDir;
 
 use super::*;
+use crate::chain;
 use crate::event::{AuditEvent, CallSubject};
 use crate::folder::{file_name, list_files};
 use crate::part_writer::tests::{open, open_both, record};

@@ -1,8 +1,9 @@
 use std::time::SystemTime;
 
-use axum::body::{Bytes, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use futures_util::future::{BoxFuture, poll_immediate};
-use http::header::{CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN};
+use http::header::{CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN, SET_COOKIE};
+use http::{HeaderMap, StatusCode};
 use serde_json::{Map, Value, json};
 use toolbay_model::{CallUsage, Digest, JsonText};
 use tower_service::Service as _;
@@ -13,8 +14,10 @@ use crate::approvals::ApprovalNote;
 use crate::call_note::tests::note;
 use crate::call_note::{CallNote, TextExcerpt};
 use crate::denials::DenialNote;
+use crate::formatting::encode_query;
 use crate::operations::ConsoleViewer;
 use crate::request_permits::MAX_PER_OWNER;
+use crate::secret::hash_secret;
 use crate::server_data::{
     ApprovalOutcome, AuditLine, ClearedCache, ConsoleCallOutcome, PluginDetail, PluginRow,
     PluginStatus, ServerStatus, ToolDetail, ToolRow, ToolsPage, WaitingApproval,

@@ -5,6 +5,11 @@ use std::collections::HashMap;
 /// Submitted values, by the names of fields.
 pub(crate) type FieldValues = HashMap<String, String>;
 
+/// Returns the value of a field; empty if the form does not have it.
+pub(crate) fn value_or_empty<'a>(values: &'a FieldValues, name: &str) -> &'a str {
+    values.get(name).map(String::as_str).unwrap_or_default()
+}
+
 /// A field of a form.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FormField {

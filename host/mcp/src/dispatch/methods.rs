@@ -31,7 +31,7 @@ use serde_json::{Map, Value};
 
 use crate::host::caller::Caller;
 use crate::protocol::jsonrpc::Error;
-use crate::response::result_encoding;
+use crate::response::server_description;
 use crate::session::client_session::Session;
 
 /// Time that a client waits for instructions of plugins that are still loading at startup. Most are
@@ -49,5 +49,5 @@ async fn add_instructions(result: &mut Map<String, Value>, session: &Session, ca
             tokio::time::timeout(INSTRUCTIONS_TIMEOUT, session.host.wait_for_instructions()).await,
         );
     }
-    result_encoding::add_instructions(result, &session.host.instructions(&caller.rights));
+    server_description::add_instructions(result, &session.host.instructions(&caller.rights));
 }

@@ -240,7 +240,7 @@ mod tests {
     use toolbay_model::Tool;
 
     use super::*;
-    use crate::testing::stub_host;
+    use crate::testing::stub_items;
 
     struct Tools;
 
@@ -284,7 +284,7 @@ mod tests {
         let large = |name: &str, bytes| {
             Arc::new(Tool {
                 description: Some("x".repeat(bytes)),
-                ..Tool::clone(&stub_host::tool(name))
+                ..Tool::clone(&stub_items::tool(name))
             })
         };
         let all = [

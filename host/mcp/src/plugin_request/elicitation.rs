@@ -3,8 +3,6 @@
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod transports;
 
 use std::collections::BTreeMap;
 use std::pin::pin;

@@ -9,14 +9,16 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
 use crate::exchange::in_flight::RegisteredRequest;
-use crate::exchange::outbox::{Outbox, OutgoingMessage};
+use crate::exchange::outbox::Outbox;
 use crate::exchange::quota::QuotaExhausted;
 use crate::host::caller::Caller;
-use crate::plugin_request::elicitation;
-use crate::plugin_request::request_run::{CallResponse, CompletedCall, EncodedCall, PendingCall};
+use crate::plugin_request::call_state::ReplyChannel;
+use crate::plugin_request::completed_call::{CallResponse, CompletedCall};
+use crate::plugin_request::encoded_call::EncodedCall;
+use crate::plugin_request::pending_call::PendingCall;
 use crate::plugin_request::task_decision::TaskMode;
+use crate::plugin_request::{call_driver, elicitation};
 use crate::protocol::jsonrpc::Error;
-use crate::protocol::revision::Revision;
 use crate::response::call_response;
 use crate::session::client_session::Session;
 use crate::tasks::{
@@ -81,21 +83,33 @@ async fn run_task(
         live: Arc::clone(&live),
         updates,
     });
-    let traveling = AssertUnwindSafe(calling.run_as_task(&session, &live, observer)).catch_unwind();
+    let running = async {
+        let (_request, driving) = call_driver::drive(
+            calling,
+            &session,
+            ReplyChannel::Task(&live),
+            observer,
+            live.cancellation(),
+        );
+        driving.await
+    };
     let panicked = |_| CompletedCall {
-        told: Some(CallResponse::from_error(call_response::internal_error(
+        response: Some(CallResponse::from_error(call_response::internal_error(
             "a task panicked",
         ))),
         place: None,
     };
-    let arrived = traveling.await.unwrap_or_else(panicked);
+    let arrived = AssertUnwindSafe(running)
+        .catch_unwind()
+        .await
+        .unwrap_or_else(panicked);
     if live.decide_phase(TaskPhase::Given) == TaskPhase::Given {
         // The receiver is gone only if the request was cancelled.
         drop(waiting.send(arrived));
         return;
     }
-    let CompletedCall { told, place } = arrived;
-    let state = match told {
+    let CompletedCall { response, place } = arrived;
+    let state = match response {
         Some(CallResponse { result, .. }) => TaskState::Ended(Arc::new(
             build_result(result, &session, &tasks, &live).await,
         )),
@@ -173,44 +187,17 @@ async fn respond(
     tasks: &TaskTable,
     live: &Arc<LiveTask>,
     request: &RegisteredRequest,
-    mut ended: oneshot::Receiver<CompletedCall>,
+    ended: oneshot::Receiver<CompletedCall>,
     reply: &Outbox,
 ) {
     let revision = live.task().revision;
-    if live.phase() != TaskPhase::Kept {
-        let arrived = tokio::select! {
-            biased;
-            () = request.cancelled.cancelled() => {
-                live.cancel.cancel();
-                None
-            }
-            arrived = &mut ended => Some(arrived),
-            () = tokio::time::sleep(tasks.options().after) => None,
-        };
-        if let Some(arrived) = arrived {
-            return respond_with_end(session, request, arrived.ok(), revision, reply).await;
-        }
-        // A task that cannot be stored continues as the call of its request.
-        let kept = !request.cancelled.is_cancelled() && tasks.register(live).await.is_ok();
-        if live.decide_phase(if kept {
-            TaskPhase::Kept
-        } else {
-            TaskPhase::Given
-        }) == TaskPhase::Given
-        {
-            if kept {
-                tasks.discard(live).await;
-            }
-            let arrived = tokio::select! {
-                biased;
-                () = request.cancelled.cancelled() => {
-                    live.cancel.cancel();
-                    None
-                }
-                arrived = ended => arrived.ok(),
-            };
-            return respond_with_end(session, request, arrived, revision, reply).await;
-        }
+    if live.phase() != TaskPhase::Kept
+        && let CallFate::Ended(completed) = wait_until_decided(tasks, live, request, ended).await
+    {
+        EncodedCall::encode(session, request.clone(), completed, revision)
+            .send(session, reply)
+            .await;
+        return;
     }
     // From this point, clients poll the task, regardless of open streams.
     live.detach_peer();
@@ -223,7 +210,7 @@ async fn respond(
         Map::from_iter([("task".to_owned(), task.summary().into())])
     };
     let answer = session.encode_result(&request.id, result, Some(revision));
-    if !EncodedCall::new(request.clone(), Some(answer), None)
+    if !EncodedCall::new(request.clone(), answer)
         .send(session, reply)
         .await
     {
@@ -232,21 +219,53 @@ async fn respond(
     }
 }
 
-/// Responds to the request with the result of its call.
-async fn respond_with_end(
-    session: &Session,
+/// The fate of a call that may become a task.
+enum CallFate {
+    /// It ended as the call of its request.
+    Ended(CompletedCall),
+    /// It takes long, and has become a task.
+    Task,
+}
+
+/// Waits until the call has ended, or takes long and becomes a task.
+async fn wait_until_decided(
+    tasks: &TaskTable,
+    live: &Arc<LiveTask>,
     request: &RegisteredRequest,
-    arrived: Option<CompletedCall>,
-    revision: Revision,
-    reply: &Outbox,
-) {
-    let CompletedCall { told, place } = arrived.unwrap_or(CompletedCall {
-        told: None,
-        place: None,
-    });
-    let answer: Option<OutgoingMessage> =
-        told.map(|told| told.encode(session, &request.id, revision));
-    EncodedCall::new(request.clone(), answer, place)
-        .send(session, reply)
-        .await;
+    mut ended: oneshot::Receiver<CompletedCall>,
+) -> CallFate {
+    let completed = tokio::select! {
+        biased;
+        () = request.cancelled.cancelled() => {
+            live.cancel.cancel();
+            None
+        }
+        completed = &mut ended => Some(completed),
+        () = tokio::time::sleep(tasks.options().after) => None,
+    };
+    if let Some(completed) = completed {
+        return CallFate::Ended(completed.unwrap_or_else(|_| CompletedCall::cancelled()));
+    }
+    // A task that cannot be stored continues as the call of its request.
+    let kept = !request.cancelled.is_cancelled() && tasks.register(live).await.is_ok();
+    let phase = if kept {
+        TaskPhase::Kept
+    } else {
+        TaskPhase::Given
+    };
+    if live.decide_phase(phase) != TaskPhase::Given {
+        return CallFate::Task;
+    }
+    if kept {
+        tasks.discard(live).await;
+    }
+    let completed = tokio::select! {
+        biased;
+        () = request.cancelled.cancelled() => {
+            live.cancel.cancel();
+            None
+        }
+        completed = ended => completed.ok(),
+    };
+    CallFate::Ended(completed.unwrap_or_else(CompletedCall::cancelled))
 }

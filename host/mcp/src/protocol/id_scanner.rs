@@ -110,7 +110,7 @@ impl IdScanner {
             // A byte order mark may come before the message.
             (ScanState::Message, 0xef | 0xbb | 0xbf) => {}
             (ScanState::Message | ScanState::Value, b'{') => {
-                self.open(Container::Object, ScanState::Name)
+                self.open(Container::Object, ScanState::Name);
             }
             (ScanState::Value, b'[') => self.open(Container::List, ScanState::Value),
             (ScanState::Name, b'"') => self.begin(ScanState::NameText, byte),
@@ -125,10 +125,10 @@ impl IdScanner {
                 };
             }
             (ScanState::Name | ScanState::Comma, b'}') if container == Some(Container::Object) => {
-                self.close()
+                self.close();
             }
             (ScanState::Value | ScanState::Comma, b']') if container == Some(Container::List) => {
-                self.close()
+                self.close();
             }
             (ScanState::Value, byte) if !is_delimiter(byte) => self.begin(ScanState::Word, byte),
             _ => self.state = ScanState::End,

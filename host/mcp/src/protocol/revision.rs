@@ -1,9 +1,6 @@
 //! The supported revisions of MCP and their differences: one row per revision, one flag per
 //! difference.
 
-#[cfg(test)]
-mod flags;
-
 use std::fmt;
 
 /// A dated revision of the specification.
@@ -22,7 +19,7 @@ pub enum Revision {
 }
 
 /// The differences between revisions, as flags. Every flag changes the output to clients; the tests
-/// in `flags` verify that.
+/// in `testing::revision_flags` verify that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,

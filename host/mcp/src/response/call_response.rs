@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use toolbay_model::{
     CallError, CallFailure, CallRejection, CallReply, CallResult, CallUsage, ErrorKind, Question,
-    QuestionKind, TargetKind,
+    QuestionKind, SchemaViolation, TargetKind,
 };
 
 use crate::exchange::resource_subscriptions::MAX_URI_BYTES;
@@ -51,119 +51,154 @@ pub(crate) fn to_response(
     with_usage: bool,
 ) -> Result<Map<String, Value>, Error> {
     let usage = answer.usage.filter(|_| with_usage);
-    let failure = match answer.result {
-        Ok(reply) => {
-            let mut result = match reply {
-                CallReply::Tool(output) => result_encoding::tool_result(output, revision),
-                CallReply::Prompt(output) => result_encoding::prompt_result(output, revision),
-                CallReply::Resource(items) => result_encoding::resource_result(items, revision),
-                CallReply::Completion(completions) => {
-                    result_encoding::completion_result(completions)
-                }
-                // Plugin entry handles questions. Only the protocol can answer them.
-                CallReply::Questions(_) => {
-                    return Err(internal_error(&format!(
-                        "nobody answers the questions of a {kind}"
-                    )));
-                }
+    let reply = match answer.result {
+        Ok(reply) => reply,
+        Err(failure) => {
+            let encoder = FailureEncoder {
+                kind,
+                revision,
+                error_kind: failure.kind(),
+                usage,
             };
-            add_meta(
-                &mut result,
-                usage.map(|usage| (USAGE_KEY, self::usage_json(usage))),
-            );
-            return Ok(result);
+            return encoder.encode(failure);
         }
-        Err(failure) => failure,
     };
-    let error_kind = failure.kind();
-    let failed = |text: &str| match kind {
-        TargetKind::Tool => Ok(self::failed_tool_result(text, error_kind, usage)),
-        _ => Err(error_with_kind(PLUGIN_FAILED, text, error_kind)),
-    };
-    match failure {
-        CallFailure::Unknown(TargetKind::Resource, uri) => Err(resource_not_found(&uri, revision)),
-        CallFailure::Unknown(kind, name) => Err(Error::new(
-            INVALID_PARAMS,
-            format!("Unknown {kind}: {}", truncate_quoted(&name)),
-        )),
-        CallFailure::MissingCapabilities(missing) => {
-            Err(missing_capabilities(&missing, kind, revision))
+    let mut result = match reply {
+        CallReply::Tool(output) => result_encoding::tool_result(output, revision),
+        CallReply::Prompt(output) => result_encoding::prompt_result(output, revision),
+        CallReply::Resource(items) => result_encoding::resource_result(items, revision),
+        CallReply::Completion(completions) => result_encoding::completion_result(completions),
+        // Plugin entry handles questions. Only the protocol can answer them.
+        CallReply::Questions(_) => {
+            return Err(internal_error(&format!(
+                "nobody answers the questions of a {kind}"
+            )));
         }
-        CallFailure::InvalidArguments {
-            violations,
-            example,
-        } => {
-            let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
-            let expected = match kind {
-                TargetKind::Tool => "the tool's input schema".to_owned(),
-                kind => format!("those of the {kind}"),
-            };
-            let example = example
-                .map(|example| format!("\nFor example: {example}"))
-                .unwrap_or_default();
-            let text = format!(
-                "The arguments do not match {expected}:\n{}{example}",
-                lines.join("\n")
-            );
-            if kind == TargetKind::Tool && revision.features().invalid_arguments_are_results {
-                return failed(&text);
+    };
+    add_meta(
+        &mut result,
+        usage.map(|usage| (USAGE_KEY, self::usage_json(usage))),
+    );
+    Ok(result)
+}
+
+/// The properties of a failed call that decide the form of its response.
+struct FailureEncoder {
+    kind: TargetKind,
+    revision: Revision,
+    error_kind: ErrorKind,
+    usage: Option<CallUsage>,
+}
+
+impl FailureEncoder {
+    fn encode(&self, failure: CallFailure) -> Result<Map<String, Value>, Error> {
+        let Self { kind, revision, .. } = *self;
+        match failure {
+            CallFailure::Unknown(TargetKind::Resource, uri) => {
+                Err(resource_not_found(&uri, revision))
             }
-            let data: Value = violations
-                .iter()
-                .map(|v| json!({"pointer": v.pointer, "message": v.message}))
-                .collect();
-            Err(Error {
-                data: Some(Box::new(data)),
-                ..Error::new(INVALID_PARAMS, text)
-            })
+            CallFailure::Unknown(kind, name) => Err(Error::new(
+                INVALID_PARAMS,
+                format!("Unknown {kind}: {}", truncate_quoted(&name)),
+            )),
+            CallFailure::MissingCapabilities(missing) => {
+                Err(missing_capabilities(&missing, kind, revision))
+            }
+            CallFailure::InvalidArguments {
+                violations,
+                example,
+            } => self.encode_invalid_arguments(&violations, example),
+            CallFailure::Outdated if revision.features().input_requests => {
+                Err(invalid_state_error(InvalidState::Outdated))
+            }
+            CallFailure::Outdated => self.encode_text(
+                "The plugin or its grant changed while the call waited for an answer. Call again.",
+            ),
+            CallFailure::Unapproved(unapproved) => self.encode_text(&unapproved.to_string()),
+            CallFailure::Oversized(output) => {
+                let mut result = result_encoding::tool_result(*output, revision);
+                result.insert("isError".into(), true.into());
+                add_meta(
+                    &mut result,
+                    Some((ERROR_KIND_KEY, self.error_kind.as_str().into())),
+                );
+                add_meta(
+                    &mut result,
+                    self.usage.map(|usage| (USAGE_KEY, self::usage_json(usage))),
+                );
+                Ok(result)
+            }
+            CallFailure::Rejected(rejection) => rejection_response(rejection, kind),
+            CallFailure::Call(CallError::InvalidArguments(text)) if kind != TargetKind::Tool => {
+                Err(error_with_kind(INVALID_PARAMS, &text, self.error_kind))
+            }
+            CallFailure::Call(error) => self.encode_call_error(error),
         }
-        CallFailure::Outdated if revision.features().input_requests => {
-            Err(invalid_state_error(InvalidState::Outdated))
+    }
+
+    /// Returns a result, which the model reads, if a tool failed, and otherwise an error.
+    fn encode_text(&self, text: &str) -> Result<Map<String, Value>, Error> {
+        match self.kind {
+            TargetKind::Tool => Ok(failed_tool_result(text, self.error_kind, self.usage)),
+            _ => Err(error_with_kind(PLUGIN_FAILED, text, self.error_kind)),
         }
-        CallFailure::Outdated => failed(
-            "The plugin or its grant changed while the call waited for an answer. Call again.",
-        ),
-        CallFailure::Unapproved(unapproved) => failed(&unapproved.to_string()),
-        CallFailure::Oversized(output) => {
-            let mut result = result_encoding::tool_result(*output, revision);
-            result.insert("isError".into(), true.into());
-            add_meta(
-                &mut result,
-                Some((ERROR_KIND_KEY, error_kind.as_str().into())),
-            );
-            add_meta(
-                &mut result,
-                usage.map(|usage| (USAGE_KEY, self::usage_json(usage))),
-            );
-            Ok(result)
+    }
+
+    fn encode_invalid_arguments(
+        &self,
+        violations: &[SchemaViolation],
+        example: Option<String>,
+    ) -> Result<Map<String, Value>, Error> {
+        let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
+        let expected = match self.kind {
+            TargetKind::Tool => "the tool's input schema".to_owned(),
+            kind => format!("those of the {kind}"),
+        };
+        let example = example
+            .map(|example| format!("\nFor example: {example}"))
+            .unwrap_or_default();
+        let text = format!(
+            "The arguments do not match {expected}:\n{}{example}",
+            lines.join("\n")
+        );
+        if self.kind == TargetKind::Tool && self.revision.features().invalid_arguments_are_results {
+            return self.encode_text(&text);
         }
-        CallFailure::Rejected(rejection) => rejection_response(rejection, kind),
-        CallFailure::Call(CallError::InvalidArguments(text)) if kind != TargetKind::Tool => {
-            Err(error_with_kind(INVALID_PARAMS, &text, error_kind))
-        }
-        CallFailure::Call(error) => match error {
-            CallError::InvalidArguments(text) | CallError::Failed(text) => failed(&text),
+        let data: Value = violations
+            .iter()
+            .map(|v| json!({"pointer": v.pointer, "message": v.message}))
+            .collect();
+        Err(Error {
+            data: Some(Box::new(data)),
+            ..Error::new(INVALID_PARAMS, text)
+        })
+    }
+
+    fn encode_call_error(&self, error: CallError) -> Result<Map<String, Value>, Error> {
+        let kind = self.kind;
+        match error {
+            CallError::InvalidArguments(text) | CallError::Failed(text) => self.encode_text(&text),
             CallError::Limit { limit, tool } => {
-                failed(&limit.message(&kind.to_string(), tool.as_deref()))
+                self.encode_text(&limit.message(&kind.to_string(), tool.as_deref()))
             }
             CallError::Denied {
                 message: words,
                 denial: denied,
-            } => failed(&format!("{words}\n{denied}")),
-            CallError::Trap { .. } => failed(&format!("The {kind} crashed: {error}.")),
+            } => self.encode_text(&format!("{words}\n{denied}")),
+            CallError::Trap { .. } => self.encode_text(&format!("The {kind} crashed: {error}.")),
             CallError::InvalidOutput(what) => {
-                failed(&format!("The {kind} returned invalid output: {what}."))
+                self.encode_text(&format!("The {kind} returned invalid output: {what}."))
             }
             CallError::Cancelled => {
-                failed("The call was stopped because the server is shutting down.")
+                self.encode_text("The call was stopped because the server is shutting down.")
             }
             CallError::Incapable(kinds) => Err(missing_capabilities(
                 &QuestionKind::capabilities(&kinds),
                 kind,
-                revision,
+                self.revision,
             )),
             CallError::Internal(what) => Err(internal_error(&what)),
-        },
+        }
     }
 }
 

@@ -5,28 +5,32 @@ use toolbay_model::{CallResult, ListedResource, Prompt, TargetKind, Tool};
 
 use crate::protocol::revision::Revision;
 use crate::response::call_response;
-use crate::response::result_encoding;
+use crate::response::definition_encoding;
 
 /// Returns a tool as `tools/list` of the newest revision returns it.
 pub fn tool_json(tool: &Tool) -> Value {
     // The definition consists of valid JSON, so this does not fail.
-    serde_json::to_value(result_encoding::tool(tool, Revision::NEWEST)).unwrap_or_default()
+    serde_json::to_value(definition_encoding::tool(tool, Revision::NEWEST)).unwrap_or_default()
 }
 
 /// Returns a prompt as `prompts/list` of the newest revision returns it.
 pub fn prompt_json(prompt: &Prompt) -> Value {
-    serde_json::to_value(result_encoding::prompt(prompt, Revision::NEWEST)).unwrap_or_default()
+    serde_json::to_value(definition_encoding::prompt(prompt, Revision::NEWEST)).unwrap_or_default()
 }
 
 /// Returns a resource as `resources/list` of the newest revision returns it.
 pub fn resource_json(resource: &ListedResource) -> Value {
-    serde_json::to_value(result_encoding::listed_resource(resource, Revision::NEWEST))
-        .unwrap_or_default()
+    serde_json::to_value(definition_encoding::listed_resource(
+        resource,
+        Revision::NEWEST,
+    ))
+    .unwrap_or_default()
 }
 
 /// Returns a resource template as `resources/templates/list` of the newest revision returns it.
 pub fn template_json(template: &ListedResource) -> Value {
-    serde_json::to_value(result_encoding::template(template, Revision::NEWEST)).unwrap_or_default()
+    serde_json::to_value(definition_encoding::template(template, Revision::NEWEST))
+        .unwrap_or_default()
 }
 
 /// Returns the result of a call of this kind as a client of `revision` receives it.

@@ -25,7 +25,7 @@ use crate::protocol::capabilities::CapabilityNames;
 use crate::protocol::jsonrpc::{self, Error, RequestId};
 use crate::protocol::message_context::RequestContext;
 use crate::protocol::revision::Revision;
-use crate::response::result_encoding;
+use crate::response::server_description;
 
 /// Maximum number of open requests of one client. Calls have a separate, smaller limit.
 const MAX_OPEN_REQUESTS: usize = 4096;
@@ -286,7 +286,7 @@ impl Session {
 
     /// Adds the members that every result of the revision has.
     pub(crate) fn add_common_members(&self, result: &mut Map<String, Value>, revision: Revision) {
-        result_encoding::add_common_members(result, &self.host.options().server, revision);
+        server_description::add_common_members(result, &self.host.options().server, revision);
     }
 
     /// Encodes a result.

@@ -21,7 +21,8 @@ use crate::host::interface::ClientCall;
 use crate::host::request_state::{self, RequestStates};
 use crate::protocol::capabilities::TASKS_EXTENSION;
 use crate::protocol::revision::Revision;
-use crate::testing::stub_host::{Stub, WAITS};
+use crate::testing::stub_client::WAITS;
+use crate::testing::stub_host::Stub;
 use crate::testing::test_peer::Peer;
 use crate::testing::test_questions::{everything, question, said};
 

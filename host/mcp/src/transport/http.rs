@@ -1,10 +1,11 @@
 //! MCP over HTTP: one endpoint for sessions and for stateless requests, and the layers around it.
 //!
 //! A request passes the `check_origin` (Host and Origin), then the `auth` gate, then the
-//! `endpoint`, which finds or creates the session that answers it. `sessions` holds the sessions
-//! that `initialize` created; a stateless request has its own, which ends with it. `post_response`
-//! turns the messages of a session into a response.
+//! `endpoint`, which brings it to the session that answers it: `session_request` finds or creates
+//! one of the `sessions`, and a `stateless_request` has its own, which ends with it.
+//! `accepted_request` and `post_response` turn the messages of a session into a response.
 
+mod accepted_request;
 mod access_settings;
 mod address;
 mod app_state;
@@ -36,12 +37,12 @@ mod response_body;
 mod response_stream;
 mod response_streams;
 mod session_messages;
+mod session_request;
 mod sessions;
 mod sockets;
 mod sse;
 mod sse_streams;
-#[cfg(test)]
-pub(crate) mod test_client;
+mod stateless_request;
 mod unauthorized;
 mod write_timeout;
 
@@ -79,7 +80,7 @@ use self::origin_check::OriginGuard;
 use self::peer::HttpPeer;
 pub use self::peer::network_of;
 use self::post_response::JSON_CONTENT_TYPE;
-use self::rejection_log::RejectionLog;
+use self::rejection_log::new_rejection_log;
 use self::sessions::SessionTable;
 pub use self::sockets::SocketListener;
 use self::sse_streams::SseStreams;
@@ -133,7 +134,7 @@ pub async fn serve(
         connections: SharedQuota::new(options.connections, options.connections_per_address),
         scrapes: MetricsCache::default(),
         streams: SseStreams::default(),
-        rejections: Arc::<RejectionLog>::default(),
+        rejections: new_rejection_log(),
         life: life.clone(),
         address: address.clone(),
         host: Arc::clone(&host),
@@ -146,7 +147,7 @@ pub async fn serve(
         expiring
             .sessions
             .expire_idle(expiring.life.closing.clone())
-            .await
+            .await;
     });
     let reading = Arc::clone(&app);
     tokio::spawn(async move {
@@ -162,7 +163,7 @@ pub async fn serve(
     };
     match &address {
         ListenAddress::Internet(address) => {
-            tracing::info!("listening on {scheme}://{address}{MCP_PATH}")
+            tracing::info!("listening on {scheme}://{address}{MCP_PATH}");
         }
         ListenAddress::Unix(_) => {
             tracing::info!(

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::{Buf as _, BytesMut};
+use bytesize::ByteSize;
 use futures_util::StreamExt as _;
 use tokio::io::AsyncWriteExt as _;
 use tokio_util::codec::{Decoder, FramedRead};
@@ -60,18 +61,8 @@ pub async fn serve(
                 dispatcher::receive(&session, &caller, jsonrpc::decode(&message), &outbox).await;
             }
             Some(Ok(LineContent::TooLong(id))) => {
-                let what = format!(
-                    "the message is larger than {} (to allow more, raise server.request_size)",
-                    options.request.display().iec()
-                );
                 session
-                    .reject(
-                        Error {
-                            id,
-                            ..Error::new(INVALID_REQUEST, what)
-                        },
-                        &outbox,
-                    )
+                    .reject(too_long_error(id, options.request), &outbox)
                     .await;
             }
         }
@@ -88,6 +79,18 @@ pub async fn serve(
     drop((session, outbox));
     drop(tokio::time::timeout(flush_timeout(options.grace), writing).await);
     result
+}
+
+/// Returns the error for a line that is longer than `limit`.
+fn too_long_error(id: Option<RequestId>, limit: ByteSize) -> Error {
+    let what = format!(
+        "the message is larger than {} (to allow more, raise server.request_size)",
+        limit.display().iec()
+    );
+    Error {
+        id,
+        ..Error::new(INVALID_REQUEST, what)
+    }
 }
 
 /// Writes messages, one per line, until there are no more senders or the peer disconnects.

@@ -1,5 +1,9 @@
 //! Tests of `error`.
 
+use std::time::Duration;
+
+use bytesize::ByteSize;
+
 use super::*;
 use crate::Limits;
 

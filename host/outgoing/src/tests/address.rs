@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use http::Response;
 
 use super::setup::{Server, World, get, read, send, text};
-use crate::{PoolPartition, SendError};
+use crate::SendError;
+use crate::pool_partition::PoolPartition;
 
 #[tokio::test]
 async fn a_name_that_leads_inside_is_denied() {

@@ -17,7 +17,8 @@ use super::setup::{
     Authority, BoxedBody, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send,
     send_within, text,
 };
-use crate::{ExceededLimit, PoolPartition, RequestMeter, RequestTimeouts, SendError};
+use crate::pool_partition::PoolPartition;
+use crate::{ExceededLimit, RequestMeter, RequestTimeouts, SendError};
 
 const CHUNK: usize = 64 * 1024;
 /// Number of chunks of a body of 100 MiB.

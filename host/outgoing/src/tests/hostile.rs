@@ -12,7 +12,8 @@ use tokio::time::Instant;
 use super::setup::{
     LONG, PATIENT, SHORT, Server, World, eventually, get, read, send, send_within, text, unlimited,
 };
-use crate::{ExceededLimit, PoolPartition, RequestMeter, RequestTimeouts, SendError};
+use crate::pool_partition::PoolPartition;
+use crate::{ExceededLimit, RequestMeter, RequestTimeouts, SendError};
 
 /// Reads the head of a request.
 async fn head(stream: &mut TcpStream) -> io::Result<()> {

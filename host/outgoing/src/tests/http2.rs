@@ -36,12 +36,12 @@ where
     .await
 }
 
-fn outlet(authority: &Authority, server: &Server) -> PluginClient {
+fn outlet(authority: &Authority, server: &Server) -> Arc<PluginClient> {
     World::trusting(authority).outlet(server, 1)
 }
 
 async fn fetch(
-    outlet: &PluginClient,
+    outlet: &Arc<PluginClient>,
     server: &Server,
     timeouts: RequestTimeouts,
 ) -> Result<String, SendError> {

@@ -13,13 +13,14 @@ use super::setup::{
     Authority, LONG, PATIENT, SHORT, Server, Valid, World, eventually, get, read, send,
     send_within, text, unlimited,
 };
-use crate::{PluginClient, PoolPartition, RequestTimeouts, SendError};
+use crate::pool_partition::PoolPartition;
+use crate::{PluginClient, RequestTimeouts, SendError};
 
 async fn hello(_: Request<hyper::body::Incoming>) -> Response<super::setup::BoxedBody> {
     Response::new(text("hello"))
 }
 
-async fn with(outlet: &PluginClient, url: &str, partition: &PoolPartition) -> String {
+async fn with(outlet: &Arc<PluginClient>, url: &str, partition: &PoolPartition) -> String {
     let deadline = Instant::now() + LONG;
     read(
         outlet
@@ -298,7 +299,7 @@ async fn a_connection_that_the_server_has_closed_is_not_used() {
 async fn the_connections_of_all_plugins_together_are_bounded() {
     let server = Server::http(None, hello).await;
     let world = World::narrow(2);
-    let outlets: Vec<PluginClient> = (0..5).map(|_| world.outlet(&server, 8)).collect();
+    let outlets: Vec<Arc<PluginClient>> = (0..5).map(|_| world.outlet(&server, 8)).collect();
     let url = server.url("http", "/");
     // Each plugin keeps its connection until the next plugin but one takes it.
     for outlet in outlets.iter().chain(&outlets) {

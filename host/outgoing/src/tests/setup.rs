@@ -28,9 +28,10 @@ use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use toolbay_policy::{HttpRule, OriginPattern};
 
+use crate::pool_partition::PoolPartition;
 use crate::{
-    ConnectorOptions, HttpConnector, NameResolver, PluginClient, PoolPartition, RequestMeter,
-    RequestTimeouts, ResponseBody, SendError,
+    ConnectorOptions, HttpConnector, NameResolver, PluginClient, RequestMeter, RequestTimeouts,
+    ResponseBody, SendError,
 };
 
 /// Timeout for expected events, which take much less time on any machine.
@@ -274,7 +275,7 @@ impl World {
 
     /// A client for `server.example` at this server's port, which can connect to the loopback
     /// interface.
-    pub(crate) fn outlet(&self, server: &Server, connections: usize) -> PluginClient {
+    pub(crate) fn outlet(&self, server: &Server, connections: usize) -> Arc<PluginClient> {
         self.outlet_to(
             &[&server.url("http", ""), &server.url("https", "")],
             &["127.0.0.0/8"],
@@ -287,7 +288,7 @@ impl World {
         origins: &[&str],
         opened: &[&str],
         connections: usize,
-    ) -> PluginClient {
+    ) -> Arc<PluginClient> {
         let rules = origins
             .iter()
             .map(|origin| HttpRule::new(OriginPattern::parse(origin).unwrap()))
@@ -296,7 +297,32 @@ impl World {
             .iter()
             .map(|network| toolbay_policy::AddressRange::parse(network).unwrap())
             .collect();
-        PluginClient::new(self.connector.clone(), rules, opened, connections)
+        Arc::new(PluginClient::new(
+            self.connector.clone(),
+            rules,
+            opened,
+            connections,
+        ))
+    }
+}
+
+impl PluginClient {
+    /// Authorizes a request and sends it in this partition.
+    pub(crate) async fn send<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        partition: &PoolPartition,
+        timeouts: RequestTimeouts,
+        deadline: Instant,
+        meter: &Arc<RequestMeter>,
+    ) -> Result<Response<ResponseBody>, SendError>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let mut request = self.authorize(request)?;
+        request.partition = partition.clone();
+        request.send(timeouts, deadline, meter).await
     }
 }
 
@@ -309,7 +335,7 @@ pub(crate) fn get(url: &str) -> Request<Empty<Bytes>> {
 }
 
 pub(crate) async fn send<B>(
-    outlet: &PluginClient,
+    outlet: &Arc<PluginClient>,
     request: Request<B>,
 ) -> Result<Response<ResponseBody>, SendError>
 where
@@ -320,7 +346,7 @@ where
 }
 
 pub(crate) async fn send_within<B>(
-    outlet: &PluginClient,
+    outlet: &Arc<PluginClient>,
     request: Request<B>,
     timeouts: RequestTimeouts,
 ) -> Result<Response<ResponseBody>, SendError>

@@ -1,10 +1,24 @@
 //! Tests of `cache`.
 
-use toolbay_model::{Limits, ToolDefinition};
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
+use bytesize::ByteSize;
+use toolbay_model::{ComponentDescription, Digest, Limits, ToolDefinition};
+use wasmtime::Engine;
+
+use super::cache_file::{ABANDONED_AGE, REFUSAL_EXTENSION, REFUSAL_RETENTION, list_files};
+use super::compile_cache::{
+    DERIVATION_VERSION, MAX_REFUSALS, SignedNotes, TOUCH_INTERVAL, build_id,
+};
+use super::entry::CacheRecord;
 use super::*;
 use crate::compile::engine;
 use crate::compile::source::CompileSource;
+use crate::component::plugin_summary::PluginSummary;
+use crate::prepare::component_summary::ComponentSummary;
 
 const COMPONENT: &str = "(component (core module (func (export \"f\"))))";
 
@@ -139,7 +153,7 @@ fn damaged_files_are_a_miss_and_are_removed() {
                 .open(code)
                 .unwrap()
                 .set_len(100)
-                .unwrap()
+                .unwrap();
         },
         |code| fs::remove_file(code).unwrap(),
         |code| {
@@ -323,8 +337,7 @@ fn orphans_go_first_when_the_cache_is_full_and_old_ones_at_the_start() {
     for path in [code(), record()] {
         store.evict();
         assert!(path.exists(), "there is room");
-        store.size = store
-            .list_files()
+        store.size = list_files(&store.folder.path)
             .iter()
             .map(|file| file.length)
             .sum::<u64>()
@@ -345,8 +358,7 @@ fn orphans_go_first_when_the_cache_is_full_and_old_ones_at_the_start() {
     );
     assert!(new.exists() && record_of_other.exists() && code_of_other.exists());
     // The entry of the other engine goes before one that is used.
-    store.size = store
-        .list_files()
+    store.size = list_files(&store.folder.path)
         .iter()
         .map(|file| file.length)
         .sum::<u64>()
@@ -531,8 +543,7 @@ fn refusals_are_bounded_in_number_size_and_age() {
     // A full cache loses what is used least, whatever it is.
     store.insert_refusal(digest_of("old"), "one", &refusal("no tools"));
     age(&old, Duration::from_hours(1));
-    store.size = store
-        .list_files()
+    store.size = list_files(&store.folder.path)
         .iter()
         .map(|file| file.length)
         .sum::<u64>()

@@ -38,8 +38,7 @@ struct EffectRecord {
     done: Vec<(String, Option<Vec<u8>>)>,
     /// Bytes that further results can take.
     room: usize,
-    account: MemoryBudget,
-    held: Vec<MemoryReservation>,
+    memory: MemoryReservation,
     /// The reason why the call can no longer ask.
     barred: Option<AskBlocker>,
 }
@@ -105,7 +104,7 @@ impl SideEffects {
         asks: bool,
         past: &Arc<CallJournal>,
         limits: &Limits,
-        account: MemoryBudget,
+        account: &MemoryBudget,
         tape: ReplayTape,
     ) -> Self {
         let journal = asks.then(|| {
@@ -113,14 +112,12 @@ impl SideEffects {
             let room = usize::try_from(limits.journal.as_u64())
                 .unwrap_or(usize::MAX)
                 .saturating_sub(used);
-            let (past, done, held) = (Arc::clone(past), Vec::new(), Vec::new());
             Arc::new(Mutex::new(EffectRecord {
-                past,
+                past: Arc::clone(past),
                 repeated: 0,
-                done,
+                done: Vec::new(),
                 room,
-                account,
-                held,
+                memory: account.empty_reservation(),
                 barred: None,
             }))
         });
@@ -318,18 +315,13 @@ impl EffectRecord {
     /// Reserves `bytes` of the journal limit and of the call's memory budget. If that fails, the
     /// call can no longer ask.
     fn reserve(&mut self, bytes: usize) -> bool {
-        let held = if bytes <= self.room {
-            self.account.reserve(bytes).ok()
+        let is_reserved = bytes <= self.room && self.memory.grow(bytes).is_ok();
+        if is_reserved {
+            self.room -= bytes;
         } else {
-            None
-        };
-        let Some(held) = held else {
             self.barred.get_or_insert(AskBlocker::Room);
-            return false;
-        };
-        self.room -= bytes;
-        self.held.push(held);
-        true
+        }
+        is_reserved
     }
 }
 

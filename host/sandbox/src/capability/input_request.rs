@@ -1,74 +1,29 @@
 //! Questions of a guest to its caller. A guest does not stay alive while it waits for answers. Its
 //! call ends with the questions, and runs again from the start when the answers are available.
 
+mod answer_check;
 mod form;
+mod page_url;
+mod question_check;
+mod raw_question;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
-use toolbay_model::text::{clean, clean_line};
+use toolbay_model::text::clean;
 use toolbay_model::{
-    CallError, CallJournal, JsonSize, JsonText, Limit, Limits, Question, QuestionKind,
-    QuestionKindSet, QuestionRound, is_reserved_meta,
+    CallError, CallJournal, JsonText, Limit, Limits, Question, QuestionKind, QuestionKindSet,
+    QuestionRound, milliseconds,
 };
 use toolbay_secrets::SecretFilter;
-use url::{Host, Url};
 
+use self::answer_check::check_answer;
+use self::question_check::check_questions;
+pub(crate) use self::raw_question::{PosedKind, QuestionRefusal, RawQuestion};
 use crate::capability::effects::SideEffects;
-
-/// Maximum number of questions in one request.
-const MAX_QUESTIONS: usize = 16;
-
-/// Maximum size of a question's key, in bytes.
-const MAX_KEY_BYTES: usize = 64;
-
-/// Maximum size of a question's parameters, in bytes.
-const MAX_PARAMS_BYTES: usize = 64 << 10;
-
-/// Maximum number of JSON values in the parameters of a question.
-const MAX_PARAM_VALUES: u64 = 4_000;
-
-/// The member of the parameters that requests a task instead of an answer (MCP 2025-11-25).
-const TASK_MEMBER: &str = "task";
-
-/// The member to which clients and servers can attach metadata.
-const META_MEMBER: &str = "_meta";
-
-/// Maximum size of a quotation in a message about a question, in bytes.
-const MAX_QUOTED_BYTES: usize = 100;
-
-/// A question as the contract represents it, not yet checked.
-#[derive(Clone, Debug)]
-pub(crate) struct RawQuestion {
-    pub(crate) key: String,
-    pub(crate) kind: PosedKind,
-    /// The parameters, a JSON object as text.
-    pub(crate) params: String,
-    /// True if the call cannot continue without an answer.
-    pub(crate) required: bool,
-}
-
-/// The kind of a question, as the contract represents it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PosedKind {
-    Form,
-    Url,
-    Sampling,
-    Roots,
-}
-
-/// The reason why questions have no answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum QuestionRefusal {
-    /// The client does not support this kind.
-    Unsupported(String),
-    /// The questions are invalid.
-    Invalid(String),
-}
 
 /// The state of one call that is needed to ask questions.
 pub(crate) struct QuestionContext {
@@ -122,7 +77,7 @@ impl QuestionContext {
         &self,
         posed: &[RawQuestion],
     ) -> wasmtime::Result<Result<Vec<String>, QuestionRefusal>> {
-        let questions = match self.check_questions(posed) {
+        let questions = match check_questions(posed, &self.secrets) {
             Ok(questions) => questions,
             Err(why) => return Ok(Err(QuestionRefusal::Invalid(why))),
         };
@@ -207,7 +162,7 @@ impl QuestionContext {
         posed: &[RawQuestion],
         state: BTreeMap<String, String>,
     ) -> wasmtime::Result<String> {
-        let questions = match self.check_questions(posed) {
+        let questions = match check_questions(posed, &self.secrets) {
             Ok(questions) => questions,
             Err(why) => return Ok(why),
         };
@@ -272,228 +227,6 @@ impl QuestionContext {
         }
         Err(SuspendedCall(QuestionRound { questions, journal }).into())
     }
-
-    /// Checks the questions.
-    ///
-    /// # Errors
-    ///
-    /// The problem with a question, worded for the plugin's author.
-    fn check_questions(&self, posed: &[RawQuestion]) -> Result<Vec<Question>, String> {
-        if posed.len() > MAX_QUESTIONS {
-            return Err(format!(
-                "at most {MAX_QUESTIONS} questions can be asked at once, not {}",
-                posed.len()
-            ));
-        }
-        let mut keys = BTreeSet::new();
-        posed
-            .iter()
-            .map(|posed| {
-                let key = &posed.key;
-                let named = |why: String| {
-                    format!("question {:?}: {why}", clean_line(key, MAX_QUOTED_BYTES))
-                };
-                if !is_key(key) {
-                    return Err(named(format!(
-                        "a key has 1 to {MAX_KEY_BYTES} characters of A-Z a-z 0-9 _ - ."
-                    )));
-                }
-                if !keys.insert(key) {
-                    return Err(named("another question has the same key".to_owned()));
-                }
-                self.check_question(posed).map_err(named)
-            })
-            .collect()
-    }
-
-    fn check_question(&self, posed: &RawQuestion) -> Result<Question, String> {
-        if posed.params.len() > MAX_PARAMS_BYTES
-            || JsonSize::measure(&posed.params).values > MAX_PARAM_VALUES
-        {
-            return Err(format!(
-                "its parameters are larger than {} KiB or {MAX_PARAM_VALUES} values",
-                MAX_PARAMS_BYTES >> 10
-            ));
-        }
-        let Ok(mut params @ Value::Object(_)) = serde_json::from_str(&posed.params) else {
-            return Err("its parameters are not a JSON object".to_owned());
-        };
-        self.clean_value(&mut params);
-        if let Some(params) = params.as_object_mut() {
-            // Task support is negotiated between the client and the server.
-            params.shift_remove(TASK_MEMBER);
-        }
-        let kind = match posed.kind {
-            PosedKind::Form => form::check(&params).map(|()| QuestionKind::Form)?,
-            PosedKind::Url => check_url(&params).map(|()| QuestionKind::Url)?,
-            PosedKind::Sampling => check_sampling(&params)?,
-            PosedKind::Roots => QuestionKind::Roots,
-        };
-        Ok(Question {
-            key: posed.key.clone(),
-            kind,
-            params: JsonText::new(&params),
-        })
-    }
-
-    /// Removes control characters and secrets from every text, and reserved keys from every
-    /// `_meta`.
-    fn clean_value(&self, value: &mut Value) {
-        let text = |text: &str| self.secrets.scrub(&clean(text)).into_owned();
-        match value {
-            Value::String(words) => *words = text(words),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.clean_value(item)),
-            Value::Object(members) => {
-                *members = std::mem::take(members)
-                    .into_iter()
-                    .map(|(name, mut member)| {
-                        self.clean_value(&mut member);
-                        let name = text(&name);
-                        if name == META_MEMBER
-                            && let Some(meta) = member.as_object_mut()
-                        {
-                            meta.retain(|key, _| !is_reserved_meta(key));
-                        }
-                        (name, member)
-                    })
-                    .collect();
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Returns the answer if it is valid for this question. Otherwise, the question is asked again with
-/// the reason.
-fn check_answer(question: &Question, answer: &str) -> Result<String, String> {
-    let Ok(answer @ Value::Object(_)) = serde_json::from_str(answer) else {
-        return Err("it is not a JSON object".to_owned());
-    };
-    let answer = match question.kind {
-        QuestionKind::Form => form::check_answer(&question.params, answer)?,
-        QuestionKind::Url if form::action(&answer).is_none() => {
-            return Err("it has no `action` that is accept, decline or cancel".to_owned());
-        }
-        QuestionKind::Sampling | QuestionKind::SamplingWithTools
-            if answer.get("content").is_none() =>
-        {
-            return Err("it has no `content`".to_owned());
-        }
-        QuestionKind::Roots if !answer.get("roots").is_some_and(Value::is_array) => {
-            return Err("it has no list of `roots`".to_owned());
-        }
-        _ => answer,
-    };
-    Ok(clean_answer(answer).to_string())
-}
-
-/// Removes control characters from a client's result.
-fn clean_answer(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(clean(&text).into_owned()),
-        Value::Array(items) => items.into_iter().map(clean_answer).collect(),
-        Value::Object(members) => members
-            .into_iter()
-            .map(|(name, member)| (clean(&name).into_owned(), clean_answer(member)))
-            .collect(),
-        value => value,
-    }
-}
-
-fn is_key(key: &str) -> bool {
-    key.len() <= MAX_KEY_BYTES && toolbay_model::is_name(key)
-}
-
-/// Checks that the page uses TLS or is on the client's machine. The host that a browser finds in
-/// the URL must be the host that a person reads. URLs that browsers and people can read differently
-/// are rejected.
-fn check_url(params: &Value) -> Result<(), String> {
-    if !params.get("message").is_some_and(Value::is_string) {
-        return Err("`message` must say what the page is for".to_owned());
-    }
-    let written = params
-        .get("url")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let shown = || clean_line(written, MAX_QUOTED_BYTES);
-    // Browsers remove tabs and line ends from a URL, and read a backslash as a slash.
-    if let Some(c) = written
-        .chars()
-        .find(|c| c.is_whitespace() || c.is_control() || *c == '\\')
-    {
-        return Err(format!(
-            "`url` must not contain {c:?}; write it in percent-encoding, not as in {:?}",
-            shown()
-        ));
-    }
-    let url = Url::parse(written)
-        .map_err(|error| format!("`url` is not a URL ({error}): {:?}", shown()))?;
-    let local = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address == Ipv4Addr::LOCALHOST,
-        Some(Host::Ipv6(address)) => address == Ipv6Addr::LOCALHOST,
-        None => false,
-    };
-    if !(url.scheme() == "https" || (url.scheme() == "http" && local)) {
-        let what =
-            "`url` must begin with https://, or with http://localhost or a loopback address, not";
-        return Err(format!("{what} {:?}", shown()));
-    }
-    // Browsers also find a host in `https:a.example` and `https:///a.example`.
-    let authority = written
-        .split_once("://")
-        .map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    let authority = authority.filter(|authority| !authority.is_empty());
-    let Some(authority) = authority else {
-        return Err(format!(
-            "`url` must name a host after `{}://`, not {:?}",
-            url.scheme(),
-            shown()
-        ));
-    };
-    // This includes an empty user: the text before the `@` looks like the host.
-    if authority.contains('@') {
-        return Err(format!(
-            "`url` must not have user information (what stands before `@`), as in {:?}",
-            shown()
-        ));
-    }
-    if authority.contains('%') {
-        return Err(format!(
-            "`url` must not have percent-encoding in its host, as in {:?}",
-            shown()
-        ));
-    }
-    Ok(())
-}
-
-fn check_sampling(params: &Value) -> Result<QuestionKind, String> {
-    let messages = params.get("messages").and_then(Value::as_array);
-    let is_message = |message: &Value| {
-        let role = message.get("role").and_then(Value::as_str);
-        matches!(role, Some("user" | "assistant")) && message.get("content").is_some()
-    };
-    if !messages.is_some_and(|messages| !messages.is_empty() && messages.iter().all(is_message)) {
-        return Err(
-            "`messages` must be a list of messages, each with a role (user or assistant) and content".to_owned()
-        );
-    }
-    if params
-        .get("maxTokens")
-        .and_then(Value::as_u64)
-        .is_none_or(|most| most == 0)
-    {
-        return Err("`maxTokens` must be a whole number above 0".to_owned());
-    }
-    match params.get("tools") {
-        None => Ok(QuestionKind::Sampling),
-        Some(Value::Array(_)) => Ok(QuestionKind::SamplingWithTools),
-        Some(_) => Err("`tools` must be a list".to_owned()),
-    }
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    toolbay_model::milliseconds(time)
 }
 
 impl MissingCapability {

@@ -103,10 +103,9 @@ impl KeyValueCall {
     /// Returns the payer of one operation.
     pub(crate) fn start_operation(&self) -> OperationGuard {
         OperationGuard(Arc::new(OperationPayer {
-            account: self.account.clone(),
+            memory: Mutex::new(self.account.empty_reservation()),
             meter: self.meter.clone(),
             interrupt: Interrupt::with_deadline(self.deadline),
-            held: Mutex::default(),
         }))
     }
 
@@ -156,22 +155,18 @@ impl Drop for OperationGuard {
 
 #[derive(Debug)]
 struct OperationPayer {
-    account: MemoryBudget,
+    memory: Mutex<MemoryReservation>,
     meter: CpuMeter,
     interrupt: Interrupt,
-    held: Mutex<Vec<MemoryReservation>>,
 }
 
 impl WorkPayer for OperationPayer {
     fn hold(&self, bytes: usize) -> bool {
-        let Ok(held) = self.account.reserve(bytes) else {
-            return false;
-        };
-        self.held
+        self.memory
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push(held);
-        true
+            .grow(bytes)
+            .is_ok()
     }
 
     fn spend(&self, time: Duration) {

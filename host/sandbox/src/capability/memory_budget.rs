@@ -76,6 +76,14 @@ impl MemoryBudget {
         })
     }
 
+    /// Returns a reservation that can [grow](MemoryReservation::grow).
+    pub(crate) fn empty_reservation(&self) -> MemoryReservation {
+        MemoryReservation {
+            account: self.clone(),
+            bytes: 0,
+        }
+    }
+
     /// Returns the maximum number of bytes that can be reserved at once.
     pub(crate) fn limit(&self) -> usize {
         self.0.limit
@@ -89,6 +97,15 @@ impl MemoryBudget {
     /// Returns whether a required reservation was refused.
     pub(crate) fn is_exceeded(&self) -> bool {
         self.0.overdrawn.load(Ordering::Relaxed)
+    }
+}
+
+impl MemoryReservation {
+    /// Reserves `bytes` more, until the whole reservation is dropped.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
+        self.account.charge(bytes)?;
+        self.bytes += bytes;
+        Ok(())
     }
 }
 
@@ -115,6 +132,17 @@ impl From<BudgetExceeded> for FsError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reservation_that_grew_is_released_as_a_whole() {
+        let budget = MemoryBudget::new(ByteSize::b(10));
+        let mut reservation = budget.empty_reservation();
+        reservation.grow(4).unwrap();
+        reservation.grow(6).unwrap();
+        assert!(reservation.grow(1).is_err());
+        drop(reservation);
+        budget.charge(10).unwrap();
+    }
 
     #[test]
     fn what_is_dropped_can_be_held_again() {

@@ -139,7 +139,7 @@ impl ComponentDocs {
             for (key, item) in &world.exports {
                 match item {
                     WorldItem::Function(function) => {
-                        docs.insert(&resolve, function.name.clone(), function)
+                        docs.insert(&resolve, function.name.clone(), function);
                     }
                     WorldItem::Interface { id, .. } => {
                         if let (WorldKey::Name(name), Some(interface)) =

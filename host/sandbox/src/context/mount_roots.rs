@@ -175,7 +175,7 @@ impl MountRoot {
             match self.mount.scope {
                 None => {
                     *self.ledger.lock().unwrap_or_else(PoisonError::into_inner) =
-                        Some(Arc::clone(&ledger))
+                        Some(Arc::clone(&ledger));
                 }
                 Some(MountScope::Caller) => ledgers.cache(&ledger),
             }

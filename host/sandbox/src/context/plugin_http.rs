@@ -10,11 +10,11 @@ use toolbay_outgoing::PluginClient;
 pub struct PluginHttp(Option<Arc<PluginClient>>);
 
 impl PluginHttp {
-    pub(crate) fn new(outlet: PluginClient) -> Self {
-        Self(Some(Arc::new(outlet)))
+    pub(crate) fn new(client: PluginClient) -> Self {
+        Self(Some(Arc::new(client)))
     }
 
-    pub(crate) fn outlet(&self) -> Option<Arc<PluginClient>> {
+    pub(crate) fn client(&self) -> Option<Arc<PluginClient>> {
         self.0.clone()
     }
 }

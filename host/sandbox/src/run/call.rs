@@ -14,7 +14,8 @@ use wasmtime::{Store, Trap, UpdateDeadline};
 
 use crate::capability::determinism::CallSeed;
 use crate::capability::files::call_directories::CallDirectories;
-use crate::capability::files::descriptors::CallDescriptors;
+use crate::capability::files::descriptors::{CallDescriptors, OpenDescriptor};
+use crate::capability::files::scratch_directories::ScratchDirectory;
 use crate::capability::host_denial::HostDenial;
 use crate::capability::input_request::SuspendedCall;
 use crate::capability::yielding::{CpuMeter, drive_cooperatively};
@@ -24,7 +25,6 @@ use crate::context::plugin_request::PluginRequest;
 use crate::prepare::prepared_component::PreparedComponent;
 use crate::reply::guest_reply::{GuestFailure, GuestReply};
 use crate::reply::reply_check::UncheckedReply;
-use crate::run::callable::LazyComponent;
 use crate::run::sandbox::Sandbox;
 use crate::store::error::{TrapEvidence, classify};
 use crate::store::state::{CallResources, StoreState};
@@ -67,10 +67,6 @@ pub struct FinishedCall<T> {
     pub hindered: Option<HostDenial>,
 }
 
-/// Message for the client if a plugin's stored code cannot be used and the plugin cannot be
-/// compiled again.
-const CODE_LOST_MESSAGE: &str = "The plugin cannot be called now: its compiled code was lost, and it could not be compiled again. Call it again in a few seconds.";
-
 impl Sandbox {
     /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet
     /// checked: [`UncheckedReply::check`] may take long.
@@ -79,31 +75,42 @@ impl Sandbox {
     /// and frees its store.
     pub async fn call(
         &self,
-        callable: &LazyComponent,
+        prepared: &PreparedComponent,
         entry: CallContext<'_>,
         asked: PluginRequest<'_>,
     ) -> FinishedCall<UncheckedReply> {
         let deadline = entry.deadline.into();
         let timeout = entry.environment.limits.timeout;
-        let begin = |stored| {
-            let sandbox = self.clone();
-            self.spawn(async move { sandbox.open_stored(stored).await })
+        let opening = self.open_resources(prepared, &entry, asked);
+        let late = |_elapsed| Err(CallError::limit(Limit::Deadline(timeout)));
+        let opened = timeout_at(deadline, opening).await.unwrap_or_else(late);
+        let OpenedResources {
+            descriptors,
+            resources,
+            scratch,
+            _opened,
+        } = match opened {
+            Ok(opened) => opened,
+            Err(error) => return FinishedCall::without_guest(Err(error)),
         };
-        let prepared = match timeout_at(deadline, callable.get_or_open(begin)).await {
-            Ok(Ok(prepared)) => prepared,
-            // The reason is in the log.
-            Ok(Err(_)) => {
-                return FinishedCall::without_guest(Err(CallError::Failed(
-                    CODE_LOST_MESSAGE.to_owned(),
-                )));
-            }
-            Err(_elapsed) => {
-                return FinishedCall::without_guest(Err(CallError::limit(Limit::Deadline(
-                    timeout,
-                ))));
-            }
+        let finished = match self.enter(prepared, &entry, descriptors, resources) {
+            Ok(entered) => entered.run(prepared, &entry, asked).await,
+            Err(error) => FinishedCall::without_guest(Err(error)),
         };
-        let prepared = &*prepared;
+        if let Some(scratch) = scratch {
+            // The removal holds the call's permit, but not forever: a file system can hang.
+            let _ = tokio::time::timeout(REMOVAL_TIMEOUT, scratch.remove()).await;
+        }
+        finished
+    }
+
+    /// Opens the secrets and the directories of a call.
+    async fn open_resources(
+        &self,
+        prepared: &PreparedComponent,
+        entry: &CallContext<'_>,
+        asked: PluginRequest<'_>,
+    ) -> Result<OpenedResources, CallError> {
         let stdin = match asked {
             PluginRequest::Tool { name, arguments } => {
                 prepared.is_command_tool(name).then(|| arguments.to_owned())
@@ -112,73 +119,39 @@ impl Sandbox {
             | PluginRequest::Resource { .. }
             | PluginRequest::Completion(_) => None,
         };
-        let talk = prepared.stdio_transport();
         let seed = entry
             .environment
             .permissions
             .deterministic
             .then(|| CallSeed::new(asked));
-        let files = self.new_call_descriptors();
-        let opening = async {
-            let secrets = entry
-                .environment
-                .secrets
-                .open(entry.caller)
-                .await
-                .map_err(CallError::Internal)?;
-            let folders = CallDirectories::open(
-                &entry,
-                &files,
-                self.usage_ledgers(),
-                self.scratch_directories(),
-            )
-            .await;
-            Ok((secrets, folders.map_err(CallError::Failed)?))
-        };
-        let opened = timeout_at(deadline, opening).await;
-        let late = |_elapsed| Err(CallError::limit(Limit::Deadline(timeout)));
-        let (secrets, mut folders) = match opened.unwrap_or_else(late) {
-            Ok(opened) => opened,
-            Err(error) => return FinishedCall::without_guest(Err(error)),
-        };
-        let (scratch, _opened) = (folders.scratch.take(), std::mem::take(&mut folders.opened));
-        let redacted = Arc::clone(&secrets.filter);
-        let asks = prepared.can_ask();
-        let given = CallResources {
-            secrets,
-            directories: folders,
-            stdin,
-            stdio_transport: talk,
-            seed,
-            can_ask: asks,
-        };
-        let finished = match self.enter(prepared, &entry, files, given) {
-            Ok(mut entered) => {
-                let exchanges = entered.store.data().exchanges.clone();
-                let call = prepared.call(&mut entered.store, asked);
-                let answer = {
-                    let call = pin!(drive_cooperatively(
-                        entered.meter.clone(),
-                        exchanges,
-                        entry.place,
-                        call
-                    ));
-                    until_deadline(deadline, call).await
-                };
-                entered.finish(suspension_to_reply(answer), |returned| {
-                    Ok(UncheckedReply {
-                        returned,
-                        secrets: redacted,
-                    })
-                })
-            }
-            Err(error) => FinishedCall::without_guest(Err(error)),
-        };
-        if let Some(scratch) = scratch {
-            // The removal holds the call's permit, but not forever: a file system can hang.
-            let _ = tokio::time::timeout(REMOVAL_TIMEOUT, scratch.remove()).await;
-        }
-        finished
+        let descriptors = self.inner.descriptors.files();
+        let secrets = entry
+            .environment
+            .secrets
+            .open(entry.caller)
+            .await
+            .map_err(CallError::Internal)?;
+        let mut directories = CallDirectories::open(
+            entry,
+            &descriptors,
+            &self.inner.usage_ledgers,
+            &self.inner.scratch_directories,
+        )
+        .await
+        .map_err(CallError::Failed)?;
+        Ok(OpenedResources {
+            descriptors,
+            scratch: directories.scratch.take(),
+            _opened: std::mem::take(&mut directories.opened),
+            resources: CallResources {
+                secrets,
+                directories,
+                stdin,
+                stdio_transport: prepared.stdio_transport(),
+                seed,
+                can_ask: prepared.can_ask(),
+            },
+        })
     }
 
     /// Creates the store of one call. No other function creates stores. A guest with `stdin`
@@ -195,7 +168,7 @@ impl Sandbox {
         let state = StoreState::new(entry, given, files, meter.clone());
         let stacks = prepared
             .extra_stacks()
-            .saturating_mul(engine::stack_size(self.stack_size()));
+            .saturating_mul(engine::stack_size(self.inner.engines.stack()));
         state
             .memory_budget
             .charge(stacks)
@@ -229,11 +202,21 @@ impl Sandbox {
             store,
             limits,
             meter,
-            stack: self.stack_size(),
+            stack: self.inner.engines.stack(),
             started: Instant::now(),
-            _ticking: self.epoch_ticker().start_guest(),
+            _ticking: self.inner.engines.ticker().start_guest(),
         })
     }
+}
+
+/// The opened resources of a call.
+struct OpenedResources {
+    descriptors: CallDescriptors,
+    resources: CallResources,
+    /// The temporary directory, which is removed after the call.
+    scratch: Option<ScratchDirectory>,
+    /// The reserved file descriptors of the call's directories.
+    _opened: Vec<OpenDescriptor>,
 }
 
 /// A guest's store while the call runs, and the state that is needed to determine how the call
@@ -248,6 +231,31 @@ pub(crate) struct EnteredStore<'a> {
 }
 
 impl EnteredStore<'_> {
+    /// Sends a request to the guest, and ends the call with its reply.
+    async fn run(
+        mut self,
+        prepared: &PreparedComponent,
+        entry: &CallContext<'_>,
+        asked: PluginRequest<'_>,
+    ) -> FinishedCall<UncheckedReply> {
+        let state = self.store.data();
+        let exchanges = state.exchanges.clone();
+        let secrets = Arc::clone(&state.secrets);
+        let call = prepared.call(&mut self.store, asked);
+        let answer = {
+            let call = pin!(drive_cooperatively(
+                self.meter.clone(),
+                exchanges,
+                entry.place,
+                call
+            ));
+            until_deadline(entry.deadline.into(), call).await
+        };
+        self.finish(suspension_to_reply(answer), |returned| {
+            Ok(UncheckedReply { returned, secrets })
+        })
+    }
+
     /// Determines how the call ended. The store is dropped in any case.
     pub(crate) fn finish<A, T>(
         self,
@@ -258,22 +266,7 @@ impl EnteredStore<'_> {
         let state = self.store.data();
         let (stdout, stderr) = state.stdio.captured();
         let [stdout, stderr] = [stdout, stderr].map(|kept| kept.scrubbed(&state.secrets));
-        let burnt = self
-            .limits
-            .fuel
-            .saturating_sub(self.store.get_fuel().unwrap_or_default());
-        let (http_requests, http_bytes) = state.outgoing_http.usage();
-        let (tcp_connections, tcp_bytes) = state.call_sockets.tcp_usage().totals();
-        let memory = state.memory_budget.peak() as u64;
-        let mut usage = CallUsage {
-            fuel: burnt,
-            wall,
-            memory,
-            http_requests,
-            http_bytes,
-            tcp_connections,
-            tcp_bytes,
-        };
+        let mut usage = self.usage(wall);
         let result = match answer {
             Err(_elapsed) => Err(CallError::limit(Limit::Deadline(self.limits.timeout))),
             Ok(Ok(answer)) => check(answer),
@@ -296,26 +289,43 @@ impl EnteredStore<'_> {
         ) {
             usage.fuel = self.limits.fuel;
         }
-        let full = state.exceeded_bound.get().copied().map(HostDenial::Limit);
-        let hindered = state
-            .outgoing_http
-            .first_denial(self.limits)
-            .or_else(|| state.kept.first_denial())
-            .or(full);
-        let (entered, log_dropped) = (Some(self.started), state.imports.log_dropped());
-        let waited = wall.saturating_sub(Duration::from_nanos(self.meter.nanoseconds()));
-        let idled = self.meter.has_idled();
         FinishedCall {
             result,
             usage,
-            entered,
-            waited,
-            idled,
+            entered: Some(self.started),
+            waited: wall.saturating_sub(Duration::from_nanos(self.meter.nanoseconds())),
+            idled: self.meter.has_idled(),
             stdout,
             stderr,
-            log_dropped,
-            hindered,
+            log_dropped: state.imports.log_dropped(),
+            hindered: self.first_denial(),
         }
+    }
+
+    fn usage(&self, wall: Duration) -> CallUsage {
+        let state = self.store.data();
+        let fuel = self.store.get_fuel().unwrap_or_default();
+        let (http_requests, http_bytes) = state.outgoing_http.usage();
+        let (tcp_connections, tcp_bytes) = state.call_sockets.tcp_usage().totals();
+        CallUsage {
+            fuel: self.limits.fuel.saturating_sub(fuel),
+            wall,
+            memory: state.memory_budget.peak() as u64,
+            http_requests,
+            http_bytes,
+            tcp_connections,
+            tcp_bytes,
+        }
+    }
+
+    fn first_denial(&self) -> Option<HostDenial> {
+        let state = self.store.data();
+        let full = state.exceeded_bound.get().copied().map(HostDenial::Limit);
+        state
+            .outgoing_http
+            .first_denial(self.limits)
+            .or_else(|| state.kept.first_denial())
+            .or(full)
     }
 }
 
@@ -350,7 +360,7 @@ impl<T> FinishedCall<T> {
     }
 
     /// Creates the result of a call that did not enter a guest.
-    pub(crate) fn without_guest(result: Result<T, CallError>) -> Self {
+    pub fn without_guest(result: Result<T, CallError>) -> Self {
         Self {
             result,
             usage: CallUsage::default(),

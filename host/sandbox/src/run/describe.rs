@@ -42,7 +42,8 @@ impl Sandbox {
         compiled: &CompiledFile,
         limits: &Limits,
     ) -> FinishedCall<RawDescription> {
-        let _describing = self.acquire_describe_permit().await;
+        // The semaphore is never closed.
+        let _describing = self.inner.describe_permits.acquire().await;
         let environment = PluginContext {
             limits: limits.clone(),
             ..PluginContext::default()
@@ -78,7 +79,7 @@ impl Sandbox {
         match self.enter(
             prepared,
             &entry,
-            self.new_call_descriptors(),
+            self.inner.descriptors.files(),
             CallResources::default(),
         ) {
             Ok(mut entered) => {
@@ -289,7 +290,7 @@ impl ServerProbe<'_> {
         match self.sandbox.enter(
             self.prepared,
             self.entry,
-            self.sandbox.new_call_descriptors(),
+            self.sandbox.inner.descriptors.files(),
             given,
         ) {
             Ok(mut entered) => {

@@ -342,7 +342,7 @@ mod tests {
     fn a_call_that_panics_at_once_ends_alone() {
         let (_runtime, entrance) = runtime();
         waited(async {
-            entrance.dispatch(Box::pin(async { panic!("as a call must not") }), || false)
+            entrance.dispatch(Box::pin(async { panic!("as a call must not") }), || false);
         });
         assert!(!IS_FIRST_POLL.get());
         assert_eq!(entrance.queue.active_calls.load(Ordering::Relaxed), 0);

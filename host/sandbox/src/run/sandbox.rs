@@ -1,50 +1,34 @@
 //! The sandbox: the engines, the compiler, the compile cache and the guests' runtime.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
+use std::{fs, io};
 
 use anyhow::{Context as _, anyhow};
 use bytesize::ByteSize;
-use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 use tokio::runtime::Runtime;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
-use toolbay_model::text::join_lines;
 use toolbay_model::{ComponentDescription, Digest, GuestServerProtocol, Limits};
-use toolbay_outgoing::{
-    ConnectorOptions, HttpConnector, LookupLimiter, PluginClient, SystemResolver,
-};
-use toolbay_policy::Permissions;
+use toolbay_outgoing::{ConnectorOptions, HttpConnector, LookupLimiter, SystemResolver};
 use toolbay_state::StateStore;
-use wasmtime::Engine;
-use wasmtime::component::Component;
 
-use crate::cache::{self, CachedComponent, CompileCache, StoredCode, StoredRefusal};
-use crate::capability::files::descriptors::{CallDescriptors, DescriptorTable};
+use crate::cache::{self, CachedComponent, CompileCache, StoredCode};
+use crate::capability::files::descriptors::DescriptorTable;
 use crate::capability::files::scratch_directories::TemporaryFolders;
-use crate::compile::compile_counts::{CompilationCounts, CompileCounts};
+use crate::compile::compile_counts::CompilationCounts;
 use crate::compile::compiler::{CompileLimits, Compiler};
-use crate::compile::compiler_process::WorkerNotes;
-use crate::compile::engine::EpochTicker;
-use crate::compile::source::CompileSource;
 use crate::component::plugin_summary::PluginSummary;
-use crate::component::preamble::check_preamble;
-use crate::component::prepare_error::PrepareError;
-use crate::context::keyvalue::KeyValue;
-use crate::context::plugin_connections::PluginConnections;
-use crate::context::plugin_http::PluginHttp;
 use crate::context::usage_ledger::LedgerRegistry;
-use crate::prepare::compiled::{CompiledFile, UncachedCode};
+use crate::prepare::compiled::UncachedCode;
 use crate::prepare::component_summary::ComponentSummary;
-use crate::prepare::engine_pair::{EnginePair, LinkedEngine};
+use crate::prepare::engine_pair::EnginePair;
 use crate::prepare::prepared_component::PreparedComponent;
-use crate::run::callable::{LazyComponent, Recompile, UnopenedCode};
 use crate::run::cores::cores;
 use crate::run::dispatcher::{self, CallDispatcher};
+use crate::run::stored_code::{CachedCode, CachedPlugin, LostCode, OpenedCode, UnopenedCode};
 use crate::store::error;
 
 /// Maximum number of threads for blocking host calls of guests, such as file I/O and name
@@ -90,37 +74,37 @@ pub struct SandboxSettings {
 /// Handle of the engines and of the guests' runtime. Cloning is cheap.
 #[derive(Clone)]
 pub struct Sandbox {
-    inner: Arc<SandboxState>,
+    pub(super) inner: Arc<SandboxState>,
 }
 
-struct SandboxState {
-    engines: EnginePair,
-    max_calls: usize,
+pub(super) struct SandboxState {
+    pub(super) engines: EnginePair,
+    pub(super) max_calls: usize,
     /// Maximum memory of a component.
-    max_memory: ByteSize,
+    pub(super) max_memory: ByteSize,
     /// Permits for listing what a plugin offers.
-    describe_permits: Semaphore,
-    compiler: Compiler,
-    descriptors: Arc<DescriptorTable>,
-    usage_ledgers: Arc<LedgerRegistry>,
-    scratch_directories: Arc<TemporaryFolders>,
-    http_client: ConnectorOptions,
-    state: Option<Arc<dyn StateStore>>,
+    pub(super) describe_permits: Semaphore,
+    pub(super) compiler: Compiler,
+    pub(super) descriptors: Arc<DescriptorTable>,
+    pub(super) usage_ledgers: Arc<LedgerRegistry>,
+    pub(super) scratch_directories: Arc<TemporaryFolders>,
+    pub(super) http_client: ConnectorOptions,
+    pub(super) state: Option<Arc<dyn StateStore>>,
     /// The HTTP client of plugins, or the reason why it is unavailable. Created for the first
     /// plugin that may send requests.
-    connector: OnceLock<Result<Arc<HttpConnector>, String>>,
+    pub(super) connector: OnceLock<Result<Arc<HttpConnector>, String>>,
     /// Resolver for the host names that plugins connect to.
-    lookups: Arc<LookupLimiter>,
+    pub(super) lookups: Arc<LookupLimiter>,
     /// The compile cache, or the reason why it is off.
-    cache: Result<Arc<CompileCache>, String>,
+    pub(super) cache: Result<Arc<CompileCache>, String>,
     /// The programs and settings that decide which components are refused; `None` if they are not
     /// known, and refusals are not stored.
-    refusal_basis: Option<String>,
-    compilations: CompilationCounts,
-    dispatcher: CallDispatcher,
+    pub(super) refusal_basis: Option<String>,
+    pub(super) compilations: CompilationCounts,
+    pub(super) dispatcher: CallDispatcher,
     /// Runtime of the guests. Guests run on separate threads, so that the operating system keeps
     /// scheduling the protocol's threads. `None` only during drop.
-    runtime: Option<Runtime>,
+    pub(super) runtime: Option<Runtime>,
 }
 
 impl Sandbox {
@@ -155,26 +139,10 @@ impl Sandbox {
             slots.saturating_sub(MAX_CONCURRENT_DESCRIBES) as usize
         });
         let calls = slots.min(DescriptorTable::max_calls(calls as usize, waiting as usize));
-        let cache = match cache {
-            Some((folder, size)) => {
-                let opened = CompileCache::open(&folder, &engines.sync_engine().engine, size);
-                opened
-                    .map(Arc::new)
-                    .inspect_err(|why| tracing::warn!("{why}"))
-            }
-            None => Err("the compile cache is off: compile.cache_folder is empty".to_owned()),
-        };
+        let cache = open_cache(cache, &engines);
         let compiler = Compiler::new(compiler, stack, concurrent, compile)
             .map_err(|error| anyhow!("wasmtime rejected the configuration: {error:#}"))?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .thread_name("toolbay-guest")
-            .worker_threads(cores())
-            .enable_all()
-            .max_blocking_threads(BLOCKING_THREADS)
-            // Calls arrive through the injection queue, so check it often.
-            .global_queue_interval(4)
-            .build()
-            .context("failed to start the guests' runtime")?;
+        let runtime = start_guest_runtime().context("failed to start the guests' runtime")?;
         let entrance = CallDispatcher::start(runtime.handle())
             .context("failed to prepare the guests' runtime for calls")?;
         let describing = Semaphore::new(MAX_CONCURRENT_DESCRIBES as usize);
@@ -212,76 +180,9 @@ impl Sandbox {
         })
     }
 
-    /// Returns the HTTP client of a plugin with these permissions. All calls of the plugin share
-    /// it. The first use blocks while it reads the certificates that the system trusts.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason why no requests can be sent.
-    pub fn plugin_http(
-        &self,
-        permissions: &Permissions,
-        limits: &Limits,
-    ) -> Result<PluginHttp, String> {
-        let Permissions {
-            http,
-            private_networks,
-            ..
-        } = permissions;
-        if http.is_empty() {
-            return Ok(PluginHttp::default());
-        }
-        let inner = &self.inner;
-        let sockets = inner.descriptors.connections();
-        let connector =
-            || HttpConnector::new(&inner.http_client, Arc::new(SystemResolver), sockets);
-        let connector = inner
-            .connector
-            .get_or_init(connector)
-            .as_ref()
-            .map_err(Clone::clone)?;
-        Ok(PluginHttp::new(PluginClient::new(
-            Arc::clone(connector),
-            http.clone(),
-            private_networks.clone(),
-            limits.http_connections,
-        )))
-    }
-
-    /// Returns the TCP connections of a plugin with these permissions. All calls of the plugin
-    /// share them.
-    pub fn plugin_connections(&self, permissions: &Permissions) -> PluginConnections {
-        let Permissions {
-            tcp,
-            private_networks,
-            ..
-        } = permissions;
-        if tcp.is_empty() {
-            return PluginConnections::default();
-        }
-        PluginConnections::new(
-            Arc::clone(&self.inner.lookups),
-            tcp.clone(),
-            private_networks.clone(),
-        )
-    }
-
-    /// Returns the persistent state of the plugin `id` with these permissions.
-    pub fn key_value(&self, id: &str, permissions: &Permissions) -> KeyValue {
-        match permissions.state {
-            Some(grant) => KeyValue::new(self.inner.state.clone(), id, grant),
-            None => KeyValue::default(),
-        }
-    }
-
     /// Looks up a component in the compile cache, with its description and the summary of its file.
-    /// The first call opens the code; `recompile` recompiles it if the code is unusable by then.
     /// Blocks for a fraction of a millisecond.
-    pub fn find_cached(
-        &self,
-        digest: Digest,
-        remake: &Arc<dyn Recompile>,
-    ) -> Option<(LazyComponent, ComponentDescription, PluginSummary)> {
+    pub fn find_cached(&self, digest: Digest) -> Option<CachedPlugin> {
         let engines = &self.inner.engines;
         let CachedComponent {
             notes:
@@ -298,21 +199,24 @@ impl Sandbox {
             // Recompiling reports the reason.
             return None;
         }
-        let (remake, manner) = (Arc::clone(remake), description.manner.clone());
-        let stored = UnopenedCode {
+        let unopened = UnopenedCode {
             digest,
             code,
-            manner,
+            manner: description.manner.clone(),
             tasked,
-            remake,
         };
-        let callable = if room == engines.pool_fingerprint() {
-            LazyComponent::from_stored(facts, stored)
+        let code = if room == engines.pool_fingerprint() {
+            CachedCode::Unopened(unopened)
         } else {
             // The entry was stored with a different pool size.
-            self.open_stored_code(&stored)?.into()
+            CachedCode::Open(Box::new(self.open_stored_code(&unopened)?))
         };
-        Some((callable, description, about))
+        Some(CachedPlugin {
+            summary: facts,
+            code,
+            description,
+            about,
+        })
     }
 
     /// Looks up a component in the compile cache and opens its code. Blocks for milliseconds, and
@@ -341,7 +245,7 @@ impl Sandbox {
         found
     }
 
-    fn cache(&self) -> Option<&Arc<CompileCache>> {
+    pub(super) fn cache(&self) -> Option<&Arc<CompileCache>> {
         self.inner.cache.as_ref().ok()
     }
 
@@ -370,7 +274,7 @@ impl Sandbox {
 
     /// Returns an error message if the component's initial memory exceeds the ceiling. The pool
     /// detects this only if the ceiling is larger than what the pool needs for GC heaps.
-    fn initial_memory_error(&self, prepared: &PreparedComponent) -> Option<String> {
+    pub(super) fn initial_memory_error(&self, prepared: &PreparedComponent) -> Option<String> {
         let most = self.inner.max_memory;
         let size = prepared
             .memory()
@@ -382,121 +286,56 @@ impl Sandbox {
         ))
     }
 
-    /// Opens stored code, or recompiles it and stores the result.
+    /// Opens stored code.
     ///
     /// # Errors
     ///
-    /// Returns the reason why neither is possible.
-    pub(crate) async fn open_stored(
-        &self,
-        stored: UnopenedCode,
-    ) -> Result<PreparedComponent, String> {
-        let (sandbox, wanted) = (self.clone(), stored.clone());
+    /// Returns the reason why that failed unexpectedly.
+    pub async fn open_code(&self, unopened: UnopenedCode) -> Result<OpenedCode, String> {
+        let sandbox = self.clone();
         let opened = tokio::task::spawn_blocking(move || {
             // Read the notes for the new code first: opening damaged code removes the cache entry.
-            let known = sandbox.cache().and_then(|cache| cache.find(wanted.digest));
-            sandbox
-                .open_stored_code(&wanted)
-                .ok_or_else(|| known.map(Box::new))
+            let known = sandbox
+                .cache()
+                .and_then(|cache| cache.find(unopened.digest));
+            match sandbox.open_stored_code(&unopened) {
+                Some(prepared) => OpenedCode::Open(Box::new(prepared)),
+                None => OpenedCode::Lost(LostCode {
+                    digest: unopened.digest,
+                    manner: unopened.manner,
+                    known: known.map(Box::new),
+                }),
+            }
         });
-        let known = match opened.await {
-            Ok(Ok(prepared)) => return Ok(prepared),
-            Ok(Err(known)) => known,
-            Err(error) => return Err(format!("opening its code failed: {error}")),
-        };
-        let (mut prepared, scratch) = stored.remake.recompile(stored.digest).await?;
-        prepared.set_mcp_endpoint(stored.manner);
+        opened
+            .await
+            .map_err(|error| format!("opening its code failed: {error}"))
+    }
+
+    /// Replaces lost code by the result of compiling the component again.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why that failed unexpectedly.
+    pub async fn replace_lost_code(
+        &self,
+        lost: LostCode,
+        mut prepared: PreparedComponent,
+        scratch: UncachedCode,
+    ) -> Result<PreparedComponent, String> {
+        prepared.set_mcp_endpoint(lost.manner);
         let sandbox = self.clone();
         let kept = tokio::task::spawn_blocking(move || {
-            if let Some(known) = known {
+            if let Some(known) = lost.known {
                 let cache::ComponentNotes {
                     description, about, ..
                 } = known.notes;
-                sandbox.add_to_cache(stored.digest, scratch, &prepared, description, about);
+                sandbox.add_to_cache(lost.digest, scratch, &prepared, description, about);
             }
             prepared
         });
         kept.await
             .map_err(|error| format!("storing its code failed: {error}"))
-    }
-
-    /// Compiles and links a plugin file within the limits. Dropping the future stops the compiler.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason why the file is not a valid plugin.
-    pub async fn compile(&self, source: CompileSource) -> Result<CompiledFile, PrepareError> {
-        let began = Instant::now();
-        let compiled = self.compile_and_link(source).await;
-        self.inner
-            .compilations
-            .record_compilation(began.elapsed(), compiled.is_ok());
-        compiled
-    }
-
-    /// Returns how many components were compiled, and how many were found in the cache.
-    pub fn compile_counts(&self) -> CompileCounts {
-        self.inner.compilations.snapshot()
-    }
-
-    async fn compile_and_link(&self, source: CompileSource) -> Result<CompiledFile, PrepareError> {
-        check_preamble(&source.file)?;
-        let assembled = |prepared,
-                         WorkerNotes {
-                             docs,
-                             remarks,
-                             about,
-                             speaks,
-                             tasked,
-                         },
-                         code| CompiledFile {
-            prepared,
-            docs,
-            remarks,
-            about,
-            speaks,
-            scratch: UncachedCode { code, tasked },
-        };
-        let compiler = &self.inner.compiler;
-        if let Some(scratch) = self
-            .inner
-            .cache
-            .as_ref()
-            .ok()
-            .and_then(|cache| cache.create_temporary().ok())
-            && let Ok(output) = scratch.reopen()
-        {
-            match compiler.compile(&source, output).await {
-                Ok(notes) => {
-                    let code = scratch
-                        .as_file()
-                        .try_clone()
-                        .map_err(|_| PrepareError::WriteFailed)?;
-                    let prepared = self
-                        .open_on_blocking_thread(notes.tasked, move |engine| {
-                            cache::open_file(engine, &code)
-                        })
-                        .await?;
-                    return Ok(assembled(prepared, notes, Some(scratch)));
-                }
-                // The component is usable even if it cannot be cached.
-                Err(PrepareError::WriteFailed) => tracing::warn!(
-                    "cannot write to the compile cache: the disk is full, or files are limited in size (ulimit -f)"
-                ),
-                Err(error) => return Err(error),
-            }
-        }
-        let unwritten = |_| PrepareError::WriteFailed;
-        let mut code = cache::create_memory_file().map_err(unwritten)?;
-        let notes = compiler
-            .compile(&source, code.try_clone().map_err(unwritten)?)
-            .await?;
-        let prepared = self
-            .open_on_blocking_thread(notes.tasked, move |engine| {
-                cache::open_from_memory(engine, &mut code)
-            })
-            .await?;
-        Ok(assembled(prepared, notes, None))
     }
 
     /// Adds the compiled code of `prepared_component` to the compile cache. Blocks for
@@ -532,108 +371,6 @@ impl Sandbox {
                     tasked,
                 },
             );
-        }
-    }
-
-    /// Returns why the component with this digest could not be loaded under these conditions and
-    /// with these programs and settings, if the compile cache has that. `conditions` is everything
-    /// else that decides it. Blocks for a fraction of a millisecond.
-    pub fn find_refusal(&self, digest: Digest, conditions: &str) -> Option<StoredRefusal> {
-        self.cache()?
-            .find_refusal(digest, &self.full_conditions(conditions)?)
-    }
-
-    /// Stores why the component with this digest cannot be loaded under these conditions in the
-    /// compile cache, until it is compiled successfully. Blocks for milliseconds; errors are
-    /// logged.
-    pub fn store_refusal(&self, digest: Digest, conditions: &str, refusal: &StoredRefusal) {
-        if let (Some(cache), Some(conditions)) = (self.cache(), self.full_conditions(conditions)) {
-            cache.insert_refusal(digest, &conditions, refusal);
-        }
-    }
-
-    /// Returns a digest of all conditions of a refusal.
-    fn full_conditions(&self, conditions: &str) -> Option<String> {
-        let basis = self.inner.refusal_basis.as_ref()?;
-        let text = format!(
-            "{basis} {} {conditions}",
-            self.inner.engines.pool_fingerprint()
-        );
-        Some(hex::encode(Sha256::digest(text)))
-    }
-
-    /// Returns the notes that [`Sandbox::save_folder_notes`] stored about the files in a plugin
-    /// directory. Only this user can have written them.
-    pub fn folder_notes(&self, folder: &Path) -> Option<String> {
-        self.cache()?.folder_notes(folder)
-    }
-
-    /// Stores notes about the files in a plugin directory, as JSON, in the compile cache.
-    pub fn save_folder_notes(&self, folder: &Path, notes: Box<RawValue>) {
-        if let Some(cache) = self.cache() {
-            cache.write_folder_notes(folder, notes);
-        }
-    }
-
-    /// Returns the reason why the compile cache is off; `None` if it is on.
-    pub fn cache_off_reason(&self) -> Option<&str> {
-        self.inner.cache.as_ref().err().map(String::as_str)
-    }
-
-    /// Removes this server version's entries from the compile cache. Returns the number of
-    /// components and their size in bytes. Components that are needed again are recompiled. Blocks.
-    ///
-    /// # Errors
-    ///
-    /// Fails if there is no cache, or if a file of it cannot be removed.
-    pub fn clear_cache(&self) -> Result<(usize, u64), String> {
-        let cache = self.inner.cache.as_ref().map_err(String::clone)?;
-        cache
-            .clear()
-            .map_err(|error| format!("not everything could be removed: {error}"))
-    }
-
-    /// Returns whether the compile cache has the component with this digest, in lowercase
-    /// hexadecimal.
-    pub fn is_cached(&self, digest: &str) -> bool {
-        self.inner
-            .cache
-            .as_ref()
-            .is_ok_and(|cache| cache.contains(digest))
-    }
-
-    /// Opens and links compiled code on a thread that may block: both steps take time in proportion
-    /// to the size of the component.
-    async fn open_on_blocking_thread(
-        &self,
-        tasked: Option<u32>,
-        open: impl FnOnce(&Engine) -> wasmtime::Result<Component> + Send + 'static,
-    ) -> Result<PreparedComponent, PrepareError> {
-        let sandbox = self.clone();
-        let work = move || {
-            let linked: &LinkedEngine = sandbox
-                .inner
-                .engines
-                .engine_for(tasked)
-                .map_err(PrepareError::Transient)?;
-            let component = open(&linked.engine).map_err(|error| {
-                let root = join_lines(&error.root_cause().to_string());
-                match error::describe_too_large(&root) {
-                    Some(why) => PrepareError::TooLarge(why),
-                    None => PrepareError::Invalid(format!("invalid component: {root}")),
-                }
-            })?;
-            let prepared = PreparedComponent::new(linked, &component, tasked)?;
-            match sandbox.initial_memory_error(&prepared) {
-                Some(why) => Err(PrepareError::TooLarge(why)),
-                None => Ok(prepared),
-            }
-        };
-        match tokio::task::spawn_blocking(work).await {
-            Ok(prepared) => prepared,
-            Err(error) => Err(PrepareError::Transient(format!(
-                "compiling it failed: {error}"
-            ))),
         }
     }
 
@@ -679,43 +416,34 @@ impl Sandbox {
         self.inner.max_calls
     }
 
-    /// Waits for a permit to list what a plugin offers. The semaphore is never closed.
-    pub(crate) async fn acquire_describe_permit(&self) -> Option<SemaphorePermit<'_>> {
-        self.inner.describe_permits.acquire().await.ok()
-    }
-
-    /// Returns the descriptors of a new call.
-    pub(crate) fn new_call_descriptors(&self) -> CallDescriptors {
-        self.inner.descriptors.files()
-    }
-
-    /// Returns the usage records of directories with a quota.
-    pub(crate) fn usage_ledgers(&self) -> &Arc<LedgerRegistry> {
-        &self.inner.usage_ledgers
-    }
-
-    /// Returns the temporary directories of calls.
-    pub(crate) fn scratch_directories(&self) -> &Arc<TemporaryFolders> {
-        &self.inner.scratch_directories
-    }
-
-    pub(crate) fn epoch_ticker(&self) -> &EpochTicker {
-        self.inner.engines.ticker()
-    }
-
-    /// Returns the compiler.
-    pub(crate) fn compiler(&self) -> &Compiler {
-        &self.inner.compiler
-    }
-
     /// Returns both engines.
     pub(crate) fn engines(&self) -> &EnginePair {
         &self.inner.engines
     }
+}
 
-    pub(crate) fn stack_size(&self) -> ByteSize {
-        self.inner.engines.stack()
-    }
+/// Opens the compile cache, or returns the reason why it is off.
+fn open_cache(
+    cache: Option<(PathBuf, ByteSize)>,
+    engines: &EnginePair,
+) -> Result<Arc<CompileCache>, String> {
+    let Some((folder, size)) = cache else {
+        return Err("the compile cache is off: compile.cache_folder is empty".to_owned());
+    };
+    CompileCache::open(&folder, &engines.sync_engine().engine, size)
+        .map(Arc::new)
+        .inspect_err(|why| tracing::warn!("{why}"))
+}
+
+fn start_guest_runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .thread_name("toolbay-guest")
+        .worker_threads(cores())
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        // Calls arrive through the injection queue, so check it often.
+        .global_queue_interval(4)
+        .build()
 }
 
 /// Returns the programs and settings that decide which components are refused. A program is not

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use toolbay_model::{Limit, TraceContext};
+use toolbay_model::{Limit, Limits, TraceContext};
 use toolbay_secrets::{CallSecrets as OpenedSecrets, SecretFilter};
 use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::p2::pipe::MemoryInputPipe;
@@ -16,7 +16,8 @@ use crate::capability::files::call_directories::CallDirectories;
 use crate::capability::files::descriptors::{CallDescriptors, DescriptorHandle};
 use crate::capability::files::directory_reach::DirectoryReach;
 use crate::capability::host_functions::HostFunctions;
-use crate::capability::http::http_call::{HttpCall, MAX_FIELDS_BYTES};
+use crate::capability::http::http_call::HttpCall;
+use crate::capability::http::memory_bounds::{EXCHANGE_MEMORY_BYTES, MAX_FIELDS_BYTES};
 use crate::capability::http::pending_requests::PendingRequests;
 use crate::capability::input_request::QuestionContext;
 use crate::capability::keyvalue_call::KeyValueCall;
@@ -27,7 +28,7 @@ use crate::capability::stdio::guest_stdin::GuestStdin;
 use crate::capability::stdio::output_capture::GuestOutput;
 use crate::capability::stdio::stdio_transport::StdioConversation;
 use crate::capability::yielding::CpuMeter;
-use crate::context::call_context::{CallContext, PluginContext};
+use crate::context::call_context::CallContext;
 use crate::context::mount_roots::MountedDirectory;
 use crate::context::replay_log::ReplayTape;
 use crate::context::usage_ledger::CallQuota;
@@ -79,7 +80,7 @@ pub(crate) struct StoreState {
     pub(crate) kept: KeyValueCall,
     /// The memory budget of the call.
     pub(crate) memory_budget: MemoryBudget,
-    /// What the handles of `wasi:http_call` hold of it, by their entries in the resource table.
+    /// Memory that the handles of `wasi:http` hold, by their entries in the resource table.
     pub(crate) http_memory: BTreeMap<u32, MemoryReservation>,
     pub(crate) limiter: StoreLimiter,
     pub(crate) stdio: GuestOutput,
@@ -105,115 +106,59 @@ impl StoreState {
         files: CallDescriptors,
         meter: CpuMeter,
     ) -> Self {
-        let CallResources {
-            secrets: opened,
-            directories: folders,
-            stdin: text,
-            stdio_transport: talk,
-            seed,
-            can_ask: asks,
-        } = given;
-        let CallDirectories {
-            mounted: mounts,
-            full,
-            ..
-        } = folders;
         let CallContext {
             environment,
-            trace,
             observer,
             deadline,
             tape,
             ..
         } = entry;
-        let PluginContext {
-            limits,
-            permissions,
-            connections,
-            ..
-        } = environment;
-        tape.set_secrets(&opened.filter);
+        let limits = &environment.limits;
+        let secrets = Arc::clone(&given.secrets.filter);
+        tape.set_secrets(&secrets);
         let account = MemoryBudget::new(limits.memory);
-        let effects = SideEffects::new(asks, &entry.journal, limits, account.clone(), tape.clone());
-        let (journal, secrets) = (Arc::clone(&entry.journal), Arc::clone(&opened.filter));
-        let asking =
-            QuestionContext::new(entry.answerable, journal, effects.clone(), secrets, limits);
-        let mut stdio = GuestOutput::new(limits.stdio, account.clone());
+        let effects = SideEffects::new(
+            given.can_ask,
+            &entry.journal,
+            limits,
+            &account,
+            tape.clone(),
+        );
         let mut context = WasiCtxBuilder::new();
-        let mut input = talk.as_ref().map_or(GuestStdin::Empty, |talk| {
-            GuestStdin::Messages(talk.reader())
-        });
-        if let Some(text) = text {
-            let text = MemoryInputPipe::new(text);
-            input = GuestStdin::Text(text.clone());
-            context.stdin(text);
-            // One byte more than the output limit is enough to detect output that is too large.
-            stdio = stdio.with_stdout_limit(
-                usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX),
-            );
-        }
-        match &talk {
-            Some(talk) => context
-                .stdin(talk.stdin())
-                .stdout(talk.stdout(stdio.stdout())),
-            None => context.stdout(stdio.stdout()),
-        };
-        context
-            .stderr(stdio.stderr())
-            .max_random_size(limits.random.as_u64());
-        for name in &permissions.environment {
-            if let Some(value) = tape.variable(name, || std::env::var(name).ok()) {
-                context.env(name, value);
-            }
-        }
-        let time = seed.map(|seed| seed.apply(&mut context));
-        if time.is_none() {
-            tape.configure_wasi(&mut context);
-        }
-        // The trace context differs between calls.
-        let trace = trace
-            .filter(|_| time.is_none())
-            .map(trace_variables)
-            .unwrap_or_default();
-        for (name, value) in tape.trace_variables(trace) {
-            context.env(name, value);
-        }
+        let talk = given.stdio_transport;
+        let (stdio, input) =
+            connect_streams(&mut context, limits, &account, given.stdin, talk.as_ref());
+        context.max_random_size(limits.random.as_u64());
+        let fixed_time = set_variables(&mut context, entry, given.seed);
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(MAX_FIELDS_BYTES);
-        let requests = HttpCall::new(entry, Arc::clone(&opened), effects.clone());
-        let traffic = TcpTraffic::new(limits);
-        let sockets = CallSockets::new(
-            connections,
-            requests.denials(),
+        let outgoing_http = HttpCall::new(entry, given.secrets, effects.clone());
+        let call_sockets = CallSockets::new(
+            &environment.connections,
+            outgoing_http.denials(),
             effects.clone(),
-            traffic,
+            TcpTraffic::new(limits),
             account.clone(),
             *deadline,
         );
-        let gate = sockets.gate();
-        context
-            .allow_tcp(true)
-            .socket_addr_check(move |address, purpose| {
-                let is_allowed = gate.allows(address, purpose);
-                Box::pin(async move { is_allowed })
-            });
+        allow_connections(&mut context, &call_sockets);
         Self {
             wasi: context.build(),
             table,
             http,
-            mounts,
-            exceeded_bound: full,
+            mounts: given.directories.mounted,
+            exceeded_bound: given.directories.full,
             descriptors: files,
             open_files: BTreeMap::new(),
             quotas: BTreeMap::new(),
             reach: BTreeMap::new(),
             files_refused: false,
-            outgoing_http: requests,
+            outgoing_http,
             exchanges: PendingRequests::default(),
-            call_sockets: sockets,
-            fixed_time: time,
+            call_sockets,
+            fixed_time,
             kept: KeyValueCall::new(entry, account.clone(), meter),
             limiter: StoreLimiter::new(limits, account.clone()),
             memory_budget: account,
@@ -221,19 +166,25 @@ impl StoreState {
             stdio,
             input,
             stdio_transport: talk,
-            secrets: Arc::clone(&opened.filter),
             imports: HostFunctions::new(
                 environment,
-                Arc::clone(&opened.filter),
+                Arc::clone(&secrets),
                 Arc::clone(observer),
                 tape.clone(),
             ),
+            question_context: QuestionContext::new(
+                entry.answerable,
+                Arc::clone(&entry.journal),
+                effects.clone(),
+                Arc::clone(&secrets),
+                limits,
+            ),
+            secrets,
             effects,
             tape: tape.clone(),
             has_mounts: tape
                 .recorded_mounts()
-                .unwrap_or(!permissions.mounts.is_empty()),
-            question_context: asking,
+                .unwrap_or(!environment.permissions.mounts.is_empty()),
         }
     }
 
@@ -242,7 +193,15 @@ impl StoreState {
         &mut self.table
     }
 
-    /// Draws what a new handle of `wasi:http_call` holds from the account, until the handle is
+    /// Reserves the memory of a request in flight, if any request can be sent.
+    pub(crate) fn reserve_for_request(&self) -> Result<Option<MemoryReservation>, BudgetExceeded> {
+        if !self.outgoing_http.is_open() {
+            return Ok(None);
+        }
+        self.memory_budget.reserve(EXCHANGE_MEMORY_BYTES).map(Some)
+    }
+
+    /// Draws what a new handle of `wasi:http` holds from the account, until the handle is
     /// dropped or consumed.
     pub(crate) fn hold_http<T>(
         &mut self,
@@ -253,6 +212,78 @@ impl StoreState {
             .insert(made.rep(), self.memory_budget.reserve(bytes)?);
         Ok(made)
     }
+}
+
+/// Connects the standard streams of a guest. `text` is its input if it returns its result on
+/// standard output, and `talk` its transport if it is an MCP server.
+fn connect_streams(
+    context: &mut WasiCtxBuilder,
+    limits: &Limits,
+    account: &MemoryBudget,
+    text: Option<String>,
+    talk: Option<&StdioConversation>,
+) -> (GuestOutput, GuestStdin) {
+    let mut stdio = GuestOutput::new(limits.stdio, account.clone());
+    let mut input = talk.map_or(GuestStdin::Empty, |talk| {
+        GuestStdin::Messages(talk.reader())
+    });
+    if let Some(text) = text {
+        let text = MemoryInputPipe::new(text);
+        input = GuestStdin::Text(text.clone());
+        context.stdin(text);
+        // One byte more than the output limit is enough to detect output that is too large.
+        stdio = stdio.with_stdout_limit(
+            usize::try_from(limits.output.as_u64().saturating_add(1)).unwrap_or(usize::MAX),
+        );
+    }
+    match talk {
+        Some(talk) => context
+            .stdin(talk.stdin())
+            .stdout(talk.stdout(stdio.stdout())),
+        None => context.stdout(stdio.stdout()),
+    };
+    context.stderr(stdio.stderr());
+    (stdio, input)
+}
+
+/// Sets the environment variables, and the clocks and random numbers if they do not come from the
+/// system. Returns the time of a call that is the same each time.
+fn set_variables(
+    context: &mut WasiCtxBuilder,
+    entry: &CallContext<'_>,
+    seed: Option<CallSeed>,
+) -> Option<CallTime> {
+    let tape = &entry.tape;
+    for name in &entry.environment.permissions.environment {
+        if let Some(value) = tape.variable(name, || std::env::var(name).ok()) {
+            context.env(name, value);
+        }
+    }
+    let time = seed.map(|seed| seed.apply(context));
+    if time.is_none() {
+        tape.configure_wasi(context);
+    }
+    // The trace context differs between calls.
+    let trace = entry
+        .trace
+        .filter(|_| time.is_none())
+        .map(trace_variables)
+        .unwrap_or_default();
+    for (name, value) in tape.trace_variables(trace) {
+        context.env(name, value);
+    }
+    time
+}
+
+/// Allows the connections that the rules of the call allow.
+fn allow_connections(context: &mut WasiCtxBuilder, sockets: &CallSockets) {
+    let gate = sockets.gate();
+    context
+        .allow_tcp(true)
+        .socket_addr_check(move |address, purpose| {
+            let is_allowed = gate.allows(address, purpose);
+            Box::pin(async move { is_allowed })
+        });
 }
 
 /// Returns the trace context as environment variables, the OpenTelemetry convention for programs in

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use super::compiled_schema::MAX_VIOLATIONS;
+use super::violation_text::MAX_MESSAGE_BYTES;
 use super::*;
 
 fn compile_input(text: &str) -> Result<JsonSchema, String> {

@@ -56,7 +56,7 @@ pub(super) fn run_with_progress(
             stdout
                 .lines()
                 .map_while(Result::ok)
-                .for_each(|line| read(&line))
+                .for_each(|line| read(&line));
         });
         let (mut piece, mut last) = (Vec::new(), None);
         // Cargo redraws the bar in place, so a carriage return separates two drawings.

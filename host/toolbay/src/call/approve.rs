@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout_at;
-use toolbay_catalog::{ApprovalPolicy, ToolOffer};
+use toolbay_catalog::{ApprovalPolicy, ComponentCode, ToolOffer};
 use toolbay_model::{
     CallError, CallFailure, CallJournal, Digest, Interrupt, Question, QuestionRound,
     QuestionSubject,
 };
-use toolbay_sandbox::LazyComponent;
 
 use crate::approval::ruling::{
     self, ApprovalCase, ApprovalRuling, ApprovalScope, ApprovalStep, ApprovalValidity,
@@ -26,7 +25,7 @@ use crate::observe::call_report::CallReport;
 /// A call that may enter the guest: it needs no approval, or has one.
 pub(crate) struct ApprovedCall<'a> {
     /// The code of the plugin.
-    pub(crate) code: &'a LazyComponent,
+    pub(crate) code: &'a ComponentCode,
     pub(crate) input: CallInput,
     /// The journal with which the guest is entered.
     pub(crate) journal: Arc<CallJournal>,

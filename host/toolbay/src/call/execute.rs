@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolbay_model::{CallError, CallObserver, TraceContext};
-use toolbay_sandbox::{CallContext, HostDenial, Sandbox, UncheckedReply};
+use toolbay_sandbox::{CallContext, FinishedCall, HostDenial, Sandbox, UncheckedReply};
 use tracing::Instrument as _;
 
 use crate::call::admit::AdmittedCall;
@@ -63,10 +63,14 @@ pub(crate) async fn execute(
         place: Some(&*admitted.work.permit),
     };
     let request = input.request.guest_request(target.name());
-    let finished = sandbox
-        .call(code, context, request)
-        .instrument(span.clone())
-        .await;
+    let running = async {
+        let timeout = target.environment().limits.timeout;
+        match code.open(admitted.work.deadline, timeout).await {
+            Ok(prepared) => sandbox.call(&prepared, context, request).await,
+            Err(error) => FinishedCall::without_guest(Err(error)),
+        }
+    };
+    let finished = running.instrument(span.clone()).await;
     let (reply, run, denial) = GuestRun::split(finished);
     report.record(&CallEvent::GuestReturned(&run));
     ExecutedCall {

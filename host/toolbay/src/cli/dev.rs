@@ -32,7 +32,7 @@ const MAX_PROBLEM_BYTES: usize = 2_000;
 
 pub(super) fn run(common: &Common, folder: &Path, once: bool) -> anyhow::Result<ExitCode> {
     // Check the project first: a wrong folder is the more likely mistake.
-    let project = ProjectFile::read(folder).map_err(anyhow::Error::msg)?;
+    let project = ProjectFile::read(folder)?;
     check_installed(&project)?;
     let config = common.load_config(true, &Listen::default())?;
     block_on(async {
@@ -61,8 +61,8 @@ async fn watch(config: &Config, folder: &Path) -> anyhow::Result<ExitCode> {
                 print("\nWaiting for changes. Press Ctrl-C to stop.\n");
                 wait_for_changes(&mut watcher).await;
             }
-            Err(why) => {
-                complain(&why);
+            Err(error) => {
+                complain(&error.to_string());
                 let mut watcher = FolderWatcher::for_paths(&[folder.join(project::FILE_NAME)])
                     .map_err(anyhow::Error::msg)?;
                 wait_for_changes(&mut watcher).await;

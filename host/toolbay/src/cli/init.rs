@@ -117,7 +117,7 @@ impl InitReport {
         match file.persist_noclobber(&path) {
             Ok(_) => self.written.push(name.to_owned()),
             Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
-                self.kept.push(name.to_owned())
+                self.kept.push(name.to_owned());
             }
             Err(error) => return Err(error.error).with_context(failed),
         }

@@ -13,8 +13,8 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value};
 use toolbay_install::{
     CLIENTS, ClientConfiguration, ConfigFile, ConfigurationMistake, ConfigurationScope,
-    ConfigurationText, EditOutcome, EntryName, FileError, ServerEntry, client_with_id,
-    has_same_connection, is_toolbay,
+    ConfigurationText, EditOutcome, EntryName, FileError, InvalidEntry, ServerEntry,
+    client_with_id, has_same_connection, is_toolbay,
 };
 
 use self::client_environment::{path_environment, program_path};
@@ -115,7 +115,7 @@ fn clients() -> PossibleValuesParser {
     PossibleValuesParser::new(CLIENTS.iter().map(|client| client.id))
 }
 
-fn name(text: &str) -> Result<EntryName, String> {
+fn name(text: &str) -> Result<EntryName, InvalidEntry> {
     EntryName::new(text)
 }
 
@@ -196,8 +196,7 @@ fn find_client(id: &str) -> anyhow::Result<&'static ClientConfiguration> {
 /// Returns the server that the client connects to.
 fn server_entry(options: &Install) -> anyhow::Result<ServerEntry> {
     if let Some(url) = &options.http {
-        return ServerEntry::http(url, options.token_variable.as_deref())
-            .map_err(anyhow::Error::msg);
+        return Ok(ServerEntry::http(url, options.token_variable.as_deref())?);
     }
     let settings = Settings {
         config: options.config.clone(),
@@ -232,7 +231,7 @@ fn server_entry(options: &Install) -> anyhow::Result<ServerEntry> {
     } else {
         &["serve", "--no-config"]
     };
-    ServerEntry::command(&program_path()?, words, &paths).map_err(anyhow::Error::msg)
+    Ok(ServerEntry::command(&program_path()?, words, &paths)?)
 }
 
 /// Applies `change` to the file of a target. If `doubt` returns a question about the existing

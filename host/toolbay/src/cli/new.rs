@@ -159,7 +159,7 @@ pub(super) fn run(path: &Path, language: Language, plain: bool) -> anyhow::Resul
             .with_context(|| format!("failed to create {}", parent.display()))?;
         fs::write(&file, content).with_context(|| format!("failed to write {}", file.display()))?;
     }
-    let project = ProjectFile::read(path).map_err(anyhow::Error::msg)?;
+    let project = ProjectFile::read(path)?;
     print(&next_steps(path, &project));
     Ok(ExitCode::SUCCESS)
 }

@@ -39,7 +39,7 @@ pub(super) fn resolve_plugin_file(path: &Path) -> anyhow::Result<PathBuf> {
     if !path.join(project::FILE_NAME).is_file() {
         return Ok(path.to_owned());
     }
-    let project = ProjectFile::read(path).map_err(anyhow::Error::msg)?;
+    let project = ProjectFile::read(path)?;
     check_installed(&project)?;
     let output = path.join(&project.output);
     if !output.is_file() {

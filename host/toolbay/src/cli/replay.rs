@@ -1,5 +1,6 @@
 //! `toolbay replay`: repeats recorded calls and shows the differences.
 
+mod figures;
 mod plugins;
 mod report;
 mod runner;

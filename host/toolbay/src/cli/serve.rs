@@ -28,22 +28,18 @@ use crate::serve::server::Server;
 
 pub(super) fn run(common: &Common, listen: &Listen) -> anyhow::Result<ExitCode> {
     let mut flags = common.flags(listen);
-    let inherited = inherited_socket().map_err(ConfigError::new)?;
+    let inherited = inherited_socket()?;
     if let Some(listener) = &inherited {
         // The required settings depend on who can reach the socket.
-        flags.http = Some(listener.address().map_err(ConfigError::new)?);
+        flags.http = Some(listener.address()?);
     }
     let running = RunningConfig::read(flags)?;
     let config = running.config().clone();
-    let telemetry = config
-        .otel
-        .settings()
-        .map_err(ConfigError::new)?
-        .map(Telemetry::new);
+    let telemetry = config.otel.settings()?.map(Telemetry::new);
     block_on(async {
         // The files are read again when clients are served. A mistake stops the program before it
         // listens.
-        config.http.open_tls().map_err(ConfigError::new)?;
+        config.http.open_tls()?;
         let mut needs = {
             let own = config.http.listen.as_ref().filter(|_| inherited.is_none());
             ConfinementNeeds::from_config(&config, own.and_then(ListenAddress::socket_path))?

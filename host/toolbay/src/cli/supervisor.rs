@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 use toolbay_catalog::{Catalog, Snapshot};
 use toolbay_mcp::http::{ListenAddress, SocketListener};
 
+use crate::config::ConfigError;
+
 /// The environment variable with the path of the supervisor's socket.
 const NOTIFY_SOCKET_VARIABLE: &str = "NOTIFY_SOCKET";
 
@@ -26,7 +28,7 @@ const NOTIFY_SOCKET_VARIABLE: &str = "NOTIFY_SOCKET";
 /// # Errors
 ///
 /// There are several sockets, or the socket is neither TCP nor a Unix socket with a path.
-pub(super) fn inherited_socket() -> Result<Option<InheritedSocket>, String> {
+pub(super) fn inherited_socket() -> Result<Option<InheritedSocket>, ConfigError> {
     let mut sockets = ListenFd::from_env();
     match sockets.len() {
         0 => Ok(None),
@@ -34,11 +36,13 @@ pub(super) fn inherited_socket() -> Result<Option<InheritedSocket>, String> {
         1 => match (sockets.take_tcp_listener(0), sockets.take_unix_listener(0)) {
             (Ok(tcp), _) => Ok(tcp.map(InheritedSocket::Tcp)),
             (_, Ok(unix)) => Ok(unix.map(InheritedSocket::Unix)),
-            (Err(error), Err(other)) => Err(format!(
+            (Err(error), Err(other)) => Err(ConfigError::new(format!(
                 "LISTEN_FDS: the socket is neither one of TCP nor a Unix stream socket: {error}; {other}"
-            )),
+            ))),
         },
-        several => Err(format!("LISTEN_FDS: expected one socket, not {several}")),
+        several => Err(ConfigError::new(format!(
+            "LISTEN_FDS: expected one socket, not {several}"
+        ))),
     }
 }
 
@@ -55,9 +59,12 @@ impl InheritedSocket {
     /// # Errors
     ///
     /// The socket has no address, or one that is not protected by file permissions.
-    pub(super) fn address(&self) -> Result<ListenAddress, String> {
-        let cannot =
-            |error| format!("LISTEN_FDS: failed to read the address of the socket: {error}");
+    pub(super) fn address(&self) -> Result<ListenAddress, ConfigError> {
+        let cannot = |error| {
+            ConfigError::new(format!(
+                "LISTEN_FDS: failed to read the address of the socket: {error}"
+            ))
+        };
         match self {
             Self::Tcp(listener) => listener
                 .local_addr()
@@ -65,9 +72,13 @@ impl InheritedSocket {
                 .map_err(cannot),
             Self::Unix(listener) => {
                 let address = listener.local_addr().map_err(cannot)?;
-                let path = address.as_pathname().ok_or(
-                    "LISTEN_FDS: the Unix socket has no path, so everybody on this machine could connect; use one with a path",
-                )?;
+                let path = address.as_pathname().ok_or_else(|| {
+                    ConfigError::new(
+                        "LISTEN_FDS: the Unix socket has no path, so everybody on this machine \
+                         could connect; use one with a path"
+                            .to_owned(),
+                    )
+                })?;
                 Ok(ListenAddress::Unix(path.to_owned()))
             }
         }

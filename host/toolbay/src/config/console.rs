@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer};
 use toolbay_model::setting::time;
 
+use super::error::ConfigError;
 use super::http::Http;
 
 /// Maximum duration of a session.
@@ -89,12 +90,15 @@ impl ConsoleConfig {
     /// # Errors
     ///
     /// The console is enabled, but no operator could open it.
-    pub(super) fn check(&self, http: &Http) -> Result<(), String> {
+    pub(super) fn check(&self, http: &Http) -> Result<(), ConfigError> {
         if self.enabled != Some(true) || http.listen.is_none() || self.opener(http).is_some() {
             return Ok(());
         }
-        Err("console.enabled = true needs somebody who can open the console: add a token with admin = true to http.tokens"
-            .to_owned())
+        Err(ConfigError(
+            "console.enabled = true needs somebody who can open the console: add a token with \
+             admin = true to http.tokens"
+                .to_owned(),
+        ))
     }
 }
 
@@ -110,7 +114,7 @@ fn session<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Er
 mod tests {
     use super::*;
 
-    fn opener(console: &str, http: &str) -> Result<Option<ConsoleOpener>, String> {
+    fn opener(console: &str, http: &str) -> Result<Option<ConsoleOpener>, ConfigError> {
         let (console, http): (ConsoleConfig, Http) = (
             toml::from_str(console).unwrap(),
             toml::from_str(http).unwrap(),
@@ -166,6 +170,7 @@ mod tests {
             assert!(
                 opener("enabled = true", &http)
                     .unwrap_err()
+                    .to_string()
                     .contains("admin = true"),
                 "{http}"
             );

@@ -14,7 +14,7 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("describe", "describe.rs", "Describe"),
     ("engine", "engine.rs", "EngineConfig"),
     ("http", "http.rs", "Http"),
-    ("http.oauth", "http.rs", "OAuth"),
+    ("http.oauth", "http/oauth.rs", "OAuth"),
     ("http.tls", "http.rs", "TlsConfig"),
     ("http_client", "http_client.rs", "HttpClient"),
     ("metrics", "metrics.rs", "MetricsConfig"),

@@ -1,29 +1,30 @@
 //! `[http]`: settings of MCP over HTTP.
 
+mod oauth;
+mod tokens;
+mod values;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use serde::de::{Error as _, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use toolbay_mcp::http;
 use toolbay_mcp::http::ListenAddress;
-use toolbay_mcp::{CallerRights, NamePattern, http};
-use toolbay_model::setting::{SettingValue as _, any, positive, size, time};
-use toolbay_model::{ArgumentCheck, CallerPreferences, SchemaForm};
+use toolbay_model::setting::{any, positive};
 use toolbay_socket::MAX_PATH_BYTES as LONGEST_PATH;
 use toolbay_tls::{CertificateFiles, ReloadingTls};
-use url::Url;
 
-use super::bounds::{MAX_COUNT, many};
-
-/// Minimum [`Http::stream_keep_alive`]. More frequent comments would be a load in themselves.
-const MIN_KEEP_ALIVE: Duration = Duration::from_millis(100);
-
-/// Maximum [`OAuth::max_token_lifetime`]: one year.
-const MAX_TOKEN_LIFETIME: Duration = Duration::from_hours(8766);
+pub use self::oauth::{Jwks, OAuth};
+pub use self::tokens::Token;
+use self::values::{
+    address, allowed_hosts, allowed_origins, keep_alive, mode, poll_after, resume_size, sessions,
+    some,
+};
+use super::bounds::many;
+use super::error::ConfigError;
 
 /// Settings of MCP over HTTP (`[http]`).
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -121,92 +122,6 @@ pub struct TlsConfig {
     pub key: PathBuf,
 }
 
-/// A bearer token, stored as a hash (`[[http.tokens]]`).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Token {
-    /// Name of the token's owner, for the log. Unique and not empty.
-    #[serde(deserialize_with = "name")]
-    pub name: String,
-    /// SHA-256 of the token: 64 hexadecimal digits.
-    #[serde(deserialize_with = "sha256")]
-    pub sha256: [u8; 32],
-    /// The tools that the token may list and call. `None` means all.
-    pub tools: Option<Vec<NamePattern>>,
-    /// If set, the owner is an operator, who may access data of all callers (`/metrics`). Default:
-    /// false.
-    #[serde(default)]
-    pub admin: bool,
-    /// The check of arguments in calls with this token, see
-    /// [`ServerConfig::arguments`](super::ServerConfig::arguments). `None`: the server's setting.
-    #[serde(default)]
-    pub arguments: Option<ArgumentCheck>,
-    /// The form of schemas in responses to this token, see
-    /// [`ServerConfig::schemas`](super::ServerConfig::schemas). `None`: the server's setting.
-    #[serde(default)]
-    pub schemas: Option<SchemaForm>,
-}
-
-/// Settings that make the server an OAuth 2.0 protected resource (RFC 9728).
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OAuth {
-    /// The URL of `/mcp` that clients use.
-    #[serde(deserialize_with = "resource")]
-    pub resource: String,
-    /// The accepted issuers (`iss`). At least one.
-    #[serde(deserialize_with = "issuers")]
-    pub authorization_servers: Vec<String>,
-    /// The keys that sign tokens: the path of a JWK set file for each issuer. A relative path is
-    /// relative to the configuration file. The files are read again every 5 seconds.
-    pub jwks: Jwks,
-    /// Required audience (`aud`) of tokens. `None` means `resource`.
-    pub audience: Option<String>,
-    /// Maximum remaining lifetime of a token, at most one year. A token that is valid for longer is
-    /// rejected. Default: 1 day.
-    #[serde(default = "day", deserialize_with = "max_token_lifetime")]
-    pub max_token_lifetime: Duration,
-    /// Scopes that every token must have.
-    #[serde(default)]
-    pub required_scopes: BTreeSet<String>,
-    /// The tools that each scope allows. If missing, every valid token allows all tools.
-    #[serde(default, deserialize_with = "scope_tools")]
-    pub tools: BTreeMap<String, Vec<NamePattern>>,
-    /// If set, a call without the required scope is rejected with the missing scopes (403), so that
-    /// the client can request them. This discloses to the caller that the tool exists. Default:
-    /// false.
-    #[serde(default)]
-    pub step_up: bool,
-}
-
-/// Deserializes the tools of each scope. A table without scopes is an error: its lines may be
-/// missing by mistake, and without them every token allows all tools.
-fn scope_tools<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<BTreeMap<String, Vec<NamePattern>>, D::Error> {
-    let tools = BTreeMap::deserialize(deserializer)?;
-    if tools.is_empty() {
-        return Err(D::Error::custom(
-            "the table names no scope; add lines such as read = [\"time_*\"], or remove the table to let every token \
-             use all tools",
-        ));
-    }
-    Ok(tools)
-}
-
-/// The files with the keys of issuers. A key is trusted only for tokens of its issuer.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected the path of a file, or a table with one for each issuer"
-)]
-pub enum Jwks {
-    /// The keys of the only issuer.
-    File(PathBuf),
-    /// The keys of each issuer.
-    ByIssuer(BTreeMap<String, PathBuf>),
-}
-
 impl Default for Http {
     fn default() -> Self {
         let http::HttpOptions {
@@ -292,12 +207,12 @@ impl Http {
     /// # Errors
     ///
     /// A file cannot be used.
-    pub(crate) fn open_tls(&self) -> Result<Option<Arc<ReloadingTls>>, String> {
+    pub(crate) fn open_tls(&self) -> Result<Option<Arc<ReloadingTls>>, ConfigError> {
         let Some(TlsConfig { certificate, key }) = self.tls.clone() else {
             return Ok(None);
         };
         let tls = ReloadingTls::open(CertificateFiles { certificate, key })
-            .map_err(|why| format!("http.tls: {why}"))?;
+            .map_err(|why| ConfigError(format!("http.tls: {why}")))?;
         Ok(Some(Arc::new(tls)))
     }
 
@@ -306,13 +221,29 @@ impl Http {
     /// # Errors
     ///
     /// Settings contradict each other. Mistakes in a single value are reported while parsing.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        self.check_tokens()?;
+        if self.poll_after.is_some() && self.resume.is_zero() {
+            return Err(ConfigError(
+                "http.poll_after: a client that polls goes on with its stream; set http.resume \
+                 above 0s"
+                    .to_owned(),
+            ));
+        }
+        if let Some(path) = self.listen.as_ref().and_then(ListenAddress::socket_path) {
+            self.check_socket(path)?;
+        }
+        self.check_reach()
+    }
+
+    /// Checks that it is clear who may call.
+    fn check_tokens(&self) -> Result<(), ConfigError> {
         let mut names = BTreeSet::new();
         if let Some(token) = self.tokens.iter().find(|token| !names.insert(&token.name)) {
-            return Err(format!(
+            return Err(ConfigError(format!(
                 "http.tokens: the name {:?} is used twice",
                 token.name
-            ));
+            )));
         }
         let mut hashes = BTreeMap::new();
         if let Some((token, other)) = self
@@ -320,48 +251,61 @@ impl Http {
             .iter()
             .find_map(|token| Some((token, hashes.insert(token.sha256, &token.name)?)))
         {
-            return Err(format!(
-                "http.tokens: {:?} and {other:?} have the same sha256: which rights apply is ambiguous; remove one",
+            return Err(ConfigError(format!(
+                "http.tokens: {:?} and {other:?} have the same sha256: which rights apply is \
+                 ambiguous; remove one",
                 token.name
-            ));
+            )));
         }
         if self.anonymous && self.needs_token() {
-            return Err(
-                "http.anonymous = true contradicts http.tokens and http.oauth: remove one or the other".to_owned()
-            );
+            return Err(ConfigError(
+                "http.anonymous = true contradicts http.tokens and http.oauth: remove one or the \
+                 other"
+                    .to_owned(),
+            ));
         }
         if let Some(oauth) = &self.oauth {
             oauth.issuers_with_keys()?;
         }
-        if self.poll_after.is_some() && self.resume.is_zero() {
-            return Err(
-                "http.poll_after: a client that polls goes on with its stream; set http.resume above 0s".to_owned()
-            );
-        }
-        if let Some(path) = self.listen.as_ref().and_then(ListenAddress::socket_path) {
-            if self.tls.is_some() {
-                return Err(
-                    "http.tls: a Unix socket has no TLS, because nobody is in between; remove http.tls, or listen on a port"
-                        .to_owned(),
-                );
-            }
-            let length = path.as_os_str().len();
-            if length > LONGEST_PATH {
-                return Err(format!(
-                    "http.listen: the path of a Unix socket has at most {LONGEST_PATH} bytes, and this one {length}: {}",
-                    path.display()
-                ));
-            }
-        }
-        match &self.listen {
-            Some(address) if !address.is_local() && !self.anonymous && !self.needs_token() => Err(format!(
-                "{address} is reachable from other machines: set up tokens (http.tokens or http.oauth), or set http.anonymous = true"
-            )),
-            Some(_) if !self.allowed_hosts.is_empty() && !self.anonymous && !self.needs_token() => Err(
-                "http.allowed_hosts names what others reach this server by: set up tokens (http.tokens or http.oauth), \
-                 or set http.anonymous = true"
+        Ok(())
+    }
+
+    /// Checks that the server can listen on the Unix socket `path`.
+    fn check_socket(&self, path: &Path) -> Result<(), ConfigError> {
+        if self.tls.is_some() {
+            return Err(ConfigError(
+                "http.tls: a Unix socket has no TLS, because nobody is in between; remove \
+                 http.tls, or listen on a port"
                     .to_owned(),
-            ),
+            ));
+        }
+        let length = path.as_os_str().len();
+        if length > LONGEST_PATH {
+            return Err(ConfigError(format!(
+                "http.listen: the path of a Unix socket has at most {LONGEST_PATH} bytes, and \
+                 this one {length}: {}",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Checks that callers need a token if other machines can reach the server.
+    fn check_reach(&self) -> Result<(), ConfigError> {
+        match &self.listen {
+            Some(address) if !address.is_local() && !self.anonymous && !self.needs_token() => {
+                Err(ConfigError(format!(
+                    "{address} is reachable from other machines: set up tokens (http.tokens or \
+                     http.oauth), or set http.anonymous = true"
+                )))
+            }
+            Some(_) if !self.allowed_hosts.is_empty() && !self.anonymous && !self.needs_token() => {
+                Err(ConfigError(
+                    "http.allowed_hosts names what others reach this server by: set up tokens \
+                     (http.tokens or http.oauth), or set http.anonymous = true"
+                        .to_owned(),
+                ))
+            }
             _ => Ok(()),
         }
     }
@@ -411,312 +355,12 @@ impl Http {
     }
 }
 
-impl Token {
-    fn options(&self) -> http::BearerToken {
-        let rights = self
-            .tools
-            .clone()
-            .map_or(CallerRights::All, CallerRights::Only);
-        let preferences = CallerPreferences {
-            arguments: self.arguments,
-            schemas: self.schemas,
-        };
-        http::BearerToken {
-            name: self.name.clone(),
-            sha256: self.sha256,
-            rights,
-            admin: self.admin,
-            preferences,
-        }
-    }
-}
-
-impl OAuth {
-    /// Returns the issuers with their keys.
-    ///
-    /// # Errors
-    ///
-    /// An issuer has no separate keys, or keys are configured for an unknown issuer.
-    fn issuers_with_keys(&self) -> Result<Vec<http::AuthorizationServer>, String> {
-        let issuers = &self.authorization_servers;
-        let (mut servers, mut names) = (Vec::new(), BTreeSet::new());
-        if let Some(issuer) = issuers.iter().find(|issuer| !names.insert(*issuer)) {
-            return Err(format!(
-                "http.oauth.authorization_servers: {issuer:?} is named twice"
-            ));
-        }
-        for issuer in issuers {
-            let jwks = match &self.jwks {
-                Jwks::File(path) if issuers.len() == 1 => path,
-                Jwks::File(_) => {
-                    return Err(format!(
-                        "http.oauth.jwks: each issuer needs keys of its own, because a key is trusted for one issuer: \
-                         write jwks = {{ {issuer:?} = \"keys.json\", … }}"
-                    ));
-                }
-                Jwks::ByIssuer(paths) => paths.get(issuer).ok_or_else(|| {
-                    format!("http.oauth.jwks: the keys of {issuer:?} are missing")
-                })?,
-            };
-            servers.push(http::AuthorizationServer {
-                issuer: issuer.clone(),
-                jwks: jwks.clone(),
-            });
-        }
-        let Jwks::ByIssuer(paths) = &self.jwks else {
-            return Ok(servers);
-        };
-        if let Some(unknown) = paths.keys().find(|issuer| !names.contains(issuer)) {
-            return Err(format!(
-                "http.oauth.jwks: {unknown:?} is not one of http.oauth.authorization_servers"
-            ));
-        }
-        let mut files = BTreeSet::new();
-        match paths.values().find(|path| !files.insert(*path)) {
-            Some(path) => Err(format!(
-                "http.oauth.jwks: two issuers have the same file {}; each needs keys of its own",
-                path.display()
-            )),
-            None => Ok(servers),
-        }
-    }
-
-    fn options(&self) -> http::OAuth {
-        http::OAuth {
-            resource: self.resource.clone(),
-            // The servers were checked when the configuration was read.
-            authorization_servers: self.issuers_with_keys().unwrap_or_default(),
-            audience: self
-                .audience
-                .clone()
-                .unwrap_or_else(|| self.resource.clone()),
-            max_token_lifetime: self.max_token_lifetime,
-            required_scopes: self.required_scopes.clone(),
-            tools: self.tools.clone(),
-            step_up: self.step_up,
-        }
-    }
-}
-
 /// Minimum default share of a limit for one caller or address.
 const MIN_DEFAULT_SHARE: usize = 64;
 
 /// Returns the configured value, or else `all / parts`, but at least [`MIN_DEFAULT_SHARE`].
 fn limit_or_share(set: Option<usize>, all: usize, parts: usize) -> usize {
     set.unwrap_or_else(|| (all / parts).max(MIN_DEFAULT_SHARE))
-}
-
-fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
-    many(deserializer).map(Some)
-}
-
-fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ListenAddress>, D::Error> {
-    let expected = "an address with a port, such as \"127.0.0.1:8931\", or a Unix socket, such as \"unix:/run/toolbay/mcp.sock\"";
-    deserializer
-        .deserialize_str(StringVisitor {
-            expected,
-            read: |text| text.parse().ok(),
-        })
-        .map(Some)
-}
-
-fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    let expected = "four octal digits from \"0000\" to \"0777\", such as \"0660\"";
-    let read = |text: &str| {
-        let digits = Some(text).filter(|text| text.len() == 4 && text.starts_with('0'));
-        u32::from_str_radix(digits?, 8).ok()
-    };
-    deserializer.deserialize_str(StringVisitor { expected, read })
-}
-
-/// A visitor that parses a string into another type.
-struct StringVisitor<T> {
-    expected: &'static str,
-    read: fn(&str) -> Option<T>,
-}
-
-impl<T> Visitor<'_> for StringVisitor<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.expected)
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
-        (self.read)(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
-    }
-}
-
-fn keep_alive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    match Duration::read(deserializer, false)? {
-        brisk if brisk < MIN_KEEP_ALIVE => {
-            let [least, found] = [MIN_KEEP_ALIVE, brisk].map(toolbay_model::text::format_duration);
-            Err(D::Error::custom(format_args!(
-                "expected a duration of at least {least}, not {found}"
-            )))
-        }
-        time => Ok(time),
-    }
-}
-
-fn poll_after<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-    keep_alive(deserializer).map(Some)
-}
-
-fn resume_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ByteSize, D::Error> {
-    size(deserializer, ByteSize::kib(64), ByteSize::tib(4))
-}
-
-/// The default of [`OAuth::max_token_lifetime`].
-const fn day() -> Duration {
-    Duration::from_hours(24)
-}
-
-fn max_token_lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    time(deserializer, MAX_TOKEN_LIFETIME)
-}
-
-/// Parses a list of host names.
-fn allowed_hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let hosts = parse_list(deserializer)?;
-    // Patterns are not supported. A pattern would never match.
-    match hosts
-        .iter()
-        .find(|host| host.is_empty() || host.contains(['/', ' ', '@', '*']))
-    {
-        Some(host) => Err(D::Error::custom(format_args!(
-            "{host:?} is not a host name; expected one such as \"tools.example.com\""
-        ))),
-        None => Ok(hosts),
-    }
-}
-
-/// Parses a number of sessions, or `false` for none.
-fn sessions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    struct SessionsVisitor;
-
-    impl Visitor<'_> for SessionsVisitor {
-        type Value = usize;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(
-                f,
-                "a number from 1 to {MAX_COUNT}, or false for no sessions"
-            )
-        }
-
-        fn visit_bool<E: serde::de::Error>(self, any: bool) -> Result<usize, E> {
-            if any {
-                Err(E::invalid_value(Unexpected::Bool(any), &self))
-            } else {
-                Ok(0)
-            }
-        }
-
-        fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<usize, E> {
-            let sessions = usize::try_from(number)
-                .ok()
-                .filter(|number| (1..=MAX_COUNT).contains(number));
-            sessions.ok_or_else(|| E::invalid_value(Unexpected::Signed(number), &self))
-        }
-
-        fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<usize, E> {
-            self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
-        }
-
-        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<usize, E> {
-            // Variables contain the number as text.
-            match (text, text.parse()) {
-                ("false", _) => Ok(0),
-                (_, Ok(number)) => self.visit_i64(number),
-                _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
-            }
-        }
-    }
-
-    deserializer.deserialize_any(SessionsVisitor)
-}
-
-/// Parses a list of origins. Each has any scheme, a host and an optional port.
-fn allowed_origins<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let origins = parse_list(deserializer)?;
-    let is_origin = |text: &&String| {
-        let url = Url::parse(text).ok().filter(Url::has_host);
-        // The path of a non-web origin, such as an extension's, is empty.
-        url.is_some_and(|url| {
-            matches!(url.path(), "/" | "") && url.query().is_none() && url.username().is_empty()
-        }) && !text.ends_with('/')
-            && !text.contains(['*', '#', '@'])
-    };
-    match origins.iter().find(|origin| !is_origin(origin)) {
-        Some(origin) => Err(D::Error::custom(format_args!(
-            "{origin:?} is not an origin; expected one such as \"https://app.example.com\""
-        ))),
-        None => Ok(origins),
-    }
-}
-
-fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let name = String::deserialize(deserializer)?;
-    if name.is_empty() {
-        Err(D::Error::custom("the name is empty"))
-    } else {
-        Ok(name)
-    }
-}
-
-fn sha256<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let mut bytes = [0; 32];
-    let wrong = |_| {
-        D::Error::custom(
-            "expected 64 hexadecimal digits; `toolbay token NAME` generates a token and its hash",
-        )
-    };
-    hex::decode_to_slice(text, &mut bytes).map_err(wrong)?;
-    Ok(bytes)
-}
-
-fn resource<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    if Url::parse(&text).is_ok_and(|url| url.has_host() && url.fragment().is_none()) {
-        return Ok(text);
-    }
-    Err(D::Error::custom(format_args!(
-        "{text:?} is not a URL such as \"https://tools.example.com/mcp\""
-    )))
-}
-
-fn issuers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let issuers = Vec::<String>::deserialize(deserializer)?;
-    if issuers.is_empty() {
-        Err(D::Error::custom("expected at least one issuer"))
-    } else {
-        Ok(issuers)
-    }
-}
-
-/// Parses a list of strings, or one string with commas, as in a variable.
-pub(super) fn parse_list<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(
-        untagged,
-        expecting = "expected a list of strings, or one string with commas"
-    )]
-    enum ListInput {
-        Items(Vec<String>),
-        Text(String),
-    }
-    Ok(match ListInput::deserialize(deserializer)? {
-        ListInput::Items(items) => items,
-        ListInput::Text(text) => text
-            .split(',')
-            .map(|item| item.trim().to_owned())
-            .filter(|item| !item.is_empty())
-            .collect(),
-    })
 }
 
 #[cfg(test)]

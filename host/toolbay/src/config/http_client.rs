@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer};
 use toolbay_sandbox::NetworkOptions;
 use url::Url;
 
-use super::http::parse_list;
+use super::error::ConfigError;
+use super::text_list::parse_list;
 
 /// Settings for the HTTP requests of plugins (`[http_client]`). Grants decide which requests are
 /// allowed.
@@ -86,13 +87,14 @@ impl HttpClient {
     /// # Errors
     ///
     /// The file contains a password, which other users of the file could read.
-    pub(super) fn check_file(&self) -> Result<(), String> {
+    pub(super) fn check_file(&self) -> Result<(), ConfigError> {
         if self.proxy.as_ref().is_some_and(ProxyUrl::has_credentials) {
-            return Err(
-                "http_client.proxy: a file must not have the user and password of the proxy; leave out what is \
-                        before the @, or set the whole URL in the environment variable TOOLBAY_HTTP_CLIENT_PROXY"
+            return Err(ConfigError(
+                "http_client.proxy: a file must not have the user and password of the proxy; \
+                 leave out what is before the @, or set the whole URL in the environment variable \
+                 TOOLBAY_HTTP_CLIENT_PROXY"
                     .to_owned(),
-            );
+            ));
         }
         Ok(())
     }
@@ -102,9 +104,9 @@ impl HttpClient {
     /// # Errors
     ///
     /// A certificate file cannot be used.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
         self.options()
             .check()
-            .map_err(|why| format!("http_client.extra_ca: {why}"))
+            .map_err(|why| ConfigError(format!("http_client.extra_ca: {why}")))
     }
 }

@@ -13,7 +13,8 @@ use toolbay_otel::{OtelSettings, parse_pairs};
 use url::Url;
 
 use self::header::{HeaderSource, headers};
-use super::http::parse_list;
+use super::error::ConfigError;
+use super::text_list::parse_list;
 
 /// Maximum of `otel.timeout` and `otel.metrics_interval`.
 const MAX_DURATION: Duration = Duration::from_hours(1);
@@ -117,8 +118,9 @@ impl OtelConfig {
     /// # Errors
     ///
     /// A certificate file cannot be used.
-    pub(super) fn check(&self) -> Result<(), String> {
-        OtelSettings::check_ca(&self.extra_ca).map_err(|why| format!("otel.extra_ca: {why}"))
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        OtelSettings::check_ca(&self.extra_ca)
+            .map_err(|why| ConfigError(format!("otel.extra_ca: {why}")))
     }
 
     /// Returns the settings of the exporter, with the values of secrets and variables. `None` if
@@ -128,16 +130,15 @@ impl OtelConfig {
     ///
     /// A key or variable, which the message names, has no usable value. The message contains no
     /// value.
-    pub(crate) fn settings(&self) -> Result<Option<OtelSettings>, String> {
+    pub(crate) fn settings(&self) -> Result<Option<OtelSettings>, ConfigError> {
         if !self.is_enabled() {
             return Ok(None);
         }
         let endpoint = match self.endpoint.clone() {
             Some(endpoint) => endpoint,
             None => match self.variable(ENDPOINT_VARIABLE) {
-                Some(text) => {
-                    parse_endpoint(&text).map_err(|why| format!("{ENDPOINT_VARIABLE}: {why}"))?
-                }
+                Some(text) => parse_endpoint(&text)
+                    .map_err(|why| ConfigError(format!("{ENDPOINT_VARIABLE}: {why}")))?,
                 None => return Ok(None),
             },
         };
@@ -145,15 +146,15 @@ impl OtelConfig {
         for (name, value) in self.variable_pairs(HEADERS_VARIABLE)? {
             fields
                 .add(&name, &value)
-                .map_err(|why| format!("{HEADERS_VARIABLE}: {why}"))?;
+                .map_err(|why| ConfigError(format!("{HEADERS_VARIABLE}: {why}")))?;
         }
         for (name, source) in &self.headers {
             let value = source
                 .value()
-                .map_err(|why| format!("otel.headers.{name}: {why}"))?;
+                .map_err(|why| ConfigError(format!("otel.headers.{name}: {why}")))?;
             fields
                 .add(name, &value)
-                .map_err(|why| format!("otel.headers: {why}"))?;
+                .map_err(|why| ConfigError(format!("otel.headers: {why}")))?;
         }
         Ok(Some(OtelSettings {
             endpoint,
@@ -169,7 +170,7 @@ impl OtelConfig {
     }
 
     /// Returns the resource attributes, which describe the server.
-    fn resource_attributes(&self) -> Result<BTreeMap<String, String>, String> {
+    fn resource_attributes(&self) -> Result<BTreeMap<String, String>, ConfigError> {
         let mut resource: BTreeMap<String, String> = self
             .variable_pairs(RESOURCE_VARIABLE)?
             .into_iter()
@@ -208,17 +209,17 @@ impl OtelConfig {
             .filter(|value| !value.is_empty())
     }
 
-    fn variable_pairs(&self, name: &str) -> Result<Vec<(String, String)>, String> {
+    fn variable_pairs(&self, name: &str) -> Result<Vec<(String, String)>, ConfigError> {
         let text = self.variable(name).unwrap_or_default();
-        parse_pairs(&text).map_err(|why| format!("{name}: {why}"))
+        parse_pairs(&text).map_err(|why| ConfigError(format!("{name}: {why}")))
     }
 }
 
 /// Returns a random id (UUID, version 4) for this run of the server.
-fn random_instance_id() -> Result<String, String> {
+fn random_instance_id() -> Result<String, ConfigError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| format!("the system provides no random bytes: {error}"))?;
+        .map_err(|error| ConfigError(format!("the system provides no random bytes: {error}")))?;
     let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
     *version = (*version & 0x0f) | 0x40;
     *variant = (*variant & 0x3f) | 0x80;

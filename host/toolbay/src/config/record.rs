@@ -62,7 +62,7 @@ impl RecordConfig {
 }
 
 fn tools<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<NamePattern>>, D::Error> {
-    let patterns = super::http::parse_list(deserializer)?;
+    let patterns = super::text_list::parse_list(deserializer)?;
     patterns
         .into_iter()
         .map(NamePattern::try_from)

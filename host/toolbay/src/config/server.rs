@@ -12,7 +12,8 @@ use toolbay_model::{ArgumentCheck, Icon, SchemaForm};
 
 use super::bounds::{MAX_COUNT, many};
 use super::confine::Confine;
-use super::http::parse_list;
+use super::error::ConfigError;
+use super::text_list::parse_list;
 use crate::process::machine_limits;
 
 /// Maximum of `server.calls` and `server.suspended_calls`. Each call reserves a slot of the
@@ -185,22 +186,22 @@ impl ServerConfig {
     /// # Errors
     ///
     /// The variable is not set, or does not contain a key.
-    pub(crate) fn request_state_key(&self) -> Result<Option<[u8; 32]>, String> {
+    pub(crate) fn request_state_key(&self) -> Result<Option<[u8; 32]>, ConfigError> {
         if self.request_state_key_variable.is_empty() {
             return Ok(None);
         }
         let name = &self.request_state_key_variable;
         let Ok(text) = std::env::var(name) else {
-            return Err(format!(
+            return Err(ConfigError(format!(
                 "server.request_state_key_variable: the environment variable {name:?} is not set"
-            ));
+            )));
         };
         let mut key = [0; 32];
         match hex::decode_to_slice(text.trim(), &mut key) {
             Ok(()) => Ok(Some(key)),
-            Err(_) => Err(format!(
+            Err(_) => Err(ConfigError(format!(
                 "server.request_state_key_variable: the variable {name:?} must have 64 hexadecimal digits"
-            )),
+            ))),
         }
     }
 
@@ -234,43 +235,43 @@ impl ServerConfig {
     /// # Errors
     ///
     /// Settings contradict each other, or are meaningless.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
         if self
             .scratch
             .as_ref()
             .is_some_and(|scratch| scratch.as_os_str().is_empty())
         {
-            return Err(
+            return Err(ConfigError(
                 "server.scratch: expected the path of a folder, not an empty string".to_owned(),
-            );
+            ));
         }
         if let Some(missing) = self.confine_folders.iter().find(|path| !path.is_dir()) {
-            return Err(format!(
+            return Err(ConfigError(format!(
                 "server.confine_folders: {} is not a folder",
                 missing.display()
-            ));
+            )));
         }
         // Clients display these unchanged.
         for (key, text) in [("title", &self.title), ("description", &self.description)] {
             if clean(text) != text.as_str() {
-                return Err(format!(
+                return Err(ConfigError(format!(
                     "server.{key}: expected text without control characters"
-                ));
+                )));
             }
         }
         if !self.website.is_empty() && !is_web_url(&self.website) {
-            return Err(format!(
+            return Err(ConfigError(format!(
                 "server.website: expected a URL that begins with https:// or http://, not {:?}",
                 self.website
-            ));
+            )));
         }
         let is_image =
             |icon: &Icon| icon.src.starts_with("https://") || icon.src.starts_with("data:image/");
         if let Some(icon) = self.icons.iter().find(|icon| !is_image(icon)) {
             let src = clean_line(&icon.src, MAX_QUOTED_BYTES);
-            return Err(format!(
+            return Err(ConfigError(format!(
                 "server.icons: src must begin with https:// or data:image/, not {src:?}"
-            ));
+            )));
         }
         self.request_state_key()?;
         let least = ByteSize::b(self.request_size.as_u64() * MIN_REQUESTS);
@@ -279,9 +280,9 @@ impl ServerConfig {
         }
         let [least, found] =
             [least, self.request_memory()].map(|size| size.display().iec().to_string());
-        Err(format!(
+        Err(ConfigError(format!(
             "server.request_memory: expected at least {least}, {MIN_REQUESTS} times server.request_size, not {found}"
-        ))
+        )))
     }
 }
 

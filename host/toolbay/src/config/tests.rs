@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use toolbay_model::Limits;
 
+use super::location::CONFIG_FILE_NAME;
+use super::variables::CONFIG_VARIABLE;
 use super::*;
 
 /// Creates a directory with `plugins/` and a configuration file with this text.

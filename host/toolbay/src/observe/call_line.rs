@@ -194,7 +194,7 @@ impl CallLine {
             None => {
                 audit
                     .record(event, Instant::now() + UNRESERVED_LINE_TIMEOUT)
-                    .await
+                    .await;
             }
         }
     }

@@ -115,7 +115,7 @@ impl CallLog<'_> {
         let said = clean_line(&error.to_string(), MAX_LOGGED_BYTES);
         match error {
             CallError::Limit { .. } => {
-                tracing::warn!(plugin, tool, wall_ms, "call stopped: {said}")
+                tracing::warn!(plugin, tool, wall_ms, "call stopped: {said}");
             }
             CallError::Trap { .. } => {
                 // The counters include this crash only when the response is sent.

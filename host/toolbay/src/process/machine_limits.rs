@@ -37,7 +37,7 @@ pub(crate) fn raise_descriptor_limit() {
     ) {
         Ok(()) => tracing::debug!("raised the number of files that can be open to {most}"),
         Err(error) => {
-            tracing::warn!("cannot raise the number of files that can be open to {most}: {error}")
+            tracing::warn!("cannot raise the number of files that can be open to {most}: {error}");
         }
     }
 }

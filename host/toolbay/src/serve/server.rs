@@ -1,75 +1,39 @@
 //! Assembly of a server from its parts, for embedders and the command line.
 
-use std::fmt;
 use std::io;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
-use toolbay_audit::AuditLog;
-use toolbay_catalog::{
-    Catalog, FolderReloader, FolderWatcher, LiveRules, LoadPolicy, PluginLoader, PublishListener,
-    Snapshot, WritablePaths, channel,
-};
-use toolbay_confine::ReachableFiles;
+use toolbay_catalog::{Catalog, LiveRules, LoadPolicy, Snapshot};
 use toolbay_console::ServerActivity;
 use toolbay_mcp::http::AuthPolicy;
 use toolbay_mcp::process_stdio::{StdinStream, StdoutStream};
-use toolbay_mcp::{
-    ClientCall, ClientShare, Host as _, RequestStates, ResourceUpdates, http, stdio,
-};
+use toolbay_mcp::{Host as _, ResourceUpdates, http, stdio};
 use toolbay_model::text::clean_line;
-use toolbay_model::{
-    CallError, CallFailure, CallJournal, CallObserver, CallReply, CallRequest, CallResult,
-    QuestionKind, QuestionKindSet,
-};
-use toolbay_otel::{ExporterGuard as Sending, Telemetry};
-use toolbay_private::PrivateFolder;
-use toolbay_recording::{CallRecorder, RecordingFile};
+use toolbay_model::{CallObserver, CallResult};
+use toolbay_otel::ExporterGuard as Sending;
 use toolbay_sandbox::Sandbox;
-use toolbay_schema::JsonSchema;
-use toolbay_secrets::ProgramRunner;
-use toolbay_state::StateStore;
 
-use crate::approval::ruling;
-use crate::call::client_share::ServerShare;
 use crate::call::service::CallService;
-use crate::config::{Arguments, Config};
-use crate::observe::audit_records::{AuditGuard, AuditSink};
-use crate::observe::call_recording::{self, RecordingSink};
-use crate::observe::learn::GrantLearner;
-use crate::observe::metrics::ServerMetrics;
-use crate::observe::publication_counter::ChangeCounter;
+use crate::config::Config;
+use crate::observe::audit_records::AuditGuard;
+use crate::observe::call_recording;
 use crate::observe::server_observers::EnabledObservers;
 use crate::process::stderr;
-use crate::serve::confinement::ServerConfinement;
-use crate::serve::console_operations::{self, ConsoleOperators};
+use crate::serve::console_opening;
+use crate::serve::console_operators::ConsoleOperators;
+use crate::serve::embedder_calls::EmbedderCalls;
 use crate::serve::mcp_host::{ProtocolState, ServerHost};
 use crate::serve::metrics_collector::collect_metrics;
-
-/// Caller name of the calls of [`Server::call`], for the log.
-const EMBEDDER_NAME: &str = "embedder";
+use crate::serve::pattern_warnings;
+use crate::serve::server_parts;
 
 /// Maximum length of the path that `toolbay console` receives, in bytes.
 const MAX_PATH_BYTES: usize = 4_000;
-
-/// Settings with which to start a [`Server`].
-#[derive(Clone, Debug)]
-pub struct ServerBuilder {
-    config: Config,
-    watch: bool,
-    audit: bool,
-    record: bool,
-    compiler: Option<PathBuf>,
-    telemetry: Option<Telemetry>,
-    programs: ProgramRunner,
-    reach: Option<Arc<ReachableFiles>>,
-    writable: Option<Arc<WritablePaths>>,
-}
 
 /// A running server: it loads plugins, serves clients and runs calls. Dropping it stops loading;
 /// calls that are running continue.
@@ -77,14 +41,14 @@ pub struct Server {
     service: CallService,
     /// The service as the protocol sees it.
     host: Arc<ServerHost>,
-    /// The embedder's share, which [`Server::call`] uses.
-    client: Arc<dyn ClientShare>,
+    /// Calls of the embedder, which [`Server::call`] makes.
+    embedder: EmbedderCalls,
     config: Config,
     /// Sender of telemetry. Dropped early, while there are still metrics to collect. Dropping it
     /// sends pending data.
     sending: Option<Sending>,
     /// Defaults for plugins whose grants do not set a value; `None` if the server loads no plugins.
-    rules: Option<Arc<LiveRules>>,
+    pub(super) rules: Option<Arc<LiveRules>>,
     /// Access control for HTTP.
     doors: AuthPolicy,
     /// Operators that may open the console; `None` until the console exists.
@@ -95,314 +59,7 @@ pub struct Server {
     _recorded: Option<call_recording::RecordingGuard>,
 }
 
-impl ServerBuilder {
-    /// Sets whether to watch the plugin folder for changes (the default). If not, each file is
-    /// loaded once.
-    #[must_use]
-    pub fn watch(self, watch: bool) -> Self {
-        Self { watch, ..self }
-    }
-
-    /// Sets whether to keep the audit log that the configuration requests (the default). Only one
-    /// server at a time can write to a log.
-    #[must_use]
-    pub fn audit(self, audit: bool) -> Self {
-        Self { audit, ..self }
-    }
-
-    /// Sets whether to record calls as the configuration requests (the default). Only one server at
-    /// a time can write to a recording.
-    #[must_use]
-    pub fn record(self, record: bool) -> Self {
-        Self { record, ..self }
-    }
-
-    /// Sets an existing receiver of the telemetry that `otel` requests. Without it, the server
-    /// creates one.
-    #[must_use]
-    pub fn telemetry(self, telemetry: Option<Telemetry>) -> Self {
-        Self { telemetry, ..self }
-    }
-
-    /// Sets the path of the `toolbay` program that compiles plugins in a child process. Default:
-    /// the running program.
-    #[must_use]
-    pub fn compiler(self, program: impl Into<PathBuf>) -> Self {
-        Self {
-            compiler: Some(program.into()),
-            ..self
-        }
-    }
-
-    /// Sets the confinement of this process: what it can still access, and the worker that starts
-    /// programs.
-    #[must_use]
-    pub(crate) fn confined_by(self, wall: &ServerConfinement) -> Self {
-        let reach = wall
-            .confined()
-            .and_then(toolbay_confine::ConfinementReport::reachable_files);
-        Self {
-            programs: wall.programs.clone(),
-            reach,
-            writable: wall.writable(),
-            ..self
-        }
-    }
-
-    /// Starts to load plugins. Must be called on a tokio runtime.
-    ///
-    /// # Errors
-    ///
-    /// The system does not provide the threads or memory, or the audit log or the recording cannot
-    /// be written.
-    pub fn start(self) -> anyhow::Result<Server> {
-        self.start_with(None)
-    }
-
-    /// Like [`ServerBuilder::start`], with the file to record to if it had to be opened before.
-    ///
-    /// # Errors
-    ///
-    /// Like those of [`ServerBuilder::start`].
-    pub(crate) fn start_with(self, opened: Option<RecordingFile>) -> anyhow::Result<Server> {
-        let Self {
-            config,
-            watch,
-            audit,
-            record,
-            compiler,
-            telemetry,
-            programs,
-            reach,
-            writable,
-        } = self;
-        // Runs on another processor while the engine is created.
-        tokio::task::spawn_blocking(JsonSchema::prepare_meta_schema);
-        let mut settings = config.sandbox()?;
-        settings.compiler = compiler.or(settings.compiler);
-        let state = settings.state.clone();
-        let sandbox = Sandbox::new(settings)?;
-        let watcher = if watch { create_watcher(&config) } else { None };
-        let rules = LoadPolicy {
-            reachable_files: reach,
-            writable_paths: writable,
-            ..config.rules()
-        };
-        let loader = PluginLoader::new(sandbox.clone(), rules, config.plugins.clone())
-            .with_programs(programs);
-        let rules = loader.rules();
-        let (mut publisher, catalog) = channel();
-        let audited = if audit {
-            open_audit_log(&config)?
-        } else {
-            None
-        };
-        if let Some(audited) = &audited {
-            publisher = publisher.with_listener(Arc::new(audited.clone()));
-        }
-        let shown = create_console_watch(&config, watch);
-        let recorded = if record {
-            open_recording(&config, opened)?
-        } else {
-            None
-        };
-        let metrics = create_metrics(&config);
-        if let Some(metrics) = &metrics {
-            publisher = publisher.with_listener(Arc::new(ChangeCounter(Arc::clone(metrics))));
-        }
-        let updates = ResourceUpdates::default();
-        publisher = publisher.with_listener(Arc::new(SubscriptionNotifier(updates.clone())));
-        // A command makes one call and is never asked questions, so it needs no persistent keys.
-        let request_states = if watch {
-            open_request_states(&config)?
-        } else {
-            ephemeral_request_states()?
-        };
-        let protocol = ProtocolState {
-            updates,
-            request_states,
-        };
-        let folder = config.plugins.clone();
-        let learner = config
-            .learn
-            .then(|| GrantLearner::start(folder))
-            .transpose()
-            .context("failed to start learning")?;
-        let stop = CancellationToken::new();
-        tokio::spawn(FolderReloader::new(loader, publisher).run(watcher, stop.clone()));
-        if let Some(state) = state.filter(|_| watch) {
-            tokio::spawn(open_state(state, catalog.clone(), stop.clone()));
-        }
-        let telemetry = match telemetry {
-            // A command makes one call, which needs no telemetry.
-            None if watch => config
-                .otel
-                .settings()
-                .map_err(anyhow::Error::msg)?
-                .map(Telemetry::new),
-            telemetry => telemetry,
-        };
-        let seen = EnabledObservers {
-            learner,
-            audited,
-            metrics,
-            watch: shown,
-            recorded,
-            telemetry,
-        };
-        let mut server = Server::new(config, sandbox, catalog, seen, protocol, stop);
-        server.rules = Some(rules);
-        server.start_telemetry()?;
-        Ok(server)
-    }
-}
-
-/// Notifies subscribed clients of changed resources.
-struct SubscriptionNotifier(ResourceUpdates);
-
-impl PublishListener for SubscriptionNotifier {
-    fn resources_updated(&self, uris: &[String]) {
-        for uri in uris {
-            self.0.notify_changed(uri);
-        }
-    }
-}
-
-impl fmt::Debug for SubscriptionNotifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SubscriptionNotifier")
-            .finish_non_exhaustive()
-    }
-}
-
-/// Opens the keys that seal request states. They persist across restarts if there is a folder for
-/// them.
-fn open_request_states(config: &Config) -> anyhow::Result<RequestStates> {
-    let key = config
-        .server
-        .request_state_key()
-        .map_err(anyhow::Error::msg)?;
-    let opened = config
-        .request_key_folder()
-        .map(|folder| PrivateFolder::open(&folder, "keys of request states"));
-    match (opened, key) {
-        (Some(Ok(private)), key) => {
-            RequestStates::open(private, key).context("failed to open the keys of request states")
-        }
-        (why, key) => {
-            if let Some(Err(why)) = why {
-                tracing::warn!(
-                    "questions of plugins that are open when the server ends have no answers then: {why}"
-                );
-            }
-            match key {
-                Some(key) => {
-                    RequestStates::in_memory(&key).context("failed to seal the states of requests")
-                }
-                None => ephemeral_request_states(),
-            }
-        }
-    }
-}
-
-/// Creates request states that become invalid when the program ends.
-fn ephemeral_request_states() -> anyhow::Result<RequestStates> {
-    let mut key = [0; 32];
-    getrandom::fill(&mut key).context("the system provides no random bytes")?;
-    RequestStates::in_memory(&key).context("failed to seal the states of requests")
-}
-
-/// Creates the metrics, if the configuration requests them and they can be read over HTTP or sent.
-fn create_metrics(config: &Config) -> Option<Arc<ServerMetrics>> {
-    let pushed = config.otel.metrics && config.otel.is_enabled();
-    (pushed || config.metrics.enabled && config.http.listen.is_some()).then(Arc::default)
-}
-
-/// Creates the data source of the console, if there is one. It receives log lines from this point
-/// on.
-fn create_console_watch(config: &Config, serves: bool) -> Option<Arc<ServerActivity>> {
-    config.console.opener(&config.http).filter(|_| serves)?;
-    let watch = Arc::<ServerActivity>::default();
-    stderr::set_console(&watch);
-    Some(watch)
-}
-
-/// Opens the audit log that the configuration requests.
-fn open_audit_log(config: &Config) -> anyhow::Result<Option<AuditSink>> {
-    let Some(settings) = config.audit.settings() else {
-        return Ok(None);
-    };
-    let audit = AuditLog::open(&settings, config.server.max_entered_calls())
-        .context("failed to open the audit log")?;
-    Ok(Some(AuditSink::new(
-        audit,
-        config.audit.arguments == Arguments::Full,
-    )))
-}
-
-/// Opens the recording that the configuration requests. Its file may be `opened` already.
-fn open_recording(
-    config: &Config,
-    opened: Option<RecordingFile>,
-) -> anyhow::Result<Option<RecordingSink>> {
-    let Some(settings) = config.record.settings() else {
-        return Ok(None);
-    };
-    let version = env!("CARGO_PKG_VERSION");
-    let recorder = match opened {
-        Some(opened) => CallRecorder::start(opened, &settings, version)?,
-        None => CallRecorder::open(&settings, version)?,
-    };
-    Ok(Some(RecordingSink::new(
-        recorder,
-        config.record.tools.clone(),
-    )))
-}
-
-/// Creates a watcher of the plugin folder. Returns `None` if the system provides none; the folder
-/// is then checked every 2 s.
-fn create_watcher(config: &Config) -> Option<FolderWatcher> {
-    FolderWatcher::new(&config.plugins)
-        .inspect_err(|error| tracing::warn!("{error}; checking the folder every 2 s instead"))
-        .ok()
-}
-
-/// Opens the state as soon as a plugin may use it, so that the log reports a failure early.
-async fn open_state(state: Arc<dyn StateStore>, catalog: Catalog, stop: CancellationToken) {
-    let granted = |snapshot: &Snapshot| {
-        let grants = snapshot
-            .plugins
-            .values()
-            .filter_map(|report| report.grant.as_ref());
-        grants
-            .into_iter()
-            .any(|grant| grant.permissions.state.is_some())
-    };
-    let open = async {
-        catalog.wait_for(granted).await;
-        if let Err(error) = state.open().await {
-            tracing::error!("{}", error.details());
-        }
-    };
-    stop.run_until_cancelled(open).await;
-}
-
 impl Server {
-    /// Returns a builder of a server with this configuration.
-    pub fn builder(config: Config) -> ServerBuilder {
-        ServerBuilder {
-            config,
-            watch: true,
-            audit: true,
-            record: true,
-            compiler: None,
-            telemetry: None,
-            programs: ProgramRunner::default(),
-            reach: None,
-            writable: None,
-        }
-    }
-
     /// Creates a server for a catalog that the caller fills. It makes calls and serves clients, but
     /// loads no plugins and keeps no audit log. `sandbox` must be the one that prepared the plugins
     /// in the catalog.
@@ -421,10 +78,10 @@ impl Server {
     ) -> anyhow::Result<Self> {
         let protocol = ProtocolState {
             updates: ResourceUpdates::default(),
-            request_states: ephemeral_request_states()?,
+            request_states: server_parts::ephemeral_request_states()?,
         };
         let seen = EnabledObservers {
-            metrics: create_metrics(&config),
+            metrics: server_parts::create_metrics(&config),
             ..EnabledObservers::default()
         };
         Ok(Self::new(
@@ -438,7 +95,7 @@ impl Server {
     }
 
     /// Creates a server. `loading` is cancelled when the server is dropped.
-    fn new(
+    pub(super) fn new(
         config: Config,
         sandbox: Sandbox,
         catalog: Catalog,
@@ -448,13 +105,10 @@ impl Server {
     ) -> Self {
         let (audited, recorded) = (seen.audited.clone(), seen.recorded.clone());
         let service = CallService::new(catalog, sandbox, seen, &config);
-        let host = Arc::new(ServerHost::new(service.clone(), protocol, &config));
-        let client: Arc<dyn ClientShare> =
-            Arc::new(ServerShare::embedder(service.clone(), EMBEDDER_NAME));
         Self {
+            embedder: EmbedderCalls::new(&service),
+            host: Arc::new(ServerHost::new(service.clone(), protocol, &config)),
             service,
-            host,
-            client,
             config,
             sending: None,
             rules: None,
@@ -467,14 +121,14 @@ impl Server {
     }
 
     /// Starts to send telemetry, if the configuration requests it.
-    fn start_telemetry(&mut self) -> anyhow::Result<()> {
+    pub(super) fn start_telemetry(&mut self) -> anyhow::Result<()> {
         let Some(telemetry) = self.service.observers().telemetry() else {
             return Ok(());
         };
         let service = self.service.clone();
         let measure =
             move || collect_metrics(&service, service.observers().traffic()).unwrap_or_default();
-        self.sending = Some(telemetry.start(measure).map_err(anyhow::Error::msg)?);
+        self.sending = Some(telemetry.start(measure)?);
         Ok(())
     }
 
@@ -508,14 +162,7 @@ impl Server {
         arguments: Map<String, Value>,
         observer: Arc<dyn CallObserver>,
     ) -> CallResult {
-        self.run_call(
-            tool,
-            arguments,
-            observer,
-            QuestionKindSet::default(),
-            CallJournal::default(),
-        )
-        .await
+        self.embedder.call(tool, arguments, observer).await
     }
 
     /// Like [`Server::call`], for a caller that can ask a person. If the operator requires approval
@@ -528,92 +175,9 @@ impl Server {
         observer: Arc<dyn CallObserver>,
         allow: impl AsyncFnOnce(&str) -> bool,
     ) -> CallResult {
-        let asks = self
-            .snapshot()
-            .tools
-            .get(&tool)
-            .is_some_and(|offer| offer.approval_policy().is_some());
-        let answerable = QuestionKindSet::default();
-        let answerable = if asks {
-            answerable.with(QuestionKind::Form)
-        } else {
-            answerable
-        };
-        let (name, values) = (tool.clone(), arguments.clone());
-        let mut answer = self
-            .run_call(
-                name,
-                values,
-                Arc::clone(&observer),
-                answerable,
-                CallJournal::default(),
-            )
-            .await;
-        let Ok(CallReply::Questions(interview)) = &mut answer.result else {
-            return answer;
-        };
-        let Some(text) = ruling::question_text(&interview.questions) else {
-            // A question of the plugin itself, because its grant changed in the meantime. These are
-            // not supported.
-            let kinds: Vec<_> = interview
-                .questions
-                .iter()
-                .map(|question| question.kind)
-                .collect();
-            let failure = CallFailure::MissingCapabilities(QuestionKind::capabilities(&kinds));
-            return CallResult {
-                result: Err(failure),
-                ..answer
-            };
-        };
-        let mut journal = std::mem::take(&mut interview.journal);
-        journal.answers.insert(
-            ruling::APPROVAL_KEY.to_owned(),
-            ruling::answer_json(allow(&text).await),
-        );
-        self.run_call(
-            tool,
-            arguments,
-            observer,
-            QuestionKindSet::default(),
-            journal,
-        )
-        .await
-    }
-
-    async fn run_call(
-        &self,
-        tool: String,
-        arguments: Map<String, Value>,
-        observer: Arc<dyn CallObserver>,
-        answerable: QuestionKindSet,
-        journal: CallJournal,
-    ) -> CallResult {
-        let client = Arc::clone(&self.client);
-        let call = ClientCall::without_client(
-            CallRequest::Tool {
-                name: tool,
-                arguments,
-            },
-            answerable,
-            journal,
-        );
-        let running = self.service.sandbox().spawn(async move {
-            match client.enqueue(call.request.target()) {
-                Ok(mut place) => place.call(call, observer).await,
-                Err(rejection) => CallResult {
-                    result: Err(CallFailure::Rejected(rejection)),
-                    usage: None,
-                },
-            }
-        });
-        running.await.unwrap_or_else(|error| {
-            let error = CallError::Internal(format!("the call ended unexpectedly: {error}"));
-            CallResult {
-                result: Err(CallFailure::Call(error)),
-                usage: None,
-            }
-        })
+        self.embedder
+            .call_allowed(tool, arguments, observer, allow)
+            .await
     }
 
     /// Serves one client on a pair of streams until it closes them or `stop` is cancelled.
@@ -655,7 +219,7 @@ impl Server {
             stderr::set_console(&watch);
             server.service.observers().attach_console(&watch);
             tokio::spawn(Arc::clone(&watch).drain_calls());
-            Some(console_operations::stdio_console(
+            Some(console_opening::stdio_console(
                 &server.service,
                 &watch,
                 &server.config,
@@ -677,12 +241,12 @@ impl Server {
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
         let listener = listener.into();
-        let tls = self.config.http.open_tls().map_err(anyhow::Error::msg)?;
+        let tls = self.config.http.open_tls()?;
         let mut options = self.config.http.options(self.config.metrics.enabled, tls);
         let address = listener.address()?;
         let _taking_in = self.service.observers().attached_console().map(|watch| {
             if let Some((pages, operators)) =
-                console_operations::http_console(&self.service, watch, &self.config, &address)
+                console_opening::http_console(&self.service, watch, &self.config, &address)
             {
                 options.pages = Some(pages);
                 *self
@@ -729,41 +293,7 @@ impl Server {
     /// has been loaded or refused.
     pub(crate) async fn warn_unmatched_patterns(&self) {
         let snapshot = self.complete().await;
-        let http = &self.config.http;
-        let tokens = http.tokens.iter().flat_map(|token| {
-            let patterns = token.tools.iter().flatten();
-            patterns.map(move |pattern| (format!("http.tokens {:?}", token.name), pattern))
-        });
-        let scopes =
-            http.oauth
-                .iter()
-                .flat_map(|oauth| &oauth.tools)
-                .flat_map(|(scope, patterns)| {
-                    patterns
-                        .iter()
-                        .map(move |pattern| (format!("http.oauth.tools.{scope}"), pattern))
-                });
-        let recorded = self
-            .config
-            .record
-            .tools
-            .iter()
-            .flatten()
-            .map(|pattern| ("record.tools".to_owned(), pattern));
-        for (place, pattern) in tokens.chain(scopes).chain(recorded) {
-            let names = snapshot.tools.keys().chain(snapshot.prompts.keys());
-            let uris = snapshot
-                .resources
-                .keys()
-                .chain(snapshot.templates.keys())
-                .chain(snapshot.files.keys());
-            if !names.chain(uris).any(|name| pattern.matches(name)) {
-                tracing::warn!(
-                    "{place}: no tool, prompt or resource matches {:?}",
-                    pattern.to_string()
-                );
-            }
-        }
+        pattern_warnings::warn_unmatched(&self.config, &snapshot);
     }
 
     /// Returns the service, for commands that use its parts.

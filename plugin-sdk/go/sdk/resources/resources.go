@@ -219,7 +219,7 @@ type Definition struct {
 	// Size is that of its content in bytes, if it is known. A template has none.
 	Size uint64
 	// Audience is who it is for; empty means everyone.
-	Audience []toolbay.Audience
+	Audience []toolbay.Role
 	// Priority is how important it is, from 0.0 (optional) to 1.0 (required), if
 	// it is said.
 	Priority *float64
@@ -260,7 +260,7 @@ func Size(bytes uint64) Option {
 }
 
 // For sets who the resource is for.
-func For(audience ...toolbay.Audience) Option {
+func For(audience ...toolbay.Role) Option {
 	return setting(func(d *Definition) { d.Audience = audience })
 }
 

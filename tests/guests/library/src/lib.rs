@@ -44,9 +44,9 @@ mod bindings {
 use bindings::exports::toolbay::plugin::{completion, prompts, resources};
 use bindings::toolbay::plugin::host;
 use bindings::toolbay::plugin::types::{
-    Audience, CompletionRequest, Completions, Content, Failure, Icon, PromptArgument,
-    PromptDefinition, PromptMessage, PromptOutput, ReferenceKind, ResourceContents,
-    ResourceDefinition, ResourceTemplate,
+    CompletionRequest, Completions, Content, Failure, Icon, PromptArgument, PromptDefinition,
+    PromptMessage, PromptOutput, ReferenceKind, ResourceContents, ResourceDefinition,
+    ResourceTemplate, Role,
 };
 
 /// The bytes that every PNG begins with.
@@ -121,8 +121,8 @@ impl prompts::Guest for Library {
                     argument("author").unwrap_or_default()
                 );
                 vec![
-                    message(Audience::User, text(&asked)),
-                    message(Audience::Assistant, text("Which book?")),
+                    message(Role::User, text(&asked)),
+                    message(Role::Assistant, text("Which book?")),
                 ]
             }
             "cover" => {
@@ -136,15 +136,12 @@ impl prompts::Guest for Library {
                     text: Some(AUTHORS.join("\n")),
                     ..block("embedded-resource")
                 };
-                vec![
-                    message(Audience::User, picture),
-                    message(Audience::User, catalog),
-                ]
+                vec![message(Role::User, picture), message(Role::User, catalog)]
             }
             "misbehave" => match argument("how").unwrap_or_default() {
-                "many" => vec![message(Audience::User, text("")); 10_000],
-                "huge" => vec![message(Audience::User, text(&"x".repeat(1 << 30)))],
-                "neither" => vec![message(Audience::User, block("text"))],
+                "many" => vec![message(Role::User, text("")); 10_000],
+                "huge" => vec![message(Role::User, text(&"x".repeat(1 << 30)))],
+                "neither" => vec![message(Role::User, block("text"))],
                 how => return Err(misbehaved(how)),
             },
             name => return Err(Failure::Failed(format!("There is no prompt {name}."))),
@@ -165,7 +162,7 @@ impl resources::Guest for Library {
                 description: Some("Every author, one a line.".to_owned()),
                 mime_type: Some("text/plain".to_owned()),
                 size: Some(AUTHORS.join("\n").len() as u64),
-                audience: vec![Audience::User, Audience::Assistant, Audience::User],
+                audience: vec![Role::User, Role::Assistant, Role::User],
                 priority: Some(0.5),
                 last_modified: Some("2026-01-12T15:00:58Z".to_owned()),
                 ..resource("library://catalog", "catalog")
@@ -186,7 +183,7 @@ impl resources::Guest for Library {
             ResourceTemplate {
                 description: Some("A book.".to_owned()),
                 mime_type: Some("text/plain".to_owned()),
-                audience: vec![Audience::Assistant],
+                audience: vec![Role::Assistant],
                 ..template("library://books/{author}/{title}", "book")
             },
             template("library://misbehave/{how}", "misbehave"),
@@ -382,7 +379,7 @@ fn template(uri: &str, name: &str) -> ResourceTemplate {
     }
 }
 
-fn message(role: Audience, content: Content) -> PromptMessage {
+fn message(role: Role, content: Content) -> PromptMessage {
     PromptMessage { role, content }
 }
 

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolbay_model::CallRequest;
 
-use crate::plugin_request::request_run::{EntryParams, ReadExtent, RequestMeta};
+use crate::plugin_request::entry_params::{EntryParams, ReadExtent, RequestMeta};
 use crate::protocol::argument_errors::{find_unreadable, raw_arguments};
 use crate::protocol::jsonrpc::Error;
 use crate::protocol::lenient_object::object;

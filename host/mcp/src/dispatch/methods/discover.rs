@@ -5,7 +5,7 @@ use serde_json::{Map, json};
 use super::{MethodResult, add_instructions};
 use crate::host::caller::Caller;
 use crate::protocol::revision::Revision;
-use crate::response::result_encoding;
+use crate::response::server_description;
 use crate::session::client_session::Session;
 
 /// Time that clients may cache the result, in ms. Only the instructions in it change, with the
@@ -17,7 +17,7 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, revision: Revisio
     result.insert("supportedVersions".into(), json!(Revision::dates()));
     result.insert(
         "capabilities".into(),
-        result_encoding::capabilities(revision, caller.is_identified()),
+        server_description::capabilities(revision, caller.is_identified()),
     );
     add_instructions(&mut result, session, caller).await;
     result.insert("ttlMs".into(), DISCOVER_TTL_MS.into());
@@ -28,6 +28,6 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, revision: Revisio
         "private"
     };
     result.insert("cacheScope".into(), scope.into());
-    result_encoding::add_server_info(&mut result, &session.host.options().server, revision);
+    server_description::add_server_info(&mut result, &session.host.options().server, revision);
     Ok(result)
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolbay_model::CallRequest;
 
-use crate::plugin_request::request_run::{EntryParams, ReadExtent, RequestMeta};
+use crate::plugin_request::entry_params::{EntryParams, ReadExtent, RequestMeta};
 use crate::protocol::argument_errors::raw_arguments;
 use crate::protocol::jsonrpc::Error;
 use crate::protocol::lenient_object::object;
@@ -57,10 +57,10 @@ pub(crate) fn read(params: Option<&RawValue>, extent: ReadExtent) -> Result<Entr
             match odd {
                 OddArguments::Packed(text) => target.packed = Some(text),
                 OddArguments::Object(object) => {
-                    target.set_prompt_arguments(sent_arguments::read_prompt(object))
+                    target.set_prompt_arguments(sent_arguments::read_prompt(object));
                 }
                 OddArguments::Unreadable(violation) => {
-                    target.unreadable = Some(Box::new(violation))
+                    target.unreadable = Some(Box::new(violation));
                 }
             }
             Ok(target)

@@ -11,7 +11,7 @@ use crate::protocol::jsonrpc::truncate_quote;
 use crate::protocol::lenient_object::object;
 use crate::protocol::params::read;
 use crate::protocol::revision::Revision;
-use crate::response::result_encoding;
+use crate::response::server_description;
 use crate::session::client_session::{NegotiatedSession, Session, SessionChannel};
 
 #[derive(Deserialize)]
@@ -72,14 +72,14 @@ pub(crate) async fn answer(
     );
     let mut result = Map::new();
     result.insert("protocolVersion".into(), revision.as_str().into());
-    let mut capabilities = result_encoding::capabilities(revision, caller.is_identified());
+    let mut capabilities = server_description::capabilities(revision, caller.is_identified());
     if session.channel == SessionChannel::OneRequest {
-        result_encoding::remove_session_capabilities(&mut capabilities);
+        server_description::remove_session_capabilities(&mut capabilities);
     }
     result.insert("capabilities".into(), capabilities);
     result.insert(
         "serverInfo".into(),
-        result_encoding::full_server_info(&session.host.options().server, revision),
+        server_description::full_server_info(&session.host.options().server, revision),
     );
     add_instructions(&mut result, session, caller).await;
     // The client is notified of changes after this. Its next list requests include the plugins

@@ -15,7 +15,7 @@ pub(crate) fn receive(session: &Arc<Session>, reply: &Outbox) {
     if first && session.channel == SessionChannel::Shared {
         let (session, reply) = (Arc::clone(session), reply.clone());
         tokio::spawn(async move {
-            change_notifications::notify_session(&session, &session.opener.rights, &reply).await
+            change_notifications::notify_session(&session, &session.opener.rights, &reply).await;
         });
     }
 }

@@ -8,7 +8,7 @@ use crate::host::interface::{Host, ListPage};
 use crate::lists::access_rights::CallerRights;
 use crate::lists::list_kind::ListKind;
 use crate::protocol::revision::Revision;
-use crate::response::result_encoding;
+use crate::response::definition_encoding;
 
 /// The list of prompts.
 pub(crate) struct PromptList;
@@ -35,6 +35,6 @@ impl PagedList for PromptList {
     }
 
     fn shape(prompt: &Prompt, revision: Revision) -> impl Serialize {
-        result_encoding::prompt(prompt, revision)
+        definition_encoding::prompt(prompt, revision)
     }
 }

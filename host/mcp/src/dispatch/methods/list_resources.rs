@@ -8,7 +8,7 @@ use crate::host::interface::{Host, ListPage};
 use crate::lists::access_rights::CallerRights;
 use crate::lists::list_kind::ListKind;
 use crate::protocol::revision::Revision;
-use crate::response::result_encoding;
+use crate::response::definition_encoding;
 
 /// The list of resources.
 pub(crate) struct ResourceList;
@@ -35,6 +35,6 @@ impl PagedList for ResourceList {
     }
 
     fn shape(resource: &ListedResource, revision: Revision) -> impl Serialize {
-        result_encoding::listed_resource(resource, revision)
+        definition_encoding::listed_resource(resource, revision)
     }
 }

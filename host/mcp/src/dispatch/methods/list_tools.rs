@@ -10,7 +10,7 @@ use crate::host::interface::{Host, ListPage};
 use crate::lists::access_rights::CallerRights;
 use crate::lists::list_kind::ListKind;
 use crate::protocol::revision::Revision;
-use crate::response::result_encoding;
+use crate::response::definition_encoding;
 
 /// The list of tools.
 pub(crate) struct ToolList;
@@ -41,6 +41,6 @@ impl PagedList for ToolList {
     }
 
     fn shape(tool: &Tool, revision: Revision) -> impl Serialize {
-        result_encoding::tool(tool, revision)
+        definition_encoding::tool(tool, revision)
     }
 }

@@ -19,7 +19,7 @@ use crate::host::caller::Caller;
 use crate::host::interface::Host;
 use crate::lists::list_kind::ListChange;
 use crate::lists::list_state::CallerView;
-use crate::plugin_request::request_run;
+use crate::plugin_request::params_memory::busy_rejection;
 use crate::protocol::jsonrpc::{self, Error, INVALID_REQUEST, Request, RequestId};
 use crate::protocol::message_context::RequestContext;
 use crate::protocol::params::read;
@@ -119,12 +119,8 @@ pub(crate) fn open(
         &caller.name,
         request.params.map_or(0, |params| params.get().len()),
     );
-    let held = held.map_err(|none| {
-        Error::new(
-            INVALID_REQUEST,
-            request_run::busy_rejection(none).reason.to_string(),
-        )
-    })?;
+    let held =
+        held.map_err(|none| Error::new(INVALID_REQUEST, busy_rejection(none).reason.to_string()))?;
     let ListenParams {
         notifications: filter,
     } = read(request.params)?;

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use toolbay_model::CallRequest;
 
 use crate::exchange::resource_subscriptions::MAX_URI_BYTES;
-use crate::plugin_request::request_run::{EntryParams, ReadExtent, RequestMeta};
+use crate::plugin_request::entry_params::{EntryParams, ReadExtent, RequestMeta};
 use crate::protocol::jsonrpc::{Error, INVALID_PARAMS};
 use crate::protocol::lenient_object::object;
 use crate::protocol::params;

@@ -7,7 +7,7 @@ use super::MethodResult;
 use super::get_task::{TaskParams, check_declared, unknown_task};
 use crate::host::caller::Caller;
 use crate::plugin_request::input_responses::RetriedRequest;
-use crate::plugin_request::request_run;
+use crate::plugin_request::params_memory::busy_rejection;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST};
 use crate::protocol::message_context::RequestContext;
 use crate::protocol::params::read;
@@ -35,10 +35,7 @@ pub(crate) async fn answer(
         for (key, answer) in responses {
             let held = |bytes| session.intake.try_reserve(&caller.name, bytes);
             live.answer(&key, answer, held).map_err(|none| {
-                Error::new(
-                    INVALID_REQUEST,
-                    request_run::busy_rejection(none).reason.to_string(),
-                )
+                Error::new(INVALID_REQUEST, busy_rejection(none).reason.to_string())
             })?;
         }
     }

@@ -468,9 +468,9 @@ const LOSSES: [fn(&Path); 6] = [
     remove_record,
     remove_tally,
     |folder| {
-        record(folder)
-            .iter()
-            .for_each(|file| fs::write(file, "").unwrap())
+        for file in record(folder) {
+            fs::write(file, "").unwrap();
+        }
     },
     // One record is missing.
     |folder| {

@@ -4,11 +4,14 @@ use std::sync::Mutex;
 
 use futures_util::future::BoxFuture;
 use serde_json::value::to_raw_value;
-use toolbay_model::{CallObserver, ContentBlock, ContentBody, ToolOutput};
+use toolbay_model::{
+    CallObserver, CallRejection, CallReply, CallResult, ContentBlock, ContentBody, ToolOutput,
+};
 
 use super::*;
 use crate::exchange::outbox;
-use crate::host::interface::{ClientShare, Host as _, QueuePlace};
+use crate::host::interface::{ClientCall, ClientShare, Host as _, QueuePlace};
+use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::revision::Revision;
 use crate::session::client_session::{SessionChannel, SessionLife};
 use crate::testing::stub_host::Stub;
@@ -98,7 +101,7 @@ async fn a_call_counts_until_its_response_is_encoded_and_has_its_place_until_tha
     )
     .unwrap();
     let (outbox, messages) = outbox::channel();
-    let ended = calling.run(&session, &outbox).await;
+    let ended = run_call(calling, &session, &outbox).await;
     assert!(ended.bytes() > 1 << 20, "the response is there");
     assert_eq!(*steps.lock().unwrap(), ["called", "encoded"]);
     ended.send(&session, &outbox).await;

@@ -75,20 +75,3 @@ fn before_2026_structured_content_that_is_not_an_object_is_only_sent_as_text() {
         json!({"content": content, "structuredContent": [1, 2]})
     );
 }
-
-#[test]
-fn a_result_without_a_session_names_the_server() {
-    let completed = |revision| {
-        let mut result = Map::from_iter([("_meta".to_owned(), json!({"a": 1}))]);
-        add_common_members(&mut result, &ServerInfo::default(), revision);
-        Value::Object(result)
-    };
-    assert_eq!(
-        completed(Revision::NEWEST_SESSION),
-        json!({"_meta": {"a": 1}})
-    );
-    let server =
-        json!({"name": "toolbay", "version": env!("CARGO_PKG_VERSION"), "title": "Toolbay"});
-    let expected = json!({"_meta": {"a": 1, SERVER_INFO_KEY: server}, "resultType": "complete"});
-    assert_eq!(completed(Revision::NEWEST), expected);
-}

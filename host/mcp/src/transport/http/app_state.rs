@@ -9,6 +9,7 @@ use bytesize::ByteSize;
 use http::StatusCode;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
+use toolbay_background::RejectionLog;
 
 use super::address::ListenAddress;
 use super::auth::AuthGate;
@@ -19,14 +20,13 @@ use super::options::{AuthSettings, HttpOptions};
 use super::origin_check::OriginGuard;
 use super::peer::PeerSource;
 use super::post_response;
-use super::rejection_log::RejectionLog;
 use super::sessions::SessionTable;
 use super::sse_streams::SseStreams;
 use super::unauthorized::AuthDenial;
 use crate::exchange::quota::{QuotaPortion, SharedQuota};
 use crate::host::caller::Caller;
 use crate::host::interface::{Host, TransportTraffic};
-use crate::plugin_request::request_run::busy_rejection;
+use crate::plugin_request::params_memory::busy_rejection;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST};
 use crate::session::client_session::SessionLife;
 

@@ -96,7 +96,7 @@ impl EventLog {
                 self.messages.push_back(event.clone());
             }
             OutgoingKind::Request | OutgoingKind::Answer | OutgoingKind::Refusal(_) => {
-                self.lost = self.newest
+                self.lost = self.newest;
             }
         }
         event

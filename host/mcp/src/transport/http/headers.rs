@@ -224,7 +224,7 @@ pub(super) fn check_against_body(
             check_header(headers, &MCP_NAME, named.task_id.as_deref(), true)?;
         }
         Some(McpMethod::ReadResource) => {
-            check_header(headers, &MCP_NAME, named.uri.as_deref(), true)?
+            check_header(headers, &MCP_NAME, named.uri.as_deref(), true)?;
         }
         _ => {}
     }

@@ -324,7 +324,7 @@ mod tests {
     use crate::host::interface::Host as _;
     use crate::protocol::revision::Revision;
     use crate::testing::stub_host::Stub;
-    use crate::transport::http::test_client::TestHttpClient;
+    use crate::testing::test_http_client::TestHttpClient;
 
     async fn subscribe(client: &TestHttpClient, session: &str, method: &str, uri: &str) -> Value {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"uri": uri}});

@@ -17,7 +17,7 @@ fn effects(past: &[RecordedEffect]) -> SideEffects {
         true,
         &past.into(),
         &limits,
-        MemoryBudget::new(ByteSize::kib(1)),
+        &MemoryBudget::new(ByteSize::kib(1)),
         ReplayTape::default(),
     )
 }
@@ -91,7 +91,7 @@ fn a_plugin_that_cannot_ask_keeps_nothing() {
         false,
         &Arc::default(),
         &Limits::DEFAULT,
-        MemoryBudget::new(ByteSize::b(0)),
+        &MemoryBudget::new(ByteSize::b(0)),
         ReplayTape::default(),
     );
     assert_eq!(done(&effects, "a", &[0; 1000]), None);

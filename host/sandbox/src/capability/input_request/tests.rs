@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::question_check::MAX_PARAMS_BYTES;
 use super::*;
 use crate::capability::effects::AskBlocker;
 use crate::capability::memory_budget::MemoryBudget;
@@ -13,7 +14,7 @@ fn asking(journal: CallJournal, answerable: QuestionKindSet) -> QuestionContext 
         true,
         &journal,
         &Limits::DEFAULT,
-        MemoryBudget::new(Limits::DEFAULT.memory),
+        &MemoryBudget::new(Limits::DEFAULT.memory),
         ReplayTape::default(),
     );
     QuestionContext::new(

@@ -1,10 +1,17 @@
 //! Tests of `replay_log`.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use toolbay_recording::{BinaryText, HttpAnswer};
-use toolbay_secrets::SecretValue;
+use toolbay_recording::{
+    BinaryText, HostAnswers, HttpAnswer, MissingInput, RandomSeed, RecordingReservation,
+    variable_digest,
+};
+use toolbay_secrets::{SecretFilter, SecretValue};
 
+use super::recorded_clock::REPLAY_TICK_NANOS;
+use super::tape_reel::OPERATION_OVERHEAD_BYTES;
 use super::*;
 
 fn recording(most: usize) -> ReplayTape {

@@ -293,8 +293,8 @@ fn template(template: types::ResourceTemplate) -> ResourceDefinition {
     }
 }
 
-fn audiences(named: Vec<types::Audience>) -> Vec<String> {
-    block::deduplicate_audience(named.into_iter().map(audience_name))
+fn audiences(named: Vec<types::Role>) -> Vec<String> {
+    block::deduplicate_audience(named.into_iter().map(role_name))
         .into_iter()
         .map(str::to_owned)
         .collect()
@@ -323,8 +323,7 @@ fn tool_result(output: types::Output) -> ToolResult {
 }
 
 fn filled_prompt(output: types::PromptOutput) -> FilledPrompt {
-    let message =
-        |message: types::PromptMessage| (audience_name(message.role), block(message.content));
+    let message = |message: types::PromptMessage| (role_name(message.role), block(message.content));
     FilledPrompt {
         description: output.description,
         messages: output.messages.into_iter().map(message).collect(),
@@ -388,17 +387,17 @@ fn block(block: types::Content) -> RawBlock {
         title: block.title,
         description: block.description,
         size: block.size,
-        audience: block::deduplicate_audience(block.audience.into_iter().map(audience_name)),
+        audience: block::deduplicate_audience(block.audience.into_iter().map(role_name)),
         priority: block.priority,
         last_modified: block.last_modified,
         members: block.members,
     }
 }
 
-fn audience_name(audience: types::Audience) -> &'static str {
-    match audience {
-        types::Audience::User => "user",
-        types::Audience::Assistant => "assistant",
+fn role_name(role: types::Role) -> &'static str {
+    match role {
+        types::Role::User => "user",
+        types::Role::Assistant => "assistant",
     }
 }
 

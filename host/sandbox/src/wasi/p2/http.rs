@@ -15,7 +15,7 @@ use wasmtime_wasi_http::p2::types::{
 use wasmtime_wasi_http::{FieldMap, WasiHttpView as _};
 
 use super::version::versioned;
-use crate::capability::http::http_call::memory_bounds::{
+use crate::capability::http::memory_bounds::{
     BODY_MEMORY_BYTES, FIELDS_MEMORY_BYTES, MAX_AUTHORITY_BYTES, MAX_CUSTOM_NAME_BYTES,
     MAX_PATH_BYTES, REQUEST_MEMORY_BYTES,
 };
@@ -30,6 +30,7 @@ type ResponseResource = Resource<HostOutgoingResponse>;
 pub(super) fn replace(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
     replace_fields(linker)?;
     replace_requests(linker)?;
+    replace_request_setters(linker)?;
     replace_incoming_requests(linker)?;
     replace_responses(linker)?;
     replace_bodies(linker)
@@ -118,6 +119,34 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
         },
     )?;
     types.func_wrap(
+        "[method]outgoing-request.headers",
+        |mut store, (request,): (RequestHandle,)| {
+            let state = store.data_mut();
+            let made = types::HostOutgoingRequest::headers(&mut state.http(), request)?;
+            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
+        },
+    )?;
+    types.func_wrap(
+        "[method]outgoing-request.body",
+        |mut store, (request,): (RequestHandle,)| {
+            let state = store.data_mut();
+            let is_first = state.http().table.get(&request)?.body.is_none();
+            let made = types::HostOutgoingRequest::body(&mut state.http(), request)?;
+            if is_first && made.is_err() {
+                // The declared length is not a number.
+                state
+                    .outgoing_http
+                    .deny_request(&DenialReason::MalformedHeader);
+            }
+            Ok((hold_body(state, made)?,))
+        },
+    )
+}
+
+/// Setters of the request head. Rejected values are reported.
+fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
+    let mut types = linker.instance(versioned!("wasi:http/types"))?;
+    types.func_wrap(
         "[method]outgoing-request.set-method",
         |mut store, (request, method): (RequestHandle, Method)| {
             let is_short =
@@ -129,7 +158,7 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
                 set.inspect_err(|()| {
                     state
                         .outgoing_http
-                        .deny_request(&DenialReason::MalformedMethod)
+                        .deny_request(&DenialReason::MalformedMethod);
                 })
             } else {
                 Err(())
@@ -167,7 +196,7 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
             Ok((set.inspect_err(|()| {
                 state
                     .outgoing_http
-                    .deny_request(&DenialReason::for_authority(&written))
+                    .deny_request(&DenialReason::for_authority(&written));
             }),))
         },
     )?;
@@ -187,34 +216,11 @@ fn replace_requests(linker: &mut Linker<StoreState>) -> wasmtime::Result<()> {
                 set.inspect_err(|()| {
                     state
                         .outgoing_http
-                        .deny_request(&DenialReason::MalformedPath)
+                        .deny_request(&DenialReason::MalformedPath);
                 })
             } else {
                 Err(())
             },))
-        },
-    )?;
-    types.func_wrap(
-        "[method]outgoing-request.headers",
-        |mut store, (request,): (RequestHandle,)| {
-            let state = store.data_mut();
-            let made = types::HostOutgoingRequest::headers(&mut state.http(), request)?;
-            Ok((state.hold_http(made, FIELDS_MEMORY_BYTES)?,))
-        },
-    )?;
-    types.func_wrap(
-        "[method]outgoing-request.body",
-        |mut store, (request,): (RequestHandle,)| {
-            let state = store.data_mut();
-            let is_first = state.http().table.get(&request)?.body.is_none();
-            let made = types::HostOutgoingRequest::body(&mut state.http(), request)?;
-            if is_first && made.is_err() {
-                // The declared length is not a number.
-                state
-                    .outgoing_http
-                    .deny_request(&DenialReason::MalformedHeader);
-            }
-            Ok((hold_body(state, made)?,))
         },
     )
 }

@@ -5,10 +5,11 @@
 
 use std::pin::Pin;
 
-use http::header::{CONTENT_LENGTH, HOST};
+use http::HeaderMap;
+use http::header::CONTENT_LENGTH;
 use http::uri::{self, Uri};
-use http::{HeaderMap, HeaderValue};
 use http_body_util::{BodyExt as _, Empty};
+use toolbay_outgoing::parse_content_length;
 use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi_http::p2::bindings::http::types::{self, ErrorCode, Scheme};
 use wasmtime_wasi_http::p2::body::HostIncomingBody;
@@ -16,12 +17,10 @@ use wasmtime_wasi_http::p2::http_request_error;
 use wasmtime_wasi_http::p2::types::{
     HostFutureIncomingResponse, HostIncomingResponse, HostOutgoingRequest,
 };
-use wasmtime_wasi_http::{
-    FieldMap, RequestOptions, WasiBody, WasiHttpHooks as _, WasiHttpView as _,
-};
+use wasmtime_wasi_http::{FieldMap, RequestOptions, WasiBody, WasiHttpView as _};
 
 use super::version::versioned;
-use crate::capability::http::http_call::memory_bounds::EXCHANGE_MEMORY_BYTES;
+use crate::capability::http::guest_request::GuestRequest;
 use crate::capability::http::pending_requests::{ResponseHandle, ResponseResult};
 use crate::store::state::StoreState;
 
@@ -81,30 +80,23 @@ fn send_request(
     options: Option<Resource<RequestOptions>>,
 ) -> wasmtime::Result<Result<FutureResponseHandle, ErrorCode>> {
     state.http_memory.remove(&request.rep());
-    let held = if state.outgoing_http.is_open() {
-        Some(state.memory_budget.reserve(EXCHANGE_MEMORY_BYTES)?)
-    } else {
-        None
-    };
+    let reservation = state.reserve_for_request()?;
     let options = options.and_then(|options| state.table().get(&options).ok().copied());
     let request = match to_http_request(state.table().delete(request)?) {
         Ok(request) => request,
         Err(error) => return Ok(Err(error)),
     };
-    state.outgoing_http.held = held;
-    let sending = Pin::from(state.outgoing_http.send_request(
+    let sending = state.outgoing_http.send(GuestRequest {
         request,
         options,
-        Box::new(async { Ok(()) }),
-    ));
-    if let Some(diverged) = state.outgoing_http.diverged.take() {
-        return Err(diverged.into());
-    }
-    let awaited = state.exchanges.start(sending);
+        reservation,
+        trailer_budget: None,
+    })?;
+    let awaited = state.exchanges.start(Pin::from(sending));
     Ok(Ok(state.table().push(awaited)?))
 }
 
-/// The request as `http_call` knows it, or what is wrong with it.
+/// Converts the request, or returns what is wrong with it.
 fn to_http_request(request: HostOutgoingRequest) -> Result<http::Request<WasiBody>, ErrorCode> {
     let HostOutgoingRequest {
         method,
@@ -114,7 +106,7 @@ fn to_http_request(request: HostOutgoingRequest) -> Result<http::Request<WasiBod
         headers,
         body,
     } = request;
-    let mut fields = HeaderMap::from(headers);
+    let fields = HeaderMap::from(headers);
     let length = content_length(&fields)?;
     if body.is_none() && length.is_some_and(|length| length != 0) {
         return Err(ErrorCode::HttpRequestBodySize(Some(0)));
@@ -131,14 +123,10 @@ fn to_http_request(request: HostOutgoingRequest) -> Result<http::Request<WasiBod
             .ok_or(ErrorCode::HttpProtocolError)?,
     };
     let authority = authority.unwrap_or_default();
-    let host =
-        HeaderValue::try_from(&authority).map_err(|error| http_request_error(error.into()))?;
     let mut uri = Uri::builder().scheme(scheme).authority(authority);
     if let Some(path) = path_with_query {
         uri = uri.path_and_query(path);
     }
-    // Guests cannot set this header.
-    fields.insert(HOST, host);
     let body = body.unwrap_or_else(|| Empty::new().map_err(|never| match never {}).boxed_unsync());
     let mut request = http::Request::new(body);
     *request.method_mut() = method;
@@ -152,20 +140,15 @@ fn content_length(fields: &HeaderMap) -> Result<Option<u64>, ErrorCode> {
     let Some(value) = fields.get(CONTENT_LENGTH) else {
         return Ok(None);
     };
-    let digits = value
-        .to_str()
-        .ok()
-        .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    let length = digits.and_then(|digits| digits.parse().ok());
     let invalid = || {
         ErrorCode::InternalError(Some(format!(
             "invalid `content-length` header value: {value:?}"
         )))
     };
-    length.map(Some).ok_or_else(invalid)
+    parse_content_length(value).map(Some).ok_or_else(invalid)
 }
 
-/// A handle of the response, or the error in the words of `wasi:http_call` 0.2.
+/// A handle of the response, or the error in the words of `wasi:http` 0.2.
 fn to_response_handle(
     state: &mut StoreState,
     answer: ResponseResult,
@@ -201,11 +184,11 @@ fn to_response_handle(
 
 #[cfg(test)]
 mod tests {
-    use http::header::HeaderName;
+    use http::header::{HeaderName, HeaderValue};
     use wasmtime_wasi_http::p2::bindings::http::types::Method;
 
     use super::*;
-    use crate::capability::http::http_call::MAX_FIELDS_BYTES;
+    use crate::capability::http::memory_bounds::MAX_FIELDS_BYTES;
 
     /// A GET request without a body.
     fn request(length: Option<&'static str>) -> HostOutgoingRequest {
@@ -232,7 +215,11 @@ mod tests {
     fn a_request_has_the_host_of_its_authority_and_is_secure_unless_it_says_otherwise() {
         let made = to_http_request(request(Some("0"))).unwrap();
         assert_eq!(made.uri(), "https://example.com:8443/a?b");
-        assert_eq!(made.headers()[HOST], "example.com:8443");
+        assert_eq!(made.uri().authority().unwrap(), "example.com:8443");
+        assert!(
+            !made.headers().contains_key("host"),
+            "the client sends the authority"
+        );
         assert!(http_body::Body::is_end_stream(made.body()));
         let made = to_http_request(HostOutgoingRequest {
             scheme: Some(Scheme::Http),

@@ -21,7 +21,7 @@ pub(super) fn define_closed(
     for function in functions {
         match function {
             ClosedFunction::Sync(name) => {
-                interface.func_new(name, |_, _, _, _| unreachable_handle())?
+                interface.func_new(name, |_, _, _, _| unreachable_handle())?;
             }
             ClosedFunction::Async(name) => {
                 interface.func_new_concurrent(name, |_, _, _, _| {

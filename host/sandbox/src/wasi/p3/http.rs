@@ -18,7 +18,7 @@ use wasmtime_wasi_http::p3::{Request, Response};
 use wasmtime_wasi_http::{FieldMap, WasiHttp, WasiHttpView as _};
 
 use super::version::versioned;
-use crate::capability::http::http_call::memory_bounds::{
+use crate::capability::http::memory_bounds::{
     FIELDS_MEMORY_BYTES, MAX_AUTHORITY_BYTES, MAX_CUSTOM_NAME_BYTES, MAX_PATH_BYTES,
     REQUEST_MEMORY_BYTES,
 };
@@ -176,7 +176,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
                 set.inspect_err(|()| {
                     state
                         .outgoing_http
-                        .deny_request(&DenialReason::MalformedMethod)
+                        .deny_request(&DenialReason::MalformedMethod);
                 })
             } else {
                 Err(())
@@ -213,7 +213,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
             Ok((set.inspect_err(|()| {
                 state
                     .outgoing_http
-                    .deny_request(&DenialReason::for_authority(&written))
+                    .deny_request(&DenialReason::for_authority(&written));
             }),))
         },
     )?;
@@ -229,7 +229,7 @@ fn replace_request_setters(linker: &mut Linker<StoreState>) -> wasmtime::Result<
                 set.inspect_err(|()| {
                     state
                         .outgoing_http
-                        .deny_request(&DenialReason::MalformedPath)
+                        .deny_request(&DenialReason::MalformedPath);
                 })
             } else {
                 Err(())

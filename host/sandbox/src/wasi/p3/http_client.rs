@@ -3,27 +3,19 @@
 //! WASI 0.2 are.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use http::HeaderValue;
-use http::header::HOST;
-use http_body::{Body, Frame, SizeHint};
 use tokio::sync::oneshot;
 use wasmtime::component::{Access, Accessor, Linker, Resource};
 use wasmtime_wasi::p2::Pollable as _;
+use wasmtime_wasi_http::Error;
 use wasmtime_wasi_http::p3::bindings::http::types::{
     DnsErrorPayload, ErrorCode, TlsAlertReceivedPayload,
 };
 use wasmtime_wasi_http::p3::{Request, Response};
-use wasmtime_wasi_http::{Error, WasiBody, WasiHttpHooks as _};
 
 use super::version::versioned;
-use crate::capability::http::http_call::memory_bounds::{
-    EXCHANGE_MEMORY_BYTES, FIELDS_MEMORY_BYTES,
-};
+use crate::capability::http::guest_request::GuestRequest;
 use crate::capability::http::pending_requests::{ResponseHandle, ResponseResult};
-use crate::capability::memory_budget::MemoryBudget;
 use crate::store::state::StoreState;
 
 /// Result for the guest: a response or an error code.
@@ -80,93 +72,36 @@ fn start_request(
 ) -> wasmtime::Result<Result<StartedRequest, ErrorCode>> {
     let state = access.data_mut();
     state.http_memory.remove(&request.rep());
-    let held = if state.outgoing_http.is_open() {
-        Some(state.memory_budget.reserve(EXCHANGE_MEMORY_BYTES)?)
-    } else {
-        None
-    };
+    let reservation = state.reserve_for_request()?;
     let request = state.table().delete(request)?;
-    let host = request
-        .authority
-        .as_ref()
-        .map_or(Ok(HeaderValue::from_static("")), |authority| {
-            HeaderValue::try_from(authority.as_str())
-        });
     let (sent, is_sent) = oneshot::channel();
     let made = request.into_http(&mut access, async { is_sent.await.unwrap_or(Ok(())) });
-    let (mut request, options) = match made {
+    let (request, options) = match made {
         Ok(made) => made,
         Err(error) => return Ok(Err(error.downcast()?)),
     };
-    // Guests cannot set this header.
-    match host {
-        Ok(host) => drop(request.headers_mut().insert(HOST, host)),
-        Err(_) => return Ok(Err(ErrorCode::HttpRequestUriInvalid)),
-    }
     let state = access.data_mut();
-    state.outgoing_http.held = held;
-    let sending = Pin::from(state.outgoing_http.send_request(
+    let sending = state.outgoing_http.send(GuestRequest {
         request,
-        options.as_deref().copied(),
-        Box::new(async { Ok(()) }),
-    ));
-    if let Some(diverged) = state.outgoing_http.diverged.take() {
-        return Err(diverged.into());
-    }
+        options: options.as_deref().copied(),
+        reservation,
+        trailer_budget: Some(state.memory_budget.clone()),
+    })?;
     Ok(Ok(StartedRequest {
-        response: state.exchanges.start(sending),
+        response: state.exchanges.start(Pin::from(sending)),
         outcome: sent,
     }))
 }
 
-/// A handle of the response, or the error in the words of `wasi:http_call` 0.3.
+/// A handle of the response, or the error in the words of `wasi:http` 0.3.
 fn to_response(state: &mut StoreState, answer: ResponseResult) -> wasmtime::Result<ClientResponse> {
     let response = match answer {
         Ok(response) => response,
         Err(error) => return Ok(Err(error_code(error))),
     };
-    let account = state.memory_budget.clone();
-    let response = response.map(|body| TrailerBody {
-        body,
-        memory_budget: account,
-    });
     // The host does not need the guest's verdict on the body.
     let (response, _verdict) = Response::from_http(&mut state.outgoing_http, response);
     Ok(Ok(state.table().push(response)?))
-}
-
-/// The body of a response. Its trailers become fields, which are charged to the call's memory until
-/// the call ends.
-struct TrailerBody {
-    body: WasiBody,
-    memory_budget: MemoryBudget,
-}
-
-impl Body for TrailerBody {
-    type Data = Bytes;
-    type Error = Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(context);
-        if matches!(&polled, Poll::Ready(Some(Ok(frame))) if frame.is_trailers())
-            && self.memory_budget.charge(FIELDS_MEMORY_BYTES).is_err()
-        {
-            let why = Some("the call has no memory left for the trailers".to_owned());
-            return Poll::Ready(Some(Err(Error::InternalError(why))));
-        }
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }
 
 /// Converts the errors that the host's requests return.

@@ -318,7 +318,7 @@ fn retry_until_ready(
     loop {
         match attempt() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                ready!(is_ready(stream, context))?
+                ready!(is_ready(stream, context))?;
             }
             done => return Poll::Ready(done),
         }

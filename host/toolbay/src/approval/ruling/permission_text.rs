@@ -59,10 +59,10 @@ pub(super) fn permission_lines(environment: &PluginContext) -> Vec<String> {
     }
     match state.map(|state| state.scope) {
         Some(StateScope::Plugin) => {
-            lines.push("keep data for later calls, of other callers, too".to_owned())
+            lines.push("keep data for later calls, of other callers, too".to_owned());
         }
         Some(StateScope::Caller) => {
-            lines.push("keep data for later calls of the same caller".to_owned())
+            lines.push("keep data for later calls of the same caller".to_owned());
         }
         None => {}
     }

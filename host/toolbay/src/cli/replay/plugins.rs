@@ -7,7 +7,7 @@ use std::sync::Arc;
 use toolbay_catalog::{LoadPolicy, ValidDefinition};
 use toolbay_model::Digest;
 use toolbay_model::text::clean_line;
-use toolbay_sandbox::{LazyComponent, Sandbox};
+use toolbay_sandbox::{PreparedComponent, Sandbox};
 
 use super::super::plugin_file::{
     MAX_REASON_BYTES, load_plugin, printable_path, read_plugin_source,
@@ -25,7 +25,7 @@ pub(super) struct PluginOverride {
 /// A plugin whose calls are replayed.
 pub(super) struct ReplayPlugin {
     pub(super) digest: Digest,
-    pub(super) callable: LazyComponent,
+    pub(super) prepared: PreparedComponent,
     /// The tools, by their names within the plugin.
     tools: BTreeMap<String, Arc<ValidDefinition>>,
 }
@@ -44,7 +44,7 @@ pub(super) struct ReplayPlugins {
 impl ReplayPlugin {
     /// Returns the tool with this name. A command has a single tool without a name.
     pub(super) fn tool(&self, name: &str) -> Option<&Arc<ValidDefinition>> {
-        if self.callable.is_command() {
+        if self.prepared.is_command() {
             self.tools.values().next()
         } else {
             self.tools.get(name)
@@ -108,7 +108,7 @@ impl ReplayPlugins {
             .collect();
         Ok(ReplayPlugin {
             digest,
-            callable: loaded.prepared.into(),
+            prepared: loaded.prepared,
             tools,
         })
     }

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
-use bytesize::ByteSize;
 use serde_json::{Value, json};
 use toolbay_model::text::{clean_line, format_thousands};
 use toolbay_recording::{
@@ -14,6 +12,10 @@ use toolbay_recording::{
 
 use super::super::output::{print, print_json};
 use super::super::plugin_file::{MAX_REASON_BYTES, printable_path};
+use super::figures::{
+    add_figures, figure_json, format_bytes, format_figure, format_milliseconds, max_figures,
+    milliseconds_json,
+};
 
 /// Maximum number of calls that are listed.
 const MAX_SHOWN_CALLS: usize = 100;
@@ -444,61 +446,5 @@ fn write_change(change: &ReplayChange, out: &mut String) {
                 clean_line(what, MAX_REASON_BYTES)
             );
         }
-    }
-}
-
-/// Formats the recorded and the replayed number, and the difference.
-fn format_figure(figure: FigurePair, shown: fn(u64) -> String) -> String {
-    let FigurePair { recorded, replayed } = figure;
-    if recorded == replayed {
-        return shown(recorded);
-    }
-    let change = match recorded {
-        0 => String::new(),
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "it is shown with one digit after the point"
-        )]
-        _ => format!(
-            " ({:+.1} %)",
-            (replayed as f64 / recorded as f64 - 1.0) * 100.0
-        ),
-    };
-    format!("{} → {}{change}", shown(recorded), shown(replayed))
-}
-
-fn format_bytes(size: u64) -> String {
-    ByteSize::b(size).display().iec().to_string()
-}
-
-fn format_milliseconds(nanoseconds: u64) -> String {
-    format!(
-        "{:.1} ms",
-        Duration::from_nanos(nanoseconds).as_secs_f64() * 1000.0
-    )
-}
-
-fn figure_json(figure: FigurePair) -> Value {
-    json!({"recorded": figure.recorded, "replayed": figure.replayed})
-}
-
-fn milliseconds_json(figure: FigurePair) -> Value {
-    let [recorded, replayed] = [figure.recorded, figure.replayed].map(|nanoseconds| {
-        (Duration::from_nanos(nanoseconds).as_secs_f64() * 10_000.0).round() / 10.0
-    });
-    json!({"recorded": recorded, "replayed": replayed})
-}
-
-fn add_figures(one: FigurePair, other: FigurePair) -> FigurePair {
-    FigurePair {
-        recorded: one.recorded.saturating_add(other.recorded),
-        replayed: one.replayed.saturating_add(other.replayed),
-    }
-}
-
-fn max_figures(one: FigurePair, other: FigurePair) -> FigurePair {
-    FigurePair {
-        recorded: one.recorded.max(other.recorded),
-        replayed: one.replayed.max(other.replayed),
     }
 }

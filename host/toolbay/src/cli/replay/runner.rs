@@ -131,7 +131,7 @@ impl CallReplayer {
                 name: &tool.tool.name,
                 arguments: &arguments,
             };
-            let finished = sandbox.call(&plugin.callable, entry, asked).await;
+            let finished = sandbox.call(&plugin.prepared, entry, asked).await;
             let limits = &environment.limits;
             let result = finished.result.and_then(|returned| {
                 check_reply(returned, limits, kept, tool.output.as_ref(), &interrupt)

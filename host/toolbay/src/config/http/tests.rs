@@ -6,7 +6,7 @@ use super::*;
 
 fn said(text: &str) -> String {
     match toml_file::parse::<Http>("a.toml", text) {
-        Ok(http) => http.check().unwrap_err(),
+        Ok(http) => http.check().unwrap_err().to_string(),
         Err(mistake) => mistake,
     }
 }

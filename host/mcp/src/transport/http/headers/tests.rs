@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::*;
 use crate::testing::stub_host::Stub;
+use crate::testing::test_http_client::TestHttpClient;
 use crate::transport::http::HttpOptions;
-use crate::transport::http::test_client::TestHttpClient;
 
 #[test]
 fn the_length_of_a_head_is_what_clients_send() {

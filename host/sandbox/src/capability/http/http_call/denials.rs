@@ -100,7 +100,7 @@ impl CallDenials {
     /// other error.
     pub(super) fn report_send_error(&self, error: &SendError) {
         let note = |remedy: Option<String>| {
-            self.report_denial(DenialKind::Http, &error.to_string(), remedy.as_deref())
+            self.report_denial(DenialKind::Http, &error.to_string(), remedy.as_deref());
         };
         match error {
             SendError::AddressesRefused(refused) => note(refused.remedy()),

@@ -1,0 +1,283 @@
+//! Tests of `part_writer`.
+
+use super::previous_end::find_last_line;
+use super::*;
+use crate::event::PluginRecord;
+use crate::verify::{VerifyReport, verify};
+
+/// Creates an event with this text.
+pub(crate) fn record(what: impl Into<String>) -> TimedEvent {
+    let plugin = PluginRecord {
+        plugin: "p".into(),
+        ..PluginRecord::default()
+    };
+    (
+        SystemTime::now(),
+        AuditEvent::Refused {
+            plugin,
+            reason: what.into(),
+        },
+    )
+}
+
+/// Opens a log with small files.
+pub(crate) fn open_both(path: &Path) -> [PartWriter; 2] {
+    PartWriter::open(path, 16 << 10, [3, 3]).unwrap()
+}
+
+/// Opens the main part of a log with small files. Ends the other part; the lock is held by the
+/// main part.
+pub(crate) fn open(path: &Path) -> PartWriter {
+    let [main, mut rejected] = open_both(path);
+    rejected.end().unwrap();
+    main
+}
+
+/// Verifies an intact log and returns the report.
+fn intact(path: &Path) -> VerifyReport {
+    let report = verify(path, None, None).unwrap();
+    assert_eq!(report.findings, [], "{report:?}");
+    report
+}
+
+fn notices(report: &VerifyReport) -> Vec<String> {
+    report.notices.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn the_chain_goes_on_over_servers_and_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut lines = 0;
+    for _ in 0..3 {
+        let mut journal = open(dir.path());
+        for n in 0..40 {
+            journal
+                .append(&[record(format!("{n}")), record("x".repeat(100))])
+                .unwrap();
+            lines += 2;
+        }
+        journal.checkpoint().unwrap();
+        journal.checkpoint().unwrap();
+        journal.end().unwrap();
+    }
+    let report = intact(dir.path());
+    // The file lines of the main part and the one of the other part.
+    assert_eq!((report.files, notices(&report)), (3 + 1, vec![]));
+    // Three starts and stops, checkpoints, and the first and last lines of files.
+    let (newest, _) = report.newest.unwrap();
+    assert!(
+        newest > lines + 3 * 3 && report.lines < newest,
+        "{report:?}"
+    );
+    for file in list_files(dir.path(), LogPart::Main).unwrap() {
+        assert!(
+            dir.path()
+                .join(file_name(LogPart::Main, file))
+                .metadata()
+                .unwrap()
+                .len()
+                <= 16 << 10
+        );
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_leaves_a_log_that_another_one_continues() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut journal = open(dir.path());
+    journal.append(&[record("one")]).unwrap();
+    // Written but not signed.
+    journal.stage(SystemTime::now(), &record("two").1);
+    journal.flush().unwrap();
+    // An incomplete line.
+    journal.file.write_all(b"{\"seq\":4,\"ti").unwrap();
+    drop(journal);
+    let file = file_name(LogPart::Main, 1);
+    let report = intact(dir.path());
+    let torn = format!(
+        "{file}:4: is torn: the server was killed while it wrote this line, or is writing it"
+    );
+    assert_eq!(
+        notices(&report),
+        [torn, "the last 1 line is not signed yet".to_owned()]
+    );
+    open(dir.path()).end().unwrap();
+    let report = intact(dir.path());
+    let told = [
+        format!("{file}:4: is torn: the server was killed while it wrote this line"),
+        format!("{file}:5: 1 line before this one was not signed: the server was killed"),
+    ];
+    assert_eq!(notices(&report), told);
+    assert_eq!(
+        report.newest.unwrap().0,
+        6,
+        "two lines, the start before and after, the end and its signature"
+    );
+}
+
+#[test]
+fn a_line_without_its_end_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut journal = open(dir.path());
+    journal.append(&[record("one")]).unwrap();
+    let length = journal.written.length;
+    journal.file.set_len(length - 1).unwrap();
+    drop(journal);
+    assert_eq!(notices(&intact(dir.path())), [""; 0]);
+    open(dir.path()).end().unwrap();
+    assert_eq!(notices(&intact(dir.path())), [""; 0]);
+}
+
+#[test]
+fn a_full_disk_leaves_no_part_of_a_line_and_the_chain_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut journal = open(dir.path());
+    journal.append(&[record("one")]).unwrap();
+    let good = journal.redirect(File::options().write(true).open("/dev/full").unwrap());
+    for _ in 0..3 {
+        let (count, error) = journal
+            .append(&[record("two"), record("three")])
+            .unwrap_err();
+        assert_eq!(count, 2, "{error}");
+    }
+    journal.redirect(good);
+    // As if a part of the line had been written.
+    (&journal.file).write_all(b"{\"seq\":3,").unwrap();
+    journal.append(&[record("four")]).unwrap();
+    journal.end().unwrap();
+    assert_eq!(intact(dir.path()).newest.unwrap().0, 5);
+}
+
+#[test]
+fn a_new_file_that_cannot_be_signed_is_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut journal = open(dir.path());
+    journal.append(&[record("one")]).unwrap();
+    let good = journal.head.redirect(File::open("/dev/null").unwrap());
+    for _ in 0..3 {
+        journal.rotate().unwrap_err();
+        assert_eq!(list_files(dir.path(), LogPart::Main).unwrap(), [1]);
+    }
+    journal.head.redirect(good);
+    journal.append(&[record("two")]).unwrap();
+    journal.rotate().unwrap();
+    journal.append(&[record("three")]).unwrap();
+    journal.end().unwrap();
+    assert_eq!(notices(&intact(dir.path())), [""; 0]);
+}
+
+#[test]
+fn a_file_that_is_deleted_while_it_is_written_to_is_missed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut journal = open(dir.path());
+    journal.append(&[record("one")]).unwrap();
+    journal.replace_if_deleted().unwrap();
+    std::fs::remove_file(dir.path().join(file_name(LogPart::Main, 1))).unwrap();
+    journal.replace_if_deleted().unwrap();
+    journal.append(&[record("two")]).unwrap();
+    journal.end().unwrap();
+    let report = verify(dir.path(), None, None).unwrap();
+    let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        ["lines 1 to 2 are missing at the beginning of the log"]
+    );
+}
+
+#[test]
+fn a_log_that_was_changed_before_a_start_stays_changed() {
+    type Change = fn(&Path);
+    let log = |dir: &Path| dir.join(file_name(LogPart::Main, 1));
+    let changes: [(Change, &str); 5] = [
+        (
+            |dir| {
+                let text = std::fs::read_to_string(dir.join(file_name(LogPart::Main, 1))).unwrap();
+                let cut: Vec<&str> = text.lines().take(3).collect();
+                std::fs::write(dir.join(file_name(LogPart::Main, 1)), cut.join("\n") + "\n")
+                    .unwrap();
+            },
+            ":4: 3 lines before this one were signed, and were gone when the server started",
+        ),
+        (
+            |dir| std::fs::remove_file(dir.join("head")).unwrap(),
+            ":7: when the server started, it found the log changed: its head is missing",
+        ),
+        (
+            |dir| std::fs::write(dir.join("head"), "{}").unwrap(),
+            ":7: when the server started, it found the log changed: its head is not signed with its key",
+        ),
+        (
+            |dir| {
+                let text = std::fs::read(dir.join(file_name(LogPart::Main, 1))).unwrap();
+                let last = find_last_line(&text).0.unwrap();
+                let (line, _) = chain::serialize_line(
+                    last.seq + 1,
+                    SystemTime::now(),
+                    &record("forged").1,
+                    last.hash,
+                );
+                std::fs::write(dir.join(file_name(LogPart::Main, 1)), [text, line].concat())
+                    .unwrap();
+            },
+            ":8: when the server started, it found the log changed: lines were added after the server had ended",
+        ),
+        (
+            |dir| {
+                let text = std::fs::read_to_string(dir.join(file_name(LogPart::Main, 1))).unwrap();
+                let kept: Vec<&str> = text.lines().take(5).collect();
+                let before = chain::parse_line(kept[4].as_bytes()).unwrap();
+                let (line, _) =
+                    chain::serialize_line(6, SystemTime::now(), &record("forged").1, before.hash);
+                let line = String::from_utf8(line).unwrap();
+                std::fs::write(
+                    dir.join(file_name(LogPart::Main, 1)),
+                    kept.join("\n") + "\n" + &line,
+                )
+                .unwrap();
+            },
+            ":7: when the server started, it found the log changed: the newest line that was signed is another one now",
+        ),
+    ];
+    for (change, said) in changes {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = open(dir.path());
+        journal
+            .append(&[record("one"), record("two"), record("three")])
+            .unwrap();
+        journal.end().unwrap();
+        drop(journal);
+        change(dir.path());
+        assert!(
+            !verify(dir.path(), None, None).unwrap().is_intact(),
+            "{said}"
+        );
+        open(dir.path()).end().unwrap();
+        let report = verify(dir.path(), None, None).unwrap();
+        let found: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
+        assert_eq!(found, [format!("{}{said}", file_name(LogPart::Main, 1))]);
+        assert!(log(dir.path()).exists());
+    }
+}
+
+#[test]
+fn a_log_of_something_else_is_not_continued() {
+    let dir = tempfile::tempdir().unwrap();
+    open(dir.path()).end().unwrap();
+    std::fs::write(
+        dir.path().join(file_name(LogPart::Main, 9)),
+        "what is this?\n".repeat(9),
+    )
+    .unwrap();
+    std::fs::write(
+        dir.path().join(file_name(LogPart::Main, 10)),
+        "what is this?\n".repeat(9),
+    )
+    .unwrap();
+    let error = PartWriter::open(dir.path(), 1 << 20, [2, 2])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("does not end with a line that it can be continued after"),
+        "{error}"
+    );
+}

@@ -1,0 +1,185 @@
+//! A thread that writes what others queue.
+//!
+//! The queue itself has no bound, so that adding an item never waits and never fails for lack of
+//! space. The bound is on memory: an item contains the reservation of its memory, which is
+//! released when the writer drops the item. Each user decides how a reservation is made, and
+//! whether a caller waits, is refused or loses its item while there is none.
+
+use std::fmt;
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+/// What a background thread does with the items of its queue.
+pub trait BatchWriter: Send + 'static {
+    /// An item, with the reservation of its memory.
+    type Item: Send + 'static;
+
+    /// Delay between the first item of a batch and the others. Waking the thread for each item can
+    /// cost more than the item.
+    const BATCH_DELAY: Duration = Duration::ZERO;
+
+    /// Returns the maximum time to wait for the next item; `None` if there is nothing to do before
+    /// it.
+    fn next_timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Adds an item to the batch. Returns whether the batch accepts another one.
+    fn add(&mut self, item: Self::Item) -> BatchSpace;
+
+    /// Writes the batch, which is empty after a timeout. Returns whether the thread goes on.
+    fn write_batch(&mut self) -> ControlFlow<()>;
+
+    /// Writes what is left, because the queue ended or has no sender any more.
+    fn end(&mut self);
+}
+
+/// Whether a batch accepts another item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchSpace {
+    /// It accepts more items.
+    More,
+    /// It must be written first.
+    Full,
+}
+
+/// The error of sending to a writer that has ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the writer has ended")]
+pub struct WriterEnded;
+
+/// The error of a writer that does not end in time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the writer did not end in time")]
+pub struct EndTimeout;
+
+/// A message to the thread.
+#[derive(Debug)]
+enum QueueMessage<T> {
+    Item(T),
+    /// The end of the queue. The thread confirms it on the channel.
+    End(SyncSender<()>),
+}
+
+/// The sending side of a background writer. The thread ends when it is dropped.
+pub struct BackgroundQueue<T> {
+    sender: Sender<QueueMessage<T>>,
+    ended: OnceLock<()>,
+}
+
+impl<T> BackgroundQueue<T> {
+    /// Adds an item without waiting.
+    ///
+    /// # Errors
+    ///
+    /// The writer has ended. The item is dropped.
+    pub fn send(&self, item: T) -> Result<(), WriterEnded> {
+        self.sender
+            .send(QueueMessage::Item(item))
+            .map_err(|_| WriterEnded)
+    }
+
+    /// Writes the queued items and ends the writer. Waits at most `timeout` for that. Later items
+    /// are not written, and further ends do nothing.
+    ///
+    /// # Errors
+    ///
+    /// The writer did not end in time. It still ends later.
+    pub fn end(&self, timeout: Duration) -> Result<(), EndTimeout> {
+        if self.ended.set(()).is_err() {
+            return Ok(());
+        }
+        let (ended, wait) = sync_channel(1);
+        // Fails if the writer has ended.
+        if self.sender.send(QueueMessage::End(ended)).is_err() {
+            return Ok(());
+        }
+        wait.recv_timeout(timeout).map_err(|_| EndTimeout)
+    }
+}
+
+impl<T> fmt::Debug for BackgroundQueue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BackgroundQueue")
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The receiving side of a queue, before its thread starts.
+#[derive(Debug)]
+pub struct BackgroundWriter<W: BatchWriter> {
+    // Dropped before the receiver: whoever waits for an item finds the writer's files closed.
+    writer: W,
+    queue: Receiver<QueueMessage<W::Item>>,
+}
+
+impl<W: BatchWriter> BackgroundWriter<W> {
+    /// Creates a writer and its queue. Nothing is written before [`BackgroundWriter::start`].
+    pub fn new(writer: W) -> (Self, BackgroundQueue<W::Item>) {
+        let (sender, queue) = channel();
+        let queued = BackgroundQueue {
+            sender,
+            ended: OnceLock::new(),
+        };
+        (Self { writer, queue }, queued)
+    }
+
+    /// Starts the thread, with this name.
+    ///
+    /// # Errors
+    ///
+    /// The system provides no thread.
+    pub fn start(self, name: &str) -> io::Result<()> {
+        let thread = thread::Builder::new().name(name.to_owned());
+        thread.spawn(move || self.run()).map(drop)
+    }
+
+    /// Writes until the queue ends, its sender is dropped or the writer stops.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the delay is what makes batches: a wait for the next item would end with each"
+    )]
+    pub fn run(mut self) {
+        loop {
+            let received = match self.writer.next_timeout() {
+                Some(timeout) => self.queue.recv_timeout(timeout),
+                None => self.queue.recv().map_err(RecvTimeoutError::from),
+            };
+            let mut next = match received {
+                Ok(message) => Some(message),
+                Err(RecvTimeoutError::Timeout) => None,
+                // All senders are dropped.
+                Err(RecvTimeoutError::Disconnected) => return self.writer.end(),
+            };
+            if next.is_some() && !W::BATCH_DELAY.is_zero() {
+                thread::sleep(W::BATCH_DELAY);
+            }
+            while let Some(message) = next {
+                let space = match message {
+                    QueueMessage::Item(item) => self.writer.add(item),
+                    QueueMessage::End(ended) => {
+                        self.writer.end();
+                        // Fails if the caller no longer waits.
+                        let _ = ended.try_send(());
+                        return;
+                    }
+                };
+                next = match space {
+                    BatchSpace::More => self.queue.try_recv().ok(),
+                    BatchSpace::Full => None,
+                };
+            }
+            if self.writer.write_batch().is_break() {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

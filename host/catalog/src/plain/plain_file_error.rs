@@ -1,0 +1,23 @@
+//! The error of a folder of plain files that cannot be loaded.
+
+use std::io;
+
+use crate::folder::load_error::LoadError;
+
+/// The reason why a folder of plain files cannot be loaded.
+#[derive(Debug)]
+pub(crate) enum PlainFileError {
+    /// The folder is invalid. Nothing in it can be offered until it changes.
+    Refused(String),
+    /// The folder cannot be read for a transient reason.
+    Transient(LoadError),
+}
+
+impl PlainFileError {
+    /// Returns the error of a transient failure to read `what`.
+    pub(crate) fn transient(what: &str, error: &io::Error) -> Self {
+        Self::Transient(LoadError::Transient(format!(
+            "{what}: it cannot be read: {error}"
+        )))
+    }
+}

@@ -1,0 +1,284 @@
+//! A prompt in a text file: one user message, with `{{argument}}` as the placeholders of values.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytesize::ByteSize;
+use serde_json::Map;
+use toolbay_model::text::{clean, clean_line};
+use toolbay_model::{
+    CallError, ContentBlock, ContentBody, Limit, PromptArgument, PromptDefinition, PromptMessage,
+    PromptOutput, is_name,
+};
+
+use crate::definition::prompt_entry::PromptEntry;
+use crate::plain::front_matter::FrontMatter;
+
+/// Maximum length of an argument name, in bytes.
+const MAX_ARGUMENT_NAME_BYTES: usize = 128;
+
+/// The white space that may surround a name.
+const NAME_WHITESPACE: [char; 2] = [' ', '\t'];
+
+/// Maximum number of names in a remark.
+const MAX_SHOWN_NAMES: usize = 5;
+
+/// Maximum length of a name in a remark, in bytes.
+const MAX_SHOWN_NAME_BYTES: usize = 64;
+
+/// A prompt in a text file.
+#[derive(Clone, Debug)]
+pub struct TextPrompt {
+    /// The definition of the prompt.
+    pub entry: Arc<PromptEntry>,
+    /// The parts of the message.
+    pieces: Box<[PromptPiece]>,
+    /// The size of everything retained from the file, in bytes.
+    size: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum PromptPiece {
+    Text(Box<str>),
+    /// The value of the argument with this name.
+    Value(Box<str>),
+}
+
+/// Two prompts are equal if they are the same for clients.
+impl PartialEq for TextPrompt {
+    fn eq(&self, other: &Self) -> bool {
+        self.entry.prompt == other.entry.prompt && self.pieces == other.pieces
+    }
+}
+
+impl TextPrompt {
+    /// Parses the file of the prompt `name`. Also returns warnings.
+    ///
+    /// # Errors
+    ///
+    /// Returns a message that describes the problem. It begins with the line number and a colon if
+    /// it concerns one line.
+    pub(crate) fn parse(name: &str, text: &str) -> Result<(Self, Vec<String>), String> {
+        let (matter, body) =
+            FrontMatter::parse(text).map_err(|(line, why)| format!("{line}: {why}"))?;
+        let mut remarks: Vec<String> = matter.unknown_keys_remark().into_iter().collect();
+        let tidy = |text: String| clean(text.trim()).into_owned();
+        let arguments = matter
+            .arguments
+            .into_iter()
+            .flatten()
+            .map(|argument| PromptArgument {
+                name: argument.name,
+                title: argument.title.map(tidy),
+                description: argument.description.map(tidy),
+                required: argument.required.unwrap_or_default(),
+            });
+        let definition = PromptDefinition {
+            name: name.to_owned(),
+            title: matter.title.map(tidy),
+            description: matter.description.map(tidy),
+            arguments: arguments.collect(),
+            icons: Vec::new(),
+            meta: None,
+        };
+        let size = definition.size() + body.len();
+        let entry = PromptEntry::new(definition).map_err(|why| format!(" {why}"))?;
+        let body = clean(body.trim());
+        if body.is_empty() {
+            return Err(" it has no text after the front matter".to_owned());
+        }
+        let is_argument = |name: &str| {
+            entry
+                .prompt
+                .arguments
+                .iter()
+                .any(|argument| argument.name == name)
+        };
+        let (pieces, unknown) = split_placeholders(&body, is_argument);
+        if !unknown.is_empty() {
+            let named: Vec<String> = unknown
+                .iter()
+                .take(MAX_SHOWN_NAMES)
+                .map(|name| format!("{{{{{}}}}}", clean_line(name, MAX_SHOWN_NAME_BYTES)))
+                .collect();
+            let more = unknown.len().saturating_sub(MAX_SHOWN_NAMES);
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            remarks.push(format!(
+                "{}{more} in its text is not one of its arguments, and stays as it is",
+                named.join(", ")
+            ));
+        }
+        let is_used = |name: &str| {
+            pieces
+                .iter()
+                .any(|piece| matches!(piece, PromptPiece::Value(used) if &**used == name))
+        };
+        let arguments = entry
+            .prompt
+            .arguments
+            .iter()
+            .map(|argument| argument.name.as_str());
+        let idle: Vec<String> = arguments
+            .filter(|name| !is_used(name))
+            .map(|name| clean_line(name, MAX_SHOWN_NAME_BYTES))
+            .collect();
+        if !idle.is_empty() {
+            let more = idle.len().saturating_sub(MAX_SHOWN_NAMES);
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            let named = idle
+                .into_iter()
+                .take(MAX_SHOWN_NAMES)
+                .collect::<Vec<_>>()
+                .join(", ");
+            remarks.push(format!(
+                "its text has no place for the argument {named}{more}; write {{{{NAME}}}} where it goes"
+            ));
+        }
+        Ok((
+            Self {
+                entry: Arc::new(entry),
+                pieces: pieces.into(),
+                size,
+            },
+            remarks,
+        ))
+    }
+
+    /// Renders the prompt with these arguments, in at most `most` bytes (`limits.output`). Unknown
+    /// arguments are ignored, and missing ones are empty: see [`PromptEntry::violations`].
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the result would be larger.
+    pub fn render(
+        &self,
+        arguments: &BTreeMap<String, String>,
+        most: ByteSize,
+    ) -> Result<PromptOutput, CallError> {
+        let texts = || {
+            self.pieces.iter().map(|piece| match piece {
+                PromptPiece::Text(text) => &**text,
+                PromptPiece::Value(name) => arguments.get(&**name).map_or("", String::as_str),
+            })
+        };
+        // A value can occur in many places, so the length is computed before anything is copied.
+        if texts().map(str::len).fold(0, usize::saturating_add) as u64 > most.as_u64() {
+            return Err(CallError::Limit {
+                limit: Limit::Output(most),
+                tool: None,
+            });
+        }
+        // Each value is cleaned separately: a control sequence that starts in a value must not end
+        // in the text after it.
+        let text: String = texts().map(clean).collect();
+        let body = ContentBody::Text(text);
+        let content = ContentBlock {
+            body,
+            audience: Vec::new(),
+            priority: None,
+            last_modified: None,
+        };
+        let messages = vec![PromptMessage {
+            role: "user",
+            content,
+        }];
+        Ok(PromptOutput {
+            description: self.entry.prompt.description.clone(),
+            messages,
+            meta: Map::new(),
+        })
+    }
+
+    /// Returns the size of everything retained from the file, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+}
+
+/// Splits a text at its `{{argument}}` placeholders. Also returns the names in such braces that are
+/// not arguments. Scans the text once, from left to right.
+fn split_placeholders(
+    text: &str,
+    is_argument: impl Fn(&str) -> bool,
+) -> (Vec<PromptPiece>, BTreeSet<String>) {
+    let (mut pieces, mut unknown) = (Vec::new(), BTreeSet::new());
+    let mut closing = ClosingBraces::default();
+    // Start of the text that is not in a piece yet, and position from which to search for the next
+    // braces.
+    let (mut plain, mut from) = (0, 0);
+    while let Some(open) = text
+        .get(from..)
+        .and_then(|rest| rest.find("{{"))
+        .map(|at| from + at)
+    {
+        let named = closing
+            .name_from(text, open + 2)
+            .filter(|(name, _)| name.len() <= MAX_ARGUMENT_NAME_BYTES && is_name(name));
+        match named {
+            Some((name, after)) if is_argument(name) => {
+                if let Some(text) = text.get(plain..open).filter(|text| !text.is_empty()) {
+                    pieces.push(PromptPiece::Text(text.into()));
+                }
+                pieces.push(PromptPiece::Value(name.into()));
+                (plain, from) = (after, after);
+            }
+            named => {
+                unknown.extend(named.map(|(name, _)| name.to_owned()));
+                // The second brace may start another pair.
+                from = open + 1;
+            }
+        }
+    }
+    if let Some(text) = text.get(plain..).filter(|text| !text.is_empty()) {
+        pieces.push(PromptPiece::Text(text.into()));
+    }
+    (pieces, unknown)
+}
+
+/// The next `}}`. It is searched for once, however many braces open before it.
+#[derive(Default)]
+struct ClosingBraces {
+    /// Its position; `None` before the first search.
+    position: Option<usize>,
+    /// End of the text before it, without trailing white space.
+    text_end: usize,
+    /// True if there are no more.
+    is_exhausted: bool,
+}
+
+impl ClosingBraces {
+    /// Returns the name in braces that starts at `start`, and the position after the closing
+    /// braces. `start` must not decrease between calls.
+    fn name_from<'a>(&mut self, text: &'a str, start: usize) -> Option<(&'a str, usize)> {
+        if !self.is_exhausted && self.position.is_none_or(|at| at < start) {
+            self.position = text
+                .get(start..)
+                .and_then(|rest| rest.find("}}"))
+                .map(|at| start + at);
+            self.is_exhausted = self.position.is_none();
+            self.text_end = text
+                .get(..self.position.unwrap_or_default())
+                .unwrap_or_default()
+                .trim_end_matches(NAME_WHITESPACE)
+                .len();
+        }
+        let at = self.position?;
+        // If there is only white space in between, the name is empty.
+        let name = text
+            .get(start..self.text_end)
+            .unwrap_or_default()
+            .trim_start_matches(NAME_WHITESPACE);
+        Some((name, at + 2))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! Checks that a grant matches a component: it is for this component, and names only its tools.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolbay_model::Digest;
+use toolbay_settings::toml_file::nearest;
+
+use crate::definition::component_contents::ComponentContents;
+use crate::rules::grant::Grant;
+use crate::rules::tool_pattern::DIGEST_PREFIX;
+use crate::version::plugin::tool_name;
+
+impl Grant {
+    /// Checks that the grant is for the component of the plugin `id` with this digest, and names
+    /// only tools that the component has. A setting of a tool may be a protection, which would have
+    /// no effect if the tool had another name. Takes time for thousands of tools.
+    ///
+    /// # Errors
+    ///
+    /// Returns the mismatch, with the nearest name.
+    pub fn check_component(
+        &self,
+        id: &str,
+        digest: Digest,
+        contents: &ComponentContents,
+        is_command: bool,
+    ) -> Result<(), String> {
+        let schema = self
+            .tools
+            .iter()
+            .find(|(_, tool)| !is_command && tool.input_schema.is_some());
+        if let Some((name, _)) = schema {
+            return Err(format!(
+                "tools.{name}.input_schema: the plugin says itself what its tools' arguments are; only a command can be given \
+                 a schema"
+            ));
+        }
+        let own = contents.tools.iter().map(|known| known.tool.name.clone());
+        // The tool of a command is named after its plugin.
+        let own: Vec<String> = if is_command {
+            vec![tool_name(id)]
+        } else {
+            own.collect()
+        };
+        self.check_names(digest, &own, &contents.left_out)
+    }
+
+    /// Returns whether [`Grant::check_component`] has anything to compare.
+    pub(crate) fn names_component(&self) -> bool {
+        self.component.is_some() || self.enabled_tools.is_some() || !self.tools.is_empty()
+    }
+
+    /// Checks the names in the grant against those of the plugin's tools, and of those that are
+    /// left out, each with the reason.
+    fn check_names(
+        &self,
+        digest: Digest,
+        tools: &[String],
+        left_out: &BTreeMap<String, String>,
+    ) -> Result<(), String> {
+        if let Some(pinned) = self.component.filter(|pinned| *pinned != digest) {
+            return Err(format!(
+                "component: the grant is for the file with {DIGEST_PREFIX}{pinned}, and this one has {DIGEST_PREFIX}{digest}; if you \
+                 trust it, change the grant"
+            ));
+        }
+        let known: BTreeSet<&str> = tools.iter().map(String::as_str).collect();
+        let omitted =
+            |why: &str| format!("this tool is left out, because its definition is invalid: {why}");
+        let near = |name: &str| match nearest(name, &known.iter().copied().collect::<Vec<_>>()) {
+            Some(near) => format!("; did you mean {near:?}?"),
+            None => String::new(),
+        };
+        if let Some(name) = self
+            .tools
+            .keys()
+            .find(|name| !known.contains(name.as_str()))
+        {
+            if let Some(why) = left_out.get(name.as_str()) {
+                return Err(format!("tools.{name}: {}", omitted(why)));
+            }
+            return Err(format!(
+                "tools.{name}: the plugin has no tool with this name{}",
+                near(name)
+            ));
+        }
+        for pattern in self.enabled_tools.iter().flatten() {
+            if !known.iter().any(|name| pattern.matches(name)) {
+                let text = pattern.as_str();
+                if let Some((_, why)) = left_out.iter().find(|(name, _)| pattern.matches(name)) {
+                    return Err(format!("offer: {text:?}: {}", omitted(why)));
+                }
+                return Err(format!(
+                    "enabled_tools: the plugin has no tool {text:?}{}",
+                    near(&text.replace('*', ""))
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether the tool `name` (without the prefix) is offered, unless the grant disables
+    /// it.
+    pub(crate) fn offers(&self, name: &str) -> bool {
+        self.enabled_tools
+            .as_ref()
+            .is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Grant, String> {
+        Grant::parse("a.toml", text, Path::new("/plugins"))
+    }
+
+    #[test]
+    fn a_grant_names_only_what_the_plugin_has() {
+        let (digest, pinned) = (Digest::new([7; 32]), "07".repeat(32));
+        let tools = ["slugify".to_owned(), "read_file".to_owned()];
+        let left_out = BTreeMap::from([(
+            "erase_all".to_owned(),
+            "its input schema must be a JSON object".to_owned(),
+        )]);
+        let check =
+            |text: &str| parse(text).and_then(|grant| grant.check_names(digest, &tools, &left_out));
+        for text in [
+            String::new(),
+            "[tools.slugify]\ndisabled = true".to_owned(),
+            "enabled_tools = [\"read_*\"]".to_owned(),
+            format!("component = \"sha256:{pinned}\""),
+        ] {
+            assert_eq!(check(&text), Ok(()), "{text}");
+        }
+        let wrong = [
+            "[tools.slugifi]\nrequire_approval = \"always\"",
+            "[tools.erase]\ndisabled = true",
+            "enabled_tools = [\"raed_*\"]",
+            "enabled_tools = [\"slugify\", \"erase\"]",
+            "enabled_tools = []",
+            "enabled_tools = [\"read file\"]",
+            "enabled_tools = \"read_*\"",
+            "component = \"sha256:07\"",
+            "component = \"07\"",
+        ];
+        let said: Vec<String> = wrong.iter().map(|text| check(text).unwrap_err()).collect();
+        insta::assert_snapshot!(said.join("\n"));
+        for text in [
+            "[tools.erase_all]\nrequire_approval = \"always\"",
+            "enabled_tools = [\"erase_*\"]",
+        ] {
+            let why = check(text).unwrap_err();
+            assert!(
+                why.ends_with(
+                    "because its definition is invalid: its input schema must be a JSON object"
+                ),
+                "{why}"
+            );
+        }
+        let why = check(&format!("component = \"sha256:{}\"", "0A".repeat(32))).unwrap_err();
+        assert!(
+            why.contains(&"0a".repeat(32)) && why.contains(&pinned),
+            "{why}"
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! Clamps grants to the server's ceilings.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use toolbay_sandbox::{KeyValue, MountRoots, PluginConnections, PluginContext, PluginHttp};
+
+use crate::component::loaded_component::LoadedComponent;
+use crate::rules::grant::{Grant, GrantSecrets, ToolOverride};
+use crate::rules::load_policy::LoadPolicy;
+use crate::rules::mount_policy::MountPlan;
+use crate::rules::terms::{PluginTerms, ToolTerms};
+
+/// Warning for a grant that gives folders to a plugin that cannot use them.
+const FOLDERS_UNSUPPORTED: &str = "permissions.mounts and permissions.scratch: the plugin looks for files through WASI 0.3, where it \
+                          gets none (build it for WASI 0.2)";
+
+impl LoadPolicy {
+    /// Clamps the grant to the server's ceilings. Returns the terms and warnings for the operator.
+    pub fn clamp_grant(
+        &self,
+        component: &LoadedComponent,
+        grant: Grant,
+        kept: GrantSecrets,
+    ) -> (PluginTerms, Vec<String>) {
+        let source = Arc::new(grant.clone());
+        let (limits, clamps) = self.limits.with(&grant.limits, &self.ceiling);
+        let GrantSecrets {
+            secrets,
+            mut remarks,
+        } = kept;
+        remarks.extend(clamps.iter().map(ToString::to_string));
+        let (config, approvals) = (
+            Arc::new(grant.config_values()),
+            grant.approvals(self.require_approval),
+        );
+        let has_folders =
+            !grant.permissions.mounts.is_empty() || grant.permissions.scratch.is_some();
+        if has_folders
+            && component
+                .code
+                .as_ref()
+                .is_some_and(|callable| !callable.has_files())
+        {
+            remarks.push(FOLDERS_UNSUPPORTED.to_owned());
+        }
+        let own = component
+            .contents
+            .tools
+            .iter()
+            .filter(|_| !component.is_command())
+            .map(|known| &known.tool.name);
+        let left_out = own.filter(|name| !grant.offers(name));
+        let disabled = || ToolOverride {
+            disabled: true,
+            ..ToolOverride::default()
+        };
+        let mut shown: BTreeMap<String, ToolOverride> =
+            left_out.map(|name| (name.clone(), disabled())).collect();
+        let roots = MountRoots::new(&grant.permissions.mounts);
+        let (requests, connections, key_value) = (
+            PluginHttp::default(),
+            PluginConnections::default(),
+            KeyValue::default(),
+        );
+        let permissions = grant.permissions;
+        let environment = PluginContext {
+            limits,
+            permissions,
+            roots,
+            requests,
+            connections,
+            key_value,
+            config,
+            secrets,
+        };
+        let mut tools = BTreeMap::new();
+        for (name, tool) in grant.tools {
+            let (limits, clamps) = environment
+                .limits
+                .with(&tool.limits.to_patch(), &self.ceiling);
+            remarks.extend(clamps.iter().map(|clamp| format!("tools.{name}.{clamp}")));
+            let disabled = tool.disabled || shown.contains_key(&name);
+            let look = ToolOverride {
+                disabled,
+                ..tool.to_override()
+            };
+            if look != ToolOverride::default() {
+                shown.insert(name.clone(), look);
+            }
+            let own = tool.limits.set_keys();
+            tools.insert(
+                name,
+                ToolTerms {
+                    context: PluginContext {
+                        limits,
+                        ..environment.clone()
+                    },
+                    limit_keys: own,
+                },
+            );
+        }
+        let rate_limit = grant.rate_limit.or(self.rate_limit);
+        let (prefix, separator, arguments, places) = (
+            grant.prefix,
+            grant.separator,
+            grant.arguments,
+            MountPlan::default(),
+        );
+        let grant = grant.digest;
+        let terms = PluginTerms {
+            context: environment,
+            tools,
+            tool_overrides: shown,
+            prefix,
+            separator,
+            argument_check: arguments,
+            rate_limit,
+            approvals,
+            mount_plan: places,
+            grant_digest: grant,
+            source_grant: source,
+        };
+        (terms, remarks)
+    }
+}

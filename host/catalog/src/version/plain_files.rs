@@ -1,0 +1,322 @@
+//! Prompts, resources and skills in plain files next to the plugins: `<id>.prompts`,
+//! `<id>.resources` and `<id>.skill`.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use bytesize::ByteSize;
+use rustix::io::Errno;
+use toolbay_model::text::clean_line;
+
+use crate::folder::description_limits::DescriptionLimits;
+use crate::folder::load_error::LoadError;
+use crate::folder::openat_beneath::{open_file, open_root};
+use crate::folder::plain_tree::{PlainTree, TreeError};
+use crate::folder::plugin_folder::{PluginFiles, prompts_path, resources_path, skill_path};
+use crate::plain::file_resource::FileResource;
+use crate::plain::plain_file_error::PlainFileError;
+use crate::plain::text_prompt::TextPrompt;
+use crate::skill::skill_folder::{SkillFolder, SkillSource};
+use crate::skill::skill_memory::SkillMemory;
+
+/// Maximum size of a prompt file.
+const MAX_PROMPT_SIZE: ByteSize = ByteSize::kib(256);
+
+/// Maximum length of a name in a message, in bytes.
+const MAX_SHOWN_NAME_BYTES: usize = 200;
+
+/// Maximum number of warnings about the files of one plugin.
+const MAX_REMARKS: usize = 50;
+
+/// End of a message about an item that is now invalid and was valid before.
+const PREVIOUS_VERSION_STAYS: &str = "its previous version stays in service";
+
+/// The plain files of one plugin.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlainFiles {
+    /// The prompts, sorted by name.
+    pub prompts: Vec<Arc<TextPrompt>>,
+    /// The resources, sorted by path.
+    pub resources: Vec<Arc<FileResource>>,
+    /// The skill, with its nested skills.
+    pub skill: Option<Arc<SkillFolder>>,
+    /// Warnings for the operator, for example about files that are not offered.
+    pub remarks: Vec<String>,
+}
+
+impl PlainFiles {
+    /// Reads the prompts and the skill of `id`, and lists its resources.
+    ///
+    /// A prompt file that is now invalid keeps its version from `previous`. So does a whole skill
+    /// if anything in it is invalid, and a folder whose stored content exceeds the size limit.
+    /// `max_file_size` is the maximum size of a resource. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a file cannot be read for a transient reason.
+    pub(crate) fn load(
+        id: &str,
+        folder: &Path,
+        files: &PluginFiles,
+        bounds: &DescriptionLimits,
+        output: ByteSize,
+        shelf: &Arc<SkillMemory>,
+        previous: &Self,
+    ) -> Result<Self, LoadError> {
+        let mut loaded = Self::default();
+        if let Some(tree) = &files.prompts {
+            let prompts = loaded.load_prompts(id, folder, tree, bounds, previous);
+            loaded.prompts =
+                loaded.or_previous(&format!("{id}.prompts"), prompts, &previous.prompts)?;
+        }
+        if let Some(tree) = &files.resources {
+            let resources = loaded.load_resources(id, folder, tree, bounds, output);
+            loaded.resources =
+                loaded.or_previous(&format!("{id}.resources"), resources, &previous.resources)?;
+        }
+        if let Some(tree) = &files.skill {
+            let former = previous.skill.as_deref();
+            let skill = loaded
+                .open_folder(&skill_path(folder, id), &format!("{id}.skill"), tree)
+                .and_then(|root| match root {
+                    Some(root) => {
+                        let found = SkillSource {
+                            id,
+                            root: &root,
+                            tree,
+                            max_file_size: output,
+                            max_entries_size: bounds.size,
+                            memory: shelf,
+                            previous: former,
+                        };
+                        loaded.load_skill(&found).map(|skill| vec![skill])
+                    }
+                    None => Ok(Vec::new()),
+                });
+            loaded.skill = loaded
+                .or_previous(&format!("{id}.skill"), skill, previous.skill.as_slice())?
+                .pop();
+        }
+        if loaded.remarks.len() > MAX_REMARKS {
+            let more = loaded.remarks.len() - MAX_REMARKS;
+            loaded.remarks.truncate(MAX_REMARKS);
+            loaded
+                .remarks
+                .push(format!("{more} more warnings about its files"));
+        }
+        Ok(loaded)
+    }
+
+    /// Returns the items loaded from the folder `named`. If the folder was refused, returns the
+    /// previous items and adds a warning.
+    fn or_previous<T: Clone>(
+        &mut self,
+        named: &str,
+        loaded: Result<Vec<T>, PlainFileError>,
+        former: &[T],
+    ) -> Result<Vec<T>, LoadError> {
+        match loaded {
+            Ok(loaded) => Ok(loaded),
+            Err(PlainFileError::Transient(error)) => Err(error),
+            Err(PlainFileError::Refused(why)) => {
+                let instead = if former.is_empty() {
+                    "nothing in it is offered"
+                } else {
+                    PREVIOUS_VERSION_STAYS
+                };
+                self.remarks.push(format!("{named}: {why}; {instead}"));
+                Ok(former.to_vec())
+            }
+        }
+    }
+
+    fn load_prompts(
+        &mut self,
+        id: &str,
+        folder: &Path,
+        tree: &PlainTree,
+        bounds: &DescriptionLimits,
+        previous: &Self,
+    ) -> Result<Vec<Arc<TextPrompt>>, PlainFileError> {
+        let named = format!("{id}.prompts");
+        let Some(root) = self.open_folder(&prompts_path(folder, id), &named, tree)? else {
+            return Ok(Vec::new());
+        };
+        let previous: BTreeMap<&str, &Arc<TextPrompt>> = previous
+            .prompts
+            .iter()
+            .map(|prompt| (prompt.entry.prompt.name.as_str(), prompt))
+            .collect();
+        let (mut prompts, mut size) = (Vec::new(), 0);
+        for path in tree.files.keys() {
+            let name = path.strip_suffix(".md").unwrap_or(path);
+            let shown = format!("{named}/{}", clean_line(path, MAX_SHOWN_NAME_BYTES));
+            let parsed = match read_prompt_file(&root, path)
+                .map_err(|error| PlainFileError::transient(&shown, &error))?
+            {
+                PromptFileContent::Missing => continue,
+                PromptFileContent::Text(text) => {
+                    TextPrompt::parse(name, &text).map_err(|why| format!("{shown}:{why}"))
+                }
+                PromptFileContent::Invalid(why) => Err(format!("{shown}: {why}")),
+            };
+            let prompt = match parsed {
+                Ok((prompt, remarks)) => {
+                    self.remarks.extend(
+                        remarks
+                            .into_iter()
+                            .map(|remark| format!("{shown}: {remark}")),
+                    );
+                    Some(Arc::new(prompt))
+                }
+                Err(why) => {
+                    let former = previous.get(name).copied().cloned();
+                    let instead = if former.is_some() {
+                        PREVIOUS_VERSION_STAYS
+                    } else {
+                        "it is not offered"
+                    };
+                    self.remarks.push(format!("{why}; {instead}"));
+                    former
+                }
+            };
+            if let Some(prompt) = prompt {
+                add_stored_size(bounds.size, &mut size, prompt.size())?;
+                prompts.push(prompt);
+            }
+        }
+        prompts.sort_unstable_by(|one, two| one.entry.prompt.name.cmp(&two.entry.prompt.name));
+        Ok(prompts)
+    }
+
+    fn load_resources(
+        &mut self,
+        id: &str,
+        folder: &Path,
+        tree: &PlainTree,
+        bounds: &DescriptionLimits,
+        output: ByteSize,
+    ) -> Result<Vec<Arc<FileResource>>, PlainFileError> {
+        let named = format!("{id}.resources");
+        let Some(root) = self.open_folder(&resources_path(folder, id), &named, tree)? else {
+            return Ok(Vec::new());
+        };
+        let root = Arc::new(root);
+        let (mut resources, mut size) = (Vec::new(), 0);
+        for (path, stamp) in &tree.files {
+            let shown = format!("{named}/{}", clean_line(path, MAX_SHOWN_NAME_BYTES));
+            if stamp.length > output.as_u64() {
+                let most = output.display().iec();
+                self.remarks.push(format!(
+                    "{shown} is not offered: it is larger than {most} (to allow more, raise limits.output in {id}.toml)"
+                ));
+                continue;
+            }
+            match FileResource::new(id, &root, path, stamp.clone()) {
+                Ok(resource) => {
+                    add_stored_size(bounds.size, &mut size, resource.entry.resource.size())?;
+                    resources.push(Arc::new(resource));
+                }
+                Err(why) => self
+                    .remarks
+                    .push(format!("{shown} is not offered: its URI {why}")),
+            }
+        }
+        Ok(resources)
+    }
+
+    /// Reads a skill and its nested skills.
+    fn load_skill(&mut self, found: &SkillSource<'_>) -> Result<Arc<SkillFolder>, PlainFileError> {
+        let (skill, remarks) = SkillFolder::load(found)?;
+        self.remarks.extend(remarks);
+        Ok(Arc::new(skill))
+    }
+
+    /// Opens a folder and adds the notes of its scan to the warnings.
+    fn open_folder(
+        &mut self,
+        path: &Path,
+        named: &str,
+        tree: &PlainTree,
+    ) -> Result<Option<OwnedFd>, PlainFileError> {
+        match &tree.error {
+            Some(TreeError::Permanent(why)) => return Err(PlainFileError::Refused(why.clone())),
+            Some(TreeError::Transient(why)) => {
+                return Err(PlainFileError::Transient(LoadError::Transient(format!(
+                    "{named}: {why}"
+                ))));
+            }
+            None => {}
+        }
+        self.remarks
+            .extend(tree.notes.iter().map(|note| format!("{named}/{note}")));
+        match open_root(path) {
+            Ok(root) => Ok(Some(root)),
+            // The next scan finds it deleted.
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(error) => Err(PlainFileError::transient(named, &error.into())),
+        }
+    }
+}
+
+/// Adds `more` to the stored `max_entries_size` of the files in a folder, and checks the limit.
+fn add_stored_size(most: ByteSize, size: &mut usize, more: usize) -> Result<(), PlainFileError> {
+    *size = size.saturating_add(more);
+    if *size as u64 <= most.as_u64() {
+        return Ok(());
+    }
+    let most = most.display().iec();
+    Err(PlainFileError::Refused(format!(
+        "what is kept of its files is larger than {most} in total (to allow more, raise describe.size)"
+    )))
+}
+
+enum PromptFileContent {
+    Text(String),
+    Missing,
+    Invalid(String),
+}
+
+/// Reads a prompt file.
+///
+/// # Errors
+///
+/// Returns an error if reading fails for a transient reason.
+fn read_prompt_file(root: &OwnedFd, path: &str) -> io::Result<PromptFileContent> {
+    let file = match open_file(root.as_fd(), path) {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {
+            return Ok(PromptFileContent::Missing);
+        }
+        Err(error @ (Errno::ACCESS | Errno::PERM)) => {
+            return Ok(PromptFileContent::Invalid(format!(
+                "it cannot be read: {}",
+                io::Error::from(error).kind()
+            )));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if !file.metadata()?.is_file() {
+        return Ok(PromptFileContent::Missing);
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_PROMPT_SIZE.as_u64() + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_PROMPT_SIZE.as_u64() {
+        return Ok(PromptFileContent::Invalid(format!(
+            "it is larger than {}",
+            MAX_PROMPT_SIZE.display().iec()
+        )));
+    }
+    Ok(String::from_utf8(bytes).map_or_else(
+        |_| PromptFileContent::Invalid("it is not valid UTF-8".to_owned()),
+        PromptFileContent::Text,
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Handlers of the forms: calls of tools, approvals, and what an operator can switch.
+
+use axum::extract::{self, State};
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+
+use super::console_state::SharedConsole;
+use super::error_pages::{not_found_page, rejection_page};
+use super::request_guard::{MAX_SMALL_FORM_BYTES, check_state_change};
+use crate::form::value_or_empty;
+use crate::formatting::encode_query;
+use crate::pages;
+use crate::paths::PATH;
+use crate::responses::{page, see_other};
+use crate::server_data::ApprovalOutcome;
+
+/// Maximum size of a form with tool arguments, in bytes.
+const MAX_ARGUMENTS_FORM_BYTES: usize = 1 << 20;
+
+/// Calls a tool with the submitted arguments.
+pub(super) async fn call_tool(
+    State(inner): SharedConsole,
+    request: extract::Request,
+) -> Result<Response, Response> {
+    let (session, form) = check_state_change(&inner, request, MAX_ARGUMENTS_FORM_BYTES).await?;
+    let name = value_or_empty(&form, "tool");
+    let Some(detail) = inner.context.operations.tool(name) else {
+        return Ok(not_found_page(&session, "tool"));
+    };
+    let may_call = inner.context.operations.may_use(&session.viewer, name);
+    let tried = if may_call {
+        pages::ToolTrial::call(&*inner.context.operations, &session, &detail, form).await
+    } else {
+        pages::ToolTrial::unsubmitted(&detail, form.contains_key("raw"))
+    };
+    let status = if may_call {
+        StatusCode::OK
+    } else {
+        StatusCode::FORBIDDEN
+    };
+    let writing = tokio::task::spawn_blocking(move || {
+        page(status, pages::tool(&session, &detail, may_call, &tried))
+    });
+    Ok(writing
+        .await
+        .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response()))
+}
+
+/// Suspends or resumes a plugin.
+pub(super) async fn set_plugin_suspended(
+    State(inner): SharedConsole,
+    request: extract::Request,
+) -> Result<Response, Response> {
+    let (session, form) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await?;
+    let (id, disabled) = (
+        value_or_empty(&form, "id"),
+        value_or_empty(&form, "disabled") == "yes",
+    );
+    if !inner
+        .context
+        .operations
+        .set_suspended(&session.viewer, id, disabled)
+    {
+        return Ok(not_found_page(&session, "plugin"));
+    }
+    let done = if disabled { "disabled" } else { "enabled" };
+    tracing::info!(
+        viewer = session.viewer.name,
+        plugin = id,
+        "console: the plugin was {done}"
+    );
+    Ok(see_other(&format!(
+        "{PATH}/plugin?{}",
+        encode_query(&[("id", id), ("done", done)])
+    )))
+}
+
+/// Approves or declines a waiting call.
+pub(super) async fn answer_approval(
+    State(inner): SharedConsole,
+    request: extract::Request,
+) -> Result<Response, Response> {
+    let (session, form) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await?;
+    let yes = match value_or_empty(&form, "answer") {
+        "approve" => true,
+        "decline" => false,
+        _ => {
+            return Err(rejection_page(
+                StatusCode::BAD_REQUEST,
+                "The form says neither yes nor no.",
+            ));
+        }
+    };
+    let id = value_or_empty(&form, "id").parse().unwrap_or_default();
+    match inner
+        .context
+        .operations
+        .answer_approval(&session.viewer, id, yes)
+        .await
+    {
+        ended
+        @ (ApprovalOutcome::Done | ApprovalOutcome::Outdated | ApprovalOutcome::Suspended) => {
+            let done = if yes { "approved" } else { "declined" };
+            tracing::info!(
+                viewer = session.viewer.name,
+                "console: a call that waited was {done}"
+            );
+            let told = match ended {
+                ApprovalOutcome::Outdated => "outdated",
+                ApprovalOutcome::Suspended => "plugin-disabled",
+                _ => done,
+            };
+            Ok(see_other(&format!("{PATH}/approvals?done={told}")))
+        }
+        ApprovalOutcome::Gone => Ok(page(StatusCode::CONFLICT, pages::too_late(&session))),
+        ApprovalOutcome::Forbidden => Err(rejection_page(
+            StatusCode::FORBIDDEN,
+            "Your token may not call this tool, so it cannot allow a call of it either.",
+        )),
+    }
+}
+
+/// Empties the compile cache.
+pub(super) async fn clear_cache(
+    State(inner): SharedConsole,
+    request: extract::Request,
+) -> Result<Response, Response> {
+    let (session, _) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await?;
+    let done = match inner.context.operations.clear_cache(&session.viewer).await {
+        Ok(cleared) => {
+            let (components, bytes) = (cleared.components, cleared.bytes);
+            tracing::info!(
+                viewer = session.viewer.name,
+                components,
+                bytes,
+                "console: the compile cache was cleared"
+            );
+            "cleared"
+        }
+        Err(why) => {
+            tracing::warn!(
+                viewer = session.viewer.name,
+                "console: the compile cache could not be cleared: {why}"
+            );
+            "uncleared"
+        }
+    };
+    Ok(see_other(&format!("{PATH}?done={done}")))
+}

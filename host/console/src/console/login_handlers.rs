@@ -1,0 +1,124 @@
+//! Handlers that start and end sessions.
+
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::header::{SET_COOKIE, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::console_state::{ConsoleState, SharedConsole};
+use super::error_pages::rejection_page;
+use super::request_guard::{
+    MAX_SMALL_FORM_BYTES, check_state_change, read_or_reject, read_session,
+};
+use crate::pages;
+use crate::paths::PATH;
+use crate::request_checks::{cookie, is_secure, may_change};
+use crate::responses::{page, see_other};
+
+/// Shows the login page.
+pub(super) async fn login(State(inner): SharedConsole, headers: HeaderMap) -> Response {
+    if read_session(&inner, &headers).is_some() {
+        return see_other(PATH);
+    }
+    page(
+        StatusCode::OK,
+        pages::login(inner.access.token_advice(), None),
+    )
+}
+
+/// Exchanges a token for a session.
+pub(super) async fn log_in(State(inner): SharedConsole, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    if !may_change(&head.headers) {
+        inner.rejections.warn(
+            (inner.remote_address)(&head.extensions),
+            "a login of another page",
+        );
+        return rejection_page(
+            StatusCode::FORBIDDEN,
+            "This form was not sent by a page of the console.",
+        );
+    }
+    let form = match read_or_reject(
+        &head.headers,
+        body,
+        MAX_SMALL_FORM_BYTES,
+        inner.body_timeout,
+    )
+    .await
+    {
+        Ok(form) => form,
+        Err(refused) => return refused,
+    };
+    let token = form
+        .get("token")
+        .map(|token| token.trim())
+        .unwrap_or_default();
+    let Some((viewer, proof)) = inner.access.authenticate(token) else {
+        inner.rejections.warn(
+            (inner.remote_address)(&head.extensions),
+            "a login with a wrong or used token",
+        );
+        let why = "This token opens nothing: it is wrong, or was used before.";
+        let mut response = page(
+            StatusCode::UNAUTHORIZED,
+            pages::login(inner.access.token_advice(), Some(why)),
+        );
+        response.headers_mut().insert(
+            WWW_AUTHENTICATE,
+            HeaderValue::from_static("Toolbay-Console"),
+        );
+        return response;
+    };
+    tracing::info!(viewer = viewer.name, "console: opened");
+    // End the previous session of this browser.
+    if let Some(before) = cookie(&head.headers, &inner.cookie_name) {
+        inner.sessions.end(before);
+    }
+    match inner.sessions.start(viewer, proof) {
+        Some(value) => redirect_with_cookie(
+            &inner,
+            &value,
+            inner.sessions.max_age(),
+            is_secure(&head.headers),
+        ),
+        None => rejection_page(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "The system provides no random bytes.",
+        ),
+    }
+}
+
+/// Ends the session of the browser.
+pub(super) async fn log_out(State(inner): SharedConsole, request: Request) -> Response {
+    let headers = request.headers().clone();
+    if let Err(refused) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await {
+        return refused;
+    }
+    if let Some(value) = cookie(&headers, &inner.cookie_name) {
+        inner.sessions.end(value);
+    }
+    redirect_with_cookie(&inner, "", Duration::ZERO, is_secure(&headers))
+}
+
+/// Redirects to the console and sets its cookie.
+fn redirect_with_cookie(
+    inner: &ConsoleState,
+    value: &str,
+    life: Duration,
+    secure: bool,
+) -> Response {
+    let secure = if secure { "; Secure" } else { "" };
+    let cookie = format!(
+        "{}={value}; Path={PATH}; Max-Age={}; HttpOnly; SameSite=Strict{secure}",
+        inner.cookie_name,
+        life.as_secs()
+    );
+    let mut response = see_other(PATH);
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
+}

@@ -1,0 +1,112 @@
+//! Questions of one entry, and the answers with which the call enters its plugin again. They come
+//! from the client of a session, or from an operator who answers first.
+
+use std::sync::Arc;
+
+use toolbay_model::{CallJournal, Question, QuestionRound};
+
+use crate::exchange::quota::QuotaPortion;
+use crate::host::operator_answers::{AnsweredElsewhere, OperatorAnswer, PendingQuestions};
+use crate::plugin_request::call_state::{CallState, ReplyChannel};
+use crate::plugin_request::elicitation::{self, InterviewEnd, QuestionStream};
+
+/// The source of the first answers.
+enum AnswerSource {
+    /// The client answered. Its answers are in the journal, with these reservations.
+    Client(Vec<QuotaPortion>),
+    /// An operator answered, and the question is withdrawn from the client.
+    Operator(AnsweredElsewhere),
+}
+
+/// Asks the client of a session, and returns the journal with the answers. The journal's bytes
+/// count against the caller until the call has ended.
+///
+/// # Errors
+///
+/// Returns the reason if there are no answers.
+pub(super) async fn ask(
+    state: &mut CallState<'_>,
+    mut round: Box<QuestionRound>,
+) -> Result<Arc<CallJournal>, InterviewEnd> {
+    let questions = std::mem::take(&mut round.questions);
+    if state.retained.is_none() || questions.is_empty() {
+        return Err(InterviewEnd::Failed(state.unanswerable_failure(&questions)));
+    }
+    state
+        .check_capabilities(&questions)
+        .map_err(InterviewEnd::Failed)?;
+    // Replaces the reservation for the journal of the previous round.
+    state.journaled.clear();
+    state.reserve_journal(&round.journal)?;
+    let mut elsewhere = offer_to_operators(state, &questions, &round.journal);
+    // If the answer comes from an operator, the question is withdrawn from the client.
+    let source = match state.channel {
+        ReplyChannel::Reply(reply) => {
+            let stream = QuestionStream {
+                session: state.session,
+                reply,
+                revision: state.rules.revision,
+                cancelled: state.cancelled,
+                task: None,
+            };
+            tokio::select! {
+                biased;
+                answered = OperatorAnswer::wait_for_answer(&mut elsewhere) => AnswerSource::Operator(answered),
+                held = elicitation::ask_client(&stream, questions, &mut round.journal) => AnswerSource::Client(held?),
+            }
+        }
+        ReplyChannel::Task(live) => {
+            let waiting = Box::pin(elicitation::wait_for_task_answers(
+                state.session,
+                live,
+                questions,
+                &mut round.journal,
+            ));
+            tokio::select! {
+                biased;
+                answered = OperatorAnswer::wait_for_answer(&mut elsewhere) => AnswerSource::Operator(answered),
+                held = waiting => AnswerSource::Client(held?),
+            }
+        }
+    };
+    let answered = match source {
+        AnswerSource::Client(held) => {
+            state.journaled.extend(held);
+            // An operator who answered at the same moment was notified that the answer counts.
+            elsewhere.and_then(OperatorAnswer::close)
+        }
+        AnswerSource::Operator(answered) => Some(answered),
+    };
+    if let Some(AnsweredElsewhere { key, answer, by }) = answered {
+        round.journal.answers.insert(key, answer);
+        round.journal.operator = Some(by);
+    }
+    Ok(Arc::new(round.journal))
+}
+
+/// Lets an operator answer too, if the host wants that.
+fn offer_to_operators(
+    state: &mut CallState<'_>,
+    questions: &[Question],
+    journal: &CallJournal,
+) -> Option<OperatorAnswer> {
+    let caller = &state.session.opener.name;
+    let mut elsewhere = state.session.host.operator_answer(PendingQuestions {
+        caller,
+        questions,
+        journal,
+    });
+    if let Some(waiting) = elsewhere.as_mut().filter(|waiting| waiting.is_open()) {
+        // The copy of the questions for the operator counts against the caller as well. Without
+        // memory for it, only the client can answer.
+        let bytes = questions
+            .iter()
+            .map(|question| question.params.get().len())
+            .sum();
+        match state.session.intake.try_reserve(caller, bytes) {
+            Ok(room) => state.journaled.push(room),
+            Err(_full) => waiting.leave_to_client(),
+        }
+    }
+    elsewhere
+}

@@ -1,0 +1,30 @@
+//! Questions as plugins pose them.
+
+/// A question as the contract represents it, not yet checked.
+#[derive(Clone, Debug)]
+pub(crate) struct RawQuestion {
+    pub(crate) key: String,
+    pub(crate) kind: PosedKind,
+    /// The parameters, a JSON object as text.
+    pub(crate) params: String,
+    /// True if the call cannot continue without an answer.
+    pub(crate) required: bool,
+}
+
+/// The kind of a question, as the contract represents it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PosedKind {
+    Form,
+    Url,
+    Sampling,
+    Roots,
+}
+
+/// The reason why questions have no answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum QuestionRefusal {
+    /// The client does not support this kind.
+    Unsupported(String),
+    /// The questions are invalid.
+    Invalid(String),
+}

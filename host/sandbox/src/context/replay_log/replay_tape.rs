@@ -1,0 +1,303 @@
+//! The log of a call, and its answers that are neither operations nor clock readings.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use toolbay_recording::{
+    HostAnswers, MissingInput, RandomSeed, RecordingReservation, variable_digest,
+};
+use toolbay_secrets::SecretFilter;
+
+use super::finished_recording::TapedCall;
+use super::tape_reel::{
+    MAX_NOTED_OPERATIONS, OPERATION_OVERHEAD_BYTES, ReplayedValue, SMALL_ANSWER_BYTES,
+    TapePlayback, TapeRecords, TapeReel,
+};
+
+/// Log that records or replays the host's answers in a call. Clones share it. The default does
+/// neither.
+#[derive(Clone, Default)]
+pub struct ReplayTape(Option<Arc<Mutex<TapeReel>>>);
+
+/// Differences between a replayed call and its recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplayDeviation {
+    /// Operations of the call that the recording does not have.
+    pub unrecorded: Vec<String>,
+    /// Recorded operations that the call did not repeat.
+    pub not_repeated: Vec<String>,
+    /// Features that the call used and that recordings do not cover.
+    pub missing: Vec<MissingInput>,
+}
+
+impl ReplayTape {
+    /// Creates a log that records, within the reservation `reservation`. All random numbers of the
+    /// call are derived from `seed`. `salt` is the salt of the recording.
+    pub fn record(seed: [u8; 32], salt: &str, room: RecordingReservation) -> Self {
+        let began = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let began = u64::try_from(began.as_nanos()).unwrap_or_default();
+        Self::with_mode(TapeReel::Record(TapeRecords {
+            answers: HostAnswers {
+                began,
+                seed: RandomSeed(seed),
+                ..HostAnswers::default()
+            },
+            began: Instant::now(),
+            last_time: 0,
+            salt: salt.to_owned(),
+            operations: Vec::new(),
+            cancel_checks: 0,
+            missing: BTreeSet::new(),
+            reservation: Some(room),
+            secrets: Arc::default(),
+        }))
+    }
+
+    /// Creates a log that replays a recording.
+    pub fn replay(mut given: ReplayedValue) -> Self {
+        let clock = std::mem::take(&mut given.answers.clock).into_iter();
+        let polls = std::mem::take(&mut given.answers.polls).into_iter();
+        let operations = std::mem::take(&mut given.answers.operations)
+            .into_iter()
+            .map(Some)
+            .collect();
+        let (unknown, missing) = (Vec::new(), BTreeSet::new());
+        let (last, looked, secrets) = (0, 0, Arc::default());
+        Self::with_mode(TapeReel::Replay(TapePlayback {
+            input: given,
+            clock,
+            last_time: last,
+            polls,
+            cancel_checks: looked,
+            operations,
+            unrecorded: unknown,
+            missing,
+            secrets,
+        }))
+    }
+
+    fn with_mode(reel: TapeReel) -> Self {
+        Self(Some(Arc::new(Mutex::new(reel))))
+    }
+
+    /// Discards the recording, because the request does not fit in the reservation.
+    pub fn mark_too_large(&self) {
+        if let Some(TapeReel::Record(records)) = self.lock_mode().as_deref_mut() {
+            records.reserve(usize::MAX);
+        }
+    }
+
+    /// Ends recording. Returns `None` if nothing was recorded.
+    pub fn finish_recording(&self) -> Option<TapedCall> {
+        let mut reel = self.lock_mode()?;
+        let TapeReel::Record(records) = &mut *reel else {
+            return None;
+        };
+        Some(TapedCall {
+            answers: std::mem::take(&mut records.answers),
+            operations: std::mem::take(&mut records.operations),
+            missing: std::mem::take(&mut records.missing),
+            reservation: records.reservation.take(),
+            secrets: Arc::clone(&records.secrets),
+        })
+    }
+
+    /// Differences between a replayed call and its recording.
+    pub fn deviation(&self) -> ReplayDeviation {
+        match self.lock_mode().as_deref_mut() {
+            Some(TapeReel::Replay(plays)) => ReplayDeviation {
+                unrecorded: plays.unrecorded.clone(),
+                not_repeated: plays
+                    .operations
+                    .iter()
+                    .flatten()
+                    .take(MAX_NOTED_OPERATIONS)
+                    .map(|operation| operation.what.clone())
+                    .collect(),
+                missing: plays.missing.iter().copied().collect(),
+            },
+            _ => ReplayDeviation::default(),
+        }
+    }
+
+    /// Returns whether the log neither records nor replays.
+    pub(crate) fn is_off(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Returns whether the log replays a recording.
+    pub(crate) fn is_replay(&self) -> bool {
+        matches!(self.lock_mode().as_deref(), Some(TapeReel::Replay(_)))
+    }
+
+    /// Returns whether the call can send HTTP requests according to the recording; `None` if there
+    /// is no replay.
+    pub(crate) fn recorded_http(&self) -> Option<bool> {
+        match self.lock_mode().as_deref() {
+            Some(TapeReel::Replay(plays)) => Some(plays.input.http),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the call has mounted directories according to the recording; `None` if there
+    /// is no replay.
+    pub(crate) fn recorded_mounts(&self) -> Option<bool> {
+        match self.lock_mode().as_deref() {
+            Some(TapeReel::Replay(plays)) => Some(plays.input.mounts),
+            _ => None,
+        }
+    }
+
+    /// Sets the secrets that the log must not contain. A recording contains placeholders instead.
+    pub(crate) fn set_secrets(&self, secrets: &Arc<SecretFilter>) {
+        match self.lock_mode().as_deref_mut() {
+            None => {}
+            Some(TapeReel::Record(records)) => records.secrets = Arc::clone(secrets),
+            Some(TapeReel::Replay(plays)) => plays.secrets = Arc::clone(secrets),
+        }
+    }
+
+    /// Returns the description of an operation for the log, without secrets and without any encoded
+    /// forms of them.
+    pub(crate) fn redact_name(&self, what: &str) -> String {
+        let secrets = match self.lock_mode().as_deref() {
+            None => return what.to_owned(),
+            Some(TapeReel::Record(records)) => Arc::clone(&records.secrets),
+            Some(TapeReel::Replay(plays)) => Arc::clone(&plays.secrets),
+        };
+        secrets.scrub(what).into_owned()
+    }
+
+    /// Returns the value of an environment variable: `value`, or the recorded one in a replay.
+    pub(crate) fn variable(
+        &self,
+        name: &str,
+        value: impl FnOnce() -> Option<String>,
+    ) -> Option<String> {
+        match self.lock_mode().as_deref_mut() {
+            None => value(),
+            Some(TapeReel::Replay(plays)) => plays.input.variables.get(name).cloned(),
+            Some(TapeReel::Record(records)) => {
+                let value = value()?;
+                if records.secrets.contains_secret(value.as_bytes()) {
+                    let marked = records.secrets.scrub(&value).into_owned();
+                    if records.reserve(name.len() + marked.len()) {
+                        records.answers.marked.insert(name.to_owned(), marked);
+                        records.answers.redacted = true;
+                    }
+                } else if records.reserve(name.len() + OPERATION_OVERHEAD_BYTES) {
+                    let digest = variable_digest(&records.salt, name, &value);
+                    records.answers.variables.insert(name.to_owned(), digest);
+                }
+                Some(value)
+            }
+        }
+    }
+
+    /// Returns the environment variables with the trace context: `variables`, or the recorded ones
+    /// in a replay.
+    pub(crate) fn trace_variables(
+        &self,
+        variables: Vec<(&'static str, String)>,
+    ) -> Vec<(String, String)> {
+        let owned = variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value));
+        match self.lock_mode().as_deref_mut() {
+            None => owned.collect(),
+            Some(TapeReel::Replay(plays)) => {
+                plays.input.answers.trace.clone().into_iter().collect()
+            }
+            Some(TapeReel::Record(records)) => {
+                let variables: Vec<_> = owned.collect();
+                if records.reserve(
+                    variables
+                        .iter()
+                        .map(|(name, value)| name.len() + value.len())
+                        .sum(),
+                ) {
+                    records.answers.trace.extend(variables.iter().cloned());
+                }
+                variables
+            }
+        }
+    }
+
+    /// Returns whether the call was cancelled: the result of `is_cancelled`, or the recorded one in
+    /// a replay.
+    pub(crate) fn is_cancelled(&self, cancelled: impl FnOnce() -> bool) -> bool {
+        match self.lock_mode().as_deref_mut() {
+            None => cancelled(),
+            Some(TapeReel::Replay(plays)) => {
+                let told = plays
+                    .input
+                    .answers
+                    .cancelled
+                    .is_some_and(|after| plays.cancel_checks >= after);
+                plays.cancel_checks += 1;
+                told
+            }
+            Some(TapeReel::Record(records)) => {
+                let told = cancelled();
+                if told {
+                    records
+                        .answers
+                        .cancelled
+                        .get_or_insert(records.cancel_checks);
+                }
+                records.cancel_checks += 1;
+                told
+            }
+        }
+    }
+
+    /// Returns the recorded result of the next poll, in a replay.
+    pub(crate) fn next_recorded_poll(&self) -> Option<Vec<u32>> {
+        match self.lock_mode().as_deref_mut() {
+            Some(TapeReel::Replay(plays)) => plays.polls.next(),
+            _ => None,
+        }
+    }
+
+    /// Records the result of a poll.
+    pub(crate) fn record_poll(&self, ready: &[u32]) {
+        if let Some(TapeReel::Record(records)) = self.lock_mode().as_deref_mut()
+            && records.reserve(SMALL_ANSWER_BYTES + size_of_val(ready))
+        {
+            records.answers.polls.push(ready.to_vec());
+        }
+    }
+
+    /// Notes that the call depends on something that recordings do not cover.
+    pub(crate) fn note_missing(&self, missing: MissingInput) {
+        match self.lock_mode().as_deref_mut() {
+            None => {}
+            Some(TapeReel::Record(records)) => drop(records.missing.insert(missing)),
+            Some(TapeReel::Replay(plays)) => drop(plays.missing.insert(missing)),
+        }
+    }
+
+    // The lock is held for a few instructions and never across an await.
+    pub(super) fn lock_mode(&self) -> Option<MutexGuard<'_, TapeReel>> {
+        Some(
+            self.0
+                .as_ref()?
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+}
+
+impl fmt::Debug for ReplayTape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.lock_mode().as_deref() {
+            None => "Tape(off)",
+            Some(TapeReel::Record(_)) => "Tape(records)",
+            Some(TapeReel::Replay(_)) => "Tape(plays)",
+        })
+    }
+}

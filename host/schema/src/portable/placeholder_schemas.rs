@@ -1,0 +1,37 @@
+//! Schemas that stand for others: of any value, of too many values, and of a recursive reference.
+
+use serde_json::{Value, json};
+
+/// The types of an unrestricted value.
+const ALL_TYPES: [&str; 6] = ["string", "number", "boolean", "object", "array", "null"];
+
+/// Returns a schema for an unrestricted value.
+pub(super) fn any_value_schema() -> Value {
+    let of = |name: &&str| {
+        if *name == "array" {
+            json!({"type": name, "items": {"type": "string"}})
+        } else {
+            json!({"type": name})
+        }
+    };
+    json!({"anyOf": ALL_TYPES.iter().map(of).collect::<Vec<_>>()})
+}
+
+/// Returns a schema in place of one that exceeds a limit.
+pub(super) fn truncated_schema() -> Value {
+    json!({"type": "object", "description": "Nested further than this schema shows."})
+}
+
+/// Returns a schema in place of a reference to a definition that contains it.
+pub(super) fn recursive_schema(target: &str, definition: &Value) -> Value {
+    let name = target.rsplit('/').next().unwrap_or_default();
+    let kind = definition
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or("object");
+    let mut written = json!({"type": kind, "description": format!("The same again ({name}).")});
+    if let (Some(members), "array") = (written.as_object_mut(), kind) {
+        members.insert("items".into(), any_value_schema());
+    }
+    written
+}

@@ -1,0 +1,85 @@
+//! Creates the console of a server, over HTTP or on the socket of a server over stdio.
+
+use std::sync::Arc;
+
+use toolbay_console::{Console, ConsoleAccess, OpenedConsole, Router, ServerActivity};
+use toolbay_mcp::http::ListenAddress;
+
+use crate::call::service::CallService;
+use crate::config::{Config, ConsoleOpener};
+use crate::serve::console_operations::ConsoleBackend;
+use crate::serve::console_operators::{ConsoleOperators, admins};
+
+/// Returns the router of the configured console, and its operators. `None` if there is no console.
+pub(crate) fn http_console(
+    service: &CallService,
+    watch: &Arc<ServerActivity>,
+    config: &Config,
+    address: &ListenAddress,
+) -> Option<(Router, ConsoleOperators)> {
+    let scheme = if config.http.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let access = match config.console.opener(&config.http)? {
+        ConsoleOpener::LogReader => {
+            ConsoleAccess::local(format!("{scheme}://{}", address.authority()))
+        }
+        ConsoleOpener::Admin => ConsoleAccess::admins(admins(config)),
+    };
+    let operated = ConsoleBackend::new(service, config);
+    let operators = ConsoleOperators::new(access.clone(), operated.rights().clone());
+    let port = match address {
+        ListenAddress::Internet(address) => address.port(),
+        ListenAddress::Unix(_) => 0,
+    };
+    let (operated, watch, life) = (
+        Arc::new(operated),
+        Arc::clone(watch),
+        config.console.session,
+    );
+    let console = Console::new(
+        operated,
+        watch,
+        access,
+        port,
+        life,
+        toolbay_mcp::http::network_of,
+        config.http.idle_timeout,
+    );
+    Some((console.router(), operators))
+}
+
+/// Returns the console of a server over stdio. It is opened with a token from its socket.
+pub(crate) fn stdio_console(
+    service: &CallService,
+    watch: &Arc<ServerActivity>,
+    config: &Config,
+) -> OpenedConsole {
+    let (operated, access) = (
+        ConsoleBackend::new(service, config),
+        ConsoleAccess::socket(),
+    );
+    let name = format!("stdio_{}", std::process::id());
+    let (operated, watch, life) = (
+        Arc::new(operated),
+        Arc::clone(watch),
+        config.console.session,
+    );
+    // All connections through the socket come from one user. A program that forwards a port to it
+    // counts accounts itself.
+    let console = Console::new(
+        operated,
+        watch,
+        access.clone(),
+        name,
+        life,
+        |_| None,
+        config.http.idle_timeout,
+    );
+    OpenedConsole {
+        router: console.router(),
+        access,
+    }
+}

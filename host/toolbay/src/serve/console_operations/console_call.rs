@@ -1,0 +1,97 @@
+//! A call of a tool from a page of the console.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use toolbay_catalog::Snapshot;
+use toolbay_console::ConsoleCallOutcome;
+use toolbay_mcp::{ClientCall, ClientShare, Revision, result_json};
+use toolbay_model::{
+    CallFailure, CallJournal, CallReply, CallRequest, CallResult, Digest, NoopObserver,
+    QuestionKind, QuestionKindSet, TargetKind,
+};
+
+use crate::approval::ruling;
+use crate::call::service::CallService;
+use crate::observe::call_outcome::CallEnding;
+
+/// Calls a tool. If the call requires approval, answers with yes if `check_allowed` is the digest
+/// of the question, and returns the question otherwise.
+pub(super) async fn call(
+    service: CallService,
+    client: Arc<dyn ClientShare>,
+    tool: String,
+    arguments: Map<String, Value>,
+    permitted: bool,
+    allowed: Option<Digest>,
+) -> ConsoleCallOutcome {
+    let asks = requires_approval(&service.catalog().snapshot(), &tool);
+    let answerable = if asks {
+        QuestionKindSet::default().with(QuestionKind::Form)
+    } else {
+        QuestionKindSet::default()
+    };
+    let make = async |answerable: QuestionKindSet, journal: CallJournal| {
+        let request = CallRequest::Tool {
+            name: tool.clone(),
+            arguments: arguments.clone(),
+        };
+        let call = ClientCall {
+            permitted,
+            ..ClientCall::without_client(request, answerable, journal)
+        };
+        match client.enqueue(&tool) {
+            Ok(mut place) => place.call(call, Arc::new(NoopObserver)).await,
+            Err(rejection) => CallResult {
+                result: Err(CallFailure::Rejected(rejection)),
+                usage: None,
+            },
+        }
+    };
+    let mut answer = make(answerable, CallJournal::default()).await;
+    let Ok(CallReply::Questions(interview)) = &mut answer.result else {
+        return call_outcome(answer);
+    };
+    let Some(question) = ruling::question_text(&interview.questions) else {
+        // These are the plugin's own questions, because its grant changed just now. No client can
+        // answer them.
+        let kinds: Vec<_> = interview
+            .questions
+            .iter()
+            .map(|question| question.kind)
+            .collect();
+        let failure = CallFailure::MissingCapabilities(QuestionKind::capabilities(&kinds));
+        return call_outcome(CallResult {
+            result: Err(failure),
+            ..answer
+        });
+    };
+    let digest = Digest::new(Sha256::digest(&question).into());
+    if allowed != Some(digest) {
+        return ConsoleCallOutcome::Question(question, digest);
+    }
+    let mut journal = std::mem::take(&mut interview.journal);
+    journal
+        .answers
+        .insert(ruling::APPROVAL_KEY.to_owned(), ruling::answer_json(true));
+    call_outcome(make(QuestionKindSet::default(), journal).await)
+}
+
+/// Returns whether a call of the tool requires approval by a person.
+fn requires_approval(snapshot: &Snapshot, tool: &str) -> bool {
+    snapshot
+        .tools
+        .get(tool)
+        .is_some_and(|offer| offer.approval_policy().is_some())
+}
+
+/// Returns the outcome of a call, in the form that a client receives.
+pub(super) fn call_outcome(answer: CallResult) -> ConsoleCallOutcome {
+    let (outcome, usage) = (CallEnding::from_answer(&answer).as_str(), answer.usage);
+    ConsoleCallOutcome::Ended {
+        result: result_json(answer, TargetKind::Tool, Revision::NEWEST),
+        outcome,
+        usage,
+    }
+}
