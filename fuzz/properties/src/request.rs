@@ -15,10 +15,10 @@ use toolbay_mcp::jsonrpc::{
     self, Error, INTERNAL_ERROR, INVALID_REQUEST, IncomingContent, Message, PARSE_ERROR, Request,
     RequestId,
 };
-use toolbay_mcp::stdio;
+use toolbay_mcp::{McpServer, stdio};
 
 use crate::peer::Peer;
-use crate::stub::Stub;
+use crate::stub;
 
 /// Maximum length of a line, in bytes: short, so that some lines are too long.
 const LINE: usize = 1024;
@@ -26,9 +26,9 @@ const LINE: usize = 1024;
 /// Size of the buffer for responses, in bytes.
 const ANSWERS: usize = 64 << 10;
 
-/// A host with a few tools that respond at once.
+/// A server with a few tools that respond at once.
 pub struct Requests {
-    host: Arc<Stub>,
+    server: Arc<McpServer>,
     runtime: Runtime,
 }
 
@@ -36,20 +36,17 @@ pub struct Requests {
 type Count = HashMap<Option<String>, usize>;
 
 impl Requests {
-    /// Creates the host and a runtime.
+    /// Creates the server and a runtime.
     ///
     /// # Errors
     ///
     /// The system does not provide threads or memory.
     pub fn new() -> anyhow::Result<Self> {
-        let host = Stub::new(["a", "b", "c"].map(str::to_owned), ByteSize::b(LINE as u64));
+        let server = stub::server(["a", "b", "c"].map(str::to_owned), ByteSize::b(LINE as u64));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        Ok(Self {
-            host: Arc::new(host),
-            runtime,
-        })
+        Ok(Self { server, runtime })
     }
 
     /// Checks each line as a message, and all lines as the input of a session. The names of methods
@@ -94,9 +91,9 @@ impl Requests {
         let (reader, (writer, mut answers)) = (Cursor::new(bytes.to_vec()), duplex(ANSWERS));
         let mut written = Vec::new();
         self.runtime.block_on(async {
-            let host = Arc::clone(&self.host);
+            let server = Arc::clone(&self.server);
             let serving = stdio::serve(
-                host,
+                server,
                 Box::pin(reader),
                 Box::pin(writer),
                 CancellationToken::new(),
@@ -127,14 +124,11 @@ impl Requests {
             return;
         }
         // A cursor is longer than the name that it contains.
-        let host = Arc::new(Stub::new(
-            names.iter().cloned(),
-            ByteSize::b(4 * LINE as u64),
-        ));
+        let server = stub::server(names.iter().cloned(), ByteSize::b(4 * LINE as u64));
         let most = names.len();
         let (mut peer, reader, writer) = Peer::connected();
         let listed = self.runtime.block_on(async {
-            let serving = stdio::serve(host, reader, writer, CancellationToken::new());
+            let serving = stdio::serve(server, reader, writer, CancellationToken::new());
             let listing = async move {
                 peer.initialize().await;
                 let (mut listed, mut cursor) = peer.list(None).await;

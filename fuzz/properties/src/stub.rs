@@ -9,8 +9,9 @@ use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use toolbay_mcp::{
-    CallerRights, CallerView, ClientCall, ClientShare, Host, ListPage, PageCache, ProtocolOptions,
-    QueuePlace, RequestStates, ResourceUpdates, ServerInfo, TaskOptions, TaskTable,
+    CallHost, CallerRights, CallerView, ClientCall, ClientShare, ListItems, ListPage,
+    ListSelection, ListSource, LoadProgress, LoadedPart, McpServer, McpServerParts, PageQuery,
+    ProtocolOptions, QueuePlace, RequestStates, ResourceUpdates, ServerInfo, TaskOptions,
 };
 use toolbay_model::{
     CallError, CallFailure, CallObserver, CallRejection, CallReply, CallRequest, CallResult,
@@ -23,48 +24,43 @@ use toolbay_model::{
 const PAGE: usize = 2;
 
 /// The stub host.
-pub(crate) struct Stub {
-    options: ProtocolOptions,
+struct Stub {
     tools: BTreeMap<String, Arc<Tool>>,
     prompts: BTreeMap<String, Arc<Prompt>>,
     resources: BTreeMap<String, Arc<ListedResource>>,
     skills: BTreeMap<String, Arc<Skill>>,
-    listings: PageCache,
-    updates: ResourceUpdates,
-    states: RequestStates,
-    tasks: TaskTable,
 }
 
-impl Stub {
-    /// Creates a host with tools and prompts of these names, and with resources and skills whose
-    /// URIs contain them. A call of `b` is rejected, a call of `c` crashes, and any other call
-    /// succeeds.
-    pub(crate) fn new(names: impl IntoIterator<Item = String>, request: ByteSize) -> Self {
-        let options = ProtocolOptions {
-            page_size: PAGE,
-            usage: true,
-            traced: false,
-            request,
-            requests: ByteSize::mib(256),
-            grace: Duration::from_mins(1),
-            tasks: TaskOptions::default(),
-            server: ServerInfo::default(),
-            schemas: toolbay_model::SchemaForm::default(),
-        };
-        let names: Vec<String> = names.into_iter().collect();
-        Self {
-            tasks: TaskTable::new(options.tasks),
-            options,
-            tools: all(&names, tool),
-            prompts: all(&names, prompt),
-            resources: all(&names, resource),
-            skills: all(&names, skill),
-            listings: PageCache::default(),
-            updates: ResourceUpdates::default(),
-            states: RequestStates::in_memory(&[7; 32])
-                .unwrap_or_else(|error| unreachable!("any key is good: {error}")),
-        }
-    }
+/// Creates a server whose host has tools and prompts of these names, and resources and skills whose
+/// URIs contain them. A call of `b` is rejected, a call of `c` crashes, and any other call succeeds.
+pub(crate) fn server(names: impl IntoIterator<Item = String>, request: ByteSize) -> Arc<McpServer> {
+    let options = ProtocolOptions {
+        page_size: PAGE,
+        usage: true,
+        traced: false,
+        request,
+        requests: ByteSize::mib(256),
+        grace: Duration::from_mins(1),
+        tasks: TaskOptions::default(),
+        server: ServerInfo::default(),
+        schemas: toolbay_model::SchemaForm::default(),
+    };
+    let names: Vec<String> = names.into_iter().collect();
+    let host = Stub {
+        tools: all(&names, tool),
+        prompts: all(&names, prompt),
+        resources: all(&names, resource),
+        skills: all(&names, skill),
+    };
+    let parts = McpServerParts {
+        options,
+        updates: ResourceUpdates::default(),
+        request_states: RequestStates::in_memory(&[7; 32])
+            .unwrap_or_else(|error| unreachable!("any key is good: {error}")),
+        portable_schema: Value::clone,
+        metrics: None,
+    };
+    McpServer::new(Arc::new(host), parts)
 }
 
 /// Creates one item for each name.
@@ -75,25 +71,15 @@ fn all<T>(names: &[String], make: fn(String) -> T) -> BTreeMap<String, Arc<T>> {
         .collect()
 }
 
-/// Returns the items after `after` that `rights` allow.
-fn page<T>(
-    items: &BTreeMap<String, Arc<T>>,
-    after: Option<&str>,
-    limit: usize,
-    rights: &CallerRights,
-    view: CallerView,
-) -> ListPage<T> {
-    let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+/// Returns the items of a page, and whether more follow.
+fn page<T>(query: &PageQuery<'_>, items: &BTreeMap<String, Arc<T>>) -> (Vec<Arc<T>>, bool) {
+    let start = query.after.map_or(Bound::Unbounded, Bound::Excluded);
     let items = items
         .range::<str, _>((start, Bound::Unbounded))
-        .filter(|(name, _)| rights.allow(name));
+        .filter(|(name, _)| query.rights.allow(name));
     let mut items = items.map(|(_, item)| Arc::clone(item));
-    let page = items.by_ref().take(limit).collect();
-    ListPage {
-        items: page,
-        more: items.next().is_some(),
-        view,
-    }
+    let page = items.by_ref().take(query.limit).collect();
+    (page, items.next().is_some())
 }
 
 fn prompt(name: String) -> Prompt {
@@ -156,68 +142,36 @@ fn tool(name: String) -> Tool {
     }
 }
 
-impl Host for Stub {
-    fn options(&self) -> &ProtocolOptions {
-        &self.options
+impl ListSource for Stub {
+    fn page(&self, query: &PageQuery<'_>) -> Option<ListPage> {
+        let (items, more) = match query.list {
+            ListSelection::Tools => {
+                let (items, more) = page(query, &self.tools);
+                (ListItems::Tools(items), more)
+            }
+            ListSelection::Prompts => {
+                let (items, more) = page(query, &self.prompts);
+                (ListItems::Prompts(items), more)
+            }
+            ListSelection::Skills => {
+                let (items, more) = page(query, &self.skills);
+                (ListItems::Skills(items), more)
+            }
+            ListSelection::Folder(uri) if !self.resources.contains_key(uri) => return None,
+            ListSelection::Resources | ListSelection::Templates | ListSelection::Folder(_) => {
+                let (items, more) = page(query, &self.resources);
+                (ListItems::Resources(items), more)
+            }
+        };
+        Some(ListPage {
+            items,
+            more,
+            view: self.view(query.rights),
+        })
     }
 
-    fn wait_for_change(&self, _listing: u64) -> BoxFuture<'_, Option<u64>> {
-        Box::pin(std::future::pending())
-    }
-
-    fn tasks(&self) -> &TaskTable {
-        &self.tasks
-    }
-
-    fn is_complete(&self) -> bool {
-        true
-    }
-
-    fn wait_for_instructions(&self) -> BoxFuture<'_, ()> {
-        self.wait_until_complete()
-    }
-
-    fn wait_until_complete(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn wait_for_tool<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, ()> {
-        self.wait_until_complete()
-    }
-
-    fn tools(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool> {
-        page(&self.tools, after, limit, rights, self.view(rights))
-    }
-
-    fn prompts(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<Prompt> {
-        page(&self.prompts, after, limit, rights, self.view(rights))
-    }
-
-    fn resources(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<ListedResource> {
-        page(&self.resources, after, limit, rights, self.view(rights))
-    }
-
-    fn templates(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<ListedResource> {
-        page(&self.resources, after, limit, rights, self.view(rights))
-    }
-
-    fn skills(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Skill> {
-        page(&self.skills, after, limit, rights, self.view(rights))
+    fn tool(&self, name: &str) -> Option<Arc<Tool>> {
+        self.tools.get(name).map(Arc::clone)
     }
 
     fn skill(&self, uri: &str, rights: &CallerRights) -> Option<Arc<Skill>> {
@@ -227,16 +181,8 @@ impl Host for Stub {
             .map(Arc::clone)
     }
 
-    fn folder(
-        &self,
-        uri: &str,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> Option<ListPage<ListedResource>> {
-        self.resources
-            .contains_key(uri)
-            .then(|| self.resources(after, limit, rights))
+    fn instructions(&self, _rights: &CallerRights) -> String {
+        "Ask for a.".to_owned()
     }
 
     fn view(&self, _rights: &CallerRights) -> CallerView {
@@ -248,31 +194,27 @@ impl Host for Stub {
         }
     }
 
-    fn updates(&self) -> &ResourceUpdates {
-        &self.updates
+    fn wait_for_change(&self, _listing: u64) -> BoxFuture<'_, Option<u64>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+impl LoadProgress for Stub {
+    fn is_complete(&self) -> bool {
+        true
     }
 
-    fn request_states(&self) -> &RequestStates {
-        &self.states
+    fn wait_for<'a>(&'a self, _part: LoadedPart<'a>) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
     }
+}
 
-    fn listings(&self) -> &PageCache {
-        &self.listings
-    }
-
-    fn tool(&self, name: &str) -> Option<Arc<Tool>> {
-        self.tools.get(name).map(Arc::clone)
-    }
-
+impl CallHost for Stub {
     fn client(&self, _name: &str) -> Arc<dyn ClientShare> {
         Arc::new(Everybody {
             names: self.tools.keys().cloned().collect(),
             uris: self.resources.keys().cloned().collect(),
         })
-    }
-
-    fn instructions(&self, _rights: &CallerRights) -> String {
-        "Ask for a.".to_owned()
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {

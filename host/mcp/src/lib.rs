@@ -29,14 +29,17 @@ pub use self::exchange::quota::{QuotaExhausted, QuotaPortion, SharedQuota};
 pub use self::exchange::resource_subscriptions::ResourceUpdates;
 pub use self::host::caller::Caller;
 pub use self::host::interface::{
-    ClientCall, ClientShare, Host, ListPage, MetricsForm, ProtocolOptions, QueuePlace, RequestWire,
-    ServerInfo, TrafficSource, TransportTraffic,
+    CallHost, ClientCall, ClientShare, MetricsForm, ProtocolOptions, QueuePlace, RequestWire,
+    ServerInfo, TransportTraffic,
 };
+pub use self::host::list_source::{
+    ListItems, ListPage, ListSelection, ListSource, LoadProgress, LoadedPart, PageQuery,
+};
+pub use self::host::mcp_server::{McpServer, McpServerParts, MetricsSource, SchemaRestriction};
 pub use self::host::operator_answers::{AnsweredElsewhere, OperatorAnswer, PendingQuestions};
 pub use self::host::request_state::RequestStates;
 pub use self::lists::access_rights::{CallerRights, NamePattern};
 pub use self::lists::list_state::CallerView;
-pub use self::lists::page_cache::PageCache;
 pub use self::protocol::capabilities::CapabilityNames;
 pub use self::protocol::jsonrpc;
 pub use self::protocol::revision::Revision;

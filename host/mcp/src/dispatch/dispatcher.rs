@@ -72,7 +72,9 @@ pub(crate) async fn handle_request(
                 session.reject(error.with_id(&request.id), reply).await;
             }
         }
-        (method, Some(rules)) if method.waits_for_plugins() && !session.host.is_complete() => {
+        (method, Some(rules))
+            if method.waits_for_plugins() && !session.server.loading().is_complete() =>
+        {
             respond_when_loaded(session, caller, request, method, rules, reply).await;
         }
         (method, rules) => {

@@ -30,6 +30,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::host::caller::Caller;
+use crate::host::list_source::LoadedPart;
 use crate::protocol::jsonrpc::Error;
 use crate::response::server_description;
 use crate::session::client_session::Session;
@@ -43,11 +44,18 @@ pub(crate) type MethodResult = Result<Map<String, Value>, Error>;
 
 /// Adds the instructions for the client's model.
 async fn add_instructions(result: &mut Map<String, Value>, session: &Session, caller: &Caller) {
-    if !session.host.is_complete() {
+    if !session.server.loading().is_complete() {
         // Includes what is loaded by then. The lists contain the rest.
         drop(
-            tokio::time::timeout(INSTRUCTIONS_TIMEOUT, session.host.wait_for_instructions()).await,
+            tokio::time::timeout(
+                INSTRUCTIONS_TIMEOUT,
+                session.server.loading().wait_for(LoadedPart::Instructions),
+            )
+            .await,
         );
     }
-    server_description::add_instructions(result, &session.host.instructions(&caller.rights));
+    server_description::add_instructions(
+        result,
+        &session.server.lists().instructions(&caller.rights),
+    );
 }

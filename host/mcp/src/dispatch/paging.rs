@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use toolbay_model::{JsonText, SchemaForm};
 
 use crate::host::caller::Caller;
-use crate::host::interface::{self, Host};
-use crate::lists::access_rights::CallerRights;
+use crate::host::list_source::{ListItems, ListPage, PageQuery};
+use crate::host::mcp_server::McpServer;
 use crate::lists::cursor;
 use crate::lists::list_kind::ListKind;
 use crate::lists::list_state::CallerView;
@@ -36,13 +36,8 @@ pub(crate) trait PagedList {
     /// Type of the items.
     type Entry: Send + Sync + 'static;
 
-    /// Returns at most `limit` items after `after`, in the order of [`Host`].
-    fn page(
-        host: &dyn Host,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> interface::ListPage<Self::Entry>;
+    /// Returns the items of a page of this list; `None` if they are those of another.
+    fn items(items: ListItems) -> Option<Vec<Arc<Self::Entry>>>;
 
     /// Returns the name or URI by which the list is ordered.
     fn name(entry: &Self::Entry) -> &str;
@@ -51,13 +46,16 @@ pub(crate) trait PagedList {
     fn size(entry: &Self::Entry) -> usize;
 
     /// Returns the item restricted to the JSON Schema keywords that all model APIs support.
-    fn portable(_host: &dyn Host, entry: Arc<Self::Entry>) -> Arc<Self::Entry> {
+    fn portable(_server: &McpServer, entry: Arc<Self::Entry>) -> Arc<Self::Entry> {
         entry
     }
 
     /// Returns the item's JSON.
     fn shape(entry: &Self::Entry, revision: Revision) -> impl Serialize;
 }
+
+/// The items of a page, whether more follow them, and the view that the page is part of.
+type PageItems<T> = (Vec<Arc<T>>, bool, CallerView);
 
 #[derive(Default, Deserialize)]
 struct PagingParams {
@@ -163,11 +161,12 @@ async fn page<P: PagedList>(
     after: Option<&str>,
     revision: Revision,
 ) -> Result<(Arc<CachedPage>, CallerView), Error> {
-    let (host, listings) = (&session.host, session.host.listings());
-    let schemas = caller.preferences.schemas.unwrap_or(host.options().schemas);
+    let server = &session.server;
+    let (listings, options) = (server.listings(), server.options());
+    let schemas = caller.preferences.schemas.unwrap_or(options.schemas);
     let written = (revision, schemas);
     let find = || {
-        let view = host.view(&caller.rights);
+        let view = server.lists().view(&caller.rights);
         listings
             .get(&PageKey::new(P::LIST, view, written, after))
             .map(|page| (page, view))
@@ -179,9 +178,20 @@ async fn page<P: PagedList>(
     if let Some(found) = find() {
         return Ok(found);
     }
-    let interface::ListPage { items, more, view } =
-        P::page(&**host, after, host.options().page_size, &caller.rights);
-    let portable = (schemas == SchemaForm::Portable).then(|| Arc::clone(host));
+    let query = PageQuery {
+        list: P::LIST.selection(),
+        after,
+        limit: options.page_size,
+        rights: &caller.rights,
+    };
+    let page = server.lists().page(&query);
+    let (items, more, view) = page.and_then(read_page::<P>).ok_or_else(|| {
+        internal_error(&format!(
+            "the host has no list of {}",
+            P::LIST.result_member()
+        ))
+    })?;
+    let portable = (schemas == SchemaForm::Portable).then(|| Arc::clone(server));
     let page = Arc::new(encode_page_blocking::<P>(items, more, revision, portable).await?);
     listings.insert(
         view.listing,
@@ -191,19 +201,26 @@ async fn page<P: PagedList>(
     Ok((page, view))
 }
 
+/// Returns the items of a page, whether more follow them, and the view that the page is part of.
+/// Returns `None` if they are those of another list.
+pub(crate) fn read_page<P: PagedList>(page: ListPage) -> Option<PageItems<P::Entry>> {
+    let ListPage { items, more, view } = page;
+    Some((P::items(items)?, more, view))
+}
+
 /// Encodes a page of these items, as far as they fit, on a blocking thread: it may be megabytes of
 /// text. If `portable` is given, it converts the items.
 pub(crate) async fn encode_page_blocking<P: PagedList>(
     items: Vec<Arc<P::Entry>>,
     more: bool,
     revision: Revision,
-    portable: Option<Arc<dyn Host>>,
+    portable: Option<Arc<McpServer>>,
 ) -> Result<CachedPage, Error> {
     let page = tokio::task::spawn_blocking(move || match portable {
-        Some(host) => {
+        Some(server) => {
             let items: Vec<_> = items
                 .into_iter()
-                .map(|item| P::portable(&*host, item))
+                .map(|item| P::portable(&server, item))
                 .collect();
             encode_page::<P>(&items, more, revision)
         }
@@ -248,13 +265,11 @@ mod tests {
         const LIST: ListKind = ListKind::Tools;
         type Entry = Tool;
 
-        fn page(
-            host: &dyn Host,
-            after: Option<&str>,
-            limit: usize,
-            rights: &CallerRights,
-        ) -> interface::ListPage<Tool> {
-            host.tools(after, limit, rights)
+        fn items(items: ListItems) -> Option<Vec<Arc<Tool>>> {
+            match items {
+                ListItems::Tools(items) => Some(items),
+                _ => None,
+            }
         }
 
         fn name(tool: &Tool) -> &str {

@@ -1,4 +1,4 @@
-//! The interface between the protocol and the host: lists, their changes, and calls.
+//! The calls that the host makes for clients, and the options of the protocol.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,148 +7,25 @@ use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
 use toolbay_model::{
     ArgumentCheck, CallJournal, CallObserver, CallRejection, CallRequest, CallResult, Icon,
-    ListedResource, Prompt, QuestionKindSet, SchemaForm, SchemaViolation, Skill, Tool,
-    TraceContext,
+    QuestionKindSet, SchemaForm, SchemaViolation, TraceContext,
 };
 
 use crate::exchange::quota::{QuotaPortion, SharedQuota};
-use crate::exchange::resource_subscriptions::ResourceUpdates;
 use crate::host::operator_answers::{OperatorAnswer, PendingQuestions};
-use crate::host::request_state::RequestStates;
-use crate::lists::access_rights::CallerRights;
-use crate::lists::list_state::CallerView;
-use crate::lists::page_cache::PageCache;
 use crate::protocol::capabilities::CapabilityNames;
-use crate::tasks::{TaskOptions, TaskTable};
+use crate::tasks::TaskOptions;
 
-/// The host behind the protocol.
-pub trait Host: Send + Sync + 'static {
-    /// Returns the options of the protocol.
-    fn options(&self) -> &ProtocolOptions;
-
-    /// Waits until the number of the lists ([`CallerView::listing`]) is greater than `listing`, and
-    /// returns it; `None` if the lists cannot change any more.
-    fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>>;
-
-    /// Returns whether every plugin that existed at startup has been loaded or refused.
-    fn is_complete(&self) -> bool;
-
-    /// Waits until [`Host::instructions`] is final for the plugins that existed at startup.
-    fn wait_for_instructions(&self) -> BoxFuture<'_, ()>;
-
-    /// Waits until [`Host::is_complete`], for at most the time that the host's configuration
-    /// allows.
-    fn wait_until_complete(&self) -> BoxFuture<'_, ()>;
-
-    /// Waits until there is a tool with this name or until [`Host::is_complete`], for at most the
-    /// time that a call may wait for that.
-    fn wait_for_tool<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()>;
-
-    /// Returns at most `limit` tools in the order of their names: those after `after` that `rights`
-    /// allow.
-    fn tools(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool>;
-
-    /// Returns at most `limit` prompts in the order of their names: those after `after` that
-    /// `rights` allow.
-    fn prompts(&self, after: Option<&str>, limit: usize, rights: &CallerRights)
-    -> ListPage<Prompt>;
-
-    /// Returns at most `limit` resources in the order of their URIs: those after `after` that
-    /// `rights` allow.
-    fn resources(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<ListedResource>;
-
-    /// Returns at most `limit` resource templates in the order of their text: those after `after`
-    /// that `rights` allow.
-    fn templates(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<ListedResource>;
-
-    /// Returns at most `limit` skills in the order of their URIs: those after `after` of which
-    /// `rights` allow every file.
-    fn skills(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Skill>;
-
-    /// Returns the skill whose `SKILL.md` has this URI; `None` if there is none of which `rights`
-    /// allow every file.
-    fn skill(&self, uri: &str, rights: &CallerRights) -> Option<Arc<Skill>>;
-
-    /// Returns at most `limit` files and folders directly in the folder `uri` of a skill, in the
-    /// order of their URIs: those after `after` that `rights` allow. `None` if the folder does not
-    /// exist or contains nothing that `rights` allow.
-    fn folder(
-        &self,
-        uri: &str,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> Option<ListPage<ListedResource>>;
-
-    /// Returns the current view of the lists for a caller with these rights.
-    fn view(&self, rights: &CallerRights) -> CallerView;
-
-    /// Returns the subscribers to changes of resources. The host stores them because plugins report
-    /// changes to it.
-    fn updates(&self) -> &ResourceUpdates;
-
-    /// Returns the cache of encoded list pages. The host stores it because all sessions share it.
-    fn listings(&self) -> &PageCache;
-
-    /// Returns the sealer of the states of calls that wait for answers. The host stores its key.
-    fn request_states(&self) -> &RequestStates;
-
-    /// Returns the calls that continue as tasks. The host stores them because they outlive
-    /// sessions.
-    fn tasks(&self) -> &TaskTable;
-
-    /// Returns the tool with this name, including its prefix; `None` if there is none.
-    fn tool(&self, name: &str) -> Option<Arc<Tool>>;
-
-    /// Returns the spelling of `uri` under which a resource may be listed, if it differs from
-    /// `uri`. Both spellings are equivalent by their syntax.
-    fn listed_uri(&self, _uri: &str) -> Option<String> {
-        None
-    }
-
-    /// Returns the tool with its argument schema in the form [`SchemaForm::Portable`]. Takes time
-    /// in proportion to the schema.
-    fn portable_tool(&self, tool: &Arc<Tool>) -> Arc<Tool> {
-        Arc::clone(tool)
-    }
-
+/// Makes the calls of clients.
+pub trait CallHost: Send + Sync + 'static {
     /// Creates a new client's share of the host: its own rate limits and its own queue. `name` is
     /// the caller's name, for the log.
     fn client(&self, name: &str) -> Arc<dyn ClientShare>;
-
-    /// Returns the text for the model of a client with these rights: `instructions`. An empty text
-    /// is not sent.
-    fn instructions(&self, rights: &CallerRights) -> String;
 
     /// Returns the host's side of these questions while their call waits, such as an operator who
     /// may answer one of them; `None` if the host has no part in them.
     fn operator_answer(&self, _put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
         None
     }
-
-    /// Returns the metrics as text in this form; `None` if they are not available now. May take
-    /// long, but never blocks the calling thread.
-    fn metrics(
-        &self,
-        _form: MetricsForm,
-        _traffic: TransportTraffic,
-    ) -> BoxFuture<'_, Option<String>> {
-        Box::pin(std::future::ready(None))
-    }
-
-    /// Registers the source of traffic counts of a transport that starts to serve. The source
-    /// returns `None` once the transport has ended.
-    fn register_traffic_source(&self, _traffic: TrafficSource) {}
 
     /// Spawns a future that makes calls, on the runtime on which the host runs calls.
     fn spawn(&self, work: BoxFuture<'static, ()>);
@@ -164,7 +41,7 @@ pub enum MetricsForm {
 }
 
 /// Function that returns the traffic of a transport; `None` once the transport has ended.
-pub type TrafficSource = Box<dyn Fn() -> Option<TransportTraffic> + Send + Sync>;
+pub(crate) type TrafficSource = Box<dyn Fn() -> Option<TransportTraffic> + Send + Sync>;
 
 /// The connections, requests and sessions that clients have open at a transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -237,17 +114,6 @@ impl ProtocolOptions {
     }
 }
 
-/// A page of a list.
-#[derive(Clone, Debug)]
-pub struct ListPage<T> {
-    /// The items, in the order of their names or URIs.
-    pub items: Vec<Arc<T>>,
-    /// If set, more items follow these.
-    pub more: bool,
-    /// The view of the lists that the page is part of.
-    pub view: CallerView,
-}
-
 /// One client's share of the host.
 pub trait ClientShare: Send + Sync {
     /// Takes a place in the client's queue for a call of `target`: the name of a tool or prompt, or
@@ -272,7 +138,7 @@ pub trait ClientShare: Send + Sync {
 pub trait QueuePlace: Send {
     /// Makes the call as soon as it is admitted. Dropping the future cancels the call.
     ///
-    /// The future must run on the runtime of [`Host::spawn`]. The place is held until it is
+    /// The future must run on the runtime of [`CallHost::spawn`]. The place is held until it is
     /// dropped.
     fn call(
         &mut self,

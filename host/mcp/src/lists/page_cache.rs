@@ -19,7 +19,7 @@ const MAX_CACHED_PAGES: usize = 512;
 
 /// Encoded pages of the current lists.
 #[derive(Default)]
-pub struct PageCache {
+pub(crate) struct PageCache {
     kept: Mutex<CachedPages>,
     /// Only one page is encoded at a time: after a change, a thousand clients request the same
     /// page.

@@ -122,7 +122,7 @@ async fn resume(
         && !state.was_admitted
     {
         // The plugin was never entered, so the client can send the same answers again.
-        state.session.host.request_states().restore(ticket).await;
+        state.session.server.request_states().restore(ticket).await;
     }
     CompletedCall::new(state, ended)
 }

@@ -50,7 +50,7 @@ impl CompletedCall {
                     answer,
                     state.target,
                     state.rules.revision,
-                    state.session.host.options().usage,
+                    state.session.server.options().usage,
                 ),
             }),
         };
@@ -87,7 +87,7 @@ impl CallResponse {
         round: QuestionRound,
         usage: Option<CallUsage>,
     ) -> Self {
-        let (with_usage, revision) = (state.session.host.options().usage, state.rules.revision);
+        let (with_usage, revision) = (state.session.server.options().usage, state.rules.revision);
         let result = match seal_state(state, round) {
             Ok(SealedQuestions { questions, state }) => call_response::input_required_result(
                 &questions,
@@ -134,7 +134,7 @@ fn seal_state(state: &CallState<'_>, round: QuestionRound) -> Result<SealedQuest
         .map(|question| question.key.clone())
         .collect();
     let sealed = session
-        .host
+        .server
         .request_states()
         .seal(binding, asked, journal)
         .map_err(|what| CallFailure::Call(CallError::Internal(what)))?;

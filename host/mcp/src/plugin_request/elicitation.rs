@@ -153,7 +153,7 @@ pub(crate) async fn wait_for_task_answers(
     journal: &mut CallJournal,
 ) -> Result<Vec<QuotaPortion>, InterviewEnd> {
     let asking = session
-        .host
+        .server
         .tasks()
         .ask(live, questions)
         .await

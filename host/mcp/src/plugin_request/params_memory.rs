@@ -93,7 +93,7 @@ impl ParamsMemory {
 ///
 /// They exceed the limit for one request.
 fn check_decoded_size(session: &Session, bytes: usize) -> Result<(), Error> {
-    let most = session.host.options().max_request_bytes();
+    let most = session.server.options().max_request_bytes();
     if bytes > most {
         let [bytes, most] =
             [bytes, most].map(|bytes| ByteSize::b(bytes as u64).display().iec().to_string());

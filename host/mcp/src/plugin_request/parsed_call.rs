@@ -102,7 +102,7 @@ impl ParsedCall {
 pub(super) fn with_listed_uri(session: &Session, request: CallRequest) -> CallRequest {
     match request {
         CallRequest::Resource { uri } => CallRequest::Resource {
-            uri: session.host.listed_uri(&uri).unwrap_or(uri),
+            uri: session.server.lists().listed_uri(&uri).unwrap_or(uri),
         },
         other => other,
     }

@@ -179,7 +179,7 @@ impl PendingCall {
             &self.rules,
             self.progress_token.clone(),
             cancelled,
-            session.host.updates().clone(),
+            session.server.updates().clone(),
         )
     }
 }
@@ -234,7 +234,7 @@ fn trace_metadata(
     id: &RequestId,
     rules: &RequestContext,
 ) -> Option<Box<RequestWire>> {
-    session.host.options().traced.then(|| {
+    session.server.options().traced.then(|| {
         Box::new(RequestWire {
             id: id.to_string(),
             revision: rules.revision.as_str(),

@@ -91,11 +91,15 @@ fn offer_to_operators(
     journal: &CallJournal,
 ) -> Option<OperatorAnswer> {
     let caller = &state.session.opener.name;
-    let mut elsewhere = state.session.host.operator_answer(PendingQuestions {
-        caller,
-        questions,
-        journal,
-    });
+    let mut elsewhere = state
+        .session
+        .server
+        .calls()
+        .operator_answer(PendingQuestions {
+            caller,
+            questions,
+            journal,
+        });
     if let Some(waiting) = elsewhere.as_mut().filter(|waiting| waiting.is_open()) {
         // The copy of the questions for the operator counts against the caller as well. Without
         // memory for it, only the client can answer.

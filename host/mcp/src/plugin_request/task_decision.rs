@@ -9,6 +9,7 @@ use serde_json::{Number, json};
 use toolbay_model::{CallRequest, TaskSupport, Tool};
 
 use crate::host::caller::Caller;
+use crate::host::list_source::LoadedPart;
 use crate::protocol::capabilities::TASKS_EXTENSION;
 use crate::protocol::jsonrpc::{Error, INVALID_PARAMS, METHOD_NOT_FOUND};
 use crate::protocol::message_context::RequestContext;
@@ -96,8 +97,8 @@ impl TaskMode {
             return Ok(Self::None);
         }
         // Checked first, so that a plugin that is loaded between the two checks is not missed.
-        let complete = session.host.is_complete();
-        match session.host.tool(name) {
+        let complete = session.server.loading().is_complete();
+        match session.server.lists().tool(name) {
             Some(tool) => RequestedTask::parse(task, rules).resolve_for(&tool, rules),
             None if complete => Ok(Self::None),
             None => Ok(Self::Open(RequestedTask::parse(task, rules))),
@@ -118,9 +119,14 @@ impl TaskMode {
         let Self::Open(wanted) = self else {
             return Ok(self);
         };
-        session.host.wait_for_tool(name).await;
         session
-            .host
+            .server
+            .loading()
+            .wait_for(LoadedPart::Tool(name))
+            .await;
+        session
+            .server
+            .lists()
             .tool(name)
             .map_or(Ok(Self::None), |tool| wanted.resolve_for(&tool, rules))
     }

@@ -37,7 +37,10 @@ pub(crate) async fn start(
     calling: Box<PendingCall>,
     reply: &Outbox,
 ) -> Result<(), Error> {
-    let (request, tasks) = (calling.registration().clone(), session.host.tasks().clone());
+    let (request, tasks) = (
+        calling.registration().clone(),
+        session.server.tasks().clone(),
+    );
     let revision = calling.revision();
     let (phase, ttl) = match calling.task_mode() {
         TaskMode::Task { ttl } => (TaskPhase::Kept, ttl),
@@ -61,7 +64,8 @@ pub(crate) async fn start(
     let (sender, receiver) = oneshot::channel();
     let running = run_task(tasks.clone(), Arc::clone(&live), own, calling, sender);
     session
-        .host
+        .server
+        .calls()
         .spawn(Box::pin(tasks.running().track_future(running)));
     let (told, reply) = (Arc::clone(session), reply.clone());
     session.spawn(async move {
@@ -78,7 +82,7 @@ async fn run_task(
     calling: Box<PendingCall>,
     waiting: oneshot::Sender<CompletedCall>,
 ) {
-    let updates = session.host.updates().clone();
+    let updates = session.server.updates().clone();
     let observer = Arc::new(TaskObserver {
         live: Arc::clone(&live),
         updates,

@@ -49,12 +49,20 @@ impl NotificationPace {
 /// client disconnects. Changes that happen while a slow client reads, or within a second after a
 /// notification, are combined into one.
 pub(crate) async fn notify_session(session: &Session, rights: &CallerRights, outbox: &Outbox) {
-    let mut told = session.known.last_view(rights, session.host.view(rights));
+    let mut told = session
+        .known
+        .last_view(rights, session.server.lists().view(rights));
     let lists = async {
         let mut pace = NotificationPace::new();
-        while session.host.wait_for_change(told.listing).await.is_some() {
+        while session
+            .server
+            .lists()
+            .wait_for_change(told.listing)
+            .await
+            .is_some()
+        {
             pace.wait().await;
-            let now = session.host.view(rights);
+            let now = session.server.lists().view(rights);
             while let Some(news) = session.known.next_change(rights, told, now) {
                 let message = jsonrpc::notification(news.method(), None::<&Value>);
                 let Some(capacity) = outbox.reserve(message.len()).await else {

@@ -19,7 +19,8 @@ use crate::exchange::quota::SharedQuota;
 use crate::exchange::resource_subscriptions::UpdateSubscriber;
 use crate::exchange::server_requests::PendingClientRequests;
 use crate::host::caller::Caller;
-use crate::host::interface::Host;
+use crate::host::list_source::LoadedPart;
+use crate::host::mcp_server::McpServer;
 use crate::lists::client_lists::KnownLists;
 use crate::protocol::capabilities::CapabilityNames;
 use crate::protocol::jsonrpc::{self, Error, RequestId};
@@ -50,7 +51,7 @@ pub(crate) fn flush_timeout(grace: Duration) -> Duration {
 pub(crate) struct Session {
     /// Identifies the session within the process.
     number: u64,
-    pub(crate) host: Arc<dyn Host>,
+    pub(crate) server: Arc<McpServer>,
     /// The caller that started the session. Each request has its own caller, whose rights may
     /// differ.
     pub(crate) opener: Arc<Caller>,
@@ -125,7 +126,7 @@ pub(crate) struct NegotiatedSession {
 impl Session {
     /// Creates a session for `opener`.
     pub(crate) fn new(
-        host: Arc<dyn Host>,
+        server: Arc<McpServer>,
         opener: Arc<Caller>,
         intake: Arc<SharedQuota>,
         channel: SessionChannel,
@@ -134,7 +135,7 @@ impl Session {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         Self::with_number(
             COUNT.fetch_add(1, Ordering::Relaxed),
-            host,
+            server,
             opener,
             intake,
             channel,
@@ -145,10 +146,10 @@ impl Session {
     /// Returns a session for a call that outlives this one, on behalf of `opener`. It has the same
     /// number, so the host treats it as the same session.
     pub(crate) fn detached(&self, opener: Arc<Caller>) -> Arc<Self> {
-        let (host, intake) = (Arc::clone(&self.host), Arc::clone(&self.intake));
+        let (server, intake) = (Arc::clone(&self.server), Arc::clone(&self.intake));
         Self::with_number(
             self.number,
-            host,
+            server,
             opener,
             intake,
             SessionChannel::PerRequest,
@@ -158,16 +159,16 @@ impl Session {
 
     fn with_number(
         number: u64,
-        host: Arc<dyn Host>,
+        server: Arc<McpServer>,
         opener: Arc<Caller>,
         intake: Arc<SharedQuota>,
         channel: SessionChannel,
         life: SessionLife,
     ) -> Arc<Self> {
-        let subscriptions = host.updates().subscriber();
+        let subscriptions = server.updates().subscriber();
         Arc::new(Self {
             number,
-            host,
+            server,
             opener,
             channel,
             intake,
@@ -260,7 +261,7 @@ impl Session {
     /// Waits for the plugins that existed at startup, before a list is answered. A client that asks
     /// again when the list changes gets what is ready after [`LIST_WAIT_TIMEOUT`].
     pub(crate) async fn wait_for_plugins(&self) {
-        let complete = self.host.wait_until_complete();
+        let complete = self.server.loading().wait_for(LoadedPart::Everything);
         if self.negotiated.borrow().follows_lists {
             // The client is notified when the other plugins are loaded.
             drop(tokio::time::timeout(LIST_WAIT_TIMEOUT, complete).await);
@@ -271,7 +272,9 @@ impl Session {
 
     /// Spawns a future that makes calls. [`Session::end`] waits for it.
     pub(crate) fn spawn_call(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.host.spawn(Box::pin(self.tasks.track_future(work)));
+        self.server
+            .calls()
+            .spawn(Box::pin(self.tasks.track_future(work)));
     }
 
     /// Spawns a future of the protocol. [`Session::end`] waits for it.
@@ -286,7 +289,7 @@ impl Session {
 
     /// Adds the members that every result of the revision has.
     pub(crate) fn add_common_members(&self, result: &mut Map<String, Value>, revision: Revision) {
-        server_description::add_common_members(result, &self.host.options().server, revision);
+        server_description::add_common_members(result, &self.server.options().server, revision);
     }
 
     /// Encodes a result.

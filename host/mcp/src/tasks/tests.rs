@@ -479,7 +479,6 @@ async fn a_request_that_is_cancelled_before_it_is_a_task_leaves_nothing() {
 }
 
 fn host_tasks(host: &Arc<Stub>) -> super::TaskTable {
-    use crate::host::interface::Host as _;
     host.tasks().clone()
 }
 

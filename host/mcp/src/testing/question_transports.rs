@@ -209,7 +209,7 @@ async fn over_standard_streams_questions_and_answers_are_lines() {
     let (near, far) = tokio::io::duplex(1 << 16);
     let (reader, writer) = tokio::io::split(far);
     let serving = tokio::spawn(stdio::serve(
-        host(),
+        host().server(),
         Box::pin(reader),
         Box::pin(writer),
         CancellationToken::new(),

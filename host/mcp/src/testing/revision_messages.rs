@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::exchange::resource_subscriptions::MAX_URI_BYTES;
-use crate::host::interface::{Host as _, ServerInfo};
+use crate::host::interface::ServerInfo;
 use crate::lists::access_rights::CallerRights;
 use crate::protocol::revision::Revision;
 use crate::testing::stub_host::Stub;

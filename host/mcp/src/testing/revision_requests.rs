@@ -8,7 +8,6 @@ use toolbay_model::{CallReply, QuestionKind, QuestionRound};
 use crate::dispatch::dispatcher;
 use crate::exchange::outbox;
 use crate::host::caller::Caller;
-use crate::host::interface::Host as _;
 use crate::host::request_state::RequestStates;
 use crate::protocol::jsonrpc;
 use crate::protocol::revision::Revision;
@@ -35,7 +34,7 @@ pub(super) async fn ask_with(
     let host = Stub::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
     let session = Session::new(
-        host.clone(),
+        host.server(),
         Arc::clone(&caller),
         host.options().request_quota(true),
         SessionChannel::Shared,
@@ -89,7 +88,7 @@ pub(super) async fn takes_batches(revision: Revision) -> bool {
     let host = Stub::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
     let session = Session::new(
-        host.clone(),
+        host.server(),
         Arc::clone(&caller),
         host.options().request_quota(true),
         SessionChannel::Shared,
@@ -117,7 +116,7 @@ pub(super) async fn error_has_no_id(revision: Revision) -> bool {
     let host = Stub::new();
     let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
     let session = Session::new(
-        host.clone(),
+        host.server(),
         caller,
         host.options().request_quota(true),
         SessionChannel::Shared,

@@ -7,34 +7,37 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use tokio::sync::watch;
-use toolbay_model::{CallFailure, CallReply, ListedResource, Prompt, Skill, TaskSupport, Tool};
+use toolbay_model::{CallFailure, CallReply, Skill, TaskSupport, Tool};
 
 use crate::exchange::resource_subscriptions::ResourceUpdates;
-use crate::host::interface::{
-    ClientCall, ClientShare, Host, ListPage, ProtocolOptions, ServerInfo,
+use crate::host::interface::{CallHost, ClientCall, ClientShare, ProtocolOptions, ServerInfo};
+use crate::host::list_source::{
+    ListItems, ListPage, ListSelection, ListSource, LoadProgress, LoadedPart, PageQuery,
 };
+use crate::host::mcp_server::{McpServer, McpServerParts};
 use crate::host::operator_answers::{OperatorAnswer, PendingQuestions};
 use crate::host::request_state::RequestStates;
 use crate::lists::access_rights::CallerRights;
 use crate::lists::list_state::CallerView;
-use crate::lists::page_cache::PageCache;
 use crate::tasks::{TaskOptions, TaskTable};
 use crate::testing::stub_client::{Script, StubClient};
 use crate::testing::stub_items::{
     FOLDER, NAMES, SKILLS, TEMPLATES, URIS, listed, prompt, skill, tool,
 };
 
-/// A host for tests.
+/// A server with a host for tests.
 pub(crate) struct Stub {
-    options: ProtocolOptions,
-    listings: PageCache,
-    updates: ResourceUpdates,
+    server: Arc<McpServer>,
+    host: Arc<StubHost>,
+}
+
+/// The host of the server.
+struct StubHost {
     /// The lists as all callers see them.
     view: watch::Sender<CallerView>,
     complete: AtomicBool,
-    states: RequestStates,
-    tasks: TaskTable,
     script: Option<Arc<Script>>,
     /// True if waiting tools continue.
     open: watch::Sender<bool>,
@@ -54,83 +57,95 @@ impl Stub {
         states: RequestStates,
         script: impl Fn(&ClientCall) -> Option<Result<CallReply, CallFailure>> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let stub = Arc::into_inner(Self::with(|_| {})).unwrap();
-        Arc::new(Self {
-            states,
+        let host = StubHost {
             script: Some(Arc::new(script)),
-            ..stub
-        })
+            ..StubHost::new()
+        };
+        Self::serving(default_options(), states, Arc::new(host))
     }
 
     /// Creates a host with other options.
     pub(crate) fn with(change: impl FnOnce(&mut ProtocolOptions)) -> Arc<Self> {
-        let mut options = ProtocolOptions {
-            page_size: 500,
-            usage: true,
-            traced: false,
-            request: ByteSize::mib(4),
-            requests: ByteSize::mib(64),
-            grace: Duration::from_secs(1),
-            tasks: TaskOptions::default(),
-            server: ServerInfo::default(),
-            schemas: toolbay_model::SchemaForm::default(),
-        };
+        let mut options = default_options();
         change(&mut options);
-        let view = watch::Sender::new(CallerView {
-            listing: 1,
-            tools: 1,
-            prompts: 1,
-            resources: 1,
-        });
-        let (listings, updates) = (PageCache::default(), ResourceUpdates::default());
         let states = RequestStates::in_memory(&[7; 32]).unwrap();
-        let tasks = TaskTable::new(options.tasks);
-        Arc::new(Self {
-            tasks,
+        Self::serving(options, states, Arc::new(StubHost::new()))
+    }
+
+    fn serving(
+        options: ProtocolOptions,
+        request_states: RequestStates,
+        host: Arc<StubHost>,
+    ) -> Arc<Self> {
+        let parts = McpServerParts {
             options,
-            listings,
-            updates,
-            view,
-            complete: AtomicBool::new(true),
-            states,
-            script: None,
-            open: watch::Sender::new(false),
-            support: Mutex::new(TaskSupport::Optional),
-            elsewhere: Mutex::default(),
-        })
+            updates: ResourceUpdates::default(),
+            request_states,
+            portable_schema: Value::clone,
+            metrics: None,
+        };
+        let server = McpServer::new(Arc::clone(&host), parts);
+        Arc::new(Self { server, host })
     }
 
     /// Returns the host with other limits for tasks.
-    pub(crate) fn keeping(self: Arc<Self>, options: TaskOptions) -> Arc<Self> {
-        Arc::new(Self {
-            tasks: TaskTable::new(options),
-            ..Arc::into_inner(self).unwrap()
-        })
+    pub(crate) fn keeping(self: Arc<Self>, tasks: TaskOptions) -> Arc<Self> {
+        let options = ProtocolOptions {
+            tasks,
+            ..self.options().clone()
+        };
+        let states = self.server.request_states().clone();
+        Self::serving(options, states, Arc::clone(&self.host))
+    }
+
+    /// Returns the server.
+    pub(crate) fn server(&self) -> Arc<McpServer> {
+        Arc::clone(&self.server)
+    }
+
+    /// Returns the options of the protocol.
+    pub(crate) fn options(&self) -> &ProtocolOptions {
+        self.server.options()
+    }
+
+    /// Returns the subscriptions to changes of resources.
+    pub(crate) fn updates(&self) -> &ResourceUpdates {
+        self.server.updates()
+    }
+
+    /// Returns the calls that continue as tasks.
+    pub(crate) fn tasks(&self) -> &TaskTable {
+        self.server.tasks()
+    }
+
+    /// Creates a new client's share of the host.
+    pub(crate) fn client(&self, name: &str) -> Arc<dyn ClientShare> {
+        self.host.client(name)
     }
 
     /// Lets the operator answer the next question instead of the client.
     pub(crate) fn answered_by(&self, elsewhere: OperatorAnswer) {
-        *self.elsewhere.lock().unwrap() = Some(elsewhere);
+        *self.host.elsewhere.lock().unwrap() = Some(elsewhere);
     }
 
     /// Lets the waiting tools continue.
     pub(crate) fn release(&self) {
-        self.open.send_replace(true);
+        self.host.open.send_replace(true);
     }
 
     /// Returns the number of waiting calls.
     pub(crate) fn waiting(&self) -> usize {
-        self.open.receiver_count()
+        self.host.open.receiver_count()
     }
 
     /// Sets whether the tools can be called as tasks.
     pub(crate) fn set_task_support(&self, support: TaskSupport) {
-        *self.support.lock().unwrap() = support;
+        *self.host.support.lock().unwrap() = support;
     }
 
     /// Changes the lists.
     pub(crate) fn change_view(&self, change: impl FnOnce(&mut CallerView)) {
-        self.view.send_modify(|view| {
+        self.host.view.send_modify(|view| {
             view.listing += 1;
             change(view);
         });
@@ -138,135 +153,96 @@ impl Stub {
 
     /// Sets whether the plugins that existed at startup are loaded.
     pub(crate) fn set_complete(&self, complete: bool) {
-        self.complete.store(complete, Ordering::Relaxed);
-        self.view.send_modify(|_| {});
+        self.host.complete.store(complete, Ordering::Relaxed);
+        self.host.view.send_modify(|_| {});
     }
+}
 
-    fn page<T>(
-        &self,
-        names: &[&str],
-        make: impl Fn(&str) -> Arc<T>,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<T> {
-        let names = names
-            .iter()
-            .filter(|name| after.is_none_or(|after| **name > after) && rights.allow(name));
-        let mut items: Vec<_> = names.map(|name| make(name)).collect();
-        let more = items.len() > limit;
-        items.truncate(limit);
-        ListPage {
-            items,
-            more,
-            view: self.view(rights),
+fn default_options() -> ProtocolOptions {
+    ProtocolOptions {
+        page_size: 500,
+        usage: true,
+        traced: false,
+        request: ByteSize::mib(4),
+        requests: ByteSize::mib(64),
+        grace: Duration::from_secs(1),
+        tasks: TaskOptions::default(),
+        server: ServerInfo::default(),
+        schemas: toolbay_model::SchemaForm::default(),
+    }
+}
+
+impl StubHost {
+    fn new() -> Self {
+        Self {
+            view: watch::Sender::new(CallerView {
+                listing: 1,
+                tools: 1,
+                prompts: 1,
+                resources: 1,
+            }),
+            complete: AtomicBool::new(true),
+            script: None,
+            open: watch::Sender::new(false),
+            support: Mutex::new(TaskSupport::Optional),
+            elsewhere: Mutex::default(),
         }
     }
 }
 
-impl Host for Stub {
-    fn options(&self) -> &ProtocolOptions {
-        &self.options
-    }
+/// Returns the items of a page, and whether more follow.
+fn page<T>(
+    query: &PageQuery<'_>,
+    names: &[&str],
+    make: impl Fn(&str) -> Arc<T>,
+) -> (Vec<Arc<T>>, bool) {
+    let names = names
+        .iter()
+        .filter(|name| query.after.is_none_or(|after| **name > after) && query.rights.allow(name));
+    let mut items: Vec<_> = names.map(|name| make(name)).collect();
+    let more = items.len() > query.limit;
+    items.truncate(query.limit);
+    (items, more)
+}
 
-    fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
-        let mut view = self.view.subscribe();
-        Box::pin(async move {
-            view.wait_for(|view| view.listing > listing)
-                .await
-                .ok()
-                .map(|view| view.listing)
+impl ListSource for StubHost {
+    fn page(&self, query: &PageQuery<'_>) -> Option<ListPage> {
+        let (items, more) = match query.list {
+            ListSelection::Tools => {
+                let (items, more) = page(query, &NAMES, tool);
+                (ListItems::Tools(items), more)
+            }
+            ListSelection::Prompts => {
+                let (items, more) = page(query, &NAMES, prompt);
+                (ListItems::Prompts(items), more)
+            }
+            ListSelection::Resources => {
+                let (items, more) = page(query, &URIS, listed);
+                (ListItems::Resources(items), more)
+            }
+            ListSelection::Templates => {
+                let (items, more) = page(query, &TEMPLATES, listed);
+                (ListItems::Resources(items), more)
+            }
+            ListSelection::Skills => {
+                let (items, more) = page(query, &SKILLS, skill);
+                (ListItems::Skills(items), more)
+            }
+            ListSelection::Folder(FOLDER) => {
+                let (items, more) = page(query, &SKILLS, listed);
+                (ListItems::Resources(items), more)
+            }
+            ListSelection::Folder(_) => return None,
+        };
+        Some(ListPage {
+            items,
+            more,
+            view: self.view(query.rights),
         })
-    }
-
-    fn is_complete(&self) -> bool {
-        self.complete.load(Ordering::Relaxed)
-    }
-
-    fn operator_answer(&self, _put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
-        self.elsewhere.lock().unwrap().take()
-    }
-
-    fn wait_for_instructions(&self) -> BoxFuture<'_, ()> {
-        self.wait_until_complete()
-    }
-
-    fn wait_until_complete(&self) -> BoxFuture<'_, ()> {
-        let mut view = self.view.subscribe();
-        Box::pin(async move { drop(view.wait_for(|_| self.is_complete()).await) })
-    }
-
-    fn wait_for_tool<'a>(&'a self, _tool: &'a str) -> BoxFuture<'a, ()> {
-        self.wait_until_complete()
-    }
-
-    fn tools(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool> {
-        self.page(&NAMES, tool, after, limit, rights)
-    }
-
-    fn prompts(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<Prompt> {
-        self.page(&NAMES, prompt, after, limit, rights)
-    }
-
-    fn resources(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<ListedResource> {
-        self.page(&URIS, listed, after, limit, rights)
-    }
-
-    fn templates(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<ListedResource> {
-        self.page(&TEMPLATES, listed, after, limit, rights)
-    }
-
-    fn skills(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Skill> {
-        self.page(&SKILLS, skill, after, limit, rights)
     }
 
     fn skill(&self, uri: &str, rights: &CallerRights) -> Option<Arc<Skill>> {
         (SKILLS.contains(&uri) && rights.allow(uri)).then(|| skill(uri))
-    }
-
-    fn folder(
-        &self,
-        uri: &str,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> Option<ListPage<ListedResource>> {
-        (uri == FOLDER).then(|| self.page(&SKILLS, listed, after, limit, rights))
-    }
-
-    fn view(&self, _rights: &CallerRights) -> CallerView {
-        *self.view.borrow()
-    }
-
-    fn updates(&self) -> &ResourceUpdates {
-        &self.updates
-    }
-
-    fn listings(&self) -> &PageCache {
-        &self.listings
-    }
-
-    fn tasks(&self) -> &TaskTable {
-        &self.tasks
-    }
-
-    fn request_states(&self) -> &RequestStates {
-        &self.states
     }
 
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {
@@ -279,6 +255,37 @@ impl Host for Stub {
         })
     }
 
+    fn instructions(&self, _rights: &CallerRights) -> String {
+        "Be brief.".to_owned()
+    }
+
+    fn view(&self, _rights: &CallerRights) -> CallerView {
+        *self.view.borrow()
+    }
+
+    fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
+        let mut view = self.view.subscribe();
+        Box::pin(async move {
+            view.wait_for(|view| view.listing > listing)
+                .await
+                .ok()
+                .map(|view| view.listing)
+        })
+    }
+}
+
+impl LoadProgress for StubHost {
+    fn is_complete(&self) -> bool {
+        self.complete.load(Ordering::Relaxed)
+    }
+
+    fn wait_for<'a>(&'a self, _part: LoadedPart<'a>) -> BoxFuture<'a, ()> {
+        let mut view = self.view.subscribe();
+        Box::pin(async move { drop(view.wait_for(|_| self.is_complete()).await) })
+    }
+}
+
+impl CallHost for StubHost {
     fn client(&self, _name: &str) -> Arc<dyn ClientShare> {
         Arc::new(StubClient {
             script: self.script.clone(),
@@ -286,8 +293,8 @@ impl Host for Stub {
         })
     }
 
-    fn instructions(&self, _rights: &CallerRights) -> String {
-        "Be brief.".to_owned()
+    fn operator_answer(&self, _put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
+        self.elsewhere.lock().unwrap().take()
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {

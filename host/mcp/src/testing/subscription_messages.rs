@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::exchange::resource_subscriptions::MAX_SUBSCRIPTIONS;
-use crate::host::interface::Host as _;
 use crate::lists::access_rights::CallerRights;
 use crate::protocol::revision::Revision;
 use crate::testing::stub_host::Stub;

@@ -46,7 +46,7 @@ impl TestHttpClient {
         let stopped = stop.clone();
         let serving = tokio::spawn(async move {
             http::serve(
-                host,
+                host.server(),
                 options,
                 listener,
                 &http::AuthPolicy::default(),

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use crate::dispatch::dispatcher;
 use crate::exchange::outbox::{self, Outbox, OutboxReceiver};
 use crate::host::caller::Caller;
-use crate::host::interface::Host as _;
 use crate::lists::access_rights::{CallerRights, NamePattern};
 use crate::protocol::jsonrpc;
 use crate::protocol::revision::Revision;
@@ -89,7 +88,7 @@ impl Peer {
     ) -> Self {
         let intake = host.options().request_quota(true);
         let session = Session::new(
-            host.clone(),
+            host.server(),
             Arc::new(caller.clone()),
             intake,
             SessionChannel::Shared,

@@ -85,7 +85,7 @@ use self::sessions::SessionTable;
 pub use self::sockets::SocketListener;
 use self::sse_streams::SseStreams;
 use crate::exchange::quota::SharedQuota;
-use crate::host::interface::Host;
+use crate::host::mcp_server::McpServer;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST};
 use crate::session::client_session::SessionLife;
 
@@ -108,7 +108,7 @@ pub const METRICS_PATH: &str = "/metrics";
 ///
 /// A file that the configuration names cannot be read, or the listener has no address.
 pub async fn serve(
-    host: Arc<dyn Host>,
+    server: Arc<McpServer>,
     options: HttpOptions,
     listener: impl Into<SocketListener>,
     doors: &AuthPolicy,
@@ -121,14 +121,14 @@ pub async fn serve(
         ..SessionLife::default()
     };
     let app = Arc::new(HttpState {
-        gate: AuthGate::new(&options, &address, &*host).map_err(anyhow::Error::msg)?,
+        gate: AuthGate::new(&options, &address, server.calls()).map_err(anyhow::Error::msg)?,
         guard: ArcSwap::from_pointee(OriginGuard::new(
             &options.allowed_hosts,
             &options.allowed_origins,
             &address,
         )),
         sessions: SessionTable::new(&options),
-        intake: host.options().request_quota(true),
+        intake: server.options().request_quota(true),
         lane: BodyWorkers::new(),
         requests: SharedQuota::new(usize::MAX, options.requests_per_caller),
         connections: SharedQuota::new(options.connections, options.connections_per_address),
@@ -137,11 +137,11 @@ pub async fn serve(
         rejections: new_rejection_log(),
         life: life.clone(),
         address: address.clone(),
-        host: Arc::clone(&host),
+        server: Arc::clone(&server),
         options,
     });
     let counted = Arc::downgrade(&app);
-    host.register_traffic_source(Box::new(move || counted.upgrade().map(|app| app.traffic())));
+    server.register_traffic_source(Box::new(move || counted.upgrade().map(|app| app.traffic())));
     let expiring = Arc::clone(&app);
     tokio::spawn(async move {
         expiring
@@ -184,7 +184,7 @@ pub async fn serve(
         places,
         &app.options,
         &life,
-        host.options().grace,
+        server.options().grace,
     )
     .await;
     life.ended.cancel();
@@ -279,7 +279,7 @@ async fn authenticate(
 ) -> Response {
     match app
         .gate
-        .authenticate(request.headers(), peer.source, &*app.host)
+        .authenticate(request.headers(), peer.source, app.server.calls())
     {
         Ok((caller, trust)) => {
             let Ok(place) = app.requests.try_reserve(&caller.name, 1) else {
@@ -309,7 +309,7 @@ fn too_many_requests(most: usize) -> Error {
 async fn readiness(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static str) {
     if app.life.closing.is_cancelled() {
         (StatusCode::SERVICE_UNAVAILABLE, "stopping\n")
-    } else if app.host.is_complete() {
+    } else if app.server.loading().is_complete() {
         (StatusCode::OK, "ready\n")
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "loading\n")

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::dispatch::dispatcher;
 use crate::exchange::outbox::{self, OutboxReceiver};
 use crate::host::caller::Caller;
-use crate::host::interface::Host;
+use crate::host::mcp_server::McpServer;
 use crate::protocol::id_scanner::IdScanner;
 use crate::protocol::jsonrpc::{self, Error, INVALID_REQUEST, RequestId};
 use crate::session::client_session::{Session, SessionChannel, SessionLife, flush_timeout};
@@ -28,23 +28,23 @@ const WRITE_BATCH_BYTES: usize = 256 << 10;
 ///
 /// Reading failed. A client that stops reading is not an error.
 pub async fn serve(
-    host: Arc<dyn Host>,
+    server: Arc<McpServer>,
     reader: StdinStream,
     writer: StdoutStream,
     stop: CancellationToken,
 ) -> io::Result<()> {
     let (outbox, messages) = outbox::channel();
-    let caller = Arc::new(Caller::local(host.client(Caller::LOCAL)));
-    let intake = host.options().request_quota(false);
+    let caller = Arc::new(Caller::local(server.calls().client(Caller::LOCAL)));
+    let intake = server.options().request_quota(false);
     let session = Session::new(
-        Arc::clone(&host),
+        Arc::clone(&server),
         Arc::clone(&caller),
         intake,
         SessionChannel::Shared,
         SessionLife::default(),
     );
     let writing = tokio::spawn(write_messages(messages, writer));
-    let options = host.options();
+    let options = server.options();
     let limit = usize::try_from(options.request.as_u64()).unwrap_or(usize::MAX);
     let mut lines = FramedRead::new(reader, LineSplitter::new(limit));
     let result = loop {

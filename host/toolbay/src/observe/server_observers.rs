@@ -1,9 +1,8 @@
 //! The observers of a server: those that are on, and what they share among calls.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use toolbay_console::ServerActivity;
-use toolbay_mcp::{TrafficSource, TransportTraffic};
 use toolbay_model::CallRejection;
 use toolbay_otel::Telemetry;
 use toolbay_state::StateDatabase;
@@ -52,8 +51,6 @@ pub(crate) struct ServerObservers {
     learner: Option<GrantLearner>,
     /// State of plugins, of which only the size is queried here.
     state: Option<StateDatabase>,
-    /// Source of the counts of what clients have open over HTTP.
-    traffic: Mutex<Option<TrafficSource>>,
 }
 
 impl ServerObservers {
@@ -80,7 +77,6 @@ impl ServerObservers {
             telemetry,
             learner,
             state: config.database(),
-            traffic: Mutex::default(),
         }
     }
 
@@ -137,23 +133,6 @@ impl ServerObservers {
     /// Returns the size of the plugins' state in bytes, or `None` if there is none. Blocks.
     pub(crate) fn state_size(&self) -> Option<u64> {
         self.state.as_ref()?.size()
-    }
-
-    /// Returns what clients have open over HTTP, or `None` if HTTP is not served.
-    pub(crate) fn traffic(&self) -> Option<TransportTraffic> {
-        self.lock_traffic_source()
-            .as_ref()
-            .and_then(|source| source())
-    }
-
-    /// Registers the source of these counts.
-    pub(crate) fn set_traffic_source(&self, source: TrafficSource) {
-        *self.lock_traffic_source() = Some(source);
-    }
-
-    // Held while a few counts are read for metrics.
-    fn lock_traffic_source(&self) -> MutexGuard<'_, Option<TrafficSource>> {
-        self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Logs the counts of all calls when the server stops, ends learning from denials, and writes

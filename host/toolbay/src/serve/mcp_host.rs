@@ -1,4 +1,5 @@
-//! Implements the protocol's [`Host`] for the service.
+//! Implements the protocol's interface to its host for the service: lists, progress of loading, and
+//! calls.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -7,11 +8,11 @@ use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
 use toolbay_catalog::Snapshot;
 use toolbay_mcp::{
-    CallerRights, CallerView, ClientShare, Host, ListPage, MetricsForm, OperatorAnswer, PageCache,
-    PendingQuestions, ProtocolOptions, RequestStates, ResourceUpdates, TaskTable, TrafficSource,
-    TransportTraffic,
+    CallHost, CallerRights, CallerView, ClientShare, ListItems, ListPage, ListSelection,
+    ListSource, LoadProgress, LoadedPart, McpServer, McpServerParts, OperatorAnswer, PageQuery,
+    PendingQuestions, RequestStates, ResourceUpdates,
 };
-use toolbay_model::{JsonText, ListedResource, Prompt, QuestionSubject, Skill, Tool};
+use toolbay_model::{QuestionSubject, Skill, Tool};
 
 use crate::approval::ruling::{self, ApprovalSubject};
 use crate::call::approval_wait::record_withdrawn;
@@ -22,23 +23,18 @@ use crate::serve::instructions;
 use crate::serve::list_digests::ViewDigests;
 use crate::serve::metrics_collector::render_metrics;
 
-/// What clients see of the server besides its calls: lists, instructions and the state of the
-/// protocol.
+/// The service as the protocol sees it.
 pub(crate) struct ServerHost {
     service: CallService,
-    options: ProtocolOptions,
     /// Digests of the lists, per rights of callers.
     views: ViewDigests,
     /// The operator's instructions for models. Replaced when the configuration changes.
     instructions: ArcSwap<String>,
     /// Maximum time that `tools/list` waits for plugins that are still loading at startup.
     startup_wait: Duration,
-    listings: PageCache,
-    protocol: ProtocolState,
-    tasks: TaskTable,
 }
 
-/// State of the protocol layer that its host owns.
+/// State of the protocol that other parts of the server use, too.
 pub(crate) struct ProtocolState {
     /// Subscriptions to changes of resources.
     pub(crate) updates: ResourceUpdates,
@@ -48,17 +44,42 @@ pub(crate) struct ProtocolState {
 
 impl ServerHost {
     /// Creates the host of a service.
-    pub(crate) fn new(service: CallService, protocol: ProtocolState, config: &Config) -> Self {
+    pub(crate) fn new(service: CallService, config: &Config) -> Self {
         Self {
             service,
-            options: config.protocol_options(),
             views: ViewDigests::default(),
             instructions: ArcSwap::from_pointee(config.server.instructions.clone()),
             startup_wait: config.server.startup_wait,
-            listings: PageCache::default(),
-            protocol,
-            tasks: TaskTable::new(config.tasks.options()),
         }
+    }
+
+    /// Creates the protocol's side of the server.
+    pub(crate) fn create_protocol(
+        self: &Arc<Self>,
+        state: ProtocolState,
+        config: &Config,
+    ) -> Arc<McpServer> {
+        let ProtocolState {
+            updates,
+            request_states,
+        } = state;
+        let service = self.service.clone();
+        let parts = McpServerParts {
+            options: config.protocol_options(),
+            updates,
+            request_states,
+            portable_schema: toolbay_schema::portable_schema,
+            metrics: Some(Box::new(move |form, traffic| {
+                let service = service.clone();
+                Box::pin(async move {
+                    tokio::task::spawn_blocking(move || render_metrics(&service, form, traffic))
+                        .await
+                        .ok()
+                        .flatten()
+                })
+            })),
+        };
+        McpServer::new(Arc::clone(self), parts)
     }
 
     /// Replaces the operator's instructions for models.
@@ -71,9 +92,73 @@ impl ServerHost {
     }
 }
 
-impl Host for ServerHost {
-    fn options(&self) -> &ProtocolOptions {
-        &self.options
+impl ListSource for ServerHost {
+    fn page(&self, query: &PageQuery<'_>) -> Option<ListPage> {
+        let PageQuery {
+            list,
+            after,
+            limit,
+            rights,
+        } = *query;
+        let snapshot = self.snapshot();
+        let (items, more) = match list {
+            ListSelection::Tools => {
+                let (items, more) = snapshot.page_of_tools(after, limit, |name| rights.allow(name));
+                (ListItems::Tools(items), more)
+            }
+            ListSelection::Prompts => {
+                let (items, more) =
+                    snapshot.page_of_prompts(after, limit, |name| rights.allow(name));
+                (ListItems::Prompts(items), more)
+            }
+            ListSelection::Resources => {
+                let (items, more) =
+                    snapshot.page_of_resources(after, limit, |uri| rights.allow(uri));
+                (ListItems::Resources(items), more)
+            }
+            ListSelection::Templates => {
+                let (items, more) =
+                    snapshot.page_of_templates(after, limit, |uri| rights.allow(uri));
+                (ListItems::Resources(items), more)
+            }
+            ListSelection::Skills => {
+                let (items, more) = snapshot.page_of_skills(after, limit, |uri| rights.allow(uri));
+                (ListItems::Skills(items), more)
+            }
+            ListSelection::Folder(uri) => {
+                let (items, more) =
+                    snapshot.page_of_folder(uri, after, limit, |uri| rights.allow(uri))?;
+                (ListItems::Resources(items), more)
+            }
+        };
+        Some(ListPage {
+            items,
+            more,
+            view: self.views.digests(&snapshot, rights),
+        })
+    }
+
+    fn tool(&self, name: &str) -> Option<Arc<Tool>> {
+        self.snapshot()
+            .tools
+            .get(name)
+            .map(|offer| Arc::clone(&offer.tool))
+    }
+
+    fn skill(&self, uri: &str, rights: &CallerRights) -> Option<Arc<Skill>> {
+        self.snapshot().skill(uri, |uri| rights.allow(uri))
+    }
+
+    fn listed_uri(&self, uri: &str) -> Option<String> {
+        self.snapshot().find_spelling(uri)
+    }
+
+    fn instructions(&self, rights: &CallerRights) -> String {
+        instructions::render(&self.snapshot(), rights, &self.instructions.load())
+    }
+
+    fn view(&self, rights: &CallerRights) -> CallerView {
+        self.views.digests(&self.snapshot(), rights)
     }
 
     fn wait_for_change(&self, listing: u64) -> BoxFuture<'_, Option<u64>> {
@@ -86,161 +171,31 @@ impl Host for ServerHost {
             Some(snapshot.list_generation).filter(|now| *now > listing)
         })
     }
+}
 
+impl LoadProgress for ServerHost {
     fn is_complete(&self) -> bool {
         self.snapshot().complete
     }
 
-    fn wait_for_instructions(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            self.service
-                .catalog()
-                .wait_for(|snapshot| snapshot.complete || snapshot.first_loaded)
-                .await;
-        })
-    }
-
-    fn wait_until_complete(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.service.lookup().wait_until_complete(self.startup_wait))
-    }
-
-    fn wait_for_tool<'a>(&'a self, tool: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(self.service.lookup().wait_for_tool(tool))
-    }
-
-    fn tools(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Tool> {
-        let snapshot = self.snapshot();
-        let (items, more) = snapshot.page_of_tools(after, limit, |name| rights.allow(name));
-        ListPage {
-            items,
-            more,
-            view: self.views.digests(&snapshot, rights),
+    fn wait_for<'a>(&'a self, part: LoadedPart<'a>) -> BoxFuture<'a, ()> {
+        let lookup = self.service.lookup();
+        match part {
+            LoadedPart::Everything => Box::pin(lookup.wait_until_complete(self.startup_wait)),
+            LoadedPart::Instructions => Box::pin(async {
+                lookup
+                    .catalog()
+                    .wait_for(|snapshot| snapshot.complete || snapshot.first_loaded)
+                    .await;
+            }),
+            LoadedPart::Tool(tool) => Box::pin(lookup.wait_for_tool(tool)),
         }
     }
+}
 
-    fn prompts(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<Prompt> {
-        let snapshot = self.snapshot();
-        let (items, more) = snapshot.page_of_prompts(after, limit, |name| rights.allow(name));
-        ListPage {
-            items,
-            more,
-            view: self.views.digests(&snapshot, rights),
-        }
-    }
-
-    fn resources(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<ListedResource> {
-        let snapshot = self.snapshot();
-        let (items, more) = snapshot.page_of_resources(after, limit, |uri| rights.allow(uri));
-        ListPage {
-            items,
-            more,
-            view: self.views.digests(&snapshot, rights),
-        }
-    }
-
-    fn templates(
-        &self,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<ListedResource> {
-        let snapshot = self.snapshot();
-        let (items, more) = snapshot.page_of_templates(after, limit, |uri| rights.allow(uri));
-        ListPage {
-            items,
-            more,
-            view: self.views.digests(&snapshot, rights),
-        }
-    }
-
-    fn skills(&self, after: Option<&str>, limit: usize, rights: &CallerRights) -> ListPage<Skill> {
-        let snapshot = self.snapshot();
-        let (items, more) = snapshot.page_of_skills(after, limit, |uri| rights.allow(uri));
-        ListPage {
-            items,
-            more,
-            view: self.views.digests(&snapshot, rights),
-        }
-    }
-
-    fn skill(&self, uri: &str, rights: &CallerRights) -> Option<Arc<Skill>> {
-        self.snapshot().skill(uri, |uri| rights.allow(uri))
-    }
-
-    fn folder(
-        &self,
-        uri: &str,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> Option<ListPage<ListedResource>> {
-        let snapshot = self.snapshot();
-        let (items, more) = snapshot.page_of_folder(uri, after, limit, |uri| rights.allow(uri))?;
-        Some(ListPage {
-            items,
-            more,
-            view: self.views.digests(&snapshot, rights),
-        })
-    }
-
-    fn view(&self, rights: &CallerRights) -> CallerView {
-        self.views.digests(&self.snapshot(), rights)
-    }
-
-    fn updates(&self) -> &ResourceUpdates {
-        &self.protocol.updates
-    }
-
-    fn request_states(&self) -> &RequestStates {
-        &self.protocol.request_states
-    }
-
-    fn tasks(&self) -> &TaskTable {
-        &self.tasks
-    }
-
-    fn listings(&self) -> &PageCache {
-        &self.listings
-    }
-
-    fn tool(&self, name: &str) -> Option<Arc<Tool>> {
-        self.snapshot()
-            .tools
-            .get(name)
-            .map(|offer| Arc::clone(&offer.tool))
-    }
-
-    fn portable_tool(&self, tool: &Arc<Tool>) -> Arc<Tool> {
-        let Ok(schema) = serde_json::from_str(tool.input_schema.get()) else {
-            return Arc::clone(tool);
-        };
-        let input_schema = JsonText::new(&toolbay_schema::portable_schema(&schema));
-        Arc::new(Tool {
-            input_schema,
-            ..Tool::clone(tool)
-        })
-    }
-
-    fn listed_uri(&self, uri: &str) -> Option<String> {
-        self.snapshot().find_spelling(uri)
-    }
-
+impl CallHost for ServerHost {
     fn client(&self, name: &str) -> Arc<dyn ClientShare> {
         Arc::new(ServerShare::new(self.service.clone(), name))
-    }
-
-    fn instructions(&self, rights: &CallerRights) -> String {
-        instructions::render(&self.snapshot(), rights, &self.instructions.load())
     }
 
     fn operator_answer(&self, put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
@@ -277,24 +232,6 @@ impl Host for ServerHost {
                 began,
             );
         }))
-    }
-
-    fn metrics(
-        &self,
-        form: MetricsForm,
-        traffic: TransportTraffic,
-    ) -> BoxFuture<'_, Option<String>> {
-        let service = self.service.clone();
-        Box::pin(async move {
-            tokio::task::spawn_blocking(move || render_metrics(&service, form, traffic))
-                .await
-                .ok()
-                .flatten()
-        })
-    }
-
-    fn register_traffic_source(&self, traffic: TrafficSource) {
-        self.service.observers().set_traffic_source(traffic);
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {

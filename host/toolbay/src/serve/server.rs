@@ -12,7 +12,7 @@ use toolbay_catalog::{Catalog, LiveRules, LoadPolicy, Snapshot};
 use toolbay_console::ServerActivity;
 use toolbay_mcp::http::AuthPolicy;
 use toolbay_mcp::process_stdio::{StdinStream, StdoutStream};
-use toolbay_mcp::{Host as _, ResourceUpdates, http, stdio};
+use toolbay_mcp::{McpServer, ResourceUpdates, http, stdio};
 use toolbay_model::text::clean_line;
 use toolbay_model::{CallObserver, CallResult};
 use toolbay_otel::ExporterGuard as Sending;
@@ -41,6 +41,8 @@ pub struct Server {
     service: CallService,
     /// The service as the protocol sees it.
     host: Arc<ServerHost>,
+    /// The protocol's side of the server, for all transports.
+    protocol: Arc<McpServer>,
     /// Calls of the embedder, which [`Server::call`] makes.
     embedder: EmbedderCalls,
     config: Config,
@@ -105,9 +107,11 @@ impl Server {
     ) -> Self {
         let (audited, recorded) = (seen.audited.clone(), seen.recorded.clone());
         let service = CallService::new(catalog, sandbox, seen, &config);
+        let host = Arc::new(ServerHost::new(service.clone(), &config));
         Self {
             embedder: EmbedderCalls::new(&service),
-            host: Arc::new(ServerHost::new(service.clone(), protocol, &config)),
+            protocol: host.create_protocol(protocol, &config),
+            host,
             service,
             config,
             sending: None,
@@ -126,8 +130,8 @@ impl Server {
             return Ok(());
         };
         let service = self.service.clone();
-        let measure =
-            move || collect_metrics(&service, service.observers().traffic()).unwrap_or_default();
+        let protocol = Arc::clone(&self.protocol);
+        let measure = move || collect_metrics(&service, protocol.traffic()).unwrap_or_default();
         self.sending = Some(telemetry.start(measure)?);
         Ok(())
     }
@@ -191,8 +195,8 @@ impl Server {
         writer: StdoutStream,
         stop: CancellationToken,
     ) -> std::io::Result<()> {
-        let ended = stdio::serve(self.host.clone(), reader, writer, stop).await;
-        self.host.tasks().stop().await;
+        let ended = stdio::serve(Arc::clone(&self.protocol), reader, writer, stop).await;
+        self.protocol.tasks().stop().await;
         self.service.observers().finish();
         ended
     }
@@ -256,8 +260,15 @@ impl Server {
             }
             AbortOnDropHandle::new(tokio::spawn(Arc::clone(watch).drain_calls()))
         });
-        let ended = http::serve(self.host.clone(), options, listener, &self.doors, stop).await;
-        self.host.tasks().stop().await;
+        let ended = http::serve(
+            Arc::clone(&self.protocol),
+            options,
+            listener,
+            &self.doors,
+            stop,
+        )
+        .await;
+        self.protocol.tasks().stop().await;
         self.service.observers().finish();
         ended.context("failed to serve HTTP")
     }

@@ -23,7 +23,7 @@ pub(crate) async fn answer(
     let TaskParams { task_id } = read(params)?;
     let extension = rules.revision.features().tasks_extension;
     match session
-        .host
+        .server
         .tasks()
         .cancel(&caller.name, &task_id, rules.revision)
         .await

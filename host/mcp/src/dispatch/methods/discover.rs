@@ -28,6 +28,6 @@ pub(crate) async fn answer(session: &Session, caller: &Caller, revision: Revisio
         "private"
     };
     result.insert("cacheScope".into(), scope.into());
-    server_description::add_server_info(&mut result, &session.host.options().server, revision);
+    server_description::add_server_info(&mut result, &session.server.options().server, revision);
     Ok(result)
 }

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::dispatch::paging::ListResult;
 use crate::host::caller::Caller;
+use crate::host::list_source::LoadedPart;
 use crate::protocol::jsonrpc::Error;
 use crate::protocol::params::read;
 use crate::protocol::revision::Revision;
@@ -29,9 +30,13 @@ pub(crate) async fn answer(
     revision: Revision,
 ) -> Result<ListResult, Error> {
     let GetSkillParams { uri } = read(params)?;
-    session.host.wait_until_complete().await;
-    let uri = session.host.listed_uri(&uri).unwrap_or(uri);
-    let skill = session.host.skill(&uri, &caller.rights);
+    session
+        .server
+        .loading()
+        .wait_for(LoadedPart::Everything)
+        .await;
+    let uri = session.server.lists().listed_uri(&uri).unwrap_or(uri);
+    let skill = session.server.lists().skill(&uri, &caller.rights);
     let skill = skill.ok_or_else(|| call_response::not_found_at(&uri, "Skill not found"))?;
     Ok(ListResult::new(
         session,

@@ -57,7 +57,7 @@ pub(crate) async fn answer(
     check_declared(rules)?;
     let TaskParams { task_id } = read(params)?;
     let task = session
-        .host
+        .server
         .tasks()
         .get(&caller.name, &task_id, rules.revision)
         .await;

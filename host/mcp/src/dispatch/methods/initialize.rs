@@ -79,13 +79,13 @@ pub(crate) async fn answer(
     result.insert("capabilities".into(), capabilities);
     result.insert(
         "serverInfo".into(),
-        server_description::full_server_info(&session.host.options().server, revision),
+        server_description::full_server_info(&session.server.options().server, revision),
     );
     add_instructions(&mut result, session, caller).await;
     // The client is notified of changes after this. Its next list requests include the plugins
     // loaded in the meantime.
     session
         .known
-        .reset(&caller.rights, session.host.view(&caller.rights));
+        .reset(&caller.rights, session.server.lists().view(&caller.rights));
     Ok(result)
 }

@@ -1,11 +1,12 @@
 //! `prompts/list`: returns a page of the prompts that the caller may use.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use toolbay_model::Prompt;
 
 use crate::dispatch::paging::PagedList;
-use crate::host::interface::{Host, ListPage};
-use crate::lists::access_rights::CallerRights;
+use crate::host::list_source::ListItems;
 use crate::lists::list_kind::ListKind;
 use crate::protocol::revision::Revision;
 use crate::response::definition_encoding;
@@ -17,13 +18,11 @@ impl PagedList for PromptList {
     const LIST: ListKind = ListKind::Prompts;
     type Entry = Prompt;
 
-    fn page(
-        host: &dyn Host,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<Prompt> {
-        host.prompts(after, limit, rights)
+    fn items(items: ListItems) -> Option<Vec<Arc<Prompt>>> {
+        match items {
+            ListItems::Prompts(items) => Some(items),
+            _ => None,
+        }
     }
 
     fn name(prompt: &Prompt) -> &str {

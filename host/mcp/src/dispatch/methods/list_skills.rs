@@ -1,11 +1,12 @@
 //! `skills/list`: returns a page of the skills whose files the caller may all read.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use toolbay_model::Skill;
 
 use crate::dispatch::paging::PagedList;
-use crate::host::interface::{Host, ListPage};
-use crate::lists::access_rights::CallerRights;
+use crate::host::list_source::ListItems;
 use crate::lists::list_kind::ListKind;
 use crate::protocol::revision::Revision;
 
@@ -16,13 +17,11 @@ impl PagedList for SkillList {
     const LIST: ListKind = ListKind::Skills;
     type Entry = Skill;
 
-    fn page(
-        host: &dyn Host,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<Skill> {
-        host.skills(after, limit, rights)
+    fn items(items: ListItems) -> Option<Vec<Arc<Skill>>> {
+        match items {
+            ListItems::Skills(items) => Some(items),
+            _ => None,
+        }
     }
 
     fn name(skill: &Skill) -> &str {

@@ -32,9 +32,9 @@ pub(crate) async fn answer(
     }
     let ListTasksParams { cursor } = read(params)?;
     // The cursor is the id of the last task of the previous page.
-    let limit = session.host.options().page_size;
+    let limit = session.server.options().page_size;
     let mut tasks = session
-        .host
+        .server
         .tasks()
         .list(&caller.name, cursor.as_deref(), limit + 1, revision)
         .await;

@@ -1,11 +1,12 @@
 //! `resources/templates/list`: returns a page of the resource templates that the caller may use.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use toolbay_model::ListedResource;
 
 use crate::dispatch::paging::PagedList;
-use crate::host::interface::{Host, ListPage};
-use crate::lists::access_rights::CallerRights;
+use crate::host::list_source::ListItems;
 use crate::lists::list_kind::ListKind;
 use crate::protocol::revision::Revision;
 use crate::response::definition_encoding;
@@ -17,13 +18,11 @@ impl PagedList for TemplateList {
     const LIST: ListKind = ListKind::Templates;
     type Entry = ListedResource;
 
-    fn page(
-        host: &dyn Host,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<ListedResource> {
-        host.templates(after, limit, rights)
+    fn items(items: ListItems) -> Option<Vec<Arc<ListedResource>>> {
+        match items {
+            ListItems::Resources(items) => Some(items),
+            _ => None,
+        }
     }
 
     fn name(template: &ListedResource) -> &str {

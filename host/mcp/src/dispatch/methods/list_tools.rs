@@ -6,8 +6,8 @@ use serde::Serialize;
 use toolbay_model::Tool;
 
 use crate::dispatch::paging::PagedList;
-use crate::host::interface::{Host, ListPage};
-use crate::lists::access_rights::CallerRights;
+use crate::host::list_source::ListItems;
+use crate::host::mcp_server::McpServer;
 use crate::lists::list_kind::ListKind;
 use crate::protocol::revision::Revision;
 use crate::response::definition_encoding;
@@ -19,13 +19,11 @@ impl PagedList for ToolList {
     const LIST: ListKind = ListKind::Tools;
     type Entry = Tool;
 
-    fn page(
-        host: &dyn Host,
-        after: Option<&str>,
-        limit: usize,
-        rights: &CallerRights,
-    ) -> ListPage<Tool> {
-        host.tools(after, limit, rights)
+    fn items(items: ListItems) -> Option<Vec<Arc<Tool>>> {
+        match items {
+            ListItems::Tools(items) => Some(items),
+            _ => None,
+        }
     }
 
     fn name(tool: &Tool) -> &str {
@@ -36,8 +34,8 @@ impl PagedList for ToolList {
         tool.size()
     }
 
-    fn portable(host: &dyn Host, tool: Arc<Tool>) -> Arc<Tool> {
-        host.portable_tool(&tool)
+    fn portable(server: &McpServer, tool: Arc<Tool>) -> Arc<Tool> {
+        server.portable_tool(&tool)
     }
 
     fn shape(tool: &Tool, revision: Revision) -> impl Serialize {

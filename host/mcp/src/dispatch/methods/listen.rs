@@ -16,7 +16,7 @@ use crate::exchange::resource_subscriptions::{
     MAX_SUBSCRIPTIONS, MAX_URI_BYTES, SubscriptionRefused, UpdateSubscriber,
 };
 use crate::host::caller::Caller;
-use crate::host::interface::Host;
+use crate::host::list_source::{ListSource, LoadedPart};
 use crate::lists::list_kind::ListChange;
 use crate::lists::list_state::CallerView;
 use crate::plugin_request::params_memory::busy_rejection;
@@ -124,7 +124,7 @@ pub(crate) fn open(
     let ListenParams {
         notifications: filter,
     } = read(request.params)?;
-    let known = session.host.view(&caller.rights);
+    let known = session.server.lists().view(&caller.rights);
     if session.channel == SessionChannel::Shared && !filter.list_changes().is_empty() {
         session
             .negotiated
@@ -151,14 +151,14 @@ pub(crate) fn open(
         if !filter.resource_subscriptions.0.is_empty() {
             // The set of resources is complete when the plugins that existed at startup are loaded.
             tokio::select! {
-                () = session.host.wait_until_complete() => {}
+                () = session.server.loading().wait_for(LoadedPart::Everything) => {}
                 () = request.cancelled.cancelled() => {}
                 () = session.life.closing.cancelled() => {}
             }
         }
-        let subscriber = session.host.updates().subscriber();
+        let subscriber = session.server.updates().subscriber();
         let mut granted = tokio::select! {
-            granted = apply_filter(&*session.host, &caller, &subscriber, &filter) => granted,
+            granted = apply_filter(session.server.lists(), &caller, &subscriber, &filter) => granted,
             () = request.cancelled.cancelled() => Map::new(),
             () = session.life.closing.cancelled() => Map::new(),
         };
@@ -207,9 +207,16 @@ async fn notify_of_changes(
 ) {
     let lists = async {
         let (mut told, mut pace) = (known, NotificationPace::new());
-        while !news.is_empty() && session.host.wait_for_change(told.listing).await.is_some() {
+        while !news.is_empty()
+            && session
+                .server
+                .lists()
+                .wait_for_change(told.listing)
+                .await
+                .is_some()
+        {
             pace.wait().await;
-            let now = session.host.view(&caller.rights);
+            let now = session.server.lists().view(&caller.rights);
             for news in news
                 .iter()
                 .filter(|news| news.digest(now) != news.digest(told))
@@ -252,13 +259,13 @@ async fn watch_tasks(
     ids: BTreeSet<String>,
     revision: Revision,
 ) -> Vec<WatchedTask> {
-    let (tasks, mut watched) = (session.host.tasks(), Vec::new());
+    let (tasks, mut watched) = (session.server.tasks(), Vec::new());
     for id in ids {
         if tasks.get(&caller.name, &id, revision).await.is_none() {
             continue;
         }
         match session
-            .host
+            .server
             .updates()
             .reserve_bytes(&caller.name, WATCHED_TASK_BYTES)
         {
@@ -311,7 +318,7 @@ async fn notify_of_tasks(
             };
             let _turn = turn.lock().await;
             let now = session
-                .host
+                .server
                 .tasks()
                 .get(&caller.name, &task, revision)
                 .await;
@@ -340,7 +347,7 @@ async fn notify_of_tasks(
 
 /// Returns the part of a filter that is honoured.
 async fn apply_filter(
-    host: &dyn Host,
+    source: &dyn ListSource,
     caller: &Caller,
     subscriber: &UpdateSubscriber,
     filter: &ListenFilter,
@@ -349,7 +356,7 @@ async fn apply_filter(
         .list_changes()
         .into_iter()
         .map(|news| (news.filter_member().to_owned(), true.into()));
-    let uris = subscribe(host, caller, subscriber, filter).await;
+    let uris = subscribe(source, caller, subscriber, filter).await;
     let resources = (!uris.is_empty()).then(|| ("resourceSubscriptions".to_owned(), uris.into()));
     lists.chain(resources).collect()
 }
@@ -357,12 +364,12 @@ async fn apply_filter(
 /// Subscribes to the resources that the filter names. Returns the URIs that are honoured: the
 /// resource exists, the caller may read it, and the quota allows it.
 async fn subscribe(
-    host: &dyn Host,
+    source: &dyn ListSource,
     caller: &Caller,
     subscriber: &UpdateSubscriber,
     filter: &ListenFilter,
 ) -> Vec<String> {
-    let spelled = |uri: &String| host.listed_uri(uri).unwrap_or_else(|| uri.clone());
+    let spelled = |uri: &String| source.listed_uri(uri).unwrap_or_else(|| uri.clone());
     let wanted: Vec<String> = filter
         .resource_subscriptions
         .0

@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::list_resources::ResourceList;
-use crate::dispatch::paging::{ListResult, encode_page_blocking};
+use crate::dispatch::paging::{ListResult, encode_page_blocking, read_page};
 use crate::host::caller::Caller;
-use crate::host::interface::ListPage;
+use crate::host::list_source::{ListSelection, LoadedPart, PageQuery};
 use crate::lists::cursor;
 use crate::lists::list_kind::ListKind;
 use crate::protocol::jsonrpc::Error;
@@ -34,16 +34,25 @@ pub(crate) async fn answer(
     revision: Revision,
 ) -> Result<ListResult, Error> {
     let ReadDirectoryParams { uri, cursor } = read(params)?;
-    session.host.wait_until_complete().await;
-    let uri = session.host.listed_uri(&uri).unwrap_or(uri);
+    session
+        .server
+        .loading()
+        .wait_for(LoadedPart::Everything)
+        .await;
+    let uri = session.server.lists().listed_uri(&uri).unwrap_or(uri);
     let after = cursor
         .map(|cursor| cursor::decode_in_folder(&uri, &cursor))
         .transpose()?;
     let after = after.as_deref().filter(|after| !after.is_empty());
-    let host = &session.host;
-    let page = host.folder(&uri, after, host.options().page_size, &caller.rights);
-    let ListPage { items, more, .. } =
-        page.ok_or_else(|| call_response::not_found_at(&uri, "Not a directory"))?;
+    let page = session.server.lists().page(&PageQuery {
+        list: ListSelection::Folder(&uri),
+        after,
+        limit: session.server.options().page_size,
+        rights: &caller.rights,
+    });
+    let (items, more, _) = page
+        .and_then(read_page::<ResourceList>)
+        .ok_or_else(|| call_response::not_found_at(&uri, "Not a directory"))?;
     let page = encode_page_blocking::<ResourceList>(items, more, revision, None).await?;
     let next = page.next.as_deref().map(cursor::encode_in_folder);
     Ok(ListResult::new(

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::MethodResult;
 use crate::host::caller::Caller;
+use crate::host::list_source::LoadedPart;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST};
 use crate::protocol::params::read;
 use crate::protocol::revision::Revision;
@@ -27,8 +28,12 @@ pub(crate) async fn subscribe(
     revision: Revision,
 ) -> MethodResult {
     let SubscribeParams { uri } = read(params)?;
-    session.host.wait_until_complete().await;
-    let uri = session.host.listed_uri(&uri).unwrap_or(uri);
+    session
+        .server
+        .loading()
+        .wait_for(LoadedPart::Everything)
+        .await;
+    let uri = session.server.lists().listed_uri(&uri).unwrap_or(uri);
     if caller.filter_readable([&uri].into_iter()).await.is_empty() {
         return Err(call_response::resource_not_found(&uri, revision));
     }
@@ -43,7 +48,7 @@ pub(crate) async fn subscribe(
 pub(crate) fn unsubscribe(session: &Session, params: Option<&RawValue>) -> MethodResult {
     let SubscribeParams { uri } = read(params)?;
     session.subscriptions.remove(&uri);
-    if let Some(uri) = session.host.listed_uri(&uri) {
+    if let Some(uri) = session.server.lists().listed_uri(&uri) {
         session.subscriptions.remove(&uri);
     }
     Ok(Map::new())

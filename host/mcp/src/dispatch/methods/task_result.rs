@@ -30,7 +30,7 @@ pub(crate) async fn open(
 ) -> Result<(), Error> {
     let TaskParams { task_id } = read(request.params)?;
     if session
-        .host
+        .server
         .tasks()
         .get(&caller.name, &task_id, revision)
         .await
@@ -88,7 +88,7 @@ async fn wait_until_ended(
     reply: &Outbox,
 ) -> Result<Arc<Task>, Error> {
     loop {
-        let tasks = session.host.tasks();
+        let tasks = session.server.tasks();
         let Some(live) = tasks.get_live(owner, id) else {
             return tasks
                 .get(owner, id, revision)

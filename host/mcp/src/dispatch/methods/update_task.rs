@@ -23,7 +23,7 @@ pub(crate) async fn answer(
     check_declared(rules)?;
     let TaskParams { task_id } = read(params)?;
     let RetriedRequest { responses, .. } = RetriedRequest::read(params)?;
-    let tasks = session.host.tasks();
+    let tasks = session.server.tasks();
     if tasks
         .get(&caller.name, &task_id, rules.revision)
         .await

@@ -10,7 +10,7 @@ use toolbay_model::{
 
 use super::*;
 use crate::exchange::outbox;
-use crate::host::interface::{ClientCall, ClientShare, Host as _, QueuePlace};
+use crate::host::interface::{ClientCall, ClientShare, QueuePlace};
 use crate::protocol::jsonrpc::RequestId;
 use crate::protocol::revision::Revision;
 use crate::session::client_session::{SessionChannel, SessionLife};
@@ -73,7 +73,7 @@ async fn a_call_counts_until_its_response_is_encoded_and_has_its_place_until_tha
     let caller = Arc::new(Caller::local(Arc::new(Noting(Arc::clone(&steps)))));
     let intake = host.options().request_quota(true);
     let session = Session::new(
-        host,
+        host.server(),
         Arc::clone(&caller),
         intake,
         SessionChannel::Shared,

@@ -21,7 +21,6 @@ use super::{
 };
 use crate::exchange::quota::QuotaExhausted;
 use crate::exchange::resource_subscriptions::MAX_SUBSCRIPTIONS;
-use crate::host::interface::Host as _;
 use crate::protocol::jsonrpc::Error;
 use crate::testing::test_peer::Peer;
 use crate::testing::test_questions::said;

@@ -25,14 +25,15 @@ use super::sse_streams::SseStreams;
 use super::unauthorized::AuthDenial;
 use crate::exchange::quota::{QuotaPortion, SharedQuota};
 use crate::host::caller::Caller;
-use crate::host::interface::{Host, TransportTraffic};
+use crate::host::interface::TransportTraffic;
+use crate::host::mcp_server::McpServer;
 use crate::plugin_request::params_memory::busy_rejection;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST};
 use crate::session::client_session::SessionLife;
 
 /// State that every request shares.
 pub(super) struct HttpState {
-    pub(super) host: Arc<dyn Host>,
+    pub(super) server: Arc<McpServer>,
     pub(super) address: ListenAddress,
     pub(super) options: HttpOptions,
     pub(super) gate: AuthGate,
@@ -66,7 +67,7 @@ impl HttpState {
             &self.address,
         )));
         self.gate.set_has_hosts(!doors.allowed_hosts.is_empty());
-        self.gate.set_tokens(&doors.tokens, &*self.host);
+        self.gate.set_tokens(&doors.tokens, self.server.calls());
     }
 
     /// Returns the response to a request that is rejected as unauthorized, and logs the rejection.
@@ -124,7 +125,7 @@ async fn collect_body(
     body: axum::body::Body,
     id: ErrorId,
 ) -> Result<RequestBody, Response> {
-    let request = app.host.options().request;
+    let request = app.server.options().request;
     let limit = usize::try_from(request.as_u64()).unwrap_or(usize::MAX);
     let refused = |exhausted| {
         post_response::unavailable_response(

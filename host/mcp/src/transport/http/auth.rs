@@ -21,7 +21,7 @@ use super::peer::PeerSource;
 use super::reauthorization::CallerTrust;
 use super::unauthorized::{AuthDenial, token_hash};
 use crate::host::caller::Caller;
-use crate::host::interface::{ClientShare, Host};
+use crate::host::interface::{CallHost, ClientShare};
 use crate::lists::access_rights::CallerRights;
 
 /// Time for which the share of an idle caller is retained, and with it the state of its rate limit.
@@ -61,7 +61,12 @@ struct ListedToken {
 impl TokenTable {
     /// Creates the table of these tokens. Tokens that are also in `before` keep their rate limit
     /// state. `needed` is set if there are tokens of another kind.
-    fn new(tokens: &[BearerToken], needed: bool, before: Option<&Self>, host: &dyn Host) -> Self {
+    fn new(
+        tokens: &[BearerToken],
+        needed: bool,
+        before: Option<&Self>,
+        host: &dyn CallHost,
+    ) -> Self {
         let listed = |token: &BearerToken| {
             let same = before
                 .and_then(|before| before.tokens.get(&token.sha256))
@@ -144,7 +149,7 @@ impl AuthGate {
     pub(super) fn new(
         options: &HttpOptions,
         address: &ListenAddress,
-        host: &dyn Host,
+        host: &dyn CallHost,
     ) -> Result<Self, String> {
         Ok(Self {
             known: ArcSwap::from_pointee(TokenTable::new(
@@ -166,7 +171,7 @@ impl AuthGate {
     }
 
     /// Replaces the tokens. Sessions and streams that were opened with removed tokens end.
-    pub(super) fn set_tokens(&self, tokens: &[BearerToken], host: &dyn Host) {
+    pub(super) fn set_tokens(&self, tokens: &[BearerToken], host: &dyn CallHost) {
         let before = self.known.load_full();
         let next = Arc::new(TokenTable::new(
             tokens,
@@ -187,7 +192,7 @@ impl AuthGate {
         &self,
         headers: &HeaderMap,
         peer: PeerSource,
-        host: &dyn Host,
+        host: &dyn CallHost,
     ) -> Result<(Arc<Caller>, CallerTrust), AuthDenial> {
         let known = self.known.load();
         if known.open {
@@ -246,7 +251,7 @@ impl AuthGate {
         (caller, trust): (Arc<Caller>, CallerTrust),
         headers: &HeaderMap,
         peer: PeerSource,
-        host: &dyn Host,
+        host: &dyn CallHost,
     ) -> Result<(Arc<Caller>, CallerTrust), AuthDenial> {
         if trust.is_valid() {
             Ok((caller, trust))
@@ -287,7 +292,7 @@ impl AuthGate {
     }
 
     /// Returns the share of the caller with this name, which is created on first use.
-    fn client_share(&self, name: &str, host: &dyn Host) -> Arc<dyn ClientShare> {
+    fn client_share(&self, name: &str, host: &dyn CallHost) -> Arc<dyn ClientShare> {
         let now = Instant::now();
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(share) = shares.get_mut(name) {

@@ -50,14 +50,15 @@ pub(super) async fn post(
         Err(response) => return response,
     };
     // A client can take a long time to send a body.
-    let (caller, trust) =
-        match app
-            .gate
-            .authenticate_again((caller, trust), &headers, peer.source, &*app.host)
-        {
-            Ok(authenticated) => authenticated,
-            Err(denied) => return app.reject(peer.source, &denied),
-        };
+    let (caller, trust) = match app.gate.authenticate_again(
+        (caller, trust),
+        &headers,
+        peer.source,
+        app.server.calls(),
+    ) {
+        Ok(authenticated) => authenticated,
+        Err(denied) => return app.reject(peer.source, &denied),
+    };
     let length = payload.bytes.len();
     let received = Instant::now();
     let revoked = caller.revoked.clone();
@@ -179,7 +180,7 @@ fn missing_scopes(app: &HttpState, caller: &Caller, request: &Request<'_>) -> Op
     if caller.may_use(&name) {
         return None;
     }
-    app.host.tool(&name)?;
+    app.server.lists().tool(&name)?;
     let scopes = options.scopes_of(&name);
     (!scopes.is_empty()).then_some(AuthDenial::StepUp(scopes))
 }

@@ -14,7 +14,7 @@ use super::decimal::DecimalNumber;
 use super::event::EventId;
 use super::header_arguments;
 use crate::host::caller::Caller;
-use crate::host::interface::Host;
+use crate::host::list_source::ListSource;
 use crate::protocol::jsonrpc::{Error, INVALID_REQUEST, Request};
 use crate::protocol::method::McpMethod;
 use crate::protocol::revision::Revision;
@@ -198,7 +198,7 @@ struct VersionedRequest {
 pub(super) fn check_against_body(
     headers: &HeaderMap,
     request: &Request<'_>,
-    host: &dyn Host,
+    lists: &dyn ListSource,
     caller: &Caller,
 ) -> Result<(), Error> {
     let named: NamedTarget<'_> = request
@@ -234,7 +234,7 @@ pub(super) fn check_against_body(
     let tool = named
         .name
         .filter(|name| caller.may_use(name))
-        .and_then(|name| host.tool(&name));
+        .and_then(|name| lists.tool(&name));
     let Some(tool) = tool else { return Ok(()) };
     if tool.headers.is_empty() {
         return Ok(());

@@ -58,7 +58,10 @@ pub(super) async fn get(
 }
 
 async fn render_metrics(app: Arc<HttpState>, form: MetricsForm) -> Option<Bytes> {
-    app.host.metrics(form, app.traffic()).await.map(Bytes::from)
+    app.server
+        .metrics(form, app.traffic())
+        .await
+        .map(Bytes::from)
 }
 
 /// Returns the format that a client prefers: OpenMetrics only if the client accepts it by name.

@@ -37,7 +37,7 @@ pub(super) async fn create_session(
         SessionChannel::OneRequest
     };
     let session = Session::new(
-        Arc::clone(&app.host),
+        Arc::clone(&app.server),
         Arc::clone(&caller),
         intake,
         channel,
@@ -164,7 +164,7 @@ fn start_one_request(
     let guard = life.ended.clone().drop_guard();
     let intake = Arc::clone(&app.intake);
     let session = Session::new(
-        Arc::clone(&app.host),
+        Arc::clone(&app.server),
         Arc::clone(caller),
         intake,
         SessionChannel::OneRequest,

@@ -321,7 +321,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::host::interface::Host as _;
     use crate::protocol::revision::Revision;
     use crate::testing::stub_host::Stub;
     use crate::testing::test_http_client::TestHttpClient;

@@ -61,7 +61,7 @@ pub(super) async fn open_stream(
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let session = Session::new(
-        Arc::clone(&app.host),
+        Arc::clone(&app.server),
         caller,
         Arc::clone(&app.intake),
         SessionChannel::Shared,
@@ -140,17 +140,18 @@ pub(super) async fn post_message(
         Err(response) => return response,
     };
     // A client can take a long time to send a body.
-    let caller =
-        match app
-            .gate
-            .authenticate_again((caller, trust), &headers, peer.source, &*app.host)
-        {
-            Ok((caller, _)) if open.session.is_owned_by(&caller) => caller,
-            Ok(_) => {
-                return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response();
-            }
-            Err(denied) => return app.reject(peer.source, &denied),
-        };
+    let caller = match app.gate.authenticate_again(
+        (caller, trust),
+        &headers,
+        peer.source,
+        app.server.calls(),
+    ) {
+        Ok((caller, _)) if open.session.is_owned_by(&caller) => caller,
+        Ok(_) => {
+            return (StatusCode::NOT_FOUND, "unknown stream; open one at /sse").into_response();
+        }
+        Err(denied) => return app.reject(peer.source, &denied),
+    };
     let length = payload.bytes.len();
     let receiving = async move {
         dispatcher::receive(

@@ -75,7 +75,7 @@ pub(super) async fn handle_stateless(
     }
     let intake = Arc::clone(&app.intake);
     let session = Session::new(
-        Arc::clone(&app.host),
+        Arc::clone(&app.server),
         Arc::clone(&caller),
         intake,
         SessionChannel::PerRequest,
@@ -119,7 +119,7 @@ fn check_context(
             .is_none_or(|rules| rules.revision.features().http_headers)
     });
     if repeats || stated.is_err() {
-        headers::check_against_body(headers, request, &*app.host, caller)?;
+        headers::check_against_body(headers, request, app.server.lists(), caller)?;
     }
     let rules = stated?.ok_or_else(missing_session)?;
     Ok(RequestContext {

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::exchange::outbox::{self, Outbox};
-use crate::host::interface::Host as _;
 use crate::lists::access_rights::CallerRights;
 use crate::testing::stub_host::Stub;
 
