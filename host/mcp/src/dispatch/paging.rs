@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use toolbay_model::{JsonText, SchemaForm};
 
 use crate::host::caller::Caller;
-use crate::host::list_source::{ListItems, ListPage, PageQuery};
+use crate::host::list_source::{ListItems, ListPage, ListSelection, PageQuery};
 use crate::host::mcp_server::McpServer;
 use crate::lists::cursor;
 use crate::lists::list_kind::ListKind;
@@ -54,8 +54,15 @@ pub(crate) trait PagedList {
     fn shape(entry: &Self::Entry, revision: Revision) -> impl Serialize;
 }
 
-/// The items of a page, whether more follow them, and the view that the page is part of.
-type PageItems<T> = (Vec<Arc<T>>, bool, CallerView);
+/// A page whose items have the type of their list.
+pub(crate) struct TypedPage<T> {
+    /// The items, in the order of their names or URIs.
+    pub(crate) items: Vec<Arc<T>>,
+    /// If set, more items follow these.
+    pub(crate) more: bool,
+    /// The view of the lists that the page is part of.
+    view: CallerView,
+}
 
 #[derive(Default, Deserialize)]
 struct PagingParams {
@@ -179,13 +186,13 @@ async fn page<P: PagedList>(
         return Ok(found);
     }
     let query = PageQuery {
-        list: P::LIST.selection(),
+        list: selection(P::LIST),
         after,
         limit: options.page_size,
         rights: &caller.rights,
     };
     let page = server.lists().page(&query);
-    let (items, more, view) = page.and_then(read_page::<P>).ok_or_else(|| {
+    let TypedPage { items, more, view } = page.and_then(read_page::<P>).ok_or_else(|| {
         internal_error(&format!(
             "the host has no list of {}",
             P::LIST.result_member()
@@ -201,11 +208,22 @@ async fn page<P: PagedList>(
     Ok((page, view))
 }
 
-/// Returns the items of a page, whether more follow them, and the view that the page is part of.
-/// Returns `None` if they are those of another list.
-pub(crate) fn read_page<P: PagedList>(page: ListPage) -> Option<PageItems<P::Entry>> {
+/// Returns the list as the host provides it.
+fn selection(list: ListKind) -> ListSelection<'static> {
+    match list {
+        ListKind::Tools => ListSelection::Tools,
+        ListKind::Prompts => ListSelection::Prompts,
+        ListKind::Resources => ListSelection::Resources,
+        ListKind::Templates => ListSelection::Templates,
+        ListKind::Skills => ListSelection::Skills,
+    }
+}
+
+/// Returns the page with typed items; `None` if they are those of another list.
+pub(crate) fn read_page<P: PagedList>(page: ListPage) -> Option<TypedPage<P::Entry>> {
     let ListPage { items, more, view } = page;
-    Some((P::items(items)?, more, view))
+    let items = P::items(items)?;
+    Some(TypedPage { items, more, view })
 }
 
 /// Encodes a page of these items, as far as they fit, on a blocking thread: it may be megabytes of

@@ -1,6 +1,5 @@
 //! The kinds of lists that a client can page through, and their change notifications.
 
-use crate::host::list_source::ListSelection;
 use crate::lists::list_state::CallerView;
 
 /// A list that a client can page through.
@@ -38,17 +37,6 @@ impl ListKind {
         Self::Templates,
         Self::Skills,
     ];
-
-    /// Returns the list as the host provides it.
-    pub(crate) const fn selection(self) -> ListSelection<'static> {
-        match self {
-            Self::Tools => ListSelection::Tools,
-            Self::Prompts => ListSelection::Prompts,
-            Self::Resources => ListSelection::Resources,
-            Self::Templates => ListSelection::Templates,
-            Self::Skills => ListSelection::Skills,
-        }
-    }
 
     /// Returns the name of the result member that contains the items.
     pub(crate) const fn result_member(self) -> &'static str {

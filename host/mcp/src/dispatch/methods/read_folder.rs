@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::list_resources::ResourceList;
-use crate::dispatch::paging::{ListResult, encode_page_blocking, read_page};
+use crate::dispatch::paging::{ListResult, TypedPage, encode_page_blocking, read_page};
 use crate::host::caller::Caller;
 use crate::host::list_source::{ListSelection, LoadedPart, PageQuery};
 use crate::lists::cursor;
@@ -50,7 +50,7 @@ pub(crate) async fn answer(
         limit: session.server.options().page_size,
         rights: &caller.rights,
     });
-    let (items, more, _) = page
+    let TypedPage { items, more, .. } = page
         .and_then(read_page::<ResourceList>)
         .ok_or_else(|| call_response::not_found_at(&uri, "Not a directory"))?;
     let page = encode_page_blocking::<ResourceList>(items, more, revision, None).await?;
