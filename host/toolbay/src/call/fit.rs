@@ -92,7 +92,7 @@ async fn truncate_reply(
                 Ok(CallReply::Tool(shown))
             }
         }
-        Ok(FittedOutput::Whole(output)) => Ok(CallReply::Tool(*output)),
+        Ok(FittedOutput::Whole(output)) => Ok(CallReply::Tool(output)),
         Err(TooLate) => Err(CallFailure::Call(
             target.with_tool_of_limit(work.deadline_error()),
         )),

@@ -244,11 +244,9 @@ impl CallSink for CallSpan {
         match event {
             CallEvent::Started(call) => self.start(call),
             CallEvent::Resolved { target, .. } => self.set_target(target),
-            CallEvent::StagesEnded { times, now } => {
-                if self.known.is_some() {
-                    let after = times.began.saturating_duration_since(self.clock);
-                    self.stages = Some((after, times.stages(*now)));
-                }
+            CallEvent::StagesEnded { times, now } if self.known.is_some() => {
+                let after = times.began.saturating_duration_since(self.clock);
+                self.stages = Some((after, times.stages(*now)));
             }
             CallEvent::Ended(answer) => {
                 self.ending = Some(SpanEnd {

@@ -31,7 +31,7 @@ const JSON_MIME_TYPE: &str = "application/json";
 #[derive(Debug)]
 pub(crate) enum FittedOutput {
     /// It fits without truncation.
-    Whole(Box<ToolOutput>),
+    Whole(ToolOutput),
     /// It was truncated.
     Truncated(FittedResult),
 }
@@ -78,7 +78,7 @@ pub(crate) fn output_size(output: &ToolOutput) -> usize {
 /// structured content has priority.
 pub(crate) fn truncate_output(output: ToolOutput, most: usize, promised: bool) -> FittedOutput {
     if output_size(&output) <= most {
-        return FittedOutput::Whole(Box::new(output));
+        return FittedOutput::Whole(output);
     }
     let mut room = most.saturating_sub(NOTE_BYTES);
     let (mut shown, mut parts, mut missing) = (ToolOutput::default(), Vec::new(), Vec::new());
