@@ -91,9 +91,8 @@ impl Requests {
         let (reader, (writer, mut answers)) = (Cursor::new(bytes.to_vec()), duplex(ANSWERS));
         let mut written = Vec::new();
         self.runtime.block_on(async {
-            let server = Arc::clone(&self.server);
             let serving = stdio::serve(
-                server,
+                Arc::clone(&self.server),
                 Box::pin(reader),
                 Box::pin(writer),
                 CancellationToken::new(),
@@ -124,11 +123,11 @@ impl Requests {
             return;
         }
         // A cursor is longer than the name that it contains.
-        let server = stub::server(names.iter().cloned(), ByteSize::b(4 * LINE as u64));
+        let host = stub::server(names.iter().cloned(), ByteSize::b(4 * LINE as u64));
         let most = names.len();
         let (mut peer, reader, writer) = Peer::connected();
         let listed = self.runtime.block_on(async {
-            let serving = stdio::serve(server, reader, writer, CancellationToken::new());
+            let serving = stdio::serve(host, reader, writer, CancellationToken::new());
             let listing = async move {
                 peer.initialize().await;
                 let (mut listed, mut cursor) = peer.list(None).await;
