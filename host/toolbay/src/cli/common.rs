@@ -15,7 +15,7 @@ use crate::process::machine_limits;
 use crate::serve::config_reload::environment_variables;
 
 /// Log filter that shows only denied uses of imports.
-const DENIAL_LOG_FILTER: &str = "toolbay::denied=info,off";
+const DENIAL_LOG_FILTER: &str = "toolbay::denied=info,toolbay_sandbox::denied=info,off";
 
 /// The options of every command that reads the plugin folder.
 #[derive(Args, Debug)]
