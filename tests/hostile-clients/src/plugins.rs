@@ -23,7 +23,7 @@ pub(crate) const CONNECTIONS: u64 = 48 + 32;
 pub(crate) const LIST: u64 = 200;
 
 const CONFIG: &str = r#"
-log = "warn,toolbay_mcp::http=info"
+log = "warn,toolbay_mcp::transport=info"
 [server]
 calls = 16
 calls_per_caller = 8
