@@ -1,4 +1,5 @@
-//! Many clients at once: nothing is lost, none delays the others, and memory is bounded.
+//! Many clients at once: no notification is lost, no client delays the others, and memory is
+//! bounded.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -42,7 +43,7 @@ fn five_hundred_subscribers_are_notified_and_delay_no_reload() {
         );
         stream
     }));
-    // Nobody reads while the plugins are reloaded: a reload waits for no subscriber.
+    // The streams are not read while the plugins are reloaded: a reload waits for no subscriber.
     let crowded = storm(&server, "crowded");
     assert!(
         crowded < 3 * alone + Duration::from_millis(200),
@@ -79,7 +80,7 @@ fn five_hundred_subscribers_are_notified_and_delay_no_reload() {
     }
 }
 
-/// Changes a plugin repeatedly; returns the median duration.
+/// Changes a plugin repeatedly and returns the median duration of a reload.
 fn storm(server: &HttpServer, name: &str) -> Duration {
     let mut took: Vec<Duration> = (0..RELOADS)
         .map(|round| reload(server, &format!("{name}-{round}")))

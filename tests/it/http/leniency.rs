@@ -1,4 +1,4 @@
-//! Requests as clients write them that are not quite as the specification wants them.
+//! Requests of clients that do not follow the specification exactly.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ fn a_wrong_path_or_method_is_answered_with_the_right_path() {
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
     ];
-    // The console is on: it has pages at the first two.
+    // The console is enabled: it has pages at the first two paths.
     for (path, status) in [
         ("/", 405),
         ("/console/plugins", 405),
@@ -308,7 +308,7 @@ fn arguments_that_cannot_be_read_are_the_tools_error_and_named() {
             result_text(&answer["result"]).contains(&format!("\n{pointer}: ")),
             "{answer}"
         );
-        // What cannot be called at all stays unknown.
+        // A tool that does not exist stays unknown.
         let unknown = server
             .post(
                 &session.headers(),
@@ -358,7 +358,7 @@ fn meta_is_an_object_in_every_method() {
             );
         }
     }
-    // What states the rules of a request is an object, too.
+    // The `_meta` that states the revision and capabilities of a request must be an object, too.
     let stated = json!(["2026-07-28", {}, "io.modelcontextprotocol/protocolVersion"]);
     let body =
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": stated}})
@@ -406,7 +406,7 @@ fn a_stream_begins_with_a_byte() {
     let server =
         HttpServer::start_with_config(&Folder::new(), "[http]\nstream_keep_alive = \"1h\"")
             .wait_until_ready();
-    // Nothing has happened that it could tell of.
+    // There is no other event to send.
     assert_eq!(
         server
             .start_session("2025-11-25")

@@ -1,4 +1,4 @@
-//! Whose rights count: those of each request, whatever else goes on in its session.
+//! Which rights apply: those of each request, whatever else happens in its session.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,10 +9,10 @@ use super::auth::{
 };
 use crate::support::{HttpResponse, HttpServer, HttpSession, LIST_CHANGED, TinyComponent};
 
-/// Rates that no test reaches.
+/// Rate limits that no test reaches.
 const NO_RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"";
 
-/// Tokens of one subject: one sees the tools `time.*`, the other one every tool.
+/// Returns two tokens of one subject: one can see the tools `time.*`, the other one every tool.
 fn low_and_high() -> [String; 2] {
     ["mcp time", "mcp admin"].map(|scope| bearer(&jwt("one", KEY, json!({"scope": scope}))))
 }
@@ -77,7 +77,7 @@ fn two_scopes_of_one_subject_never_mix_in_a_session() {
 #[test]
 fn a_request_that_waits_keeps_its_rights() {
     let folder = plugins();
-    // Until this plugin is loaded or gone, a list waits.
+    // A list waits until this plugin is loaded or removed.
     folder.put(
         "hung.wasm",
         TinyComponent::new(&["hung"])
@@ -165,8 +165,9 @@ fn a_batch_and_a_stream_of_2024_have_the_rights_of_their_requests() {
     assert!(stream.next_message().unwrap().get("result").is_some());
 }
 
-/// Reads the stream until it has told of `changes`, and then until so many comments came; returns
-/// how often it told of a change in all. A comment comes when a stream has been quiet.
+/// Reads the stream until it has reported `changes` changes, and then until `comments` comments
+/// came. Returns the total number of reported changes. A comment comes when a stream has been
+/// quiet.
 fn told(stream: &mut HttpResponse, changes: usize, comments: u32) -> usize {
     let (mut told, mut quiet) = (0, 0);
     while told < changes || quiet < comments {
@@ -203,7 +204,7 @@ fn a_change_is_told_to_those_alone_who_can_see_it() {
     let sessions = tokens.each_ref().map(|token| {
         server.start_session_with_headers("2025-11-25", &[("Authorization", token.as_str())])
     });
-    // The first list that a client gets tells it of the changes until then.
+    // The first list that a client gets includes the changes until then.
     for session in &sessions {
         session.tool_names();
     }
@@ -249,8 +250,8 @@ fn a_change_is_told_to_those_alone_who_can_see_it() {
         ["time.more", "time.now", "time.zone"]
     );
 
-    // A stream that is opened later learns only of what its rights show and the client does not
-    // know.
+    // A stream that is opened later reports only changes that its rights show and that the client
+    // has not listed.
     let [low, _] = streams;
     low.close();
     folder.put("d.wasm", TinyComponent::new(&["hidden.too"]).build());
