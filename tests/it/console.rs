@@ -1,4 +1,4 @@
-//! `/console`: who opens it, what attackers try, what it shows, and the few things that it does.
+//! `/console`: who can open it, what attackers try, what it shows, and the actions that it offers.
 
 mod access;
 mod answers;
@@ -14,7 +14,7 @@ use crate::support::{
     DEADLINE, Folder, HttpServer, TinyComponent, error_kind_and_text, hostile, result_text, web,
 };
 
-/// No call of a test is one too many.
+/// Rate limits that no test reaches.
 const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 
 /// Every page.
@@ -29,7 +29,7 @@ const PAGES: [&str; 8] = [
     "/log",
 ];
 
-/// A folder with a plugin that says what it is told.
+/// Returns a folder with a plugin that echoes its arguments.
 fn folder() -> Folder {
     Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build())
 }
@@ -129,7 +129,7 @@ fn a_disabled_plugin_rejects_calls_and_one_that_is_enabled_serves_those_for_whom
 #[test]
 fn the_compile_cache_is_cleared_and_calls_go_on() {
     let folder = folder();
-    // One of its own: others of this build share theirs.
+    // A separate cache: other tests of this build share theirs.
     let config = format!("{RATES}[compile]\ncache_folder = \"cache\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
     let files = || {

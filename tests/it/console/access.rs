@@ -1,5 +1,5 @@
-//! Who opens the console: whoever reads the log where there are no tokens, and else whoever has an
-//! operator's.
+//! Who can open the console: without tokens, whoever can read the log; with tokens, the owner of an
+//! operator's token.
 
 use serde_json::json;
 
@@ -18,7 +18,7 @@ fn with_tokens_only_one_of_an_operator_opens_the_console() {
         let got = enter(&server, wrong);
         assert_eq!((got.status, cookie(&got)), (401, None), "{wrong}");
     }
-    // What opens /mcp and /metrics is no session.
+    // Credentials for /mcp and /metrics do not open a session of the console.
     for known in [&model, &operator] {
         assert_eq!(
             server
@@ -37,7 +37,7 @@ fn with_tokens_only_one_of_an_operator_opens_the_console() {
         !site.server.log.text().contains(&operator),
         "a token in the log"
     );
-    // A session is none at /mcp.
+    // A session of the console is not valid at /mcp.
     assert_eq!(
         site.server
             .post_stateless("tools/list", json!({}), &[("Cookie", &site.cookie)])
@@ -126,7 +126,7 @@ fn where_nobody_could_open_it_there_is_none() {
     none("[http]\nanonymous = true", "0.0.0.0:0");
     none(&models, "127.0.0.1:0");
     none("[console]\nenabled = false", "127.0.0.1:0");
-    // On an address that others can reach, the operator says so.
+    // On an address that others can reach, the operator must enable the console explicitly.
     none(&operators, "0.0.0.0:0");
 }
 
@@ -138,7 +138,7 @@ fn on_a_public_address_an_operator_can_have_one() {
     let server =
         HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"]));
     let host = [("Host", "localhost"), ("Origin", "http://localhost")];
-    // Pages of this machine are strangers there, unless the operator lists them.
+    // Origins of this machine are foreign there, unless the operator lists them.
     assert_eq!(
         post(
             &server,

@@ -1,4 +1,4 @@
-//! Calls that wait for a person at a client, and that an operator answers in the console.
+//! Calls that wait for a person at a client and that an operator answers in the console.
 
 use std::fs;
 
@@ -12,10 +12,10 @@ use crate::support::{
     result_text,
 };
 
-/// The revisions in which a question is put on the stream of the call.
+/// The revisions in which a question is sent on the stream of the call.
 const ASKING: [&str; 2] = ["2025-06-18", "2025-11-25"];
 
-/// A folder with a tool that a person must allow.
+/// Returns a folder with a tool that requires approval.
 fn folder(approve: &str) -> Folder {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build());
     folder.put("a.toml", format!("require_approval = {approve:?}\n"));
@@ -37,7 +37,7 @@ fn echo(said: &str) -> Value {
     json!({"name": "echo", "arguments": {"said": said}})
 }
 
-/// The number of the call that waits, as soon as there is one.
+/// Waits for a call that waits for approval and returns its number.
 fn waiting(site: &Site) -> String {
     hidden(
         &site.until("/approvals", |page| page.contains("value=\"approve\"")),
@@ -49,8 +49,8 @@ fn answer(site: &Site, id: &str, answer: &str) -> HttpResponse {
     site.post("/approval", &[("id", id), ("answer", answer)])
 }
 
-/// What comes after the question on the stream: the withdrawal of the question with this id, and
-/// the response.
+/// Reads what follows the question on the stream, the withdrawal of this question and the response,
+/// and returns the response.
 fn rest_of(mut stream: HttpResponse, question: &Value) -> Value {
     let withdrawn = stream.next_message().unwrap();
     assert_eq!(
@@ -61,7 +61,7 @@ fn rest_of(mut stream: HttpResponse, question: &Value) -> Value {
     stream.next_message().expect("a response")
 }
 
-/// All lines of the audit log.
+/// Returns all lines of the audit log.
 fn audit(folder: &Folder) -> Vec<Value> {
     let files = fs::read_dir(folder.root().join("log")).unwrap();
     let texts = files.filter_map(|file| fs::read_to_string(file.unwrap().path()).ok());
@@ -120,7 +120,7 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
                 page.contains("by console") && page.contains("No call waits"),
                 "{page}"
             );
-            // Once more, and for one that never was.
+            // Answer the same call again, and calls that never existed.
             for id in [id.as_str(), "4711", "-1", "x"] {
                 let over = answer(&site, id, "approve");
                 assert_eq!(over.status, 409, "{id}");
@@ -203,7 +203,7 @@ fn an_answer_of_the_client_comes_first_and_that_of_the_operator_too_late() {
     assert_eq!(session.post(&yes).status, 202);
     assert!(result_text(&stream.next_message().unwrap()["result"]).contains("one"));
     assert_eq!(answer(&site, &id, "decline").status, 409);
-    // Nor does one count when the client has gone.
+    // An answer does not count either when the client has cancelled the call.
     let stream = session.request("tools/call", echo("two"));
     let id = waiting(&site);
     let cancelled =
@@ -274,7 +274,7 @@ fn only_a_page_of_an_operators_session_answers() {
         post(&site.server, "/console/approval", headers, &form(csrf)).status
     };
     let own = ("Cookie", site.cookie.as_str());
-    // Nobody, a model with its own token, a wrong token of the form, another page, and a viewer
+    // No credentials, a model with its own token, a wrong form token, another page, and a viewer
     // without the right.
     assert_eq!(send(&[], &site.csrf), 401);
     assert_eq!(send(&[("Authorization", &bearer)], &site.csrf), 401);
@@ -312,7 +312,7 @@ fn only_a_page_of_an_operators_session_answers() {
             .status,
         405
     );
-    // It waits all the same, and the operator says no.
+    // The call still waits, and the operator declines it.
     assert_eq!(waiting(&site), id);
     assert_eq!(answer(&site, &id, "decline").status, 303);
     assert_eq!(
@@ -337,7 +337,7 @@ fn a_question_that_only_the_client_has_is_shown_without_an_answer() {
         "{page}"
     );
     assert!(!page.contains("value=\"approve\""), "{page}");
-    // A client cannot say that an operator has answered.
+    // A client cannot claim that an operator has answered.
     for id in ["1", "0"] {
         assert_eq!(answer(&site, id, "approve").status, 409);
     }
@@ -381,7 +381,7 @@ fn many_calls_that_wait_are_answered_one_by_one() {
     let page = site.page("/approvals");
     let mut sections: Vec<&str> = page.split("<section class=\"question\"").skip(1).collect();
     assert_eq!(sections.len(), 20);
-    // The last one first: each answer is for the call of its section.
+    // In reverse order: each answer applies to the call of its section.
     sections.reverse();
     for section in sections {
         let even = (0..20)
@@ -451,7 +451,7 @@ fn beside_standard_input_and_output_nothing_is_kept_for_a_console_that_is_off() 
     assert!(result_text(&server.wait_for_response(id)["result"]).contains("one"));
 }
 
-/// Words of one member of the lines of an event.
+/// Returns the values of one member in the lines about an event.
 fn words(folder: &Folder, event: &str, member: &str) -> Vec<String> {
     let lines = audit(folder)
         .into_iter()

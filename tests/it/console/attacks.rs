@@ -1,4 +1,4 @@
-//! What attackers try: each row of a table is a request, and what becomes of it.
+//! What attackers try: each row of a table is a request and its expected outcome.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use super::{PAGES, RATES, folder};
 use crate::http::auth::{plugins, token};
 use crate::support::{Folder, HttpResponse, HttpServer, TinyComponent, TinyTool};
 
-/// A request that must come to nothing.
+/// A request that must have no effect.
 struct Attack {
     what: &'static str,
     method: &'static str,
@@ -20,7 +20,7 @@ struct Attack {
     status: u16,
 }
 
-/// A request that reads.
+/// Creates a GET request.
 fn get(what: &'static str, path: &str, headers: &[(&'static str, &str)], status: u16) -> Attack {
     request(what, "GET", path, headers, "", status)
 }
@@ -47,7 +47,7 @@ fn request(
     }
 }
 
-/// What every response of the console has.
+/// Checks the headers that every response of the console has.
 fn is_guarded(response: &HttpResponse, what: &str) {
     let header = |name: &str| response.header(name).unwrap_or_default();
     assert_eq!(
@@ -72,7 +72,7 @@ fn is_guarded(response: &HttpResponse, what: &str) {
     );
 }
 
-/// Nothing that only a session shows.
+/// Checks that the text has nothing that only a session may show.
 fn reveals_nothing(said: &str, what: &str) {
     for secret in ["Log out", "Plugin folder", "name=\"csrf\"", ">echo</a>"] {
         assert!(!said.contains(secret), "{what}: {said}");
@@ -491,7 +491,7 @@ fn the_address_in_the_log_opens_the_console_once_and_the_log_of_the_console_does
         log.contains("console: opened") && !log.contains(&used) && !log.contains(&next),
         "{log}"
     );
-    // In an address that servers see it is worth nothing.
+    // In a URL that servers see, the token is worthless.
     for path in [
         format!("/console/login?token={next}"),
         format!("/console?token={next}"),
@@ -582,7 +582,7 @@ fn behind_tls_the_cookie_is_for_tls_alone() {
     );
 }
 
-/// Markup, if a page takes it for that. A file can have this name.
+/// Text that is markup if a page does not escape it. It is a valid file name.
 const HOSTILE: &str = "\"'><img src=x onerror=alert(1)><script>alert(1)<!--&amp;";
 
 #[test]
@@ -693,7 +693,7 @@ fn what_plugins_and_clients_say_is_text_on_every_page() {
     assert_eq!((split.status, split.header("set-cookie")), (404, None));
 }
 
-/// The head of a form, whose body comes later.
+/// Returns the head of a form request, whose body is sent later.
 fn head(server: &HttpServer, path: &str, cookie: &str, length: usize) -> String {
     let address = server.address;
     format!(
@@ -733,7 +733,7 @@ fn a_form_that_does_not_arrive_ends_with_the_time_for_requests() {
         stream
             .write_all(format!("{}token=x", head(&server, path, "", 100)).as_bytes())
             .unwrap();
-        // Until the server closes the connection.
+        // Reads until the server closes the connection.
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
         assert!(response.starts_with("HTTP/1.1 408 "), "{path}: {response}");
@@ -769,7 +769,7 @@ fn a_form_that_arrives_when_its_token_is_gone_does_nothing() {
             .as_bytes(),
         )
         .unwrap();
-    // A request that is answered after the one above has begun.
+    // When this request is answered, the server has started to read the one above.
     assert_eq!(
         site.server
             .get("/console", &[("Cookie", &site.cookie)])

@@ -17,7 +17,7 @@ use crate::support::{
     result_text,
 };
 
-/// What a client with a console beside it has: its plugins, and the folder of the user's session.
+/// The plugins and the runtime folder of a user who runs a client and opens a console.
 struct User {
     folder: Folder,
     session: tempfile::TempDir,
@@ -32,7 +32,7 @@ impl User {
     }
 
     fn toolbay(&self, args: &[&str]) -> ToolbayCommand {
-        // Nothing of other tests is in this home.
+        // This home is not shared with other tests.
         let own = self.session.path().to_str().unwrap();
         ToolbayCommand::new(&self.folder)
             .args(args)
@@ -40,7 +40,7 @@ impl User {
             .env("HOME", own)
     }
 
-    /// A server after the handshake, whose client can show forms.
+    /// Starts a server and completes the handshake as a client that supports forms.
     fn serve(&self, args: &[&str]) -> StdioServer {
         let mut server = StdioServer::run(self.toolbay(&[&["serve"][..], args].concat()));
         let client = json!({"name": "test", "version": "1"});
@@ -56,7 +56,7 @@ impl User {
         self.toolbay(&[&["console"][..], args].concat()).run()
     }
 
-    /// The sockets that are there.
+    /// Returns the existing sockets.
     fn sockets(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.session.path().join("toolbay")) else {
             return Vec::new();
@@ -65,11 +65,11 @@ impl User {
     }
 }
 
-/// `toolbay console`, and a browser that has opened what it printed.
+/// `toolbay console` and a browser that has opened the printed address.
 struct Opened {
     command: Child,
     printed: BufReader<ChildStdout>,
-    /// What it listens on, such as `127.0.0.1:4711`.
+    /// The address on which it listens, such as `127.0.0.1:4711`.
     address: String,
     token: String,
 }
@@ -135,7 +135,7 @@ impl Opened {
         )
     }
 
-    /// Opens the console with the printed token, and returns the cookie.
+    /// Opens the console with the printed token and returns the cookie.
     fn enter(&self) -> Option<String> {
         cookie(&self.post("/console/login", "", &[("token", &self.token)]))
     }
@@ -146,7 +146,7 @@ impl Opened {
         got.text()
     }
 
-    /// Waits for the end of the command: its exit code, and what it said.
+    /// Waits for the end of the command, and returns its exit code and its output.
     fn ended(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.command
@@ -194,7 +194,7 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
             .text()
             .contains("badge good\">ok</span>")
     );
-    // Nothing else is there, and nothing for other hosts and pages.
+    // No other path is served, and no requests for other hosts or from other pages.
     for path in ["/mcp", "/metrics", "/healthz", "/readyz", "/sse"] {
         for method in ["GET", "POST"] {
             assert_eq!(
@@ -242,7 +242,7 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
             .text()
             .contains("toolbay console")
     );
-    // A second one has a token of its own, and the same console.
+    // A second command has its own token and opens the same console.
     let pid = server.pid().to_string();
     let second = Opened::start(&user, &["--pid", &pid]);
     assert!(second.page(&cookie, "/calls").contains(">echo</a>"));
@@ -332,7 +332,7 @@ fn of_several_servers_one_is_named_and_without_any_the_command_says_what_to_do()
     let opened = Opened::start(&user, &["--pid", &second.pid().to_string()]);
     let cookie = opened.enter().unwrap();
     opened.page(&cookie, "");
-    // One that was killed leaves its socket, until somebody looks.
+    // A server that was killed leaves its socket until another process scans the folder.
     first.kill();
     assert_eq!(user.sockets().len(), 2);
     let third = user.serve(&[]);
@@ -360,7 +360,8 @@ fn a_server_whose_console_is_off_or_cannot_be_there_serves_all_the_same() {
     server.wait_for_tool("echo");
     assert!(user.sockets().is_empty());
     drop(server);
-    // A folder that others can enter is not used, nor is one by way of a link; the other place is.
+    // A folder that other users can enter is not used, nor is a symbolic link; the server uses the
+    // other location.
     let folder = user.session.path().join("toolbay");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
@@ -393,7 +394,8 @@ fn connections_that_do_nothing_hold_up_neither_the_client_nor_the_end() {
     let silent: Vec<TcpStream> = (0..100)
         .map(|n| {
             let mut stream = TcpStream::connect(&opened.address).unwrap();
-            // Some say nothing, some half a request, some no HTTP, and some ask for a token.
+            // Some send nothing, some half a request, some no HTTP, and some the beginning of a
+            // token request.
             stream
                 .write_all([&b""[..], b"GET /console HT", b"\x16\x03\x01", b"l"][n % 4])
                 .unwrap();
@@ -403,7 +405,7 @@ fn connections_that_do_nothing_hold_up_neither_the_client_nor_the_end() {
     assert!(result_text(&server.call("echo", json!({}))).contains("{}"));
     drop(silent);
     opened.page(&cookie, "/calls");
-    // Also at the socket itself.
+    // Also directly at the socket.
     let socket = user.sockets().remove(0);
     let _held: Vec<_> = (0..200)
         .filter_map(|_| std::os::unix::net::UnixStream::connect(&socket).ok())

@@ -9,7 +9,7 @@ use crate::support::{Folder, HttpServer, TinyComponent, ToolbayCommand, hostile}
 
 const VALUE: &str = "hunter2-hunter2";
 
-/// A console of a server whose plugin has a secret.
+/// Opens the console of a server whose plugin has a secret.
 fn site(config: &str) -> Site {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
@@ -80,7 +80,7 @@ fn a_digest_in_the_audit_log_stays_one_although_the_console_has_contents() {
 #[test]
 fn the_audit_log_has_what_an_operator_did_and_nothing_that_was_not_done() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build());
-    // A cache of its own: others of this build share theirs.
+    // A separate cache: other tests of this build share theirs.
     let (operator, operators) = token("operator", "admin = true");
     let config = format!(
         "{RATES}[audit]\nfolder = \"log\"\n[compile]\ncache_folder = \"cache\"\n{operators}"
@@ -101,7 +101,7 @@ fn the_audit_log_has_what_an_operator_did_and_nothing_that_was_not_done() {
     ] {
         assert_eq!(site.post(path, &form).status, status, "{path} {form:?}");
     }
-    // They are written in this order.
+    // The lines are written in this order.
     let page = site.until("/audit", |page| page.contains("action clear-cache"));
     assert!(
         page.contains("action disable") && page.contains("action enable"),
