@@ -1,7 +1,7 @@
-//! A corpus of plugins that attack: what each does, at which stage, and the outcome.
+//! A corpus of plugins that attack: the action of each, the stage of the attack, and the outcome.
 //!
 //! Every case is copied into the folder of a server that has another plugin. Afterwards, that
-//! plugin must respond, and the server's memory must be what it was.
+//! plugin must respond, and the server's memory must be what it was before.
 //!
 //! The cases are one table, in files by topic. `docs/src/hostile.md` is generated from it.
 
@@ -19,14 +19,14 @@ const GROWTH: u64 = 5 << 10;
 
 /// One attack.
 pub(crate) struct Case {
-    /// What it does, as it appears in the book.
+    /// What the attack does, as the book describes it.
     what: &'static str,
     strikes: Strikes,
-    /// Puts it into the folder, as the plugin `hostile` unless it is something else.
+    /// Writes the plugin into the folder, as the plugin `hostile` unless it is something else.
     put: fn(&Folder),
     tool: &'static str,
     arguments: &'static str,
-    /// Its grant, in addition to the prefix, which all have.
+    /// Its grant, in addition to the prefix, which all cases have.
     grant: &'static str,
     config: &'static str,
     expected: Expected,
@@ -47,7 +47,7 @@ pub(crate) enum Strikes {
     HostCall,
 }
 
-/// The required outcome of an attack. `…` in a text stands for anything.
+/// The required outcome of an attack. `…` in a text stands for any text.
 #[derive(Clone, Copy)]
 pub(crate) enum Expected {
     /// It is not a plugin, and this note says why.
@@ -76,7 +76,7 @@ impl Case {
         }
     }
 
-    /// A tool of this name, with these arguments.
+    /// Sets the name of the tool and its arguments.
     const fn tool(mut self, tool: &'static str, arguments: &'static str) -> Self {
         self.tool = tool;
         self.arguments = arguments;
@@ -113,7 +113,8 @@ impl Case {
         self
     }
 
-    /// For attacks that leave small pieces behind, which the allocator reuses.
+    /// Sets the permitted growth, for attacks that leave small pieces behind, which the allocator
+    /// reuses.
     const fn may_leave(mut self, mebibytes: u64) -> Self {
         self.growth = mebibytes << 10;
         self
@@ -125,21 +126,22 @@ impl Case {
     }
 }
 
-/// The attempts to leave a mounted folder: what each does, and the arguments of the tool
-/// `file_steps`.
+/// Returns the attempts to leave a mounted folder: a description of each, and the arguments of the
+/// tool `file_steps`.
 pub(crate) fn escapes() -> impl Iterator<Item = (&'static str, &'static str)> {
     self::escapes::CASES
         .iter()
         .map(|case| (case.what, case.arguments))
 }
 
-/// Puts a component into the folder as the plugin `hostile`.
+/// Writes a component into the folder as the plugin `hostile`.
 fn put(folder: &Folder, component: impl AsRef<[u8]>) {
     folder.put("hostile.wasm", component);
 }
 
-/// Code that writes a JSON text to this address, in a function that has a local `$at`: these bytes,
-/// this many empty lists, and these two. Also the length of the text.
+/// Returns code that writes a JSON text to this address, in a function that has a local `$at`: the
+/// bytes of `start`, this many empty lists, and the bytes of `end`. Also returns the length of the
+/// text.
 fn lists_at(address: usize, start: &[u8], lists: usize, end: &[u8]) -> (String, usize) {
     let byte = |at: usize, byte: &u8| format!("(i32.store8 (i32.const {at}) (i32.const {byte}))");
     let bytes = |at: usize, all: &[u8]| {
@@ -197,7 +199,8 @@ macro_rules! cases {
     };
 }
 
-/// The test of a case in the engine of components with async functions, if it comes so far.
+/// Creates the test of a case in the engine for components with async functions, unless the case
+/// ends before that engine is used.
 macro_rules! again {
     (Folder $name:ident) => {};
     (Compile $name:ident) => {};

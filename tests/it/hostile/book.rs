@@ -43,7 +43,7 @@ fn the_book_has_every_case_and_its_outcome() {
     );
 }
 
-/// The page without its last three columns, which are not the same twice.
+/// Returns the page without its last three columns, which differ between runs.
 fn without_measurements(page: &str) -> String {
     let lines = page.lines().map(|line| {
         match line
@@ -57,7 +57,8 @@ fn without_measurements(page: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Where a test notes what its case took, for the page that is made afterwards.
+/// Returns the path where a test records the measurements of its case, from which the page is
+/// generated later.
 fn notes(case: &Case) -> PathBuf {
     let name: String = case
         .what
@@ -69,7 +70,8 @@ fn notes(case: &Case) -> PathBuf {
         .join(name)
 }
 
-/// Notes how long a case took, by how many KiB the server grew meanwhile, and how long pings took.
+/// Records how long a case took, by how many KiB the server grew meanwhile, and how long pings
+/// took.
 pub(super) fn note(case: &Case, time: Duration, run: &Run) {
     let notes = notes(case);
     fs::create_dir_all(notes.parent().unwrap()).unwrap();
@@ -85,7 +87,7 @@ pub(super) fn note(case: &Case, time: Duration, run: &Run) {
     .unwrap();
 }
 
-/// What a case took when it was last run, in round numbers: memory at the peak, pings, and time.
+/// Returns the measurements of a case's last run in round numbers: peak memory, pings, and time.
 fn took(case: &Case) -> String {
     let notes = fs::read_to_string(notes(case)).unwrap_or_default();
     let notes: Vec<u64> = notes
@@ -141,7 +143,7 @@ fn page() -> String {
     page
 }
 
-/// What a case does step by step, if its arguments say so.
+/// Returns the steps of a case, if its arguments list steps.
 fn steps(case: &Case) -> String {
     if case.tool != "file_steps" {
         return String::new();
@@ -165,7 +167,7 @@ fn steps(case: &Case) -> String {
     format!(": {}", steps.join(", "))
 }
 
-/// The limits that a case sets, as keys.
+/// Returns the limits that a case sets, as keys.
 fn settings(case: &Case) -> String {
     let mut all = Vec::new();
     for text in [case.grant, case.config] {

@@ -3,19 +3,19 @@
 use super::put;
 use crate::support::{Folder, TinyComponent, hostile};
 
-/// Little enough that it is used up within the time of a call, however busy the machine is.
+/// Little enough to be used up within the time of a call, however busy the machine is.
 const LITTLE: &str = "[limits]\nfuel = 500000000";
 const OUT_OF_LITTLE: &str =
     "The tool used all of its fuel, 500,000,000 instructions (to allow more, raise limits.fuel).";
 
 const SPIN: &str = "(loop $for-ever (br $for-ever))";
 
-/// A component that does this in every call.
+/// Writes a component whose calls run this code.
 fn does(folder: &Folder, code: &str) {
     put(folder, TinyComponent::new(&["a"]).before_call(code).build());
 }
 
-/// The same, with an addition to the core module that it needs.
+/// Like [`does`], with an addition to the core module that the code needs.
 fn has_and_does(folder: &Folder, core: &str, body: &str) {
     put(
         folder,

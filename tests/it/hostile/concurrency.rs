@@ -1,4 +1,4 @@
-//! Guests with async functions: their tasks, and what these wait for.
+//! Guests with async functions: their tasks, and the events that these wait for.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,9 @@ use super::put;
 use super::wasi::POLL;
 use crate::support::Folder;
 
-/// A component whose async function `a` returns a number. Its core module has these functions of
-/// the host, which `canon` defines, beside `return`, and `core`: the functions `a` and `callback`.
+/// Returns a component whose async function `a` returns a number. Its core module imports `return`
+/// and these functions of the host, which `canon` defines. `core` contains the functions `a` and
+/// `callback`.
 pub(crate) fn tasks(canon: &str, functions: &[(&str, &str)], core: &str) -> Vec<u8> {
     wat::parse_str(text(canon, functions, core)).unwrap()
 }
@@ -41,24 +42,24 @@ fn text(canon: &str, functions: &[(&str, &str)], core: &str) -> String {
     )
 }
 
-/// The core function `a` with this body.
+/// Returns the core function `a` with this body.
 fn begins(body: &str) -> String {
     format!(r#"(func (export "a") (result i32) {body})"#)
 }
 
-/// The core function `callback` with this body.
+/// Returns the core function `callback` with this body.
 fn goes_on(body: &str) -> String {
     format!(r#"(func (export "callback") (param i32 i32 i32) (result i32) {body})"#)
 }
 
-/// What both return at the end of a task, to be called again at once, and to wait for a set of
+/// Return values of both functions: end the task, call it again at once, or wait for a set of
 /// waitables.
 pub(crate) const EXIT: &str = "(i32.const 0)";
 pub(crate) const YIELD: &str = "(i32.const 1)";
 const WAIT: &str = "(i32.or (i32.const 2) (i32.shl (call $set) (i32.const 4)))";
 
-/// The same within a composition: beside `others`, of which it imports what `imports` says and is
-/// given by `with`.
+/// Returns `inner` in a composition with `others`: it has the imports of `imports`, which `with`
+/// provides.
 fn beside(others: &str, imports: &str, with: &str, inner: &str) -> Vec<u8> {
     let inner = inner.replacen("(component", &format!("(component $tool {imports}"), 1);
     let composed = format!(
@@ -67,12 +68,12 @@ fn beside(others: &str, imports: &str, with: &str, inner: &str) -> Vec<u8> {
     wat::parse_str(composed).unwrap()
 }
 
-/// Puts a component whose task begins and goes on like this.
+/// Writes a component whose task starts and continues with these bodies.
 fn does(folder: &Folder, begin: &str, then: &str) {
     does_with(folder, "", &[], begin, then);
 }
 
-/// The same with functions of the host.
+/// Like [`does`], with functions of the host.
 fn does_with(folder: &Folder, canon: &str, functions: &[(&str, &str)], begin: &str, then: &str) {
     put(
         folder,
@@ -82,7 +83,7 @@ fn does_with(folder: &Folder, canon: &str, functions: &[(&str, &str)], begin: &s
 
 const SET: &str = "(core func $set (canon waitable-set.new))";
 
-/// A component whose task does this again and again.
+/// Writes a component whose task repeats this body.
 fn repeats(folder: &Folder, canon: &str, functions: &[(&str, &str)], body: &str) {
     does_with(
         folder,
@@ -93,7 +94,7 @@ fn repeats(folder: &Folder, canon: &str, functions: &[(&str, &str)], body: &str)
     );
 }
 
-/// Another component, whose async function `w` waits for ever, or cannot even begin after `stop`.
+/// Another component, whose async function `w` waits for ever, or cannot even start after `stop`.
 const WORKER: &str = r#"
     (component $worker
       (core func $set (canon waitable-set.new))
@@ -109,7 +110,7 @@ const WORKER: &str = r#"
       (func (export "stop") (canon lift (core func $i "stop"))))
     (instance $worker (instantiate $worker))"#;
 
-/// A component whose task calls the functions `$w` and `$stop` of that one, again and again.
+/// Writes a component whose task repeatedly calls the functions `$w` and `$stop` of [`WORKER`].
 fn employs(folder: &Folder, body: &str) {
     let (imports, with) = (
         r#"(import "w" (func $w async)) (import "stop" (func $stop))"#,
@@ -123,7 +124,7 @@ fn employs(folder: &Folder, body: &str) {
     put(folder, beside(WORKER, imports, with, &inner));
 }
 
-/// A component whose task begins that function, and cancels the task of it, which then crashes.
+/// Writes a component whose task starts that function and cancels its task, which then crashes.
 fn cancels(folder: &Folder) {
     let (imports, with) = (
         r#"(import "w" (func $w async))"#,
@@ -145,8 +146,8 @@ fn cancels(folder: &Folder) {
     put(folder, beside(WORKER, imports, with, &inner));
 }
 
-/// A component that calls the first one of so many others, each of which fills its stack and then
-/// calls the next one. The last one waits for ever.
+/// Returns a component that calls the first of `count` others, each of which fills its stack and
+/// then calls the next one. The last one waits for ever.
 fn chain(count: usize) -> Vec<u8> {
     let mut others = r#"
         (component $last
@@ -194,7 +195,7 @@ fn chain(count: usize) -> Vec<u8> {
     )
 }
 
-/// A function that is not called back but waits where it is.
+/// Writes a component whose function blocks instead of returning to a callback.
 fn stackful(folder: &Folder) {
     let whole = text("", &[], r#"(func (export "a")) (func (export "callback"))"#);
     put(
@@ -203,7 +204,7 @@ fn stackful(folder: &Folder) {
     );
 }
 
-/// A component whose async function returns a text.
+/// Returns a component whose async function returns a text.
 fn returns_text(body: &str) -> Vec<u8> {
     let whole = text("", &[], &(begins(body) + &goes_on("unreachable")));
     let whole = whole.replace(
@@ -218,7 +219,7 @@ fn returns_text(body: &str) -> Vec<u8> {
     wat::parse_str(whole.replace("async (callback", "(memory $memory) async (callback")).unwrap()
 }
 
-/// A component whose allocator waits for an event that never comes.
+/// Returns a component whose allocator waits for an event that never comes.
 fn waits_in_its_allocator() -> Vec<u8> {
     let canon = format!("{SET} (core func $wait (canon waitable-set.wait (memory $memory)))");
     let functions = [
@@ -366,7 +367,8 @@ rows! {
     futures: Call, "makes futures until it may not",
         |folder| repeats(folder, FUTURE, &[("future", "(result i64)")], "(drop (call $future))") => fails("limit", HOLDS);
 
-    // Each is an end of its own: 30 MiB are copied when the second one comes.
+    // Both ends of the stream belong to the guest: 30 MiB are copied when the second operation
+    // starts.
     copies: Call, "sends itself 30 MiB through a stream, again and again",
         |folder| put(folder, tasks(STREAM,
             &[("stream", "(result i64)"), ("read", "(param i32 i32 i32) (result i32)"),

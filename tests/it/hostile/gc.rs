@@ -1,9 +1,9 @@
-//! Guests whose objects are garbage-collected, and that throw exceptions.
+//! Guests that use garbage-collected objects and exceptions.
 
 use super::put;
 use crate::support::{Folder, TinyComponent};
 
-/// Little enough that it is used up within the time of a call, however busy the machine is.
+/// Little enough to be used up within the time of a call, however busy the machine is.
 const LITTLE: &str = "[limits]\nfuel = 200000000";
 const OUT_OF_LITTLE: &str =
     "The tool used all of its fuel, 200,000,000 instructions (to allow more, raise limits.fuel).";
@@ -14,7 +14,7 @@ const LATE: &str = "The tool did not finish within 300ms (to allow more, raise l
 const OUT_OF_MEMORY: &str =
     "The tool needed more than 128.0 MiB of memory (to allow more, raise limits.memory).";
 
-/// A list: each node has the next one.
+/// A linked list: each node refers to the next one.
 const LIST: &str = "(type $node (struct (field (ref null $node)) (field i64)))
     (global $list (mut (ref null $node)) (ref.null $node))
     (func $more (param $count i32)
@@ -23,7 +23,7 @@ const LIST: &str = "(type $node (struct (field (ref null $node)) (field i64)))
         (br_if $again (local.tee $count (i32.sub (local.get $count) (i32.const 1))))))
     (func $garbage (loop $again (drop (struct.new $node (ref.null $node) (i64.const 7))) (br $again)))";
 
-/// A component with this in its core module, whose calls do that.
+/// Writes a component with this in its core module, whose calls run this body.
 fn has_and_does(folder: &Folder, core: &str, body: &str) {
     put(
         folder,
@@ -34,22 +34,22 @@ fn has_and_does(folder: &Folder, core: &str, body: &str) {
     );
 }
 
-/// The same with an exception that has no members.
+/// Like [`has_and_does`], with an exception that has no members.
 fn throws(folder: &Folder, core: &str, body: &str) {
     has_and_does(folder, &format!("(tag $e) {core}"), body);
 }
 
-/// The same with a list.
+/// Like [`has_and_does`], with a linked list.
 fn lists(folder: &Folder, core: &str, body: &str) {
     has_and_does(folder, &format!("{LIST} {core}"), body);
 }
 
-/// Does this for ever, whatever is thrown or goes wrong meanwhile.
+/// Returns code that repeats `code` for ever, whatever is thrown or fails meanwhile.
 fn whatever_is_thrown(code: &str) -> String {
     format!("(loop $again (block $caught (try_table (catch_all $caught) {code})) (br $again))")
 }
 
-/// So many types, each of which extends the one before it.
+/// Returns `depth` types, each of which extends the previous one.
 fn hierarchy(depth: usize) -> String {
     let extended = |n: usize| format!("(type $t{n} (sub $t{} (struct (field i32))))", n - 1);
     format!(

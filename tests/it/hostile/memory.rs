@@ -1,9 +1,10 @@
-//! Guests that use all available memory, or whose structure would.
+//! Guests that use all available memory, or whose structure would need it.
 
 use super::put;
 use crate::support::{Folder, TinyComponent, hostile};
 
-/// A component with this in its core module, which alone decides whether it is refused.
+/// Writes a component with this in its core module. Only the core module decides whether the
+/// component is refused.
 fn has(folder: &Folder, core: &str) {
     put(
         folder,
@@ -11,7 +12,7 @@ fn has(folder: &Folder, core: &str) {
     );
 }
 
-/// A component with this in its core module, whose calls do that.
+/// Writes a component with this in its core module, whose calls run this body.
 fn has_and_does(folder: &Folder, core: &str, body: &str) {
     put(
         folder,

@@ -16,11 +16,11 @@ use crate::support::{
 /// How much the server may grow during a call beyond the call's memory, in KiB.
 const PEAK: u64 = 32 << 10;
 
-/// How long 99 of 100 pings may take during a call. They take a millisecond: this leaves room for a
-/// busy machine, and the book shows what was measured.
+/// Maximum duration of 99 of 100 pings during a call. They take a millisecond: this leaves room for
+/// a busy machine, and the book shows the measured values.
 const PING: Duration = Duration::from_secs(1);
 
-/// Calls that make the server as large as it gets without an attack.
+/// Number of calls after which the server has its usual size.
 const WARM_UP: usize = 20;
 
 /// A server with a case in its folder.
@@ -29,9 +29,9 @@ pub(crate) struct Run {
     pub(crate) folder: Folder,
     /// The tool's result.
     pub(crate) result: Value,
-    /// By how much the server grew at most meanwhile, in KiB.
+    /// Maximum growth of the server during the call, in KiB.
     pub(crate) growth: u64,
-    /// What 99 of 100 pings took at most during the call; zero if there was none.
+    /// Maximum duration of 99 of 100 pings during the call; zero if there was no call.
     pub(crate) ping: Duration,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn run(case: &Case) {
     book::note(case, time, &run);
 }
 
-/// The same with all components in the engine of those with async functions.
+/// Like [`run`], with all components in the engine for components with async functions.
 pub(super) fn run_with_async(case: &Case) {
     let folder = Folder::new().rewriting(made_async);
     folder.put("bystander.wasm", echo());
@@ -57,7 +57,7 @@ fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
         .args(["serve"])
         .env("MALLOC_TRIM_THRESHOLD_", "65536");
     if case.grant.contains("read-write") {
-        // The grant comes when the server has confined itself.
+        // The grant is written after the server has confined itself.
         fs::create_dir(folder.sibling_path("data")).unwrap();
         command = command.env(
             "TOOLBAY_SERVER_CONFINE_FOLDERS",
@@ -175,7 +175,7 @@ fn call(case: &Case, run: &mut Run, before: &mut u64) -> Value {
     result
 }
 
-/// The memory that a call of the case may have, in KiB.
+/// Returns the memory that a call of the case may have, in KiB.
 fn memory_limit(case: &Case) -> u64 {
     let grant: toml::Table = case.grant.parse().unwrap();
     let memory = grant
@@ -186,12 +186,12 @@ fn memory_limit(case: &Case) -> u64 {
     memory.as_u64() >> 10
 }
 
-/// Has the kernel measure the peak of resident memory anew (proc(5), `clear_refs`).
+/// Resets the kernel's peak of resident memory (proc(5), `clear_refs`).
 fn forget_peak(server: &StdioServer) {
     fs::write(format!("/proc/{}/clear_refs", server.pid()), "5").unwrap();
 }
 
-/// The most memory that the server held since then, in KiB: with pages of files, which are few.
+/// Returns the server's peak memory since the reset, in KiB, without pages of files.
 fn peak(server: &StdioServer) -> u64 {
     status(server.pid(), "VmHWM:") - status(server.pid(), "RssFile:")
 }
@@ -204,7 +204,8 @@ pub(super) fn bystander_answers(server: &mut StdioServer) {
     );
 }
 
-/// The allocator and the pool return memory after a while; calls make this happen sooner.
+/// Waits until the server has shrunk. The allocator and the pool return memory after a while; calls
+/// make this happen sooner.
 fn shrinks_to(server: &mut StdioServer, most: u64) {
     let began = Instant::now();
     while resident(server.pid()) > most {
@@ -217,7 +218,7 @@ fn shrinks_to(server: &mut StdioServer, most: u64) {
     }
 }
 
-/// Whether `result_text` is `pattern`, where `…` stands for anything.
+/// Returns whether `text` matches `pattern`, where `…` stands for any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('…');
     let Some(mut rest) = parts.next().and_then(|start| text.strip_prefix(start)) else {
@@ -236,7 +237,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// A plugin that returns its arguments.
+/// Returns a plugin that returns its arguments.
 fn echo() -> Vec<u8> {
     // A result with one text block, written by hand.
     TinyComponent::new(&["echo"])
