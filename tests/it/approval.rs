@@ -1,5 +1,5 @@
-//! A person's yes before a call (`require_approval`): who is asked in every revision, what a yes
-//! counts for, and what attackers try.
+//! Approval by a person before a call (`require_approval`): who is asked in every revision, which
+//! calls an approval covers, and what attackers try.
 
 mod attacks;
 mod operator;
@@ -12,13 +12,13 @@ use crate::support::{
     Folder, HttpServer, HttpSession, MODERN, StdioServer, asker, error_kind_and_text,
 };
 
-/// The key of the host's question.
+/// The key of the host's approval question.
 const KEY: &str = "dev.toolbay/approval";
 
-/// State, with which the plugin counts how often it was entered.
+/// State in which the plugin counts how often it was entered.
 const CONFIG: &str = "[state]\nfolder = \"kept\"\n";
 
-/// The call that counts.
+/// Returns the arguments of a call that increments the counter.
 fn count() -> Value {
     steps(json!([{"count": "n"}]))
 }
@@ -27,7 +27,7 @@ fn steps(steps: Value) -> Value {
     json!({"name": "ask", "arguments": {"steps": steps}})
 }
 
-/// A folder with the plugin that counts and asks, which may keep state.
+/// Returns a folder with the plugin that counts and asks questions. The plugin may store state.
 fn folder(grant: &str) -> Folder {
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", format!("{grant}\n[permissions.state]\n"));
@@ -43,7 +43,7 @@ fn yes() -> Value {
     json!({"action": "accept", "content": {"approve": true}})
 }
 
-/// What the steps said.
+/// Returns the texts that the steps returned.
 fn said(result: &Value) -> Vec<String> {
     let said = result["structuredContent"]["said"]
         .as_array()
@@ -53,7 +53,7 @@ fn said(result: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A session on standard input and output.
+/// Starts a session over stdio.
 fn session(folder: &Folder, revision: &str, capabilities: &Value) -> StdioServer {
     let mut server = StdioServer::spawn(folder);
     let client = json!({"name": "test", "version": "1"});
@@ -66,12 +66,12 @@ fn session(folder: &Folder, revision: &str, capabilities: &Value) -> StdioServer
     server
 }
 
-/// A server over HTTP that has loaded the plugin.
+/// Starts an HTTP server and waits until it has loaded the plugin.
 fn over_http(folder: &Folder, config: &str) -> HttpServer {
     HttpServer::start_with_config(folder, &format!("{CONFIG}{config}")).wait_until_ready()
 }
 
-/// A request without a session, of a client with these capabilities.
+/// Sends a request without a session, from a client with these capabilities.
 fn stateless(
     server: &HttpServer,
     params: &Value,
@@ -85,7 +85,7 @@ fn stateless(
         .response_message()
 }
 
-/// The host's question in a result, and the same request with this answer to it.
+/// Returns the same request with this answer to the host's question in `result`.
 fn answered(call: &Value, result: &Value, answer: Option<Value>) -> Value {
     let asked = result["inputRequests"]
         .as_object()
@@ -104,8 +104,7 @@ fn answered(call: &Value, result: &Value, answer: Option<Value>) -> Value {
     params
 }
 
-/// Answers what is asked in a session on standard input and output; returns the response and what
-/// was asked.
+/// Answers each question in a stdio session. Returns the response and the questions.
 fn conversation(
     server: &mut StdioServer,
     params: Value,
@@ -127,7 +126,7 @@ fn conversation(
     }
 }
 
-/// The same over HTTP, where the answer is a request of its own.
+/// Like [`conversation`], but over HTTP, where the answer is a separate request.
 fn conversation_over_http(
     session: &HttpSession<'_>,
     params: Value,
@@ -150,8 +149,7 @@ fn conversation_over_http(
     }
 }
 
-/// Every answer, and the error kind and a part of the text of what comes of it; without a kind, the
-/// call is made.
+/// Returns every answer with the resulting error kind. Without a kind, the call is made.
 fn answers() -> [(Value, Option<&'static str>); 5] {
     [
         (json!({"result": yes()}), None),
@@ -171,7 +169,7 @@ fn answers() -> [(Value, Option<&'static str>); 5] {
     ]
 }
 
-/// What came of an answer; `made` counts the calls that were made so far.
+/// Checks the response to an answer. `made` counts the calls made so far.
 fn judge(response: &Value, refused: Option<&str>, made: &mut u32) {
     let result = &response["result"];
     let Some(words) = refused else {
@@ -216,7 +214,7 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
                 message.contains("    tool    ask\n    plugin  asker\n"),
                 "{message}"
             );
-            // The arguments come first.
+            // The arguments come first in the message.
             let (arguments, opens) = message
                 .split_once("\n\nDuring the call, the plugin can:\n\n")
                 .unwrap();
@@ -258,7 +256,7 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
         );
     }
     drop(server);
-    // Without a session on standard input and output.
+    // Over stdio without a session.
     let mut server = StdioServer::spawn(&folder);
     let mut ask = |id: u64, mut params: Value| {
         params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": forms()});
@@ -291,7 +289,7 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps_and_the_plugin_is_not_ent
     };
     let all = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}});
     let lacking = json!({"elicitation": {"url": {}}, "sampling": {}, "roots": {}});
-    // The first two have no forms, whatever the client says.
+    // The first two revisions have no forms, whatever the client declares.
     let clients = [
         ("2024-11-05", &all),
         ("2025-03-26", &all),
@@ -366,7 +364,7 @@ fn nothing_is_held_while_a_person_thinks_and_resources_and_prompts_are_not_asked
             })
         })
         .collect();
-    // The plugin has one place.
+    // The plugin has only one slot, and waiting questions do not occupy it.
     let read = server.result("resources/read", json!({"uri": "asker://names/0"}));
     assert_eq!(read["contents"][0]["text"], "");
     let id = server.request("prompts/get", json!({"name": "about"}));
@@ -378,7 +376,7 @@ fn nothing_is_held_while_a_person_thinks_and_resources_and_prompts_are_not_asked
         "the plugin's own"
     );
     server.notify("notifications/cancelled", json!({"requestId": id}));
-    // A call that was cancelled is not made by a late yes.
+    // A late approval does not start a call that was cancelled.
     server.notify("notifications/cancelled", json!({"requestId": ids[0]}));
     for question in questions {
         server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes()}).to_string());
@@ -419,7 +417,8 @@ fn later_questions_of_the_plugin_do_not_ask_again_whether_the_call_is_allowed() 
     let folder = folder("require_approval = \"always\"");
     let schema =
         json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
-    // It may choose the name of the host's field, but not of the host's question.
+    // The plugin may use any key, including the name of the host's form field, but not the key of
+    // the host's question.
     let form = |key: &str| json!({"key": key, "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
     let call = steps(
         json!([{"count": "n"}, {"ask": [form("approve")]}, {"ask": [form("dev.toolbay-approval")]}, {"count": "n"}]),
@@ -460,7 +459,7 @@ fn later_questions_of_the_plugin_do_not_ask_again_whether_the_call_is_allowed() 
         response = stateless(&server, &params, &forms(), &[]);
     }
     assert_eq!(said(&response["result"])[1..3], expected[1..3]);
-    // The key of the host is none that a plugin can have.
+    // A plugin cannot use the host's key.
     let forged = steps(json!([{"ask": [form(KEY)]}]));
     let asked = stateless(&server, &forged, &forms(), &[]);
     let response = stateless(

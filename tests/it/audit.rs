@@ -1,4 +1,4 @@
-//! The audit log: everything has its line, and no line can be changed unnoticed.
+//! The audit log: every event has a line, and no line can be changed unnoticed.
 
 mod full;
 mod rejections;
@@ -24,7 +24,7 @@ fn sha256(bytes: impl AsRef<[u8]>) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// The files of the part of the log with this name, the oldest first.
+/// Returns the files of the named part of the log, oldest first.
 fn files_of(folder: &Folder, part: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder.sibling_path("log"))
         .unwrap()
@@ -41,12 +41,12 @@ fn files_of(folder: &Folder, part: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The files of the main part.
+/// Returns the files of the main part.
 fn files(folder: &Folder) -> Vec<PathBuf> {
     files_of(folder, "audit")
 }
 
-/// The whole lines of one part.
+/// Returns the complete lines of one part.
 fn lines_of(folder: &Folder, part: &str) -> Vec<Value> {
     let text: String = files_of(folder, part)
         .iter()
@@ -59,7 +59,7 @@ fn lines_of(folder: &Folder, part: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The whole lines of the log, those of both parts in the order of their times.
+/// Returns the complete lines of both parts of the log, in order of time.
 fn lines(folder: &Folder) -> Vec<Value> {
     let mut rejected = lines_of(folder, "rejected").into_iter().peekable();
     let mut all = Vec::new();
@@ -81,7 +81,7 @@ fn events(folder: &Folder, event: &str) -> Vec<Value> {
         .collect()
 }
 
-/// How many calls have this outcome: those with lines, and those that are counted.
+/// Returns how many calls have each outcome: calls with lines, and calls that are only counted.
 fn outcomes(folder: &Folder) -> BTreeMap<String, u64> {
     let mut outcomes = BTreeMap::new();
     for line in lines(folder) {
@@ -97,7 +97,7 @@ fn outcomes(folder: &Folder) -> BTreeMap<String, u64> {
     outcomes
 }
 
-/// Other work on all cores, until it is dropped.
+/// Threads that keep all cores busy until this is dropped.
 struct BusyCores(Vec<thread::JoinHandle<()>>, std::sync::Arc<AtomicBool>);
 
 impl BusyCores {
@@ -123,7 +123,7 @@ impl Drop for BusyCores {
     }
 }
 
-/// Waits until the log has so many lines about this, and returns the last one.
+/// Waits until the log has `count` lines about this event, and returns the last one.
 fn event(server: &mut StdioServer, folder: &Folder, event: &str, count: usize) -> Value {
     let mut found = Vec::new();
     server.wait_until(&format!("{count} lines about {event}"), |_| {
@@ -133,7 +133,7 @@ fn event(server: &mut StdioServer, folder: &Folder, event: &str, count: usize) -
     found.remove(count - 1)
 }
 
-/// What `toolbay audit verify` says. It must have the exit code that goes with it.
+/// Returns the report of `toolbay audit verify`. The exit code must match it.
 fn verify(folder: &Folder) -> Value {
     let outcome = ToolbayCommand::new(folder)
         .args(["audit", "verify", "--json"])
@@ -150,7 +150,7 @@ fn intact(folder: &Folder) -> Value {
     report
 }
 
-/// The lines that `toolbay audit show` prints with these options.
+/// Returns the lines that `toolbay audit show` prints with these options.
 fn show(folder: &Folder, options: &[&str]) -> Vec<Value> {
     let outcome = ToolbayCommand::new(folder)
         .args(["audit", "show", "--json"].iter().chain(options))
@@ -229,7 +229,7 @@ fn every_call_has_a_line_that_says_how_it_ended() {
         "{echo}"
     );
     assert_eq!(calls[2]["arguments_sha256"], sha256("{\"text\":7}"));
-    // What never became known is not there.
+    // Members whose values never became known are absent.
     assert!(
         calls[1].get("plugin").is_none() && calls[1].get("arguments_sha256").is_none(),
         "{}",
@@ -253,7 +253,7 @@ fn every_call_has_a_line_that_says_how_it_ended() {
         .map(|line| line["event"].clone())
         .collect();
     assert_eq!(last, ["checkpoint", "stop"]);
-    // The same is found by each option.
+    // Each option finds these calls.
     for (options, count) in [
         (&["--tool", "echo"][..], 2),
         (&["--outcome", "stack"], 1),
@@ -333,7 +333,7 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
     assert_eq!(event(&mut server, &folder, "removed", 1)["plugin"], "a");
     server.stop();
     intact(&folder);
-    // A line about a plugin comes before the calls that use it.
+    // A line about a plugin precedes the lines of calls that use it.
     assert_eq!(
         lines_of(&folder, "audit")
             .iter()
@@ -447,7 +447,7 @@ fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
             .map(|(outcome, count)| (outcome.to_owned(), count))
             .into()
     );
-    // Each call that was let in has a line of its own.
+    // Each admitted call has its own line.
     let mut numbers: Vec<_> = lines_of(&folder, "audit")
         .iter()
         .filter(|line| line["event"] == "call")
@@ -557,7 +557,7 @@ fn nothing_that_a_guest_or_a_client_says_forges_a_line() {
         "{counted}"
     );
     let arguments: Value = serde_json::from_str(calls[1]["arguments"].as_str().unwrap()).unwrap();
-    // Only the terminal's commands are gone.
+    // Only terminal control sequences are removed.
     assert!(
         arguments["text"]
             .as_str()
@@ -603,7 +603,7 @@ fn arguments_in_full_have_no_secrets() {
     server.stop();
     let calls = events(&folder, "call");
     assert_eq!(calls[0]["arguments"], "{\"text\":\"it is [secret:token]\"}");
-    // What may be the beginning of a secret is gone with the rest.
+    // A possible beginning of a secret is removed with the rest.
     assert!(
         calls[1]["arguments"].as_str().unwrap().ends_with("xx")
             && calls[1]["arguments_truncated"] == true
@@ -628,7 +628,7 @@ fn a_server_that_is_killed_leaves_a_log_that_holds_and_the_next_one_continues_it
         server.kill();
         intact(&folder);
     }
-    // As if the last one had been killed in the middle of a line.
+    // As if the last server had been killed in the middle of a line.
     let last = files(&folder).pop().unwrap();
     File::options()
         .append(true)
@@ -717,7 +717,7 @@ fn a_changed_line_is_named() {
         outcome.code == 1 && outcome.raw_stdout.starts_with(&said),
         "{outcome}"
     );
-    // The last lines are cut off.
+    // Cut off the last lines.
     let kept: Vec<&str> = text.lines().take(4).collect();
     fs::write(file, kept.join("\n") + "\n").unwrap();
     let report = verify(&folder);
@@ -726,7 +726,7 @@ fn a_changed_line_is_named() {
         what.starts_with("lines 5 to ") && what.ends_with(" are missing at the end of the log"),
         "{report}"
     );
-    // A server that goes on does not make it whole again.
+    // A server that continues the log does not repair it.
     StdioServer::start_with_config(&folder, CONFIG).stop();
     let report = verify(&folder);
     let what = report["findings"][0]["message"].as_str().unwrap();
@@ -749,7 +749,7 @@ fn a_log_belongs_to_one_server_and_to_its_user() {
                 .contains("another server writes to the audit log in "),
         "{second}"
     );
-    // Commands of the operator write nothing, and need no log.
+    // Commands of the operator write nothing to the log and do not need one.
     let called = ToolbayCommand::new(&folder).args(["call", "one"]).run();
     assert_eq!(called.code, 0, "{called}");
     server.stop();

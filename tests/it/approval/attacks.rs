@@ -1,10 +1,10 @@
-//! Attacks: on the answer, on the state that it comes with, and on what the person reads.
+//! Attacks on the answer, on the state that comes with it, and on what the person reads.
 
 use super::*;
 use crate::http::auth::token;
 use crate::support::ToolbayCommand;
 
-/// Why a request is refused.
+/// Returns the reason why a request is refused.
 fn reason(response: &Value) -> &str {
     assert_eq!(response["error"]["code"], -32_602, "{response}");
     response["error"]["data"]["reason"]
@@ -12,7 +12,7 @@ fn reason(response: &Value) -> &str {
         .unwrap_or_default()
 }
 
-/// The number of calls that were made, which is one more afterwards.
+/// Returns the number of calls made, including this one.
 fn made(server: &HttpServer) -> String {
     let asked = stateless(server, &count(), &forms(), &[]);
     said(
@@ -42,7 +42,7 @@ fn a_yes_that_nobody_asked_for_makes_no_call() {
         let response = stateless(&server, &params, &forms(), &[]);
         answered(&count(), &response["result"], None);
     }
-    // Nor does an answer to a question of the plugin.
+    // An answer to a question of the plugin does not approve the call either.
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
     let call = steps(json!([{"ask": [form]}]));
@@ -112,10 +112,11 @@ fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
         reason(&mine(&twisted)) == "tampered"
             && (tampered == good || reason(&mine(&tampered)) == "tampered")
     );
-    // Written otherwise, they are the same arguments.
+    // Arguments that are only formatted differently are the same arguments.
     assert_eq!(said(&mine(&good)["result"]), ["1"]);
     assert_eq!(reason(&mine(&good)), "used");
-    // Two at once are one: the other one was used.
+    // Of two concurrent requests with one approval, one is made and the other reports that it was
+    // used.
     let asked = mine(&count());
     let good = answered(&count(), &asked["result"], Some(yes()));
     let mut responses = std::thread::scope(|scope| {
@@ -183,7 +184,8 @@ fn an_answer_that_is_none_is_asked_for_three_times() {
             "{text}"
         );
     }
-    // A client may forget its capabilities meanwhile: it cannot be asked again, but it has asked.
+    // A client that has dropped its capabilities cannot be asked again, but its answer is still
+    // read.
     let response = stateless(&server, &count(), &forms(), &[]);
     let params = answered(&count(), &response["result"], None);
     let (kind, text) = error_kind_and_text(&stateless(&server, &params, &json!({}), &[])["result"]);
@@ -194,7 +196,7 @@ fn an_answer_that_is_none_is_asked_for_three_times() {
     assert_eq!(made(&server), "1");
 }
 
-/// In a session, too: it answers as long as it is asked.
+/// In a session, an invalid answer is followed by another question, up to three times.
 #[test]
 fn a_session_that_never_answers_well_ends() {
     let folder = folder("require_approval = \"always\"");
@@ -208,7 +210,7 @@ fn a_session_that_never_answers_well_ends() {
         ),
         ("not-approved", 3)
     );
-    // The client's error is told; the call is not made.
+    // An error from the client is reported, and the call is not made.
     let broken = json!({"error": {"code": -32_603, "message": "broken"}});
     let (response, asked) = conversation(&mut server, count(), &mut |_| broken.clone());
     assert_eq!(
@@ -308,7 +310,7 @@ fn arguments_cannot_look_like_words_of_the_host() {
     }
 }
 
-/// Each of them remembers for itself which answers were used.
+/// Each server tracks separately which answers were used.
 #[test]
 fn a_yes_counts_only_on_the_server_that_has_asked_for_it() {
     let start = || {

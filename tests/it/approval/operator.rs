@@ -5,7 +5,7 @@ use std::fs;
 use super::*;
 use crate::support::{CommandOutput, TinyComponent, TinyTool, ToolbayCommand};
 
-/// A plugin with a tool that is asked about, and one that only reads.
+/// Returns a folder with a plugin that has a tool that requires approval and a read-only tool.
 fn notes(grant: &str) -> Folder {
     let tools = vec![
         TinyTool::new("erase"),
@@ -38,7 +38,7 @@ fn a_call_from_a_program_needs_the_flag() {
     let expected = "toolbay: the grant of \"notes\" wants a person to allow calls of \"erase\" (require_approval): call it \
                     from a terminal, or add --yes\n";
     assert_eq!(outcome.stderr, expected);
-    // What is piped into it is no person.
+    // Piped input does not count as a person.
     let outcome = ToolbayCommand::new(&folder)
         .args(["call", "erase"])
         .run_with("y\n");
@@ -58,7 +58,7 @@ fn a_call_from_a_program_needs_the_flag() {
     }
 }
 
-/// A call on a terminal, where this is typed.
+/// Makes a call on a terminal where this is typed.
 fn on_a_terminal(folder: &Folder, typed: &str) -> CommandOutput {
     let script = "exec script --quiet --return --command \"$*\" /dev/null";
     ToolbayCommand::new(folder)
@@ -155,7 +155,7 @@ fn a_word_that_means_nothing_refuses_the_plugin_and_stops_the_server() {
     );
 }
 
-/// The whole lines of the audit log about `event`.
+/// Returns the complete lines of the audit log about `event`.
 fn events(folder: &Folder, event: &str) -> Vec<Value> {
     let files = fs::read_dir(folder.sibling_path("log"))
         .unwrap()
@@ -240,7 +240,7 @@ fn the_audit_log_says_who_was_asked_when_and_what_they_said() {
         let is_answer =
             ["declined", "cancelled", "approved"].contains(&approval["decision"].as_str().unwrap());
         assert_eq!(approval["waited_ms"].is_u64(), is_answer, "{approval}");
-        // Only what was allowed entered the plugin.
+        // Only approved calls entered the plugin.
         assert_eq!(
             call.get("usage").is_some(),
             call["outcome"] == "ok",
@@ -274,7 +274,7 @@ fn a_secret_in_the_arguments_is_not_shown_to_the_person() {
         message.contains("Secrets of the plugin are left out."),
         "{message}"
     );
-    // It is the call with the secret that is made.
+    // The plugin receives the secret.
     let response = stateless(
         &server,
         &answered(&call, &asked["result"], Some(yes())),

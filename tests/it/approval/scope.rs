@@ -1,4 +1,4 @@
-//! For which calls a person is asked, and for which a yes counts.
+//! Which calls ask a person, and which calls an approval covers.
 
 use super::*;
 use crate::http::auth::token;
@@ -9,7 +9,7 @@ fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
     let folder = folder("require_approval = \"first\"");
     let mut server = session(&folder, "2025-11-25", &forms());
     let mut call = |answer: Value| conversation(&mut server, count(), &mut |_| answer.clone());
-    // A no is not remembered.
+    // A refusal is not remembered.
     let (response, asked) = call(json!({"result": {"action": "decline"}}));
     assert_eq!(
         (
@@ -54,8 +54,8 @@ fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
     );
 }
 
-/// Many can come from one address: each session is asked for itself, and a request without one
-/// always.
+/// Several clients can share one address: each session is asked separately, and a request without a
+/// session is always asked.
 #[test]
 fn of_callers_without_a_token_only_sessions_are_remembered() {
     let server = over_http(&folder("require_approval = \"first\""), "");
@@ -103,7 +103,7 @@ fn without_a_session_the_first_yes_counts_for_its_caller() {
         ["1"]
     );
     assert_eq!(said(&call(&ada)["result"]), ["2"]);
-    // What it asked before is not remembered for others, nor for its own sessions.
+    // The approval does not apply to other callers or to the caller's own sessions.
     answered(&count(), &call(&bob)["result"], None);
     let session =
         server.start_session_with_capabilities("2025-11-25", forms(), &[("Authorization", &ada)]);
@@ -113,12 +113,12 @@ fn without_a_session_the_first_yes_counts_for_its_caller() {
             .len(),
         1
     );
-    // The client need not be able to ask then.
+    // With a remembered approval, the client need not support forms.
     let response = stateless(&server, &count(), &json!({}), &[("Authorization", &ada)]);
     assert_eq!(said(&response["result"]), ["4"]);
 }
 
-/// Calls each tool, and says which of them asked first.
+/// Calls each tool and returns those that asked first.
 fn asking(grant: &str, config: &str) -> Vec<String> {
     let tools = vec![
         TinyTool::new("erase"),
@@ -198,7 +198,7 @@ fn the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers() {
             "",
             &["a_erase"],
         ),
-        // The operator's annotations count, in either direction.
+        // The operator's annotations take precedence, in either direction.
         (
             "require_approval = \"destructive\"\n[tools.erase]\nannotations = { destructive = false }",
             "",

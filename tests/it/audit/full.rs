@@ -1,16 +1,16 @@
-//! What happens to calls while the log cannot take their lines (`audit.when_full`).
+//! What happens to calls when their lines cannot be written to the log (`audit.when_full`).
 
 use serde_json::{Value, json};
 
 use super::{CONFIG, event, events, intact, lines_of, outcomes};
 use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, hostile};
 
-/// The text of a call of which the log has as much as it has of any.
+/// Returns a text at least as long as the longest text that the log stores of a call.
 fn long() -> String {
     "x".repeat(16 << 10)
 }
 
-/// A server whose disk takes nothing beyond the first lines.
+/// Starts a server whose disk is full after the first lines.
 fn on_a_full_disk(folder: &Folder, config: &str) -> StdioServer {
     folder.write_config(config);
     let script = "ulimit -S -f 32; exec \"$@\"";
@@ -24,7 +24,7 @@ fn on_a_full_disk(folder: &Folder, config: &str) -> StdioServer {
     server
 }
 
-/// From now on the disk takes everything.
+/// Lets the disk accept all further writes.
 fn make_room(server: &StdioServer) {
     let pid = rustix::process::Pid::from_raw(server.pid().cast_signed());
     let room = rustix::process::Rlimit {
@@ -34,7 +34,7 @@ fn make_room(server: &StdioServer) {
     rustix::process::prlimit(pid, rustix::process::Resource::Fsize, room).unwrap();
 }
 
-/// How many calls succeeded, by their lines.
+/// Returns how many calls succeeded, according to their lines.
 fn succeeded(folder: &Folder) -> usize {
     lines_of(folder, "audit")
         .iter()
@@ -67,7 +67,7 @@ fn with_drop_a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost
     made += 1;
     server.text("echo", json!({"text": "x"}));
     server.stop();
-    // Each call has its line, or the log says that one is missing.
+    // Each call has a line, or the log reports the line as lost.
     let lost = usize::try_from(intact(&folder)["lost"].as_u64().unwrap()).unwrap();
     assert!(
         succeeded(&folder) + lost >= made,
@@ -129,7 +129,7 @@ fn with_refuse_a_call_that_cannot_be_recorded_is_not_made_and_both_sides_read_wh
 
 #[test]
 fn without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_is_lost() {
-    // Fewer than the queue holds, and with the others more than that: it has 18 MiB.
+    // `FIRST` lines fit into the queue of 18 MiB; together with `OTHERS` they exceed it.
     const FIRST: usize = 900;
     const OTHERS: usize = 300;
     let folder = Folder::with("hostile.wasm", hostile());

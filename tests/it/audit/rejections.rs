@@ -1,4 +1,4 @@
-//! Rejected calls have files of their own, and what repeats is counted.
+//! Rejected calls are logged in separate files, and repeated ones are counted.
 
 use std::fs;
 use std::thread;
@@ -25,7 +25,8 @@ fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
     let honest: Vec<String> = (0..HONEST).map(|n| format!("honest-{n}")).collect();
     let tokens: String = honest.iter().map(|name| token(name, "")).collect();
     let rates = "[rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n";
-    // All lines of honest callers fit, and not a half of those about each rejected call would.
+    // All lines of honest callers fit. Lines about all rejected calls would need more than twice
+    // the space.
     let config = format!(
         "{CONFIG}files = 2\nrejected_files = 2\n{rates}{tokens}{}",
         token("restricted", "tools = [\"none\"]")
@@ -83,7 +84,7 @@ fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
         };
         assert_eq!((of("call"), of("approval")), (CALLS, 1), "{caller}");
     }
-    // What was there first is still there, and nothing of the attacker.
+    // The earliest lines are still there, and there is no line of the attacker.
     let has = |event: &str| main.iter().any(|line| line["event"] == event);
     assert!(has("start") && has("load"), "{report}");
     assert!(main.iter().all(|line| line["caller"] != "token:restricted"));
@@ -95,7 +96,7 @@ fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
             .all(|line| line["caller"] == "token:restricted"),
         "{counted:?}"
     );
-    // One line for each second at the most: far fewer than calls.
+    // At most one line per second: far fewer lines than calls.
     assert!(counted.len() * 20 < ATTACKS, "{}", counted.len());
 }
 
@@ -111,7 +112,7 @@ fn repeated_rejections_of_a_caller_are_counted_for_each_reason() {
             json!({"name": format!("none-{n}"), "arguments": {}}),
         );
     }
-    // They come without any other call, before the server ends.
+    // The counts are written without another call, and before the server ends.
     event(&mut server, &folder, "rejected", 1);
     server.stop();
     intact(&folder);
@@ -198,7 +199,7 @@ fn what_is_done_to_the_files_with_rejections_is_found() {
         "{}",
         found()
     );
-    // With all that belongs to them, as if there never had been any.
+    // Without any of the files of rejections, as if there had never been any.
     fs::remove_file(&head).unwrap();
     let said = found();
     assert!(
@@ -206,11 +207,11 @@ fn what_is_done_to_the_files_with_rejections_is_found() {
         "{said}"
     );
     assert!(said.contains("does not have its line"), "{said}");
-    // A server that goes on does not make it whole again.
+    // A server that continues the log does not repair it.
     StdioServer::start_with_config(&folder, CONFIG).stop();
     let said = found();
     assert!(said.contains("another one was begun since"), "{said}");
-    // The lines of one part are none of the other.
+    // Lines of one part are not valid in the other.
     fs::write(file, fs::read(&files(&folder)[0]).unwrap()).unwrap();
     fs::write(&head, signed).unwrap();
     found();
@@ -218,7 +219,7 @@ fn what_is_done_to_the_files_with_rejections_is_found() {
 
 #[test]
 fn denials_displace_no_call_and_their_oldest_files_are_deleted() {
-    // More than four files of denials, whose lines have long names.
+    // Enough to fill more than four files of denials, whose lines have long names.
     const CALLS: usize = 5_500;
     let url = format!("https://{}/", vec!["a".repeat(60); 4].join("."));
     for (files_key, kept) in [("rejected_files = 2", 2), ("", 4)] {
