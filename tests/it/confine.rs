@@ -1,6 +1,6 @@
-//! Confinement: what a server gives up when it starts, what it keeps, and what it reports about
-//! that. The servers of all other tests are confined as well, so those tests show that everything
-//! else works under confinement.
+//! Confinement: which rights a server gives up when it starts, which it keeps, and what it reports
+//! about that. The servers of all other tests are confined as well, so those tests show that
+//! everything else works under confinement.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -17,7 +17,7 @@ fn mount(host: &str, guest: &str, access: &str) -> String {
     format!("[[permissions.mounts]]\nhost = {host:?}\nguest = {guest:?}\naccess = {access:?}\n")
 }
 
-/// What code that had escaped could do, as `toolbay escape` says: for each line, what came of it.
+/// Returns what escaped code could do, as `toolbay escape` reports it: the outcome of each line.
 fn escaped(command: ToolbayCommand, lines: &[String]) -> Vec<String> {
     let outcome = command.run_with(&(lines.join("\n") + "\n"));
     assert_eq!(outcome.code, 0, "{outcome}");
@@ -38,7 +38,7 @@ fn escaped(command: ToolbayCommand, lines: &[String]) -> Vec<String> {
 fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
     let folder = Folder::with("hostile.wasm", hostile());
     let at = |name: &str| folder.sibling_path(name);
-    // Somewhere else: what is beside the plugin folder may be read, because the folder may be
+    // A separate location: files next to the plugin folder may be read, because the folder may be
     // replaced.
     let elsewhere = tempfile::tempdir().unwrap();
     let far = |name: &str| elsewhere.path().join(name);
@@ -47,7 +47,8 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         fs::write(far(name).join("file"), name).unwrap();
     }
     symlink(far("private/file"), far("theirs/link")).unwrap();
-    // As those of a bus, a container engine or an agent, which start programs for whoever connects.
+    // Sockets like those of a bus, a container engine or an agent, which start programs for any
+    // client.
     let (_joined, _told) = (
         UnixListener::bind(far("bus")).unwrap(),
         UnixDatagram::bind(far("journal")).unwrap(),
@@ -90,7 +91,7 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         format!("write {}", path(far("theirs/new"))),
         format!("remove {}", path(far("theirs/file"))),
         format!("write {}", path(far("private/new"))),
-        // What decides about permissions.
+        // Files that decide about permissions.
         format!("write {}", path(folder.plugin_path("hostile.toml"))),
         format!("write {}", path(folder.plugin_path("new.wasm"))),
         format!("remove {}", path(folder.plugin_path("hostile.toml"))),
@@ -112,7 +113,7 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
     for (line, said) in denied.iter().zip(escaped(escape(), &denied)) {
         assert_eq!(said, "permission denied", "{line}");
     }
-    // The operator can open more, and `--learn` writes beside the grants.
+    // The operator can allow more, and `--learn` writes next to the grants.
     folder.write_config(&format!(
         "[server]\nconfine_folders = [{:?}]",
         path(far("private"))
@@ -128,8 +129,8 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
 #[test]
 fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
-    // The folder is one that everybody writes to, as /tmp is, and the user's home has as much that
-    // is not the server's.
+    // All users may write to the folder, as with /tmp. Like a home directory, it contains files
+    // that are not the server's.
     let wide = tempfile::tempdir().unwrap();
     fs::set_permissions(wide.path(), Permissions::from_mode(0o777)).unwrap();
     let (file, precious) = (
@@ -151,7 +152,7 @@ fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
     )) {
         assert_eq!(said, "permission denied", "{line}");
     }
-    // Twice: a file that is new, and one that is a recording already.
+    // Once with a new file, and once with a file that already is a recording.
     for calls in 1..=2 {
         let mut server = StdioServer::start(&folder);
         server.wait_for_tool("a");
@@ -168,7 +169,7 @@ fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
     }
 }
 
-/// A configuration, files, a grant, and what is refused.
+/// A configuration, files, a grant, and the expected reason for a refusal.
 type Case<'a> = (&'a str, &'a [(&'a str, String)], &'a str, Option<&'a str>);
 
 #[test]
@@ -273,7 +274,7 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
             "{required}"
         );
         assert!(required.stderr.contains(said), "{config}: {required}");
-        // What belongs to a plugin is said of the plugin.
+        // A problem with a plugin's grant is reported for the plugin.
         match of {
             None if grants.is_empty() => {
                 assert!(possible.stderr.contains(said), "{config}: {possible}")
@@ -287,7 +288,7 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
             }
         }
     }
-    // Nothing is listened on before.
+    // The server does not listen before the check.
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_echo().build());
     folder.write_config("[audit]\nfolder = \".\"\n[server]\nconfine = \"required\"");
     let outcome = ToolbayCommand::new(&folder)
@@ -325,13 +326,13 @@ fn a_later_grant_whose_program_the_server_may_write_is_refused_where_confinement
     );
 }
 
-/// The number of the user that runs the tests.
+/// Returns the ID of the user that runs the tests.
 fn rustix_uid() -> u32 {
     use std::os::unix::fs::MetadataExt as _;
     fs::metadata("/proc/self").unwrap().uid()
 }
 
-/// A line of the status of each thread of a process.
+/// Returns a line of the status of each thread of a process.
 fn of_threads(pid: u32, key: &str) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let status =
@@ -390,7 +391,7 @@ fn every_thread_of_a_server_is_confined_unless_the_operator_says_no() {
 }
 
 /// Waits until the plugin's report in the list of plugins has these words, and returns the line of
-/// the log with them.
+/// the log that has them.
 fn until_logged(server: &HttpServer, words: &str) -> String {
     let begun = Instant::now();
     let line = server.log.wait_for(words);
@@ -425,7 +426,7 @@ fn a_later_grant_can_use_what_was_kept_and_is_refused_with_the_reason_otherwise(
          grants needed; restart it, or name a folder in which later grants may have mounts in server.confine_folders"
     );
     assert!(line.contains(&expected), "{line}");
-    // What is in a folder that was kept.
+    // A subfolder of a folder that stayed accessible.
     fs::create_dir(kept.join("deep")).unwrap();
     folder.put(
         "hostile.toml",
@@ -484,7 +485,7 @@ fn a_program_that_a_later_grant_names_is_run_by_the_worker_and_no_other() {
         server.text("a", json!({})),
         "the word is s3cret-of-a-program"
     );
-    // The server could not start it: it is no program of the system either.
+    // The server could not run this program, as it is not a program of the system.
     let program = folder.sibling_path("print-it");
     fs::write(&program, "#!/bin/sh\necho s3cret-of-a-program\n").unwrap();
     fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();

@@ -1,5 +1,5 @@
 //! Attempts of plugins to reach what their grants do not allow: each is denied, nothing arrives
-//! anywhere, and the audit log has the line that says so.
+//! anywhere, and the audit log has a line that reports it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::requests::Site;
 use crate::support::{Folder, StdioServer, ToolbayCommand, net, result_text, web};
 
-/// What a plugin tries. {port} stands for the port of a server that it may call at 127.0.0.1.
+/// An attempt of a plugin. `{port}` stands for the port of a server that the plugin may call at
+/// 127.0.0.1.
 struct Attempt {
     what: &'static str,
     tool: &'static str,
@@ -36,7 +37,7 @@ macro_rules! attempts {
     };
 }
 
-/// What the SDK says of a request that the grant does not allow.
+/// The SDK's message for a request that the grant does not allow.
 const DENIED: &str = "The request is denied.";
 const PROHIBITED: &str = "The server cannot be found.";
 const NO_CONNECTION: &str = "Permission denied (os error 2)";
@@ -310,8 +311,8 @@ attempts! {
         => NO_CONNECTION, "secret.evil.example is not among the hosts that this tool may connect to.", r#"tcp = ["secret.evil.example:PORT"]"#;
 }
 
-/// Grants for a plugin that sends requests and for one that connects. Both may reach a server at
-/// 127.0.0.1.
+/// Writes grants for a plugin that sends requests and for one that connects. Both may reach a
+/// server at 127.0.0.1.
 fn put_grants(folder: &Folder, port: u16) {
     let private = "private_networks = [\"127.0.0.1\"]";
     folder.put(
@@ -334,7 +335,7 @@ fn put_grants(folder: &Folder, port: u16) {
     folder.write_config("[audit]\nfolder = \"log\"\n");
 }
 
-/// The lines of the audit log, after the server has ended.
+/// Returns the lines of the audit log, after the server has ended.
 fn audited(folder: &Folder) -> Vec<Value> {
     let files = fs::read_dir(folder.sibling_path("log"))
         .unwrap()
@@ -352,7 +353,7 @@ fn audited(folder: &Folder) -> Vec<Value> {
         .collect()
 }
 
-/// What the audit log says that a call was denied: what, and what would allow it.
+/// Returns the denials of a call in the audit log: the message and the remedy of each.
 fn denials(lines: &[Value], call: usize) -> Vec<(&str, &str)> {
     let of_call = lines
         .iter()
@@ -384,7 +385,7 @@ fn each_attempt_is_denied_and_has_the_line_that_says_so() {
             result_text(&server.call(attempt.tool, arguments))
         })
         .collect();
-    // What they may reach is there, and nothing of the attempts has come before.
+    // The plugins reach what they may, and nothing from the attempts has arrived before.
     assert_eq!(
         server.text("try_to_send", json!({"url": site.url("/hello")})),
         "status 200"
@@ -428,8 +429,8 @@ fn each_attempt_is_denied_and_has_the_line_that_says_so() {
     assert!(differ.is_empty(), "{differ}");
 }
 
-/// A server whose `/etc/hosts` is the file `hosts` beside the plugin folder, so that a test changes
-/// what names lead to; `None` if nobody may mount here.
+/// Starts a server whose `/etc/hosts` is the file `hosts` next to the plugin folder, so that a test
+/// can change the addresses of names. Returns `None` if mounting is not permitted here.
 #[allow(clippy::print_stderr, reason = "it says why it is left out")]
 fn with_names(folder: &Folder) -> Option<StdioServer> {
     fs::write(folder.sibling_path("hosts"), "").unwrap();

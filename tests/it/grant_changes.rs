@@ -1,5 +1,5 @@
-//! What a grant restricts stays restricted while its files change: what it takes applies at once,
-//! and what it gives when it has been unchanged for a second.
+//! Restrictions of a grant hold while its files change: a new restriction applies at once, and a
+//! new permission when the files have been unchanged for a second.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -12,15 +12,14 @@ use serde_json::json;
 
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand};
 
-/// A file that is being written in place, by a program that takes its time: while this exists, it
-/// never rests.
+/// A file that a slow program is writing in place: while this exists, the file keeps changing.
 struct SlowWriter {
     stop: Sender<()>,
     thread: JoinHandle<File>,
 }
 
 impl SlowWriter {
-    /// Begins to write a file of the plugin folder, as an editor or `cp` does.
+    /// Starts to write a file of the plugin folder, as an editor or `cp` does.
     fn begin(folder: &Folder, name: &str, beginning: &str) -> Self {
         let mut file = File::create(folder.plugin_path(name)).unwrap();
         file.write_all(beginning.as_bytes()).unwrap();
@@ -36,7 +35,7 @@ impl SlowWriter {
         Self { stop, thread }
     }
 
-    /// Writes the rest.
+    /// Writes the rest of the file.
     fn end(self, rest: &str) {
         drop(self.stop);
         self.thread
@@ -47,7 +46,7 @@ impl SlowWriter {
     }
 }
 
-/// A plugin with a few tools.
+/// Returns a plugin with a few tools.
 fn texts(answer: &str) -> Vec<u8> {
     TinyComponent::new(&["count", "read_file", "slugify"])
         .with_text(answer)
@@ -59,8 +58,8 @@ fn is_unknown(server: &mut StdioServer, tool: &str) {
     assert_eq!(error["message"], format!("Unknown tool: {tool}"));
 }
 
-/// How the tool `count` is described, which changes when a whole grant applies. At no time is the
-/// tool `slugify` listed.
+/// Returns the description of the tool `count`, which changes when a complete grant applies. Checks
+/// that the tool `slugify` is not listed.
 fn described(server: &mut StdioServer) -> Option<String> {
     let tools = server.tools();
     assert!(
@@ -78,7 +77,7 @@ fn the_first_half_of_a_grant_does_not_enable_what_the_grant_before_disables() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     let writer = SlowWriter::begin(&folder, "text.toml", "[tools.read_file]\ndisabled = true\n");
-    // What the first half takes is gone at once.
+    // The first half's restrictions apply at once.
     server.wait_until("read_file is disabled", |server| {
         described(server);
         server.tool_names() == ["count"]
@@ -101,14 +100,14 @@ fn an_empty_grant_that_is_being_written_gives_nothing() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "first", "read_file"]);
     let writer = SlowWriter::begin(&folder, "text.toml", "");
-    // The server has looked at the folder after that.
+    // The server scans the folder after that.
     folder.put("gate.wasm", TinyComponent::new(&["second"]).build());
     server.wait_until("the other plugin is loaded", |server| {
         described(server);
         server.tool_names().contains(&"second".to_owned())
     });
     is_unknown(&mut server, "slugify");
-    // An empty file that rests is what the operator wants.
+    // An empty file that no longer changes is the operator's intention.
     writer.end("");
     server.wait_until_listed(&["count", "read_file", "second", "slugify"]);
 }
@@ -151,7 +150,7 @@ fn a_grant_that_is_replaced_by_way_of_no_grant_loses_no_restriction() {
     server.wait_until("the new grant applies", |server| {
         described(server).is_some_and(|words| words == "Counts.")
     });
-    // One that stays away is removed.
+    // A grant that stays absent is removed.
     folder.remove("text.toml");
     server.wait_until_listed(&["count", "read_file", "slugify"]);
 }
@@ -169,13 +168,14 @@ fn a_stricter_grant_applies_while_the_component_is_refused() {
     server.wait_until_listed(&["count", "read_file"]);
     is_unknown(&mut server, "slugify");
     assert_eq!(server.text("count", json!({})), "one");
-    // Of a grant for tools that the version in service does not have, the rest counts.
+    // If a grant names tools that the version in service does not have, its other restrictions
+    // apply.
     folder.put(
         "text.toml",
         "[tools.slugify]\ndisabled = true\n[tools.read_file]\ndisabled = true\n[tools.new]\n",
     );
     server.wait_until_listed(&["count"]);
-    // A grant for another file is for no version that is there.
+    // A grant for another file excludes the version in service.
     folder.put(
         "text.toml",
         format!("component = \"sha256:{}\"\n", "0".repeat(64)),
@@ -235,7 +235,7 @@ fn a_component_that_is_deleted_is_gone_whatever_its_grant_says() {
     server.wait_until_listed(&[]);
     is_unknown(&mut server, "count");
     is_unknown(&mut server, "slugify");
-    // What is left has no tools, and the grant says something of one.
+    // The remaining files have no tools, but the grant names a tool.
     let line = server.log.wait_for("refused: text.toml: tools:");
     assert!(
         line.contains("there is no text.wasm, so the plugin has no tools"),

@@ -65,7 +65,7 @@ fn each_caller_has_a_folder_of_its_own() {
         let said = result_text(&call(&server, Some(&ada), &[&format!("length {path}")]));
         assert!(said.contains("os error"), "{path}: {said}");
     }
-    // Each has a quota of its own.
+    // Each caller has its own quota.
     let said = result_text(&call(&server, Some(&ben), &["extend /notes/b 2000"]));
     assert!(is_full(&said), "{said}");
     for name in ["ada", "ben"] {
@@ -148,7 +148,7 @@ fn no_other_mount_can_write_to_the_folders_of_callers() {
     folder.put("same.wasm", hostile());
     folder.put("same.toml", format!("prefix = \"same\"\n{MOUNT}"));
     let mut server = StdioServer::start(&folder);
-    // A plugin can share the folders with another.
+    // Another plugin can share the folders.
     server.wait_for_tool("same_echo");
     server.wait_for_tool("echo");
     folder.put(

@@ -1,14 +1,14 @@
 //! Uses of files that a grant does not allow: the guest gets an ordinary error, and the operator
-//! sees what it was, with the line that would allow it.
+//! sees the denial with the line that would allow it.
 
 use super::*;
 use crate::support::{Folder, HttpServer, ToolbayCommand, hostile};
 
-/// What a call was denied: what, and what would allow it.
+/// The message and the remedy of a denial.
 type Denied = (String, String);
 
-/// A server with everything that tells of denials, and a plugin with this grant. Beside the plugins
-/// is the folder `data`.
+/// Starts a server with everything that reports denials, and a plugin with this grant. The folder
+/// `data` is next to the plugin folder.
 fn served(grant: &str) -> HttpServer {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
@@ -42,7 +42,7 @@ fn go_on(server: &HttpServer, wanted: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// What the audit log says, after the server has ended.
+/// Returns the denials in the audit log, after the server has ended.
 fn audited(server: &mut HttpServer) -> Vec<Denied> {
     server.stop();
     let files = fs::read_dir(server.folder().sibling_path("log"))
@@ -88,7 +88,7 @@ fn a_path_without_a_grant_is_denied_and_shown_with_the_line_that_opens_its_folde
         metrics.contains("toolbay_denials_total{kind=\"file\"} 3\n"),
         "{metrics}"
     );
-    // Looking whether something is there is no use of it.
+    // Checking whether a file exists is not a denied use.
     let denied = audited(&mut server);
     let line = |guest: &str, access: &str| {
         format!("mounts = [{{ host = \"FOLDER\", guest = \"{guest}\", access = \"{access}\" }}]")
@@ -110,7 +110,7 @@ fn a_path_without_a_grant_is_denied_and_shown_with_the_line_that_opens_its_folde
             ),
         ]
     );
-    // It is for the operator to say which folder it is.
+    // The operator must choose the folder.
     let proposed = fs::read_to_string(
         server
             .folder()
@@ -205,7 +205,7 @@ fn writing_into_a_mount_for_reading_is_denied_and_shown_with_the_mount_for_writi
     );
 }
 
-/// As a tool that fails in its own words after its grant has denied it something.
+/// Like a tool that fails with its own message after its grant has denied it something.
 #[test]
 fn a_failure_after_a_denial_says_so_unless_the_plugin_only_looked_for_a_file() {
     let server = served(READS);
@@ -219,7 +219,7 @@ fn a_failure_after_a_denial_says_so_unless_the_plugin_only_looked_for_a_file() {
         kind == "denied" && text.contains("This tool may only read in /data"),
         "{kind}: {text}"
     );
-    // Programs look for many files that they can do without.
+    // Programs look for many files that are optional.
     let (kind, text) = call("read_file", json!({"path": "/etc/passwd"}));
     assert!(
         kind == "none" && !text.contains("may use"),
@@ -247,7 +247,7 @@ fn a_plugin_that_knocks_at_ever_new_paths_fills_neither_a_log_nor_memory() {
     );
 }
 
-/// The root has nothing in it, and paths below it are found in the mounts as before.
+/// The root has no entries, and paths below it still resolve to the mounts.
 #[test]
 fn a_root_that_no_grant_opens_has_nothing_in_it() {
     let server = served(READS);

@@ -1,4 +1,4 @@
-//! What a mounted folder may hold.
+//! Quotas of mounted folders.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{FULL, go, holds, is_full, steps};
 use crate::support::{Folder, StdioServer, hostile};
 
-/// A folder with the plugin, and `data` mounted for writing with more keys.
+/// Returns a folder with the plugin, and `data` mounted for writing with more keys.
 fn with_data(more: &str) -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir(folder.sibling_path("data")).unwrap();
@@ -36,7 +36,7 @@ fn a_folder_without_a_quota_has_no_bound() {
 #[test]
 fn a_quota_bounds_the_lengths_of_all_files_together() {
     let folder = with_data("quota = \"100KiB\"");
-    // What was there before counts, in folders as well.
+    // Files that existed before count, also those in subfolders.
     fs::create_dir(folder.sibling_path("data/old")).unwrap();
     fs::write(folder.sibling_path("data/old/file"), vec![0; 2400]).unwrap();
     let mut server = StdioServer::start(&folder);
@@ -51,12 +51,12 @@ fn a_quota_bounds_the_lengths_of_all_files_together() {
             ("seek /data/b 40000 x", FULL),
             ("seek /data/b 9000000000000 x", FULL),
             ("write /data/new x", FULL),
-            // What does not grow is allowed.
+            // Operations that do not add bytes are allowed.
             ("seek /data/a 100 instead", "ok"),
             ("size /data/a 60000", "ok"),
             ("rename /data/a /data/c", "ok"),
             ("append /data/b x", FULL),
-            // Truncating, removing and replacing files make room.
+            // Truncating, removing and replacing files frees space.
             ("write /data/b 1234567890", "ok"),
             ("fill /data/d 39990", "ok"),
             ("append /data/d x", FULL),
@@ -74,7 +74,7 @@ fn a_quota_bounds_the_lengths_of_all_files_together() {
     let expected = "The tool needed more than 100.0 KiB in a mounted folder (to allow more, raise permissions.mounts.quota).";
     let refused = server.failure("write_file", json!({"path": "/data/e", "text": "x"}));
     assert_eq!(refused, ("limit".to_owned(), expected.to_owned()));
-    // Reading goes on.
+    // Reading still works.
     assert_eq!(
         server.text("read_file", json!({"path": "/data/b"})),
         "1234567890"
@@ -104,7 +104,7 @@ fn a_file_without_a_name_counts_until_it_is_closed() {
             ("remove /data/c", "ok"),
         ],
     );
-    // Its handle was not closed, and went with the call.
+    // Its handle was not closed, and was released with the call.
     go(&mut server, &[("fill /data/c 60000", "ok")]);
 }
 
@@ -118,7 +118,7 @@ fn the_names_of_a_file_count_once_by_length_and_each_as_an_entry() {
             ("link /data/a /data/b", "ok"),
             ("rename /data/a /data/b", "ok"),
             ("remove /data/a", "ok"),
-            // It has another name, so this makes no room.
+            // The file has another name, so this frees no space.
             ("fill /data/c 60000", FULL),
             ("link /data/b /data/d", "ok"),
             ("link /data/b /data/e", FULL),
@@ -144,7 +144,7 @@ fn entries_bound_files_folders_and_links() {
             ("folder /data/e", FULL),
             ("symlink a /data/e", FULL),
             ("link /data/a /data/e", FULL),
-            // What is there already is said to be there, however full the folder is.
+            // For an existing entry, the error says so, even in a full folder.
             ("folder /data/b", "AlreadyExists"),
             ("folders /data/b/d", "ok"),
             ("symlink a /data/c", "AlreadyExists"),
@@ -177,7 +177,8 @@ fn calls_at_once_share_a_quota() {
     let folder = with_data("quota = \"1MiB\"\nentries = 40");
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("file_steps");
-    // Each would take a third of it, in files of its own and in one that all write to.
+    // Each call would use a third of the quota, in its own files and in a file that all calls write
+    // to.
     let calls: Vec<u64> = (0..8)
         .map(|n| {
             let own = format!("fill /data/own-{n} 300000");
@@ -202,7 +203,7 @@ fn calls_at_once_share_a_quota() {
         said.iter().any(|said| said.lines().any(is_full)),
         "{said:?}"
     );
-    // What was noted is what there is: exactly the rest still fits.
+    // The recorded usage is exact: precisely the remaining bytes still fit.
     let rest = (1 << 20) - bytes;
     let (fits, over) = (
         format!("extend /data/shared {rest}"),

@@ -8,7 +8,8 @@ use serde_json::json;
 use super::{FULL, go, steps};
 use crate::support::{Folder, StdioServer, hostile};
 
-/// A folder with the plugin, a temporary folder for its calls, and the server's folder for these.
+/// Returns a folder with the plugin, a temporary folder for its calls, and the server's folder for
+/// these.
 fn with_scratch(more: &str) -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.write_config("[server]\nscratch = \"scratch\"");
@@ -16,7 +17,7 @@ fn with_scratch(more: &str) -> Folder {
     folder
 }
 
-/// The folders of running calls, and of calls that a server has left behind.
+/// Returns the folders of running calls, and of calls that a server has left behind.
 fn left(folder: &Folder) -> Vec<PathBuf> {
     let within = |folder: &Path| {
         fs::read_dir(folder)
@@ -36,7 +37,7 @@ fn there_is_no_temporary_folder_without_a_grant() {
     folder.put("hostile.toml", "");
     let mut server = StdioServer::start(&folder);
     server.failure("write_file", json!({"path": "/tmp/a", "text": "x"}));
-    // A confined server keeps a place for later grants.
+    // A confined server reserves a folder for later grants.
     let within = |folder: &Path| {
         fs::read_dir(folder)
             .into_iter()
@@ -69,9 +70,9 @@ fn a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end() {
     // However the call ends.
     server.failure("panic", json!({}));
     assert_eq!(left(&folder), Vec::<PathBuf>::new());
-    // A tree that is deeper than a call can open folders.
+    // A tree that is deeper than the number of folders that a call can open.
     go(&mut server, &[("nest /tmp/a 900", "ok")]);
-    // The answer does not wait for ever for that.
+    // The response does not wait indefinitely for the removal.
     server.wait_until("it is removed", |_| left(&folder).is_empty());
 }
 
@@ -145,7 +146,7 @@ fn what_a_killed_server_left_is_removed_by_the_next() {
     assert!(call.join("file").exists());
     let mut server = StdioServer::start(&folder);
     server.wait_until("it is removed", |_| !call.exists());
-    // One that is running keeps what it has.
+    // A running server keeps its folders.
     server.start_call_with_progress("sleep_hour", json!({}));
     server.notification("notifications/progress");
     let running = left(&folder);
