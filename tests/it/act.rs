@@ -6,7 +6,7 @@ use crate::support::{
     Folder, StdioServer, ToolbayCommand, error_kind_and_text, own_server, result_text,
 };
 
-/// The guest for 0.1, and the one for 0.2.
+/// The guests for ACT 0.1 and 0.2.
 const BOTH: [&str; 2] = ["act1", "act"];
 
 fn serving(name: &str, grant: &str) -> StdioServer {
@@ -17,7 +17,7 @@ fn serving(name: &str, grant: &str) -> StdioServer {
     server
 }
 
-/// The guest with one text in the place of another of the same length.
+/// Returns the guest with one text replaced by another of the same length.
 fn changed(from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let mut component = own_server("act");
@@ -195,7 +195,7 @@ fn results_that_cannot_be_read_and_streams_without_an_end_are_failures() {
             assert_eq!(found, kind, "{name} {tool}: {said}");
             assert!(said.contains(part), "{name} {tool}: {said}");
         }
-        // Each of them had a store of its own.
+        // Each of these calls had its own store, so later calls are unaffected.
         assert_eq!(server.text("greet", json!({"name": "Ada"})), "Hello, Ada!");
     }
 }

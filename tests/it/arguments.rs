@@ -1,5 +1,5 @@
-//! Arguments as models write them: converted where the operator says so, and told of with an
-//! example where not.
+//! Arguments as models write them: converted where the operator allows it, and otherwise reported
+//! with an example.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -86,13 +86,13 @@ fn lenient_converts_what_can_mean_one_thing_and_says_so() {
             "/tags list"
         ]
     );
-    // What fits stays as it is, and nothing is said of it.
+    // Valid arguments are not changed, and no conversion is reported.
     let result = server.call("echo", json!({"n": 5}));
     assert!(
         result["_meta"].get("dev.toolbay/converted").is_none(),
         "{result}"
     );
-    // What is not valid after that is not valid at all.
+    // Arguments that are still invalid after conversion are an error.
     assert_eq!(
         server.failure("echo", json!({"n": "0"})).0,
         "invalid-arguments"
@@ -101,7 +101,7 @@ fn lenient_converts_what_can_mean_one_thing_and_says_so() {
         server.failure("echo", json!({"n": "five"})).0,
         "invalid-arguments"
     );
-    // A name that is meant is not dropped.
+    // A misspelled property name is not dropped.
     let (kind, text) = server.failure("echo", json!({"n": 1, "Tags": ["a"]}));
     assert!(
         kind == "invalid-arguments" && text.contains("Tags"),
@@ -146,7 +146,7 @@ fn arguments_in_a_string_are_an_error_that_says_so_or_are_read() {
         result["_meta"]["dev.toolbay/converted"],
         json!([{"pointer": "", "kind": "json"}])
     );
-    // The values in the string are converted like others.
+    // The values in the string are converted, too.
     let result = server.call("echo", json!("{\"n\": \"5\"}"));
     assert_eq!(words(&result), r#"{"n":5}"#);
     for (string, part) in [
@@ -214,7 +214,7 @@ fn a_number_for_a_prompt_is_named_or_becomes_text() {
     );
 }
 
-/// SHA-256 of `strict` and `lenient`, which are tokens.
+/// SHA-256 digests of the tokens `strict` and `lenient`.
 const TOKENS: &str = "[[http.tokens]]\nname = \"strict\"\n\
     sha256 = \"STRICT\"\narguments = \"strict\"\n\
     [[http.tokens]]\nname = \"lenient\"\n\
@@ -254,7 +254,7 @@ fn a_token_says_how_its_arguments_are_checked_and_its_schemas_are_written() {
     };
     assert_eq!(call("strict", json!({"n": "5"}))["isError"], true);
     assert_eq!(words(&call("lenient", json!({"n": "5"}))), r#"{"n":5}"#);
-    // The plugin's own schema is what counts.
+    // Validation uses the plugin's own schema.
     assert_eq!(call("strict", json!({"n": 5, "other": 1}))["isError"], true);
 }
 
@@ -307,7 +307,7 @@ fn what_is_recorded_is_what_the_plugin_gets() {
         hex::encode(Sha256::digest(r#"{"n":5}"#)),
         "{call}"
     );
-    // What is rejected is recorded as it was sent.
+    // Rejected arguments are recorded as they were sent.
     let rejected = of("invalid-arguments");
     assert!(rejected.get("converted").is_none(), "{rejected}");
     let sent: Value = serde_json::from_str(rejected["arguments"].as_str().unwrap()).unwrap();

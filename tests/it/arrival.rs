@@ -1,5 +1,5 @@
-//! How files are added, changed and deleted in practice. However it happens, no tool is half
-//! visible, and none that worked is lost.
+//! How files are added, changed and deleted in practice. In every case, no tool is half visible,
+//! and no working tool is lost.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -14,12 +14,12 @@ fn tiny(answer: &str) -> Vec<u8> {
     TinyComponent::new(&["a"]).with_text(answer).build()
 }
 
-/// A server that logs when it finds an incomplete file.
+/// Starts a server that logs when it finds an incomplete file.
 fn observant(folder: &Folder) -> StdioServer {
     StdioServer::start_with_config(folder, "log = \"toolbay=debug\"")
 }
 
-/// The pieces of a file that is copied slowly. None of them is a complete component.
+/// Returns the pieces of a file that is copied slowly. None of them is a complete component.
 fn pieces(component: &[u8]) -> Vec<&[u8]> {
     component.chunks(component.len() / 7 + 1).collect()
 }
@@ -83,7 +83,7 @@ fn a_file_that_is_written_elsewhere_and_renamed_is_listed() {
     let folder = Folder::new();
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&[]);
-    // Beside its place, as rsync does, and with a name that is no plugin's.
+    // In the same folder, as rsync does, and with a name that is not a plugin's.
     fs::write(folder.plugin_path(".a.wasm.Xy12"), tiny("renamed")).unwrap();
     fs::rename(
         folder.plugin_path(".a.wasm.Xy12"),
@@ -100,14 +100,14 @@ fn a_new_version_is_loaded_however_it_arrives() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
 
-    // `cp` over it.
+    // `cp` over the file.
     folder.overwrite("a.wasm", tiny("1"));
     server.wait_for_text("a", "1", &["0"]);
-    // `mv` over it.
+    // `mv` over the file.
     let staged = folder.stage("new", tiny("2"));
     fs::rename(staged, folder.plugin_path("a.wasm")).unwrap();
     server.wait_for_text("a", "2", &["1"]);
-    // Deleted and made anew at once.
+    // Deleted and immediately recreated.
     folder.remove("a.wasm");
     folder.put("a.wasm", tiny("3"));
     server.wait_for_text("a", "3", &["2"]);
@@ -165,7 +165,7 @@ fn a_link_to_a_file_elsewhere_follows_it() {
     folder.link("a.wasm", folder.sibling_path("elsewhere"));
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
-    // This causes no event: the server scans the folder periodically.
+    // This change causes no event: the server scans the folder periodically.
     fs::write(folder.sibling_path("elsewhere"), tiny("two")).unwrap();
     server.wait_for_text("a", "two", &["one"]);
     fs::remove_file(folder.sibling_path("elsewhere")).unwrap();
@@ -334,7 +334,7 @@ fn a_storm_of_saves_is_a_notification_at_once_and_one_a_second() {
     for n in 0..20 {
         let name = format!("t{n}");
         folder.put("a.wasm", TinyComponent::new(&[&name]).build());
-        // Each of them is served as soon as it is there.
+        // Each version is served as soon as its file exists.
         while server.tool_names() != [name.as_str()] {}
     }
     let told = server.take_notifications(LIST_CHANGED).len() as u64;
@@ -359,8 +359,8 @@ fn a_file_that_is_written_in_place_with_an_older_time_is_read() {
         .unwrap()
         .modified()
         .unwrap();
-    // As rsync --inplace does it; then with a clock that was set back, and then with the time of
-    // the version before.
+    // As `rsync --inplace` does it, then with a clock that was set back, and then with the
+    // modification time of the previous version.
     for (answer, modified) in [
         ("two", first - hour),
         ("six", first - 2 * hour),

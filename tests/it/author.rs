@@ -1,4 +1,4 @@
-//! What authors use: `toolbay new`, `toolbay dev`, `toolbay check`.
+//! Commands for plugin authors: `toolbay new`, `toolbay dev`, `toolbay check`.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -10,7 +10,7 @@ fn toolbay(folder: &Folder, args: &[&str]) -> CommandOutput {
     ToolbayCommand::new(folder).args(args).run()
 }
 
-/// A project whose build is a copy, because these tests are not about compilers.
+/// Creates a project whose build is a copy, because these tests are not about compilers.
 fn project(folder: &Folder, more: &str) -> String {
     let at = folder.sibling_path("project");
     std::fs::create_dir(&at).unwrap();
@@ -90,7 +90,7 @@ fn dev_asks_the_author_on_a_terminal_before_a_call_that_a_person_must_allow() {
         "mine.toml",
         "prefix = \"acme\"\nrequire_approval = \"always\"",
     );
-    // What is piped into it is no person.
+    // Piped input does not count as a person.
     let nobody = ToolbayCommand::new(&folder)
         .args(["dev", &at, "--once"])
         .run_with("y\n");
@@ -221,7 +221,7 @@ fn dev_builds_again_after_a_change() {
     )
     .unwrap();
     wait_for("second");
-    // The tool of the example is gone: that is said, and the next build is tried as well.
+    // The example's tool is gone: that is reported, and the next build is tried as well.
     std::fs::write(
         format!("{at}/source"),
         TinyComponent::new(&["other"]).build(),
@@ -276,7 +276,7 @@ fn check_describes_each_form() {
         grant.contains("    # tcp = [\"db.example.com:5432\"]\n") && !grant.contains("http"),
         "{grant}"
     );
-    // It is valid where it belongs.
+    // The grant is valid.
     folder.put("sdk.wasm", hostile());
     folder.put("sdk.toml", grant);
     let listed = toolbay(&folder, &["list"]);
@@ -325,7 +325,7 @@ fn check_describes_each_form() {
             .contains("export add: func(a: u8, b: u8) -> u16;"),
         "{plain}"
     );
-    // The size of the file beside it is limited as in the plugin folder.
+    // The size of the WIT file next to the component is limited as in the plugin folder.
     std::fs::write(folder.sibling_path("plain.wit"), vec![b' '; (1 << 20) + 1]).unwrap();
     let large = toolbay(
         &folder,

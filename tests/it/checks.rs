@@ -1,8 +1,8 @@
-//! What the host computes for a call: it is paid for, it ends with the call, and nobody else waits
-//! for it.
+//! Work that the host does for a call: it is charged to the call, ends with the call, and delays no
+//! other call.
 //!
-//! Each attack is made as often at once as the machine has processors, so that none would be left
-//! for anybody else.
+//! Each attack is made as often concurrently as the machine has processors, so that none would be
+//! left for other work.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -14,12 +14,13 @@ use crate::support::{
     Folder, StdioServer, TinyComponent, TinyTool, error_kind_and_text, result_text,
 };
 
-/// Within this, others are answered beside an attack that took a minute.
+/// Time within which other requests must be answered during an attack that used to take a minute.
 const SOON: Duration = Duration::from_secs(10);
 
 const TOO_LONG: &str = "The arguments do not match the tool's input schema:\n(root): validation against the schema takes too long";
 
-/// A folder with the tool `attacked`, whose arguments must fit this schema, and the tool `other`.
+/// Returns a folder with the tool `attacked`, whose arguments must match this schema, and the tool
+/// `other`.
 fn folder(schema: &Value) -> Folder {
     let attacked = TinyTool {
         input: schema.to_string(),
@@ -33,16 +34,16 @@ fn folder(schema: &Value) -> Folder {
     folder
 }
 
-/// A schema whose `x` is to fit this one.
+/// Returns a schema whose `x` must match this schema.
 fn of_x(schema: Value) -> Value {
     json!({"type": "object", "properties": {"x": schema}})
 }
 
-/// Different trees of empty arrays, this many bytes of them. They hold nothing that a hash could be
-/// made of, and begin alike.
+/// Returns different trees of empty arrays, this many bytes in total. They contain nothing to hash,
+/// and begin alike.
 pub(crate) fn trees(bytes: usize) -> String {
     const ALIKE: &str = "[],[],[],[],[],[],[],[],";
-    /// All trees with this many arrays in the outermost, as what stands between its brackets.
+    /// Returns all trees with this many arrays in the outermost array, without its brackets.
     fn inside(size: usize) -> Vec<String> {
         if size == 0 {
             return vec![String::new()];
@@ -69,7 +70,7 @@ pub(crate) fn trees(bytes: usize) -> String {
     list + "]"
 }
 
-/// So many letters `a` and `b` in no order.
+/// Returns this many letters `a` and `b` in an irregular order.
 pub(crate) fn letters(count: u32) -> String {
     let letter = |n: u32| {
         if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 {
@@ -81,8 +82,8 @@ pub(crate) fn letters(count: u32) -> String {
     (0..count).map(letter).collect()
 }
 
-/// As many calls as there are processors, and more than one. Others are answered meanwhile; returns
-/// what became of them.
+/// Starts as many calls as there are processors, but at least two. Other requests are answered
+/// meanwhile. Returns the results of the calls.
 fn attack(server: &mut StdioServer, arguments: &Value) -> Vec<Value> {
     let calls = available_parallelism().map_or(2, NonZero::get).clamp(2, 16);
     let calls: Vec<u64> = (0..calls)
@@ -156,7 +157,7 @@ fn patterns_for_names_that_need_a_state_for_every_byte_delay_nobody() {
     }
 }
 
-/// Forty levels, each of which asks for the next one twice.
+/// Returns a schema with forty levels, each of which refers to the next one twice.
 fn doubling() -> Value {
     let levels: serde_json::Map<String, Value> = (0..40)
         .map(|n| {
@@ -241,11 +242,11 @@ fn a_check_that_nobody_waits_for_ends() {
             .is_some()
     };
     let began = Instant::now();
-    // Half a second each, and more, were they to go on.
+    // Each would take at least half a second if it continued.
     for _ in 0..40 {
         let mut calls = Vec::new();
         server.wait_until("the check holds its permit", |server| {
-            // On a busy machine, the one before may have ended by itself.
+            // On a busy machine, the previous check may have ended by itself.
             calls.push(server.start_call("attacked", json!({"x": 7})));
             is_busy(server)
         });

@@ -375,7 +375,8 @@ fn serve_takes_its_folder_from_a_flag_and_logs_only_to_standard_error() {
         .log
         .wait_for("serving over standard input and output");
     server.stop();
-    // A level alone applies to the server. Messages of its libraries would be hundreds of lines.
+    // A level without a target applies only to the server. Messages of its libraries would be
+    // hundreds of lines.
     let log = server.log.text();
     assert!(log.lines().count() < 20, "{log}");
 }

@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::hostile::{EXIT, YIELD, tasks};
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, hostile, made_async};
 
-/// A component with two functions: `greet` is async, gives way once, and returns its argument;
-/// `three` is not.
+/// Returns a component with two functions: `greet` is async, yields once, and returns its argument;
+/// `three` is not async.
 fn greeter() -> Vec<u8> {
     let text = r#"(component
       (core module $libc
@@ -107,7 +107,7 @@ fn a_cancelled_task_frees_its_slot_at_once() {
     );
     folder.put("two.wasm", tasks("", &[], &quick));
     folder.put("two.toml", "prefix = \"two\"");
-    // One call at a time: the second one begins when the first one has really ended.
+    // One call at a time: the second one starts only when the first one has ended.
     folder.write_config("[server]\ncalls = 1");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["one_a", "two_a"]);
@@ -226,7 +226,7 @@ fn a_component_that_composes_others_is_called_through_all_of_them() {
         server.call("next", json!({"n": 41}))["structuredContent"],
         json!({"result": 42})
     );
-    // Its stacks are part of its memory.
+    // The component's stacks are part of its memory.
     let usage = server.call("next", json!({"n": 1}))["_meta"]["dev.toolbay/usage"].clone();
     assert_eq!(usage["memory"], json!(3 << 20), "{usage}");
     fs::remove_file(folder.plugin_path("composed.wasm")).unwrap();

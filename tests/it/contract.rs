@@ -1,5 +1,5 @@
-//! Versions of the contract: plugins that were built for an older one work unchanged beside newer
-//! ones.
+//! Versions of the contract: plugins that were built for an older version work unchanged together
+//! with newer ones.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, StdioServer, ToolbayCommand, sample, wit};
 
-/// Plugins that were built for 0.1.0. They are never rebuilt.
+/// Returns a plugin that was built for 0.1.0. These plugins are never rebuilt.
 fn frozen(id: &str) -> Vec<u8> {
     let folder: PathBuf = [
         env!("CARGO_MANIFEST_DIR"),
@@ -34,7 +34,7 @@ fn plugins_of_both_versions_serve_side_by_side() {
     assert_eq!(sum("old_calculate_sum", json!({"numbers": [1, 2.5]})), 3.5);
 }
 
-/// Lists every frozen plugin, and calls each of its tools.
+/// Lists every frozen plugin and calls each of its tools.
 #[test]
 fn every_plugin_of_0_1_0_is_served_unchanged() {
     let folder = Folder::new();
@@ -49,11 +49,11 @@ fn every_plugin_of_0_1_0_is_served_unchanged() {
         "time",
     ];
     for id in ids {
-        // Two of them have a tool of the same name.
+        // Two of them have a tool with the same name.
         folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\""));
         folder.put(&format!("{id}.wasm"), frozen(id));
     }
-    // Longer than it takes to compile all of them, however busy the machine is.
+    // Longer than compiling all of them takes, however busy the machine is.
     let mut server = StdioServer::start_with_config(&folder, "[server]\nstartup_wait = \"10m\"");
     let names = server.tool_names();
     for id in ids {
@@ -70,7 +70,7 @@ fn every_plugin_of_0_1_0_is_served_unchanged() {
     assert_eq!(result["content"][0]["type"], "audio", "{result}");
 }
 
-/// A plugin with another version in the name of its export, and the same types.
+/// Returns a plugin with another version in the name of its export, and the same types.
 fn renamed(version: &str) -> Vec<u8> {
     let (from, to) = (
         "toolbay:plugin/tools@0.1.0",
@@ -110,7 +110,7 @@ fn types_of_another_version_are_refused_when_the_file_is_loaded() {
     assert!(outcome.stdout.contains("mixed  refused"), "{outcome}");
 }
 
-/// A component of the newest contract whose only tool returns one block with this kind and this
+/// Returns a component for the newest contract whose only tool returns one block with this kind and
 /// text.
 fn one_block(kind: &str, text: Option<&str>) -> Vec<u8> {
     let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../wit/0.2.0/plugin.wit"]

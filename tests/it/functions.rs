@@ -25,7 +25,8 @@ world greeter {
     export people;
 }";
 
-/// `greet` returns the name that it was given; `count` returns its argument, and fails for zero.
+/// Returns a component whose `greet` returns the name that it was given, and whose `count` returns
+/// its argument and fails for zero.
 fn greeter() -> Vec<u8> {
     build_component(
         GREETER,
@@ -40,8 +41,8 @@ fn greeter() -> Vec<u8> {
     )
 }
 
-/// A WASI 0.1 command with this body, which can call `$read` and `$write` with a file and a vector,
-/// and `$exit`.
+/// Returns a WASI 0.1 command with this body, which can call `$read` and `$write` with a file and a
+/// vector, and `$exit`.
 fn command(body: &str) -> Vec<u8> {
     let wasi =
         |name: &str, ty: &str| format!(r#"(import "wasi_snapshot_preview1" "{name}" (func {ty}))"#);
@@ -57,13 +58,13 @@ fn command(body: &str) -> Vec<u8> {
     .unwrap()
 }
 
-/// Reads standard input to address 1024, and stores the number of bytes at 8.
+/// Code that reads standard input to address 1024, and stores the number of bytes at address 8.
 const READ: &str =
     "(i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 4096))
     (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
     (i32.store (i32.const 4) (i32.load (i32.const 8)))";
 
-/// Writes what was read to a file.
+/// Returns code that writes these bytes to a file.
 fn write(file: u32) -> String {
     format!("(drop (call $write (i32.const {file}) (i32.const 0) (i32.const 1) (i32.const 12)))")
 }
@@ -127,7 +128,7 @@ fn a_wit_file_beside_a_component_documents_its_functions() {
 
 #[test]
 fn a_core_module_has_its_types_in_the_wit_file_beside_it() {
-    // As AssemblyScript makes it, whose runtime imports `abort`.
+    // As AssemblyScript compiles it, whose runtime imports `abort`.
     let module = r#"(module (import "env" "abort" (func $abort (param i32 i32 i32 i32))) (memory (export "memory") 1)
         (func (export "add") (param i32 i32) (result i32)
             (if (i32.eqz (local.get 0)) (then (call $abort (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))))
@@ -314,7 +315,7 @@ fn a_function_that_cannot_be_a_tool_is_left_out_with_a_reason() {
 
 #[test]
 fn a_command_is_a_tool_named_like_its_file() {
-    // Writes back what it reads.
+    // This command copies its input to its output.
     let folder = Folder::with("to upper.wasm", command(&format!("{READ} {}", write(1))));
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["to_upper"]);
@@ -357,7 +358,7 @@ fn the_operator_says_what_the_arguments_of_a_command_are() {
     );
     assert_eq!(server.failure("convert", json!({})).0, "invalid-arguments");
 
-    // A plugin that has schemas keeps them, and a schema that is none is refused.
+    // A plugin that has schemas keeps them, and an invalid schema is refused.
     folder.put(
         "greeter.toml",
         "[tools.count]\ninput_schema = { type = \"object\" }",
@@ -469,7 +470,7 @@ fn a_plugin_of_wassette_is_served_as_it_is_within_its_grant() {
         "read-file",
         "search-file",
     ]);
-    // Denied by default, with the error of the plugin's own.
+    // Access is denied by default, with the plugin's own error.
     let read = json!({"path": "/notes/today.txt"});
     let refused = server.call("read-file", read.clone());
     assert_eq!(refused["isError"], true);

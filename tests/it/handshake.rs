@@ -1,4 +1,4 @@
-//! The beginning of a session, in every revision.
+//! The handshake of a session, in every revision.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, LIST_CHANGED, StdioServer, TinyComponent, TinyTool};
 
-/// All revisions with a handshake.
+/// Returns all revisions with a handshake.
 fn revisions() -> Vec<String> {
     StdioServer::spawn(&Folder::new()).session_revisions()
 }
 
-/// A tool with everything that a tool can have.
+/// Returns a tool with every optional member.
 fn eloquent() -> TinyTool {
     TinyTool {
         title: Some("All of it".into()),
@@ -115,7 +115,7 @@ fn the_handshake_waits_for_no_plugin() {
             .build()
     });
     folder.put("good.wasm", TinyComponent::new(&["good"]).build());
-    // With these settings, the two plugins that hang would do so for ten minutes.
+    // With these settings, the two plugins that hang do so for ten minutes.
     let config = "[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"";
     let mut server = StdioServer::start_with_config(&folder, config);
     server.wait_until_listed(&["good"]);
@@ -195,7 +195,7 @@ fn changes_are_notified_only_after_the_client_is_initialized() {
     assert!(server.tool_names().is_empty());
     folder.put("a.wasm", TinyComponent::new(&["a"]).build());
     server.log.wait_for("the lists changed");
-    // Its response would arrive after any notification of the change.
+    // The response to this ping would arrive after any notification of the change.
     server.result("ping", json!({}));
     assert!(server.take_notifications(LIST_CHANGED).is_empty());
     server.notify("notifications/initialized", json!({}));
@@ -219,7 +219,7 @@ fn a_client_can_send_initialize_again() {
     assert_eq!(server.tools()[0]["title"], "All of it");
 }
 
-/// A folder with a plugin that will be ready, and one that never is.
+/// Returns a folder with a plugin that becomes ready and one that never does.
 fn half_ready() -> Folder {
     let folder = Folder::with("ready.wasm", TinyComponent::new(&["ready"]).build());
     folder.put(
@@ -244,12 +244,12 @@ fn a_client_that_follows_changes_lists_what_is_ready() {
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
         server.result("initialize", hello);
         server.notify("notifications/initialized", json!({}));
-        // It is told of what was not ready.
+        // The client is notified about plugins that were not ready.
         while server.tool_names() != ["ready"] {
             server.notification(LIST_CHANGED);
         }
     }
-    // One that subscribes says so itself.
+    // A client that subscribes requests notifications itself.
     let mut server = StdioServer::spawn(&folder);
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {}});
