@@ -33,7 +33,7 @@ fn changed(from: &str, to: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_both_versions_list_are_tools() {
+fn the_tools_of_both_act_versions_are_listed() {
     for name in BOTH {
         let mut server = serving(name, "");
         let tools = server.tools();
@@ -113,7 +113,7 @@ fn parts_become_blocks_by_their_media_types() {
 }
 
 #[test]
-fn a_stream_is_read_to_its_end_and_tells_of_progress() {
+fn a_stream_is_read_to_its_end_and_reports_progress() {
     for name in BOTH {
         let mut server = serving(name, "");
         let id = server.start_call_with_progress("stream", json!({}));
@@ -136,7 +136,7 @@ fn a_stream_is_read_to_its_end_and_tells_of_progress() {
 }
 
 #[test]
-fn an_error_ends_a_result_and_says_what_it_is() {
+fn an_error_ends_a_result_and_has_a_kind_and_a_message() {
     for name in BOTH {
         let mut server = serving(name, "[limits]\ntimeout = \"1h\"");
         let mut fail = |kind: &str| server.failure("fail", json!({"kind": kind}));
@@ -163,7 +163,7 @@ fn an_error_ends_a_result_and_says_what_it_is() {
 }
 
 #[test]
-fn results_that_cannot_be_read_and_streams_without_an_end_are_failures() {
+fn unreadable_results_and_endless_streams_are_failures() {
     for name in BOTH {
         let mut server = serving(
             name,
@@ -201,7 +201,7 @@ fn results_that_cannot_be_read_and_streams_without_an_end_are_failures() {
 }
 
 #[test]
-fn an_endless_stream_ends_with_the_time_or_the_memory_of_its_call_too() {
+fn an_endless_stream_ends_at_the_limits_of_its_call() {
     for (limits, kind) in [
         ("memory = \"8MiB\"\ntransfer = \"128MiB\"", "memory"),
         ("fuel = 20000000", "fuel"),
@@ -214,7 +214,7 @@ fn an_endless_stream_ends_with_the_time_or_the_memory_of_its_call_too() {
 }
 
 #[test]
-fn a_cancelled_stream_frees_its_place() {
+fn a_cancelled_stream_frees_its_slot() {
     let folder = Folder::with("act.wasm", own_server("act"));
     folder.put("act.toml", "[limits]\ntimeout = \"1h\"");
     folder.write_config("[server]\ncalls = 1");
@@ -226,7 +226,7 @@ fn a_cancelled_stream_frees_its_place() {
 }
 
 #[test]
-fn check_says_what_it_is_what_is_left_out_and_what_cannot_be_used() {
+fn check_names_the_interface_and_the_unused_parts() {
     for (name, version) in [("act1", "0.1.0"), ("act", "0.2.0")] {
         let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
         let checked = ToolbayCommand::new(&folder)
@@ -250,7 +250,7 @@ fn check_says_what_it_is_what_is_left_out_and_what_cannot_be_used() {
 }
 
 #[test]
-fn a_list_that_fails_and_a_schema_that_is_not_json_are_refused() {
+fn a_failing_list_and_a_schema_that_is_not_json_are_refused() {
     let folder = Folder::with("list.wasm", changed("list-marker-0001", "list-marker-0002"));
     folder.put(
         "schema.wasm",
@@ -267,7 +267,7 @@ fn a_list_that_fails_and_a_schema_that_is_not_json_are_refused() {
 }
 
 #[test]
-fn a_failure_is_one_for_clients_of_every_revision() {
+fn a_failure_is_reported_in_every_revision() {
     let mut server = serving("act", "");
     let result = server.call("fail", json!({"kind": "std:internal"}));
     assert_eq!(result["isError"], true);

@@ -196,7 +196,7 @@ fn judge(response: &Value, refused: Option<&str>, made: &mut u32) {
 }
 
 #[test]
-fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered() {
+fn every_revision_with_forms_asks_a_person_before_the_plugin_is_entered() {
     let folder = folder("require_approval = \"always\"");
     let mut made = 0;
     for revision in ["2025-06-18", "2025-11-25"] {
@@ -273,7 +273,7 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
 }
 
 #[test]
-fn a_client_that_cannot_ask_is_refused_with_what_helps_and_the_plugin_is_not_entered() {
+fn a_client_without_forms_is_refused_with_advice_before_the_plugin_is_entered() {
     let folder = folder("[tools.ask]\nrequire_approval = \"always\"");
     let refused = |result: &Value| {
         let (kind, text) = error_kind_and_text(result);
@@ -316,7 +316,7 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps_and_the_plugin_is_not_ent
 }
 
 #[test]
-fn nobody_is_bothered_with_arguments_that_are_wrong() {
+fn invalid_arguments_are_rejected_without_asking_a_person() {
     let folder = folder("require_approval = \"always\"");
     let mut server = session(&folder, "2025-11-25", &forms());
     for wrong in [
@@ -350,7 +350,7 @@ fn nobody_is_bothered_with_arguments_that_are_wrong() {
 }
 
 #[test]
-fn nothing_is_held_while_a_person_thinks_and_resources_and_prompts_are_not_asked_about() {
+fn a_pending_approval_holds_no_slot_and_resources_and_prompts_need_none() {
     let folder = folder("require_approval = \"always\"\n[limits]\nconcurrency = 1");
     let mut server = session(&folder, "2025-11-25", &forms());
     let ids: Vec<u64> = (0..20)
@@ -390,7 +390,7 @@ fn nothing_is_held_while_a_person_thinks_and_resources_and_prompts_are_not_asked
 }
 
 #[test]
-fn a_person_who_does_not_answer_in_time_has_not_said_yes() {
+fn an_approval_that_times_out_rejects_the_call() {
     let folder = folder("require_approval = \"always\"\n[limits]\nask_timeout = \"1s\"");
     let mut server = session(&folder, "2025-11-25", &forms());
     let id = server.request("tools/call", count());
@@ -413,7 +413,7 @@ fn a_person_who_does_not_answer_in_time_has_not_said_yes() {
 }
 
 #[test]
-fn later_questions_of_the_plugin_do_not_ask_again_whether_the_call_is_allowed() {
+fn later_questions_of_the_plugin_do_not_repeat_the_approval() {
     let folder = folder("require_approval = \"always\"");
     let schema =
         json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});

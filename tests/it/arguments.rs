@@ -53,7 +53,7 @@ fn by_default_nothing_is_converted_and_the_error_has_an_example() {
 }
 
 #[test]
-fn lenient_converts_what_can_mean_one_thing_and_says_so() {
+fn lenient_converts_unambiguous_arguments_and_reports_it() {
     let folder = Folder::with("echo.wasm", echo());
     let mut server = StdioServer::start_with_config(&folder, LENIENT);
     server.wait_for_tool("echo");
@@ -110,7 +110,7 @@ fn lenient_converts_what_can_mean_one_thing_and_says_so() {
 }
 
 #[test]
-fn a_grant_that_says_strict_wins_and_one_that_says_lenient_is_enough() {
+fn strict_in_a_grant_overrides_the_server_and_lenient_in_a_grant_suffices() {
     let folder = Folder::with("echo.wasm", echo());
     folder.put("echo.toml", "arguments = \"strict\"");
     let mut server = StdioServer::start_with_config(&folder, LENIENT);
@@ -127,7 +127,7 @@ fn a_grant_that_says_strict_wins_and_one_that_says_lenient_is_enough() {
 }
 
 #[test]
-fn arguments_in_a_string_are_an_error_that_says_so_or_are_read() {
+fn arguments_in_a_string_are_a_specific_error_or_are_parsed() {
     let folder = Folder::with("echo.wasm", echo());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("echo");
@@ -167,7 +167,7 @@ fn arguments_in_a_string_are_an_error_that_says_so_or_are_read() {
 }
 
 #[test]
-fn a_number_for_a_prompt_is_named_or_becomes_text() {
+fn a_number_for_a_prompt_is_an_error_or_becomes_text() {
     let folder = || {
         let folder = Folder::new();
         let prompts = folder.plugin_path("p.prompts");
@@ -221,7 +221,7 @@ const TOKENS: &str = "[[http.tokens]]\nname = \"strict\"\n\
     sha256 = \"LENIENT\"\narguments = \"lenient\"\nschemas = \"portable\"\n";
 
 #[test]
-fn a_token_says_how_its_arguments_are_checked_and_its_schemas_are_written() {
+fn a_token_selects_how_arguments_are_checked_and_schemas_are_written() {
     let folder = Folder::with("echo.wasm", echo());
     let hash = |token: &str| hex::encode(Sha256::digest(token));
     let tokens = TOKENS
@@ -259,7 +259,7 @@ fn a_token_says_how_its_arguments_are_checked_and_its_schemas_are_written() {
 }
 
 #[test]
-fn what_is_recorded_is_what_the_plugin_gets() {
+fn the_audit_log_records_the_converted_arguments() {
     let folder = Folder::with("echo.wasm", echo());
     let mut server = StdioServer::start_with_config(
         &folder,
@@ -315,7 +315,7 @@ fn what_is_recorded_is_what_the_plugin_gets() {
 }
 
 #[test]
-fn a_person_is_asked_about_what_the_plugin_gets() {
+fn an_approval_shows_the_converted_arguments() {
     let folder = Folder::with("echo.wasm", echo());
     folder.put(
         "echo.toml",

@@ -79,7 +79,7 @@ fn a_file_that_is_overwritten_slowly_keeps_the_previous_version_until_it_is_comp
 }
 
 #[test]
-fn a_file_that_is_written_elsewhere_and_renamed_is_listed() {
+fn a_file_that_is_renamed_into_the_folder_is_listed() {
     let folder = Folder::new();
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&[]);
@@ -137,7 +137,7 @@ fn a_new_version_is_loaded_however_it_arrives() {
 }
 
 #[test]
-fn a_link_that_is_swapped_as_kubernetes_does() {
+fn a_link_that_is_swapped_like_a_kubernetes_volume_is_followed() {
     let folder = Folder::new();
     for (version, answer) in [("..v1", "one"), ("..v2", "two")] {
         fs::create_dir(folder.plugin_path(version)).unwrap();
@@ -159,7 +159,7 @@ fn a_link_that_is_swapped_as_kubernetes_does() {
 }
 
 #[test]
-fn a_link_to_a_file_elsewhere_follows_it() {
+fn a_link_to_a_file_outside_the_folder_follows_its_changes() {
     let folder = Folder::new();
     fs::write(folder.sibling_path("elsewhere"), tiny("one")).unwrap();
     folder.link("a.wasm", folder.sibling_path("elsewhere"));
@@ -201,7 +201,7 @@ fn a_renamed_file_keeps_its_tools() {
 }
 
 #[test]
-fn the_folder_can_disappear_and_come_back() {
+fn the_folder_can_be_removed_and_recreated() {
     let folder = Folder::with("a.wasm", tiny("one"));
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
@@ -244,7 +244,7 @@ fn the_folder_can_be_replaced() {
 }
 
 #[test]
-fn two_hundred_files_at_once_are_one_change() {
+fn two_hundred_files_at_once_cause_one_notification() {
     let folder = Folder::new();
     let names: Vec<String> = (0..200).map(|n| format!("tool-{n:03}")).collect();
     for name in &names {
@@ -314,7 +314,7 @@ fn files_that_are_not_plugins_are_ignored() {
 }
 
 #[test]
-fn equal_files_are_two_plugins() {
+fn identical_files_are_separate_plugins() {
     let folder = Folder::with("a.wasm", tiny("same"));
     folder.put("b.wasm", tiny("same"));
     folder.put("b.toml", "prefix = \"b\"");
@@ -326,7 +326,7 @@ fn equal_files_are_two_plugins() {
 }
 
 #[test]
-fn a_storm_of_saves_is_a_notification_at_once_and_one_a_second() {
+fn many_saves_cause_one_notification_at_once_and_then_one_per_second() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["t"]).build());
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["t"]);
@@ -382,7 +382,7 @@ fn a_file_that_is_written_in_place_with_an_older_time_is_read() {
 }
 
 #[test]
-fn a_grant_that_sed_edits_twice_in_a_row_is_the_last_one() {
+fn the_last_of_two_quick_edits_of_a_grant_applies() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
     folder.put("a.toml", "[tools.b]\ndisabled = false\n");
     let mut server = StdioServer::start(&folder);

@@ -344,7 +344,7 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
 }
 
 #[test]
-fn what_is_denied_has_a_line() {
+fn every_denial_has_a_line() {
     let folder = Folder::with("web.wasm", web());
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("try_to_send");
@@ -370,7 +370,7 @@ fn what_is_denied_has_a_line() {
 }
 
 #[test]
-fn calls_that_are_rejected_have_a_line() {
+fn rejected_calls_have_a_line() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     let config = format!("{CONFIG}[caller_rate_limit]\ncalls = 2\nper = \"1h\"\n");
     let mut server = HttpServer::start_with_config(&folder, &config);
@@ -397,7 +397,7 @@ fn calls_that_are_rejected_have_a_line() {
 }
 
 #[test]
-fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
+fn ten_thousand_mixed_calls_are_all_logged_and_verified() {
     const CALLS: usize = 10_000;
     const AT_ONCE: usize = 20;
     let folder = Folder::with("hostile.wasm", hostile());
@@ -459,7 +459,7 @@ fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
 }
 
 #[test]
-fn the_oldest_files_are_deleted_beyond_the_number_that_is_kept() {
+fn the_oldest_files_are_deleted_beyond_the_configured_number() {
     const LINES: usize = 300;
     for (files_key, kept) in [("files = 2", 2), ("", 5)] {
         let folder = Folder::with("hostile.wasm", hostile());
@@ -495,7 +495,7 @@ fn without_a_size_a_file_holds_more_than_the_smallest_size() {
 }
 
 #[test]
-fn signatures_come_as_often_as_the_configuration_says() {
+fn signatures_are_written_at_the_configured_interval() {
     for (key, early) in [("checkpoint = \"10ms\"", true), ("", false)] {
         let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
         let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}{key}"));
@@ -521,7 +521,7 @@ fn signatures_come_as_often_as_the_configuration_says() {
 }
 
 #[test]
-fn nothing_that_a_guest_or_a_client_says_forges_a_line() {
+fn text_of_guests_and_clients_cannot_forge_a_line() {
     const FORGED: &str =
         "x\n{\"seq\":1,\"event\":\"stop\",\"prev\":\"\",\"hash\":\"\"}\n\u{2028}\u{1b}[2J";
     let folder = Folder::with("hostile.wasm", hostile());
@@ -585,7 +585,7 @@ fn nothing_that_a_guest_or_a_client_says_forges_a_line() {
 }
 
 #[test]
-fn arguments_in_full_have_no_secrets() {
+fn full_arguments_are_logged_without_secrets() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[secrets.token]\nenvironment = \"SECRET\"");
     folder.write_config(&format!("{CONFIG}arguments = \"full\"\n"));
@@ -614,7 +614,7 @@ fn arguments_in_full_have_no_secrets() {
 }
 
 #[test]
-fn a_server_that_is_killed_leaves_a_log_that_holds_and_the_next_one_continues_it() {
+fn the_log_of_a_killed_server_is_valid_and_the_next_server_continues_it() {
     let folder = Folder::with("hostile.wasm", hostile());
     for round in 0..3 {
         let mut server = StdioServer::start_with_config(&folder, CONFIG);
@@ -680,7 +680,7 @@ fn lines_in(file: &std::path::Path) -> usize {
 }
 
 #[test]
-fn a_changed_line_is_named() {
+fn verify_names_a_changed_line() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     for _ in 0..5 {
@@ -737,7 +737,7 @@ fn a_changed_line_is_named() {
 }
 
 #[test]
-fn a_log_belongs_to_one_server_and_to_its_user() {
+fn a_log_is_written_by_one_server_and_readable_only_by_its_user() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("one");

@@ -28,7 +28,7 @@ fn project(folder: &Folder, more: &str) -> String {
 }
 
 #[test]
-fn new_makes_a_project_and_says_how_to_build_it() {
+fn new_creates_a_project_and_prints_how_to_build_it() {
     let folder = Folder::new();
     let at = folder.sibling_path("my-weather");
     let made = toolbay(
@@ -83,7 +83,7 @@ fn dev_builds_copies_and_calls() {
 }
 
 #[test]
-fn dev_asks_the_author_on_a_terminal_before_a_call_that_a_person_must_allow() {
+fn dev_asks_on_a_terminal_before_a_call_that_requires_approval() {
     let folder = Folder::new();
     let at = project(&folder, "");
     folder.put(
@@ -125,7 +125,7 @@ fn dev_asks_the_author_on_a_terminal_before_a_call_that_a_person_must_allow() {
 }
 
 #[test]
-fn dev_says_what_is_missing_and_what_failed() {
+fn dev_reports_missing_requirements_and_failed_builds() {
     let folder = Folder::new();
     let lacking =
         "[[requires]]\ncommand = \"no-such-compiler --version\"\ninstall = \"apt-get install it\"";
@@ -166,7 +166,7 @@ fn dev_says_what_is_missing_and_what_failed() {
 }
 
 #[test]
-fn check_of_a_project_says_what_is_missing_and_explains_what_was_built() {
+fn check_of_a_project_reports_missing_parts_and_describes_the_build() {
     let folder = Folder::new();
     let at = project(&folder, "");
     let unbuilt = toolbay(&folder, &["check", &at]);

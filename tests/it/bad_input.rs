@@ -126,7 +126,7 @@ fn unknown_import() -> Vec<u8> {
 }
 
 #[test]
-fn list_says_what_is_wrong_with_each_file() {
+fn list_names_the_error_of_each_file() {
     let outcome = ToolbayCommand::new(&bad_folder()).args(["list"]).run();
     assert_eq!(outcome.code, 0, "{outcome}");
     insta::assert_snapshot!(outcome);
@@ -195,7 +195,7 @@ fn other_plugins_serve_and_each_refusal_is_logged() {
 }
 
 #[test]
-fn list_counts_plugins_that_lost_everything_to_others() {
+fn list_counts_plugins_whose_tools_are_all_offered_by_others() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["sum"]).build());
     for id in ["b", "c"] {
         folder.put(
@@ -218,7 +218,7 @@ fn list_counts_plugins_that_lost_everything_to_others() {
 }
 
 #[test]
-fn of_two_tools_with_one_name_the_first_plugin_keeps_its_own() {
+fn of_two_tools_with_one_name_that_of_the_first_plugin_is_offered() {
     let folder = Folder::with(
         "b.wasm",
         TinyComponent::new(&["sum", "b"]).with_text("of b").build(),

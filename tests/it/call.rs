@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Folder, StdioServer, error_kind_and_text, hostile, result_text, sample};
 
 #[test]
-fn every_sample_plugin_does_what_it_says() {
+fn every_sample_plugin_returns_its_documented_results() {
     let folder = Folder::new();
     for name in ["calculator", "chart", "qr", "text", "time"] {
         folder.put(&format!("{name}.wasm"), sample(name));
@@ -163,7 +163,7 @@ fn an_id_can_be_used_again_after_it_was_cancelled() {
 }
 
 #[test]
-fn a_result_says_what_the_call_used_unless_that_is_switched_off() {
+fn a_result_reports_usage_unless_that_is_disabled() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = StdioServer::start(&folder);
     let usage = server.call("allocate", json!({"n": 8}))["_meta"]["dev.toolbay/usage"].clone();
@@ -366,7 +366,7 @@ fn a_cancelled_call_gets_no_response_and_frees_its_slot_at_once() {
 }
 
 #[test]
-fn a_call_that_waits_for_its_turn_can_be_cancelled() {
+fn a_queued_call_can_be_cancelled() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
         "hostile.toml",
@@ -439,7 +439,7 @@ const SUDDEN: &str = r#"(component
   (func (export "reach") (canon lift (core func $i "reach"))))"#;
 
 #[test]
-fn a_plugin_that_is_suddenly_different_delays_nobody_and_harms_nobody() {
+fn a_call_that_suddenly_runs_long_or_crashes_does_not_affect_other_calls() {
     let folder = Folder::with("sudden.wasm", wat::parse_str(SUDDEN).unwrap());
     folder.put(
         "sudden.toml",

@@ -106,7 +106,7 @@ fn attack(server: &mut StdioServer, arguments: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn lists_of_trees_of_empty_arrays_delay_nobody() {
+fn lists_of_trees_of_empty_arrays_do_not_delay_other_calls() {
     let config = "[server]\nrequest_size = \"8MiB\"\nrequest_memory = \"4GiB\"";
     let mut server =
         StdioServer::start_with_config(&folder(&of_x(json!({"uniqueItems": true}))), config);
@@ -125,7 +125,7 @@ fn lists_of_trees_of_empty_arrays_delay_nobody() {
 }
 
 #[test]
-fn a_pattern_that_needs_a_state_for_every_byte_delays_nobody() {
+fn a_pattern_that_needs_a_state_for_every_byte_does_not_delay_other_calls() {
     let schema = of_x(json!({"pattern": "[ab]*a[ab]{20000}[^ab]"}));
     let mut server =
         StdioServer::start_with_config(&folder(&schema), "[server]\nrequest_size = \"8MiB\"");
@@ -141,7 +141,7 @@ fn a_pattern_that_needs_a_state_for_every_byte_delays_nobody() {
 }
 
 #[test]
-fn patterns_for_names_that_need_a_state_for_every_byte_delay_nobody() {
+fn patterns_for_names_that_need_a_state_for_every_byte_do_not_delay_other_calls() {
     let schema = of_x(
         json!({"patternProperties": {"[ab]*a[ab]{20000}[^ab]": false, "^(?=a)(a|b)+c": false}}),
     );
@@ -170,7 +170,7 @@ fn doubling() -> Value {
 }
 
 #[test]
-fn a_check_ends_with_the_time_of_its_call() {
+fn a_check_of_arguments_ends_at_the_deadline_of_its_call() {
     let folder = folder(&doubling());
     folder.put("attacked.toml", "[limits]\ntimeout = \"10ms\"");
     let mut server = StdioServer::start(&folder);
@@ -184,7 +184,7 @@ fn a_check_ends_with_the_time_of_its_call() {
 }
 
 #[test]
-fn a_check_of_a_result_ends_with_the_time_of_its_call() {
+fn a_check_of_a_result_ends_at_the_deadline_of_its_call() {
     let tool = TinyTool {
         output: Some(doubling().to_string()),
         ..TinyTool::new("attacked")
@@ -230,7 +230,7 @@ fn a_check_holds_the_permit_of_its_call() {
 }
 
 #[test]
-fn a_check_that_nobody_waits_for_ends() {
+fn a_check_ends_when_its_call_is_cancelled() {
     let folder = folder(&doubling());
     folder.put("attacked.toml", "[limits]\nconcurrency = 1");
     let mut server = StdioServer::start_with_config(&folder, "[server]\nqueue_timeout = \"1ms\"");

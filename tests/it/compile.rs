@@ -25,7 +25,7 @@ fn refusal(server: &StdioServer) -> String {
 }
 
 #[test]
-fn every_limit_of_the_compiler_says_which_it_was() {
+fn every_limit_of_the_compiler_is_named_in_its_error() {
     let cases = [
         (
             "memory = \"256MiB\"",
@@ -124,7 +124,7 @@ fn a_slow_compile_delays_no_call_and_no_other_plugin() {
 }
 
 #[test]
-fn plugins_in_the_cache_do_not_wait_for_many_that_are_compiled() {
+fn cached_plugins_do_not_wait_for_plugins_that_are_compiled() {
     let folder = Folder::with("z.wasm", TinyComponent::new(&["z"]).build());
     let config = config("[server]\nstartup_wait = \"0s\"");
     StdioServer::start_with_config(&folder, &config).wait_until_listed(&["z"]);
@@ -246,7 +246,7 @@ fn slow() -> Folder {
 }
 
 #[test]
-fn long_work_is_told_in_lines_without_a_terminal() {
+fn progress_is_printed_in_lines_without_a_terminal() {
     let folder = slow();
     let outcome = ToolbayCommand::new(&folder)
         .args(["compile"])
@@ -282,7 +282,7 @@ fn long_work_is_told_in_lines_without_a_terminal() {
 }
 
 #[test]
-fn long_work_has_a_bar_on_a_terminal() {
+fn progress_is_shown_as_a_bar_on_a_terminal() {
     let folder = slow();
     let on_terminal = "exec script --quiet --return --command \"$*\" /dev/null";
     let outcome = ToolbayCommand::new(&folder)
@@ -315,7 +315,7 @@ fn long_work_has_a_bar_on_a_terminal() {
 }
 
 #[test]
-fn a_server_that_starts_says_for_what_it_waits() {
+fn a_starting_server_logs_the_plugins_that_it_waits_for() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).build());
     folder.put("bomb.wasm", nested_blocks(5000));
     // Compilers have a low priority: on a busy machine, none ends by itself in time.

@@ -37,7 +37,7 @@ fn greeter() -> Vec<u8> {
 }
 
 #[test]
-fn async_functions_are_tools_beside_others() {
+fn async_and_sync_functions_are_tools() {
     let folder = Folder::with("greeter.wasm", greeter());
     folder.put(
         "plain.wasm",
@@ -58,8 +58,7 @@ fn async_functions_are_tools_beside_others() {
 }
 
 #[test]
-fn a_component_with_async_functions_is_kept_in_the_compile_cache_and_used_only_where_it_is_wanted()
-{
+fn a_component_with_async_functions_is_cached_and_used_only_where_async_is_enabled() {
     let folder = Folder::with("greeter.wasm", greeter());
     let file = folder.plugin_path("greeter.wasm");
     let cache = folder.sibling_path("cache");
@@ -152,7 +151,7 @@ fn a_component_made_async_needs_the_second_engine() {
 }
 
 #[test]
-fn what_is_not_async_is_the_same_in_both_engines() {
+fn components_without_async_functions_behave_alike_in_both_engines() {
     let folder = Folder::with("hostile.wasm", made_async(hostile()));
     fs::create_dir(folder.sibling_path("data")).unwrap();
     fs::write(folder.sibling_path("data/file"), "hello").unwrap();

@@ -35,7 +35,7 @@ fn escaped(command: ToolbayCommand, lines: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
+fn escaped_code_can_only_do_what_the_server_needs() {
     let folder = Folder::with("hostile.wasm", hostile());
     let at = |name: &str| folder.sibling_path(name);
     // A separate location: files next to the plugin folder may be read, because the folder may be
@@ -127,7 +127,7 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
 }
 
 #[test]
-fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
+fn a_recording_opens_its_file_but_not_the_rest_of_its_folder() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     // All users may write to the folder, as with /tmp. Like a home directory, it contains files
     // that are not the server's.
@@ -173,7 +173,7 @@ fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
 type Case<'a> = (&'a str, &'a [(&'a str, String)], &'a str, Option<&'a str>);
 
 #[test]
-fn what_the_server_may_write_must_not_contain_what_decides() {
+fn writable_folders_must_not_contain_files_that_decide_permissions() {
     let secret = |words: &str| format!("[secrets.word]\ncommand = {words}\n");
     let mount = |access: &str| {
         format!("[[permissions.mounts]]\nhost = \"../shared\"\nguest = \"/shared\"\n{access}\n")
@@ -299,7 +299,7 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
 }
 
 #[test]
-fn a_later_grant_whose_program_the_server_may_write_is_refused_where_confinement_is_required() {
+fn with_required_confinement_a_later_grant_with_a_writable_program_is_refused() {
     let folder = Folder::with(
         "a.wasm",
         TinyComponent::new(&["a"])
@@ -346,7 +346,7 @@ fn of_threads(pid: u32, key: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_thread_of_a_server_is_confined_unless_the_operator_says_no() {
+fn every_thread_of_a_server_is_confined_unless_disabled() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     for (config, seccomp, said) in [
         ("", "2", "confined: landlock abi "),
@@ -400,7 +400,7 @@ fn until_logged(server: &HttpServer, words: &str) -> String {
 }
 
 #[test]
-fn a_later_grant_can_use_what_was_kept_and_is_refused_with_the_reason_otherwise() {
+fn a_later_grant_can_use_confine_folders_and_is_otherwise_refused() {
     let folder = Folder::with("hostile.wasm", hostile());
     let elsewhere = tempfile::tempdir().unwrap();
     for name in ["kept", "other"] {
@@ -449,7 +449,7 @@ fn a_later_grant_can_use_what_was_kept_and_is_refused_with_the_reason_otherwise(
 }
 
 #[test]
-fn a_plugin_folder_that_is_replaced_and_a_link_to_elsewhere_are_still_read() {
+fn a_replaced_plugin_folder_and_an_external_link_are_still_read() {
     let folder = Folder::new();
     let elsewhere = tempfile::tempdir().unwrap();
     let built = elsewhere.path().join("linked.wasm");
@@ -473,7 +473,7 @@ fn a_plugin_folder_that_is_replaced_and_a_link_to_elsewhere_are_still_read() {
 }
 
 #[test]
-fn a_program_that_a_later_grant_names_is_run_by_the_worker_and_no_other() {
+fn a_program_of_a_later_grant_is_run_only_by_the_worker() {
     let folder = Folder::with(
         "tiny.wasm",
         TinyComponent::new(&["a"])

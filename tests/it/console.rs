@@ -69,7 +69,7 @@ fn an_operator_opens_the_console_calls_a_tool_and_sees_the_call() {
 }
 
 #[test]
-fn a_disabled_plugin_rejects_calls_and_one_that_is_enabled_serves_those_for_whom_it_was_disabled() {
+fn disabling_a_plugin_rejects_calls_and_enabling_it_resets_its_circuit_breaker() {
     let folder = Folder::with("hostile.wasm", hostile());
     let config = format!("{RATES}[circuit_breaker]\ncrashes = 2\ndisable_duration = \"1h\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
@@ -127,7 +127,7 @@ fn a_disabled_plugin_rejects_calls_and_one_that_is_enabled_serves_those_for_whom
 }
 
 #[test]
-fn the_compile_cache_is_cleared_and_calls_go_on() {
+fn clearing_the_compile_cache_does_not_affect_calls() {
     let folder = folder();
     // A separate cache: other tests of this build share theirs.
     let config = format!("{RATES}[compile]\ncache_folder = \"cache\"\n");
@@ -157,7 +157,7 @@ fn the_compile_cache_is_cleared_and_calls_go_on() {
 }
 
 #[test]
-fn a_call_that_a_person_must_allow_is_made_when_the_viewer_says_so() {
+fn a_call_that_requires_approval_is_made_when_the_viewer_approves() {
     let folder = folder();
     folder.put("a.toml", "require_approval = \"always\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, RATES).wait_until_ready());
@@ -198,7 +198,7 @@ fn a_call_that_a_person_must_allow_is_made_when_the_viewer_says_so() {
 }
 
 #[test]
-fn what_was_denied_is_there_with_the_line_that_would_allow_it() {
+fn a_denial_is_shown_with_the_line_that_would_allow_it() {
     let site = Site::open(
         HttpServer::start_with_config(&Folder::with("web.wasm", web()), RATES).wait_until_ready(),
     );
@@ -218,7 +218,7 @@ fn what_was_denied_is_there_with_the_line_that_would_allow_it() {
 }
 
 #[test]
-fn calls_are_told_at_once_and_however_they_end() {
+fn calls_are_pushed_to_the_page_however_they_end() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
         "hostile.toml",

@@ -167,7 +167,7 @@ fn one_block(kind: &str, text: Option<&str>) -> Vec<u8> {
 }
 
 #[test]
-fn content_is_open_for_kinds_that_this_host_does_not_know() {
+fn content_of_unknown_kinds_is_accepted() {
     let folder = Folder::with("known.wasm", one_block("text", Some("hello")));
     for (id, component) in [
         ("newer", one_block("hologram", Some("a hologram of a cat"))),

@@ -369,7 +369,7 @@ fn denials(lines: &[Value], call: usize) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn each_attempt_is_denied_and_has_the_line_that_says_so() {
+fn each_attempt_is_denied_and_logged() {
     let (folder, site) = (Folder::new(), Site::start());
     let port = site.address.port();
     put_grants(&folder, port);
@@ -452,7 +452,7 @@ fn with_names(folder: &Folder) -> Option<StdioServer> {
 }
 
 #[test]
-fn a_name_that_leads_elsewhere_by_the_next_connection_is_denied_and_has_its_line() {
+fn a_name_whose_address_changes_before_the_next_connection_is_denied_and_logged() {
     let (folder, site) = (Folder::new(), Site::start());
     let port = site.address.port();
     put_grants(&folder, port);
@@ -515,7 +515,7 @@ fn a_name_that_leads_elsewhere_by_the_next_connection_is_denied_and_has_its_line
 }
 
 #[test]
-fn the_target_of_a_redirect_is_denied_and_has_its_line() {
+fn the_target_of_a_redirect_is_denied_and_logged() {
     let (folder, site) = (Folder::new(), Site::start());
     put_grants(&folder, site.address.port());
     let mut server =

@@ -46,7 +46,7 @@ fn the_same_call_has_the_same_clocks_and_random_numbers() {
 }
 
 #[test]
-fn without_it_each_call_differs() {
+fn without_determinism_each_call_differs() {
     for grant in ["", "[permissions]\ndeterministic = false"] {
         let mut server = server(grant);
         let said = [(); 2].map(|()| server.text("look", json!({"label": "a"})));
@@ -56,7 +56,7 @@ fn without_it_each_call_differs() {
 }
 
 #[test]
-fn a_typo_is_an_error_and_the_list_shows_it() {
+fn an_invalid_key_is_an_error_and_list_shows_a_valid_one() {
     let folder = Folder::with("net.wasm", net());
     let said = |grant: &str| {
         folder.put("net.toml", grant);

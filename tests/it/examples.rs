@@ -161,7 +161,7 @@ fn github_opens_an_issue_with_a_token_that_it_does_not_have() {
 }
 
 #[test]
-fn github_can_do_nothing_but_what_its_grant_says() {
+fn github_can_only_do_what_its_grant_allows() {
     let site = Site::start([]);
     let mut server = github(&site);
     for other in ["acme/secrets", "evil/website"] {
@@ -175,7 +175,7 @@ fn github_can_do_nothing_but_what_its_grant_says() {
 }
 
 #[test]
-fn github_says_why_there_is_no_issue() {
+fn github_reports_why_an_issue_was_not_created() {
     let limited = "Content-Type: application/json\r\nx-ratelimit-remaining: 0";
     for (status, headers, expected) in [
         (

@@ -102,7 +102,7 @@ fn each_function_is_a_tool() {
 }
 
 #[test]
-fn a_wit_file_beside_a_component_documents_its_functions() {
+fn a_wit_file_next_to_a_component_documents_its_functions() {
     let folder = Folder::with("greeter.wasm", greeter());
     folder.put("greeter.wit", GREETER);
     let mut server = StdioServer::start(&folder);
@@ -127,7 +127,7 @@ fn a_wit_file_beside_a_component_documents_its_functions() {
 }
 
 #[test]
-fn a_core_module_has_its_types_in_the_wit_file_beside_it() {
+fn the_types_of_a_core_module_come_from_the_wit_file_next_to_it() {
     // As AssemblyScript compiles it, whose runtime imports `abort`.
     let module = r#"(module (import "env" "abort" (func $abort (param i32 i32 i32 i32))) (memory (export "memory") 1)
         (func (export "add") (param i32 i32) (result i32)
@@ -153,7 +153,7 @@ fn a_core_module_has_its_types_in_the_wit_file_beside_it() {
 }
 
 #[test]
-fn a_mistake_within_an_option_or_a_variant_is_told_where_it_is() {
+fn an_error_within_an_option_or_a_variant_has_its_location() {
     let wit = "package local:shapes; interface shapes {
         record point { x: u8, y: u8 }
         variant shape { none, circle(u8), at(point) }
@@ -190,7 +190,7 @@ fn a_mistake_within_an_option_or_a_variant_is_told_where_it_is() {
 }
 
 #[test]
-fn an_integer_that_cannot_be_exact_is_refused_and_not_rounded() {
+fn an_integer_that_cannot_be_represented_is_refused_and_not_rounded() {
     let wit = "package local:n; world n { export wide: func(n: s64) -> s64; }";
     let wide = r#"(func (export "wide") (param i64) (result i64) local.get 0)"#;
     let mut server = StdioServer::start(&Folder::with("n.wasm", build_component(wit, wide)));
@@ -334,7 +334,7 @@ fn a_command_is_a_tool_named_like_its_file() {
 }
 
 #[test]
-fn the_operator_says_what_the_arguments_of_a_command_are() {
+fn the_operator_defines_the_arguments_of_a_command() {
     let folder = Folder::with("convert.wasm", command(&format!("{READ} {}", write(1))));
     folder.put("greeter.wasm", greeter());
     folder.put(
@@ -374,7 +374,7 @@ fn the_operator_says_what_the_arguments_of_a_command_are() {
 }
 
 #[test]
-fn a_command_that_fails_says_what_it_wrote() {
+fn a_failing_command_reports_its_output() {
     let body = format!("{READ} {} (call $exit (i32.const 3))", write(2));
     let folder = Folder::with("fails.wasm", command(&body));
     folder.put("quiet.wasm", command("(call $exit (i32.const 3))"));
@@ -396,7 +396,7 @@ fn a_command_that_fails_says_what_it_wrote() {
 }
 
 #[test]
-fn a_command_that_writes_more_than_a_result_may_have_fails() {
+fn a_command_whose_output_exceeds_the_result_limit_fails() {
     let body = format!("{READ} (loop $again {} (br $again))", write(1));
     let folder = Folder::with("chatty.wasm", command(&body));
     folder.put(
@@ -453,7 +453,7 @@ fn the_cache_returns_the_same_definitions_as_compiling() {
 }
 
 #[test]
-fn a_plugin_of_wassette_is_served_as_it_is_within_its_grant() {
+fn a_plugin_for_wassette_is_served_unchanged_within_its_grant() {
     let plugin = fs::read(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../tests/data/wassette/filesystem.wasm"

@@ -71,7 +71,7 @@ fn described(server: &mut StdioServer) -> Option<String> {
 }
 
 #[test]
-fn the_first_half_of_a_grant_does_not_enable_what_the_grant_before_disables() {
+fn the_first_half_of_a_grant_does_not_enable_a_tool_that_the_previous_grant_disables() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     let mut server = StdioServer::start(&folder);
@@ -93,7 +93,7 @@ fn the_first_half_of_a_grant_does_not_enable_what_the_grant_before_disables() {
 }
 
 #[test]
-fn an_empty_grant_that_is_being_written_gives_nothing() {
+fn an_empty_grant_that_is_being_written_enables_no_tool() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     folder.put("gate.wasm", TinyComponent::new(&["first"]).build());
@@ -137,7 +137,7 @@ fn a_new_plugin_is_offered_when_its_grant_is_complete() {
 }
 
 #[test]
-fn a_grant_that_is_replaced_by_way_of_no_grant_loses_no_restriction() {
+fn a_grant_that_is_removed_and_recreated_loses_no_restriction() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     let mut server = StdioServer::start(&folder);
@@ -224,7 +224,7 @@ fn a_stricter_configuration_applies_while_the_component_or_the_grant_is_refused(
 }
 
 #[test]
-fn a_component_that_is_deleted_is_gone_whatever_its_grant_says() {
+fn the_tools_of_a_deleted_component_are_removed_whatever_its_grant_says() {
     let folder = Folder::with("text.wasm", texts("one"));
     fs::create_dir(folder.plugin_path("text.prompts")).unwrap();
     fs::write(folder.plugin_path("text.prompts/hello.md"), "Hello").unwrap();

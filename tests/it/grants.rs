@@ -181,7 +181,7 @@ fn a_grant_for_one_file_is_not_inherited_by_another() {
 }
 
 #[test]
-fn without_a_pin_another_file_is_served() {
+fn a_grant_without_a_digest_allows_another_file() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\ndisabled = true");
     let mut server = StdioServer::start(&folder);

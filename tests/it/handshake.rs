@@ -101,7 +101,7 @@ fn only_ping_is_answered_before_initialize() {
 }
 
 #[test]
-fn the_handshake_waits_for_no_plugin() {
+fn the_handshake_does_not_wait_for_plugins() {
     let folder = Folder::new();
     folder.put(
         "hung.wasm",
@@ -123,7 +123,7 @@ fn the_handshake_waits_for_no_plugin() {
 }
 
 #[test]
-fn a_plugin_that_hangs_is_refused_and_delays_nobody() {
+fn a_plugin_that_hangs_is_refused_and_does_not_delay_other_plugins() {
     let folder = Folder::new();
     folder.put(
         "a.wasm",
@@ -235,7 +235,7 @@ fn half_ready() -> Folder {
 }
 
 #[test]
-fn a_client_that_follows_changes_lists_what_is_ready() {
+fn a_client_that_follows_changes_lists_the_tools_that_are_ready() {
     let folder = half_ready();
     for name in ["claude-code", "Visual Studio Code - Insiders"] {
         let mut server = StdioServer::spawn(&folder);
@@ -264,7 +264,7 @@ fn a_client_that_follows_changes_lists_what_is_ready() {
 }
 
 #[test]
-fn a_client_that_may_list_once_waits_for_all() {
+fn a_client_that_lists_once_waits_for_all_plugins() {
     let folder = half_ready();
     let mut server = StdioServer::spawn(&folder).with_handshake("2025-11-25");
     server.send(json!({"jsonrpc": "2.0", "id": 700, "method": "tools/list"}).to_string());

@@ -27,7 +27,7 @@ fn made(server: &HttpServer) -> String {
 }
 
 #[test]
-fn a_yes_that_nobody_asked_for_makes_no_call() {
+fn an_unsolicited_approval_makes_no_call() {
     let server = over_http(&folder("require_approval = \"always\""), "");
     for responses in [
         json!({KEY: yes()}),
@@ -66,7 +66,7 @@ fn a_yes_that_nobody_asked_for_makes_no_call() {
 }
 
 #[test]
-fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
+fn an_approval_is_valid_for_the_shown_arguments_and_one_call() {
     let folder = folder("require_approval = \"always\"");
     let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
     let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
@@ -131,7 +131,7 @@ fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
 }
 
 #[test]
-fn a_yes_ends_with_the_plugin_and_the_grant_that_it_was_for() {
+fn an_approval_is_invalid_after_the_plugin_or_its_grant_changes() {
     let folder = folder("require_approval = \"always\"");
     let server = over_http(&folder, "");
     let asked = stateless(&server, &count(), &forms(), &[]);
@@ -160,7 +160,7 @@ fn a_yes_ends_with_the_plugin_and_the_grant_that_it_was_for() {
 }
 
 #[test]
-fn an_answer_that_is_none_is_asked_for_three_times() {
+fn an_invalid_answer_is_requested_again_up_to_three_times() {
     let server = over_http(&folder("require_approval = \"always\""), "");
     let nothing = [
         None,
@@ -196,9 +196,8 @@ fn an_answer_that_is_none_is_asked_for_three_times() {
     assert_eq!(made(&server), "1");
 }
 
-/// In a session, an invalid answer is followed by another question, up to three times.
 #[test]
-fn a_session_that_never_answers_well_ends() {
+fn in_a_session_an_invalid_answer_is_requested_again_up_to_three_times() {
     let folder = folder("require_approval = \"always\"");
     let mut server = session(&folder, "2025-11-25", &forms());
     let wrong = json!({"result": {"action": "accept", "content": {"approve": 1}}});
@@ -223,7 +222,7 @@ fn a_session_that_never_answers_well_ends() {
 }
 
 #[test]
-fn arguments_cannot_look_like_words_of_the_host() {
+fn arguments_cannot_imitate_text_of_the_host() {
     let server = over_http(&folder("require_approval = \"always\""), "");
     let question = |key: &str| {
         let response = stateless(&server, &steps(json!([{"count": key}])), &forms(), &[]);
@@ -312,7 +311,7 @@ fn arguments_cannot_look_like_words_of_the_host() {
 
 /// Each server tracks separately which answers were used.
 #[test]
-fn a_yes_counts_only_on_the_server_that_has_asked_for_it() {
+fn an_approval_is_valid_only_on_the_server_that_asked() {
     let start = || {
         let folder = folder("require_approval = \"always\"");
         folder.write_config(&format!(

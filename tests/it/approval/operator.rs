@@ -27,7 +27,7 @@ fn run(folder: &Folder, args: &[&str]) -> CommandOutput {
 }
 
 #[test]
-fn a_call_from_a_program_needs_the_flag() {
+fn a_call_without_a_terminal_needs_the_flag() {
     let folder = notes("require_approval = \"destructive\"");
     let outcome = run(&folder, &["call", "erase", "{\"a\": 1}"]);
     assert_eq!(
@@ -88,7 +88,7 @@ fn on_a_terminal_the_operator_is_asked() {
 }
 
 #[test]
-fn list_and_check_say_what_asks_first() {
+fn list_and_check_name_the_tools_that_require_approval() {
     let folder = notes(
         "prefix = \"acme\"\nrequire_approval = \"destructive\"\n[tools.look]\nrequire_approval = \"first\"",
     );
@@ -131,7 +131,7 @@ fn list_and_check_say_what_asks_first() {
 }
 
 #[test]
-fn a_word_that_means_nothing_refuses_the_plugin_and_stops_the_server() {
+fn an_unknown_approval_value_refuses_the_plugin_and_stops_the_server() {
     let folder = notes("[tools.erase]\nrequire_approval = \"alwyas\"");
     let listed = run(&folder, &["list"]).stdout;
     assert!(
@@ -175,7 +175,7 @@ fn events(folder: &Folder, event: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_audit_log_says_who_was_asked_when_and_what_they_said() {
+fn the_audit_log_records_each_approval_with_its_caller_time_and_answer() {
     let folder = folder("require_approval = \"first\"");
     folder.write_config(&format!("{CONFIG}[audit]\nfolder = \"log\"\n"));
     let mut server = session(&folder, "2025-11-25", &forms());

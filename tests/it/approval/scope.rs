@@ -5,7 +5,7 @@ use crate::http::auth::token;
 use crate::support::{TinyComponent, TinyTool, result_text};
 
 #[test]
-fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
+fn the_first_approval_is_valid_for_its_session_until_the_grant_changes() {
     let folder = folder("require_approval = \"first\"");
     let mut server = session(&folder, "2025-11-25", &forms());
     let mut call = |answer: Value| conversation(&mut server, count(), &mut |_| answer.clone());
@@ -57,7 +57,7 @@ fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
 /// Several clients can share one address: each session is asked separately, and a request without a
 /// session is always asked.
 #[test]
-fn of_callers_without_a_token_only_sessions_are_remembered() {
+fn approvals_of_callers_without_a_token_are_remembered_only_in_sessions() {
     let server = over_http(&folder("require_approval = \"first\""), "");
     let agreed = json!({"result": yes()});
     let [one, other] = ["2025-06-18", "2025-11-25"].map(|revision| {
@@ -86,7 +86,7 @@ fn of_callers_without_a_token_only_sessions_are_remembered() {
 }
 
 #[test]
-fn without_a_session_the_first_yes_counts_for_its_caller() {
+fn without_a_session_the_first_approval_is_valid_for_its_caller() {
     let folder = folder("require_approval = \"first\"");
     let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
     let server = over_http(&folder, &format!("{of_ada}{of_bob}"));
@@ -155,7 +155,7 @@ fn asking(grant: &str, config: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers() {
+fn approval_of_a_tool_overrides_the_grant_which_overrides_the_server() {
     for (grant, config, expected) in [
         ("", "", &[][..]),
         (

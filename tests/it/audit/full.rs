@@ -43,7 +43,7 @@ fn succeeded(folder: &Folder) -> usize {
 }
 
 #[test]
-fn with_drop_a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost() {
+fn with_drop_a_full_log_delays_no_call_and_reports_lost_lines() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = on_a_full_disk(&folder, &format!("{CONFIG}when_full = \"drop\"\n"));
     let mut made = 0;
@@ -77,7 +77,7 @@ fn with_drop_a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost
 }
 
 #[test]
-fn with_refuse_a_call_that_cannot_be_recorded_is_not_made_and_both_sides_read_why() {
+fn with_refuse_a_full_log_rejects_calls_with_a_reason() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = on_a_full_disk(&folder, &format!("{CONFIG}when_full = \"refuse\"\n"));
     let (mut made, mut refused) = (0, 0);
@@ -128,7 +128,7 @@ fn with_refuse_a_call_that_cannot_be_recorded_is_not_made_and_both_sides_read_wh
 }
 
 #[test]
-fn without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_is_lost() {
+fn by_default_calls_wait_for_a_full_disk_and_no_line_is_lost() {
     // `FIRST` lines fit into the queue of 18 MiB; together with `OTHERS` they exceed it.
     const FIRST: usize = 900;
     const OTHERS: usize = 300;
@@ -168,7 +168,7 @@ fn shortened(answer: &Value) -> String {
 }
 
 #[test]
-fn a_call_that_waits_in_vain_is_not_made() {
+fn a_call_that_waits_for_the_log_until_its_deadline_is_not_made() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\ntimeout = \"5s\"\n");
     let config = format!(

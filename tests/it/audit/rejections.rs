@@ -149,7 +149,7 @@ fn repeated_rejections_of_a_caller_are_counted_for_each_reason() {
 }
 
 #[test]
-fn what_is_done_to_the_files_with_rejections_is_found() {
+fn verify_finds_changes_to_the_files_of_rejections() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.text("one", json!({}));
@@ -218,7 +218,7 @@ fn what_is_done_to_the_files_with_rejections_is_found() {
 }
 
 #[test]
-fn denials_displace_no_call_and_their_oldest_files_are_deleted() {
+fn denials_displace_no_calls_and_their_oldest_files_are_deleted() {
     // Enough to fill more than four files of denials, whose lines have long names.
     const CALLS: usize = 5_500;
     let url = format!("https://{}/", vec!["a".repeat(60); 4].join("."));

@@ -9,7 +9,7 @@ use crate::http::auth::{KEY, bearer, jwt, plugins, resource_with, token};
 use crate::support::{HttpServer, ToolbayCommand};
 
 #[test]
-fn with_tokens_only_one_of_an_operator_opens_the_console() {
+fn with_tokens_only_an_operator_token_opens_the_console() {
     let (model, models) = token("model", "");
     let (operator, operators) = token("operator", "admin = true");
     let server = HttpServer::start_with_config(&plugins(), &format!("{models}{operators}"))
@@ -53,7 +53,7 @@ fn with_tokens_only_one_of_an_operator_opens_the_console() {
 }
 
 #[test]
-fn an_operator_calls_what_the_token_may_call() {
+fn an_operator_can_call_only_the_tools_of_the_token() {
     let (watcher, watchers) = token("watcher", "tools = [\"time.*\"]\nadmin = true");
     let config = format!("{RATES}{watchers}[console]\ncontents = true\n");
     let site = Site::enter(
@@ -87,7 +87,7 @@ fn an_operator_calls_what_the_token_may_call() {
 }
 
 #[test]
-fn a_token_of_an_authorization_server_opens_nothing() {
+fn a_token_of_an_authorization_server_does_not_open_the_console() {
     let (operator, operators) = token("operator", "admin = true");
     let server = resource_with(&plugins(), &operators);
     let got = enter(&server, &jwt("one", KEY, json!({})));
@@ -102,7 +102,7 @@ fn a_token_of_an_authorization_server_opens_nothing() {
 }
 
 #[test]
-fn where_nobody_could_open_it_there_is_none() {
+fn the_console_is_not_served_where_it_cannot_be_opened() {
     let (model, models) = token("model", "");
     let (_, operators) = token("operator", "admin = true");
     let none = |config: &str, address: &str| {
@@ -131,7 +131,7 @@ fn where_nobody_could_open_it_there_is_none() {
 }
 
 #[test]
-fn on_a_public_address_an_operator_can_have_one() {
+fn the_console_can_be_enabled_on_a_public_address() {
     let (operator, operators) = token("operator", "admin = true");
     let folder = folder();
     folder.write_config(&format!("{operators}[console]\nenabled = true\n"));
@@ -170,7 +170,7 @@ fn on_a_public_address_an_operator_can_have_one() {
 }
 
 #[test]
-fn a_console_that_nobody_could_open_is_a_mistake() {
+fn enabling_a_console_that_cannot_be_opened_is_an_error() {
     let (_, models) = token("model", "");
     for (config, address) in [
         ("[http]\nanonymous = true\n", "0.0.0.0:0"),

@@ -75,7 +75,7 @@ fn audit(folder: &Folder) -> Vec<Value> {
 }
 
 #[test]
-fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
+fn an_operator_decides_a_call_whose_client_never_answers() {
     let folder = folder("always");
     let site = site(&folder);
     for revision in ASKING {
@@ -153,7 +153,7 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
 }
 
 #[test]
-fn a_question_that_nobody_answers_is_no_approval() {
+fn a_question_without_an_answer_rejects_the_call() {
     let folder = folder("always");
     let config = format!("{RATES}[audit]\nfolder = \"log\"\n[limits]\nask_timeout = \"300ms\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
@@ -190,7 +190,7 @@ fn a_question_that_nobody_answers_is_no_approval() {
 }
 
 #[test]
-fn an_answer_of_the_client_comes_first_and_that_of_the_operator_too_late() {
+fn an_answer_of_the_operator_after_that_of_the_client_is_too_late() {
     let folder = folder("always");
     let site = site(&folder);
     let session = site
@@ -222,7 +222,7 @@ fn an_answer_of_the_client_comes_first_and_that_of_the_operator_too_late() {
 }
 
 #[test]
-fn a_yes_of_the_operator_counts_for_one_call_unless_the_grant_remembers() {
+fn an_approval_of_the_operator_is_valid_for_one_call_unless_the_grant_remembers_it() {
     for (approve, remembers) in [("always", false), ("first", true)] {
         let site = site(&folder(approve));
         let session = site
@@ -249,7 +249,7 @@ fn a_yes_of_the_operator_counts_for_one_call_unless_the_grant_remembers() {
 }
 
 #[test]
-fn only_a_page_of_an_operators_session_answers() {
+fn only_a_page_of_an_operator_session_can_answer() {
     let (watcher, watchers) = token("watcher", "tools = [\"time.*\"]\nadmin = true");
     let (operator, operators) = token("operator", "admin = true");
     let (model, models) = token("model", "");
@@ -344,7 +344,7 @@ fn a_question_that_only_the_client_has_is_shown_without_an_answer() {
 }
 
 #[test]
-fn a_question_of_the_plugin_itself_is_not_the_operators_to_answer() {
+fn the_operator_cannot_answer_a_question_of_the_plugin() {
     let folder = Folder::with("asker.wasm", crate::support::asker());
     let site = site(&folder);
     let session = site
@@ -434,7 +434,7 @@ fn a_task_that_waits_is_answered_as_well() {
 }
 
 #[test]
-fn beside_standard_input_and_output_nothing_is_kept_for_a_console_that_is_off() {
+fn over_stdio_with_the_console_disabled_the_client_can_approve() {
     let folder = folder("always");
     folder.write_config("[console]\nenabled = false\n");
     let mut server = StdioServer::spawn(&folder);
@@ -462,7 +462,7 @@ fn words(folder: &Folder, event: &str, member: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_call_that_its_client_cancels_while_it_waits_is_over_everywhere() {
+fn a_waiting_call_that_its_client_cancels_ends_everywhere() {
     let folder = folder("always");
     let mut site = site(&folder);
     for revision in ASKING {
@@ -513,7 +513,7 @@ fn a_call_that_its_client_cancels_while_it_waits_is_over_everywhere() {
 }
 
 #[test]
-fn a_yes_for_a_plugin_that_has_changed_or_rests_does_not_say_that_the_call_goes_on() {
+fn approving_a_call_of_a_changed_or_disabled_plugin_reports_that_it_is_not_made() {
     let folder = folder("always");
     let site = site(&folder);
     let session = site

@@ -81,7 +81,7 @@ fn reveals_nothing(said: &str, what: &str) {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn requests_of_others_come_to_nothing() {
+fn forged_and_unauthenticated_requests_have_no_effect() {
     let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
     let (own, cookie) = (site.origin(), site.cookie.as_str());
     let (name, value) = cookie.split_once('=').unwrap();
@@ -479,7 +479,7 @@ fn nothing_is_shown_without_a_session() {
 }
 
 #[test]
-fn the_address_in_the_log_opens_the_console_once_and_the_log_of_the_console_does_not_have_it() {
+fn the_address_in_the_log_opens_the_console_once_and_is_not_shown_in_it() {
     let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
     let used = logged(&site.server, 1);
     let again = enter(&site.server, &used);
@@ -513,7 +513,7 @@ fn the_address_in_the_log_opens_the_console_once_and_the_log_of_the_console_does
 }
 
 #[test]
-fn a_session_ends_when_it_is_left_and_only_so_many_are_open() {
+fn a_session_ends_at_logout_and_the_number_of_sessions_is_limited() {
     let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
     let opens = |cookie: &str| site.server.get("/console", &[("Cookie", cookie)]).status == 200;
     let mut cookies = Vec::new();
@@ -562,7 +562,7 @@ fn a_session_ends_when_it_is_left_and_only_so_many_are_open() {
 }
 
 #[test]
-fn behind_tls_the_cookie_is_for_tls_alone() {
+fn behind_a_tls_proxy_the_cookie_is_secure() {
     let folder = folder();
     let config = format!(
         "{RATES}[http]\nanonymous = true\nallowed_hosts = [\"tools.example.com\"]\n\
@@ -586,7 +586,7 @@ fn behind_tls_the_cookie_is_for_tls_alone() {
 const HOSTILE: &str = "\"'><img src=x onerror=alert(1)><script>alert(1)<!--&amp;";
 
 #[test]
-fn what_plugins_and_clients_say_is_text_on_every_page() {
+fn text_of_plugins_and_clients_is_escaped_on_every_page() {
     let words = Some(HOSTILE.to_owned());
     let tool = TinyTool {
         title: words.clone(),
@@ -703,7 +703,7 @@ fn head(server: &HttpServer, path: &str, cookie: &str, length: usize) -> String 
 }
 
 #[test]
-fn logins_that_are_on_their_way_keep_nobody_out() {
+fn incomplete_logins_do_not_block_other_logins() {
     let server = HttpServer::start_with_config(&folder(), RATES).wait_until_ready();
     let token = logged(&server, 1);
     let begun = format!("{}token=x", head(&server, "/console/login", "", 100));
@@ -722,7 +722,7 @@ fn logins_that_are_on_their_way_keep_nobody_out() {
 }
 
 #[test]
-fn a_form_that_does_not_arrive_ends_with_the_time_for_requests() {
+fn a_form_that_does_not_arrive_ends_at_the_request_timeout() {
     let server = HttpServer::start_with_config(
         &folder(),
         &format!("{RATES}[http]\nidle_timeout = \"1s\"\n"),
@@ -741,7 +741,7 @@ fn a_form_that_does_not_arrive_ends_with_the_time_for_requests() {
 }
 
 #[test]
-fn a_form_that_arrives_when_its_token_is_gone_does_nothing() {
+fn a_form_that_arrives_after_its_token_was_removed_has_no_effect() {
     let (operator, operators) = token("operator", "tools = [\"time.*\"]\nadmin = true");
     let (_, others) = token("other", "admin = true");
     let folder = plugins();

@@ -298,7 +298,7 @@ fn a_call_whose_client_never_answers_is_answered_in_a_console_that_is_opened_aft
 }
 
 #[test]
-fn of_several_servers_one_is_named_and_without_any_the_command_says_what_to_do() {
+fn several_servers_require_a_choice_and_no_server_is_an_error_with_advice() {
     let user = User::new();
     let none = user.console(&[]);
     assert_eq!((none.code, none.stdout.as_str()), (1, ""), "{none}");
@@ -343,7 +343,7 @@ fn of_several_servers_one_is_named_and_without_any_the_command_says_what_to_do()
 }
 
 #[test]
-fn a_server_whose_console_is_off_or_cannot_be_there_serves_all_the_same() {
+fn a_server_whose_console_is_disabled_or_has_no_socket_still_serves() {
     let user = User::new();
     for config in ["[console]\nstdio = false\n", "[console]\nenabled = false\n"] {
         user.folder.write_config(config);
@@ -386,7 +386,7 @@ fn a_server_whose_console_is_off_or_cannot_be_there_serves_all_the_same() {
 }
 
 #[test]
-fn connections_that_do_nothing_hold_up_neither_the_client_nor_the_end() {
+fn idle_connections_delay_neither_the_client_nor_the_shutdown() {
     let user = User::new();
     let mut server = user.serve(&[]);
     let opened = Opened::start(&user, &[]);

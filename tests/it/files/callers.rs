@@ -118,7 +118,7 @@ fn a_caller_who_is_not_authenticated_has_no_folder() {
 }
 
 #[test]
-fn the_client_on_standard_input_has_a_folder_that_is_not_reached_through_a_link() {
+fn the_folder_of_the_stdio_client_is_not_reached_through_a_link() {
     let folder = with_notes("");
     fs::create_dir(folder.sibling_path("elsewhere")).unwrap();
     let mut server = StdioServer::start(&folder);

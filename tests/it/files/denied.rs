@@ -132,7 +132,7 @@ fn a_path_without_a_grant_is_denied_and_shown_with_the_line_that_opens_its_folde
 }
 
 #[test]
-fn leaving_a_mount_is_denied_by_words_and_by_links() {
+fn leaving_a_mount_by_path_or_by_link_is_denied() {
     let mut server = served(WRITES);
     let said = go_on(
         &server,
@@ -207,7 +207,7 @@ fn writing_into_a_mount_for_reading_is_denied_and_shown_with_the_mount_for_writi
 
 /// Like a tool that fails with its own message after its grant has denied it something.
 #[test]
-fn a_failure_after_a_denial_says_so_unless_the_plugin_only_looked_for_a_file() {
+fn a_failure_after_a_denial_mentions_it_unless_a_file_was_only_looked_up() {
     let server = served(READS);
     let call = |name: &str, arguments: Value| {
         crate::support::error_kind_and_text(
@@ -228,7 +228,7 @@ fn a_failure_after_a_denial_says_so_unless_the_plugin_only_looked_for_a_file() {
 }
 
 #[test]
-fn a_plugin_that_knocks_at_ever_new_paths_fills_neither_a_log_nor_memory() {
+fn a_plugin_that_tries_many_paths_fills_neither_the_log_nor_memory() {
     let mut server = served("[limits]\ntimeout = \"60s\"\n");
     assert_eq!(go_on(&server, &["knock /etc 100000"]), ["ok"]);
     let denied = audited(&mut server);
@@ -249,7 +249,7 @@ fn a_plugin_that_knocks_at_ever_new_paths_fills_neither_a_log_nor_memory() {
 
 /// The root has no entries, and paths below it still resolve to the mounts.
 #[test]
-fn a_root_that_no_grant_opens_has_nothing_in_it() {
+fn the_root_is_empty_unless_a_grant_mounts_it() {
     let server = served(READS);
     let said = go_on(
         &server,

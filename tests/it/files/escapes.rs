@@ -131,7 +131,7 @@ fn no_attempt_to_leave_a_mounted_folder_with_a_quota_succeeds() {
 }
 
 #[test]
-fn names_that_no_file_can_have_lead_nowhere() {
+fn invalid_file_names_do_not_resolve() {
     let folder = Folder::new();
     let mut server = server(&folder, "quota = \"1MiB\"");
     let before = state(&folder);
@@ -159,7 +159,7 @@ fn names_that_no_file_can_have_lead_nowhere() {
 }
 
 #[test]
-fn a_link_that_takes_turns_with_a_folder_leads_nowhere() {
+fn a_link_that_alternates_with_a_folder_does_not_leave_the_mount() {
     let folder = Folder::new();
     let mut server = server(&folder, "");
     let before = state(&folder);

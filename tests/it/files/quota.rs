@@ -22,7 +22,7 @@ fn mount(host: &str, more: &str) -> String {
 }
 
 #[test]
-fn a_folder_without_a_quota_has_no_bound() {
+fn a_folder_without_a_quota_is_unlimited() {
     let mut server = StdioServer::start(&with_data(""));
     go(
         &mut server,
@@ -130,7 +130,7 @@ fn the_names_of_a_file_count_once_by_length_and_each_as_an_entry() {
 }
 
 #[test]
-fn entries_bound_files_folders_and_links() {
+fn the_entries_quota_counts_files_folders_and_links() {
     let folder = with_data("entries = 4");
     let mut server = StdioServer::start(&folder);
     go(
@@ -173,7 +173,7 @@ fn entries_bound_files_folders_and_links() {
 }
 
 #[test]
-fn calls_at_once_share_a_quota() {
+fn concurrent_calls_share_a_quota() {
     let folder = with_data("quota = \"1MiB\"\nentries = 40");
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("file_steps");
@@ -214,7 +214,7 @@ fn calls_at_once_share_a_quota() {
 }
 
 #[test]
-fn mounts_and_plugins_share_what_is_known_of_a_folder() {
+fn mounts_and_plugins_share_the_usage_of_a_folder() {
     let folder = with_data("quota = \"100KiB\"");
     let two = mount("data", "quota = \"50KiB\"").replace("\"/data\"", "\"/again\"");
     folder.put("other.wasm", hostile());
@@ -270,7 +270,7 @@ fn nothing_moves_between_folders_with_different_quotas() {
 }
 
 #[test]
-fn room_that_somebody_else_made_is_found() {
+fn space_that_another_process_freed_is_noticed() {
     let folder = with_data("quota = \"10KiB\"\nentries = 2");
     let mut server = StdioServer::start(&folder);
     go(

@@ -52,7 +52,7 @@ fn there_is_no_temporary_folder_without_a_grant() {
 }
 
 #[test]
-fn a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end() {
+fn a_temporary_folder_is_empty_at_the_start_and_removed_at_the_end() {
     let folder = with_scratch("");
     let mut server = StdioServer::start(&folder);
     for _ in 0..2 {
@@ -77,7 +77,7 @@ fn a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end() {
 }
 
 #[test]
-fn the_grant_says_where_it_is_and_what_it_may_hold() {
+fn the_grant_sets_the_path_and_size_of_a_temporary_folder() {
     let mut server = StdioServer::start(&with_scratch(
         "guest = \"/work\"\nsize = \"10KiB\"\nentries = 2",
     ));
@@ -100,7 +100,7 @@ fn the_grant_says_where_it_is_and_what_it_may_hold() {
 }
 
 #[test]
-fn without_its_keys_the_defaults_hold() {
+fn a_temporary_folder_without_keys_has_the_defaults() {
     let mut server = StdioServer::start(&with_scratch(""));
     go(
         &mut server,
@@ -134,7 +134,7 @@ fn a_call_does_not_see_the_temporary_folder_of_another() {
 }
 
 #[test]
-fn what_a_killed_server_left_is_removed_by_the_next() {
+fn temporary_folders_of_a_killed_server_are_removed_by_the_next() {
     let folder = with_scratch("");
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("sleep_hour");

@@ -69,11 +69,11 @@ cases! {
         |folder| put(folder, TinyComponent::new(&["a"]).with_core_items(LIST).before_list("(call $garbage)").build())
         => refused("listing what it offers failed: it used all of its fuel, 1,000,000,000 instructions");
 
-    garbage_beside_a_full_heap: Call, "fills its heap with a list, and makes garbage for ever beside it",
+    garbage_in_a_full_heap: Call, "fills its heap with a list, and makes garbage for ever beside it",
         |folder| lists(folder, "", "(call $more (i32.const 1500000)) (call $garbage)")
         => grant(ENDLESS) => fails("deadline", LATE);
 
-    garbage_beside_a_full_heap_for_fuel: Call, "does the same with little fuel",
+    garbage_in_a_full_heap_for_fuel: Call, "does the same with little fuel",
         |folder| lists(folder, "", "(call $more (i32.const 1500000)) (call $garbage)")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
@@ -84,7 +84,7 @@ cases! {
         |folder| put(folder, TinyComponent::new(&["a"]).with_core_items(LIST).before_list("(call $more (i32.const 0))").build())
         => refused("listing what it offers failed: it needed more than 128.0 MiB of memory");
 
-    a_list_beside_a_memory: Call, "grows its memory by 100 MiB, and makes a list that grows for ever",
+    a_list_and_a_large_memory: Call, "grows its memory by 100 MiB, and makes a list that grows for ever",
         |folder| lists(folder, "(memory $big 0)", "(drop (memory.grow $big (i32.const 1600))) (call $more (i32.const 0))")
         => fails("memory", OUT_OF_MEMORY);
 

@@ -120,7 +120,7 @@ cases! {
 /// Plugins that fill every table that they may have, with as many calls as the server admits, do
 /// not affect others.
 #[test]
-fn tables_of_some_are_not_missed_by_others() {
+fn plugins_that_fill_their_tables_do_not_affect_others() {
     let folder = Folder::new();
     let functions = [
         ("progress", "(param f64 i32 f64 i32 i32 i32)"),
@@ -197,7 +197,7 @@ fn folder_of_greedy(calls: usize) -> Folder {
 /// With few descriptors, plugins that open files until they may not leave some to every other call,
 /// to connections and to plugins that are loaded.
 #[test]
-fn files_of_some_are_not_missed_by_others() {
+fn plugins_that_open_many_files_do_not_affect_others() {
     let folder = folder_of_greedy(8);
     let command = ToolbayCommand::new(&folder)
         .args(["serve"])

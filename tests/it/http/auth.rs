@@ -208,7 +208,7 @@ fn without_a_valid_token_nothing_is_revealed() {
 }
 
 #[test]
-fn rejected_requests_have_few_lines_in_the_log() {
+fn rejected_requests_are_logged_at_a_limited_rate() {
     let (_, config) = token("full", "");
     let server = HttpServer::start_with_config(&plugins(), &config).wait_until_ready();
     let list = |headers: &[(&str, &str)]| {
@@ -455,7 +455,7 @@ fn an_invalid_token_is_rejected_with_the_reason() {
 }
 
 #[test]
-fn a_tool_of_another_scope_asks_for_it_if_the_operator_wants_that() {
+fn with_step_up_a_tool_of_another_scope_requests_that_scope() {
     let token = jwt("one", KEY, json!({}));
     let call = |server: &HttpServer, tool: &str| {
         server.post_stateless(

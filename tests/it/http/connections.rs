@@ -81,7 +81,7 @@ fn a_call_whose_stream_nobody_reads_is_cancelled() {
 }
 
 #[test]
-fn probes_are_answered_when_every_place_is_taken() {
+fn probes_are_answered_when_every_slot_is_taken() {
     let server =
         HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 2").wait_until_ready();
     let streams = [(); 2].map(|()| subscribe(&server));
@@ -110,7 +110,7 @@ fn probes_are_answered_when_every_place_is_taken() {
 }
 
 #[test]
-fn one_address_leaves_places_to_the_others() {
+fn one_address_leaves_slots_to_the_others() {
     let server = HttpServer::start_with_config(
         &Folder::new(),
         "[http]\nconnections = 16\nconnections_per_address = 8",
@@ -174,7 +174,7 @@ impl Drop for StrangersConnections {
 }
 
 #[test]
-fn one_account_leaves_places_to_the_others() {
+fn one_account_leaves_slots_to_the_others() {
     // Only the superuser can act as two accounts.
     if !rustix::process::geteuid().is_root() {
         return;
@@ -238,7 +238,7 @@ fn one_caller_leaves_requests_to_the_others() {
 }
 
 #[test]
-fn a_client_that_closed_its_side_gets_its_answer() {
+fn a_client_that_closed_its_write_side_gets_its_response() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
     let server = HttpServer::start(&folder).wait_until_ready();
@@ -277,7 +277,7 @@ fn a_target_with_a_host_is_checked_like_the_header() {
 }
 
 #[test]
-fn a_head_is_short() {
+fn a_long_request_head_is_rejected() {
     let server = HttpServer::start(&Folder::new());
     let mut stream = neighbour::connect(&server, true);
     let begun = format!(
@@ -290,7 +290,7 @@ fn a_head_is_short() {
 }
 
 #[test]
-fn a_head_has_the_documented_length_and_number_of_headers() {
+fn the_limits_of_a_request_head_are_as_documented() {
     let server = HttpServer::start(&Folder::new());
     let head = |length: usize| {
         let begun = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: ";
@@ -319,7 +319,7 @@ fn a_head_has_the_documented_length_and_number_of_headers() {
 }
 
 #[test]
-fn bodies_that_never_end_take_no_room_of_others() {
+fn bodies_that_never_end_use_only_the_memory_of_their_address() {
     // 16 MiB for one address, and four times that in total.
     let config = "[server]\nrequest_memory = \"64MiB\"\n[http]\nidle_timeout = \"6s\"";
     let server = HttpServer::start_with_config(

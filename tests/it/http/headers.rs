@@ -61,7 +61,7 @@ fn method_name_and_version_must_be_those_of_the_body() {
 }
 
 #[test]
-fn a_notification_needs_no_more_than_its_version() {
+fn a_notification_needs_only_the_version_header() {
     let server = HttpServer::start(&Folder::new());
     let message =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
@@ -223,7 +223,7 @@ fn a_long_argument_is_compared_and_not_quoted() {
 }
 
 #[test]
-fn a_tool_that_clients_would_omit_is_refused() {
+fn a_tool_with_an_invalid_header_annotation_is_refused() {
     let tool = TinyTool {
         input: mirrored().input.replace("\"integer\"", "\"number\""),
         ..mirrored()

@@ -13,7 +13,7 @@ use crate::support::{
 };
 
 #[test]
-fn what_initialize_sends_is_not_kept() {
+fn large_members_of_initialize_are_not_stored() {
     let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build()))
         .wait_until_ready();
     let before = resident(&server);
@@ -108,7 +108,7 @@ fn values_that_would_take_much_memory_are_not_parsed() {
 }
 
 #[test]
-fn arguments_that_wait_take_no_room_of_others() {
+fn waiting_arguments_use_only_the_memory_of_their_caller() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
     let config = "[server]\ncalls = 1\nsuspended_calls = 0\nqueue_timeout = \"10m\"\nrequest_memory = \"64MiB\"";

@@ -34,7 +34,7 @@ fn call(session: &HttpSession<'_>) -> HttpResponse {
 }
 
 #[test]
-fn a_call_whose_connection_ended_is_answered_on_another() {
+fn a_call_whose_connection_ended_is_answered_on_a_new_connection() {
     let (folder, server) = waiting("");
     let sessions: Vec<_> = server
         .session_revisions()
@@ -71,7 +71,7 @@ fn a_call_whose_connection_ended_is_answered_on_another() {
 }
 
 #[test]
-fn whoever_reconnects_first_need_not_wait_for_the_old_connection() {
+fn a_resumed_stream_replaces_the_old_connection() {
     let (folder, server) = waiting("");
     let session = server.start_session("2025-11-25");
     let mut old = call(&session);
@@ -124,7 +124,7 @@ fn a_client_that_polls_gets_the_response_in_time() {
 }
 
 #[test]
-fn streams_begin_with_an_event_only_where_clients_know_it() {
+fn streams_begin_with_an_empty_event_only_in_revisions_that_define_it() {
     let (folder, server) = waiting("");
     for revision in server.session_revisions() {
         let session = server.start_session(&revision);
@@ -177,7 +177,7 @@ fn a_stream_belongs_to_its_session_and_to_its_caller() {
 }
 
 #[test]
-fn nothing_is_kept_unless_it_is_asked_for() {
+fn without_resumption_no_events_are_stored() {
     let (folder, server) = waiting("[http]\nresume = \"0s\"");
     let session = server.start_session("2025-11-25");
     let mut response = call(&session);
@@ -191,7 +191,7 @@ fn nothing_is_kept_unless_it_is_asked_for() {
 }
 
 #[test]
-fn changes_that_a_connection_lost_are_repeated() {
+fn changes_that_a_connection_lost_are_sent_again() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let server = HttpServer::start(&folder).wait_until_ready();
     let session = server.start_session("2025-11-25");

@@ -75,7 +75,7 @@ fn two_scopes_of_one_subject_never_mix_in_a_session() {
 }
 
 #[test]
-fn a_request_that_waits_keeps_its_rights() {
+fn a_waiting_request_keeps_its_rights() {
     let folder = plugins();
     // A list waits until this plugin is loaded or removed.
     folder.put(
@@ -194,7 +194,7 @@ fn subscribe(server: &HttpServer, token: &str) -> HttpResponse {
 }
 
 #[test]
-fn a_change_is_told_to_those_alone_who_can_see_it() {
+fn a_change_is_notified_only_to_clients_that_can_see_it() {
     let folder = plugins();
     let server = resource_with(
         &folder,

@@ -20,7 +20,7 @@ fn request(id: u64, method: &str, params: &Value) -> Vec<u8> {
 }
 
 #[test]
-fn each_request_of_an_older_revision_stands_for_itself() {
+fn without_sessions_each_request_of_an_older_revision_is_independent() {
     let [one, other] = servers();
     for (revision, header) in [
         ("2025-03-26", None),
@@ -119,7 +119,7 @@ fn each_request_of_an_older_revision_stands_for_itself() {
 }
 
 #[test]
-fn a_call_reports_its_progress_and_ends_with_its_client() {
+fn without_sessions_a_call_reports_progress_and_ends_when_its_client_disconnects() {
     let folder = Folder::with("hostile.wasm", hostile());
     // The last call starts only when the previous one has ended.
     folder.put(

@@ -118,7 +118,7 @@ fn changes_are_notified_once_on_the_stream_of_the_session() {
 }
 
 #[test]
-fn nothing_comes_before_the_client_is_ready() {
+fn no_notification_is_sent_before_the_client_is_ready() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"")
         .wait_until_ready();
@@ -236,7 +236,7 @@ fn an_id_that_is_used_again_belongs_to_the_new_request() {
 }
 
 #[test]
-fn hanging_up_does_not_cancel_in_a_session() {
+fn disconnecting_does_not_cancel_a_call_in_a_session() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
         "hostile.toml",
@@ -267,7 +267,7 @@ fn hanging_up_does_not_cancel_in_a_session() {
 }
 
 #[test]
-fn batches_are_answered_where_they_exist() {
+fn batches_are_answered_in_revisions_that_define_them() {
     let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build()))
         .wait_until_ready();
     let batch = json!([
@@ -335,7 +335,7 @@ fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
 }
 
 #[test]
-fn sessions_are_limited_and_those_in_use_are_kept() {
+fn the_number_of_sessions_is_limited_and_idle_ones_are_replaced() {
     let config = "[http]\nsessions = 3\nstream_keep_alive = \"100ms\"";
     let server = HttpServer::start_with_config(&Folder::new(), config);
     let sessions = [(); 3].map(|()| server.start_session("2025-11-25"));
@@ -362,7 +362,7 @@ fn sessions_are_limited_and_those_in_use_are_kept() {
 }
 
 #[test]
-fn the_end_of_the_server_is_the_end_of_its_streams() {
+fn streams_of_sessions_end_when_the_server_ends() {
     let mut server = HttpServer::start(&Folder::new());
     let mut stream = server.start_session("2025-11-25").open_stream();
     assert_eq!(server.stop(), Some(0));

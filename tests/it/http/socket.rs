@@ -122,7 +122,7 @@ fn echo() -> Folder {
 }
 
 #[test]
-fn a_unix_socket_is_served_for_its_user_alone_and_removed_at_the_end() {
+fn a_unix_socket_is_served_only_for_its_user_and_removed_at_the_end() {
     let folder = echo();
     let mut server = SocketServer::start(&folder, "");
     let line = server.log.wait_for("listening on unix:");
@@ -169,7 +169,7 @@ fn a_unix_socket_is_served_for_its_user_alone_and_removed_at_the_end() {
 }
 
 #[test]
-fn the_mode_of_a_socket_and_a_path_in_the_file_are_as_the_configuration_says() {
+fn the_mode_and_the_path_of_a_socket_are_as_configured() {
     let folder = echo();
     fs::create_dir(folder.sibling_path("run")).unwrap();
     let config = "[http]\nlisten = \"unix:run/mcp.sock\"\nsocket_mode = \"0666\"\n";
@@ -184,7 +184,7 @@ fn the_mode_of_a_socket_and_a_path_in_the_file_are_as_the_configuration_says() {
     assert!(server.ask(&call("hello")).contains("hello"));
     server.end();
     assert!(!path.exists());
-    // A relative path refers to the working directory of the server.
+    // Without a directory in the path, the socket is in the folder where the server is started.
     folder.write_config("[http]\nlisten = \"unix:mcp.sock\"\n");
     let path = folder.sibling_path("mcp.sock");
     let mut server = SocketServer::run(
@@ -262,7 +262,7 @@ fn hosts_and_origins_are_checked_and_probes_are_answered() {
 }
 
 #[test]
-fn tokens_are_needed_where_there_are_some() {
+fn configured_tokens_are_required() {
     let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
     let server = SocketServer::start(
         &echo(),
@@ -279,7 +279,7 @@ fn tokens_are_needed_where_there_are_some() {
 }
 
 #[test]
-fn the_limits_of_an_address_are_those_of_a_user() {
+fn the_limits_of_an_address_apply_to_a_user() {
     let config = "[http]\nconnections = 8\nconnections_per_address = 2\nidle_timeout = \"1m\"";
     let server = SocketServer::start(&echo(), config);
     // Two connections without a complete request, and one beyond the limit.
@@ -335,7 +335,7 @@ fn a_client_that_disconnects_cancels_its_call() {
 }
 
 #[test]
-fn a_large_request_and_a_half_one_get_their_answers() {
+fn oversized_and_incomplete_requests_get_their_errors() {
     let server = SocketServer::start(
         &echo(),
         "[server]\nrequest_size = \"1MiB\"\n[http]\nidle_timeout = \"300ms\"",
@@ -385,7 +385,7 @@ fn a_dead_socket_is_replaced_and_a_live_one_is_not() {
 }
 
 #[test]
-fn what_is_no_socket_is_left_alone_and_a_path_that_cannot_be_used_is_an_error() {
+fn a_file_that_is_not_a_socket_is_not_replaced_and_an_unusable_path_is_an_error() {
     let folder = echo();
     fs::write(folder.sibling_path("file"), "kept").unwrap();
     symlink(folder.sibling_path("file"), folder.sibling_path("link")).unwrap();
@@ -427,7 +427,7 @@ fn what_is_no_socket_is_left_alone_and_a_path_that_cannot_be_used_is_an_error() 
 }
 
 #[test]
-fn who_has_escaped_removes_files_beside_the_socket_and_does_nothing_else_there() {
+fn escaped_code_can_only_remove_files_in_the_folder_of_the_socket() {
     let folder = echo();
     let elsewhere = tempfile::tempdir().unwrap();
     let at = |name: &str| elsewhere.path().join(name).display().to_string();
