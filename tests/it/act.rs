@@ -7,9 +7,9 @@ use crate::support::{
 };
 
 /// The guests for ACT 0.1 and 0.2.
-const BOTH: [&str; 2] = ["act1", "act"];
+const GUESTS: [&str; 2] = ["act1", "act"];
 
-fn serving(name: &str, grant: &str) -> StdioServer {
+fn start_with_guest(name: &str, grant: &str) -> StdioServer {
     let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
     folder.put(&format!("{name}.toml"), grant);
     let mut server = StdioServer::start(&folder);
@@ -18,7 +18,7 @@ fn serving(name: &str, grant: &str) -> StdioServer {
 }
 
 /// Returns the guest with one text replaced by another of the same length.
-fn changed(from: &str, to: &str) -> Vec<u8> {
+fn with_replaced_text(from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let mut component = own_server("act");
     let at = component
@@ -34,8 +34,8 @@ fn changed(from: &str, to: &str) -> Vec<u8> {
 
 #[test]
 fn the_tools_of_both_act_versions_are_listed() {
-    for name in BOTH {
-        let mut server = serving(name, "");
+    for name in GUESTS {
+        let mut server = start_with_guest(name, "");
         let tools = server.tools();
         assert_eq!(tools.len(), 16, "{name}");
         let greet = tools.iter().find(|tool| tool["name"] == "greet").unwrap();
@@ -60,7 +60,7 @@ fn the_tools_of_both_act_versions_are_listed() {
 
 #[test]
 fn arguments_are_deterministic_cbor() {
-    let mut server = serving("act", "");
+    let mut server = start_with_guest("act", "");
     let arguments =
         json!({"zz": [1, -1, 1.5, null], "a": {"$bytes": "AQI="}, "b": {"long": "é", "$$x": true}});
     assert_eq!(
@@ -76,8 +76,8 @@ fn arguments_are_deterministic_cbor() {
 
 #[test]
 fn parts_become_blocks_by_their_media_types() {
-    for name in BOTH {
-        let mut server = serving(name, "");
+    for name in GUESTS {
+        let mut server = start_with_guest(name, "");
         let structured = server.call("structured", json!({"n": 7}));
         let expected = json!({"bytes": {"$bytes": "AQIDBA=="}, "given": {"n": 7}});
         assert_eq!(structured["structuredContent"], expected);
@@ -114,8 +114,8 @@ fn parts_become_blocks_by_their_media_types() {
 
 #[test]
 fn a_stream_is_read_to_its_end_and_reports_progress() {
-    for name in BOTH {
-        let mut server = serving(name, "");
+    for name in GUESTS {
+        let mut server = start_with_guest(name, "");
         let id = server.start_call_with_progress("stream", json!({}));
         let result = server.finish_call(id);
         let parts: Vec<&str> = result["content"]
@@ -137,8 +137,8 @@ fn a_stream_is_read_to_its_end_and_reports_progress() {
 
 #[test]
 fn an_error_ends_a_result_and_has_a_kind_and_a_message() {
-    for name in BOTH {
-        let mut server = serving(name, "[limits]\ntimeout = \"1h\"");
+    for name in GUESTS {
+        let mut server = start_with_guest(name, "[limits]\ntimeout = \"1h\"");
         let mut fail = |kind: &str| server.failure("fail", json!({"kind": kind}));
         assert_eq!(
             fail("std:not-found"),
@@ -164,8 +164,8 @@ fn an_error_ends_a_result_and_has_a_kind_and_a_message() {
 
 #[test]
 fn unreadable_results_and_endless_streams_are_failures() {
-    for name in BOTH {
-        let mut server = serving(
+    for name in GUESTS {
+        let mut server = start_with_guest(
             name,
             "[limits]\ntimeout = \"3s\"\ntransfer = \"4MiB\"\noversize = \"error\"",
         );
@@ -206,7 +206,7 @@ fn an_endless_stream_ends_at_the_limits_of_its_call() {
         ("memory = \"8MiB\"\ntransfer = \"128MiB\"", "memory"),
         ("fuel = 20000000", "fuel"),
     ] {
-        let mut server = serving("act", &format!("[limits]\n{limits}"));
+        let mut server = start_with_guest("act", &format!("[limits]\n{limits}"));
         let (found, said) = server.failure("endless", json!({}));
         assert_eq!(found, kind, "{said}");
         assert_eq!(server.text("greet", json!({"name": "Ada"})), "Hello, Ada!");
@@ -251,10 +251,13 @@ fn check_names_the_interface_and_the_unused_parts() {
 
 #[test]
 fn a_failing_list_and_a_schema_that_is_not_json_are_refused() {
-    let folder = Folder::with("list.wasm", changed("list-marker-0001", "list-marker-0002"));
+    let folder = Folder::with(
+        "list.wasm",
+        with_replaced_text("list-marker-0001", "list-marker-0002"),
+    );
     folder.put(
         "schema.wasm",
-        changed(
+        with_replaced_text(
             r#"{"type":"object","description":"schema-marker""#,
             r#"<"type":"object","description":"schema-marker""#,
         ),
@@ -268,7 +271,7 @@ fn a_failing_list_and_a_schema_that_is_not_json_are_refused() {
 
 #[test]
 fn a_failure_is_reported_in_every_revision() {
-    let mut server = serving("act", "");
+    let mut server = start_with_guest("act", "");
     let result = server.call("fail", json!({"kind": "std:internal"}));
     assert_eq!(result["isError"], true);
     assert_eq!(

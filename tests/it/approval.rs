@@ -35,16 +35,16 @@ fn folder(grant: &str) -> Folder {
     folder
 }
 
-fn forms() -> Value {
+fn form_capabilities() -> Value {
     json!({"elicitation": {"form": {}}})
 }
 
-fn yes() -> Value {
+fn approval_content() -> Value {
     json!({"action": "accept", "content": {"approve": true}})
 }
 
 /// Returns the texts that the steps returned.
-fn said(result: &Value) -> Vec<String> {
+fn step_texts(result: &Value) -> Vec<String> {
     let said = result["structuredContent"]["said"]
         .as_array()
         .unwrap_or_else(|| panic!("{result}"));
@@ -67,7 +67,7 @@ fn session(folder: &Folder, revision: &str, capabilities: &Value) -> StdioServer
 }
 
 /// Starts an HTTP server and waits until it has loaded the plugin.
-fn over_http(folder: &Folder, config: &str) -> HttpServer {
+fn start_http(folder: &Folder, config: &str) -> HttpServer {
     HttpServer::start_with_config(folder, &format!("{CONFIG}{config}")).wait_until_ready()
 }
 
@@ -86,7 +86,7 @@ fn stateless(
 }
 
 /// Returns the same request with this answer to the host's question in `result`.
-fn answered(call: &Value, result: &Value, answer: Option<Value>) -> Value {
+fn with_answer(call: &Value, result: &Value, answer: Option<Value>) -> Value {
     let asked = result["inputRequests"]
         .as_object()
         .unwrap_or_else(|| panic!("{result}"));
@@ -152,7 +152,7 @@ fn conversation_over_http(
 /// Returns every answer with the resulting error kind. Without a kind, the call is made.
 fn answers() -> [(Value, Option<&'static str>); 5] {
     [
-        (json!({"result": yes()}), None),
+        (json!({"result": approval_content()}), None),
         (
             json!({"result": {"action": "accept", "content": {"approve": false}}}),
             Some("said no"),
@@ -170,7 +170,7 @@ fn answers() -> [(Value, Option<&'static str>); 5] {
 }
 
 /// Checks the response to an answer. `made` counts the calls made so far.
-fn judge(response: &Value, refused: Option<&str>, made: &mut u32) {
+fn check_response(response: &Value, refused: Option<&str>, made: &mut u32) {
     let result = &response["result"];
     let Some(words) = refused else {
         *made += 1;
@@ -203,7 +203,7 @@ fn every_revision_with_forms_asks_a_person_before_the_plugin_is_entered() {
         let mut server = session(&folder, revision, &json!({"elicitation": {}}));
         for (answer, refused) in answers() {
             let (response, asked) = conversation(&mut server, count(), &mut |_| answer.clone());
-            judge(&response, refused, &mut made);
+            check_response(&response, refused, &mut made);
             let [question] = &*asked else {
                 panic!("{asked:?}")
             };
@@ -233,24 +233,24 @@ fn every_revision_with_forms_asks_a_person_before_the_plugin_is_entered() {
             assert_eq!(params["requestedSchema"]["required"], json!(["approve"]));
         }
         drop(server);
-        let server = over_http(&folder, "");
+        let server = start_http(&folder, "");
         let session =
             server.start_session_with_capabilities(revision, json!({"elicitation": {}}), &[]);
         for (answer, refused) in answers() {
             let (response, asked) = conversation_over_http(&session, count(), &answer);
             assert_eq!(asked.len(), 1);
-            judge(&response, refused, &mut made);
+            check_response(&response, refused, &mut made);
         }
     }
-    let server = over_http(&folder, "");
+    let server = start_http(&folder, "");
     for (answer, refused) in answers()
         .into_iter()
         .filter(|(answer, _)| answer.get("result").is_some())
     {
-        let asked = stateless(&server, &count(), &forms(), &[]);
-        let params = answered(&count(), &asked["result"], Some(answer["result"].clone()));
-        judge(
-            &stateless(&server, &params, &forms(), &[]),
+        let asked = stateless(&server, &count(), &form_capabilities(), &[]);
+        let params = with_answer(&count(), &asked["result"], Some(answer["result"].clone()));
+        check_response(
+            &stateless(&server, &params, &form_capabilities(), &[]),
             refused,
             &mut made,
         );
@@ -259,13 +259,17 @@ fn every_revision_with_forms_asks_a_person_before_the_plugin_is_entered() {
     // Over stdio without a session.
     let mut server = StdioServer::spawn(&folder);
     let mut ask = |id: u64, mut params: Value| {
-        params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": forms()});
+        params["_meta"] =
+            json!({"io.modelcontextprotocol/clientCapabilities": form_capabilities()});
         server.send(message::stateless_request(MODERN, id, "tools/call", params).to_string());
         server.wait_for("the response", |message| message["id"] == id)
     };
     let asked = ask(1, count());
-    judge(
-        &ask(2, answered(&count(), &asked["result"], Some(yes()))),
+    check_response(
+        &ask(
+            2,
+            with_answer(&count(), &asked["result"], Some(approval_content())),
+        ),
         None,
         &mut made,
     );
@@ -299,18 +303,18 @@ fn a_client_without_forms_is_refused_with_advice_before_the_plugin_is_entered() 
     ];
     for (revision, capabilities) in clients {
         refused(&session(&folder, revision, capabilities).result("tools/call", count()));
-        let server = over_http(&folder, "");
+        let server = start_http(&folder, "");
         let session = server.start_session_with_capabilities(revision, capabilities.clone(), &[]);
         refused(&session.result("tools/call", count()));
     }
-    let server = over_http(&folder, "");
+    let server = start_http(&folder, "");
     for capabilities in [json!({}), lacking] {
         refused(&stateless(&server, &count(), &capabilities, &[])["result"]);
     }
     drop(server);
     folder.put("asker.toml", "[permissions.state]");
     assert_eq!(
-        said(&session(&folder, "2025-11-25", &json!({})).result("tools/call", count())),
+        step_texts(&session(&folder, "2025-11-25", &json!({})).result("tools/call", count())),
         ["1"]
     );
 }
@@ -318,7 +322,7 @@ fn a_client_without_forms_is_refused_with_advice_before_the_plugin_is_entered() 
 #[test]
 fn invalid_arguments_are_rejected_without_asking_a_person() {
     let folder = folder("require_approval = \"always\"");
-    let mut server = session(&folder, "2025-11-25", &forms());
+    let mut server = session(&folder, "2025-11-25", &form_capabilities());
     for wrong in [
         json!({}),
         json!({"steps": 7}),
@@ -327,7 +331,7 @@ fn invalid_arguments_are_rejected_without_asking_a_person() {
         let (response, asked) = conversation(
             &mut server,
             json!({"name": "ask", "arguments": wrong}),
-            &mut |_| json!({"result": yes()}),
+            &mut |_| json!({"result": approval_content()}),
         );
         assert_eq!(
             (
@@ -341,7 +345,7 @@ fn invalid_arguments_are_rejected_without_asking_a_person() {
     let (response, asked) = conversation(
         &mut server,
         json!({"name": "none"}),
-        &mut |_| json!({"result": yes()}),
+        &mut |_| json!({"result": approval_content()}),
     );
     assert_eq!(
         (&response["error"]["code"], asked.len()),
@@ -352,7 +356,7 @@ fn invalid_arguments_are_rejected_without_asking_a_person() {
 #[test]
 fn a_pending_approval_holds_no_slot_and_resources_and_prompts_need_none() {
     let folder = folder("require_approval = \"always\"\n[limits]\nconcurrency = 1");
-    let mut server = session(&folder, "2025-11-25", &forms());
+    let mut server = session(&folder, "2025-11-25", &form_capabilities());
     let ids: Vec<u64> = (0..20)
         .map(|_| server.request("tools/call", count()))
         .collect();
@@ -379,11 +383,14 @@ fn a_pending_approval_holds_no_slot_and_resources_and_prompts_need_none() {
     // A late approval does not start a call that was cancelled.
     server.notify("notifications/cancelled", json!({"requestId": ids[0]}));
     for question in questions {
-        server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes()}).to_string());
+        server.send(
+            json!({"jsonrpc": "2.0", "id": question["id"], "result": approval_content()})
+                .to_string(),
+        );
     }
     let mut numbers: Vec<u32> = ids[1..]
         .iter()
-        .map(|id| said(&server.finish_call(*id))[0].parse().unwrap())
+        .map(|id| step_texts(&server.finish_call(*id))[0].parse().unwrap())
         .collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (1..20).collect::<Vec<_>>());
@@ -392,7 +399,7 @@ fn a_pending_approval_holds_no_slot_and_resources_and_prompts_need_none() {
 #[test]
 fn an_approval_that_times_out_rejects_the_call() {
     let folder = folder("require_approval = \"always\"\n[limits]\nask_timeout = \"1s\"");
-    let mut server = session(&folder, "2025-11-25", &forms());
+    let mut server = session(&folder, "2025-11-25", &form_capabilities());
     let id = server.request("tools/call", count());
     let question = server.wait_for("the question", |message| {
         message["method"] == "elicitation/create"
@@ -403,10 +410,16 @@ fn an_approval_that_times_out_rejects_the_call() {
         text.contains("did not answer within 1s") && text.contains("limits.ask_timeout"),
         "{text}"
     );
-    server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes()}).to_string());
-    let (response, _) = conversation(&mut server, count(), &mut |_| json!({"result": yes()}));
+    server.send(
+        json!({"jsonrpc": "2.0", "id": question["id"], "result": approval_content()}).to_string(),
+    );
+    let (response, _) = conversation(
+        &mut server,
+        count(),
+        &mut |_| json!({"result": approval_content()}),
+    );
     assert_eq!(
-        said(&response["result"]),
+        step_texts(&response["result"]),
         ["1"],
         "the late yes made no call"
     );
@@ -430,24 +443,24 @@ fn later_questions_of_the_plugin_do_not_repeat_the_approval() {
         ada.to_string(),
         "2".to_owned(),
     ];
-    let mut server = session(&folder, "2025-11-25", &forms());
-    let mut answers = [yes(), ada.clone(), ada.clone()].into_iter();
+    let mut server = session(&folder, "2025-11-25", &form_capabilities());
+    let mut answers = [approval_content(), ada.clone(), ada.clone()].into_iter();
     let (response, asked) = conversation(
         &mut server,
         call.clone(),
         &mut |_| json!({"result": answers.next().unwrap()}),
     );
     assert_eq!(
-        (said(&response["result"]), asked.len()),
+        (step_texts(&response["result"]), asked.len()),
         (expected.to_vec(), 3)
     );
     drop(server);
-    let server = over_http(&folder, "");
-    let asked = stateless(&server, &call, &forms(), &[]);
+    let server = start_http(&folder, "");
+    let asked = stateless(&server, &call, &form_capabilities(), &[]);
     let mut response = stateless(
         &server,
-        &answered(&call, &asked["result"], Some(yes())),
-        &forms(),
+        &with_answer(&call, &asked["result"], Some(approval_content())),
+        &form_capabilities(),
         &[],
     );
     for key in ["approve", "dev.toolbay-approval"] {
@@ -456,16 +469,16 @@ fn later_questions_of_the_plugin_do_not_repeat_the_approval() {
         let mut params = call.clone();
         params["requestState"] = response["result"]["requestState"].clone();
         params["inputResponses"] = json!({key: ada});
-        response = stateless(&server, &params, &forms(), &[]);
+        response = stateless(&server, &params, &form_capabilities(), &[]);
     }
-    assert_eq!(said(&response["result"])[1..3], expected[1..3]);
+    assert_eq!(step_texts(&response["result"])[1..3], expected[1..3]);
     // A plugin cannot use the host's key.
     let forged = steps(json!([{"ask": [form(KEY)]}]));
-    let asked = stateless(&server, &forged, &forms(), &[]);
+    let asked = stateless(&server, &forged, &form_capabilities(), &[]);
     let response = stateless(
         &server,
-        &answered(&forged, &asked["result"], Some(yes())),
-        &forms(),
+        &with_answer(&forged, &asked["result"], Some(approval_content())),
+        &form_capabilities(),
         &[],
     );
     assert!(

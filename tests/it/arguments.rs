@@ -26,11 +26,11 @@ fn echo() -> Vec<u8> {
 const LENIENT: &str = "[server]\narguments = \"lenient\"\n";
 
 /// What a weak model makes of `{"n": 5, "deep": true, "tags": ["a"], "at": {"x": 1}}`.
-fn weak() -> Value {
+fn weak_arguments() -> Value {
     json!({"n": "5", "deep": "true", "tags": "a", "at": "{\"x\": 1}", "sessionId": "s"})
 }
 
-fn words(result: &Value) -> &str {
+fn first_text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap()
 }
 
@@ -39,10 +39,10 @@ fn by_default_nothing_is_converted_and_the_error_has_an_example() {
     let folder = Folder::with("echo.wasm", echo());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("echo");
-    let result = server.call("echo", weak());
+    let result = server.call("echo", weak_arguments());
     assert_eq!(result["isError"], true);
     assert!(
-        words(&result).ends_with("\nFor example: {\"n\":1}"),
+        first_text(&result).ends_with("\nFor example: {\"n\":1}"),
         "{result}"
     );
     assert_eq!(
@@ -57,8 +57,8 @@ fn lenient_converts_unambiguous_arguments_and_reports_it() {
     let folder = Folder::with("echo.wasm", echo());
     let mut server = StdioServer::start_with_config(&folder, LENIENT);
     server.wait_for_tool("echo");
-    let result = server.call("echo", weak());
-    let told: Value = serde_json::from_str(words(&result)).unwrap();
+    let result = server.call("echo", weak_arguments());
+    let told: Value = serde_json::from_str(first_text(&result)).unwrap();
     assert_eq!(
         told,
         json!({"n": 5, "deep": true, "tags": ["a"], "at": {"x": 1}})
@@ -141,14 +141,14 @@ fn arguments_in_a_string_are_a_specific_error_or_are_parsed() {
     let mut server = StdioServer::start_with_config(&folder, LENIENT);
     server.wait_for_tool("echo");
     let result = server.call("echo", json!("{\"n\": 5}"));
-    assert_eq!(words(&result), r#"{"n":5}"#);
+    assert_eq!(first_text(&result), r#"{"n":5}"#);
     assert_eq!(
         result["_meta"]["dev.toolbay/converted"],
         json!([{"pointer": "", "kind": "json"}])
     );
     // The values in the string are converted, too.
     let result = server.call("echo", json!("{\"n\": \"5\"}"));
-    assert_eq!(words(&result), r#"{"n":5}"#);
+    assert_eq!(first_text(&result), r#"{"n":5}"#);
     for (string, part) in [
         (
             "[1]",
@@ -253,7 +253,10 @@ fn a_token_selects_how_arguments_are_checked_and_schemas_are_written() {
         )
     };
     assert_eq!(call("strict", json!({"n": "5"}))["isError"], true);
-    assert_eq!(words(&call("lenient", json!({"n": "5"}))), r#"{"n":5}"#);
+    assert_eq!(
+        first_text(&call("lenient", json!({"n": "5"}))),
+        r#"{"n":5}"#
+    );
     // Validation uses the plugin's own schema.
     assert_eq!(call("strict", json!({"n": 5, "other": 1}))["isError"], true);
 }

@@ -15,7 +15,7 @@ fn tiny(answer: &str) -> Vec<u8> {
 }
 
 /// Starts a server that logs when it finds an incomplete file.
-fn observant(folder: &Folder) -> StdioServer {
+fn start_with_debug_log(folder: &Folder) -> StdioServer {
     StdioServer::start_with_config(folder, "log = \"toolbay=debug\"")
 }
 
@@ -29,7 +29,7 @@ const INCOMPLETE: &str = "incomplete; probably still being written";
 #[test]
 fn a_file_that_is_copied_slowly_is_listed_when_it_is_complete() {
     let folder = Folder::new();
-    let mut server = observant(&folder);
+    let mut server = start_with_debug_log(&folder);
     server.wait_until_listed(&[]);
     let component = tiny("whole");
     let pieces = pieces(&component);
@@ -52,7 +52,7 @@ fn a_file_that_is_copied_slowly_is_listed_when_it_is_complete() {
 #[test]
 fn a_file_that_is_overwritten_slowly_keeps_the_previous_version_until_it_is_complete() {
     let folder = Folder::with("a.wasm", tiny("one"));
-    let mut server = observant(&folder);
+    let mut server = start_with_debug_log(&folder);
     server.wait_until_listed(&["a"]);
     let component = tiny("two");
     let pieces = pieces(&component);

@@ -124,7 +124,7 @@ impl Drop for BusyCores {
 }
 
 /// Waits until the log has `count` lines about this event, and returns the last one.
-fn event(server: &mut StdioServer, folder: &Folder, event: &str, count: usize) -> Value {
+fn wait_for_event(server: &mut StdioServer, folder: &Folder, event: &str, count: usize) -> Value {
     let mut found = Vec::new();
     server.wait_until(&format!("{count} lines about {event}"), |_| {
         found = events(folder, event);
@@ -144,7 +144,7 @@ fn verify(folder: &Folder) -> Value {
     report
 }
 
-fn intact(folder: &Folder) -> Value {
+fn verify_intact(folder: &Folder) -> Value {
     let report = verify(folder);
     assert_eq!(report["findings"], json!([]), "{report}");
     report
@@ -245,7 +245,7 @@ fn every_call_has_a_line_that_says_how_it_ended() {
         reached,
         [(&json!(6), "server.stack_size"), (&json!(7), "limits.fuel")]
     );
-    intact(&folder);
+    verify_intact(&folder);
     let last: Vec<_> = lines(&folder)
         .iter()
         .rev()
@@ -277,7 +277,7 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("one");
-    let load = event(&mut server, &folder, "load", 1);
+    let load = wait_for_event(&mut server, &folder, "load", 1);
     let digest = sha256(fs::read(folder.plugin_path("a.wasm")).unwrap());
     assert_eq!(
         (&load["plugin"], &load["plugin_sha256"], &load["tools"]),
@@ -295,7 +295,7 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
     .enumerate()
     {
         folder.put("a.toml", grant);
-        let line = event(&mut server, &folder, "grant", count + 1);
+        let line = wait_for_event(&mut server, &folder, "grant", count + 1);
         assert_eq!(
             (&line["plugin_sha256"], &line["grant_sha256"]),
             (&json!(digest), &json!(sha256(grant)))
@@ -307,7 +307,7 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
         );
     }
     folder.put("a.toml", "fule = 1");
-    let refused = event(&mut server, &folder, "refused", 1);
+    let refused = wait_for_event(&mut server, &folder, "refused", 1);
     assert!(
         refused["reason"]
             .as_str()
@@ -320,19 +320,22 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
         "the version before it serves"
     );
     folder.put("b.wasm", "no component");
-    let refused = event(&mut server, &folder, "refused", 2);
+    let refused = wait_for_event(&mut server, &folder, "refused", 2);
     assert!(
         refused["plugin"] == "b" && refused.get("plugin_sha256").is_none(),
         "{refused}"
     );
     folder.remove("a.toml");
-    event(&mut server, &folder, "grant", 3);
+    wait_for_event(&mut server, &folder, "grant", 3);
     folder.put("a.wasm", TinyComponent::new(&["one", "two"]).build());
-    assert_eq!(event(&mut server, &folder, "load", 2)["tools"], 2);
+    assert_eq!(wait_for_event(&mut server, &folder, "load", 2)["tools"], 2);
     folder.remove("a.wasm");
-    assert_eq!(event(&mut server, &folder, "removed", 1)["plugin"], "a");
+    assert_eq!(
+        wait_for_event(&mut server, &folder, "removed", 1)["plugin"],
+        "a"
+    );
     server.stop();
-    intact(&folder);
+    verify_intact(&folder);
     // A line about a plugin precedes the lines of calls that use it.
     assert_eq!(
         lines_of(&folder, "audit")
@@ -366,7 +369,7 @@ fn every_denial_has_a_line() {
         .map(|call| call["outcome"].clone())
         .collect();
     assert_eq!(outcomes, ["ok", "denied"]);
-    intact(&folder);
+    verify_intact(&folder);
 }
 
 #[test]
@@ -393,7 +396,7 @@ fn rejected_calls_have_a_line() {
         calls[2]
     );
     assert_eq!(events(&folder, "limit")[0]["limit"], "caller_rate_limit");
-    intact(&folder);
+    verify_intact(&folder);
 }
 
 #[test]
@@ -428,7 +431,7 @@ fn ten_thousand_mixed_calls_are_all_logged_and_verified() {
         }
     }
     server.stop();
-    let report = intact(&folder);
+    let report = verify_intact(&folder);
     assert_eq!(report["lost"], 0, "{report}");
     assert!(report["files"].as_u64() > Some(3), "{report}");
     drop(busy);
@@ -472,7 +475,7 @@ fn the_oldest_files_are_deleted_beyond_the_configured_number() {
         server.stop();
         assert_eq!(files(&folder).len(), kept, "{files_key}");
         assert_eq!(events(&folder, "call").len() < LINES, kept == 2);
-        intact(&folder);
+        verify_intact(&folder);
     }
 }
 
@@ -508,7 +511,7 @@ fn signatures_are_written_at_the_configured_interval() {
                 !events(&folder, "checkpoint").is_empty()
             });
         } else {
-            event(&mut server, &folder, "call", 50);
+            wait_for_event(&mut server, &folder, "call", 50);
             assert_eq!(
                 events(&folder, "checkpoint").len(),
                 0,
@@ -516,7 +519,7 @@ fn signatures_are_written_at_the_configured_interval() {
             );
         }
         server.stop();
-        intact(&folder);
+        verify_intact(&folder);
     }
 }
 
@@ -537,7 +540,7 @@ fn text_of_guests_and_clients_cannot_forge_a_line() {
     );
     server.text("echo", json!({"text": "y".repeat(100_000)}));
     server.stop();
-    intact(&folder);
+    verify_intact(&folder);
     let calls = events(&folder, "call");
     assert_eq!(
         (
@@ -626,7 +629,7 @@ fn the_log_of_a_killed_server_is_valid_and_the_next_server_continues_it() {
         server.wait_for_response(id);
         server.wait_until("lines", |_| events(&folder, "call").len() > round * 10);
         server.kill();
-        intact(&folder);
+        verify_intact(&folder);
     }
     // As if the last server had been killed in the middle of a line.
     let last = files(&folder).pop().unwrap();
@@ -637,7 +640,7 @@ fn the_log_of_a_killed_server_is_valid_and_the_next_server_continues_it() {
         .write_all(b"{\"seq\":99999,\"ti")
         .unwrap();
     let place = || json!({"file": last.file_name().unwrap().to_str(), "line": lines_in(&last)});
-    let (torn, report) = (place(), intact(&folder));
+    let (torn, report) = (place(), verify_intact(&folder));
     let notice = report["notices"]
         .as_array()
         .unwrap()
@@ -653,7 +656,7 @@ fn the_log_of_a_killed_server_is_valid_and_the_next_server_continues_it() {
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("echo");
     server.stop();
-    let report = intact(&folder);
+    let report = verify_intact(&folder);
     let notice = report["notices"]
         .as_array()
         .unwrap()
@@ -687,7 +690,7 @@ fn verify_names_a_changed_line() {
         server.text("one", json!({}));
     }
     server.stop();
-    let report = intact(&folder);
+    let report = verify_intact(&folder);
     let (newest, key) = (
         report["newest"].as_str().unwrap(),
         report["key"].as_str().unwrap(),

@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 /// Time within which other requests must be answered during an attack that used to take a minute.
-const SOON: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 const TOO_LONG: &str = "The arguments do not match the tool's input schema:\n(root): validation against the schema takes too long";
 
@@ -35,14 +35,14 @@ fn folder(schema: &Value) -> Folder {
 }
 
 /// Returns a schema whose `x` must match this schema.
-fn of_x(schema: Value) -> Value {
+fn schema_of_x(schema: Value) -> Value {
     json!({"type": "object", "properties": {"x": schema}})
 }
 
 /// Returns different trees of empty arrays, this many bytes in total. They contain nothing to hash,
 /// and begin alike.
 pub(crate) fn trees(bytes: usize) -> String {
-    const ALIKE: &str = "[],[],[],[],[],[],[],[],";
+    const COMMON_PREFIX: &str = "[],[],[],[],[],[],[],[],";
     /// Returns all trees with this many arrays in the outermost array, without its brackets.
     fn inside(size: usize) -> Vec<String> {
         if size == 0 {
@@ -61,11 +61,11 @@ pub(crate) fn trees(bytes: usize) -> String {
     }
     let mut list = String::from("[");
     for tree in (1..).flat_map(inside) {
-        if list.len() + ALIKE.len() + tree.len() + 4 > bytes {
+        if list.len() + COMMON_PREFIX.len() + tree.len() + 4 > bytes {
             break;
         }
         let comma = if list.len() > 1 { "," } else { "" };
-        list.extend([comma, "[", ALIKE, &tree, "]"]);
+        list.extend([comma, "[", COMMON_PREFIX, &tree, "]"]);
     }
     list + "]"
 }
@@ -95,7 +95,7 @@ fn attack(server: &mut StdioServer, arguments: &Value) -> Vec<Value> {
         assert_eq!(server.text("other", json!({})), "fine");
     }
     assert!(
-        began.elapsed() < SOON,
+        began.elapsed() < RESPONSE_TIMEOUT,
         "others waited for {:?}",
         began.elapsed()
     );
@@ -109,7 +109,7 @@ fn attack(server: &mut StdioServer, arguments: &Value) -> Vec<Value> {
 fn lists_of_trees_of_empty_arrays_do_not_delay_other_calls() {
     let config = "[server]\nrequest_size = \"8MiB\"\nrequest_memory = \"4GiB\"";
     let mut server =
-        StdioServer::start_with_config(&folder(&of_x(json!({"uniqueItems": true}))), config);
+        StdioServer::start_with_config(&folder(&schema_of_x(json!({"uniqueItems": true}))), config);
     server.wait_for_tool("attacked");
     server.wait_for_tool("other");
     let trees: Value = serde_json::from_str(&trees(2 << 20)).unwrap();
@@ -126,7 +126,7 @@ fn lists_of_trees_of_empty_arrays_do_not_delay_other_calls() {
 
 #[test]
 fn a_pattern_that_needs_a_state_for_every_byte_does_not_delay_other_calls() {
-    let schema = of_x(json!({"pattern": "[ab]*a[ab]{20000}[^ab]"}));
+    let schema = schema_of_x(json!({"pattern": "[ab]*a[ab]{20000}[^ab]"}));
     let mut server =
         StdioServer::start_with_config(&folder(&schema), "[server]\nrequest_size = \"8MiB\"");
     server.wait_for_tool("attacked");
@@ -142,7 +142,7 @@ fn a_pattern_that_needs_a_state_for_every_byte_does_not_delay_other_calls() {
 
 #[test]
 fn patterns_for_names_that_need_a_state_for_every_byte_do_not_delay_other_calls() {
-    let schema = of_x(
+    let schema = schema_of_x(
         json!({"patternProperties": {"[ab]*a[ab]{20000}[^ab]": false, "^(?=a)(a|b)+c": false}}),
     );
     let mut server =
@@ -255,5 +255,9 @@ fn a_check_ends_when_its_call_is_cancelled() {
         }
         server.wait_until("the permit is free", |server| !is_busy(server));
     }
-    assert!(began.elapsed() < SOON, "took {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < RESPONSE_TIMEOUT,
+        "took {:?}",
+        began.elapsed()
+    );
 }

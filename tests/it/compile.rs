@@ -238,7 +238,7 @@ fn files_without_code_have_nothing_to_compile() {
 }
 
 /// Returns a folder with a plugin that is refused after two seconds and one that is ready at once.
-fn slow() -> Folder {
+fn folder_with_slow_plugin() -> Folder {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).build());
     folder.put("bomb.wasm", nested_blocks(5000));
     folder.write_config("[compile]\ncache_folder = \"store\"\ncpu_time = \"2s\"");
@@ -247,7 +247,7 @@ fn slow() -> Folder {
 
 #[test]
 fn progress_is_printed_in_lines_without_a_terminal() {
-    let folder = slow();
+    let folder = folder_with_slow_plugin();
     let outcome = ToolbayCommand::new(&folder)
         .args(["compile"])
         .env("TERM", "xterm")
@@ -283,7 +283,7 @@ fn progress_is_printed_in_lines_without_a_terminal() {
 
 #[test]
 fn progress_is_shown_as_a_bar_on_a_terminal() {
-    let folder = slow();
+    let folder = folder_with_slow_plugin();
     let on_terminal = "exec script --quiet --return --command \"$*\" /dev/null";
     let outcome = ToolbayCommand::new(&folder)
         .args(["compile"])

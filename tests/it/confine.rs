@@ -18,7 +18,7 @@ fn mount(host: &str, guest: &str, access: &str) -> String {
 }
 
 /// Returns what escaped code could do, as `toolbay escape` reports it: the outcome of each line.
-fn escaped(command: ToolbayCommand, lines: &[String]) -> Vec<String> {
+fn escape_outcomes(command: ToolbayCommand, lines: &[String]) -> Vec<String> {
     let outcome = command.run_with(&(lines.join("\n") + "\n"));
     assert_eq!(outcome.code, 0, "{outcome}");
     assert!(
@@ -73,7 +73,7 @@ fn escaped_code_can_only_do_what_the_server_needs() {
         format!("write {}", path(at("state/toolbay-state/new"))),
         format!(
             "write {}",
-            path(at(&format!("scratch/toolbay-{}/new", rustix_uid())))
+            path(at(&format!("scratch/toolbay-{}/new", user_id())))
         ),
         "read /etc/hosts".to_owned(),
         "read /proc/self/status".to_owned(),
@@ -107,10 +107,10 @@ fn escaped_code_can_only_do_what_the_server_needs() {
         format!("tell {}", path(far("journal"))),
     ];
     let escape = || ToolbayCommand::new(&folder).args(["escape", "--http", "127.0.0.1:0"]);
-    for (line, said) in allowed.iter().zip(escaped(escape(), &allowed)) {
+    for (line, said) in allowed.iter().zip(escape_outcomes(escape(), &allowed)) {
         assert_eq!(said, "done", "{line}");
     }
-    for (line, said) in denied.iter().zip(escaped(escape(), &denied)) {
+    for (line, said) in denied.iter().zip(escape_outcomes(escape(), &denied)) {
         assert_eq!(said, "permission denied", "{line}");
     }
     // The operator can allow more, and `--learn` writes next to the grants.
@@ -122,8 +122,14 @@ fn escaped_code_can_only_do_what_the_server_needs() {
         format!("write {}", path(far("private/new"))),
         format!("write {}", path(folder.plugin_path("new.toml.proposed"))),
     ];
-    assert_eq!(escaped(escape(), &more), ["done", "permission denied"]);
-    assert_eq!(escaped(escape().args(["--learn"]), &more), ["done", "done"]);
+    assert_eq!(
+        escape_outcomes(escape(), &more),
+        ["done", "permission denied"]
+    );
+    assert_eq!(
+        escape_outcomes(escape().args(["--learn"]), &more),
+        ["done", "done"]
+    );
 }
 
 #[test]
@@ -146,7 +152,7 @@ fn a_recording_opens_its_file_but_not_the_rest_of_its_folder() {
         format!("remove {}", precious.display()),
         format!("list {}", wide.path().display()),
     ];
-    for (line, said) in lines.iter().zip(escaped(
+    for (line, said) in lines.iter().zip(escape_outcomes(
         ToolbayCommand::new(&folder).args(["escape"]),
         &lines,
     )) {
@@ -315,7 +321,7 @@ fn with_required_confinement_a_later_grant_with_a_writable_program_is_refused() 
         "a.toml",
         "[secrets.word]\ncommand = [\"sh\", \"../shared/print.sh\"]\n",
     );
-    let line = until_logged(&server, "refused; the previous version stays in service");
+    let line = wait_for_log(&server, "refused; the previous version stays in service");
     assert!(
         line.contains("server.confine = \"required\": the server may write to "),
         "{line}"
@@ -327,13 +333,13 @@ fn with_required_confinement_a_later_grant_with_a_writable_program_is_refused() 
 }
 
 /// Returns the ID of the user that runs the tests.
-fn rustix_uid() -> u32 {
+fn user_id() -> u32 {
     use std::os::unix::fs::MetadataExt as _;
     fs::metadata("/proc/self").unwrap().uid()
 }
 
 /// Returns a line of the status of each thread of a process.
-fn of_threads(pid: u32, key: &str) -> Vec<String> {
+fn thread_status_lines(pid: u32, key: &str) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let status =
         tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("status")).ok());
@@ -368,12 +374,12 @@ fn every_thread_of_a_server_is_confined_unless_disabled() {
             "{line}"
         );
         server.result("tools/call", json!({"name": "a"}));
-        let threads = of_threads(server.pid(), "Seccomp:");
+        let threads = thread_status_lines(server.pid(), "Seccomp:");
         assert!(
             threads.len() > 1 && threads.iter().all(|mode| mode == seccomp),
             "{config}: {threads:?}"
         );
-        let threads = of_threads(server.pid(), "NoNewPrivs:");
+        let threads = thread_status_lines(server.pid(), "NoNewPrivs:");
         assert!(
             threads.iter().all(|set| (set == "1") == (seccomp == "2")),
             "{config}: {threads:?}"
@@ -392,7 +398,7 @@ fn every_thread_of_a_server_is_confined_unless_disabled() {
 
 /// Waits until the plugin's report in the list of plugins has these words, and returns the line of
 /// the log that has them.
-fn until_logged(server: &HttpServer, words: &str) -> String {
+fn wait_for_log(server: &HttpServer, words: &str) -> String {
     let begun = Instant::now();
     let line = server.log.wait_for(words);
     assert!(begun.elapsed() < DEADLINE);
@@ -419,7 +425,7 @@ fn a_later_grant_can_use_confine_folders_and_is_otherwise_refused() {
             "read",
         ),
     );
-    let line = until_logged(&server, "refused; the previous version stays in service");
+    let line = wait_for_log(&server, "refused; the previous version stays in service");
     let path = elsewhere.path().join("other").display().to_string();
     let expected = format!(
         "hostile.toml:2: permissions.mounts: the server cannot read {path}: when it started, it confined itself to what the \

@@ -9,7 +9,7 @@ mod site;
 
 use serde_json::json;
 
-use self::site::{Site, hidden};
+use self::site::{Site, hidden_field};
 use crate::support::{
     DEADLINE, Folder, HttpServer, TinyComponent, error_kind_and_text, hostile, result_text, web,
 };
@@ -42,7 +42,7 @@ fn an_operator_opens_the_console_calls_a_tool_and_sees_the_call() {
         "/tool",
         &[
             ("tool", "echo"),
-            ("schema", &hidden(&page, "schema")),
+            ("schema", &hidden_field(&page, "schema")),
             ("raw", "yes"),
             ("json", "{}"),
         ],
@@ -161,7 +161,7 @@ fn a_call_that_requires_approval_is_made_when_the_viewer_approves() {
     let folder = folder();
     folder.put("a.toml", "require_approval = \"always\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, RATES).wait_until_ready());
-    let schema = hidden(&site.page("/tool?name=echo"), "schema");
+    let schema = hidden_field(&site.page("/tool?name=echo"), "schema");
     let form = [
         ("tool", "echo"),
         ("schema", schema.as_str()),
@@ -186,7 +186,7 @@ fn a_call_that_requires_approval_is_made_when_the_viewer_approves() {
         wrong.contains("Approve this call?"),
         "a yes to another question counts for nothing"
     );
-    let allow = hidden(&asked, "allow");
+    let allow = hidden_field(&asked, "allow");
     let called = site
         .post("/tool", &[&form[..], &[("allow", &allow)]].concat())
         .text();

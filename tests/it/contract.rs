@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{Folder, StdioServer, ToolbayCommand, sample, wit};
 
 /// Returns a plugin that was built for 0.1.0. These plugins are never rebuilt.
-fn frozen(id: &str) -> Vec<u8> {
+fn frozen_plugin(id: &str) -> Vec<u8> {
     let folder: PathBuf = [
         env!("CARGO_MANIFEST_DIR"),
         "../../tests/data/contract-0.1.0",
@@ -23,7 +23,7 @@ fn frozen(id: &str) -> Vec<u8> {
 fn plugins_of_both_versions_serve_side_by_side() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
     folder.put("old.toml", "prefix = \"old\"");
-    folder.put("old.wasm", frozen("calculator"));
+    folder.put("old.wasm", frozen_plugin("calculator"));
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("calculate_sum");
     server.wait_for_tool("old_calculate_sum");
@@ -51,7 +51,7 @@ fn every_plugin_of_0_1_0_is_served_unchanged() {
     for id in ids {
         // Two of them have a tool with the same name.
         folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\""));
-        folder.put(&format!("{id}.wasm"), frozen(id));
+        folder.put(&format!("{id}.wasm"), frozen_plugin(id));
     }
     // Longer than compiling all of them takes, however busy the machine is.
     let mut server = StdioServer::start_with_config(&folder, "[server]\nstartup_wait = \"10m\"");
@@ -71,13 +71,13 @@ fn every_plugin_of_0_1_0_is_served_unchanged() {
 }
 
 /// Returns a plugin with another version in the name of its export, and the same types.
-fn renamed(version: &str) -> Vec<u8> {
+fn with_export_version(version: &str) -> Vec<u8> {
     let (from, to) = (
         "toolbay:plugin/tools@0.1.0",
         format!("toolbay:plugin/tools@{version}"),
     );
     assert_eq!(from.len(), to.len());
-    let mut bytes = frozen("calculator");
+    let mut bytes = frozen_plugin("calculator");
     while let Some(at) = bytes
         .windows(from.len())
         .position(|window| window == from.as_bytes())
@@ -89,7 +89,7 @@ fn renamed(version: &str) -> Vec<u8> {
 
 #[test]
 fn the_refusal_of_an_unknown_version_names_the_toolbay_that_serves_it() {
-    let folder = Folder::with("future.wasm", renamed("0.7.0"));
+    let folder = Folder::with("future.wasm", with_export_version("0.7.0"));
     let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
     let said = "exports toolbay:plugin/tools@0.7.0, but this version of Toolbay supports 0.1.0 and 0.2.0; \
                 use Toolbay 0.7 or newer";
@@ -99,7 +99,7 @@ fn the_refusal_of_an_unknown_version_names_the_toolbay_that_serves_it() {
 #[test]
 fn types_of_another_version_are_refused_when_the_file_is_loaded() {
     // The types of 0.1.0 under the name of 0.2.0.
-    let folder = Folder::with("mixed.wasm", renamed("0.2.0"));
+    let folder = Folder::with("mixed.wasm", with_export_version("0.2.0"));
     let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(
         outcome

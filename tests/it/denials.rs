@@ -336,7 +336,7 @@ fn put_grants(folder: &Folder, port: u16) {
 }
 
 /// Returns the lines of the audit log, after the server has ended.
-fn audited(folder: &Folder) -> Vec<Value> {
+fn audit_lines(folder: &Folder) -> Vec<Value> {
     let files = fs::read_dir(folder.sibling_path("log"))
         .unwrap()
         .map(|entry| entry.unwrap().path());
@@ -393,7 +393,7 @@ fn each_attempt_is_denied_and_logged() {
     let first = site.requests.recv().unwrap();
     assert!(first.starts_with("GET /hello "), "{first}");
     server.stop();
-    let lines = audited(&folder);
+    let lines = audit_lines(&folder);
     let calls: Vec<_> = lines
         .iter()
         .filter(|line| line["event"] == "call")
@@ -432,7 +432,7 @@ fn each_attempt_is_denied_and_logged() {
 /// Starts a server whose `/etc/hosts` is the file `hosts` next to the plugin folder, so that a test
 /// can change the addresses of names. Returns `None` if mounting is not permitted here.
 #[allow(clippy::print_stderr, reason = "it says why it is left out")]
-fn with_names(folder: &Folder) -> Option<StdioServer> {
+fn start_with_hosts_file(folder: &Folder) -> Option<StdioServer> {
     fs::write(folder.sibling_path("hosts"), "").unwrap();
     let script = "mount --bind hosts /etc/hosts";
     if !ToolbayCommand::new(folder)
@@ -456,7 +456,7 @@ fn a_name_whose_address_changes_before_the_next_connection_is_denied_and_logged(
     let (folder, site) = (Folder::new(), Site::start());
     let port = site.address.port();
     put_grants(&folder, port);
-    let Some(mut server) = with_names(&folder) else {
+    let Some(mut server) = start_with_hosts_file(&folder) else {
         return;
     };
     let leads_to = |address: &str| {
@@ -503,7 +503,7 @@ fn a_name_whose_address_changes_before_the_next_connection_is_denied_and_logged(
     }
     assert!(site.requests.try_recv().is_err());
     server.stop();
-    let lines = audited(&folder);
+    let lines = audit_lines(&folder);
     for (index, expected) in expected.iter().enumerate() {
         let denied = denials(&lines, index + 1);
         let expected: Vec<_> = expected
@@ -530,7 +530,7 @@ fn the_target_of_a_redirect_is_denied_and_logged() {
         ("denied", format!("{DENIED}\n{LITERAL}"))
     );
     server.stop();
-    let lines = audited(&folder);
+    let lines = audit_lines(&folder);
     let remedy = "http = [\"http://169.254.169.254\"]\nprivate_networks = [\"169.254.169.254\"]";
     assert_eq!(
         (denials(&lines, 1), denials(&lines, 2)),

@@ -30,7 +30,7 @@ fn is_full(said: &str) -> bool {
 
 /// Runs these steps in one call and compares their outcomes: `ok`, the text that is read, [`FULL`],
 /// or the kind of an error.
-fn go(server: &mut StdioServer, expected: &[(&str, &str)]) {
+fn run_steps(server: &mut StdioServer, expected: &[(&str, &str)]) {
     let wanted: Vec<&str> = expected.iter().map(|(step, _)| *step).collect();
     let said = server.text("file_steps", steps(&wanted));
     assert_eq!(said.lines().count(), expected.len(), "{said}");
@@ -43,14 +43,14 @@ fn go(server: &mut StdioServer, expected: &[(&str, &str)]) {
 }
 
 /// Returns the number of bytes and entries of a folder, at all depths.
-fn holds(folder: &Path) -> (u64, usize) {
+fn folder_usage(folder: &Path) -> (u64, usize) {
     let mut all = (0, 0);
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         let found = entry.metadata().unwrap();
         all.1 += 1;
         if found.is_dir() {
-            let (bytes, entries) = holds(&entry.path());
+            let (bytes, entries) = folder_usage(&entry.path());
             all = (all.0 + bytes, all.1 + entries);
         } else if found.is_file() {
             all.0 += found.len();

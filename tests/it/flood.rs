@@ -10,10 +10,10 @@ use crate::support::{Folder, StdioServer, hostile, modern};
 const REQUESTS: u64 = 100_000;
 
 /// The id of the first request.
-const FIRST: u64 = 1_000_000;
+const FIRST_ID: u64 = 1_000_000;
 
 /// How much more memory than before the server may use, in bytes.
-const ROOM: u64 = 64 << 20;
+const MAX_GROWTH: u64 = 64 << 20;
 
 /// Returns the resident memory of a process, in bytes.
 fn resident(pid: u32) -> u64 {
@@ -42,7 +42,7 @@ fn a_hundred_thousand_requests_at_once_are_answered_within_bounds() {
     let input = server.take_input();
     let sending = std::thread::spawn(move || {
         let mut input = BufWriter::new(input);
-        for id in FIRST..FIRST + REQUESTS {
+        for id in FIRST_ID..FIRST_ID + REQUESTS {
             writeln!(input, "{}", request(id)).unwrap();
         }
         input.into_inner().unwrap()
@@ -57,7 +57,7 @@ fn a_hundred_thousand_requests_at_once_are_answered_within_bounds() {
         let id = message["id"]
             .as_u64()
             .unwrap_or_else(|| panic!("{message}"));
-        let seen = &mut seen[usize::try_from(id - FIRST).unwrap()];
+        let seen = &mut seen[usize::try_from(id - FIRST_ID).unwrap()];
         assert!(!std::mem::replace(seen, true), "answered twice: {message}");
         let fine = message.get("result").is_some();
         assert!(fine, "{message}");
@@ -66,6 +66,6 @@ fn a_hundred_thousand_requests_at_once_are_answered_within_bounds() {
         }
     }
     server.restore_input(sending.join().unwrap());
-    assert!(most < before + ROOM, "from {before} to {most} bytes");
+    assert!(most < before + MAX_GROWTH, "from {before} to {most} bytes");
     server.result("ping", json!({}));
 }

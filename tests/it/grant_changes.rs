@@ -53,14 +53,14 @@ fn texts(answer: &str) -> Vec<u8> {
         .build()
 }
 
-fn is_unknown(server: &mut StdioServer, tool: &str) {
+fn assert_unknown(server: &mut StdioServer, tool: &str) {
     let error = server.error("tools/call", json!({ "name": tool }));
     assert_eq!(error["message"], format!("Unknown tool: {tool}"));
 }
 
 /// Returns the description of the tool `count`, which changes when a complete grant applies. Checks
 /// that the tool `slugify` is not listed.
-fn described(server: &mut StdioServer) -> Option<String> {
+fn count_description(server: &mut StdioServer) -> Option<String> {
     let tools = server.tools();
     assert!(
         tools.iter().all(|tool| tool["name"] != "slugify"),
@@ -79,16 +79,16 @@ fn the_first_half_of_a_grant_does_not_enable_a_tool_that_the_previous_grant_disa
     let writer = SlowWriter::begin(&folder, "text.toml", "[tools.read_file]\ndisabled = true\n");
     // The first half's restrictions apply at once.
     server.wait_until("read_file is disabled", |server| {
-        described(server);
+        count_description(server);
         server.tool_names() == ["count"]
     });
-    is_unknown(&mut server, "slugify");
-    is_unknown(&mut server, "read_file");
+    assert_unknown(&mut server, "slugify");
+    assert_unknown(&mut server, "read_file");
     writer.end("[tools.slugify]\ndisabled = true\n[tools.count]\ndescription = \"Counts.\"\n");
     server.wait_until("the whole grant applies", |server| {
-        described(server).is_some_and(|words| words == "Counts.")
+        count_description(server).is_some_and(|words| words == "Counts.")
     });
-    is_unknown(&mut server, "slugify");
+    assert_unknown(&mut server, "slugify");
     assert_eq!(server.tool_names(), ["count"]);
 }
 
@@ -103,10 +103,10 @@ fn an_empty_grant_that_is_being_written_enables_no_tool() {
     // The server scans the folder after that.
     folder.put("gate.wasm", TinyComponent::new(&["second"]).build());
     server.wait_until("the other plugin is loaded", |server| {
-        described(server);
+        count_description(server);
         server.tool_names().contains(&"second".to_owned())
     });
-    is_unknown(&mut server, "slugify");
+    assert_unknown(&mut server, "slugify");
     // An empty file that no longer changes is the operator's intention.
     writer.end("");
     server.wait_until_listed(&["count", "read_file", "second", "slugify"]);
@@ -123,7 +123,7 @@ fn a_new_plugin_is_offered_when_its_grant_is_complete() {
     folder.put("gate.wasm", TinyComponent::new(&["second"]).build());
     server.wait_until("the other plugin is loaded", |server| {
         assert_eq!(
-            described(server),
+            count_description(server),
             None,
             "a tool of the new plugin is listed"
         );
@@ -131,7 +131,7 @@ fn a_new_plugin_is_offered_when_its_grant_is_complete() {
     });
     writer.end("[tools.slugify]\ndisabled = true\n");
     server.wait_until("the new plugin is offered", |server| {
-        described(server).is_some()
+        count_description(server).is_some()
     });
     server.wait_until_listed(&["count", "second"]);
 }
@@ -148,7 +148,7 @@ fn a_grant_that_is_removed_and_recreated_loses_no_restriction() {
         "[tools.slugify]\ndisabled = true\n[tools.count]\ndescription = \"Counts.\"\n",
     );
     server.wait_until("the new grant applies", |server| {
-        described(server).is_some_and(|words| words == "Counts.")
+        count_description(server).is_some_and(|words| words == "Counts.")
     });
     // A grant that stays absent is removed.
     folder.remove("text.toml");
@@ -166,7 +166,7 @@ fn a_stricter_grant_applies_while_the_component_is_refused() {
         .wait_for("refused; the previous version stays in service");
     folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     server.wait_until_listed(&["count", "read_file"]);
-    is_unknown(&mut server, "slugify");
+    assert_unknown(&mut server, "slugify");
     assert_eq!(server.text("count", json!({})), "one");
     // If a grant names tools that the version in service does not have, its other restrictions
     // apply.
@@ -233,8 +233,8 @@ fn the_tools_of_a_deleted_component_are_removed_whatever_its_grant_says() {
     server.wait_until_listed(&["count", "read_file"]);
     folder.remove("text.wasm");
     server.wait_until_listed(&[]);
-    is_unknown(&mut server, "count");
-    is_unknown(&mut server, "slugify");
+    assert_unknown(&mut server, "count");
+    assert_unknown(&mut server, "slugify");
     // The remaining files have no tools, but the grant names a tool.
     let line = server.log.wait_for("refused: text.toml: tools:");
     assert!(

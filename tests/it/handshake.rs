@@ -12,7 +12,7 @@ fn revisions() -> Vec<String> {
 }
 
 /// Returns a tool with every optional member.
-fn eloquent() -> TinyTool {
+fn full_tool() -> TinyTool {
     TinyTool {
         title: Some("All of it".into()),
         description: Some("Says everything.\nIn two lines.".into()),
@@ -149,7 +149,7 @@ fn tools_in_every_revision() {
     };
     let folder = Folder::with(
         "a.wasm",
-        TinyComponent::with_tools(vec![eloquent(), list]).build(),
+        TinyComponent::with_tools(vec![full_tool(), list]).build(),
     );
     let mut shapes = String::new();
     for revision in &revisions() {
@@ -164,7 +164,7 @@ fn tools_in_every_revision() {
 fn results_in_every_revision() {
     let folder = Folder::with(
         "a.wasm",
-        TinyComponent::with_tools(vec![eloquent()])
+        TinyComponent::with_tools(vec![full_tool()])
             .with_structured(r#"{"n":1}"#)
             .build(),
     );
@@ -207,7 +207,7 @@ fn changes_are_notified_only_after_the_client_is_initialized() {
 fn a_client_can_send_initialize_again() {
     let folder = Folder::with(
         "a.wasm",
-        TinyComponent::with_tools(vec![eloquent()]).build(),
+        TinyComponent::with_tools(vec![full_tool()]).build(),
     );
     let mut server = StdioServer::spawn(&folder).with_handshake("2024-11-05");
     server.wait_until_listed(&["eloquent"]);
@@ -220,7 +220,7 @@ fn a_client_can_send_initialize_again() {
 }
 
 /// Returns a folder with a plugin that becomes ready and one that never does.
-fn half_ready() -> Folder {
+fn folder_with_hanging_plugin() -> Folder {
     let folder = Folder::with("ready.wasm", TinyComponent::new(&["ready"]).build());
     folder.put(
         "hung.wasm",
@@ -236,7 +236,7 @@ fn half_ready() -> Folder {
 
 #[test]
 fn a_client_that_follows_changes_lists_the_tools_that_are_ready() {
-    let folder = half_ready();
+    let folder = folder_with_hanging_plugin();
     for name in ["claude-code", "Visual Studio Code - Insiders"] {
         let mut server = StdioServer::spawn(&folder);
         let client = json!({"name": name, "version": "1"});
@@ -265,7 +265,7 @@ fn a_client_that_follows_changes_lists_the_tools_that_are_ready() {
 
 #[test]
 fn a_client_that_lists_once_waits_for_all_plugins() {
-    let folder = half_ready();
+    let folder = folder_with_hanging_plugin();
     let mut server = StdioServer::spawn(&folder).with_handshake("2025-11-25");
     server.send(json!({"jsonrpc": "2.0", "id": 700, "method": "tools/list"}).to_string());
     server.log.wait_for("still loading");

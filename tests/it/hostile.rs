@@ -15,13 +15,13 @@ pub(crate) use self::wasi::calls;
 use crate::support::Folder;
 
 /// How much more memory the server may hold after an attack than before, in KiB.
-const GROWTH: u64 = 5 << 10;
+const MAX_GROWTH: u64 = 5 << 10;
 
 /// One attack.
 pub(crate) struct Case {
     /// What the attack does, as the book describes it.
     what: &'static str,
-    strikes: Strikes,
+    stage: AttackStage,
     /// Writes the plugin into the folder, as the plugin `hostile` unless it is something else.
     put: fn(&Folder),
     tool: &'static str,
@@ -38,7 +38,7 @@ pub(crate) struct Case {
 
 /// The stage at which an attack happens.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Strikes {
+pub(crate) enum AttackStage {
     Folder,
     Compile,
     Load,
@@ -61,10 +61,10 @@ pub(crate) enum Expected {
 }
 
 impl Case {
-    const fn new(strikes: Strikes, what: &'static str, put: fn(&Folder)) -> Self {
+    const fn new(stage: AttackStage, what: &'static str, put: fn(&Folder)) -> Self {
         Self {
             what,
-            strikes,
+            stage,
             put,
             tool: "a",
             arguments: "{}",
@@ -72,7 +72,7 @@ impl Case {
             config: "",
             expected: Expected::Noted(""),
             also: |_| {},
-            growth: GROWTH,
+            growth: MAX_GROWTH,
         }
     }
 
@@ -169,9 +169,9 @@ fn lists_at(address: usize, start: &[u8], lists: usize, end: &[u8]) -> (String, 
 
 /// Creates rows of the table, and a test for each of them.
 macro_rules! rows {
-    ($($name:ident: $strikes:ident, $what:literal, $put:expr $(=> $with:ident $arguments:tt)*;)*) => {
+    ($($name:ident: $stage:ident, $what:literal, $put:expr $(=> $with:ident $arguments:tt)*;)*) => {
         pub(super) const CASES: &[crate::hostile::Case] = &[$(
-            crate::hostile::Case::new(crate::hostile::Strikes::$strikes, $what, $put)
+            crate::hostile::Case::new(crate::hostile::AttackStage::$stage, $what, $put)
                 $(.$with $arguments)*
         ),*];
 
@@ -190,11 +190,11 @@ macro_rules! rows {
 
 /// Creates rows of the table, and two tests for each plugin that can run: one for each engine.
 macro_rules! cases {
-    ($($name:ident: $strikes:ident, $what:literal, $put:expr $(=> $with:ident $arguments:tt)*;)*) => {
-        rows! { $($name: $strikes, $what, $put $(=> $with $arguments)*;)* }
+    ($($name:ident: $stage:ident, $what:literal, $put:expr $(=> $with:ident $arguments:tt)*;)*) => {
+        rows! { $($name: $stage, $what, $put $(=> $with $arguments)*;)* }
 
         mod with_async {
-            $(again! { $strikes $name })*
+            $(again! { $stage $name })*
         }
     };
 }
@@ -204,7 +204,7 @@ macro_rules! cases {
 macro_rules! again {
     (Folder $name:ident) => {};
     (Compile $name:ident) => {};
-    ($strikes:ident $name:ident) => {
+    ($stage:ident $name:ident) => {
         #[test]
         fn $name() {
             crate::hostile::run::run_with_async(&super::CASES[super::Name::$name as usize]);

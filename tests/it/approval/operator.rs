@@ -59,7 +59,7 @@ fn a_call_without_a_terminal_needs_the_flag() {
 }
 
 /// Makes a call on a terminal where this is typed.
-fn on_a_terminal(folder: &Folder, typed: &str) -> CommandOutput {
+fn call_on_terminal(folder: &Folder, typed: &str) -> CommandOutput {
     let script = "exec script --quiet --return --command \"$*\" /dev/null";
     ToolbayCommand::new(folder)
         .args(["call", "erase"])
@@ -70,7 +70,7 @@ fn on_a_terminal(folder: &Folder, typed: &str) -> CommandOutput {
 #[test]
 fn on_a_terminal_the_operator_is_asked() {
     let folder = notes("[tools.erase]\nrequire_approval = \"always\"");
-    let outcome = on_a_terminal(&folder, "y\n");
+    let outcome = call_on_terminal(&folder, "y\n");
     assert_eq!(outcome.code, 0, "{outcome}");
     for words in [
         "The operator of this server wants a person to allow this call",
@@ -81,7 +81,7 @@ fn on_a_terminal_the_operator_is_asked() {
         assert!(outcome.stdout.contains(words), "{words}: {outcome}");
     }
     for typed in ["n\n", "\n", "yep\n", ""] {
-        let outcome = on_a_terminal(&folder, typed);
+        let outcome = call_on_terminal(&folder, typed);
         assert_eq!(outcome.code, 1, "{typed:?}: {outcome}");
         assert!(outcome.stdout.contains("toolbay: not called"), "{outcome}");
     }
@@ -178,17 +178,17 @@ fn events(folder: &Folder, event: &str) -> Vec<Value> {
 fn the_audit_log_records_each_approval_with_its_caller_time_and_answer() {
     let folder = folder("require_approval = \"first\"");
     folder.write_config(&format!("{CONFIG}[audit]\nfolder = \"log\"\n"));
-    let mut server = session(&folder, "2025-11-25", &forms());
+    let mut server = session(&folder, "2025-11-25", &form_capabilities());
     for answer in [
         json!({"action": "decline"}),
         json!({"action": "cancel"}),
-        yes(),
-        yes(),
+        approval_content(),
+        approval_content(),
     ] {
         conversation(&mut server, count(), &mut |_| json!({"result": answer}));
     }
     server.stop();
-    let mut server = session(&folder, "2025-03-26", &forms());
+    let mut server = session(&folder, "2025-03-26", &form_capabilities());
     server.result("tools/call", count());
     server.stop();
     let approvals = events(&folder, "approval");
@@ -262,7 +262,7 @@ fn a_secret_in_the_arguments_is_not_shown_to_the_person() {
         .env("WORD", "s3cret-\"word\"-é");
     let server = HttpServer::run(command).wait_until_ready();
     let call = steps(json!([{"count": "the s3cret-\"word\"-é, \u{202e}again"}]));
-    let asked = stateless(&server, &call, &forms(), &[]);
+    let asked = stateless(&server, &call, &form_capabilities(), &[]);
     let message = asked["result"]["inputRequests"][KEY]["params"]["message"]
         .as_str()
         .unwrap();
@@ -277,9 +277,9 @@ fn a_secret_in_the_arguments_is_not_shown_to_the_person() {
     // The plugin receives the secret.
     let response = stateless(
         &server,
-        &answered(&call, &asked["result"], Some(yes())),
-        &forms(),
+        &with_answer(&call, &asked["result"], Some(approval_content())),
+        &form_capabilities(),
         &[],
     );
-    assert_eq!(said(&response["result"]), ["1"]);
+    assert_eq!(step_texts(&response["result"]), ["1"]);
 }

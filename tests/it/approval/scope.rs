@@ -7,7 +7,7 @@ use crate::support::{TinyComponent, TinyTool, result_text};
 #[test]
 fn the_first_approval_is_valid_for_its_session_until_the_grant_changes() {
     let folder = folder("require_approval = \"first\"");
-    let mut server = session(&folder, "2025-11-25", &forms());
+    let mut server = session(&folder, "2025-11-25", &form_capabilities());
     let mut call = |answer: Value| conversation(&mut server, count(), &mut |_| answer.clone());
     // A refusal is not remembered.
     let (response, asked) = call(json!({"result": {"action": "decline"}}));
@@ -18,9 +18,9 @@ fn the_first_approval_is_valid_for_its_session_until_the_grant_changes() {
         ),
         ("not-approved", 1)
     );
-    let (response, asked) = call(json!({"result": yes()}));
+    let (response, asked) = call(json!({"result": approval_content()}));
     assert_eq!(
-        (said(&response["result"]), asked.len()),
+        (step_texts(&response["result"]), asked.len()),
         (vec!["1".to_owned()], 1)
     );
     let message = asked[0]["params"]["message"].as_str().unwrap();
@@ -29,9 +29,9 @@ fn the_first_approval_is_valid_for_its_session_until_the_grant_changes() {
         "{message}"
     );
     for expected in ["2", "3"] {
-        let (response, asked) = call(json!({"result": yes()}));
+        let (response, asked) = call(json!({"result": approval_content()}));
         assert_eq!(
-            (said(&response["result"]), asked.len()),
+            (step_texts(&response["result"]), asked.len()),
             (vec![expected.to_owned()], 0)
         );
     }
@@ -41,15 +41,23 @@ fn the_first_approval_is_valid_for_its_session_until_the_grant_changes() {
     );
     let mut asked = 0;
     server.wait_until("it asks again", |server| {
-        asked += conversation(server, count(), &mut |_| json!({"result": yes()}))
-            .1
-            .len();
+        asked += conversation(
+            server,
+            count(),
+            &mut |_| json!({"result": approval_content()}),
+        )
+        .1
+        .len();
         asked > 0
     });
     assert_eq!(
-        conversation(&mut server, count(), &mut |_| json!({"result": yes()}))
-            .1
-            .len(),
+        conversation(
+            &mut server,
+            count(),
+            &mut |_| json!({"result": approval_content()})
+        )
+        .1
+        .len(),
         0
     );
 }
@@ -58,8 +66,8 @@ fn the_first_approval_is_valid_for_its_session_until_the_grant_changes() {
 /// session is always asked.
 #[test]
 fn approvals_of_callers_without_a_token_are_remembered_only_in_sessions() {
-    let server = over_http(&folder("require_approval = \"first\""), "");
-    let agreed = json!({"result": yes()});
+    let server = start_http(&folder("require_approval = \"first\""), "");
+    let agreed = json!({"result": approval_content()});
     let [one, other] = ["2025-06-18", "2025-11-25"].map(|revision| {
         server.start_session_with_capabilities(revision, json!({"elicitation": {}}), &[])
     });
@@ -67,7 +75,7 @@ fn approvals_of_callers_without_a_token_are_remembered_only_in_sessions() {
     assert_eq!(conversation_over_http(&one, count(), &agreed).1.len(), 0);
     assert_eq!(conversation_over_http(&other, count(), &agreed).1.len(), 1);
     for _ in 0..2 {
-        let asked = stateless(&server, &count(), &forms(), &[]);
+        let asked = stateless(&server, &count(), &form_capabilities(), &[]);
         let message = asked["result"]["inputRequests"][KEY]["params"]["message"]
             .as_str()
             .unwrap();
@@ -77,8 +85,8 @@ fn approvals_of_callers_without_a_token_are_remembered_only_in_sessions() {
         );
         let response = stateless(
             &server,
-            &answered(&count(), &asked["result"], Some(yes())),
-            &forms(),
+            &with_answer(&count(), &asked["result"], Some(approval_content())),
+            &form_capabilities(),
             &[],
         );
         assert_eq!(response["result"]["isError"], Value::Null);
@@ -89,37 +97,54 @@ fn approvals_of_callers_without_a_token_are_remembered_only_in_sessions() {
 fn without_a_session_the_first_approval_is_valid_for_its_caller() {
     let folder = folder("require_approval = \"first\"");
     let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
-    let server = over_http(&folder, &format!("{of_ada}{of_bob}"));
+    let server = start_http(&folder, &format!("{of_ada}{of_bob}"));
     let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
-    let call = |token: &str| stateless(&server, &count(), &forms(), &[("Authorization", token)]);
+    let call = |token: &str| {
+        stateless(
+            &server,
+            &count(),
+            &form_capabilities(),
+            &[("Authorization", token)],
+        )
+    };
     let asked = call(&ada);
     let message = asked["result"]["inputRequests"][KEY]["params"]["message"]
         .as_str()
         .unwrap();
     assert!(message.contains("within one hour"), "{message}");
-    let good = answered(&count(), &asked["result"], Some(yes()));
+    let good = with_answer(&count(), &asked["result"], Some(approval_content()));
     assert_eq!(
-        said(&stateless(&server, &good, &forms(), &[("Authorization", &ada)])["result"]),
+        step_texts(
+            &stateless(
+                &server,
+                &good,
+                &form_capabilities(),
+                &[("Authorization", &ada)]
+            )["result"]
+        ),
         ["1"]
     );
-    assert_eq!(said(&call(&ada)["result"]), ["2"]);
+    assert_eq!(step_texts(&call(&ada)["result"]), ["2"]);
     // The approval does not apply to other callers or to the caller's own sessions.
-    answered(&count(), &call(&bob)["result"], None);
-    let session =
-        server.start_session_with_capabilities("2025-11-25", forms(), &[("Authorization", &ada)]);
+    with_answer(&count(), &call(&bob)["result"], None);
+    let session = server.start_session_with_capabilities(
+        "2025-11-25",
+        form_capabilities(),
+        &[("Authorization", &ada)],
+    );
     assert_eq!(
-        conversation_over_http(&session, count(), &json!({"result": yes()}))
+        conversation_over_http(&session, count(), &json!({"result": approval_content()}))
             .1
             .len(),
         1
     );
     // With a remembered approval, the client need not support forms.
     let response = stateless(&server, &count(), &json!({}), &[("Authorization", &ada)]);
-    assert_eq!(said(&response["result"]), ["4"]);
+    assert_eq!(step_texts(&response["result"]), ["4"]);
 }
 
 /// Calls each tool and returns those that asked first.
-fn asking(grant: &str, config: &str) -> Vec<String> {
+fn tools_that_ask(grant: &str, config: &str) -> Vec<String> {
     let tools = vec![
         TinyTool::new("erase"),
         TinyTool {
@@ -138,7 +163,7 @@ fn asking(grant: &str, config: &str) -> Vec<String> {
     let client = json!({"name": "test", "version": "1"});
     server.result(
         "initialize",
-        json!({"protocolVersion": "2025-11-25", "capabilities": forms(), "clientInfo": client}),
+        json!({"protocolVersion": "2025-11-25", "capabilities": form_capabilities(), "clientInfo": client}),
     );
     server.notify("notifications/initialized", json!({}));
     let mut names = server.tool_names();
@@ -146,7 +171,7 @@ fn asking(grant: &str, config: &str) -> Vec<String> {
         let (response, asked) = conversation(
             &mut server,
             json!({"name": name}),
-            &mut |_| json!({"result": yes()}),
+            &mut |_| json!({"result": approval_content()}),
         );
         assert_eq!(result_text(&response["result"]), "fine");
         !asked.is_empty()
@@ -216,6 +241,6 @@ fn approval_of_a_tool_overrides_the_grant_which_overrides_the_server() {
         ),
         ("[tools.look]\nrequire_approval = \"destructive\"", "", &[]),
     ] {
-        assert_eq!(asking(grant, config), expected, "{grant} {config}");
+        assert_eq!(tools_that_ask(grant, config), expected, "{grant} {config}");
     }
 }

@@ -5,7 +5,10 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{CONFIG, event, events, files, files_of, intact, lines_of, outcomes, sha256, verify};
+use super::{
+    CONFIG, events, files, files_of, lines_of, outcomes, sha256, verify, verify_intact,
+    wait_for_event,
+};
 use crate::support::{Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, web};
 
 #[test]
@@ -68,7 +71,7 @@ fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
         }
     });
     assert_eq!(server.stop(), Some(0));
-    let report = intact(&folder);
+    let report = verify_intact(&folder);
     assert_eq!(
         (&report["lost"], report["parts"].as_array().unwrap().len()),
         (&json!(0), 2),
@@ -113,9 +116,9 @@ fn repeated_rejections_of_a_caller_are_counted_for_each_reason() {
         );
     }
     // The counts are written without another call, and before the server ends.
-    event(&mut server, &folder, "rejected", 1);
+    wait_for_event(&mut server, &folder, "rejected", 1);
     server.stop();
-    intact(&folder);
+    verify_intact(&folder);
     assert_eq!(outcomes(&folder)["unknown-tool"], 100);
     assert!(
         lines_of(&folder, "audit")
@@ -155,7 +158,7 @@ fn verify_finds_changes_to_the_files_of_rejections() {
     server.text("one", json!({}));
     server.request_and_wait("tools/call", json!({"name": "none", "arguments": {}}));
     server.stop();
-    intact(&folder);
+    verify_intact(&folder);
     let outcome = ToolbayCommand::new(&folder).args(["audit", "verify"]).run();
     assert!(
         outcome.raw_stdout.contains("  audit-*") && outcome.raw_stdout.contains("  rejected-*"),
@@ -236,7 +239,7 @@ fn denials_displace_no_calls_and_their_oldest_files_are_deleted() {
         }
         server.stop();
         assert_eq!(files_of(&folder, "rejected").len(), kept, "{files_key}");
-        let report = intact(&folder);
+        let report = verify_intact(&folder);
         assert_eq!(report["lost"], 0, "{report}");
         let calls = lines_of(&folder, "audit")
             .into_iter()

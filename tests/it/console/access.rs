@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::site::{Site, cookie, enter, hidden, post, query};
+use super::site::{Site, cookie, encode_form, enter, hidden_field, post};
 use super::{RATES, folder};
 use crate::http::auth::{KEY, bearer, jwt, plugins, resource_with, token};
 use crate::support::{HttpServer, ToolbayCommand};
@@ -61,7 +61,7 @@ fn an_operator_can_call_only_the_tools_of_the_token() {
         &watcher,
     );
     let page = site.page("/tool?name=time.now");
-    let schema = hidden(&page, "schema");
+    let schema = hidden_field(&page, "schema");
     let call = |tool: &str| {
         site.post(
             "/tool",
@@ -120,7 +120,7 @@ fn the_console_is_not_served_where_it_cannot_be_opened() {
         ] {
             assert_eq!(server.get(path, &local).status, 404, "{config} {path}");
         }
-        let form = query(&[("token", &model)]);
+        let form = encode_form(&[("token", &model)]);
         assert_eq!(post(&server, "/console/login", &local, &form).status, 404);
     };
     none("[http]\nanonymous = true", "0.0.0.0:0");
@@ -144,7 +144,7 @@ fn the_console_can_be_enabled_on_a_public_address() {
             &server,
             "/console/login",
             &host,
-            &query(&[("token", &operator)])
+            &encode_form(&[("token", &operator)])
         )
         .status,
         403
@@ -162,7 +162,7 @@ fn the_console_can_be_enabled_on_a_public_address() {
             &server,
             "/console/login",
             &host,
-            &query(&[("token", &operator)])
+            &encode_form(&[("token", &operator)])
         )
         .status,
         303

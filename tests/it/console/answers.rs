@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::RATES;
-use super::site::{Site, cookie, enter, hidden, post, query};
+use super::site::{Site, cookie, encode_form, enter, hidden_field, post};
 use crate::http::auth::token;
 use crate::support::{
     Folder, HttpResponse, HttpServer, MODERN, StdioServer, TinyComponent, error_kind_and_text,
@@ -13,7 +13,7 @@ use crate::support::{
 };
 
 /// The revisions in which a question is sent on the stream of the call.
-const ASKING: [&str; 2] = ["2025-06-18", "2025-11-25"];
+const STREAM_REVISIONS: [&str; 2] = ["2025-06-18", "2025-11-25"];
 
 /// Returns a folder with a tool that requires approval.
 fn folder(approve: &str) -> Folder {
@@ -38,8 +38,8 @@ fn echo(said: &str) -> Value {
 }
 
 /// Waits for a call that waits for approval and returns its number.
-fn waiting(site: &Site) -> String {
-    hidden(
+fn wait_for_pending_call(site: &Site) -> String {
+    hidden_field(
         &site.until("/approvals", |page| page.contains("value=\"approve\"")),
         "id",
     )
@@ -51,7 +51,7 @@ fn answer(site: &Site, id: &str, answer: &str) -> HttpResponse {
 
 /// Reads what follows the question on the stream, the withdrawal of this question and the response,
 /// and returns the response.
-fn rest_of(mut stream: HttpResponse, question: &Value) -> Value {
+fn read_response(mut stream: HttpResponse, question: &Value) -> Value {
     let withdrawn = stream.next_message().unwrap();
     assert_eq!(
         withdrawn["method"], "notifications/cancelled",
@@ -78,7 +78,7 @@ fn audit(folder: &Folder) -> Vec<Value> {
 fn an_operator_decides_a_call_whose_client_never_answers() {
     let folder = folder("always");
     let site = site(&folder);
-    for revision in ASKING {
+    for revision in STREAM_REVISIONS {
         let session = site
             .server
             .start_session_with_capabilities(revision, forms(), &[]);
@@ -86,7 +86,7 @@ fn an_operator_decides_a_call_whose_client_never_answers() {
             let mut stream = session.request("tools/call", echo("<b>hello</b>"));
             let question = stream.next_message().unwrap();
             assert_eq!(question["method"], "elicitation/create", "{question}");
-            let id = waiting(&site);
+            let id = wait_for_pending_call(&site);
             let page = site.page("/approvals");
             assert!(
                 page.contains("&lt;b&gt;hello") && !page.contains("<b>hello"),
@@ -101,7 +101,7 @@ fn an_operator_decides_a_call_whose_client_never_answers() {
                 told.header("location").unwrap(),
                 format!("/console/approvals?done={word}")
             );
-            let response = rest_of(stream, &question["id"]);
+            let response = read_response(stream, &question["id"]);
             if said == "approve" {
                 assert!(
                     result_text(&response["result"]).contains("hello"),
@@ -157,13 +157,13 @@ fn a_question_without_an_answer_rejects_the_call() {
     let folder = folder("always");
     let config = format!("{RATES}[audit]\nfolder = \"log\"\n[limits]\nask_timeout = \"300ms\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
-    for revision in ASKING {
+    for revision in STREAM_REVISIONS {
         let session = site
             .server
             .start_session_with_capabilities(revision, forms(), &[]);
         let mut stream = session.request("tools/call", echo("hello"));
         let question = stream.next_message().unwrap();
-        let response = rest_of(stream, &question["id"]);
+        let response = read_response(stream, &question["id"]);
         let (kind, why) = error_kind_and_text(&response["result"]);
         assert_eq!(kind, "not-approved");
         let told = "The user was asked whether to allow this call and did not answer within 300ms. The tool was not called. Do \
@@ -195,17 +195,17 @@ fn an_answer_of_the_operator_after_that_of_the_client_is_too_late() {
     let site = site(&folder);
     let session = site
         .server
-        .start_session_with_capabilities(ASKING[1], forms(), &[]);
+        .start_session_with_capabilities(STREAM_REVISIONS[1], forms(), &[]);
     let mut stream = session.request("tools/call", echo("one"));
     let question = stream.next_message().unwrap();
-    let id = waiting(&site);
+    let id = wait_for_pending_call(&site);
     let yes = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"approve": true}}});
     assert_eq!(session.post(&yes).status, 202);
     assert!(result_text(&stream.next_message().unwrap()["result"]).contains("one"));
     assert_eq!(answer(&site, &id, "decline").status, 409);
     // An answer does not count either when the client has cancelled the call.
     let stream = session.request("tools/call", echo("two"));
-    let id = waiting(&site);
+    let id = wait_for_pending_call(&site);
     let cancelled =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
     assert_eq!(session.post(&cancelled).status, 202);
@@ -225,13 +225,16 @@ fn an_answer_of_the_operator_after_that_of_the_client_is_too_late() {
 fn an_approval_of_the_operator_is_valid_for_one_call_unless_the_grant_remembers_it() {
     for (approve, remembers) in [("always", false), ("first", true)] {
         let site = site(&folder(approve));
-        let session = site
-            .server
-            .start_session_with_capabilities(ASKING[1], forms(), &[]);
+        let session =
+            site.server
+                .start_session_with_capabilities(STREAM_REVISIONS[1], forms(), &[]);
         let mut stream = session.request("tools/call", echo("one"));
         let question = stream.next_message().unwrap();
-        assert_eq!(answer(&site, &waiting(&site), "approve").status, 303);
-        assert!(result_text(&rest_of(stream, &question["id"])["result"]).contains("one"));
+        assert_eq!(
+            answer(&site, &wait_for_pending_call(&site), "approve").status,
+            303
+        );
+        assert!(result_text(&read_response(stream, &question["id"])["result"]).contains("one"));
         let mut again = session.request("tools/call", echo("two"));
         if again.is_stream() {
             assert!(!remembers, "{approve}: asked again");
@@ -262,14 +265,14 @@ fn only_a_page_of_an_operator_session_can_answer() {
     let restricted = cookie(&enter(&server, &watcher)).unwrap();
     let site = Site::enter(server, &operator);
     let session = site.server.start_session_with_capabilities(
-        ASKING[1],
+        STREAM_REVISIONS[1],
         forms(),
         &[("Authorization", &bearer)],
     );
     let mut stream = session.request("tools/call", echo("one"));
     let question = stream.next_message().unwrap();
-    let id = waiting(&site);
-    let form = |csrf: &str| query(&[("csrf", csrf), ("id", &id), ("answer", "approve")]);
+    let id = wait_for_pending_call(&site);
+    let form = |csrf: &str| encode_form(&[("csrf", csrf), ("id", &id), ("answer", "approve")]);
     let send = |headers: &[(&str, &str)], csrf: &str| {
         post(&site.server, "/console/approval", headers, &form(csrf)).status
     };
@@ -303,7 +306,7 @@ fn only_a_page_of_an_operator_session_can_answer() {
         "{page}"
     );
     assert_eq!(
-        send(&[("Cookie", &restricted)], &hidden(&page, "csrf")),
+        send(&[("Cookie", &restricted)], &hidden_field(&page, "csrf")),
         403
     );
     assert_eq!(
@@ -313,10 +316,10 @@ fn only_a_page_of_an_operator_session_can_answer() {
         405
     );
     // The call still waits, and the operator declines it.
-    assert_eq!(waiting(&site), id);
+    assert_eq!(wait_for_pending_call(&site), id);
     assert_eq!(answer(&site, &id, "decline").status, 303);
     assert_eq!(
-        error_kind_and_text(&rest_of(stream, &question["id"])["result"]).0,
+        error_kind_and_text(&read_response(stream, &question["id"])["result"]).0,
         "not-approved"
     );
 }
@@ -349,7 +352,7 @@ fn the_operator_cannot_answer_a_question_of_the_plugin() {
     let site = site(&folder);
     let session = site
         .server
-        .start_session_with_capabilities(ASKING[1], forms(), &[]);
+        .start_session_with_capabilities(STREAM_REVISIONS[1], forms(), &[]);
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
     let mut stream = session.request(
@@ -369,7 +372,7 @@ fn many_calls_that_wait_are_answered_one_by_one() {
     let site = site(&folder("always"));
     let session = site
         .server
-        .start_session_with_capabilities(ASKING[1], forms(), &[]);
+        .start_session_with_capabilities(STREAM_REVISIONS[1], forms(), &[]);
     let mut streams: Vec<HttpResponse> = (0..20)
         .map(|n| session.request("tools/call", echo(&format!("call {n}."))))
         .collect();
@@ -392,7 +395,7 @@ fn many_calls_that_wait_are_answered_one_by_one() {
         assert_eq!(
             answer(
                 &site,
-                &hidden(section, "id"),
+                &hidden_field(section, "id"),
                 if even { "approve" } else { "decline" }
             )
             .status,
@@ -400,7 +403,7 @@ fn many_calls_that_wait_are_answered_one_by_one() {
         );
     }
     for (n, (stream, question)) in streams.into_iter().zip(questions).enumerate() {
-        let result = rest_of(stream, &question)["result"].clone();
+        let result = read_response(stream, &question)["result"].clone();
         assert_eq!(result["isError"] == true, n % 2 == 1, "{n}: {result}");
     }
 }
@@ -415,7 +418,7 @@ fn a_task_that_waits_is_answered_as_well() {
     let site = site(&folder);
     let session = site
         .server
-        .start_session_with_capabilities(ASKING[1], forms(), &[]);
+        .start_session_with_capabilities(STREAM_REVISIONS[1], forms(), &[]);
     let mut params = echo("one");
     params["task"] = json!({"ttl": 60_000});
     let created = session.request("tools/call", params).response_message();
@@ -423,7 +426,10 @@ fn a_task_that_waits_is_answered_as_well() {
         .as_str()
         .unwrap_or_else(|| panic!("{created}"))
         .to_owned();
-    assert_eq!(answer(&site, &waiting(&site), "approve").status, 303);
+    assert_eq!(
+        answer(&site, &wait_for_pending_call(&site), "approve").status,
+        303
+    );
     let mut results = session.request("tasks/result", json!({"taskId": task}));
     let result = if results.is_stream() {
         results.next_message().unwrap()
@@ -438,7 +444,7 @@ fn over_stdio_with_the_console_disabled_the_client_can_approve() {
     let folder = folder("always");
     folder.write_config("[console]\nenabled = false\n");
     let mut server = StdioServer::spawn(&folder);
-    let hello = json!({"protocolVersion": ASKING[1], "capabilities": forms(), "clientInfo": {"name": "t", "version": "1"}});
+    let hello = json!({"protocolVersion": STREAM_REVISIONS[1], "capabilities": forms(), "clientInfo": {"name": "t", "version": "1"}});
     server.result("initialize", hello);
     server.notify("notifications/initialized", json!({}));
     server.wait_for_tool("echo");
@@ -452,7 +458,7 @@ fn over_stdio_with_the_console_disabled_the_client_can_approve() {
 }
 
 /// Returns the values of one member in the lines about an event.
-fn words(folder: &Folder, event: &str, member: &str) -> Vec<String> {
+fn member_values(folder: &Folder, event: &str, member: &str) -> Vec<String> {
     let lines = audit(folder)
         .into_iter()
         .filter(|line| line["event"] == event);
@@ -465,7 +471,7 @@ fn words(folder: &Folder, event: &str, member: &str) -> Vec<String> {
 fn a_waiting_call_that_its_client_cancels_ends_everywhere() {
     let folder = folder("always");
     let mut site = site(&folder);
-    for revision in ASKING {
+    for revision in STREAM_REVISIONS {
         let session = site
             .server
             .start_session_with_capabilities(revision, forms(), &[]);
@@ -474,7 +480,7 @@ fn a_waiting_call_that_its_client_cancels_ends_everywhere() {
             stream.next_message().unwrap()["method"],
             "elicitation/create"
         );
-        waiting(&site);
+        wait_for_pending_call(&site);
         let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
         assert_eq!(session.post(&cancelled).status, 202);
         let page = site.until("/approvals", |page| !page.contains("value=\"approve\""));
@@ -496,14 +502,14 @@ fn a_waiting_call_that_its_client_cancels_ends_everywhere() {
         "{last}"
     );
     assert_eq!(
-        words(&folder, "approval", "decision"),
+        member_values(&folder, "approval", "decision"),
         ["requested", "cancelled", "requested", "cancelled"]
     );
     assert_eq!(
-        words(&folder, "call", "outcome"),
+        member_values(&folder, "call", "outcome"),
         ["input-required", "cancelled", "input-required", "cancelled"]
     );
-    let digests = words(&folder, "call", "arguments_sha256");
+    let digests = member_values(&folder, "call", "arguments_sha256");
     assert!(
         digests
             .iter()
@@ -518,10 +524,10 @@ fn approving_a_call_of_a_changed_or_disabled_plugin_reports_that_it_is_not_made(
     let site = site(&folder);
     let session = site
         .server
-        .start_session_with_capabilities(ASKING[1], forms(), &[]);
+        .start_session_with_capabilities(STREAM_REVISIONS[1], forms(), &[]);
     let mut stream = session.request("tools/call", echo("one"));
     let question = stream.next_message().unwrap();
-    let id = waiting(&site);
+    let id = wait_for_pending_call(&site);
     folder.put(
         "a.toml",
         "require_approval = \"always\"\n[limits]\nfuel = 123456789\n",
@@ -538,7 +544,7 @@ fn approving_a_call_of_a_changed_or_disabled_plugin_reports_that_it_is_not_made(
         site.page("/approvals?done=outdated")
             .contains("has changed since it was asked for")
     );
-    let response = rest_of(stream, &question["id"]);
+    let response = read_response(stream, &question["id"]);
     assert_eq!(
         error_kind_and_text(&response["result"]).0,
         "outdated",
@@ -546,7 +552,7 @@ fn approving_a_call_of_a_changed_or_disabled_plugin_reports_that_it_is_not_made(
     );
     let mut stream = session.request("tools/call", echo("two"));
     let question = stream.next_message().unwrap();
-    let id = waiting(&site);
+    let id = wait_for_pending_call(&site);
     assert_eq!(
         site.post("/plugin", &[("id", "a"), ("disabled", "yes")])
             .status,
@@ -561,7 +567,7 @@ fn approving_a_call_of_a_changed_or_disabled_plugin_reports_that_it_is_not_made(
         site.page("/approvals?done=plugin-disabled")
             .contains("its plugin is disabled")
     );
-    let response = rest_of(stream, &question["id"]);
+    let response = read_response(stream, &question["id"]);
     assert_eq!(
         error_kind_and_text(&response["result"]).0,
         "disabled",

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Command;
 
-use super::site::{Site, cookie, enter, hidden, logged, post, query};
+use super::site::{Site, cookie, encode_form, enter, hidden_field, logged_token, post};
 use super::{PAGES, RATES, folder};
 use crate::http::auth::{plugins, token};
 use crate::support::{Folder, HttpResponse, HttpServer, TinyComponent, TinyTool};
@@ -48,7 +48,7 @@ fn request(
 }
 
 /// Checks the headers that every response of the console has.
-fn is_guarded(response: &HttpResponse, what: &str) {
+fn assert_security_headers(response: &HttpResponse, what: &str) {
     let header = |name: &str| response.header(name).unwrap_or_default();
     assert_eq!(
         (header("x-frame-options"), header("x-content-type-options")),
@@ -73,7 +73,7 @@ fn is_guarded(response: &HttpResponse, what: &str) {
 }
 
 /// Checks that the text has nothing that only a session may show.
-fn reveals_nothing(said: &str, what: &str) {
+fn assert_no_session_content(said: &str, what: &str) {
     for secret in ["Log out", "Plugin folder", "name=\"csrf\"", ">echo</a>"] {
         assert!(!said.contains(secret), "{what}: {said}");
     }
@@ -89,9 +89,9 @@ fn forged_and_unauthenticated_requests_have_no_effect() {
     let neighbour = format!("http://127.0.0.1:{}", if port == 1 { 2 } else { port - 1 });
     let localhost = format!("http://localhost:{port}");
     let form = "application/x-www-form-urlencoded";
-    let rest = query(&[("csrf", &site.csrf), ("id", "a"), ("disabled", "yes")]);
-    let without = query(&[("id", "a"), ("disabled", "yes")]);
-    let guessed = query(&[("csrf", "guessed"), ("id", "a"), ("disabled", "yes")]);
+    let rest = encode_form(&[("csrf", &site.csrf), ("id", "a"), ("disabled", "yes")]);
+    let without = encode_form(&[("id", "a"), ("disabled", "yes")]);
+    let guessed = encode_form(&[("csrf", "guessed"), ("id", "a"), ("disabled", "yes")]);
     let huge = format!("{rest}&x={}", "x".repeat(2 << 20));
     let many = (0..500)
         .map(|n| format!("&x{n}=1"))
@@ -426,10 +426,10 @@ fn forged_and_unauthenticated_requests_have_no_effect() {
         assert_eq!(got.header("set-cookie"), None, "{what}");
         assert_eq!(got.header("access-control-allow-origin"), None, "{what}");
         if [303, 401, 405, 413, 415].contains(status) {
-            is_guarded(&got, what);
+            assert_security_headers(&got, what);
         }
         if *method != "OPTIONS" && *status != 303 {
-            reveals_nothing(&got.text(), what);
+            assert_no_session_content(&got.text(), what);
         }
     }
     assert!(
@@ -467,13 +467,13 @@ fn nothing_is_shown_without_a_session() {
             (303, Some("/console/login")),
             "{path}"
         );
-        is_guarded(&got, path);
+        assert_security_headers(&got, path);
     }
     for path in ["/console/login", "/console/style.css", "/console/script.js"] {
         let got = server.get(path, &[]);
         assert_eq!(got.status, 200, "{path}");
-        is_guarded(&got, path);
-        reveals_nothing(&got.text(), path);
+        assert_security_headers(&got, path);
+        assert_no_session_content(&got.text(), path);
     }
     assert_eq!(server.get("/", &[]).header("location"), Some("/console"));
 }
@@ -481,10 +481,10 @@ fn nothing_is_shown_without_a_session() {
 #[test]
 fn the_address_in_the_log_opens_the_console_once_and_is_not_shown_in_it() {
     let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
-    let used = logged(&site.server, 1);
+    let used = logged_token(&site.server, 1);
     let again = enter(&site.server, &used);
     assert_eq!((again.status, cookie(&again)), (401, None));
-    let next = logged(&site.server, 2);
+    let next = logged_token(&site.server, 2);
     assert_ne!(used, next);
     let log = site.page("/log");
     assert!(
@@ -518,7 +518,7 @@ fn a_session_ends_at_logout_and_the_number_of_sessions_is_limited() {
     let opens = |cookie: &str| site.server.get("/console", &[("Cookie", cookie)]).status == 200;
     let mut cookies = Vec::new();
     for count in 2..22 {
-        let set = enter(&site.server, &logged(&site.server, count));
+        let set = enter(&site.server, &logged_token(&site.server, count));
         assert!(
             set.header("set-cookie")
                 .unwrap()
@@ -532,7 +532,7 @@ fn a_session_ends_at_logout_and_the_number_of_sessions_is_limited() {
     );
     assert_eq!(cookies.iter().filter(|cookie| opens(cookie)).count(), 16);
     let last = cookies.last().unwrap();
-    let csrf = hidden(
+    let csrf = hidden_field(
         &site.server.get("/console", &[("Cookie", last)]).text(),
         "csrf",
     );
@@ -541,14 +541,14 @@ fn a_session_ends_at_logout_and_the_number_of_sessions_is_limited() {
         &site.server,
         "/console/logout",
         &[("Cookie", before)],
-        &query(&[("csrf", &csrf)]),
+        &encode_form(&[("csrf", &csrf)]),
     );
     assert_eq!(foreign.status, 403, "the token of another session");
     let left = post(
         &site.server,
         "/console/logout",
         &[("Cookie", last)],
-        &query(&[("csrf", &csrf)]),
+        &encode_form(&[("csrf", &csrf)]),
     );
     assert!(left.header("set-cookie").unwrap().contains("Max-Age=0"));
     assert!(!opens(last) && opens(before));
@@ -556,7 +556,7 @@ fn a_session_ends_at_logout_and_the_number_of_sessions_is_limited() {
         &site.server,
         "/console/cache",
         &[("Cookie", last)],
-        &query(&[("csrf", &csrf)]),
+        &encode_form(&[("csrf", &csrf)]),
     );
     assert_eq!(late.status, 401);
 }
@@ -569,7 +569,7 @@ fn behind_a_tls_proxy_the_cookie_is_secure() {
          allowed_origins = [\"https://tools.example.com\"]\n"
     );
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
-    let body = query(&[("token", &logged(&server, 1))]);
+    let body = encode_form(&[("token", &logged_token(&server, 1))]);
     let through = [
         ("Host", "tools.example.com"),
         ("Origin", "https://tools.example.com"),
@@ -620,7 +620,7 @@ fn text_of_plugins_and_clients_is_escaped_on_every_page() {
         .post_stateless("tools/call", params, &[])
         .response_message();
     let page = site.page("/tool?name=echo");
-    let schema = hidden(&page, "schema");
+    let schema = hidden_field(&page, "schema");
     let argument = serde_json::json!({HOSTILE: HOSTILE}).to_string();
     let form = [
         ("tool", "echo"),
@@ -642,7 +642,7 @@ fn text_of_plugins_and_clients_is_escaped_on_every_page() {
         )
         .text(),
     ));
-    let named = |key: &str| query(&[(key, HOSTILE)]);
+    let named = |key: &str| encode_form(&[(key, HOSTILE)]);
     let mut paths: Vec<String> = PAGES.iter().map(|path| (*path).to_owned()).collect();
     paths.extend(
         ["/plugins", "/tools", "/calls", "/log"].map(|path| format!("{path}?{}", named("q"))),
@@ -681,7 +681,7 @@ fn text_of_plugins_and_clients_is_escaped_on_every_page() {
     let nothing = site.server.get(
         &format!(
             "/console/plugin?{}",
-            query(&[("id", "x\r\nSet-Cookie: a=b")])
+            encode_form(&[("id", "x\r\nSet-Cookie: a=b")])
         ),
         &[("Cookie", &site.cookie)],
     );
@@ -705,7 +705,7 @@ fn head(server: &HttpServer, path: &str, cookie: &str, length: usize) -> String 
 #[test]
 fn incomplete_logins_do_not_block_other_logins() {
     let server = HttpServer::start_with_config(&folder(), RATES).wait_until_ready();
-    let token = logged(&server, 1);
+    let token = logged_token(&server, 1);
     let begun = format!("{}token=x", head(&server, "/console/login", "", 100));
     let slow: Vec<TcpStream> = (0..100)
         .map(|_| {
@@ -751,10 +751,10 @@ fn a_form_that_arrives_after_its_token_was_removed_has_no_effect() {
         &operator,
     );
     let page = site.page("/tool?name=time.now");
-    let body = query(&[
+    let body = encode_form(&[
         ("csrf", &site.csrf),
         ("tool", "secret"),
-        ("schema", &hidden(&page, "schema")),
+        ("schema", &hidden_field(&page, "schema")),
         ("raw", "yes"),
         ("json", "{}"),
     ]);

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 
 use super::PAGES;
-use super::site::{cookie, hidden, query};
+use super::site::{cookie, encode_form, hidden_field};
 use crate::support::{
     CommandOutput, DEADLINE, Folder, HttpResponse, StdioServer, TinyComponent, ToolbayCommand,
     result_text,
@@ -66,7 +66,7 @@ impl User {
 }
 
 /// `toolbay console` and a browser that has opened the printed address.
-struct Opened {
+struct ConsoleCommand {
     command: Child,
     printed: BufReader<ChildStdout>,
     /// The address on which it listens, such as `127.0.0.1:4711`.
@@ -74,7 +74,7 @@ struct Opened {
     token: String,
 }
 
-impl Opened {
+impl ConsoleCommand {
     fn start(user: &User, args: &[&str]) -> Self {
         let (mut command, _) = user
             .toolbay(&[&["console"][..], args].concat())
@@ -131,7 +131,7 @@ impl Opened {
             "POST",
             path,
             &[("Origin", &origin), ("Cookie", cookie), kind],
-            &query(form),
+            &encode_form(form),
         )
     }
 
@@ -147,7 +147,7 @@ impl Opened {
     }
 
     /// Waits for the end of the command, and returns its exit code and its output.
-    fn ended(mut self) -> (Option<i32>, String) {
+    fn wait_for_exit(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.command
             .stderr
@@ -171,7 +171,7 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
         .mode()
         & 0o777;
     assert_eq!((mode, user.sockets().len()), (0o700, 1));
-    let opened = Opened::start(&user, &[]);
+    let opened = ConsoleCommand::start(&user, &[]);
     let cookie = opened.enter().unwrap();
     assert_eq!(opened.enter(), None, "a token works once");
     for page in PAGES {
@@ -180,7 +180,7 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
     assert!(result_text(&server.call("echo", json!({"said": "hello"}))).contains("hello"));
     assert!(opened.page(&cookie, "/calls").contains(">echo</a>"));
     let page = opened.page(&cookie, "/tool?name=echo");
-    let (csrf, schema) = (hidden(&page, "csrf"), hidden(&page, "schema"));
+    let (csrf, schema) = (hidden_field(&page, "csrf"), hidden_field(&page, "schema"));
     let form = [
         ("csrf", csrf.as_str()),
         ("tool", "echo"),
@@ -230,7 +230,7 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
                 "POST",
                 "/console/cache",
                 &foreign,
-                &query(&[("csrf", &csrf)])
+                &encode_form(&[("csrf", &csrf)])
             )
             .status,
         403
@@ -244,13 +244,13 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
     );
     // A second command has its own token and opens the same console.
     let pid = server.pid().to_string();
-    let second = Opened::start(&user, &["--pid", &pid]);
+    let second = ConsoleCommand::start(&user, &["--pid", &pid]);
     assert!(second.page(&cookie, "/calls").contains(">echo</a>"));
     assert!(second.enter().is_some());
     assert_eq!(server.stop().1, Some(0));
     assert!(user.sockets().is_empty());
     for command in [opened, second] {
-        let (code, said) = command.ended();
+        let (code, said) = command.wait_for_exit();
         assert_eq!(code, Some(0), "{said}");
         assert!(
             said.contains(&format!("the server {pid} has ended")),
@@ -271,7 +271,7 @@ fn a_call_whose_client_never_answers_is_answered_in_a_console_that_is_opened_aft
     let question = server.wait_for("the question", |message: &Value| {
         message["method"] == "elicitation/create"
     });
-    let opened = Opened::start(&user, &[]);
+    let opened = ConsoleCommand::start(&user, &[]);
     let cookie = opened.enter().unwrap();
     assert!(opened.page(&cookie, "").contains("1 call"));
     let page = opened.page(&cookie, "/approvals");
@@ -280,8 +280,8 @@ fn a_call_whose_client_never_answers_is_answered_in_a_console_that_is_opened_aft
         "{page}"
     );
     let form = [
-        ("csrf", hidden(&page, "csrf")),
-        ("id", hidden(&page, "id")),
+        ("csrf", hidden_field(&page, "csrf")),
+        ("id", hidden_field(&page, "id")),
         ("answer", "approve".to_owned()),
     ];
     let form: Vec<(&str, &str)> = form
@@ -329,7 +329,7 @@ fn several_servers_require_a_choice_and_no_server_is_an_error_with_advice() {
             .contains("no server with the process number 1 has a console that answers"),
         "{unknown}"
     );
-    let opened = Opened::start(&user, &["--pid", &second.pid().to_string()]);
+    let opened = ConsoleCommand::start(&user, &["--pid", &second.pid().to_string()]);
     let cookie = opened.enter().unwrap();
     opened.page(&cookie, "");
     // A server that was killed leaves its socket until another process scans the folder.
@@ -338,7 +338,7 @@ fn several_servers_require_a_choice_and_no_server_is_an_error_with_advice() {
     let third = user.serve(&[]);
     assert_eq!(user.sockets().len(), 2);
     drop((second, third));
-    assert_eq!(opened.ended().0, Some(0));
+    assert_eq!(opened.wait_for_exit().0, Some(0));
     assert_eq!(user.console(&[]).code, 1);
 }
 
@@ -367,10 +367,10 @@ fn a_server_whose_console_is_disabled_or_has_no_socket_still_serves() {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     let server = user.serve(&[]);
     assert!(user.sockets().is_empty());
-    let opened = Opened::start(&user, &[]);
+    let opened = ConsoleCommand::start(&user, &[]);
     assert!(opened.enter().is_some());
     drop(server);
-    assert_eq!(opened.ended().0, Some(0));
+    assert_eq!(opened.wait_for_exit().0, Some(0));
     fs::write(user.session.path().join(".local/state/toolbay/file"), "").unwrap();
     fs::remove_dir(user.session.path().join(".local/state/toolbay/console")).unwrap();
     fs::write(
@@ -389,7 +389,7 @@ fn a_server_whose_console_is_disabled_or_has_no_socket_still_serves() {
 fn idle_connections_delay_neither_the_client_nor_the_shutdown() {
     let user = User::new();
     let mut server = user.serve(&[]);
-    let opened = Opened::start(&user, &[]);
+    let opened = ConsoleCommand::start(&user, &[]);
     let cookie = opened.enter().unwrap();
     let silent: Vec<TcpStream> = (0..100)
         .map(|n| {
@@ -412,5 +412,5 @@ fn idle_connections_delay_neither_the_client_nor_the_shutdown() {
         .collect();
     assert!(result_text(&server.call("echo", json!({}))).contains("{}"));
     assert_eq!(server.stop().1, Some(0));
-    assert_eq!(opened.ended().0, Some(0));
+    assert_eq!(opened.wait_for_exit().0, Some(0));
 }

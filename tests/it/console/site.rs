@@ -18,7 +18,7 @@ pub(super) struct Site {
 impl Site {
     /// Opens the console with the address in the log.
     pub(super) fn open(server: HttpServer) -> Self {
-        let token = logged(&server, 1);
+        let token = logged_token(&server, 1);
         Self::enter(server, &token)
     }
 
@@ -26,7 +26,7 @@ impl Site {
     pub(super) fn enter(server: HttpServer, token: &str) -> Self {
         let cookie = cookie(&enter(&server, token)).unwrap();
         let page = server.get("/console", &[("Cookie", &cookie)]).text();
-        let csrf = hidden(&page, "csrf");
+        let csrf = hidden_field(&page, "csrf");
         Self {
             server,
             cookie,
@@ -62,7 +62,7 @@ impl Site {
             &self.server,
             &format!("/console{path}"),
             &[("Cookie", &self.cookie)],
-            &query(&form),
+            &encode_form(&form),
         )
     }
 
@@ -100,7 +100,12 @@ pub(super) fn post(
 
 /// Sends the login form with a token.
 pub(super) fn enter(server: &HttpServer, token: &str) -> HttpResponse {
-    post(server, "/console/login", &[], &query(&[("token", token)]))
+    post(
+        server,
+        "/console/login",
+        &[],
+        &encode_form(&[("token", token)]),
+    )
 }
 
 /// Returns the cookie that a response sets, as a browser sends it.
@@ -109,13 +114,13 @@ pub(super) fn cookie(response: &HttpResponse) -> Option<String> {
 }
 
 /// Returns the token in the `count`-th address that was logged.
-pub(super) fn logged(server: &HttpServer, count: usize) -> String {
+pub(super) fn logged_token(server: &HttpServer, count: usize) -> String {
     let line = server.log.wait_for_count("/console/login#", count);
     line.rsplit('#').next().unwrap().trim().to_owned()
 }
 
 /// Returns the value of a hidden field.
-pub(super) fn hidden(page: &str, name: &str) -> String {
+pub(super) fn hidden_field(page: &str, name: &str) -> String {
     let (_, rest) = page
         .split_once(&format!("name=\"{name}\" value=\""))
         .unwrap_or_else(|| panic!("{name}: {page}"));
@@ -123,7 +128,7 @@ pub(super) fn hidden(page: &str, name: &str) -> String {
 }
 
 /// Encodes a form.
-pub(super) fn query(form: &[(&str, &str)]) -> String {
+pub(super) fn encode_form(form: &[(&str, &str)]) -> String {
     let encoded = |text: &str| -> String {
         let byte = |byte: u8| match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),

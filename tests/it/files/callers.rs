@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::{Value, json};
 
-use super::{go, is_full, steps};
+use super::{is_full, run_steps, steps};
 use crate::http::auth::token;
 use crate::support::{Folder, HttpServer, StdioServer, error_kind_and_text, hostile, result_text};
 
@@ -74,7 +74,7 @@ fn each_caller_has_a_folder_of_its_own() {
             fs::metadata(&own).unwrap().permissions().mode() & 0o777,
             0o700
         );
-        assert_eq!(super::holds(&own), (9000, 1));
+        assert_eq!(super::folder_usage(&own), (9000, 1));
     }
     assert_eq!(
         fs::read_dir(folder.sibling_path("notes")).unwrap().count(),
@@ -122,7 +122,7 @@ fn the_folder_of_the_stdio_client_is_not_reached_through_a_link() {
     let folder = with_notes("");
     fs::create_dir(folder.sibling_path("elsewhere")).unwrap();
     let mut server = StdioServer::start(&folder);
-    go(&mut server, &[("write /notes/a 1", "ok")]);
+    run_steps(&mut server, &[("write /notes/a 1", "ok")]);
     assert_eq!(
         fs::read_to_string(folder.sibling_path("notes/stdio/a")).unwrap(),
         "1"

@@ -5,11 +5,11 @@ use super::*;
 use crate::support::{Folder, HttpServer, ToolbayCommand, hostile};
 
 /// The message and the remedy of a denial.
-type Denied = (String, String);
+type Denial = (String, String);
 
 /// Starts a server with everything that reports denials, and a plugin with this grant. The folder
 /// `data` is next to the plugin folder.
-fn served(grant: &str) -> HttpServer {
+fn start_with_grant(grant: &str) -> HttpServer {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
     fs::write(folder.sibling_path("data/file"), "hello").unwrap();
@@ -31,7 +31,7 @@ const READS: &str =
 const WRITES: &str =
     "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"\n";
 
-fn go_on(server: &HttpServer, wanted: &[&str]) -> Vec<String> {
+fn step_outcomes(server: &HttpServer, wanted: &[&str]) -> Vec<String> {
     let result = server.result(
         "tools/call",
         json!({"name": "file_steps", "arguments": steps(wanted)}),
@@ -43,7 +43,7 @@ fn go_on(server: &HttpServer, wanted: &[&str]) -> Vec<String> {
 }
 
 /// Returns the denials in the audit log, after the server has ended.
-fn audited(server: &mut HttpServer) -> Vec<Denied> {
+fn audited_denials(server: &mut HttpServer) -> Vec<Denial> {
     server.stop();
     let files = fs::read_dir(server.folder().sibling_path("log"))
         .unwrap()
@@ -62,14 +62,14 @@ fn audited(server: &mut HttpServer) -> Vec<Denied> {
         .collect()
 }
 
-fn pair(what: &str, remedy: &str) -> Denied {
+fn denial(what: &str, remedy: &str) -> Denial {
     (what.to_owned(), remedy.to_owned())
 }
 
 #[test]
 fn a_path_without_a_grant_is_denied_and_shown_with_the_line_that_opens_its_folder() {
-    let mut server = served("");
-    let said = go_on(
+    let mut server = start_with_grant("");
+    let said = step_outcomes(
         &server,
         &[
             "read /etc/passwd",
@@ -89,22 +89,22 @@ fn a_path_without_a_grant_is_denied_and_shown_with_the_line_that_opens_its_folde
         "{metrics}"
     );
     // Checking whether a file exists is not a denied use.
-    let denied = audited(&mut server);
+    let denied = audited_denials(&mut server);
     let line = |guest: &str, access: &str| {
         format!("mounts = [{{ host = \"FOLDER\", guest = \"{guest}\", access = \"{access}\" }}]")
     };
     assert_eq!(
         denied,
         [
-            pair(
+            denial(
                 "No folder that this tool may use contains /etc/passwd.",
                 &line("/etc", "read")
             ),
-            pair(
+            denial(
                 "No folder that this tool may use contains /notes/a.txt.",
                 &line("/notes", "read-write")
             ),
-            pair(
+            denial(
                 "No folder that this tool may use contains /srv/x.",
                 &line("/srv", "read")
             ),
@@ -133,8 +133,8 @@ fn a_path_without_a_grant_is_denied_and_shown_with_the_line_that_opens_its_folde
 
 #[test]
 fn leaving_a_mount_by_path_or_by_link_is_denied() {
-    let mut server = served(WRITES);
-    let said = go_on(
+    let mut server = start_with_grant(WRITES);
+    let said = step_outcomes(
         &server,
         &[
             "read /data/file",
@@ -155,14 +155,14 @@ fn leaving_a_mount_by_path_or_by_link_is_denied() {
         format!("The path /data/{path} leads out of /data, the folder that this tool may use.")
     };
     assert_eq!(
-        audited(&mut server),
+        audited_denials(&mut server),
         [
-            pair(&leads("../secret"), ""),
-            pair(
+            denial(&leads("../secret"), ""),
+            denial(
                 &leads("deep/../../etc/x"),
                 "mounts = [{ host = \"FOLDER\", guest = \"/etc\", access = \"read-write\" }]"
             ),
-            pair(&leads("outside"), ""),
+            denial(&leads("outside"), ""),
         ]
     );
     assert_eq!(
@@ -173,8 +173,8 @@ fn leaving_a_mount_by_path_or_by_link_is_denied() {
 
 #[test]
 fn writing_into_a_mount_for_reading_is_denied_and_shown_with_the_mount_for_writing() {
-    let mut server = served(READS);
-    let said = go_on(
+    let mut server = start_with_grant(READS);
+    let said = step_outcomes(
         &server,
         &[
             "read /data/file",
@@ -193,9 +193,9 @@ fn writing_into_a_mount_for_reading_is_denied_and_shown_with_the_mount_for_writi
     let only = |path: &str| format!("This tool may only read in /data, and not change {path}.");
     let line = "mounts = [{ host = \"../data\", guest = \"/data\", access = \"read-write\" }]";
     assert_eq!(
-        audited(&mut server),
+        audited_denials(&mut server),
         ["/data/new", "/data/file", "/data/more", "/data/other"]
-            .map(|path| pair(&only(path), line))
+            .map(|path| denial(&only(path), line))
     );
     assert_eq!(
         fs::read_dir(server.folder().sibling_path("data"))
@@ -208,7 +208,7 @@ fn writing_into_a_mount_for_reading_is_denied_and_shown_with_the_mount_for_writi
 /// Like a tool that fails with its own message after its grant has denied it something.
 #[test]
 fn a_failure_after_a_denial_mentions_it_unless_a_file_was_only_looked_up() {
-    let server = served(READS);
+    let server = start_with_grant(READS);
     let call = |name: &str, arguments: Value| {
         crate::support::error_kind_and_text(
             &server.result("tools/call", json!({"name": name, "arguments": arguments})),
@@ -229,9 +229,9 @@ fn a_failure_after_a_denial_mentions_it_unless_a_file_was_only_looked_up() {
 
 #[test]
 fn a_plugin_that_tries_many_paths_fills_neither_the_log_nor_memory() {
-    let mut server = served("[limits]\ntimeout = \"60s\"\n");
-    assert_eq!(go_on(&server, &["knock /etc 100000"]), ["ok"]);
-    let denied = audited(&mut server);
+    let mut server = start_with_grant("[limits]\ntimeout = \"60s\"\n");
+    assert_eq!(step_outcomes(&server, &["knock /etc 100000"]), ["ok"]);
+    let denied = audited_denials(&mut server);
     assert_eq!(denied.len(), 10, "{denied:?}");
     let proposed = fs::read_to_string(
         server
@@ -250,8 +250,8 @@ fn a_plugin_that_tries_many_paths_fills_neither_the_log_nor_memory() {
 /// The root has no entries, and paths below it still resolve to the mounts.
 #[test]
 fn the_root_is_empty_unless_a_grant_mounts_it() {
-    let server = served(READS);
-    let said = go_on(
+    let server = start_with_grant(READS);
+    let said = step_outcomes(
         &server,
         &[
             "list /",

@@ -74,7 +74,7 @@ pub(crate) fn unchanged(folder: &Folder) {
 }
 
 /// Lists everything outside the mount by path, and files with their content.
-fn everything(root: &Path, at: &Path, all: &mut Vec<String>) {
+fn list_outside(root: &Path, at: &Path, all: &mut Vec<String>) {
     for entry in fs::read_dir(at).unwrap() {
         let path = entry.unwrap().path();
         let name = path.strip_prefix(root).unwrap().display().to_string();
@@ -83,7 +83,7 @@ fn everything(root: &Path, at: &Path, all: &mut Vec<String>) {
         }
         if path.is_dir() && !path.is_symlink() {
             all.push(name);
-            everything(root, &path, all);
+            list_outside(root, &path, all);
         } else {
             all.push(format!("{name}: {:?}", fs::read(&path).unwrap()));
         }
@@ -93,7 +93,7 @@ fn everything(root: &Path, at: &Path, all: &mut Vec<String>) {
 
 fn state(folder: &Folder) -> Vec<String> {
     let mut all = Vec::new();
-    everything(folder.root(), folder.root(), &mut all);
+    list_outside(folder.root(), folder.root(), &mut all);
     assert!(
         all.iter().any(|line| line.starts_with("secret: ")),
         "{all:?}"

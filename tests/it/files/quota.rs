@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{FULL, go, holds, is_full, steps};
+use super::{FULL, folder_usage, is_full, run_steps, steps};
 use crate::support::{Folder, StdioServer, hostile};
 
 /// Returns a folder with the plugin, and `data` mounted for writing with more keys.
@@ -24,7 +24,7 @@ fn mount(host: &str, more: &str) -> String {
 #[test]
 fn a_folder_without_a_quota_is_unlimited() {
     let mut server = StdioServer::start(&with_data(""));
-    go(
+    run_steps(
         &mut server,
         &[
             ("fill /data/a 3000000", "ok"),
@@ -40,7 +40,7 @@ fn a_quota_bounds_the_lengths_of_all_files_together() {
     fs::create_dir(folder.sibling_path("data/old")).unwrap();
     fs::write(folder.sibling_path("data/old/file"), vec![0; 2400]).unwrap();
     let mut server = StdioServer::start(&folder);
-    go(
+    run_steps(
         &mut server,
         &[
             ("fill /data/a 60000", "ok"),
@@ -70,7 +70,7 @@ fn a_quota_bounds_the_lengths_of_all_files_together() {
             ("append /data/c x", FULL),
         ],
     );
-    assert_eq!(holds(&folder.sibling_path("data")).0, 100 << 10);
+    assert_eq!(folder_usage(&folder.sibling_path("data")).0, 100 << 10);
     let expected = "The tool needed more than 100.0 KiB in a mounted folder (to allow more, raise permissions.mounts.quota).";
     let refused = server.failure("write_file", json!({"path": "/data/e", "text": "x"}));
     assert_eq!(refused, ("limit".to_owned(), expected.to_owned()));
@@ -84,7 +84,7 @@ fn a_quota_bounds_the_lengths_of_all_files_together() {
 #[test]
 fn a_file_without_a_name_counts_until_it_is_closed() {
     let mut server = StdioServer::start(&with_data("quota = \"100KiB\""));
-    go(
+    run_steps(
         &mut server,
         &[
             ("open h /data/a", "ok"),
@@ -105,13 +105,13 @@ fn a_file_without_a_name_counts_until_it_is_closed() {
         ],
     );
     // Its handle was not closed, and was released with the call.
-    go(&mut server, &[("fill /data/c 60000", "ok")]);
+    run_steps(&mut server, &[("fill /data/c 60000", "ok")]);
 }
 
 #[test]
 fn the_names_of_a_file_count_once_by_length_and_each_as_an_entry() {
     let mut server = StdioServer::start(&with_data("quota = \"100KiB\"\nentries = 3"));
-    go(
+    run_steps(
         &mut server,
         &[
             ("fill /data/a 60000", "ok"),
@@ -133,7 +133,7 @@ fn the_names_of_a_file_count_once_by_length_and_each_as_an_entry() {
 fn the_entries_quota_counts_files_folders_and_links() {
     let folder = with_data("entries = 4");
     let mut server = StdioServer::start(&folder);
-    go(
+    run_steps(
         &mut server,
         &[
             ("write /data/a 1", "ok"),
@@ -165,7 +165,7 @@ fn the_entries_quota_counts_files_folders_and_links() {
             ("write /data/g 1", FULL),
         ],
     );
-    assert_eq!(holds(&folder.sibling_path("data")).1, 4);
+    assert_eq!(folder_usage(&folder.sibling_path("data")).1, 4);
     let (kind, text) = server.failure("write_file", json!({"path": "/data/g", "text": ""}));
     let expected = "The tool needed more than 4 files and folders in a mounted folder (to allow more, raise \
         permissions.mounts.entries).";
@@ -196,7 +196,7 @@ fn concurrent_calls_share_a_quota() {
         .into_iter()
         .map(|call| crate::support::result_text(&server.finish_call(call)))
         .collect();
-    let (bytes, entries) = holds(&folder.sibling_path("data"));
+    let (bytes, entries) = folder_usage(&folder.sibling_path("data"));
     assert!(bytes <= 1 << 20, "{bytes} bytes");
     assert_eq!(entries, 40);
     assert!(
@@ -209,8 +209,8 @@ fn concurrent_calls_share_a_quota() {
         format!("extend /data/shared {rest}"),
         "append /data/shared x",
     );
-    go(&mut server, &[(fits.as_str(), "ok"), (over, FULL)]);
-    assert_eq!(holds(&folder.sibling_path("data")).0, 1 << 20);
+    run_steps(&mut server, &[(fits.as_str(), "ok"), (over, FULL)]);
+    assert_eq!(folder_usage(&folder.sibling_path("data")).0, 1 << 20);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn mounts_and_plugins_share_the_usage_of_a_folder() {
     );
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("other_file_steps");
-    go(&mut server, &[("fill /data/a 40000", "ok")]);
+    run_steps(&mut server, &[("fill /data/a 40000", "ok")]);
     let said = server.text(
         "other_file_steps",
         steps(&[
@@ -235,7 +235,7 @@ fn mounts_and_plugins_share_the_usage_of_a_folder() {
     );
     let lines: Vec<&str> = said.lines().collect();
     assert!(is_full(lines[0]) && lines[1..] == ["ok", "ok"], "{said}");
-    go(
+    run_steps(
         &mut server,
         &[
             ("append /data/a x", FULL),
@@ -254,7 +254,7 @@ fn nothing_moves_between_folders_with_different_quotas() {
         folder.put("hostile.toml", grant + &mount(name, more));
     }
     let mut server = StdioServer::start(&folder);
-    go(
+    run_steps(
         &mut server,
         &[
             ("fill /free/a 20000", "ok"),
@@ -266,14 +266,14 @@ fn nothing_moves_between_folders_with_different_quotas() {
             ("rename /free/a /free/b", "ok"),
         ],
     );
-    assert_eq!(holds(&folder.sibling_path("data")), (1, 1));
+    assert_eq!(folder_usage(&folder.sibling_path("data")), (1, 1));
 }
 
 #[test]
 fn space_that_another_process_freed_is_noticed() {
     let folder = with_data("quota = \"10KiB\"\nentries = 2");
     let mut server = StdioServer::start(&folder);
-    go(
+    run_steps(
         &mut server,
         &[("fill /data/a 10240", "ok"), ("append /data/a x", FULL)],
     );

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::run::Run;
-use super::{Case, Expected, GROWTH, Strikes, THEMES};
+use super::{AttackStage, Case, Expected, MAX_GROWTH, THEMES};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/hostile.md");
 
@@ -59,7 +59,7 @@ fn without_measurements(page: &str) -> String {
 
 /// Returns the path where a test records the measurements of its case, from which the page is
 /// generated later.
-fn notes(case: &Case) -> PathBuf {
+fn measurements_path(case: &Case) -> PathBuf {
     let name: String = case
         .what
         .chars()
@@ -72,8 +72,8 @@ fn notes(case: &Case) -> PathBuf {
 
 /// Records how long a case took, by how many KiB the server grew meanwhile, and how long pings
 /// took.
-pub(super) fn note(case: &Case, time: Duration, run: &Run) {
-    let notes = notes(case);
+pub(super) fn record_measurements(case: &Case, time: Duration, run: &Run) {
+    let notes = measurements_path(case);
     fs::create_dir_all(notes.parent().unwrap()).unwrap();
     fs::write(
         notes,
@@ -88,8 +88,8 @@ pub(super) fn note(case: &Case, time: Duration, run: &Run) {
 }
 
 /// Returns the measurements of a case's last run in round numbers: peak memory, pings, and time.
-fn took(case: &Case) -> String {
-    let notes = fs::read_to_string(notes(case)).unwrap_or_default();
+fn measurements(case: &Case) -> String {
+    let notes = fs::read_to_string(measurements_path(case)).unwrap_or_default();
     let notes: Vec<u64> = notes
         .split(' ')
         .filter_map(|number| number.parse().ok())
@@ -132,12 +132,13 @@ fn page() -> String {
         );
         for case in *cases {
             let what = format!("{}{}", case.what, steps(case));
-            let (settings, strikes, outcome, took) =
-                (settings(case), strikes(case), outcome(case), took(case));
-            let _ = writeln!(
-                page,
-                "| {what}{settings} | {strikes} | {outcome} | {took} |"
+            let (settings, stage, outcome, took) = (
+                settings(case),
+                stage(case),
+                outcome(case),
+                measurements(case),
             );
+            let _ = writeln!(page, "| {what}{settings} | {stage} | {outcome} | {took} |");
         }
     }
     page
@@ -183,7 +184,7 @@ fn settings(case: &Case) -> String {
             }
         }
     }
-    if case.growth != GROWTH {
+    if case.growth != MAX_GROWTH {
         all.push(format!("{} MiB more memory allowed", case.growth >> 10));
     }
     if all.is_empty() {
@@ -193,14 +194,14 @@ fn settings(case: &Case) -> String {
     }
 }
 
-fn strikes(case: &Case) -> &'static str {
-    match case.strikes {
-        Strikes::Folder => "folder",
-        Strikes::Compile => "compiling",
-        Strikes::Load => "loading",
-        Strikes::ListTools => "listing tools",
-        Strikes::Call => "call",
-        Strikes::HostCall => "host call",
+fn stage(case: &Case) -> &'static str {
+    match case.stage {
+        AttackStage::Folder => "folder",
+        AttackStage::Compile => "compiling",
+        AttackStage::Load => "loading",
+        AttackStage::ListTools => "listing tools",
+        AttackStage::Call => "call",
+        AttackStage::HostCall => "host call",
     }
 }
 

@@ -319,11 +319,11 @@ pub(super) fn resource() -> HttpServer {
 
 /// Like [`resource`], with this folder and additional configuration.
 pub(crate) fn resource_with(folder: &Folder, more: &str) -> HttpServer {
-    resource_set(folder, more, "")
+    resource_with_oauth(folder, more, "")
 }
 
 /// Like [`resource_with`], with additional settings of `[http.oauth]`.
-fn resource_set(folder: &Folder, more: &str, set: &str) -> HttpServer {
+fn resource_with_oauth(folder: &Folder, more: &str, set: &str) -> HttpServer {
     std::fs::write(folder.sibling_path("keys.json"), jwks(&[("one", KEY)])).unwrap();
     let config = format!(
         "log = \"trace\"\n{more}\n[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\n\
@@ -470,7 +470,7 @@ fn with_step_up_a_tool_of_another_scope_requests_that_scope() {
         -32602,
         "nobody learns that it exists"
     );
-    let server = resource_set(&plugins(), "", "step_up = true");
+    let server = resource_with_oauth(&plugins(), "", "step_up = true");
     let (status, challenge) = refused(call(&server, "secret"));
     assert_eq!(status, 403);
     assert!(

@@ -168,7 +168,7 @@ fn a_batch_and_a_stream_of_2024_have_the_rights_of_their_requests() {
 /// Reads the stream until it has reported `changes` changes, and then until `comments` comments
 /// came. Returns the total number of reported changes. A comment comes when a stream has been
 /// quiet.
-fn told(stream: &mut HttpResponse, changes: usize, comments: u32) -> usize {
+fn count_changes(stream: &mut HttpResponse, changes: usize, comments: u32) -> usize {
     let (mut told, mut quiet) = (0, 0);
     while told < changes || quiet < comments {
         let (kind, data) = stream.next_event().unwrap();
@@ -212,7 +212,7 @@ fn a_change_is_notified_only_to_clients_that_can_see_it() {
     let mut subscriptions = tokens.each_ref().map(|token| subscribe(&server, token));
     // A comment comes when a stream has been quiet: it is open and waits.
     for stream in streams.iter_mut().chain(&mut subscriptions) {
-        assert_eq!(told(stream, 0, 1), 0);
+        assert_eq!(count_changes(stream, 0, 1), 0);
     }
     let change = |name: &str,
                   tool: &str,
@@ -224,7 +224,7 @@ fn a_change_is_notified_only_to_clients_that_can_see_it() {
         for streams in [streams, more] {
             for (stream, sees) in streams.iter_mut().zip(seen_by) {
                 assert_eq!(
-                    told(stream, usize::from(sees), 3),
+                    count_changes(stream, usize::from(sees), 3),
                     usize::from(sees),
                     "{tool}"
                 );
@@ -260,14 +260,14 @@ fn a_change_is_notified_only_to_clients_that_can_see_it() {
         .iter()
         .any(|listed| listed == "hidden.too")
     {}
-    assert_eq!(told(&mut sessions[0].open_stream(), 0, 3), 0);
+    assert_eq!(count_changes(&mut sessions[0].open_stream(), 0, 3), 0);
     folder.put("e.wasm", TinyComponent::new(&["time.late"]).build());
     while !sessions[0]
         .tool_names()
         .iter()
         .any(|listed| listed == "time.late")
     {}
-    assert_eq!(told(&mut sessions[0].open_stream(), 1, 3), 1);
+    assert_eq!(count_changes(&mut sessions[0].open_stream(), 1, 3), 1);
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn a_stream_has_the_rights_of_the_request_that_opened_it() {
     let [low, high] = low_and_high();
     let session = server.start_session_with_headers("2025-11-25", &[("Authorization", &low)]);
     let mut stream = session.open_stream();
-    assert_eq!(told(&mut stream, 0, 1), 0);
+    assert_eq!(count_changes(&mut stream, 0, 1), 0);
     let with_high = [
         ("Mcp-Session-Id", session.id.as_str()),
         ("Authorization", high.as_str()),
@@ -291,21 +291,21 @@ fn a_stream_has_the_rights_of_the_request_that_opened_it() {
     folder.put("b.wasm", TinyComponent::new(&["hidden"]).build());
     while !sees("hidden") {}
     assert_eq!(
-        told(&mut stream, 0, 3),
+        count_changes(&mut stream, 0, 3),
         0,
         "another request with more rights changes nothing"
     );
     let headers = [&with_high[..], &[("Accept", "text/event-stream")]].concat();
     let mut other = server.get("/mcp", &headers);
     assert_eq!(
-        told(&mut other, 1, 3),
+        count_changes(&mut other, 1, 3),
         1,
         "what has changed since the client first listed with these rights"
     );
     folder.put("c.wasm", TinyComponent::new(&["hidden.too"]).build());
     assert_eq!(other.next_message().unwrap()["method"], LIST_CHANGED);
     other.close();
-    assert_eq!(told(&mut stream, 0, 3), 0);
+    assert_eq!(count_changes(&mut stream, 0, 3), 0);
 }
 
 #[test]
