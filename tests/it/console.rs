@@ -3,9 +3,9 @@
 mod access;
 mod answers;
 mod attacks;
-mod beside;
 mod shown;
 mod site;
+mod stdio;
 
 use serde_json::json;
 
