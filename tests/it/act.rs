@@ -6,10 +6,10 @@ use crate::support::{
     Folder, StdioServer, ToolbayCommand, error_kind_and_text, own_server, result_text,
 };
 
-/// The guest for 0.1, and the one for 0.2.
-const BOTH: [&str; 2] = ["act1", "act"];
+/// The guests for ACT 0.1 and 0.2.
+const GUESTS: [&str; 2] = ["act1", "act"];
 
-fn serving(name: &str, grant: &str) -> StdioServer {
+fn start_with_guest(name: &str, grant: &str) -> StdioServer {
     let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
     folder.put(&format!("{name}.toml"), grant);
     let mut server = StdioServer::start(&folder);
@@ -17,8 +17,8 @@ fn serving(name: &str, grant: &str) -> StdioServer {
     server
 }
 
-/// The guest with one text in the place of another of the same length.
-fn changed(from: &str, to: &str) -> Vec<u8> {
+/// Returns the guest with one text replaced by another of the same length.
+fn with_replaced_text(from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let mut component = own_server("act");
     let at = component
@@ -33,9 +33,9 @@ fn changed(from: &str, to: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_both_versions_list_are_tools() {
-    for name in BOTH {
-        let mut server = serving(name, "");
+fn the_tools_of_both_act_versions_are_listed() {
+    for name in GUESTS {
+        let mut server = start_with_guest(name, "");
         let tools = server.tools();
         assert_eq!(tools.len(), 16, "{name}");
         let greet = tools.iter().find(|tool| tool["name"] == "greet").unwrap();
@@ -60,7 +60,7 @@ fn what_both_versions_list_are_tools() {
 
 #[test]
 fn arguments_are_deterministic_cbor() {
-    let mut server = serving("act", "");
+    let mut server = start_with_guest("act", "");
     let arguments =
         json!({"zz": [1, -1, 1.5, null], "a": {"$bytes": "AQI="}, "b": {"long": "é", "$$x": true}});
     assert_eq!(
@@ -76,8 +76,8 @@ fn arguments_are_deterministic_cbor() {
 
 #[test]
 fn parts_become_blocks_by_their_media_types() {
-    for name in BOTH {
-        let mut server = serving(name, "");
+    for name in GUESTS {
+        let mut server = start_with_guest(name, "");
         let structured = server.call("structured", json!({"n": 7}));
         let expected = json!({"bytes": {"$bytes": "AQIDBA=="}, "given": {"n": 7}});
         assert_eq!(structured["structuredContent"], expected);
@@ -113,9 +113,9 @@ fn parts_become_blocks_by_their_media_types() {
 }
 
 #[test]
-fn a_stream_is_read_to_its_end_and_tells_of_progress() {
-    for name in BOTH {
-        let mut server = serving(name, "");
+fn a_stream_is_read_to_its_end_and_reports_progress() {
+    for name in GUESTS {
+        let mut server = start_with_guest(name, "");
         let id = server.start_call_with_progress("stream", json!({}));
         let result = server.finish_call(id);
         let parts: Vec<&str> = result["content"]
@@ -136,9 +136,9 @@ fn a_stream_is_read_to_its_end_and_tells_of_progress() {
 }
 
 #[test]
-fn an_error_ends_a_result_and_says_what_it_is() {
-    for name in BOTH {
-        let mut server = serving(name, "[limits]\ntimeout = \"1h\"");
+fn an_error_ends_a_result_and_has_a_kind_and_a_message() {
+    for name in GUESTS {
+        let mut server = start_with_guest(name, "[limits]\ntimeout = \"1h\"");
         let mut fail = |kind: &str| server.failure("fail", json!({"kind": kind}));
         assert_eq!(
             fail("std:not-found"),
@@ -163,9 +163,9 @@ fn an_error_ends_a_result_and_says_what_it_is() {
 }
 
 #[test]
-fn results_that_cannot_be_read_and_streams_without_an_end_are_failures() {
-    for name in BOTH {
-        let mut server = serving(
+fn unreadable_results_and_endless_streams_are_failures() {
+    for name in GUESTS {
+        let mut server = start_with_guest(
             name,
             "[limits]\ntimeout = \"3s\"\ntransfer = \"4MiB\"\noversize = \"error\"",
         );
@@ -195,18 +195,18 @@ fn results_that_cannot_be_read_and_streams_without_an_end_are_failures() {
             assert_eq!(found, kind, "{name} {tool}: {said}");
             assert!(said.contains(part), "{name} {tool}: {said}");
         }
-        // Each of them had a store of its own.
+        // Each of these calls had its own store, so later calls are unaffected.
         assert_eq!(server.text("greet", json!({"name": "Ada"})), "Hello, Ada!");
     }
 }
 
 #[test]
-fn an_endless_stream_ends_with_the_time_or_the_memory_of_its_call_too() {
+fn an_endless_stream_ends_at_the_limits_of_its_call() {
     for (limits, kind) in [
         ("memory = \"8MiB\"\ntransfer = \"128MiB\"", "memory"),
         ("fuel = 20000000", "fuel"),
     ] {
-        let mut server = serving("act", &format!("[limits]\n{limits}"));
+        let mut server = start_with_guest("act", &format!("[limits]\n{limits}"));
         let (found, said) = server.failure("endless", json!({}));
         assert_eq!(found, kind, "{said}");
         assert_eq!(server.text("greet", json!({"name": "Ada"})), "Hello, Ada!");
@@ -214,7 +214,7 @@ fn an_endless_stream_ends_with_the_time_or_the_memory_of_its_call_too() {
 }
 
 #[test]
-fn a_cancelled_stream_frees_its_place() {
+fn a_cancelled_stream_frees_its_slot() {
     let folder = Folder::with("act.wasm", own_server("act"));
     folder.put("act.toml", "[limits]\ntimeout = \"1h\"");
     folder.write_config("[server]\ncalls = 1");
@@ -226,7 +226,7 @@ fn a_cancelled_stream_frees_its_place() {
 }
 
 #[test]
-fn check_says_what_it_is_what_is_left_out_and_what_cannot_be_used() {
+fn check_names_the_interface_and_the_unused_parts() {
     for (name, version) in [("act1", "0.1.0"), ("act", "0.2.0")] {
         let folder = Folder::with(&format!("{name}.wasm"), own_server(name));
         let checked = ToolbayCommand::new(&folder)
@@ -250,11 +250,14 @@ fn check_says_what_it_is_what_is_left_out_and_what_cannot_be_used() {
 }
 
 #[test]
-fn a_list_that_fails_and_a_schema_that_is_not_json_are_refused() {
-    let folder = Folder::with("list.wasm", changed("list-marker-0001", "list-marker-0002"));
+fn a_failing_list_and_a_schema_that_is_not_json_are_refused() {
+    let folder = Folder::with(
+        "list.wasm",
+        with_replaced_text("list-marker-0001", "list-marker-0002"),
+    );
     folder.put(
         "schema.wasm",
-        changed(
+        with_replaced_text(
             r#"{"type":"object","description":"schema-marker""#,
             r#"<"type":"object","description":"schema-marker""#,
         ),
@@ -267,8 +270,8 @@ fn a_list_that_fails_and_a_schema_that_is_not_json_are_refused() {
 }
 
 #[test]
-fn a_failure_is_one_for_clients_of_every_revision() {
-    let mut server = serving("act", "");
+fn a_failure_is_reported_in_every_revision() {
+    let mut server = start_with_guest("act", "");
     let result = server.call("fail", json!({"kind": "std:internal"}));
     assert_eq!(result["isError"], true);
     assert_eq!(

@@ -1,5 +1,5 @@
-//! A person's yes before a call (`require_approval`): who is asked in every revision, what a yes
-//! counts for, and what attackers try.
+//! Approval by a person before a call (`require_approval`): who is asked in every revision, which
+//! calls an approval covers, and what attackers try.
 
 mod attacks;
 mod operator;
@@ -12,13 +12,13 @@ use crate::support::{
     Folder, HttpServer, HttpSession, MODERN, StdioServer, asker, error_kind_and_text,
 };
 
-/// The key of the host's question.
+/// The key of the host's approval question.
 const KEY: &str = "dev.toolbay/approval";
 
-/// State, with which the plugin counts how often it was entered.
+/// State in which the plugin counts how often it was entered.
 const CONFIG: &str = "[state]\nfolder = \"kept\"\n";
 
-/// The call that counts.
+/// Returns the arguments of a call that increments the counter.
 fn count() -> Value {
     steps(json!([{"count": "n"}]))
 }
@@ -27,7 +27,7 @@ fn steps(steps: Value) -> Value {
     json!({"name": "ask", "arguments": {"steps": steps}})
 }
 
-/// A folder with the plugin that counts and asks, which may keep state.
+/// Returns a folder with the plugin that counts and asks questions. The plugin may store state.
 fn folder(grant: &str) -> Folder {
     let folder = Folder::with("asker.wasm", asker());
     folder.put("asker.toml", format!("{grant}\n[permissions.state]\n"));
@@ -35,16 +35,16 @@ fn folder(grant: &str) -> Folder {
     folder
 }
 
-fn forms() -> Value {
+fn form_capabilities() -> Value {
     json!({"elicitation": {"form": {}}})
 }
 
-fn yes() -> Value {
+fn approval_content() -> Value {
     json!({"action": "accept", "content": {"approve": true}})
 }
 
-/// What the steps said.
-fn said(result: &Value) -> Vec<String> {
+/// Returns the texts that the steps returned.
+fn step_texts(result: &Value) -> Vec<String> {
     let said = result["structuredContent"]["said"]
         .as_array()
         .unwrap_or_else(|| panic!("{result}"));
@@ -53,7 +53,7 @@ fn said(result: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A session on standard input and output.
+/// Starts a session over stdio.
 fn session(folder: &Folder, revision: &str, capabilities: &Value) -> StdioServer {
     let mut server = StdioServer::spawn(folder);
     let client = json!({"name": "test", "version": "1"});
@@ -66,12 +66,12 @@ fn session(folder: &Folder, revision: &str, capabilities: &Value) -> StdioServer
     server
 }
 
-/// A server over HTTP that has loaded the plugin.
-fn over_http(folder: &Folder, config: &str) -> HttpServer {
+/// Starts an HTTP server and waits until it has loaded the plugin.
+fn start_http(folder: &Folder, config: &str) -> HttpServer {
     HttpServer::start_with_config(folder, &format!("{CONFIG}{config}")).wait_until_ready()
 }
 
-/// A request without a session, of a client with these capabilities.
+/// Sends a request without a session, from a client with these capabilities.
 fn stateless(
     server: &HttpServer,
     params: &Value,
@@ -85,8 +85,8 @@ fn stateless(
         .response_message()
 }
 
-/// The host's question in a result, and the same request with this answer to it.
-fn answered(call: &Value, result: &Value, answer: Option<Value>) -> Value {
+/// Returns the same request with this answer to the host's question in `result`.
+fn with_answer(call: &Value, result: &Value, answer: Option<Value>) -> Value {
     let asked = result["inputRequests"]
         .as_object()
         .unwrap_or_else(|| panic!("{result}"));
@@ -104,8 +104,7 @@ fn answered(call: &Value, result: &Value, answer: Option<Value>) -> Value {
     params
 }
 
-/// Answers what is asked in a session on standard input and output; returns the response and what
-/// was asked.
+/// Answers each question in a stdio session. Returns the response and the questions.
 fn conversation(
     server: &mut StdioServer,
     params: Value,
@@ -127,7 +126,7 @@ fn conversation(
     }
 }
 
-/// The same over HTTP, where the answer is a request of its own.
+/// Like [`conversation`], but over HTTP, where the answer is a separate request.
 fn conversation_over_http(
     session: &HttpSession<'_>,
     params: Value,
@@ -150,11 +149,10 @@ fn conversation_over_http(
     }
 }
 
-/// Every answer, and the error kind and a part of the text of what comes of it; without a kind, the
-/// call is made.
+/// Returns every answer with the resulting error kind. Without a kind, the call is made.
 fn answers() -> [(Value, Option<&'static str>); 5] {
     [
-        (json!({"result": yes()}), None),
+        (json!({"result": approval_content()}), None),
         (
             json!({"result": {"action": "accept", "content": {"approve": false}}}),
             Some("said no"),
@@ -171,8 +169,8 @@ fn answers() -> [(Value, Option<&'static str>); 5] {
     ]
 }
 
-/// What came of an answer; `made` counts the calls that were made so far.
-fn judge(response: &Value, refused: Option<&str>, made: &mut u32) {
+/// Checks the response to an answer. `made` counts the calls made so far.
+fn check_response(response: &Value, refused: Option<&str>, made: &mut u32) {
     let result = &response["result"];
     let Some(words) = refused else {
         *made += 1;
@@ -198,14 +196,14 @@ fn judge(response: &Value, refused: Option<&str>, made: &mut u32) {
 }
 
 #[test]
-fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered() {
+fn every_revision_with_forms_asks_a_person_before_the_plugin_is_entered() {
     let folder = folder("require_approval = \"always\"");
     let mut made = 0;
     for revision in ["2025-06-18", "2025-11-25"] {
         let mut server = session(&folder, revision, &json!({"elicitation": {}}));
         for (answer, refused) in answers() {
             let (response, asked) = conversation(&mut server, count(), &mut |_| answer.clone());
-            judge(&response, refused, &mut made);
+            check_response(&response, refused, &mut made);
             let [question] = &*asked else {
                 panic!("{asked:?}")
             };
@@ -216,7 +214,7 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
                 message.contains("    tool    ask\n    plugin  asker\n"),
                 "{message}"
             );
-            // The arguments come first.
+            // The arguments come first in the message.
             let (arguments, opens) = message
                 .split_once("\n\nDuring the call, the plugin can:\n\n")
                 .unwrap();
@@ -235,39 +233,43 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
             assert_eq!(params["requestedSchema"]["required"], json!(["approve"]));
         }
         drop(server);
-        let server = over_http(&folder, "");
+        let server = start_http(&folder, "");
         let session =
             server.start_session_with_capabilities(revision, json!({"elicitation": {}}), &[]);
         for (answer, refused) in answers() {
             let (response, asked) = conversation_over_http(&session, count(), &answer);
             assert_eq!(asked.len(), 1);
-            judge(&response, refused, &mut made);
+            check_response(&response, refused, &mut made);
         }
     }
-    let server = over_http(&folder, "");
+    let server = start_http(&folder, "");
     for (answer, refused) in answers()
         .into_iter()
         .filter(|(answer, _)| answer.get("result").is_some())
     {
-        let asked = stateless(&server, &count(), &forms(), &[]);
-        let params = answered(&count(), &asked["result"], Some(answer["result"].clone()));
-        judge(
-            &stateless(&server, &params, &forms(), &[]),
+        let asked = stateless(&server, &count(), &form_capabilities(), &[]);
+        let params = with_answer(&count(), &asked["result"], Some(answer["result"].clone()));
+        check_response(
+            &stateless(&server, &params, &form_capabilities(), &[]),
             refused,
             &mut made,
         );
     }
     drop(server);
-    // Without a session on standard input and output.
+    // Over stdio without a session.
     let mut server = StdioServer::spawn(&folder);
     let mut ask = |id: u64, mut params: Value| {
-        params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": forms()});
+        params["_meta"] =
+            json!({"io.modelcontextprotocol/clientCapabilities": form_capabilities()});
         server.send(message::stateless_request(MODERN, id, "tools/call", params).to_string());
         server.wait_for("the response", |message| message["id"] == id)
     };
     let asked = ask(1, count());
-    judge(
-        &ask(2, answered(&count(), &asked["result"], Some(yes()))),
+    check_response(
+        &ask(
+            2,
+            with_answer(&count(), &asked["result"], Some(approval_content())),
+        ),
         None,
         &mut made,
     );
@@ -275,7 +277,7 @@ fn in_every_revision_with_forms_a_person_is_asked_before_the_plugin_is_entered()
 }
 
 #[test]
-fn a_client_that_cannot_ask_is_refused_with_what_helps_and_the_plugin_is_not_entered() {
+fn a_client_without_forms_is_refused_with_advice_before_the_plugin_is_entered() {
     let folder = folder("[tools.ask]\nrequire_approval = \"always\"");
     let refused = |result: &Value| {
         let (kind, text) = error_kind_and_text(result);
@@ -291,7 +293,7 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps_and_the_plugin_is_not_ent
     };
     let all = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}});
     let lacking = json!({"elicitation": {"url": {}}, "sampling": {}, "roots": {}});
-    // The first two have no forms, whatever the client says.
+    // The first two revisions have no forms, whatever the client declares.
     let clients = [
         ("2024-11-05", &all),
         ("2025-03-26", &all),
@@ -301,26 +303,26 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps_and_the_plugin_is_not_ent
     ];
     for (revision, capabilities) in clients {
         refused(&session(&folder, revision, capabilities).result("tools/call", count()));
-        let server = over_http(&folder, "");
+        let server = start_http(&folder, "");
         let session = server.start_session_with_capabilities(revision, capabilities.clone(), &[]);
         refused(&session.result("tools/call", count()));
     }
-    let server = over_http(&folder, "");
+    let server = start_http(&folder, "");
     for capabilities in [json!({}), lacking] {
         refused(&stateless(&server, &count(), &capabilities, &[])["result"]);
     }
     drop(server);
     folder.put("asker.toml", "[permissions.state]");
     assert_eq!(
-        said(&session(&folder, "2025-11-25", &json!({})).result("tools/call", count())),
+        step_texts(&session(&folder, "2025-11-25", &json!({})).result("tools/call", count())),
         ["1"]
     );
 }
 
 #[test]
-fn nobody_is_bothered_with_arguments_that_are_wrong() {
+fn invalid_arguments_are_rejected_without_asking_a_person() {
     let folder = folder("require_approval = \"always\"");
-    let mut server = session(&folder, "2025-11-25", &forms());
+    let mut server = session(&folder, "2025-11-25", &form_capabilities());
     for wrong in [
         json!({}),
         json!({"steps": 7}),
@@ -329,7 +331,7 @@ fn nobody_is_bothered_with_arguments_that_are_wrong() {
         let (response, asked) = conversation(
             &mut server,
             json!({"name": "ask", "arguments": wrong}),
-            &mut |_| json!({"result": yes()}),
+            &mut |_| json!({"result": approval_content()}),
         );
         assert_eq!(
             (
@@ -343,7 +345,7 @@ fn nobody_is_bothered_with_arguments_that_are_wrong() {
     let (response, asked) = conversation(
         &mut server,
         json!({"name": "none"}),
-        &mut |_| json!({"result": yes()}),
+        &mut |_| json!({"result": approval_content()}),
     );
     assert_eq!(
         (&response["error"]["code"], asked.len()),
@@ -352,9 +354,9 @@ fn nobody_is_bothered_with_arguments_that_are_wrong() {
 }
 
 #[test]
-fn nothing_is_held_while_a_person_thinks_and_resources_and_prompts_are_not_asked_about() {
+fn a_pending_approval_holds_no_slot_and_resources_and_prompts_need_none() {
     let folder = folder("require_approval = \"always\"\n[limits]\nconcurrency = 1");
-    let mut server = session(&folder, "2025-11-25", &forms());
+    let mut server = session(&folder, "2025-11-25", &form_capabilities());
     let ids: Vec<u64> = (0..20)
         .map(|_| server.request("tools/call", count()))
         .collect();
@@ -366,7 +368,7 @@ fn nothing_is_held_while_a_person_thinks_and_resources_and_prompts_are_not_asked
             })
         })
         .collect();
-    // The plugin has one place.
+    // The plugin has only one slot, and waiting questions do not occupy it.
     let read = server.result("resources/read", json!({"uri": "asker://names/0"}));
     assert_eq!(read["contents"][0]["text"], "");
     let id = server.request("prompts/get", json!({"name": "about"}));
@@ -378,23 +380,26 @@ fn nothing_is_held_while_a_person_thinks_and_resources_and_prompts_are_not_asked
         "the plugin's own"
     );
     server.notify("notifications/cancelled", json!({"requestId": id}));
-    // A call that was cancelled is not made by a late yes.
+    // A late approval does not start a call that was cancelled.
     server.notify("notifications/cancelled", json!({"requestId": ids[0]}));
     for question in questions {
-        server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes()}).to_string());
+        server.send(
+            json!({"jsonrpc": "2.0", "id": question["id"], "result": approval_content()})
+                .to_string(),
+        );
     }
     let mut numbers: Vec<u32> = ids[1..]
         .iter()
-        .map(|id| said(&server.finish_call(*id))[0].parse().unwrap())
+        .map(|id| step_texts(&server.finish_call(*id))[0].parse().unwrap())
         .collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (1..20).collect::<Vec<_>>());
 }
 
 #[test]
-fn a_person_who_does_not_answer_in_time_has_not_said_yes() {
+fn an_approval_that_times_out_rejects_the_call() {
     let folder = folder("require_approval = \"always\"\n[limits]\nask_timeout = \"1s\"");
-    let mut server = session(&folder, "2025-11-25", &forms());
+    let mut server = session(&folder, "2025-11-25", &form_capabilities());
     let id = server.request("tools/call", count());
     let question = server.wait_for("the question", |message| {
         message["method"] == "elicitation/create"
@@ -405,21 +410,28 @@ fn a_person_who_does_not_answer_in_time_has_not_said_yes() {
         text.contains("did not answer within 1s") && text.contains("limits.ask_timeout"),
         "{text}"
     );
-    server.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes()}).to_string());
-    let (response, _) = conversation(&mut server, count(), &mut |_| json!({"result": yes()}));
+    server.send(
+        json!({"jsonrpc": "2.0", "id": question["id"], "result": approval_content()}).to_string(),
+    );
+    let (response, _) = conversation(
+        &mut server,
+        count(),
+        &mut |_| json!({"result": approval_content()}),
+    );
     assert_eq!(
-        said(&response["result"]),
+        step_texts(&response["result"]),
         ["1"],
         "the late yes made no call"
     );
 }
 
 #[test]
-fn later_questions_of_the_plugin_do_not_ask_again_whether_the_call_is_allowed() {
+fn later_questions_of_the_plugin_do_not_repeat_the_approval() {
     let folder = folder("require_approval = \"always\"");
     let schema =
         json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
-    // It may choose the name of the host's field, but not of the host's question.
+    // The plugin may use any key, including the name of the host's form field, but not the key of
+    // the host's question.
     let form = |key: &str| json!({"key": key, "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
     let call = steps(
         json!([{"count": "n"}, {"ask": [form("approve")]}, {"ask": [form("dev.toolbay-approval")]}, {"count": "n"}]),
@@ -431,24 +443,24 @@ fn later_questions_of_the_plugin_do_not_ask_again_whether_the_call_is_allowed() 
         ada.to_string(),
         "2".to_owned(),
     ];
-    let mut server = session(&folder, "2025-11-25", &forms());
-    let mut answers = [yes(), ada.clone(), ada.clone()].into_iter();
+    let mut server = session(&folder, "2025-11-25", &form_capabilities());
+    let mut answers = [approval_content(), ada.clone(), ada.clone()].into_iter();
     let (response, asked) = conversation(
         &mut server,
         call.clone(),
         &mut |_| json!({"result": answers.next().unwrap()}),
     );
     assert_eq!(
-        (said(&response["result"]), asked.len()),
+        (step_texts(&response["result"]), asked.len()),
         (expected.to_vec(), 3)
     );
     drop(server);
-    let server = over_http(&folder, "");
-    let asked = stateless(&server, &call, &forms(), &[]);
+    let server = start_http(&folder, "");
+    let asked = stateless(&server, &call, &form_capabilities(), &[]);
     let mut response = stateless(
         &server,
-        &answered(&call, &asked["result"], Some(yes())),
-        &forms(),
+        &with_answer(&call, &asked["result"], Some(approval_content())),
+        &form_capabilities(),
         &[],
     );
     for key in ["approve", "dev.toolbay-approval"] {
@@ -457,16 +469,16 @@ fn later_questions_of_the_plugin_do_not_ask_again_whether_the_call_is_allowed() 
         let mut params = call.clone();
         params["requestState"] = response["result"]["requestState"].clone();
         params["inputResponses"] = json!({key: ada});
-        response = stateless(&server, &params, &forms(), &[]);
+        response = stateless(&server, &params, &form_capabilities(), &[]);
     }
-    assert_eq!(said(&response["result"])[1..3], expected[1..3]);
-    // The key of the host is none that a plugin can have.
+    assert_eq!(step_texts(&response["result"])[1..3], expected[1..3]);
+    // A plugin cannot use the host's key.
     let forged = steps(json!([{"ask": [form(KEY)]}]));
-    let asked = stateless(&server, &forged, &forms(), &[]);
+    let asked = stateless(&server, &forged, &form_capabilities(), &[]);
     let response = stateless(
         &server,
-        &answered(&forged, &asked["result"], Some(yes())),
-        &forms(),
+        &with_answer(&forged, &asked["result"], Some(approval_content())),
+        &form_capabilities(),
         &[],
     );
     assert!(

@@ -1,5 +1,5 @@
-//! Arguments as models write them: converted where the operator says so, and told of with an
-//! example where not.
+//! Arguments as models write them: converted where the operator allows it, and otherwise reported
+//! with an example.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -26,11 +26,11 @@ fn echo() -> Vec<u8> {
 const LENIENT: &str = "[server]\narguments = \"lenient\"\n";
 
 /// What a weak model makes of `{"n": 5, "deep": true, "tags": ["a"], "at": {"x": 1}}`.
-fn weak() -> Value {
+fn weak_arguments() -> Value {
     json!({"n": "5", "deep": "true", "tags": "a", "at": "{\"x\": 1}", "sessionId": "s"})
 }
 
-fn words(result: &Value) -> &str {
+fn first_text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap()
 }
 
@@ -39,10 +39,10 @@ fn by_default_nothing_is_converted_and_the_error_has_an_example() {
     let folder = Folder::with("echo.wasm", echo());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("echo");
-    let result = server.call("echo", weak());
+    let result = server.call("echo", weak_arguments());
     assert_eq!(result["isError"], true);
     assert!(
-        words(&result).ends_with("\nFor example: {\"n\":1}"),
+        first_text(&result).ends_with("\nFor example: {\"n\":1}"),
         "{result}"
     );
     assert_eq!(
@@ -53,12 +53,12 @@ fn by_default_nothing_is_converted_and_the_error_has_an_example() {
 }
 
 #[test]
-fn lenient_converts_what_can_mean_one_thing_and_says_so() {
+fn lenient_converts_unambiguous_arguments_and_reports_it() {
     let folder = Folder::with("echo.wasm", echo());
     let mut server = StdioServer::start_with_config(&folder, LENIENT);
     server.wait_for_tool("echo");
-    let result = server.call("echo", weak());
-    let told: Value = serde_json::from_str(words(&result)).unwrap();
+    let result = server.call("echo", weak_arguments());
+    let told: Value = serde_json::from_str(first_text(&result)).unwrap();
     assert_eq!(
         told,
         json!({"n": 5, "deep": true, "tags": ["a"], "at": {"x": 1}})
@@ -86,13 +86,13 @@ fn lenient_converts_what_can_mean_one_thing_and_says_so() {
             "/tags list"
         ]
     );
-    // What fits stays as it is, and nothing is said of it.
+    // Valid arguments are not changed, and no conversion is reported.
     let result = server.call("echo", json!({"n": 5}));
     assert!(
         result["_meta"].get("dev.toolbay/converted").is_none(),
         "{result}"
     );
-    // What is not valid after that is not valid at all.
+    // Arguments that are still invalid after conversion are an error.
     assert_eq!(
         server.failure("echo", json!({"n": "0"})).0,
         "invalid-arguments"
@@ -101,7 +101,7 @@ fn lenient_converts_what_can_mean_one_thing_and_says_so() {
         server.failure("echo", json!({"n": "five"})).0,
         "invalid-arguments"
     );
-    // A name that is meant is not dropped.
+    // A misspelled property name is not dropped.
     let (kind, text) = server.failure("echo", json!({"n": 1, "Tags": ["a"]}));
     assert!(
         kind == "invalid-arguments" && text.contains("Tags"),
@@ -110,7 +110,7 @@ fn lenient_converts_what_can_mean_one_thing_and_says_so() {
 }
 
 #[test]
-fn a_grant_that_says_strict_wins_and_one_that_says_lenient_is_enough() {
+fn strict_in_a_grant_overrides_the_server_and_lenient_in_a_grant_suffices() {
     let folder = Folder::with("echo.wasm", echo());
     folder.put("echo.toml", "arguments = \"strict\"");
     let mut server = StdioServer::start_with_config(&folder, LENIENT);
@@ -127,7 +127,7 @@ fn a_grant_that_says_strict_wins_and_one_that_says_lenient_is_enough() {
 }
 
 #[test]
-fn arguments_in_a_string_are_an_error_that_says_so_or_are_read() {
+fn arguments_in_a_string_are_a_specific_error_or_are_parsed() {
     let folder = Folder::with("echo.wasm", echo());
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("echo");
@@ -141,14 +141,14 @@ fn arguments_in_a_string_are_an_error_that_says_so_or_are_read() {
     let mut server = StdioServer::start_with_config(&folder, LENIENT);
     server.wait_for_tool("echo");
     let result = server.call("echo", json!("{\"n\": 5}"));
-    assert_eq!(words(&result), r#"{"n":5}"#);
+    assert_eq!(first_text(&result), r#"{"n":5}"#);
     assert_eq!(
         result["_meta"]["dev.toolbay/converted"],
         json!([{"pointer": "", "kind": "json"}])
     );
-    // The values in the string are converted like others.
+    // The values in the string are converted, too.
     let result = server.call("echo", json!("{\"n\": \"5\"}"));
-    assert_eq!(words(&result), r#"{"n":5}"#);
+    assert_eq!(first_text(&result), r#"{"n":5}"#);
     for (string, part) in [
         (
             "[1]",
@@ -167,7 +167,7 @@ fn arguments_in_a_string_are_an_error_that_says_so_or_are_read() {
 }
 
 #[test]
-fn a_number_for_a_prompt_is_named_or_becomes_text() {
+fn a_number_for_a_prompt_is_an_error_or_becomes_text() {
     let folder = || {
         let folder = Folder::new();
         let prompts = folder.plugin_path("p.prompts");
@@ -214,14 +214,14 @@ fn a_number_for_a_prompt_is_named_or_becomes_text() {
     );
 }
 
-/// SHA-256 of `strict` and `lenient`, which are tokens.
+/// SHA-256 digests of the tokens `strict` and `lenient`.
 const TOKENS: &str = "[[http.tokens]]\nname = \"strict\"\n\
     sha256 = \"STRICT\"\narguments = \"strict\"\n\
     [[http.tokens]]\nname = \"lenient\"\n\
     sha256 = \"LENIENT\"\narguments = \"lenient\"\nschemas = \"portable\"\n";
 
 #[test]
-fn a_token_says_how_its_arguments_are_checked_and_its_schemas_are_written() {
+fn a_token_selects_how_arguments_are_checked_and_schemas_are_written() {
     let folder = Folder::with("echo.wasm", echo());
     let hash = |token: &str| hex::encode(Sha256::digest(token));
     let tokens = TOKENS
@@ -253,13 +253,16 @@ fn a_token_says_how_its_arguments_are_checked_and_its_schemas_are_written() {
         )
     };
     assert_eq!(call("strict", json!({"n": "5"}))["isError"], true);
-    assert_eq!(words(&call("lenient", json!({"n": "5"}))), r#"{"n":5}"#);
-    // The plugin's own schema is what counts.
+    assert_eq!(
+        first_text(&call("lenient", json!({"n": "5"}))),
+        r#"{"n":5}"#
+    );
+    // Validation uses the plugin's own schema.
     assert_eq!(call("strict", json!({"n": 5, "other": 1}))["isError"], true);
 }
 
 #[test]
-fn what_is_recorded_is_what_the_plugin_gets() {
+fn the_audit_log_records_the_converted_arguments() {
     let folder = Folder::with("echo.wasm", echo());
     let mut server = StdioServer::start_with_config(
         &folder,
@@ -307,7 +310,7 @@ fn what_is_recorded_is_what_the_plugin_gets() {
         hex::encode(Sha256::digest(r#"{"n":5}"#)),
         "{call}"
     );
-    // What is rejected is recorded as it was sent.
+    // Rejected arguments are recorded as they were sent.
     let rejected = of("invalid-arguments");
     assert!(rejected.get("converted").is_none(), "{rejected}");
     let sent: Value = serde_json::from_str(rejected["arguments"].as_str().unwrap()).unwrap();
@@ -315,7 +318,7 @@ fn what_is_recorded_is_what_the_plugin_gets() {
 }
 
 #[test]
-fn a_person_is_asked_about_what_the_plugin_gets() {
+fn an_approval_shows_the_converted_arguments() {
     let folder = Folder::with("echo.wasm", echo());
     folder.put(
         "echo.toml",

@@ -1,5 +1,5 @@
-//! How files are added, changed and deleted in practice. However it happens, no tool is half
-//! visible, and none that worked is lost.
+//! How files are added, changed and deleted in practice. In every case, no tool is half visible,
+//! and no working tool is lost.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -14,12 +14,12 @@ fn tiny(answer: &str) -> Vec<u8> {
     TinyComponent::new(&["a"]).with_text(answer).build()
 }
 
-/// A server that logs when it finds an incomplete file.
-fn observant(folder: &Folder) -> StdioServer {
+/// Starts a server that logs when it finds an incomplete file.
+fn start_with_debug_log(folder: &Folder) -> StdioServer {
     StdioServer::start_with_config(folder, "log = \"toolbay=debug\"")
 }
 
-/// The pieces of a file that is copied slowly. None of them is a complete component.
+/// Returns the pieces of a file that is copied slowly. None of them is a complete component.
 fn pieces(component: &[u8]) -> Vec<&[u8]> {
     component.chunks(component.len() / 7 + 1).collect()
 }
@@ -29,7 +29,7 @@ const INCOMPLETE: &str = "incomplete; probably still being written";
 #[test]
 fn a_file_that_is_copied_slowly_is_listed_when_it_is_complete() {
     let folder = Folder::new();
-    let mut server = observant(&folder);
+    let mut server = start_with_debug_log(&folder);
     server.wait_until_listed(&[]);
     let component = tiny("whole");
     let pieces = pieces(&component);
@@ -52,7 +52,7 @@ fn a_file_that_is_copied_slowly_is_listed_when_it_is_complete() {
 #[test]
 fn a_file_that_is_overwritten_slowly_keeps_the_previous_version_until_it_is_complete() {
     let folder = Folder::with("a.wasm", tiny("one"));
-    let mut server = observant(&folder);
+    let mut server = start_with_debug_log(&folder);
     server.wait_until_listed(&["a"]);
     let component = tiny("two");
     let pieces = pieces(&component);
@@ -79,11 +79,11 @@ fn a_file_that_is_overwritten_slowly_keeps_the_previous_version_until_it_is_comp
 }
 
 #[test]
-fn a_file_that_is_written_elsewhere_and_renamed_is_listed() {
+fn a_file_that_is_renamed_into_the_folder_is_listed() {
     let folder = Folder::new();
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&[]);
-    // Beside its place, as rsync does, and with a name that is no plugin's.
+    // In the same folder, as rsync does, and with a name that is not a plugin's.
     fs::write(folder.plugin_path(".a.wasm.Xy12"), tiny("renamed")).unwrap();
     fs::rename(
         folder.plugin_path(".a.wasm.Xy12"),
@@ -100,14 +100,14 @@ fn a_new_version_is_loaded_however_it_arrives() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
 
-    // `cp` over it.
+    // `cp` over the file.
     folder.overwrite("a.wasm", tiny("1"));
     server.wait_for_text("a", "1", &["0"]);
-    // `mv` over it.
+    // `mv` over the file.
     let staged = folder.stage("new", tiny("2"));
     fs::rename(staged, folder.plugin_path("a.wasm")).unwrap();
     server.wait_for_text("a", "2", &["1"]);
-    // Deleted and made anew at once.
+    // Deleted and immediately recreated.
     folder.remove("a.wasm");
     folder.put("a.wasm", tiny("3"));
     server.wait_for_text("a", "3", &["2"]);
@@ -137,7 +137,7 @@ fn a_new_version_is_loaded_however_it_arrives() {
 }
 
 #[test]
-fn a_link_that_is_swapped_as_kubernetes_does() {
+fn a_link_that_is_swapped_like_a_kubernetes_volume_is_followed() {
     let folder = Folder::new();
     for (version, answer) in [("..v1", "one"), ("..v2", "two")] {
         fs::create_dir(folder.plugin_path(version)).unwrap();
@@ -159,13 +159,13 @@ fn a_link_that_is_swapped_as_kubernetes_does() {
 }
 
 #[test]
-fn a_link_to_a_file_elsewhere_follows_it() {
+fn a_link_to_a_file_outside_the_folder_follows_its_changes() {
     let folder = Folder::new();
     fs::write(folder.sibling_path("elsewhere"), tiny("one")).unwrap();
     folder.link("a.wasm", folder.sibling_path("elsewhere"));
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
-    // This causes no event: the server scans the folder periodically.
+    // This change causes no event: the server scans the folder periodically.
     fs::write(folder.sibling_path("elsewhere"), tiny("two")).unwrap();
     server.wait_for_text("a", "two", &["one"]);
     fs::remove_file(folder.sibling_path("elsewhere")).unwrap();
@@ -201,7 +201,7 @@ fn a_renamed_file_keeps_its_tools() {
 }
 
 #[test]
-fn the_folder_can_disappear_and_come_back() {
+fn the_folder_can_be_removed_and_recreated() {
     let folder = Folder::with("a.wasm", tiny("one"));
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["a"]);
@@ -244,7 +244,7 @@ fn the_folder_can_be_replaced() {
 }
 
 #[test]
-fn two_hundred_files_at_once_are_one_change() {
+fn two_hundred_files_at_once_cause_one_notification() {
     let folder = Folder::new();
     let names: Vec<String> = (0..200).map(|n| format!("tool-{n:03}")).collect();
     for name in &names {
@@ -314,7 +314,7 @@ fn files_that_are_not_plugins_are_ignored() {
 }
 
 #[test]
-fn equal_files_are_two_plugins() {
+fn identical_files_are_separate_plugins() {
     let folder = Folder::with("a.wasm", tiny("same"));
     folder.put("b.wasm", tiny("same"));
     folder.put("b.toml", "prefix = \"b\"");
@@ -326,7 +326,7 @@ fn equal_files_are_two_plugins() {
 }
 
 #[test]
-fn a_storm_of_saves_is_a_notification_at_once_and_one_a_second() {
+fn many_saves_cause_one_notification_at_once_and_then_one_per_second() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["t"]).build());
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["t"]);
@@ -334,7 +334,7 @@ fn a_storm_of_saves_is_a_notification_at_once_and_one_a_second() {
     for n in 0..20 {
         let name = format!("t{n}");
         folder.put("a.wasm", TinyComponent::new(&[&name]).build());
-        // Each of them is served as soon as it is there.
+        // Each version is served as soon as its file exists.
         while server.tool_names() != [name.as_str()] {}
     }
     let told = server.take_notifications(LIST_CHANGED).len() as u64;
@@ -359,8 +359,8 @@ fn a_file_that_is_written_in_place_with_an_older_time_is_read() {
         .unwrap()
         .modified()
         .unwrap();
-    // As rsync --inplace does it; then with a clock that was set back, and then with the time of
-    // the version before.
+    // As `rsync --inplace` does it, then with a clock that was set back, and then with the
+    // modification time of the previous version.
     for (answer, modified) in [
         ("two", first - hour),
         ("six", first - 2 * hour),
@@ -382,7 +382,7 @@ fn a_file_that_is_written_in_place_with_an_older_time_is_read() {
 }
 
 #[test]
-fn a_grant_that_sed_edits_twice_in_a_row_is_the_last_one() {
+fn the_last_of_two_quick_edits_of_a_grant_applies() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a", "b"]).build());
     folder.put("a.toml", "[tools.b]\ndisabled = false\n");
     let mut server = StdioServer::start(&folder);

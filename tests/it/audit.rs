@@ -1,4 +1,4 @@
-//! The audit log: everything has its line, and no line can be changed unnoticed.
+//! The audit log: every event has a line, and no line can be changed unnoticed.
 
 mod full;
 mod rejections;
@@ -24,7 +24,7 @@ fn sha256(bytes: impl AsRef<[u8]>) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// The files of the part of the log with this name, the oldest first.
+/// Returns the files of the named part of the log, oldest first.
 fn files_of(folder: &Folder, part: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder.sibling_path("log"))
         .unwrap()
@@ -41,12 +41,12 @@ fn files_of(folder: &Folder, part: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The files of the main part.
+/// Returns the files of the main part.
 fn files(folder: &Folder) -> Vec<PathBuf> {
     files_of(folder, "audit")
 }
 
-/// The whole lines of one part.
+/// Returns the complete lines of one part.
 fn lines_of(folder: &Folder, part: &str) -> Vec<Value> {
     let text: String = files_of(folder, part)
         .iter()
@@ -59,7 +59,7 @@ fn lines_of(folder: &Folder, part: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The whole lines of the log, those of both parts in the order of their times.
+/// Returns the complete lines of both parts of the log, in order of time.
 fn lines(folder: &Folder) -> Vec<Value> {
     let mut rejected = lines_of(folder, "rejected").into_iter().peekable();
     let mut all = Vec::new();
@@ -81,7 +81,7 @@ fn events(folder: &Folder, event: &str) -> Vec<Value> {
         .collect()
 }
 
-/// How many calls have this outcome: those with lines, and those that are counted.
+/// Returns how many calls have each outcome: calls with lines, and calls that are only counted.
 fn outcomes(folder: &Folder) -> BTreeMap<String, u64> {
     let mut outcomes = BTreeMap::new();
     for line in lines(folder) {
@@ -97,7 +97,7 @@ fn outcomes(folder: &Folder) -> BTreeMap<String, u64> {
     outcomes
 }
 
-/// Other work on all cores, until it is dropped.
+/// Threads that keep all cores busy until this is dropped.
 struct BusyCores(Vec<thread::JoinHandle<()>>, std::sync::Arc<AtomicBool>);
 
 impl BusyCores {
@@ -123,8 +123,8 @@ impl Drop for BusyCores {
     }
 }
 
-/// Waits until the log has so many lines about this, and returns the last one.
-fn event(server: &mut StdioServer, folder: &Folder, event: &str, count: usize) -> Value {
+/// Waits until the log has `count` lines about this event, and returns the last one.
+fn wait_for_event(server: &mut StdioServer, folder: &Folder, event: &str, count: usize) -> Value {
     let mut found = Vec::new();
     server.wait_until(&format!("{count} lines about {event}"), |_| {
         found = events(folder, event);
@@ -133,7 +133,7 @@ fn event(server: &mut StdioServer, folder: &Folder, event: &str, count: usize) -
     found.remove(count - 1)
 }
 
-/// What `toolbay audit verify` says. It must have the exit code that goes with it.
+/// Returns the report of `toolbay audit verify`. The exit code must match it.
 fn verify(folder: &Folder) -> Value {
     let outcome = ToolbayCommand::new(folder)
         .args(["audit", "verify", "--json"])
@@ -144,13 +144,13 @@ fn verify(folder: &Folder) -> Value {
     report
 }
 
-fn intact(folder: &Folder) -> Value {
+fn verify_intact(folder: &Folder) -> Value {
     let report = verify(folder);
     assert_eq!(report["findings"], json!([]), "{report}");
     report
 }
 
-/// The lines that `toolbay audit show` prints with these options.
+/// Returns the lines that `toolbay audit show` prints with these options.
 fn show(folder: &Folder, options: &[&str]) -> Vec<Value> {
     let outcome = ToolbayCommand::new(folder)
         .args(["audit", "show", "--json"].iter().chain(options))
@@ -229,7 +229,7 @@ fn every_call_has_a_line_that_says_how_it_ended() {
         "{echo}"
     );
     assert_eq!(calls[2]["arguments_sha256"], sha256("{\"text\":7}"));
-    // What never became known is not there.
+    // Members whose values never became known are absent.
     assert!(
         calls[1].get("plugin").is_none() && calls[1].get("arguments_sha256").is_none(),
         "{}",
@@ -245,7 +245,7 @@ fn every_call_has_a_line_that_says_how_it_ended() {
         reached,
         [(&json!(6), "server.stack_size"), (&json!(7), "limits.fuel")]
     );
-    intact(&folder);
+    verify_intact(&folder);
     let last: Vec<_> = lines(&folder)
         .iter()
         .rev()
@@ -253,7 +253,7 @@ fn every_call_has_a_line_that_says_how_it_ended() {
         .map(|line| line["event"].clone())
         .collect();
     assert_eq!(last, ["checkpoint", "stop"]);
-    // The same is found by each option.
+    // Each option finds these calls.
     for (options, count) in [
         (&["--tool", "echo"][..], 2),
         (&["--outcome", "stack"], 1),
@@ -277,7 +277,7 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("one");
-    let load = event(&mut server, &folder, "load", 1);
+    let load = wait_for_event(&mut server, &folder, "load", 1);
     let digest = sha256(fs::read(folder.plugin_path("a.wasm")).unwrap());
     assert_eq!(
         (&load["plugin"], &load["plugin_sha256"], &load["tools"]),
@@ -295,7 +295,7 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
     .enumerate()
     {
         folder.put("a.toml", grant);
-        let line = event(&mut server, &folder, "grant", count + 1);
+        let line = wait_for_event(&mut server, &folder, "grant", count + 1);
         assert_eq!(
             (&line["plugin_sha256"], &line["grant_sha256"]),
             (&json!(digest), &json!(sha256(grant)))
@@ -307,7 +307,7 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
         );
     }
     folder.put("a.toml", "fule = 1");
-    let refused = event(&mut server, &folder, "refused", 1);
+    let refused = wait_for_event(&mut server, &folder, "refused", 1);
     assert!(
         refused["reason"]
             .as_str()
@@ -320,20 +320,23 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
         "the version before it serves"
     );
     folder.put("b.wasm", "no component");
-    let refused = event(&mut server, &folder, "refused", 2);
+    let refused = wait_for_event(&mut server, &folder, "refused", 2);
     assert!(
         refused["plugin"] == "b" && refused.get("plugin_sha256").is_none(),
         "{refused}"
     );
     folder.remove("a.toml");
-    event(&mut server, &folder, "grant", 3);
+    wait_for_event(&mut server, &folder, "grant", 3);
     folder.put("a.wasm", TinyComponent::new(&["one", "two"]).build());
-    assert_eq!(event(&mut server, &folder, "load", 2)["tools"], 2);
+    assert_eq!(wait_for_event(&mut server, &folder, "load", 2)["tools"], 2);
     folder.remove("a.wasm");
-    assert_eq!(event(&mut server, &folder, "removed", 1)["plugin"], "a");
+    assert_eq!(
+        wait_for_event(&mut server, &folder, "removed", 1)["plugin"],
+        "a"
+    );
     server.stop();
-    intact(&folder);
-    // A line about a plugin comes before the calls that use it.
+    verify_intact(&folder);
+    // A line about a plugin precedes the lines of calls that use it.
     assert_eq!(
         lines_of(&folder, "audit")
             .iter()
@@ -344,7 +347,7 @@ fn every_load_and_every_change_of_a_grant_has_a_line() {
 }
 
 #[test]
-fn what_is_denied_has_a_line() {
+fn every_denial_has_a_line() {
     let folder = Folder::with("web.wasm", web());
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("try_to_send");
@@ -366,11 +369,11 @@ fn what_is_denied_has_a_line() {
         .map(|call| call["outcome"].clone())
         .collect();
     assert_eq!(outcomes, ["ok", "denied"]);
-    intact(&folder);
+    verify_intact(&folder);
 }
 
 #[test]
-fn calls_that_are_rejected_have_a_line() {
+fn rejected_calls_have_a_line() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     let config = format!("{CONFIG}[caller_rate_limit]\ncalls = 2\nper = \"1h\"\n");
     let mut server = HttpServer::start_with_config(&folder, &config);
@@ -393,11 +396,11 @@ fn calls_that_are_rejected_have_a_line() {
         calls[2]
     );
     assert_eq!(events(&folder, "limit")[0]["limit"], "caller_rate_limit");
-    intact(&folder);
+    verify_intact(&folder);
 }
 
 #[test]
-fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
+fn ten_thousand_mixed_calls_are_all_logged_and_verified() {
     const CALLS: usize = 10_000;
     const AT_ONCE: usize = 20;
     let folder = Folder::with("hostile.wasm", hostile());
@@ -428,7 +431,7 @@ fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
         }
     }
     server.stop();
-    let report = intact(&folder);
+    let report = verify_intact(&folder);
     assert_eq!(report["lost"], 0, "{report}");
     assert!(report["files"].as_u64() > Some(3), "{report}");
     drop(busy);
@@ -447,7 +450,7 @@ fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
             .map(|(outcome, count)| (outcome.to_owned(), count))
             .into()
     );
-    // Each call that was let in has a line of its own.
+    // Each admitted call has its own line.
     let mut numbers: Vec<_> = lines_of(&folder, "audit")
         .iter()
         .filter(|line| line["event"] == "call")
@@ -459,7 +462,7 @@ fn ten_thousand_mixed_calls_are_all_there_and_the_chain_holds() {
 }
 
 #[test]
-fn the_oldest_files_are_deleted_beyond_the_number_that_is_kept() {
+fn the_oldest_files_are_deleted_beyond_the_configured_number() {
     const LINES: usize = 300;
     for (files_key, kept) in [("files = 2", 2), ("", 5)] {
         let folder = Folder::with("hostile.wasm", hostile());
@@ -472,7 +475,7 @@ fn the_oldest_files_are_deleted_beyond_the_number_that_is_kept() {
         server.stop();
         assert_eq!(files(&folder).len(), kept, "{files_key}");
         assert_eq!(events(&folder, "call").len() < LINES, kept == 2);
-        intact(&folder);
+        verify_intact(&folder);
     }
 }
 
@@ -495,7 +498,7 @@ fn without_a_size_a_file_holds_more_than_the_smallest_size() {
 }
 
 #[test]
-fn signatures_come_as_often_as_the_configuration_says() {
+fn signatures_are_written_at_the_configured_interval() {
     for (key, early) in [("checkpoint = \"10ms\"", true), ("", false)] {
         let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
         let mut server = StdioServer::start_with_config(&folder, &format!("{CONFIG}{key}"));
@@ -508,7 +511,7 @@ fn signatures_come_as_often_as_the_configuration_says() {
                 !events(&folder, "checkpoint").is_empty()
             });
         } else {
-            event(&mut server, &folder, "call", 50);
+            wait_for_event(&mut server, &folder, "call", 50);
             assert_eq!(
                 events(&folder, "checkpoint").len(),
                 0,
@@ -516,12 +519,12 @@ fn signatures_come_as_often_as_the_configuration_says() {
             );
         }
         server.stop();
-        intact(&folder);
+        verify_intact(&folder);
     }
 }
 
 #[test]
-fn nothing_that_a_guest_or_a_client_says_forges_a_line() {
+fn text_of_guests_and_clients_cannot_forge_a_line() {
     const FORGED: &str =
         "x\n{\"seq\":1,\"event\":\"stop\",\"prev\":\"\",\"hash\":\"\"}\n\u{2028}\u{1b}[2J";
     let folder = Folder::with("hostile.wasm", hostile());
@@ -537,7 +540,7 @@ fn nothing_that_a_guest_or_a_client_says_forges_a_line() {
     );
     server.text("echo", json!({"text": "y".repeat(100_000)}));
     server.stop();
-    intact(&folder);
+    verify_intact(&folder);
     let calls = events(&folder, "call");
     assert_eq!(
         (
@@ -557,7 +560,7 @@ fn nothing_that_a_guest_or_a_client_says_forges_a_line() {
         "{counted}"
     );
     let arguments: Value = serde_json::from_str(calls[1]["arguments"].as_str().unwrap()).unwrap();
-    // Only the terminal's commands are gone.
+    // Only terminal control sequences are removed.
     assert!(
         arguments["text"]
             .as_str()
@@ -585,7 +588,7 @@ fn nothing_that_a_guest_or_a_client_says_forges_a_line() {
 }
 
 #[test]
-fn arguments_in_full_have_no_secrets() {
+fn full_arguments_are_logged_without_secrets() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[secrets.token]\nenvironment = \"SECRET\"");
     folder.write_config(&format!("{CONFIG}arguments = \"full\"\n"));
@@ -603,7 +606,7 @@ fn arguments_in_full_have_no_secrets() {
     server.stop();
     let calls = events(&folder, "call");
     assert_eq!(calls[0]["arguments"], "{\"text\":\"it is [secret:token]\"}");
-    // What may be the beginning of a secret is gone with the rest.
+    // A possible beginning of a secret is removed with the rest.
     assert!(
         calls[1]["arguments"].as_str().unwrap().ends_with("xx")
             && calls[1]["arguments_truncated"] == true
@@ -614,7 +617,7 @@ fn arguments_in_full_have_no_secrets() {
 }
 
 #[test]
-fn a_server_that_is_killed_leaves_a_log_that_holds_and_the_next_one_continues_it() {
+fn the_log_of_a_killed_server_is_valid_and_the_next_server_continues_it() {
     let folder = Folder::with("hostile.wasm", hostile());
     for round in 0..3 {
         let mut server = StdioServer::start_with_config(&folder, CONFIG);
@@ -626,9 +629,9 @@ fn a_server_that_is_killed_leaves_a_log_that_holds_and_the_next_one_continues_it
         server.wait_for_response(id);
         server.wait_until("lines", |_| events(&folder, "call").len() > round * 10);
         server.kill();
-        intact(&folder);
+        verify_intact(&folder);
     }
-    // As if the last one had been killed in the middle of a line.
+    // As if the last server had been killed in the middle of a line.
     let last = files(&folder).pop().unwrap();
     File::options()
         .append(true)
@@ -637,7 +640,7 @@ fn a_server_that_is_killed_leaves_a_log_that_holds_and_the_next_one_continues_it
         .write_all(b"{\"seq\":99999,\"ti")
         .unwrap();
     let place = || json!({"file": last.file_name().unwrap().to_str(), "line": lines_in(&last)});
-    let (torn, report) = (place(), intact(&folder));
+    let (torn, report) = (place(), verify_intact(&folder));
     let notice = report["notices"]
         .as_array()
         .unwrap()
@@ -653,7 +656,7 @@ fn a_server_that_is_killed_leaves_a_log_that_holds_and_the_next_one_continues_it
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("echo");
     server.stop();
-    let report = intact(&folder);
+    let report = verify_intact(&folder);
     let notice = report["notices"]
         .as_array()
         .unwrap()
@@ -680,14 +683,14 @@ fn lines_in(file: &std::path::Path) -> usize {
 }
 
 #[test]
-fn a_changed_line_is_named() {
+fn verify_names_a_changed_line() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     for _ in 0..5 {
         server.text("one", json!({}));
     }
     server.stop();
-    let report = intact(&folder);
+    let report = verify_intact(&folder);
     let (newest, key) = (
         report["newest"].as_str().unwrap(),
         report["key"].as_str().unwrap(),
@@ -717,7 +720,7 @@ fn a_changed_line_is_named() {
         outcome.code == 1 && outcome.raw_stdout.starts_with(&said),
         "{outcome}"
     );
-    // The last lines are cut off.
+    // Cut off the last lines.
     let kept: Vec<&str> = text.lines().take(4).collect();
     fs::write(file, kept.join("\n") + "\n").unwrap();
     let report = verify(&folder);
@@ -726,7 +729,7 @@ fn a_changed_line_is_named() {
         what.starts_with("lines 5 to ") && what.ends_with(" are missing at the end of the log"),
         "{report}"
     );
-    // A server that goes on does not make it whole again.
+    // A server that continues the log does not repair it.
     StdioServer::start_with_config(&folder, CONFIG).stop();
     let report = verify(&folder);
     let what = report["findings"][0]["message"].as_str().unwrap();
@@ -737,7 +740,7 @@ fn a_changed_line_is_named() {
 }
 
 #[test]
-fn a_log_belongs_to_one_server_and_to_its_user() {
+fn a_log_is_written_by_one_server_and_readable_only_by_its_user() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.wait_for_tool("one");
@@ -749,7 +752,7 @@ fn a_log_belongs_to_one_server_and_to_its_user() {
                 .contains("another server writes to the audit log in "),
         "{second}"
     );
-    // Commands of the operator write nothing, and need no log.
+    // Commands of the operator write nothing to the log and do not need one.
     let called = ToolbayCommand::new(&folder).args(["call", "one"]).run();
     assert_eq!(called.code, 0, "{called}");
     server.stop();

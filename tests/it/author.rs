@@ -1,4 +1,4 @@
-//! What authors use: `toolbay new`, `toolbay dev`, `toolbay check`.
+//! Commands for plugin authors: `toolbay new`, `toolbay dev`, `toolbay check`.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -10,7 +10,7 @@ fn toolbay(folder: &Folder, args: &[&str]) -> CommandOutput {
     ToolbayCommand::new(folder).args(args).run()
 }
 
-/// A project whose build is a copy, because these tests are not about compilers.
+/// Creates a project whose build is a copy, because these tests are not about compilers.
 fn project(folder: &Folder, more: &str) -> String {
     let at = folder.sibling_path("project");
     std::fs::create_dir(&at).unwrap();
@@ -28,7 +28,7 @@ fn project(folder: &Folder, more: &str) -> String {
 }
 
 #[test]
-fn new_makes_a_project_and_says_how_to_build_it() {
+fn new_creates_a_project_and_prints_how_to_build_it() {
     let folder = Folder::new();
     let at = folder.sibling_path("my-weather");
     let made = toolbay(
@@ -83,14 +83,14 @@ fn dev_builds_copies_and_calls() {
 }
 
 #[test]
-fn dev_asks_the_author_on_a_terminal_before_a_call_that_a_person_must_allow() {
+fn dev_asks_on_a_terminal_before_a_call_that_requires_approval() {
     let folder = Folder::new();
     let at = project(&folder, "");
     folder.put(
         "mine.toml",
         "prefix = \"acme\"\nrequire_approval = \"always\"",
     );
-    // What is piped into it is no person.
+    // Piped input does not count as a person.
     let nobody = ToolbayCommand::new(&folder)
         .args(["dev", &at, "--once"])
         .run_with("y\n");
@@ -125,7 +125,7 @@ fn dev_asks_the_author_on_a_terminal_before_a_call_that_a_person_must_allow() {
 }
 
 #[test]
-fn dev_says_what_is_missing_and_what_failed() {
+fn dev_reports_missing_requirements_and_failed_builds() {
     let folder = Folder::new();
     let lacking =
         "[[requires]]\ncommand = \"no-such-compiler --version\"\ninstall = \"apt-get install it\"";
@@ -166,7 +166,7 @@ fn dev_says_what_is_missing_and_what_failed() {
 }
 
 #[test]
-fn check_of_a_project_says_what_is_missing_and_explains_what_was_built() {
+fn check_of_a_project_reports_missing_parts_and_describes_the_build() {
     let folder = Folder::new();
     let at = project(&folder, "");
     let unbuilt = toolbay(&folder, &["check", &at]);
@@ -221,7 +221,7 @@ fn dev_builds_again_after_a_change() {
     )
     .unwrap();
     wait_for("second");
-    // The tool of the example is gone: that is said, and the next build is tried as well.
+    // The example's tool is gone: that is reported, and the next build is tried as well.
     std::fs::write(
         format!("{at}/source"),
         TinyComponent::new(&["other"]).build(),
@@ -276,7 +276,7 @@ fn check_describes_each_form() {
         grant.contains("    # tcp = [\"db.example.com:5432\"]\n") && !grant.contains("http"),
         "{grant}"
     );
-    // It is valid where it belongs.
+    // The grant is valid.
     folder.put("sdk.wasm", hostile());
     folder.put("sdk.toml", grant);
     let listed = toolbay(&folder, &["list"]);
@@ -325,7 +325,7 @@ fn check_describes_each_form() {
             .contains("export add: func(a: u8, b: u8) -> u16;"),
         "{plain}"
     );
-    // The size of the file beside it is limited as in the plugin folder.
+    // The size of the WIT file next to the component is limited as in the plugin folder.
     std::fs::write(folder.sibling_path("plain.wit"), vec![b' '; (1 << 20) + 1]).unwrap();
     let large = toolbay(
         &folder,

@@ -7,7 +7,7 @@ use crate::support::{
     Folder, StdioServer, TinyComponent, TinyTool, ToolbayCommand, error_kind_and_text, hostile,
 };
 
-/// A folder in which every file except `good.wasm` is invalid, each in a different way.
+/// Returns a folder in which every file except `good.wasm` is invalid, each in a different way.
 fn bad_folder() -> Folder {
     let folder = Folder::with("good.wasm", TinyComponent::new(&["good"]).build());
     let whole = TinyComponent::new(&["whole"]).build();
@@ -93,7 +93,7 @@ fn bad_folder() -> Folder {
     folder
 }
 
-/// Functions that cannot be tools.
+/// Returns a component whose functions cannot be tools.
 fn resources() -> Vec<u8> {
     let wit = "package a:b; world w { export shop: interface { resource basket; open: func() -> own<basket>; } }";
     build_component(
@@ -102,13 +102,13 @@ fn resources() -> Vec<u8> {
     )
 }
 
-/// A component that exports a version of the contract that does not exist.
+/// Returns a component that exports a version of the contract that does not exist.
 fn newer_contract() -> Vec<u8> {
     wat::parse_str(r#"(component (instance $nothing) (export "toolbay:plugin/tools@0.9.0" (instance $nothing)))"#)
         .unwrap()
 }
 
-/// A component whose code is invalid.
+/// Returns a component whose code is invalid.
 fn garbled(whole: &[u8]) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let at = bytes
@@ -126,7 +126,7 @@ fn unknown_import() -> Vec<u8> {
 }
 
 #[test]
-fn list_says_what_is_wrong_with_each_file() {
+fn list_names_the_error_of_each_file() {
     let outcome = ToolbayCommand::new(&bad_folder()).args(["list"]).run();
     assert_eq!(outcome.code, 0, "{outcome}");
     insta::assert_snapshot!(outcome);
@@ -195,7 +195,7 @@ fn other_plugins_serve_and_each_refusal_is_logged() {
 }
 
 #[test]
-fn list_counts_plugins_that_lost_everything_to_others() {
+fn list_counts_plugins_whose_tools_are_all_offered_by_others() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["sum"]).build());
     for id in ["b", "c"] {
         folder.put(
@@ -218,7 +218,7 @@ fn list_counts_plugins_that_lost_everything_to_others() {
 }
 
 #[test]
-fn of_two_tools_with_one_name_the_first_plugin_keeps_its_own() {
+fn of_two_tools_with_one_name_that_of_the_first_plugin_is_offered() {
     let folder = Folder::with(
         "b.wasm",
         TinyComponent::new(&["sum", "b"]).with_text("of b").build(),
@@ -226,7 +226,7 @@ fn of_two_tools_with_one_name_the_first_plugin_keeps_its_own() {
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["b", "sum"]);
     assert_eq!(server.text("sum", json!({})), "of b");
-    // By id and not by age: the result must not depend on the folder's history.
+    // The lower id wins, not the older file: the result must not depend on the folder's history.
     folder.put(
         "a.wasm",
         TinyComponent::new(&["sum", "a"]).with_text("of a").build(),
@@ -242,7 +242,7 @@ fn of_two_tools_with_one_name_the_first_plugin_keeps_its_own() {
     server.wait_until_listed(&["b_b", "b_sum"]);
 }
 
-/// A tool with a schema, and arguments that violate it in three places.
+/// Returns a folder with a tool that has a schema, and arguments that violate it in three places.
 fn strict() -> (Folder, serde_json::Value) {
     let input = r#"{"type":"object","required":["unit"],"additionalProperties":false,"properties":{
         "unit":{"enum":["C","F"]},"days":{"type":"integer","minimum":1},
@@ -330,7 +330,7 @@ fn at_most_ten_violations_are_reported_and_none_quotes_a_long_value() {
 fn a_guest_reads_the_arguments_that_were_checked() {
     let mut server = StdioServer::start(&Folder::with("hostile.wasm", hostile()));
     server.wait_for_tool("echo");
-    // Duplicate keys: the last one counts, for the check and for the guest.
+    // Of duplicate keys, the last one counts, both for validation and for the guest.
     let call = r#"{"jsonrpc":"2.0","id":"d","method":"tools/call",
         "params":{"name":"echo","arguments":{"text":7,"text":"last"}}}"#;
     server.send(call.replace('\n', " "));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Folder, StdioServer, error_kind_and_text, hostile, result_text, sample};
 
 #[test]
-fn every_sample_plugin_does_what_it_says() {
+fn every_sample_plugin_returns_its_documented_results() {
     let folder = Folder::new();
     for name in ["calculator", "chart", "qr", "text", "time"] {
         folder.put(&format!("{name}.wasm"), sample(name));
@@ -33,7 +33,7 @@ fn every_sample_plugin_does_what_it_says() {
     let mut structured = |tool: &str, arguments: Value| {
         let result = server.call(tool, arguments);
         assert!(result.get("isError").is_none(), "{tool}: {result}");
-        // For clients that read only text, the same is there as text.
+        // For clients that read only text, the text repeats the structured content.
         if result["content"].as_array().unwrap().len() == 1 {
             assert_eq!(
                 result_text(&result),
@@ -117,7 +117,7 @@ fn every_sample_plugin_does_what_it_says() {
     }
 }
 
-/// Decodes the whole image.
+/// Decodes the whole image and returns its size.
 fn png_size(base64: &str) -> (u32, u32) {
     let file = BASE64.decode(base64).unwrap();
     let header = minipng::decode_png_header(&file).unwrap();
@@ -141,7 +141,7 @@ fn an_id_can_be_used_again_after_it_was_cancelled() {
     };
     for round in 1..20 {
         server.send(call("loop_forever", round));
-        // Only when the one before it is gone does it get its turn.
+        // A call starts only when the previous one has ended.
         assert_eq!(
             server.notification("notifications/progress")["progressToken"],
             round
@@ -163,14 +163,14 @@ fn an_id_can_be_used_again_after_it_was_cancelled() {
 }
 
 #[test]
-fn a_result_says_what_the_call_used_unless_that_is_switched_off() {
+fn a_result_reports_usage_unless_that_is_disabled() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = StdioServer::start(&folder);
     let usage = server.call("allocate", json!({"n": 8}))["_meta"]["dev.toolbay/usage"].clone();
     assert!(usage["fuel"].as_u64().unwrap() > 1000, "{usage}");
     assert!(usage["memory"].as_u64().unwrap() > 8 << 20, "{usage}");
     assert!(usage["wall_ms"].as_f64().unwrap() > 0.0, "{usage}");
-    // A failed call has usage as well.
+    // A failed call reports usage as well.
     assert!(
         server.call("panic", json!({}))["_meta"]["dev.toolbay/usage"]["fuel"]
             .as_u64()
@@ -194,9 +194,9 @@ fn fuel_is_the_same_for_the_same_work() {
     assert_eq!(fuel(), fuel());
 }
 
-/// The functions do nearly nothing: the fuel is what the SDK needs around them, to read the
-/// arguments, find the function and write the result. A bound is a fifth above what that was when
-/// it was written.
+/// The functions do almost nothing, so this measures the fuel that the SDK uses to read the
+/// arguments, find the function and write the result. Each bound is a fifth above the value
+/// measured when the test was written.
 #[test]
 fn the_rust_sdk_needs_little_fuel_around_a_function() {
     let folder = Folder::new();
@@ -207,7 +207,7 @@ fn the_rust_sdk_needs_little_fuel_around_a_function() {
     for (tool, arguments, most, pages) in [
         ("calculate_sum", json!({"a": 1, "b": 2.5}), 7_250, 17),
         ("count_words", json!({"text": "hello"}), 8_400, 17),
-        // What it is to read each number, and nothing to remember where it is.
+        // The cost of reading each number, without tracking its position.
         (
             "calculate_total",
             json!({"numbers": vec![1; 1000]}),
@@ -218,8 +218,7 @@ fn the_rust_sdk_needs_little_fuel_around_a_function() {
         server.wait_for_tool(tool);
         let usage = server.call(tool, arguments)["_meta"]["dev.toolbay/usage"].clone();
         assert!(usage["fuel"].as_u64().unwrap() <= most, "{tool}: {usage}");
-        // The memory with which it begins is enough: to grow it would cost a call more than all of
-        // this.
+        // The initial memory suffices: growing it would cost a call more than everything else.
         assert!(
             usage["memory"].as_u64().unwrap() < (pages + 1) << 16,
             "{tool}: {usage}"
@@ -257,7 +256,7 @@ fn the_message_of_a_failure_reaches_the_model() {
         text.ends_with(":\nas asked (wasm trap: wasm `unreachable` instruction executed)."),
         "{text}"
     );
-    // The log has the same text, and the number of crashes so far.
+    // The log has the same text and the number of crashes so far.
     let line = server.log.wait_for_count("crashed: ", 2);
     assert!(
         line.contains("\\nas asked (wasm trap: ") && line.contains(" traps=2"),
@@ -344,7 +343,7 @@ fn progress_is_rate_limited_and_its_token_can_be_a_string() {
 #[test]
 fn a_cancelled_call_gets_no_response_and_frees_its_slot_at_once() {
     let folder = Folder::with("hostile.wasm", hostile());
-    // The second call starts only when the first one has really ended.
+    // The second call starts only when the first one has ended.
     folder.put(
         "hostile.toml",
         "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",
@@ -367,13 +366,13 @@ fn a_cancelled_call_gets_no_response_and_frees_its_slot_at_once() {
 }
 
 #[test]
-fn a_call_that_waits_for_its_turn_can_be_cancelled() {
+fn a_queued_call_can_be_cancelled() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
         "hostile.toml",
         folder.create_gate() + "[limits]\nconcurrency = 1",
     );
-    // Otherwise a call that waits lets others compute.
+    // Otherwise a waiting call would let other calls run.
     folder.write_config("[server]\nsuspended_calls = 0");
     let mut server = StdioServer::start(&folder);
     let first = server.start_call_with_progress("wait_for_gate", json!({}));
@@ -422,7 +421,8 @@ fn a_busy_loop_does_not_delay_other_calls() {
     }
 }
 
-/// Plain functions: one that is short, and those that are not what it makes the server expect.
+/// Plain functions: a short one, and others that behave differently from what the server has
+/// learned to expect.
 const SUDDEN: &str = r#"(component
   (core module $m
     (memory 1)
@@ -439,7 +439,7 @@ const SUDDEN: &str = r#"(component
   (func (export "reach") (canon lift (core func $i "reach"))))"#;
 
 #[test]
-fn a_plugin_that_is_suddenly_different_delays_nobody_and_harms_nobody() {
+fn a_call_that_suddenly_runs_long_or_crashes_does_not_affect_other_calls() {
     let folder = Folder::with("sudden.wasm", wat::parse_str(SUDDEN).unwrap());
     folder.put(
         "sudden.toml",
@@ -453,7 +453,7 @@ fn a_plugin_that_is_suddenly_different_delays_nobody_and_harms_nobody() {
         ("reach", "trap"),
         ("spin", "cancelled"),
     ] {
-        // By now its calls begin on the thread that answers everybody.
+        // By now, calls of this plugin start on the thread that serves all clients.
         for _ in 0..100 {
             assert!(server.call("short", json!({})).get("isError").is_none());
         }

@@ -1,8 +1,8 @@
-//! What the host computes for a call: it is paid for, it ends with the call, and nobody else waits
-//! for it.
+//! Work that the host does for a call: it is charged to the call, ends with the call, and delays no
+//! other call.
 //!
-//! Each attack is made as often at once as the machine has processors, so that none would be left
-//! for anybody else.
+//! Each attack is made as often concurrently as the machine has processors, so that none would be
+//! left for other work.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -14,12 +14,13 @@ use crate::support::{
     Folder, StdioServer, TinyComponent, TinyTool, error_kind_and_text, result_text,
 };
 
-/// Within this, others are answered beside an attack that took a minute.
-const SOON: Duration = Duration::from_secs(10);
+/// Time within which other requests must be answered during an attack that used to take a minute.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 const TOO_LONG: &str = "The arguments do not match the tool's input schema:\n(root): validation against the schema takes too long";
 
-/// A folder with the tool `attacked`, whose arguments must fit this schema, and the tool `other`.
+/// Returns a folder with the tool `attacked`, whose arguments must match this schema, and the tool
+/// `other`.
 fn folder(schema: &Value) -> Folder {
     let attacked = TinyTool {
         input: schema.to_string(),
@@ -33,16 +34,16 @@ fn folder(schema: &Value) -> Folder {
     folder
 }
 
-/// A schema whose `x` is to fit this one.
-fn of_x(schema: Value) -> Value {
+/// Returns a schema whose `x` must match this schema.
+fn schema_of_x(schema: Value) -> Value {
     json!({"type": "object", "properties": {"x": schema}})
 }
 
-/// Different trees of empty arrays, this many bytes of them. They hold nothing that a hash could be
-/// made of, and begin alike.
+/// Returns different trees of empty arrays, this many bytes in total. They contain nothing to hash,
+/// and begin alike.
 pub(crate) fn trees(bytes: usize) -> String {
-    const ALIKE: &str = "[],[],[],[],[],[],[],[],";
-    /// All trees with this many arrays in the outermost, as what stands between its brackets.
+    const COMMON_PREFIX: &str = "[],[],[],[],[],[],[],[],";
+    /// Returns all trees with this many arrays in the outermost array, without its brackets.
     fn inside(size: usize) -> Vec<String> {
         if size == 0 {
             return vec![String::new()];
@@ -60,16 +61,16 @@ pub(crate) fn trees(bytes: usize) -> String {
     }
     let mut list = String::from("[");
     for tree in (1..).flat_map(inside) {
-        if list.len() + ALIKE.len() + tree.len() + 4 > bytes {
+        if list.len() + COMMON_PREFIX.len() + tree.len() + 4 > bytes {
             break;
         }
         let comma = if list.len() > 1 { "," } else { "" };
-        list.extend([comma, "[", ALIKE, &tree, "]"]);
+        list.extend([comma, "[", COMMON_PREFIX, &tree, "]"]);
     }
     list + "]"
 }
 
-/// So many letters `a` and `b` in no order.
+/// Returns this many letters `a` and `b` in an irregular order.
 pub(crate) fn letters(count: u32) -> String {
     let letter = |n: u32| {
         if n.wrapping_mul(2_654_435_761) & 1 << 20 == 0 {
@@ -81,8 +82,8 @@ pub(crate) fn letters(count: u32) -> String {
     (0..count).map(letter).collect()
 }
 
-/// As many calls as there are processors, and more than one. Others are answered meanwhile; returns
-/// what became of them.
+/// Starts as many calls as there are processors, but at least two. Other requests are answered
+/// meanwhile. Returns the results of the calls.
 fn attack(server: &mut StdioServer, arguments: &Value) -> Vec<Value> {
     let calls = available_parallelism().map_or(2, NonZero::get).clamp(2, 16);
     let calls: Vec<u64> = (0..calls)
@@ -94,7 +95,7 @@ fn attack(server: &mut StdioServer, arguments: &Value) -> Vec<Value> {
         assert_eq!(server.text("other", json!({})), "fine");
     }
     assert!(
-        began.elapsed() < SOON,
+        began.elapsed() < RESPONSE_TIMEOUT,
         "others waited for {:?}",
         began.elapsed()
     );
@@ -105,10 +106,10 @@ fn attack(server: &mut StdioServer, arguments: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn lists_of_trees_of_empty_arrays_delay_nobody() {
+fn lists_of_trees_of_empty_arrays_do_not_delay_other_calls() {
     let config = "[server]\nrequest_size = \"8MiB\"\nrequest_memory = \"4GiB\"";
     let mut server =
-        StdioServer::start_with_config(&folder(&of_x(json!({"uniqueItems": true}))), config);
+        StdioServer::start_with_config(&folder(&schema_of_x(json!({"uniqueItems": true}))), config);
     server.wait_for_tool("attacked");
     server.wait_for_tool("other");
     let trees: Value = serde_json::from_str(&trees(2 << 20)).unwrap();
@@ -124,8 +125,8 @@ fn lists_of_trees_of_empty_arrays_delay_nobody() {
 }
 
 #[test]
-fn a_pattern_that_needs_a_state_for_every_byte_delays_nobody() {
-    let schema = of_x(json!({"pattern": "[ab]*a[ab]{20000}[^ab]"}));
+fn a_pattern_that_needs_a_state_for_every_byte_does_not_delay_other_calls() {
+    let schema = schema_of_x(json!({"pattern": "[ab]*a[ab]{20000}[^ab]"}));
     let mut server =
         StdioServer::start_with_config(&folder(&schema), "[server]\nrequest_size = \"8MiB\"");
     server.wait_for_tool("attacked");
@@ -140,8 +141,8 @@ fn a_pattern_that_needs_a_state_for_every_byte_delays_nobody() {
 }
 
 #[test]
-fn patterns_for_names_that_need_a_state_for_every_byte_delay_nobody() {
-    let schema = of_x(
+fn patterns_for_names_that_need_a_state_for_every_byte_do_not_delay_other_calls() {
+    let schema = schema_of_x(
         json!({"patternProperties": {"[ab]*a[ab]{20000}[^ab]": false, "^(?=a)(a|b)+c": false}}),
     );
     let mut server =
@@ -156,7 +157,7 @@ fn patterns_for_names_that_need_a_state_for_every_byte_delay_nobody() {
     }
 }
 
-/// Forty levels, each of which asks for the next one twice.
+/// Returns a schema with forty levels, each of which refers to the next one twice.
 fn doubling() -> Value {
     let levels: serde_json::Map<String, Value> = (0..40)
         .map(|n| {
@@ -169,7 +170,7 @@ fn doubling() -> Value {
 }
 
 #[test]
-fn a_check_ends_with_the_time_of_its_call() {
+fn a_check_of_arguments_ends_at_the_deadline_of_its_call() {
     let folder = folder(&doubling());
     folder.put("attacked.toml", "[limits]\ntimeout = \"10ms\"");
     let mut server = StdioServer::start(&folder);
@@ -183,7 +184,7 @@ fn a_check_ends_with_the_time_of_its_call() {
 }
 
 #[test]
-fn a_check_of_a_result_ends_with_the_time_of_its_call() {
+fn a_check_of_a_result_ends_at_the_deadline_of_its_call() {
     let tool = TinyTool {
         output: Some(doubling().to_string()),
         ..TinyTool::new("attacked")
@@ -229,7 +230,7 @@ fn a_check_holds_the_permit_of_its_call() {
 }
 
 #[test]
-fn a_check_that_nobody_waits_for_ends() {
+fn a_check_ends_when_its_call_is_cancelled() {
     let folder = folder(&doubling());
     folder.put("attacked.toml", "[limits]\nconcurrency = 1");
     let mut server = StdioServer::start_with_config(&folder, "[server]\nqueue_timeout = \"1ms\"");
@@ -241,11 +242,11 @@ fn a_check_that_nobody_waits_for_ends() {
             .is_some()
     };
     let began = Instant::now();
-    // Half a second each, and more, were they to go on.
+    // Each would take at least half a second if it continued.
     for _ in 0..40 {
         let mut calls = Vec::new();
         server.wait_until("the check holds its permit", |server| {
-            // On a busy machine, the one before may have ended by itself.
+            // On a busy machine, the previous check may have ended by itself.
             calls.push(server.start_call("attacked", json!({"x": 7})));
             is_busy(server)
         });
@@ -254,5 +255,9 @@ fn a_check_that_nobody_waits_for_ends() {
         }
         server.wait_until("the permit is free", |server| !is_busy(server));
     }
-    assert!(began.elapsed() < SOON, "took {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < RESPONSE_TIMEOUT,
+        "took {:?}",
+        began.elapsed()
+    );
 }

@@ -215,7 +215,7 @@ fn list_shows_plugins_tools_and_grants() {
 }
 
 #[test]
-fn list_of_an_empty_folder_says_what_to_do() {
+fn list_of_an_empty_folder_prints_the_next_step() {
     let outcome = toolbay(&Folder::new(), &["list"]);
     assert_eq!(
         (outcome.code, outcome.stdout.as_str()),
@@ -224,7 +224,7 @@ fn list_of_an_empty_folder_says_what_to_do() {
 }
 
 #[test]
-fn call_prints_the_result_and_what_it_used() {
+fn call_prints_the_result_and_its_usage() {
     let folder = Folder::with("hostile.wasm", hostile());
     let outcome = toolbay(&folder, &["call", "echo", r#"{"text": "hello"}"#]);
     assert_eq!(
@@ -264,7 +264,7 @@ fn call_prints_json_if_requested() {
 }
 
 #[test]
-fn a_call_that_fails_exits_with_1_and_says_why() {
+fn a_call_that_fails_exits_with_1_and_prints_the_reason() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\nfuel = 10_000_000");
     let mut said = String::new();
@@ -297,7 +297,7 @@ fn a_call_that_fails_exits_with_1_and_says_why() {
 }
 
 #[test]
-fn files_without_code_are_neither_called_nor_checked_and_that_is_said() {
+fn files_without_code_are_neither_called_nor_checked_and_the_reason_is_printed() {
     let folder = Folder::new();
     let prompts = folder.plugin_folder().join("notes.prompts");
     std::fs::create_dir_all(&prompts).unwrap();
@@ -375,7 +375,8 @@ fn serve_takes_its_folder_from_a_flag_and_logs_only_to_standard_error() {
         .log
         .wait_for("serving over standard input and output");
     server.stop();
-    // A level alone applies to the server. Messages of its libraries would be hundreds of lines.
+    // A level without a target applies only to the server. Messages of its libraries would be
+    // hundreds of lines.
     let log = server.log.text();
     assert!(log.lines().count() < 20, "{log}");
 }

@@ -1,4 +1,4 @@
-//! Compiling: its limits, what is remembered, and that it delays nothing else.
+//! Compilation: its limits, what is remembered, and that it delays nothing else.
 
 use std::fs;
 use std::process::Command;
@@ -9,13 +9,13 @@ use serde_json::json;
 use crate::hostile::{doubling, nested_blocks};
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, hostile};
 
-/// A configuration with `[compile]`, the test's own compile cache, and a log line for each
+/// Returns a configuration with `[compile]`, the test's own compile cache, and a log line for each
 /// compilation.
 fn config(compile: &str) -> String {
     format!("log = \"toolbay=debug\"\n[compile]\ncache_folder = \"store\"\n{compile}")
 }
 
-/// Why the plugin `bomb` is refused.
+/// Returns the reason why the plugin `bomb` is refused.
 fn refusal(server: &StdioServer) -> String {
     let line = server.log.wait_for("WARN refused: ");
     let (_, why) = line
@@ -25,7 +25,7 @@ fn refusal(server: &StdioServer) -> String {
 }
 
 #[test]
-fn every_limit_of_the_compiler_says_which_it_was() {
+fn every_limit_of_the_compiler_is_named_in_its_error() {
     let cases = [
         (
             "memory = \"256MiB\"",
@@ -74,12 +74,12 @@ fn a_refusal_is_remembered_until_the_file_changes() {
         spent,
         "nothing was compiled for these"
     );
-    // Other bytes are compiled.
+    // Different bytes are compiled.
     folder.put("bomb.wasm", TinyComponent::new(&["mended"]).build());
     server.wait_until_listed(&["mended"]);
 }
 
-/// The CPU time of the server's child processes that have ended.
+/// Returns the CPU time of the server's child processes that have ended.
 fn processor_time_of_children(server: &StdioServer) -> Duration {
     let text = std::fs::read_to_string(format!("/proc/{}/stat", server.pid())).unwrap();
     let fields: Vec<&str> = text
@@ -88,8 +88,8 @@ fn processor_time_of_children(server: &StdioServer) -> Duration {
         .1
         .split_whitespace()
         .collect();
-    // `cutime` and `cstime`, in hundredths of a second: fields 16 and 17 of proc(5), of which two
-    // are cut off.
+    // `cutime` and `cstime` in hundredths of a second: fields 16 and 17 of proc(5), of which the
+    // first two are cut off here.
     let ticks: u64 = fields[13].parse::<u64>().unwrap() + fields[14].parse::<u64>().unwrap();
     Duration::from_millis(ticks * 10)
 }
@@ -99,7 +99,7 @@ fn a_slow_compile_delays_no_call_and_no_other_plugin() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let mut server = StdioServer::start_with_config(&folder, &config(""));
     server.wait_until_listed(&["a"]);
-    // It takes more than a minute; waiting for it would exceed the test's deadline.
+    // This takes more than a minute; waiting for it would exceed the test's deadline.
     folder.put("bomb.wasm", nested_blocks(5000));
     for n in 0..5 {
         let name = format!("b{n}");
@@ -116,19 +116,20 @@ fn a_slow_compile_delays_no_call_and_no_other_plugin() {
         "it still compiles: {}",
         server.log.text()
     );
-    // The server does not wait for it at the end either: dropping it checks that it ends well.
+    // The server does not wait for the compilation when it ends either: dropping it checks that it
+    // exits successfully.
     folder.remove("bomb.wasm");
     folder.remove("a.wasm");
     server.wait_until_listed(&["b0", "b1", "b2", "b3", "b4"]);
 }
 
 #[test]
-fn plugins_in_the_cache_do_not_wait_for_many_that_are_compiled() {
+fn cached_plugins_do_not_wait_for_plugins_that_are_compiled() {
     let folder = Folder::with("z.wasm", TinyComponent::new(&["z"]).build());
     let config = config("[server]\nstartup_wait = \"0s\"");
     StdioServer::start_with_config(&folder, &config).wait_until_listed(&["z"]);
-    // More than are read at once. Each takes more than a minute; waiting for one would exceed the
-    // test's deadline.
+    // More plugins than are loaded at once. Each takes more than a minute; waiting for one would
+    // exceed the test's deadline.
     for n in 0..12 {
         folder.put(&format!("bomb{n}.wasm"), nested_blocks(5000 + n));
     }
@@ -189,7 +190,7 @@ fn only_the_crashing_plugin_is_disabled_and_a_new_file_enables_it() {
         "{text}"
     );
     assert_eq!(server.text("good", json!({})), "fine");
-    // Another plugin can still crash for the first time.
+    // Another plugin may still crash for the first time.
     assert_eq!(server.failure("panic", json!({})).0, "trap");
     assert_eq!(
         server.text("echo", json!({"text": "still here"})),
@@ -236,8 +237,8 @@ fn files_without_code_have_nothing_to_compile() {
     );
 }
 
-/// A folder with a plugin that takes two seconds to refuse, and one that is ready at once.
-fn slow() -> Folder {
+/// Returns a folder with a plugin that is refused after two seconds and one that is ready at once.
+fn folder_with_slow_plugin() -> Folder {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).build());
     folder.put("bomb.wasm", nested_blocks(5000));
     folder.write_config("[compile]\ncache_folder = \"store\"\ncpu_time = \"2s\"");
@@ -245,8 +246,8 @@ fn slow() -> Folder {
 }
 
 #[test]
-fn long_work_is_told_in_lines_without_a_terminal() {
-    let folder = slow();
+fn progress_is_printed_in_lines_without_a_terminal() {
+    let folder = folder_with_slow_plugin();
     let outcome = ToolbayCommand::new(&folder)
         .args(["compile"])
         .env("TERM", "xterm")
@@ -281,8 +282,8 @@ fn long_work_is_told_in_lines_without_a_terminal() {
 }
 
 #[test]
-fn long_work_has_a_bar_on_a_terminal() {
-    let folder = slow();
+fn progress_is_shown_as_a_bar_on_a_terminal() {
+    let folder = folder_with_slow_plugin();
     let on_terminal = "exec script --quiet --return --command \"$*\" /dev/null";
     let outcome = ToolbayCommand::new(&folder)
         .args(["compile"])
@@ -298,7 +299,7 @@ fn long_work_has_a_bar_on_a_terminal() {
         outcome.stdout.contains("tiny  compiled") && !outcome.stdout.contains("plugins are loaded"),
         "{outcome}"
     );
-    // A terminal that cannot show a line that changes gets lines.
+    // A terminal that cannot update a line gets separate lines.
     folder.write_config("[compile]\ncache_folder = \"other\"\ncpu_time = \"2s\"");
     let outcome = ToolbayCommand::new(&folder)
         .args(["compile"])
@@ -314,10 +315,10 @@ fn long_work_has_a_bar_on_a_terminal() {
 }
 
 #[test]
-fn a_server_that_starts_says_for_what_it_waits() {
+fn a_starting_server_logs_the_plugins_that_it_waits_for() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).build());
     folder.put("bomb.wasm", nested_blocks(5000));
-    // Compilers have a low priority: on a busy machine none ends by itself in time.
+    // Compilers have a low priority: on a busy machine, none ends by itself in time.
     let mut server = StdioServer::start_with_config(&folder, &config(""));
     server.wait_until_listed(&["a"]);
     server
@@ -333,7 +334,7 @@ fn a_server_that_starts_says_for_what_it_waits() {
     server.log.wait_for("all plugins are loaded or refused");
 }
 
-/// The processes in which this server compiles.
+/// Returns the processes in which this server compiles.
 fn compilers(server: u32) -> Vec<u32> {
     let read =
         |id: u32, file: &str| fs::read_to_string(format!("/proc/{id}/{file}")).unwrap_or_default();

@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::hostile::{EXIT, YIELD, tasks};
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand, hostile, made_async};
 
-/// A component with two functions: `greet` is async, gives way once, and returns its argument;
-/// `three` is not.
+/// Returns a component with two functions: `greet` is async, yields once, and returns its argument;
+/// `three` is not async.
 fn greeter() -> Vec<u8> {
     let text = r#"(component
       (core module $libc
@@ -37,7 +37,7 @@ fn greeter() -> Vec<u8> {
 }
 
 #[test]
-fn async_functions_are_tools_beside_others() {
+fn async_and_sync_functions_are_tools() {
     let folder = Folder::with("greeter.wasm", greeter());
     folder.put(
         "plain.wasm",
@@ -58,8 +58,7 @@ fn async_functions_are_tools_beside_others() {
 }
 
 #[test]
-fn a_component_with_async_functions_is_kept_in_the_compile_cache_and_used_only_where_it_is_wanted()
-{
+fn a_component_with_async_functions_is_cached_and_used_only_where_async_is_enabled() {
     let folder = Folder::with("greeter.wasm", greeter());
     let file = folder.plugin_path("greeter.wasm");
     let cache = folder.sibling_path("cache");
@@ -107,7 +106,7 @@ fn a_cancelled_task_frees_its_slot_at_once() {
     );
     folder.put("two.wasm", tasks("", &[], &quick));
     folder.put("two.toml", "prefix = \"two\"");
-    // One call at a time: the second one begins when the first one has really ended.
+    // One call at a time: the second one starts only when the first one has ended.
     folder.write_config("[server]\ncalls = 1");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["one_a", "two_a"]);
@@ -152,7 +151,7 @@ fn a_component_made_async_needs_the_second_engine() {
 }
 
 #[test]
-fn what_is_not_async_is_the_same_in_both_engines() {
+fn components_without_async_functions_behave_alike_in_both_engines() {
     let folder = Folder::with("hostile.wasm", made_async(hostile()));
     fs::create_dir(folder.sibling_path("data")).unwrap();
     fs::write(folder.sibling_path("data/file"), "hello").unwrap();
@@ -226,7 +225,7 @@ fn a_component_that_composes_others_is_called_through_all_of_them() {
         server.call("next", json!({"n": 41}))["structuredContent"],
         json!({"result": 42})
     );
-    // Its stacks are part of its memory.
+    // The component's stacks are part of its memory.
     let usage = server.call("next", json!({"n": 1}))["_meta"]["dev.toolbay/usage"].clone();
     assert_eq!(usage["memory"], json!(3 << 20), "{usage}");
     fs::remove_file(folder.plugin_path("composed.wasm")).unwrap();

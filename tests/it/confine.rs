@@ -1,6 +1,6 @@
-//! Confinement: what a server gives up when it starts, what it keeps, and what it reports about
-//! that. The servers of all other tests are confined as well, so those tests show that everything
-//! else works under confinement.
+//! Confinement: which rights a server gives up when it starts, which it keeps, and what it reports
+//! about that. The servers of all other tests are confined as well, so those tests show that
+//! everything else works under confinement.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -17,8 +17,8 @@ fn mount(host: &str, guest: &str, access: &str) -> String {
     format!("[[permissions.mounts]]\nhost = {host:?}\nguest = {guest:?}\naccess = {access:?}\n")
 }
 
-/// What code that had escaped could do, as `toolbay escape` says: for each line, what came of it.
-fn escaped(command: ToolbayCommand, lines: &[String]) -> Vec<String> {
+/// Returns what escaped code could do, as `toolbay escape` reports it: the outcome of each line.
+fn escape_outcomes(command: ToolbayCommand, lines: &[String]) -> Vec<String> {
     let outcome = command.run_with(&(lines.join("\n") + "\n"));
     assert_eq!(outcome.code, 0, "{outcome}");
     assert!(
@@ -35,10 +35,10 @@ fn escaped(command: ToolbayCommand, lines: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
+fn escaped_code_can_only_do_what_the_server_needs() {
     let folder = Folder::with("hostile.wasm", hostile());
     let at = |name: &str| folder.sibling_path(name);
-    // Somewhere else: what is beside the plugin folder may be read, because the folder may be
+    // A separate location: files next to the plugin folder may be read, because the folder may be
     // replaced.
     let elsewhere = tempfile::tempdir().unwrap();
     let far = |name: &str| elsewhere.path().join(name);
@@ -47,7 +47,8 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         fs::write(far(name).join("file"), name).unwrap();
     }
     symlink(far("private/file"), far("theirs/link")).unwrap();
-    // As those of a bus, a container engine or an agent, which start programs for whoever connects.
+    // Sockets like those of a bus, a container engine or an agent, which start programs for any
+    // client.
     let (_joined, _told) = (
         UnixListener::bind(far("bus")).unwrap(),
         UnixDatagram::bind(far("journal")).unwrap(),
@@ -72,7 +73,7 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         format!("write {}", path(at("state/toolbay-state/new"))),
         format!(
             "write {}",
-            path(at(&format!("scratch/toolbay-{}/new", rustix_uid())))
+            path(at(&format!("scratch/toolbay-{}/new", user_id())))
         ),
         "read /etc/hosts".to_owned(),
         "read /proc/self/status".to_owned(),
@@ -90,7 +91,7 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         format!("write {}", path(far("theirs/new"))),
         format!("remove {}", path(far("theirs/file"))),
         format!("write {}", path(far("private/new"))),
-        // What decides about permissions.
+        // Files that decide about permissions.
         format!("write {}", path(folder.plugin_path("hostile.toml"))),
         format!("write {}", path(folder.plugin_path("new.wasm"))),
         format!("remove {}", path(folder.plugin_path("hostile.toml"))),
@@ -106,13 +107,13 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         format!("tell {}", path(far("journal"))),
     ];
     let escape = || ToolbayCommand::new(&folder).args(["escape", "--http", "127.0.0.1:0"]);
-    for (line, said) in allowed.iter().zip(escaped(escape(), &allowed)) {
+    for (line, said) in allowed.iter().zip(escape_outcomes(escape(), &allowed)) {
         assert_eq!(said, "done", "{line}");
     }
-    for (line, said) in denied.iter().zip(escaped(escape(), &denied)) {
+    for (line, said) in denied.iter().zip(escape_outcomes(escape(), &denied)) {
         assert_eq!(said, "permission denied", "{line}");
     }
-    // The operator can open more, and `--learn` writes beside the grants.
+    // The operator can allow more, and `--learn` writes next to the grants.
     folder.write_config(&format!(
         "[server]\nconfine_folders = [{:?}]",
         path(far("private"))
@@ -121,15 +122,21 @@ fn code_that_escapes_can_do_what_the_server_needs_and_nothing_else() {
         format!("write {}", path(far("private/new"))),
         format!("write {}", path(folder.plugin_path("new.toml.proposed"))),
     ];
-    assert_eq!(escaped(escape(), &more), ["done", "permission denied"]);
-    assert_eq!(escaped(escape().args(["--learn"]), &more), ["done", "done"]);
+    assert_eq!(
+        escape_outcomes(escape(), &more),
+        ["done", "permission denied"]
+    );
+    assert_eq!(
+        escape_outcomes(escape().args(["--learn"]), &more),
+        ["done", "done"]
+    );
 }
 
 #[test]
-fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
+fn a_recording_opens_its_file_but_not_the_rest_of_its_folder() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
-    // The folder is one that everybody writes to, as /tmp is, and the user's home has as much that
-    // is not the server's.
+    // All users may write to the folder, as with /tmp. Like a home directory, it contains files
+    // that are not the server's.
     let wide = tempfile::tempdir().unwrap();
     fs::set_permissions(wide.path(), Permissions::from_mode(0o777)).unwrap();
     let (file, precious) = (
@@ -145,13 +152,13 @@ fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
         format!("remove {}", precious.display()),
         format!("list {}", wide.path().display()),
     ];
-    for (line, said) in lines.iter().zip(escaped(
+    for (line, said) in lines.iter().zip(escape_outcomes(
         ToolbayCommand::new(&folder).args(["escape"]),
         &lines,
     )) {
         assert_eq!(said, "permission denied", "{line}");
     }
-    // Twice: a file that is new, and one that is a recording already.
+    // Once with a new file, and once with a file that already is a recording.
     for calls in 1..=2 {
         let mut server = StdioServer::start(&folder);
         server.wait_for_tool("a");
@@ -168,11 +175,11 @@ fn a_recording_has_its_file_and_nothing_of_the_folder_around_it() {
     }
 }
 
-/// A configuration, files, a grant, and what is refused.
+/// A configuration, files, a grant, and the expected reason for a refusal.
 type Case<'a> = (&'a str, &'a [(&'a str, String)], &'a str, Option<&'a str>);
 
 #[test]
-fn what_the_server_may_write_must_not_contain_what_decides() {
+fn writable_folders_must_not_contain_files_that_decide_permissions() {
     let secret = |words: &str| format!("[secrets.word]\ncommand = {words}\n");
     let mount = |access: &str| {
         format!("[[permissions.mounts]]\nhost = \"../shared\"\nguest = \"/shared\"\n{access}\n")
@@ -273,7 +280,7 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
             "{required}"
         );
         assert!(required.stderr.contains(said), "{config}: {required}");
-        // What belongs to a plugin is said of the plugin.
+        // A problem with a plugin's grant is reported for the plugin.
         match of {
             None if grants.is_empty() => {
                 assert!(possible.stderr.contains(said), "{config}: {possible}");
@@ -287,7 +294,7 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
             }
         }
     }
-    // Nothing is listened on before.
+    // The server does not listen before the check.
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).with_echo().build());
     folder.write_config("[audit]\nfolder = \".\"\n[server]\nconfine = \"required\"");
     let outcome = ToolbayCommand::new(&folder)
@@ -298,7 +305,7 @@ fn what_the_server_may_write_must_not_contain_what_decides() {
 }
 
 #[test]
-fn a_later_grant_whose_program_the_server_may_write_is_refused_where_confinement_is_required() {
+fn with_required_confinement_a_later_grant_with_a_writable_program_is_refused() {
     let folder = Folder::with(
         "a.wasm",
         TinyComponent::new(&["a"])
@@ -314,7 +321,7 @@ fn a_later_grant_whose_program_the_server_may_write_is_refused_where_confinement
         "a.toml",
         "[secrets.word]\ncommand = [\"sh\", \"../shared/print.sh\"]\n",
     );
-    let line = until_logged(&server, "refused; the previous version stays in service");
+    let line = wait_for_log(&server, "refused; the previous version stays in service");
     assert!(
         line.contains("server.confine = \"required\": the server may write to "),
         "{line}"
@@ -325,14 +332,14 @@ fn a_later_grant_whose_program_the_server_may_write_is_refused_where_confinement
     );
 }
 
-/// The number of the user that runs the tests.
-fn rustix_uid() -> u32 {
+/// Returns the ID of the user that runs the tests.
+fn user_id() -> u32 {
     use std::os::unix::fs::MetadataExt as _;
     fs::metadata("/proc/self").unwrap().uid()
 }
 
-/// A line of the status of each thread of a process.
-fn of_threads(pid: u32, key: &str) -> Vec<String> {
+/// Returns a line of the status of each thread of a process.
+fn thread_status_lines(pid: u32, key: &str) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let status =
         tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("status")).ok());
@@ -345,7 +352,7 @@ fn of_threads(pid: u32, key: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_thread_of_a_server_is_confined_unless_the_operator_says_no() {
+fn every_thread_of_a_server_is_confined_unless_disabled() {
     let folder = Folder::with("tiny.wasm", TinyComponent::new(&["a"]).with_echo().build());
     for (config, seccomp, said) in [
         ("", "2", "confined: landlock abi "),
@@ -367,12 +374,12 @@ fn every_thread_of_a_server_is_confined_unless_the_operator_says_no() {
             "{line}"
         );
         server.result("tools/call", json!({"name": "a"}));
-        let threads = of_threads(server.pid(), "Seccomp:");
+        let threads = thread_status_lines(server.pid(), "Seccomp:");
         assert!(
             threads.len() > 1 && threads.iter().all(|mode| mode == seccomp),
             "{config}: {threads:?}"
         );
-        let threads = of_threads(server.pid(), "NoNewPrivs:");
+        let threads = thread_status_lines(server.pid(), "NoNewPrivs:");
         assert!(
             threads.iter().all(|set| (set == "1") == (seccomp == "2")),
             "{config}: {threads:?}"
@@ -390,8 +397,8 @@ fn every_thread_of_a_server_is_confined_unless_the_operator_says_no() {
 }
 
 /// Waits until the plugin's report in the list of plugins has these words, and returns the line of
-/// the log with them.
-fn until_logged(server: &HttpServer, words: &str) -> String {
+/// the log that has them.
+fn wait_for_log(server: &HttpServer, words: &str) -> String {
     let begun = Instant::now();
     let line = server.log.wait_for(words);
     assert!(begun.elapsed() < DEADLINE);
@@ -399,7 +406,7 @@ fn until_logged(server: &HttpServer, words: &str) -> String {
 }
 
 #[test]
-fn a_later_grant_can_use_what_was_kept_and_is_refused_with_the_reason_otherwise() {
+fn a_later_grant_can_use_confine_folders_and_is_otherwise_refused() {
     let folder = Folder::with("hostile.wasm", hostile());
     let elsewhere = tempfile::tempdir().unwrap();
     for name in ["kept", "other"] {
@@ -418,14 +425,14 @@ fn a_later_grant_can_use_what_was_kept_and_is_refused_with_the_reason_otherwise(
             "read",
         ),
     );
-    let line = until_logged(&server, "refused; the previous version stays in service");
+    let line = wait_for_log(&server, "refused; the previous version stays in service");
     let path = elsewhere.path().join("other").display().to_string();
     let expected = format!(
         "hostile.toml:2: permissions.mounts: the server cannot read {path}: when it started, it confined itself to what the \
          grants needed; restart it, or name a folder in which later grants may have mounts in server.confine_folders"
     );
     assert!(line.contains(&expected), "{line}");
-    // What is in a folder that was kept.
+    // A subfolder of a folder that stayed accessible.
     fs::create_dir(kept.join("deep")).unwrap();
     folder.put(
         "hostile.toml",
@@ -448,7 +455,7 @@ fn a_later_grant_can_use_what_was_kept_and_is_refused_with_the_reason_otherwise(
 }
 
 #[test]
-fn a_plugin_folder_that_is_replaced_and_a_link_to_elsewhere_are_still_read() {
+fn a_replaced_plugin_folder_and_an_external_link_are_still_read() {
     let folder = Folder::new();
     let elsewhere = tempfile::tempdir().unwrap();
     let built = elsewhere.path().join("linked.wasm");
@@ -472,7 +479,7 @@ fn a_plugin_folder_that_is_replaced_and_a_link_to_elsewhere_are_still_read() {
 }
 
 #[test]
-fn a_program_that_a_later_grant_names_is_run_by_the_worker_and_no_other() {
+fn a_program_of_a_later_grant_is_run_only_by_the_worker() {
     let folder = Folder::with(
         "tiny.wasm",
         TinyComponent::new(&["a"])
@@ -484,7 +491,7 @@ fn a_program_that_a_later_grant_names_is_run_by_the_worker_and_no_other() {
         server.text("a", json!({})),
         "the word is s3cret-of-a-program"
     );
-    // The server could not start it: it is no program of the system either.
+    // The server could not run this program, as it is not a program of the system.
     let program = folder.sibling_path("print-it");
     fs::write(&program, "#!/bin/sh\necho s3cret-of-a-program\n").unwrap();
     fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();

@@ -1,20 +1,20 @@
-//! `/console`: who opens it, what attackers try, what it shows, and the few things that it does.
+//! `/console`: who can open it, what attackers try, what it shows, and the actions that it offers.
 
 mod access;
 mod answers;
 mod attacks;
-mod beside;
 mod shown;
 mod site;
+mod stdio;
 
 use serde_json::json;
 
-use self::site::{Site, hidden};
+use self::site::{Site, hidden_field};
 use crate::support::{
     DEADLINE, Folder, HttpServer, TinyComponent, error_kind_and_text, hostile, result_text, web,
 };
 
-/// No call of a test is one too many.
+/// Rate limits that no test reaches.
 const RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"\n";
 
 /// Every page.
@@ -29,7 +29,7 @@ const PAGES: [&str; 8] = [
     "/log",
 ];
 
-/// A folder with a plugin that says what it is told.
+/// Returns a folder with a plugin that echoes its arguments.
 fn folder() -> Folder {
     Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build())
 }
@@ -42,7 +42,7 @@ fn an_operator_opens_the_console_calls_a_tool_and_sees_the_call() {
         "/tool",
         &[
             ("tool", "echo"),
-            ("schema", &hidden(&page, "schema")),
+            ("schema", &hidden_field(&page, "schema")),
             ("raw", "yes"),
             ("json", "{}"),
         ],
@@ -69,7 +69,7 @@ fn an_operator_opens_the_console_calls_a_tool_and_sees_the_call() {
 }
 
 #[test]
-fn a_disabled_plugin_rejects_calls_and_one_that_is_enabled_serves_those_for_whom_it_was_disabled() {
+fn disabling_a_plugin_rejects_calls_and_enabling_it_resets_its_circuit_breaker() {
     let folder = Folder::with("hostile.wasm", hostile());
     let config = format!("{RATES}[circuit_breaker]\ncrashes = 2\ndisable_duration = \"1h\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
@@ -127,9 +127,9 @@ fn a_disabled_plugin_rejects_calls_and_one_that_is_enabled_serves_those_for_whom
 }
 
 #[test]
-fn the_compile_cache_is_cleared_and_calls_go_on() {
+fn clearing_the_compile_cache_does_not_affect_calls() {
     let folder = folder();
-    // One of its own: others of this build share theirs.
+    // A separate cache: other tests of this build share theirs.
     let config = format!("{RATES}[compile]\ncache_folder = \"cache\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
     let files = || {
@@ -157,11 +157,11 @@ fn the_compile_cache_is_cleared_and_calls_go_on() {
 }
 
 #[test]
-fn a_call_that_a_person_must_allow_is_made_when_the_viewer_says_so() {
+fn a_call_that_requires_approval_is_made_when_the_viewer_approves() {
     let folder = folder();
     folder.put("a.toml", "require_approval = \"always\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, RATES).wait_until_ready());
-    let schema = hidden(&site.page("/tool?name=echo"), "schema");
+    let schema = hidden_field(&site.page("/tool?name=echo"), "schema");
     let form = [
         ("tool", "echo"),
         ("schema", schema.as_str()),
@@ -186,7 +186,7 @@ fn a_call_that_a_person_must_allow_is_made_when_the_viewer_says_so() {
         wrong.contains("Approve this call?"),
         "a yes to another question counts for nothing"
     );
-    let allow = hidden(&asked, "allow");
+    let allow = hidden_field(&asked, "allow");
     let called = site
         .post("/tool", &[&form[..], &[("allow", &allow)]].concat())
         .text();
@@ -198,7 +198,7 @@ fn a_call_that_a_person_must_allow_is_made_when_the_viewer_says_so() {
 }
 
 #[test]
-fn what_was_denied_is_there_with_the_line_that_would_allow_it() {
+fn a_denial_is_shown_with_the_line_that_would_allow_it() {
     let site = Site::open(
         HttpServer::start_with_config(&Folder::with("web.wasm", web()), RATES).wait_until_ready(),
     );
@@ -218,7 +218,7 @@ fn what_was_denied_is_there_with_the_line_that_would_allow_it() {
 }
 
 #[test]
-fn calls_are_told_at_once_and_however_they_end() {
+fn calls_are_pushed_to_the_page_however_they_end() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
         "hostile.toml",

@@ -1,5 +1,5 @@
-//! Versions of the contract: plugins that were built for an older one work unchanged beside newer
-//! ones.
+//! Versions of the contract: plugins that were built for an older version work unchanged together
+//! with newer ones.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, StdioServer, ToolbayCommand, sample, wit};
 
-/// Plugins that were built for 0.1.0. They are never rebuilt.
-fn frozen(id: &str) -> Vec<u8> {
+/// Returns a plugin that was built for 0.1.0. These plugins are never rebuilt.
+fn frozen_plugin(id: &str) -> Vec<u8> {
     let folder: PathBuf = [
         env!("CARGO_MANIFEST_DIR"),
         "../../tests/data/contract-0.1.0",
@@ -23,7 +23,7 @@ fn frozen(id: &str) -> Vec<u8> {
 fn plugins_of_both_versions_serve_side_by_side() {
     let folder = Folder::with("calculator.wasm", sample("calculator"));
     folder.put("old.toml", "prefix = \"old\"");
-    folder.put("old.wasm", frozen("calculator"));
+    folder.put("old.wasm", frozen_plugin("calculator"));
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("calculate_sum");
     server.wait_for_tool("old_calculate_sum");
@@ -34,7 +34,7 @@ fn plugins_of_both_versions_serve_side_by_side() {
     assert_eq!(sum("old_calculate_sum", json!({"numbers": [1, 2.5]})), 3.5);
 }
 
-/// Lists every frozen plugin, and calls each of its tools.
+/// Lists every frozen plugin and calls each of its tools.
 #[test]
 fn every_plugin_of_0_1_0_is_served_unchanged() {
     let folder = Folder::new();
@@ -49,11 +49,11 @@ fn every_plugin_of_0_1_0_is_served_unchanged() {
         "time",
     ];
     for id in ids {
-        // Two of them have a tool of the same name.
+        // Two of them have a tool with the same name.
         folder.put(&format!("{id}.toml"), format!("prefix = \"{id}\""));
-        folder.put(&format!("{id}.wasm"), frozen(id));
+        folder.put(&format!("{id}.wasm"), frozen_plugin(id));
     }
-    // Longer than it takes to compile all of them, however busy the machine is.
+    // Longer than compiling all of them takes, however busy the machine is.
     let mut server = StdioServer::start_with_config(&folder, "[server]\nstartup_wait = \"10m\"");
     let names = server.tool_names();
     for id in ids {
@@ -70,14 +70,14 @@ fn every_plugin_of_0_1_0_is_served_unchanged() {
     assert_eq!(result["content"][0]["type"], "audio", "{result}");
 }
 
-/// A plugin with another version in the name of its export, and the same types.
-fn renamed(version: &str) -> Vec<u8> {
+/// Returns a plugin with another version in the name of its export, and the same types.
+fn with_export_version(version: &str) -> Vec<u8> {
     let (from, to) = (
         "toolbay:plugin/tools@0.1.0",
         format!("toolbay:plugin/tools@{version}"),
     );
     assert_eq!(from.len(), to.len());
-    let mut bytes = frozen("calculator");
+    let mut bytes = frozen_plugin("calculator");
     while let Some(at) = bytes
         .windows(from.len())
         .position(|window| window == from.as_bytes())
@@ -89,7 +89,7 @@ fn renamed(version: &str) -> Vec<u8> {
 
 #[test]
 fn the_refusal_of_an_unknown_version_names_the_toolbay_that_serves_it() {
-    let folder = Folder::with("future.wasm", renamed("0.7.0"));
+    let folder = Folder::with("future.wasm", with_export_version("0.7.0"));
     let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
     let said = "exports toolbay:plugin/tools@0.7.0, but this version of Toolbay supports 0.1.0 and 0.2.0; \
                 use Toolbay 0.7 or newer";
@@ -99,7 +99,7 @@ fn the_refusal_of_an_unknown_version_names_the_toolbay_that_serves_it() {
 #[test]
 fn types_of_another_version_are_refused_when_the_file_is_loaded() {
     // The types of 0.1.0 under the name of 0.2.0.
-    let folder = Folder::with("mixed.wasm", renamed("0.2.0"));
+    let folder = Folder::with("mixed.wasm", with_export_version("0.2.0"));
     let outcome = ToolbayCommand::new(&folder).args(["list"]).run();
     assert!(
         outcome
@@ -110,7 +110,7 @@ fn types_of_another_version_are_refused_when_the_file_is_loaded() {
     assert!(outcome.stdout.contains("mixed  refused"), "{outcome}");
 }
 
-/// A component of the newest contract whose only tool returns one block with this kind and this
+/// Returns a component for the newest contract whose only tool returns one block with this kind and
 /// text.
 fn one_block(kind: &str, text: Option<&str>) -> Vec<u8> {
     let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../wit/0.2.0/plugin.wit"]
@@ -167,7 +167,7 @@ fn one_block(kind: &str, text: Option<&str>) -> Vec<u8> {
 }
 
 #[test]
-fn content_is_open_for_kinds_that_this_host_does_not_know() {
+fn content_of_unknown_kinds_is_accepted() {
     let folder = Folder::with("known.wasm", one_block("text", Some("hello")));
     for (id, component) in [
         ("newer", one_block("hologram", Some("a hologram of a cat"))),

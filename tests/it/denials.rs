@@ -1,5 +1,5 @@
 //! Attempts of plugins to reach what their grants do not allow: each is denied, nothing arrives
-//! anywhere, and the audit log has the line that says so.
+//! anywhere, and the audit log has a line that reports it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::requests::Site;
 use crate::support::{Folder, StdioServer, ToolbayCommand, net, result_text, web};
 
-/// What a plugin tries. {port} stands for the port of a server that it may call at 127.0.0.1.
+/// An attempt of a plugin. `{port}` stands for the port of a server that the plugin may call at
+/// 127.0.0.1.
 struct Attempt {
     what: &'static str,
     tool: &'static str,
@@ -36,7 +37,7 @@ macro_rules! attempts {
     };
 }
 
-/// What the SDK says of a request that the grant does not allow.
+/// The SDK's message for a request that the grant does not allow.
 const DENIED: &str = "The request is denied.";
 const PROHIBITED: &str = "The server cannot be found.";
 const NO_CONNECTION: &str = "Permission denied (os error 2)";
@@ -310,8 +311,8 @@ attempts! {
         => NO_CONNECTION, "secret.evil.example is not among the hosts that this tool may connect to.", r#"tcp = ["secret.evil.example:PORT"]"#;
 }
 
-/// Grants for a plugin that sends requests and for one that connects. Both may reach a server at
-/// 127.0.0.1.
+/// Writes grants for a plugin that sends requests and for one that connects. Both may reach a
+/// server at 127.0.0.1.
 fn put_grants(folder: &Folder, port: u16) {
     let private = "private_networks = [\"127.0.0.1\"]";
     folder.put(
@@ -334,8 +335,8 @@ fn put_grants(folder: &Folder, port: u16) {
     folder.write_config("[audit]\nfolder = \"log\"\n");
 }
 
-/// The lines of the audit log, after the server has ended.
-fn audited(folder: &Folder) -> Vec<Value> {
+/// Returns the lines of the audit log, after the server has ended.
+fn audit_lines(folder: &Folder) -> Vec<Value> {
     let files = fs::read_dir(folder.sibling_path("log"))
         .unwrap()
         .map(|entry| entry.unwrap().path());
@@ -352,7 +353,7 @@ fn audited(folder: &Folder) -> Vec<Value> {
         .collect()
 }
 
-/// What the audit log says that a call was denied: what, and what would allow it.
+/// Returns the denials of a call in the audit log: the message and the remedy of each.
 fn denials(lines: &[Value], call: usize) -> Vec<(&str, &str)> {
     let of_call = lines
         .iter()
@@ -368,7 +369,7 @@ fn denials(lines: &[Value], call: usize) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn each_attempt_is_denied_and_has_the_line_that_says_so() {
+fn each_attempt_is_denied_and_logged() {
     let (folder, site) = (Folder::new(), Site::start());
     let port = site.address.port();
     put_grants(&folder, port);
@@ -384,7 +385,7 @@ fn each_attempt_is_denied_and_has_the_line_that_says_so() {
             result_text(&server.call(attempt.tool, arguments))
         })
         .collect();
-    // What they may reach is there, and nothing of the attempts has come before.
+    // The plugins reach what they may, and nothing from the attempts has arrived before.
     assert_eq!(
         server.text("try_to_send", json!({"url": site.url("/hello")})),
         "status 200"
@@ -392,7 +393,7 @@ fn each_attempt_is_denied_and_has_the_line_that_says_so() {
     let first = site.requests.recv().unwrap();
     assert!(first.starts_with("GET /hello "), "{first}");
     server.stop();
-    let lines = audited(&folder);
+    let lines = audit_lines(&folder);
     let calls: Vec<_> = lines
         .iter()
         .filter(|line| line["event"] == "call")
@@ -428,10 +429,10 @@ fn each_attempt_is_denied_and_has_the_line_that_says_so() {
     assert!(differ.is_empty(), "{differ}");
 }
 
-/// A server whose `/etc/hosts` is the file `hosts` beside the plugin folder, so that a test changes
-/// what names lead to; `None` if nobody may mount here.
+/// Starts a server whose `/etc/hosts` is the file `hosts` next to the plugin folder, so that a test
+/// can change the addresses of names. Returns `None` if mounting is not permitted here.
 #[allow(clippy::print_stderr, reason = "it says why it is left out")]
-fn with_names(folder: &Folder) -> Option<StdioServer> {
+fn start_with_hosts_file(folder: &Folder) -> Option<StdioServer> {
     fs::write(folder.sibling_path("hosts"), "").unwrap();
     let script = "mount --bind hosts /etc/hosts";
     if !ToolbayCommand::new(folder)
@@ -451,11 +452,11 @@ fn with_names(folder: &Folder) -> Option<StdioServer> {
 }
 
 #[test]
-fn a_name_that_leads_elsewhere_by_the_next_connection_is_denied_and_has_its_line() {
+fn a_name_whose_address_changes_before_the_next_connection_is_denied_and_logged() {
     let (folder, site) = (Folder::new(), Site::start());
     let port = site.address.port();
     put_grants(&folder, port);
-    let Some(mut server) = with_names(&folder) else {
+    let Some(mut server) = start_with_hosts_file(&folder) else {
         return;
     };
     let leads_to = |address: &str| {
@@ -502,7 +503,7 @@ fn a_name_that_leads_elsewhere_by_the_next_connection_is_denied_and_has_its_line
     }
     assert!(site.requests.try_recv().is_err());
     server.stop();
-    let lines = audited(&folder);
+    let lines = audit_lines(&folder);
     for (index, expected) in expected.iter().enumerate() {
         let denied = denials(&lines, index + 1);
         let expected: Vec<_> = expected
@@ -514,7 +515,7 @@ fn a_name_that_leads_elsewhere_by_the_next_connection_is_denied_and_has_its_line
 }
 
 #[test]
-fn the_target_of_a_redirect_is_denied_and_has_its_line() {
+fn the_target_of_a_redirect_is_denied_and_logged() {
     let (folder, site) = (Folder::new(), Site::start());
     put_grants(&folder, site.address.port());
     let mut server =
@@ -529,7 +530,7 @@ fn the_target_of_a_redirect_is_denied_and_has_its_line() {
         ("denied", format!("{DENIED}\n{LITERAL}"))
     );
     server.stop();
-    let lines = audited(&folder);
+    let lines = audit_lines(&folder);
     let remedy = "http = [\"http://169.254.169.254\"]\nprivate_networks = [\"169.254.169.254\"]";
     assert_eq!(
         (denials(&lines, 1), denials(&lines, 2)),

@@ -23,7 +23,7 @@ fn the_same_call_has_the_same_clocks_and_random_numbers() {
         said,
         "in another server as well"
     );
-    // The first of January 2020, and it waited as long as it asked for.
+    // The clock starts at 1 January 2020, and the call waited for the requested time.
     assert!(
         said.contains(" 1577836800 ") && said.contains(" true "),
         "{said}"
@@ -34,7 +34,7 @@ fn the_same_call_has_the_same_clocks_and_random_numbers() {
         numbers(&said),
         "other arguments, other numbers"
     );
-    // Whoever waits by looking at the clock comes to an end, after as many looks each time.
+    // A busy-wait on the clock ends after the same number of reads each time.
     assert_eq!(first.text("spin", json!({})), "499");
     let traced = json!({"name": "look", "arguments": {"label": "a"}, "_meta": {
         "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}});
@@ -46,7 +46,7 @@ fn the_same_call_has_the_same_clocks_and_random_numbers() {
 }
 
 #[test]
-fn without_it_each_call_differs() {
+fn without_determinism_each_call_differs() {
     for grant in ["", "[permissions]\ndeterministic = false"] {
         let mut server = server(grant);
         let said = [(); 2].map(|()| server.text("look", json!({"label": "a"})));
@@ -56,7 +56,7 @@ fn without_it_each_call_differs() {
 }
 
 #[test]
-fn a_typo_is_an_error_and_the_list_shows_it() {
+fn an_invalid_key_is_an_error_and_list_shows_a_valid_one() {
     let folder = Folder::with("net.wasm", net());
     let said = |grant: &str| {
         folder.put("net.toml", grant);

@@ -1,5 +1,5 @@
-//! The plugins of `examples/` in Rust, with the grants that are beside them, against servers of
-//! this machine.
+//! The Rust plugins of `examples/`, with the grants that come with them, against servers on this
+//! machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,13 +17,13 @@ use crate::support::{
     Folder, StdioServer, ToolbayCommand, error_kind_and_text, example, result_text,
 };
 
-/// What a site has: a response for each method and path.
+/// The responses of a site, by method and path.
 type Pages = BTreeMap<String, String>;
 
 /// A web server.
 struct Site {
     address: SocketAddr,
-    /// The requests that came, each its head and its body.
+    /// The received requests, each with its head and its body.
     requests: Receiver<(String, String)>,
 }
 
@@ -94,7 +94,7 @@ fn response(status: &str, headers: &str, body: &str) -> String {
     )
 }
 
-/// The grant that an example comes with, for another origin than the one that it names.
+/// Returns the grant of an example, with `origin` replaced by the origin of `site`.
 fn grant(name: &str, origin: &str, site: &Site) -> String {
     let grant =
         fs::read_to_string(workspace::root().join(format!("examples/{name}/{name}.toml"))).unwrap();
@@ -106,7 +106,7 @@ fn grant(name: &str, origin: &str, site: &Site) -> String {
     )
 }
 
-/// A server with one example.
+/// Starts a server with one example.
 fn server(name: &str, grant: &str, secrets: &[(&str, &str)]) -> StdioServer {
     let folder = Folder::with(&format!("{name}.wasm"), example(name));
     folder.put(&format!("{name}.toml"), grant);
@@ -161,7 +161,7 @@ fn github_opens_an_issue_with_a_token_that_it_does_not_have() {
 }
 
 #[test]
-fn github_can_do_nothing_but_what_its_grant_says() {
+fn github_can_only_do_what_its_grant_allows() {
     let site = Site::start([]);
     let mut server = github(&site);
     for other in ["acme/secrets", "evil/website"] {
@@ -175,7 +175,7 @@ fn github_can_do_nothing_but_what_its_grant_says() {
 }
 
 #[test]
-fn github_says_why_there_is_no_issue() {
+fn github_reports_why_an_issue_was_not_created() {
     let limited = "Content-Type: application/json\r\nx-ratelimit-remaining: 0";
     for (status, headers, expected) in [
         (
@@ -195,7 +195,7 @@ fn github_says_why_there_is_no_issue() {
             "GitHub answered with status 500",
         ),
     ] {
-        // A server that repeats the token does not make it known.
+        // A token that a server repeats in its response is redacted.
         let said = format!(r#"{{"message": "no {TOKEN}"}}"#);
         let site = Site::start([(
             "POST /repos/acme/website/issues",

@@ -1,4 +1,4 @@
-//! Files that plugins can use, and how much of them.
+//! The files that plugins can use, and quotas for them.
 
 mod callers;
 mod denied;
@@ -13,24 +13,24 @@ use serde_json::{Value, json};
 
 use crate::support::StdioServer;
 
-/// The arguments of the tool `file_steps`: each step is a line of words.
+/// Returns the arguments of the tool `file_steps`: each step is a line of words.
 fn steps(steps: &[&str]) -> Value {
     let words = |step: &&str| step.split(' ').map(str::to_owned).collect::<Vec<_>>();
     json!({ "steps": steps.iter().map(words).collect::<Vec<_>>() })
 }
 
-/// The outcome of a step for which there is no room.
+/// The outcome of a step that exceeds the quota.
 const FULL: &str = "full";
 
-/// Whether a step says that there is no room. The C library of WASI calls every error of a stream
-/// one of input or output.
+/// Returns whether a step reports that there is no space. The C library of WASI maps every error of
+/// a stream to an I/O error.
 fn is_full(said: &str) -> bool {
     said.starts_with("StorageFull: ") || said.ends_with("I/O error (os error 29)")
 }
 
-/// Does these steps in one call. Each goes as it says: `ok`, what is read, [`FULL`], or the kind of
-/// an error.
-fn go(server: &mut StdioServer, expected: &[(&str, &str)]) {
+/// Runs these steps in one call and compares their outcomes: `ok`, the text that is read, [`FULL`],
+/// or the kind of an error.
+fn run_steps(server: &mut StdioServer, expected: &[(&str, &str)]) {
     let wanted: Vec<&str> = expected.iter().map(|(step, _)| *step).collect();
     let said = server.text("file_steps", steps(&wanted));
     assert_eq!(said.lines().count(), expected.len(), "{said}");
@@ -42,15 +42,15 @@ fn go(server: &mut StdioServer, expected: &[(&str, &str)]) {
     }
 }
 
-/// Bytes and entries of a folder, at all depths.
-fn holds(folder: &Path) -> (u64, usize) {
+/// Returns the number of bytes and entries of a folder, at all depths.
+fn folder_usage(folder: &Path) -> (u64, usize) {
     let mut all = (0, 0);
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         let found = entry.metadata().unwrap();
         all.1 += 1;
         if found.is_dir() {
-            let (bytes, entries) = holds(&entry.path());
+            let (bytes, entries) = folder_usage(&entry.path());
             all = (all.0 + bytes, all.1 + entries);
         } else if found.is_file() {
             all.0 += found.len();

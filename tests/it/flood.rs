@@ -1,5 +1,4 @@
-//! A client that sends everything at once: each request gets its response, and memory stays
-//! bounded.
+//! A client that sends many requests at once: each gets its response, and memory stays bounded.
 
 use std::io::{BufWriter, Write as _};
 
@@ -7,16 +6,16 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, StdioServer, hostile, modern};
 
-/// Requests that are sent before any response is read.
+/// The number of requests that are sent before any response is read.
 const REQUESTS: u64 = 100_000;
 
-/// The id of the first.
-const FIRST: u64 = 1_000_000;
+/// The id of the first request.
+const FIRST_ID: u64 = 1_000_000;
 
-/// How much more memory than before the server may use.
-const ROOM: u64 = 64 << 20;
+/// How much more memory than before the server may use, in bytes.
+const MAX_GROWTH: u64 = 64 << 20;
 
-/// The resident memory of a process, in bytes.
+/// Returns the resident memory of a process, in bytes.
 fn resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status
@@ -43,7 +42,7 @@ fn a_hundred_thousand_requests_at_once_are_answered_within_bounds() {
     let input = server.take_input();
     let sending = std::thread::spawn(move || {
         let mut input = BufWriter::new(input);
-        for id in FIRST..FIRST + REQUESTS {
+        for id in FIRST_ID..FIRST_ID + REQUESTS {
             writeln!(input, "{}", request(id)).unwrap();
         }
         input.into_inner().unwrap()
@@ -51,14 +50,14 @@ fn a_hundred_thousand_requests_at_once_are_answered_within_bounds() {
     let (mut seen, mut most) = (vec![false; usize::try_from(REQUESTS).unwrap()], before);
     for answered in 0..REQUESTS {
         let mut message: Value = server.receive("an answer");
-        // Notifications about plugins that were loaded later may be in between.
+        // Notifications about plugins that are loaded later may arrive between responses.
         while message.get("id").is_none() {
             message = server.receive("an answer");
         }
         let id = message["id"]
             .as_u64()
             .unwrap_or_else(|| panic!("{message}"));
-        let seen = &mut seen[usize::try_from(id - FIRST).unwrap()];
+        let seen = &mut seen[usize::try_from(id - FIRST_ID).unwrap()];
         assert!(!std::mem::replace(seen, true), "answered twice: {message}");
         let fine = message.get("result").is_some();
         assert!(fine, "{message}");
@@ -67,6 +66,6 @@ fn a_hundred_thousand_requests_at_once_are_answered_within_bounds() {
         }
     }
     server.restore_input(sending.join().unwrap());
-    assert!(most < before + ROOM, "from {before} to {most} bytes");
+    assert!(most < before + MAX_GROWTH, "from {before} to {most} bytes");
     server.result("ping", json!({}));
 }

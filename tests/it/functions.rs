@@ -25,7 +25,8 @@ world greeter {
     export people;
 }";
 
-/// `greet` returns the name that it was given; `count` returns its argument, and fails for zero.
+/// Returns a component whose `greet` returns the name that it was given, and whose `count` returns
+/// its argument and fails for zero.
 fn greeter() -> Vec<u8> {
     build_component(
         GREETER,
@@ -40,8 +41,8 @@ fn greeter() -> Vec<u8> {
     )
 }
 
-/// A WASI 0.1 command with this body, which can call `$read` and `$write` with a file and a vector,
-/// and `$exit`.
+/// Returns a WASI 0.1 command with this body, which can call `$read` and `$write` with a file and a
+/// vector, and `$exit`.
 fn command(body: &str) -> Vec<u8> {
     let wasi =
         |name: &str, ty: &str| format!(r#"(import "wasi_snapshot_preview1" "{name}" (func {ty}))"#);
@@ -57,13 +58,13 @@ fn command(body: &str) -> Vec<u8> {
     .unwrap()
 }
 
-/// Reads standard input to address 1024, and stores the number of bytes at 8.
+/// Code that reads standard input to address 1024, and stores the number of bytes at address 8.
 const READ: &str =
     "(i32.store (i32.const 0) (i32.const 1024)) (i32.store (i32.const 4) (i32.const 4096))
     (drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))
     (i32.store (i32.const 4) (i32.load (i32.const 8)))";
 
-/// Writes what was read to a file.
+/// Returns code that writes these bytes to a file.
 fn write(file: u32) -> String {
     format!("(drop (call $write (i32.const {file}) (i32.const 0) (i32.const 1) (i32.const 12)))")
 }
@@ -101,7 +102,7 @@ fn each_function_is_a_tool() {
 }
 
 #[test]
-fn a_wit_file_beside_a_component_documents_its_functions() {
+fn a_wit_file_next_to_a_component_documents_its_functions() {
     let folder = Folder::with("greeter.wasm", greeter());
     folder.put("greeter.wit", GREETER);
     let mut server = StdioServer::start(&folder);
@@ -126,8 +127,8 @@ fn a_wit_file_beside_a_component_documents_its_functions() {
 }
 
 #[test]
-fn a_core_module_has_its_types_in_the_wit_file_beside_it() {
-    // As AssemblyScript makes it, whose runtime imports `abort`.
+fn the_types_of_a_core_module_come_from_the_wit_file_next_to_it() {
+    // As AssemblyScript compiles it, whose runtime imports `abort`.
     let module = r#"(module (import "env" "abort" (func $abort (param i32 i32 i32 i32))) (memory (export "memory") 1)
         (func (export "add") (param i32 i32) (result i32)
             (if (i32.eqz (local.get 0)) (then (call $abort (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0))))
@@ -152,7 +153,7 @@ fn a_core_module_has_its_types_in_the_wit_file_beside_it() {
 }
 
 #[test]
-fn a_mistake_within_an_option_or_a_variant_is_told_where_it_is() {
+fn an_error_within_an_option_or_a_variant_has_its_location() {
     let wit = "package local:shapes; interface shapes {
         record point { x: u8, y: u8 }
         variant shape { none, circle(u8), at(point) }
@@ -189,7 +190,7 @@ fn a_mistake_within_an_option_or_a_variant_is_told_where_it_is() {
 }
 
 #[test]
-fn an_integer_that_cannot_be_exact_is_refused_and_not_rounded() {
+fn an_integer_that_cannot_be_represented_is_refused_and_not_rounded() {
     let wit = "package local:n; world n { export wide: func(n: s64) -> s64; }";
     let wide = r#"(func (export "wide") (param i64) (result i64) local.get 0)"#;
     let mut server = StdioServer::start(&Folder::with("n.wasm", build_component(wit, wide)));
@@ -314,7 +315,7 @@ fn a_function_that_cannot_be_a_tool_is_left_out_with_a_reason() {
 
 #[test]
 fn a_command_is_a_tool_named_like_its_file() {
-    // Writes back what it reads.
+    // This command copies its input to its output.
     let folder = Folder::with("to upper.wasm", command(&format!("{READ} {}", write(1))));
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["to_upper"]);
@@ -333,7 +334,7 @@ fn a_command_is_a_tool_named_like_its_file() {
 }
 
 #[test]
-fn the_operator_says_what_the_arguments_of_a_command_are() {
+fn the_operator_defines_the_arguments_of_a_command() {
     let folder = Folder::with("convert.wasm", command(&format!("{READ} {}", write(1))));
     folder.put("greeter.wasm", greeter());
     folder.put(
@@ -357,7 +358,7 @@ fn the_operator_says_what_the_arguments_of_a_command_are() {
     );
     assert_eq!(server.failure("convert", json!({})).0, "invalid-arguments");
 
-    // A plugin that has schemas keeps them, and a schema that is none is refused.
+    // A plugin that has schemas keeps them, and an invalid schema is refused.
     folder.put(
         "greeter.toml",
         "[tools.count]\ninput_schema = { type = \"object\" }",
@@ -373,7 +374,7 @@ fn the_operator_says_what_the_arguments_of_a_command_are() {
 }
 
 #[test]
-fn a_command_that_fails_says_what_it_wrote() {
+fn a_failing_command_reports_its_output() {
     let body = format!("{READ} {} (call $exit (i32.const 3))", write(2));
     let folder = Folder::with("fails.wasm", command(&body));
     folder.put("quiet.wasm", command("(call $exit (i32.const 3))"));
@@ -395,7 +396,7 @@ fn a_command_that_fails_says_what_it_wrote() {
 }
 
 #[test]
-fn a_command_that_writes_more_than_a_result_may_have_fails() {
+fn a_command_whose_output_exceeds_the_result_limit_fails() {
     let body = format!("{READ} (loop $again {} (br $again))", write(1));
     let folder = Folder::with("chatty.wasm", command(&body));
     folder.put(
@@ -452,7 +453,7 @@ fn the_cache_returns_the_same_definitions_as_compiling() {
 }
 
 #[test]
-fn a_plugin_of_wassette_is_served_as_it_is_within_its_grant() {
+fn a_plugin_for_wassette_is_served_unchanged_within_its_grant() {
     let plugin = fs::read(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../tests/data/wassette/filesystem.wasm"
@@ -469,7 +470,7 @@ fn a_plugin_of_wassette_is_served_as_it_is_within_its_grant() {
         "read-file",
         "search-file",
     ]);
-    // Denied by default, with the error of the plugin's own.
+    // Access is denied by default, with the plugin's own error.
     let read = json!({"path": "/notes/today.txt"});
     let refused = server.call("read-file", read.clone());
     assert_eq!(refused["isError"], true);

@@ -1,5 +1,5 @@
-//! What a grant restricts stays restricted while its files change: what it takes applies at once,
-//! and what it gives when it has been unchanged for a second.
+//! Restrictions of a grant hold while its files change: a new restriction applies at once, and a
+//! new permission when the files have been unchanged for a second.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -12,15 +12,14 @@ use serde_json::json;
 
 use crate::support::{Folder, StdioServer, TinyComponent, ToolbayCommand};
 
-/// A file that is being written in place, by a program that takes its time: while this exists, it
-/// never rests.
+/// A file that a slow program is writing in place: while this exists, the file keeps changing.
 struct SlowWriter {
     stop: Sender<()>,
     thread: JoinHandle<File>,
 }
 
 impl SlowWriter {
-    /// Begins to write a file of the plugin folder, as an editor or `cp` does.
+    /// Starts to write a file of the plugin folder, as an editor or `cp` does.
     fn begin(folder: &Folder, name: &str, beginning: &str) -> Self {
         let mut file = File::create(folder.plugin_path(name)).unwrap();
         file.write_all(beginning.as_bytes()).unwrap();
@@ -36,7 +35,7 @@ impl SlowWriter {
         Self { stop, thread }
     }
 
-    /// Writes the rest.
+    /// Writes the rest of the file.
     fn end(self, rest: &str) {
         drop(self.stop);
         self.thread
@@ -47,21 +46,21 @@ impl SlowWriter {
     }
 }
 
-/// A plugin with a few tools.
+/// Returns a plugin with a few tools.
 fn texts(answer: &str) -> Vec<u8> {
     TinyComponent::new(&["count", "read_file", "slugify"])
         .with_text(answer)
         .build()
 }
 
-fn is_unknown(server: &mut StdioServer, tool: &str) {
+fn assert_unknown(server: &mut StdioServer, tool: &str) {
     let error = server.error("tools/call", json!({ "name": tool }));
     assert_eq!(error["message"], format!("Unknown tool: {tool}"));
 }
 
-/// How the tool `count` is described, which changes when a whole grant applies. At no time is the
-/// tool `slugify` listed.
-fn described(server: &mut StdioServer) -> Option<String> {
+/// Returns the description of the tool `count`, which changes when a complete grant applies. Checks
+/// that the tool `slugify` is not listed.
+fn count_description(server: &mut StdioServer) -> Option<String> {
     let tools = server.tools();
     assert!(
         tools.iter().all(|tool| tool["name"] != "slugify"),
@@ -72,43 +71,43 @@ fn described(server: &mut StdioServer) -> Option<String> {
 }
 
 #[test]
-fn the_first_half_of_a_grant_does_not_enable_what_the_grant_before_disables() {
+fn the_first_half_of_a_grant_does_not_enable_a_tool_that_the_previous_grant_disables() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
     let writer = SlowWriter::begin(&folder, "text.toml", "[tools.read_file]\ndisabled = true\n");
-    // What the first half takes is gone at once.
+    // The first half's restrictions apply at once.
     server.wait_until("read_file is disabled", |server| {
-        described(server);
+        count_description(server);
         server.tool_names() == ["count"]
     });
-    is_unknown(&mut server, "slugify");
-    is_unknown(&mut server, "read_file");
+    assert_unknown(&mut server, "slugify");
+    assert_unknown(&mut server, "read_file");
     writer.end("[tools.slugify]\ndisabled = true\n[tools.count]\ndescription = \"Counts.\"\n");
     server.wait_until("the whole grant applies", |server| {
-        described(server).is_some_and(|words| words == "Counts.")
+        count_description(server).is_some_and(|words| words == "Counts.")
     });
-    is_unknown(&mut server, "slugify");
+    assert_unknown(&mut server, "slugify");
     assert_eq!(server.tool_names(), ["count"]);
 }
 
 #[test]
-fn an_empty_grant_that_is_being_written_gives_nothing() {
+fn an_empty_grant_that_is_being_written_enables_no_tool() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     folder.put("gate.wasm", TinyComponent::new(&["first"]).build());
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "first", "read_file"]);
     let writer = SlowWriter::begin(&folder, "text.toml", "");
-    // The server has looked at the folder after that.
+    // The server scans the folder after that.
     folder.put("gate.wasm", TinyComponent::new(&["second"]).build());
     server.wait_until("the other plugin is loaded", |server| {
-        described(server);
+        count_description(server);
         server.tool_names().contains(&"second".to_owned())
     });
-    is_unknown(&mut server, "slugify");
-    // An empty file that rests is what the operator wants.
+    assert_unknown(&mut server, "slugify");
+    // An empty file that no longer changes is the operator's intention.
     writer.end("");
     server.wait_until_listed(&["count", "read_file", "second", "slugify"]);
 }
@@ -124,7 +123,7 @@ fn a_new_plugin_is_offered_when_its_grant_is_complete() {
     folder.put("gate.wasm", TinyComponent::new(&["second"]).build());
     server.wait_until("the other plugin is loaded", |server| {
         assert_eq!(
-            described(server),
+            count_description(server),
             None,
             "a tool of the new plugin is listed"
         );
@@ -132,13 +131,13 @@ fn a_new_plugin_is_offered_when_its_grant_is_complete() {
     });
     writer.end("[tools.slugify]\ndisabled = true\n");
     server.wait_until("the new plugin is offered", |server| {
-        described(server).is_some()
+        count_description(server).is_some()
     });
     server.wait_until_listed(&["count", "second"]);
 }
 
 #[test]
-fn a_grant_that_is_replaced_by_way_of_no_grant_loses_no_restriction() {
+fn a_grant_that_is_removed_and_recreated_loses_no_restriction() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     let mut server = StdioServer::start(&folder);
@@ -149,9 +148,9 @@ fn a_grant_that_is_replaced_by_way_of_no_grant_loses_no_restriction() {
         "[tools.slugify]\ndisabled = true\n[tools.count]\ndescription = \"Counts.\"\n",
     );
     server.wait_until("the new grant applies", |server| {
-        described(server).is_some_and(|words| words == "Counts.")
+        count_description(server).is_some_and(|words| words == "Counts.")
     });
-    // One that stays away is removed.
+    // A grant that stays absent is removed.
     folder.remove("text.toml");
     server.wait_until_listed(&["count", "read_file", "slugify"]);
 }
@@ -167,15 +166,16 @@ fn a_stricter_grant_applies_while_the_component_is_refused() {
         .wait_for("refused; the previous version stays in service");
     folder.put("text.toml", "[tools.slugify]\ndisabled = true\n");
     server.wait_until_listed(&["count", "read_file"]);
-    is_unknown(&mut server, "slugify");
+    assert_unknown(&mut server, "slugify");
     assert_eq!(server.text("count", json!({})), "one");
-    // Of a grant for tools that the version in service does not have, the rest counts.
+    // If a grant names tools that the version in service does not have, its other restrictions
+    // apply.
     folder.put(
         "text.toml",
         "[tools.slugify]\ndisabled = true\n[tools.read_file]\ndisabled = true\n[tools.new]\n",
     );
     server.wait_until_listed(&["count"]);
-    // A grant for another file is for no version that is there.
+    // A grant for another file excludes the version in service.
     folder.put(
         "text.toml",
         format!("component = \"sha256:{}\"\n", "0".repeat(64)),
@@ -224,7 +224,7 @@ fn a_stricter_configuration_applies_while_the_component_or_the_grant_is_refused(
 }
 
 #[test]
-fn a_component_that_is_deleted_is_gone_whatever_its_grant_says() {
+fn the_tools_of_a_deleted_component_are_removed_whatever_its_grant_says() {
     let folder = Folder::with("text.wasm", texts("one"));
     fs::create_dir(folder.plugin_path("text.prompts")).unwrap();
     fs::write(folder.plugin_path("text.prompts/hello.md"), "Hello").unwrap();
@@ -233,9 +233,9 @@ fn a_component_that_is_deleted_is_gone_whatever_its_grant_says() {
     server.wait_until_listed(&["count", "read_file"]);
     folder.remove("text.wasm");
     server.wait_until_listed(&[]);
-    is_unknown(&mut server, "count");
-    is_unknown(&mut server, "slugify");
-    // What is left has no tools, and the grant says something of one.
+    assert_unknown(&mut server, "count");
+    assert_unknown(&mut server, "slugify");
+    // The remaining files have no tools, but the grant names a tool.
     let line = server.log.wait_for("refused: text.toml: tools:");
     assert!(
         line.contains("there is no text.wasm, so the plugin has no tools"),

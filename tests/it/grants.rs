@@ -1,4 +1,4 @@
-//! Grants fit the plugin that they are for: they name its tools, and can be for one file alone.
+//! Grants must match their plugin: they name its tools, and can be limited to one file.
 
 use serde_json::json;
 
@@ -8,14 +8,14 @@ fn run(folder: &Folder, args: &[&str]) -> CommandOutput {
     ToolbayCommand::new(folder).args(args).run()
 }
 
-/// A plugin with a few tools.
+/// Returns a plugin with a few tools.
 fn texts(answer: &str) -> Vec<u8> {
     TinyComponent::new(&["count", "read_file", "slugify"])
         .with_text(answer)
         .build()
 }
 
-/// The digest of the plugin's file, as `toolbay check` prints it.
+/// Returns the digest of the plugin's file, as `toolbay check` prints it.
 fn digest(folder: &Folder) -> String {
     let outcome = run(folder, &["check", "plugins/text.wasm"]);
     let (_, digest) = outcome
@@ -44,7 +44,7 @@ fn a_plugin_whose_grant_has_another_name_is_refused() {
     assert_eq!((called.code, called.stdout.as_str()), (1, ""), "{called}");
     rename("text.TOML", "text.toml");
     server.wait_until_listed(&["count", "read_file"]);
-    // What the grant disables stays disabled when the grant in service gets another name.
+    // A tool stays disabled when the grant in service is renamed.
     rename("text.toml", "text.toml.txt");
     server.log.wait_for("text.toml.txt looks like its grant");
     assert_eq!(server.tool_names(), ["count", "read_file"]);
@@ -62,7 +62,7 @@ fn a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name() {
     folder.put("text.toml", "[tools.slugify]\ndisabled = true");
     let mut server = StdioServer::start(&folder);
     server.wait_until_listed(&["count", "read_file"]);
-    // The mistake does not enable the tool that the grant before it disables.
+    // The mistake does not enable the tool that the previous grant disables.
     folder.put(
         "text.toml",
         "[tools.slugifi]\nrequire_approval = \"always\"",
@@ -76,7 +76,8 @@ fn a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name() {
         server.error("tools/call", json!({"name": "slugify"}))["message"],
         "Unknown tool: slugify"
     );
-    // Nor does a server serve it that starts now, and the command that inspects it fails.
+    // A server that starts now does not serve the tool either, and the command that inspects the
+    // plugin fails.
     let listed = run(&folder, &["list"]).stdout;
     assert!(
         listed.contains("text  refused") && listed.contains(why),
@@ -134,7 +135,7 @@ fn only_the_tools_that_a_grant_lists_are_offered() {
         TinyComponent::new(&["count", "erase", "read_file", "read_link", "slugify"]).build(),
     );
     server.wait_until_listed(&["t_count", "t_read_file", "t_read_link"]);
-    // What else the grant says of a tool does not offer it, and a tool of the list can be disabled.
+    // Other keys of a tool do not offer it, and a tool of the list can be disabled.
     folder.put(
         "text.toml",
         "enabled_tools = [\"read_*\"]\n[tools.erase]\ntitle = \"Erase\"\n[tools.read_link]\ndisabled = true",
@@ -180,7 +181,7 @@ fn a_grant_for_one_file_is_not_inherited_by_another() {
 }
 
 #[test]
-fn without_a_pin_another_file_is_served() {
+fn a_grant_without_a_digest_allows_another_file() {
     let folder = Folder::with("text.wasm", texts("one"));
     folder.put("text.toml", "[tools.slugify]\ndisabled = true");
     let mut server = StdioServer::start(&folder);

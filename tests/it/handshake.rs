@@ -1,4 +1,4 @@
-//! The beginning of a session, in every revision.
+//! The handshake of a session, in every revision.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, LIST_CHANGED, StdioServer, TinyComponent, TinyTool};
 
-/// All revisions with a handshake.
+/// Returns all revisions with a handshake.
 fn revisions() -> Vec<String> {
     StdioServer::spawn(&Folder::new()).session_revisions()
 }
 
-/// A tool with everything that a tool can have.
-fn eloquent() -> TinyTool {
+/// Returns a tool with every optional member.
+fn full_tool() -> TinyTool {
     TinyTool {
         title: Some("All of it".into()),
         description: Some("Says everything.\nIn two lines.".into()),
@@ -101,7 +101,7 @@ fn only_ping_is_answered_before_initialize() {
 }
 
 #[test]
-fn the_handshake_waits_for_no_plugin() {
+fn the_handshake_does_not_wait_for_plugins() {
     let folder = Folder::new();
     folder.put(
         "hung.wasm",
@@ -115,7 +115,7 @@ fn the_handshake_waits_for_no_plugin() {
             .build()
     });
     folder.put("good.wasm", TinyComponent::new(&["good"]).build());
-    // With these settings, the two plugins that hang would do so for ten minutes.
+    // With these settings, the two plugins that hang do so for ten minutes.
     let config = "[describe]\nfuel = 1_000_000_000_000\ntimeout = \"10m\"";
     let mut server = StdioServer::start_with_config(&folder, config);
     server.wait_until_listed(&["good"]);
@@ -123,7 +123,7 @@ fn the_handshake_waits_for_no_plugin() {
 }
 
 #[test]
-fn a_plugin_that_hangs_is_refused_and_delays_nobody() {
+fn a_plugin_that_hangs_is_refused_and_does_not_delay_other_plugins() {
     let folder = Folder::new();
     folder.put(
         "a.wasm",
@@ -149,7 +149,7 @@ fn tools_in_every_revision() {
     };
     let folder = Folder::with(
         "a.wasm",
-        TinyComponent::with_tools(vec![eloquent(), list]).build(),
+        TinyComponent::with_tools(vec![full_tool(), list]).build(),
     );
     let mut shapes = String::new();
     for revision in &revisions() {
@@ -164,7 +164,7 @@ fn tools_in_every_revision() {
 fn results_in_every_revision() {
     let folder = Folder::with(
         "a.wasm",
-        TinyComponent::with_tools(vec![eloquent()])
+        TinyComponent::with_tools(vec![full_tool()])
             .with_structured(r#"{"n":1}"#)
             .build(),
     );
@@ -195,7 +195,7 @@ fn changes_are_notified_only_after_the_client_is_initialized() {
     assert!(server.tool_names().is_empty());
     folder.put("a.wasm", TinyComponent::new(&["a"]).build());
     server.log.wait_for("the lists changed");
-    // Its response would arrive after any notification of the change.
+    // The response to this ping would arrive after any notification of the change.
     server.result("ping", json!({}));
     assert!(server.take_notifications(LIST_CHANGED).is_empty());
     server.notify("notifications/initialized", json!({}));
@@ -207,7 +207,7 @@ fn changes_are_notified_only_after_the_client_is_initialized() {
 fn a_client_can_send_initialize_again() {
     let folder = Folder::with(
         "a.wasm",
-        TinyComponent::with_tools(vec![eloquent()]).build(),
+        TinyComponent::with_tools(vec![full_tool()]).build(),
     );
     let mut server = StdioServer::spawn(&folder).with_handshake("2024-11-05");
     server.wait_until_listed(&["eloquent"]);
@@ -219,8 +219,8 @@ fn a_client_can_send_initialize_again() {
     assert_eq!(server.tools()[0]["title"], "All of it");
 }
 
-/// A folder with a plugin that will be ready, and one that never is.
-fn half_ready() -> Folder {
+/// Returns a folder with a plugin that becomes ready and one that never does.
+fn folder_with_hanging_plugin() -> Folder {
     let folder = Folder::with("ready.wasm", TinyComponent::new(&["ready"]).build());
     folder.put(
         "hung.wasm",
@@ -235,8 +235,8 @@ fn half_ready() -> Folder {
 }
 
 #[test]
-fn a_client_that_follows_changes_lists_what_is_ready() {
-    let folder = half_ready();
+fn a_client_that_follows_changes_lists_the_tools_that_are_ready() {
+    let folder = folder_with_hanging_plugin();
     for name in ["claude-code", "Visual Studio Code - Insiders"] {
         let mut server = StdioServer::spawn(&folder);
         let client = json!({"name": name, "version": "1"});
@@ -244,12 +244,12 @@ fn a_client_that_follows_changes_lists_what_is_ready() {
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
         server.result("initialize", hello);
         server.notify("notifications/initialized", json!({}));
-        // It is told of what was not ready.
+        // The client is notified about plugins that were not ready.
         while server.tool_names() != ["ready"] {
             server.notification(LIST_CHANGED);
         }
     }
-    // One that subscribes says so itself.
+    // A client that subscribes requests notifications itself.
     let mut server = StdioServer::spawn(&folder);
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {}});
@@ -264,8 +264,8 @@ fn a_client_that_follows_changes_lists_what_is_ready() {
 }
 
 #[test]
-fn a_client_that_may_list_once_waits_for_all() {
-    let folder = half_ready();
+fn a_client_that_lists_once_waits_for_all_plugins() {
+    let folder = folder_with_hanging_plugin();
     let mut server = StdioServer::spawn(&folder).with_handshake("2025-11-25");
     server.send(json!({"jsonrpc": "2.0", "id": 700, "method": "tools/list"}).to_string());
     server.log.wait_for("still loading");

@@ -1,7 +1,7 @@
-//! A corpus of plugins that attack: what each does, at which stage, and the outcome.
+//! A corpus of plugins that attack: the action of each, the stage of the attack, and the outcome.
 //!
 //! Every case is copied into the folder of a server that has another plugin. Afterwards, that
-//! plugin must respond, and the server's memory must be what it was.
+//! plugin must respond, and the server's memory must be what it was before.
 //!
 //! The cases are one table, in files by topic. `docs/src/hostile.md` is generated from it.
 
@@ -15,18 +15,18 @@ pub(crate) use self::wasi::calls;
 use crate::support::Folder;
 
 /// How much more memory the server may hold after an attack than before, in KiB.
-const GROWTH: u64 = 5 << 10;
+const MAX_GROWTH: u64 = 5 << 10;
 
 /// One attack.
 pub(crate) struct Case {
-    /// What it does, as it appears in the book.
+    /// What the attack does, as the book describes it.
     what: &'static str,
-    strikes: Strikes,
-    /// Puts it into the folder, as the plugin `hostile` unless it is something else.
+    stage: AttackStage,
+    /// Writes the plugin into the folder, as the plugin `hostile` unless it is something else.
     put: fn(&Folder),
     tool: &'static str,
     arguments: &'static str,
-    /// Its grant, in addition to the prefix, which all have.
+    /// Its grant, in addition to the prefix, which all cases have.
     grant: &'static str,
     config: &'static str,
     expected: Expected,
@@ -38,7 +38,7 @@ pub(crate) struct Case {
 
 /// The stage at which an attack happens.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Strikes {
+pub(crate) enum AttackStage {
     Folder,
     Compile,
     Load,
@@ -47,7 +47,7 @@ pub(crate) enum Strikes {
     HostCall,
 }
 
-/// The required outcome of an attack. `…` in a text stands for anything.
+/// The required outcome of an attack. `…` in a text stands for any text.
 #[derive(Clone, Copy)]
 pub(crate) enum Expected {
     /// It is not a plugin, and this note says why.
@@ -61,10 +61,10 @@ pub(crate) enum Expected {
 }
 
 impl Case {
-    const fn new(strikes: Strikes, what: &'static str, put: fn(&Folder)) -> Self {
+    const fn new(stage: AttackStage, what: &'static str, put: fn(&Folder)) -> Self {
         Self {
             what,
-            strikes,
+            stage,
             put,
             tool: "a",
             arguments: "{}",
@@ -72,11 +72,11 @@ impl Case {
             config: "",
             expected: Expected::Noted(""),
             also: |_| {},
-            growth: GROWTH,
+            growth: MAX_GROWTH,
         }
     }
 
-    /// A tool of this name, with these arguments.
+    /// Sets the name of the tool and its arguments.
     const fn tool(mut self, tool: &'static str, arguments: &'static str) -> Self {
         self.tool = tool;
         self.arguments = arguments;
@@ -113,7 +113,8 @@ impl Case {
         self
     }
 
-    /// For attacks that leave small pieces behind, which the allocator reuses.
+    /// Sets the permitted growth, for attacks that leave small pieces behind, which the allocator
+    /// reuses.
     const fn may_leave(mut self, mebibytes: u64) -> Self {
         self.growth = mebibytes << 10;
         self
@@ -125,21 +126,22 @@ impl Case {
     }
 }
 
-/// The attempts to leave a mounted folder: what each does, and the arguments of the tool
-/// `file_steps`.
+/// Returns the attempts to leave a mounted folder: a description of each, and the arguments of the
+/// tool `file_steps`.
 pub(crate) fn escapes() -> impl Iterator<Item = (&'static str, &'static str)> {
     self::escapes::CASES
         .iter()
         .map(|case| (case.what, case.arguments))
 }
 
-/// Puts a component into the folder as the plugin `hostile`.
+/// Writes a component into the folder as the plugin `hostile`.
 fn put(folder: &Folder, component: impl AsRef<[u8]>) {
     folder.put("hostile.wasm", component);
 }
 
-/// Code that writes a JSON text to this address, in a function that has a local `$at`: these bytes,
-/// this many empty lists, and these two. Also the length of the text.
+/// Returns code that writes a JSON text to this address, in a function that has a local `$at`: the
+/// bytes of `start`, this many empty lists, and the bytes of `end`. Also returns the length of the
+/// text.
 fn lists_at(address: usize, start: &[u8], lists: usize, end: &[u8]) -> (String, usize) {
     let byte = |at: usize, byte: &u8| format!("(i32.store8 (i32.const {at}) (i32.const {byte}))");
     let bytes = |at: usize, all: &[u8]| {
@@ -167,9 +169,9 @@ fn lists_at(address: usize, start: &[u8], lists: usize, end: &[u8]) -> (String, 
 
 /// Creates rows of the table, and a test for each of them.
 macro_rules! rows {
-    ($($name:ident: $strikes:ident, $what:literal, $put:expr $(=> $with:ident $arguments:tt)*;)*) => {
+    ($($name:ident: $stage:ident, $what:literal, $put:expr $(=> $with:ident $arguments:tt)*;)*) => {
         pub(super) const CASES: &[crate::hostile::Case] = &[$(
-            crate::hostile::Case::new(crate::hostile::Strikes::$strikes, $what, $put)
+            crate::hostile::Case::new(crate::hostile::AttackStage::$stage, $what, $put)
                 $(.$with $arguments)*
         ),*];
 
@@ -188,20 +190,21 @@ macro_rules! rows {
 
 /// Creates rows of the table, and two tests for each plugin that can run: one for each engine.
 macro_rules! cases {
-    ($($name:ident: $strikes:ident, $what:literal, $put:expr $(=> $with:ident $arguments:tt)*;)*) => {
-        rows! { $($name: $strikes, $what, $put $(=> $with $arguments)*;)* }
+    ($($name:ident: $stage:ident, $what:literal, $put:expr $(=> $with:ident $arguments:tt)*;)*) => {
+        rows! { $($name: $stage, $what, $put $(=> $with $arguments)*;)* }
 
         mod with_async {
-            $(again! { $strikes $name })*
+            $(again! { $stage $name })*
         }
     };
 }
 
-/// The test of a case in the engine of components with async functions, if it comes so far.
+/// Creates the test of a case in the engine for components with async functions, unless the case
+/// ends before that engine is used.
 macro_rules! again {
     (Folder $name:ident) => {};
     (Compile $name:ident) => {};
-    ($strikes:ident $name:ident) => {
+    ($stage:ident $name:ident) => {
         #[test]
         fn $name() {
             crate::hostile::run::run_with_async(&super::CASES[super::Name::$name as usize]);

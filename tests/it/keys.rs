@@ -17,19 +17,19 @@ struct Table {
 
 const PREFIX: &str = "reload::a_broken_grant_keeps_the_last_good_version";
 const LENIENT: &str =
-    "arguments::a_grant_that_says_strict_wins_and_one_that_says_lenient_is_enough";
+    "arguments::strict_in_a_grant_overrides_the_server_and_lenient_in_a_grant_suffices";
 const STRICT: &str = "arguments::by_default_nothing_is_converted_and_the_error_has_an_example";
 const SEPARATOR: &str = "schemas::names_have_the_separator_of_the_grant";
 const APPROVE: &str =
-    "approval::scope::the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers";
+    "approval::scope::approval_of_a_tool_overrides_the_grant_which_overrides_the_server";
 const RATE: &str = "rates::a_rate_limit_applies_to_each_tool_of_a_plugin_separately";
 const CONFIG: &str = "isolation::configuration_reaches_the_plugin";
 const TOOLS: &str =
     "grants::a_grant_for_a_tool_that_does_not_exist_is_refused_with_the_nearest_name";
 const MOUNTED: &str = "isolation::a_read_only_mount_can_only_be_read";
 const UNMOUNTED: &str = "isolation::without_a_grant_a_plugin_has_no_files_and_no_network";
-const SCRATCH: &str = "files::scratch::the_grant_says_where_it_is_and_what_it_may_hold";
-const BY_DEFAULT: &str = "files::scratch::without_its_keys_the_defaults_hold";
+const SCRATCH: &str = "files::scratch::the_grant_sets_the_path_and_size_of_a_temporary_folder";
+const BY_DEFAULT: &str = "files::scratch::a_temporary_folder_without_keys_has_the_defaults";
 const STATE: &str = "state::an_operation_beyond_a_quota_fails_and_names_the_key_to_raise";
 const SENT: &str = "requests::a_request_that_the_grant_allows_is_sent";
 const NOT_SENT: &str =
@@ -66,7 +66,7 @@ const TABLES: &[Table] = &[
             (
                 "component",
                 "grants::a_grant_for_one_file_is_not_inherited_by_another",
-                "grants::without_a_pin_another_file_is_served",
+                "grants::a_grant_without_a_digest_allows_another_file",
             ),
             (
                 "limits",
@@ -118,7 +118,7 @@ const TABLES: &[Table] = &[
             (
                 "deterministic",
                 "determinism::the_same_call_has_the_same_clocks_and_random_numbers",
-                "determinism::without_it_each_call_differs",
+                "determinism::without_determinism_each_call_differs",
             ),
             (
                 "state",
@@ -161,12 +161,12 @@ const TABLES: &[Table] = &[
             (
                 "quota",
                 "files::quota::a_quota_bounds_the_lengths_of_all_files_together",
-                "files::quota::a_folder_without_a_quota_has_no_bound",
+                "files::quota::a_folder_without_a_quota_is_unlimited",
             ),
             (
                 "entries",
-                "files::quota::entries_bound_files_folders_and_links",
-                "files::quota::a_folder_without_a_quota_has_no_bound",
+                "files::quota::the_entries_quota_counts_files_folders_and_links",
+                "files::quota::a_folder_without_a_quota_is_unlimited",
             ),
             (
                 "unsafe",
@@ -183,7 +183,7 @@ const TABLES: &[Table] = &[
             (
                 "guest",
                 SCRATCH,
-                "files::scratch::a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end",
+                "files::scratch::a_temporary_folder_is_empty_at_the_start_and_removed_at_the_end",
             ),
             ("size", SCRATCH, BY_DEFAULT),
             ("entries", SCRATCH, BY_DEFAULT),
@@ -301,33 +301,33 @@ const TABLES: &[Table] = &[
             ),
             (
                 "file_size",
-                "audit::ten_thousand_mixed_calls_are_all_there_and_the_chain_holds",
+                "audit::ten_thousand_mixed_calls_are_all_logged_and_verified",
                 "audit::without_a_size_a_file_holds_more_than_the_smallest_size",
             ),
             (
                 "files",
-                "audit::the_oldest_files_are_deleted_beyond_the_number_that_is_kept",
-                "audit::the_oldest_files_are_deleted_beyond_the_number_that_is_kept",
+                "audit::the_oldest_files_are_deleted_beyond_the_configured_number",
+                "audit::the_oldest_files_are_deleted_beyond_the_configured_number",
             ),
             (
                 "rejected_files",
-                "audit::rejections::denials_displace_no_call_and_their_oldest_files_are_deleted",
-                "audit::rejections::denials_displace_no_call_and_their_oldest_files_are_deleted",
+                "audit::rejections::denials_displace_no_calls_and_their_oldest_files_are_deleted",
+                "audit::rejections::denials_displace_no_calls_and_their_oldest_files_are_deleted",
             ),
             (
                 "arguments",
-                "audit::arguments_in_full_have_no_secrets",
+                "audit::full_arguments_are_logged_without_secrets",
                 LOGGED,
             ),
             (
                 "checkpoint",
-                "audit::signatures_come_as_often_as_the_configuration_says",
-                "audit::signatures_come_as_often_as_the_configuration_says",
+                "audit::signatures_are_written_at_the_configured_interval",
+                "audit::signatures_are_written_at_the_configured_interval",
             ),
             (
                 "when_full",
-                "audit::full::with_refuse_a_call_that_cannot_be_recorded_is_not_made_and_both_sides_read_why",
-                "audit::full::without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_is_lost",
+                "audit::full::with_refuse_a_full_log_rejects_calls_with_a_reason",
+                "audit::full::by_default_calls_wait_for_a_full_disk_and_no_line_is_lost",
             ),
         ],
     },

@@ -1,10 +1,10 @@
-//! Attacks: on the answer, on the state that it comes with, and on what the person reads.
+//! Attacks on the answer, on the state that comes with it, and on what the person reads.
 
 use super::*;
 use crate::http::auth::token;
 use crate::support::ToolbayCommand;
 
-/// Why a request is refused.
+/// Returns the reason why a request is refused.
 fn reason(response: &Value) -> &str {
     assert_eq!(response["error"]["code"], -32_602, "{response}");
     response["error"]["data"]["reason"]
@@ -12,14 +12,14 @@ fn reason(response: &Value) -> &str {
         .unwrap_or_default()
 }
 
-/// The number of calls that were made, which is one more afterwards.
-fn made(server: &HttpServer) -> String {
-    let asked = stateless(server, &count(), &forms(), &[]);
-    said(
+/// Returns the number of calls made, including this one.
+fn calls_made(server: &HttpServer) -> String {
+    let asked = stateless(server, &count(), &form_capabilities(), &[]);
+    step_texts(
         &stateless(
             server,
-            &answered(&count(), &asked["result"], Some(yes())),
-            &forms(),
+            &with_answer(&count(), &asked["result"], Some(approval_content())),
+            &form_capabilities(),
             &[],
         )["result"],
     )
@@ -27,11 +27,11 @@ fn made(server: &HttpServer) -> String {
 }
 
 #[test]
-fn a_yes_that_nobody_asked_for_makes_no_call() {
-    let server = over_http(&folder("require_approval = \"always\""), "");
+fn an_unsolicited_approval_makes_no_call() {
+    let server = start_http(&folder("require_approval = \"always\""), "");
     for responses in [
-        json!({KEY: yes()}),
-        json!({KEY: yes(), "approve": yes(), "ask": yes()}),
+        json!({KEY: approval_content()}),
+        json!({KEY: approval_content(), "approve": approval_content(), "ask": approval_content()}),
         json!({"approve": {"approve": true}}),
         json!({KEY: {"action": "accept", "content": {"approve": true}, "approval": "Given"}}),
     ] {
@@ -39,21 +39,21 @@ fn a_yes_that_nobody_asked_for_makes_no_call() {
         params["inputResponses"] = responses;
         params["approval"] = "Given".into();
         params["journal"] = json!({"approval": "Given"});
-        let response = stateless(&server, &params, &forms(), &[]);
-        answered(&count(), &response["result"], None);
+        let response = stateless(&server, &params, &form_capabilities(), &[]);
+        with_answer(&count(), &response["result"], None);
     }
-    // Nor does an answer to a question of the plugin.
+    // An answer to a question of the plugin does not approve the call either.
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
     let call = steps(json!([{"ask": [form]}]));
     let mut params = call.clone();
     params["inputResponses"] =
-        json!({"who": {"action": "accept", "content": {"name": "Ada"}}, KEY: yes()});
-    let asked = stateless(&server, &params, &forms(), &[]);
+        json!({"who": {"action": "accept", "content": {"name": "Ada"}}, KEY: approval_content()});
+    let asked = stateless(&server, &params, &form_capabilities(), &[]);
     let response = stateless(
         &server,
-        &answered(&call, &asked["result"], Some(yes())),
-        &forms(),
+        &with_answer(&call, &asked["result"], Some(approval_content())),
+        &form_capabilities(),
         &[],
     );
     let asked = response["result"]["inputRequests"].as_object().unwrap();
@@ -62,11 +62,11 @@ fn a_yes_that_nobody_asked_for_makes_no_call() {
         ["who"],
         "what was sent before the yes is forgotten"
     );
-    assert_eq!(made(&server), "1");
+    assert_eq!(calls_made(&server), "1");
 }
 
 #[test]
-fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
+fn an_approval_is_valid_for_the_shown_arguments_and_one_call() {
     let folder = folder("require_approval = \"always\"");
     let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
     let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
@@ -75,17 +75,17 @@ fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
         [("Authorization", bob.as_str())],
     );
     folder.write_config(&format!("{CONFIG}{of_ada}{of_bob}"));
-    let server = over_http(&folder, &format!("{of_ada}{of_bob}"));
-    let asked = stateless(&server, &count(), &forms(), &ada);
-    let good = answered(&count(), &asked["result"], Some(yes()));
+    let server = start_http(&folder, &format!("{of_ada}{of_bob}"));
+    let asked = stateless(&server, &count(), &form_capabilities(), &ada);
+    let good = with_answer(&count(), &asked["result"], Some(approval_content()));
     let with = |change: fn(&mut Value)| {
         let mut params = good.clone();
         change(&mut params);
         params
     };
-    let mine = |params: &Value| stateless(&server, params, &forms(), &ada);
+    let mine = |params: &Value| stateless(&server, params, &form_capabilities(), &ada);
     assert_eq!(
-        reason(&stateless(&server, &good, &forms(), &bob)),
+        reason(&stateless(&server, &good, &form_capabilities(), &bob)),
         "foreign",
         "another caller"
     );
@@ -112,36 +112,37 @@ fn a_yes_is_for_the_arguments_that_were_shown_and_for_one_call() {
         reason(&mine(&twisted)) == "tampered"
             && (tampered == good || reason(&mine(&tampered)) == "tampered")
     );
-    // Written otherwise, they are the same arguments.
-    assert_eq!(said(&mine(&good)["result"]), ["1"]);
+    // Arguments that are only formatted differently are the same arguments.
+    assert_eq!(step_texts(&mine(&good)["result"]), ["1"]);
     assert_eq!(reason(&mine(&good)), "used");
-    // Two at once are one: the other one was used.
+    // Of two concurrent requests with one approval, one is made and the other reports that it was
+    // used.
     let asked = mine(&count());
-    let good = answered(&count(), &asked["result"], Some(yes()));
+    let good = with_answer(&count(), &asked["result"], Some(approval_content()));
     let mut responses = std::thread::scope(|scope| {
         let both = [(); 2].map(|()| scope.spawn(|| mine(&good)));
         both.map(|one| one.join().unwrap())
     });
     responses.sort_by_key(|response| response.get("error").is_some());
     assert_eq!(
-        (said(&responses[0]["result"]), reason(&responses[1])),
+        (step_texts(&responses[0]["result"]), reason(&responses[1])),
         (vec!["2".to_owned()], "used")
     );
 }
 
 #[test]
-fn a_yes_ends_with_the_plugin_and_the_grant_that_it_was_for() {
+fn an_approval_is_invalid_after_the_plugin_or_its_grant_changes() {
     let folder = folder("require_approval = \"always\"");
-    let server = over_http(&folder, "");
-    let asked = stateless(&server, &count(), &forms(), &[]);
-    let good = answered(&count(), &asked["result"], Some(yes()));
+    let server = start_http(&folder, "");
+    let asked = stateless(&server, &count(), &form_capabilities(), &[]);
+    let good = with_answer(&count(), &asked["result"], Some(approval_content()));
     folder.put(
         "asker.toml",
         "require_approval = \"always\"\n[permissions]\nenvironment = [\"LANG\"]\n[permissions.state]\n",
     );
     let deadline = std::time::Instant::now() + crate::support::DEADLINE;
     // The question says what the new grant opens.
-    while !stateless(&server, &count(), &forms(), &[])
+    while !stateless(&server, &count(), &form_capabilities(), &[])
         .to_string()
         .contains("environment variables of the server: LANG")
     {
@@ -152,15 +153,15 @@ fn a_yes_ends_with_the_plugin_and_the_grant_that_it_was_for() {
         std::thread::yield_now();
     }
     assert_eq!(
-        reason(&stateless(&server, &good, &forms(), &[])),
+        reason(&stateless(&server, &good, &form_capabilities(), &[])),
         "outdated"
     );
-    assert_eq!(made(&server), "1");
+    assert_eq!(calls_made(&server), "1");
 }
 
 #[test]
-fn an_answer_that_is_none_is_asked_for_three_times() {
-    let server = over_http(&folder("require_approval = \"always\""), "");
+fn an_invalid_answer_is_requested_again_up_to_three_times() {
+    let server = start_http(&folder("require_approval = \"always\""), "");
     let nothing = [
         None,
         Some(json!({"action": "accept"})),
@@ -170,35 +171,35 @@ fn an_answer_that_is_none_is_asked_for_three_times() {
         .into_iter()
         .chain([Some(json!("accept")), Some(json!({"approve": true}))])
     {
-        let mut response = stateless(&server, &count(), &forms(), &[]);
+        let mut response = stateless(&server, &count(), &form_capabilities(), &[]);
         for _ in 0..2 {
-            let params = answered(&count(), &response["result"], answer.clone());
-            response = stateless(&server, &params, &forms(), &[]);
+            let params = with_answer(&count(), &response["result"], answer.clone());
+            response = stateless(&server, &params, &form_capabilities(), &[]);
         }
-        let params = answered(&count(), &response["result"], answer);
+        let params = with_answer(&count(), &response["result"], answer);
         let (kind, text) =
-            error_kind_and_text(&stateless(&server, &params, &forms(), &[])["result"]);
+            error_kind_and_text(&stateless(&server, &params, &form_capabilities(), &[])["result"]);
         assert!(
             kind == "not-approved" && text.contains("asked 3 times"),
             "{text}"
         );
     }
-    // A client may forget its capabilities meanwhile: it cannot be asked again, but it has asked.
-    let response = stateless(&server, &count(), &forms(), &[]);
-    let params = answered(&count(), &response["result"], None);
+    // A client that has dropped its capabilities cannot be asked again, but its answer is still
+    // read.
+    let response = stateless(&server, &count(), &form_capabilities(), &[]);
+    let params = with_answer(&count(), &response["result"], None);
     let (kind, text) = error_kind_and_text(&stateless(&server, &params, &json!({}), &[])["result"]);
     assert!(
         kind == "not-approved" && text.contains("cannot ask"),
         "{text}"
     );
-    assert_eq!(made(&server), "1");
+    assert_eq!(calls_made(&server), "1");
 }
 
-/// In a session, too: it answers as long as it is asked.
 #[test]
-fn a_session_that_never_answers_well_ends() {
+fn in_a_session_an_invalid_answer_is_requested_again_up_to_three_times() {
     let folder = folder("require_approval = \"always\"");
-    let mut server = session(&folder, "2025-11-25", &forms());
+    let mut server = session(&folder, "2025-11-25", &form_capabilities());
     let wrong = json!({"result": {"action": "accept", "content": {"approve": 1}}});
     let (response, asked) = conversation(&mut server, count(), &mut |_| wrong.clone());
     assert_eq!(
@@ -208,7 +209,7 @@ fn a_session_that_never_answers_well_ends() {
         ),
         ("not-approved", 3)
     );
-    // The client's error is told; the call is not made.
+    // An error from the client is reported, and the call is not made.
     let broken = json!({"error": {"code": -32_603, "message": "broken"}});
     let (response, asked) = conversation(&mut server, count(), &mut |_| broken.clone());
     assert_eq!(
@@ -216,15 +217,24 @@ fn a_session_that_never_answers_well_ends() {
         (&json!(true), 1),
         "{response}"
     );
-    let (response, _) = conversation(&mut server, count(), &mut |_| json!({"result": yes()}));
-    assert_eq!(said(&response["result"]), ["1"]);
+    let (response, _) = conversation(
+        &mut server,
+        count(),
+        &mut |_| json!({"result": approval_content()}),
+    );
+    assert_eq!(step_texts(&response["result"]), ["1"]);
 }
 
 #[test]
-fn arguments_cannot_look_like_words_of_the_host() {
-    let server = over_http(&folder("require_approval = \"always\""), "");
+fn arguments_cannot_imitate_text_of_the_host() {
+    let server = start_http(&folder("require_approval = \"always\""), "");
     let question = |key: &str| {
-        let response = stateless(&server, &steps(json!([{"count": key}])), &forms(), &[]);
+        let response = stateless(
+            &server,
+            &steps(json!([{"count": key}])),
+            &form_capabilities(),
+            &[],
+        );
         let message = &response["result"]["inputRequests"][KEY]["params"]["message"];
         message
             .as_str()
@@ -308,9 +318,9 @@ fn arguments_cannot_look_like_words_of_the_host() {
     }
 }
 
-/// Each of them remembers for itself which answers were used.
+/// Each server tracks separately which answers were used.
 #[test]
-fn a_yes_counts_only_on_the_server_that_has_asked_for_it() {
+fn an_approval_is_valid_only_on_the_server_that_asked() {
     let start = || {
         let folder = folder("require_approval = \"always\"");
         folder.write_config(&format!(
@@ -322,9 +332,9 @@ fn a_yes_counts_only_on_the_server_that_has_asked_for_it() {
         (HttpServer::run(command).wait_until_ready(), folder)
     };
     let ((one, _one), (two, _two)) = (start(), start());
-    let asked = stateless(&one, &count(), &forms(), &[]);
-    let good = answered(&count(), &asked["result"], Some(yes()));
-    let refused = stateless(&two, &good, &forms(), &[]);
+    let asked = stateless(&one, &count(), &form_capabilities(), &[]);
+    let good = with_answer(&count(), &asked["result"], Some(approval_content()));
+    let refused = stateless(&two, &good, &form_capabilities(), &[]);
     assert_eq!(reason(&refused), "elsewhere");
     let message = refused["error"]["message"].as_str().unwrap();
     assert!(
@@ -332,9 +342,12 @@ fn a_yes_counts_only_on_the_server_that_has_asked_for_it() {
         "{message}"
     );
     assert_eq!(
-        said(&stateless(&one, &good, &forms(), &[])["result"]),
+        step_texts(&stateless(&one, &good, &form_capabilities(), &[])["result"]),
         ["1"]
     );
-    assert_eq!(reason(&stateless(&one, &good, &forms(), &[])), "used");
-    assert_eq!(made(&two), "1", "it asks anew");
+    assert_eq!(
+        reason(&stateless(&one, &good, &form_capabilities(), &[])),
+        "used"
+    );
+    assert_eq!(calls_made(&two), "1", "it asks anew");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use super::*;
 use crate::support::{CommandOutput, TinyComponent, TinyTool, ToolbayCommand};
 
-/// A plugin with a tool that is asked about, and one that only reads.
+/// Returns a folder with a plugin that has a tool that requires approval and a read-only tool.
 fn notes(grant: &str) -> Folder {
     let tools = vec![
         TinyTool::new("erase"),
@@ -27,7 +27,7 @@ fn run(folder: &Folder, args: &[&str]) -> CommandOutput {
 }
 
 #[test]
-fn a_call_from_a_program_needs_the_flag() {
+fn a_call_without_a_terminal_needs_the_flag() {
     let folder = notes("require_approval = \"destructive\"");
     let outcome = run(&folder, &["call", "erase", "{\"a\": 1}"]);
     assert_eq!(
@@ -38,7 +38,7 @@ fn a_call_from_a_program_needs_the_flag() {
     let expected = "toolbay: the grant of \"notes\" wants a person to allow calls of \"erase\" (require_approval): call it \
                     from a terminal, or add --yes\n";
     assert_eq!(outcome.stderr, expected);
-    // What is piped into it is no person.
+    // Piped input does not count as a person.
     let outcome = ToolbayCommand::new(&folder)
         .args(["call", "erase"])
         .run_with("y\n");
@@ -58,8 +58,8 @@ fn a_call_from_a_program_needs_the_flag() {
     }
 }
 
-/// A call on a terminal, where this is typed.
-fn on_a_terminal(folder: &Folder, typed: &str) -> CommandOutput {
+/// Makes a call on a terminal where this is typed.
+fn call_on_terminal(folder: &Folder, typed: &str) -> CommandOutput {
     let script = "exec script --quiet --return --command \"$*\" /dev/null";
     ToolbayCommand::new(folder)
         .args(["call", "erase"])
@@ -70,7 +70,7 @@ fn on_a_terminal(folder: &Folder, typed: &str) -> CommandOutput {
 #[test]
 fn on_a_terminal_the_operator_is_asked() {
     let folder = notes("[tools.erase]\nrequire_approval = \"always\"");
-    let outcome = on_a_terminal(&folder, "y\n");
+    let outcome = call_on_terminal(&folder, "y\n");
     assert_eq!(outcome.code, 0, "{outcome}");
     for words in [
         "The operator of this server wants a person to allow this call",
@@ -81,14 +81,14 @@ fn on_a_terminal_the_operator_is_asked() {
         assert!(outcome.stdout.contains(words), "{words}: {outcome}");
     }
     for typed in ["n\n", "\n", "yep\n", ""] {
-        let outcome = on_a_terminal(&folder, typed);
+        let outcome = call_on_terminal(&folder, typed);
         assert_eq!(outcome.code, 1, "{typed:?}: {outcome}");
         assert!(outcome.stdout.contains("toolbay: not called"), "{outcome}");
     }
 }
 
 #[test]
-fn list_and_check_say_what_asks_first() {
+fn list_and_check_name_the_tools_that_require_approval() {
     let folder = notes(
         "prefix = \"acme\"\nrequire_approval = \"destructive\"\n[tools.look]\nrequire_approval = \"first\"",
     );
@@ -131,7 +131,7 @@ fn list_and_check_say_what_asks_first() {
 }
 
 #[test]
-fn a_word_that_means_nothing_refuses_the_plugin_and_stops_the_server() {
+fn an_unknown_approval_value_refuses_the_plugin_and_stops_the_server() {
     let folder = notes("[tools.erase]\nrequire_approval = \"alwyas\"");
     let listed = run(&folder, &["list"]).stdout;
     assert!(
@@ -155,7 +155,7 @@ fn a_word_that_means_nothing_refuses_the_plugin_and_stops_the_server() {
     );
 }
 
-/// The whole lines of the audit log about `event`.
+/// Returns the complete lines of the audit log about `event`.
 fn events(folder: &Folder, event: &str) -> Vec<Value> {
     let files = fs::read_dir(folder.sibling_path("log"))
         .unwrap()
@@ -175,20 +175,20 @@ fn events(folder: &Folder, event: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_audit_log_says_who_was_asked_when_and_what_they_said() {
+fn the_audit_log_records_each_approval_with_its_caller_time_and_answer() {
     let folder = folder("require_approval = \"first\"");
     folder.write_config(&format!("{CONFIG}[audit]\nfolder = \"log\"\n"));
-    let mut server = session(&folder, "2025-11-25", &forms());
+    let mut server = session(&folder, "2025-11-25", &form_capabilities());
     for answer in [
         json!({"action": "decline"}),
         json!({"action": "cancel"}),
-        yes(),
-        yes(),
+        approval_content(),
+        approval_content(),
     ] {
         conversation(&mut server, count(), &mut |_| json!({"result": answer}));
     }
     server.stop();
-    let mut server = session(&folder, "2025-03-26", &forms());
+    let mut server = session(&folder, "2025-03-26", &form_capabilities());
     server.result("tools/call", count());
     server.stop();
     let approvals = events(&folder, "approval");
@@ -240,7 +240,7 @@ fn the_audit_log_says_who_was_asked_when_and_what_they_said() {
         let is_answer =
             ["declined", "cancelled", "approved"].contains(&approval["decision"].as_str().unwrap());
         assert_eq!(approval["waited_ms"].is_u64(), is_answer, "{approval}");
-        // Only what was allowed entered the plugin.
+        // Only approved calls entered the plugin.
         assert_eq!(
             call.get("usage").is_some(),
             call["outcome"] == "ok",
@@ -262,7 +262,7 @@ fn a_secret_in_the_arguments_is_not_shown_to_the_person() {
         .env("WORD", "s3cret-\"word\"-é");
     let server = HttpServer::run(command).wait_until_ready();
     let call = steps(json!([{"count": "the s3cret-\"word\"-é, \u{202e}again"}]));
-    let asked = stateless(&server, &call, &forms(), &[]);
+    let asked = stateless(&server, &call, &form_capabilities(), &[]);
     let message = asked["result"]["inputRequests"][KEY]["params"]["message"]
         .as_str()
         .unwrap();
@@ -274,12 +274,12 @@ fn a_secret_in_the_arguments_is_not_shown_to_the_person() {
         message.contains("Secrets of the plugin are left out."),
         "{message}"
     );
-    // It is the call with the secret that is made.
+    // The plugin receives the secret.
     let response = stateless(
         &server,
-        &answered(&call, &asked["result"], Some(yes())),
-        &forms(),
+        &with_answer(&call, &asked["result"], Some(approval_content())),
+        &form_capabilities(),
         &[],
     );
-    assert_eq!(said(&response["result"]), ["1"]);
+    assert_eq!(step_texts(&response["result"]), ["1"]);
 }

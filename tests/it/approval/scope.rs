@@ -1,15 +1,15 @@
-//! For which calls a person is asked, and for which a yes counts.
+//! Which calls ask a person, and which calls an approval covers.
 
 use super::*;
 use crate::http::auth::token;
 use crate::support::{TinyComponent, TinyTool, result_text};
 
 #[test]
-fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
+fn the_first_approval_is_valid_for_its_session_until_the_grant_changes() {
     let folder = folder("require_approval = \"first\"");
-    let mut server = session(&folder, "2025-11-25", &forms());
+    let mut server = session(&folder, "2025-11-25", &form_capabilities());
     let mut call = |answer: Value| conversation(&mut server, count(), &mut |_| answer.clone());
-    // A no is not remembered.
+    // A refusal is not remembered.
     let (response, asked) = call(json!({"result": {"action": "decline"}}));
     assert_eq!(
         (
@@ -18,9 +18,9 @@ fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
         ),
         ("not-approved", 1)
     );
-    let (response, asked) = call(json!({"result": yes()}));
+    let (response, asked) = call(json!({"result": approval_content()}));
     assert_eq!(
-        (said(&response["result"]), asked.len()),
+        (step_texts(&response["result"]), asked.len()),
         (vec!["1".to_owned()], 1)
     );
     let message = asked[0]["params"]["message"].as_str().unwrap();
@@ -29,9 +29,9 @@ fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
         "{message}"
     );
     for expected in ["2", "3"] {
-        let (response, asked) = call(json!({"result": yes()}));
+        let (response, asked) = call(json!({"result": approval_content()}));
         assert_eq!(
-            (said(&response["result"]), asked.len()),
+            (step_texts(&response["result"]), asked.len()),
             (vec![expected.to_owned()], 0)
         );
     }
@@ -41,25 +41,33 @@ fn the_first_yes_counts_for_the_session_and_ends_with_the_grant() {
     );
     let mut asked = 0;
     server.wait_until("it asks again", |server| {
-        asked += conversation(server, count(), &mut |_| json!({"result": yes()}))
-            .1
-            .len();
+        asked += conversation(
+            server,
+            count(),
+            &mut |_| json!({"result": approval_content()}),
+        )
+        .1
+        .len();
         asked > 0
     });
     assert_eq!(
-        conversation(&mut server, count(), &mut |_| json!({"result": yes()}))
-            .1
-            .len(),
+        conversation(
+            &mut server,
+            count(),
+            &mut |_| json!({"result": approval_content()})
+        )
+        .1
+        .len(),
         0
     );
 }
 
-/// Many can come from one address: each session is asked for itself, and a request without one
-/// always.
+/// Several clients can share one address: each session is asked separately, and a request without a
+/// session is always asked.
 #[test]
-fn of_callers_without_a_token_only_sessions_are_remembered() {
-    let server = over_http(&folder("require_approval = \"first\""), "");
-    let agreed = json!({"result": yes()});
+fn approvals_of_callers_without_a_token_are_remembered_only_in_sessions() {
+    let server = start_http(&folder("require_approval = \"first\""), "");
+    let agreed = json!({"result": approval_content()});
     let [one, other] = ["2025-06-18", "2025-11-25"].map(|revision| {
         server.start_session_with_capabilities(revision, json!({"elicitation": {}}), &[])
     });
@@ -67,7 +75,7 @@ fn of_callers_without_a_token_only_sessions_are_remembered() {
     assert_eq!(conversation_over_http(&one, count(), &agreed).1.len(), 0);
     assert_eq!(conversation_over_http(&other, count(), &agreed).1.len(), 1);
     for _ in 0..2 {
-        let asked = stateless(&server, &count(), &forms(), &[]);
+        let asked = stateless(&server, &count(), &form_capabilities(), &[]);
         let message = asked["result"]["inputRequests"][KEY]["params"]["message"]
             .as_str()
             .unwrap();
@@ -77,8 +85,8 @@ fn of_callers_without_a_token_only_sessions_are_remembered() {
         );
         let response = stateless(
             &server,
-            &answered(&count(), &asked["result"], Some(yes())),
-            &forms(),
+            &with_answer(&count(), &asked["result"], Some(approval_content())),
+            &form_capabilities(),
             &[],
         );
         assert_eq!(response["result"]["isError"], Value::Null);
@@ -86,40 +94,57 @@ fn of_callers_without_a_token_only_sessions_are_remembered() {
 }
 
 #[test]
-fn without_a_session_the_first_yes_counts_for_its_caller() {
+fn without_a_session_the_first_approval_is_valid_for_its_caller() {
     let folder = folder("require_approval = \"first\"");
     let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
-    let server = over_http(&folder, &format!("{of_ada}{of_bob}"));
+    let server = start_http(&folder, &format!("{of_ada}{of_bob}"));
     let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
-    let call = |token: &str| stateless(&server, &count(), &forms(), &[("Authorization", token)]);
+    let call = |token: &str| {
+        stateless(
+            &server,
+            &count(),
+            &form_capabilities(),
+            &[("Authorization", token)],
+        )
+    };
     let asked = call(&ada);
     let message = asked["result"]["inputRequests"][KEY]["params"]["message"]
         .as_str()
         .unwrap();
     assert!(message.contains("within one hour"), "{message}");
-    let good = answered(&count(), &asked["result"], Some(yes()));
+    let good = with_answer(&count(), &asked["result"], Some(approval_content()));
     assert_eq!(
-        said(&stateless(&server, &good, &forms(), &[("Authorization", &ada)])["result"]),
+        step_texts(
+            &stateless(
+                &server,
+                &good,
+                &form_capabilities(),
+                &[("Authorization", &ada)]
+            )["result"]
+        ),
         ["1"]
     );
-    assert_eq!(said(&call(&ada)["result"]), ["2"]);
-    // What it asked before is not remembered for others, nor for its own sessions.
-    answered(&count(), &call(&bob)["result"], None);
-    let session =
-        server.start_session_with_capabilities("2025-11-25", forms(), &[("Authorization", &ada)]);
+    assert_eq!(step_texts(&call(&ada)["result"]), ["2"]);
+    // The approval does not apply to other callers or to the caller's own sessions.
+    with_answer(&count(), &call(&bob)["result"], None);
+    let session = server.start_session_with_capabilities(
+        "2025-11-25",
+        form_capabilities(),
+        &[("Authorization", &ada)],
+    );
     assert_eq!(
-        conversation_over_http(&session, count(), &json!({"result": yes()}))
+        conversation_over_http(&session, count(), &json!({"result": approval_content()}))
             .1
             .len(),
         1
     );
-    // The client need not be able to ask then.
+    // With a remembered approval, the client need not support forms.
     let response = stateless(&server, &count(), &json!({}), &[("Authorization", &ada)]);
-    assert_eq!(said(&response["result"]), ["4"]);
+    assert_eq!(step_texts(&response["result"]), ["4"]);
 }
 
-/// Calls each tool, and says which of them asked first.
-fn asking(grant: &str, config: &str) -> Vec<String> {
+/// Calls each tool and returns those that asked first.
+fn tools_that_ask(grant: &str, config: &str) -> Vec<String> {
     let tools = vec![
         TinyTool::new("erase"),
         TinyTool {
@@ -138,7 +163,7 @@ fn asking(grant: &str, config: &str) -> Vec<String> {
     let client = json!({"name": "test", "version": "1"});
     server.result(
         "initialize",
-        json!({"protocolVersion": "2025-11-25", "capabilities": forms(), "clientInfo": client}),
+        json!({"protocolVersion": "2025-11-25", "capabilities": form_capabilities(), "clientInfo": client}),
     );
     server.notify("notifications/initialized", json!({}));
     let mut names = server.tool_names();
@@ -146,7 +171,7 @@ fn asking(grant: &str, config: &str) -> Vec<String> {
         let (response, asked) = conversation(
             &mut server,
             json!({"name": name}),
-            &mut |_| json!({"result": yes()}),
+            &mut |_| json!({"result": approval_content()}),
         );
         assert_eq!(result_text(&response["result"]), "fine");
         !asked.is_empty()
@@ -155,7 +180,7 @@ fn asking(grant: &str, config: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers() {
+fn approval_of_a_tool_overrides_the_grant_which_overrides_the_server() {
     for (grant, config, expected) in [
         ("", "", &[][..]),
         (
@@ -198,7 +223,7 @@ fn the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers() {
             "",
             &["a_erase"],
         ),
-        // The operator's annotations count, in either direction.
+        // The operator's annotations take precedence, in either direction.
         (
             "require_approval = \"destructive\"\n[tools.erase]\nannotations = { destructive = false }",
             "",
@@ -216,6 +241,6 @@ fn the_key_of_a_tool_wins_over_that_of_the_grant_and_that_over_the_servers() {
         ),
         ("[tools.look]\nrequire_approval = \"destructive\"", "", &[]),
     ] {
-        assert_eq!(asking(grant, config), expected, "{grant} {config}");
+        assert_eq!(tools_that_ask(grant, config), expected, "{grant} {config}");
     }
 }

@@ -1,17 +1,17 @@
-//! What happens to calls while the log cannot take their lines (`audit.when_full`).
+//! What happens to calls when their lines cannot be written to the log (`audit.when_full`).
 
 use serde_json::{Value, json};
 
-use super::{CONFIG, event, events, intact, lines_of, outcomes};
+use super::{CONFIG, events, lines_of, outcomes, verify_intact, wait_for_event};
 use crate::support::{Folder, StdioServer, ToolbayCommand, error_kind_and_text, hostile};
 
-/// The text of a call of which the log has as much as it has of any.
-fn long() -> String {
+/// Returns a text at least as long as the longest text that the log stores of a call.
+fn long_text() -> String {
     "x".repeat(16 << 10)
 }
 
-/// A server whose disk takes nothing beyond the first lines.
-fn on_a_full_disk(folder: &Folder, config: &str) -> StdioServer {
+/// Starts a server whose disk is full after the first lines.
+fn start_on_full_disk(folder: &Folder, config: &str) -> StdioServer {
     folder.write_config(config);
     let script = "ulimit -S -f 32; exec \"$@\"";
     let mut server = StdioServer::run(
@@ -24,8 +24,8 @@ fn on_a_full_disk(folder: &Folder, config: &str) -> StdioServer {
     server
 }
 
-/// From now on the disk takes everything.
-fn make_room(server: &StdioServer) {
+/// Lets the disk accept all further writes.
+fn lift_disk_limit(server: &StdioServer) {
     let pid = rustix::process::Pid::from_raw(server.pid().cast_signed());
     let room = rustix::process::Rlimit {
         current: None,
@@ -34,7 +34,7 @@ fn make_room(server: &StdioServer) {
     rustix::process::prlimit(pid, rustix::process::Resource::Fsize, room).unwrap();
 }
 
-/// How many calls succeeded, by their lines.
+/// Returns how many calls succeeded, according to their lines.
 fn succeeded(folder: &Folder) -> usize {
     lines_of(folder, "audit")
         .iter()
@@ -43,9 +43,9 @@ fn succeeded(folder: &Folder) -> usize {
 }
 
 #[test]
-fn with_drop_a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost() {
+fn with_drop_a_full_log_delays_no_call_and_reports_lost_lines() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = on_a_full_disk(&folder, &format!("{CONFIG}when_full = \"drop\"\n"));
+    let mut server = start_on_full_disk(&folder, &format!("{CONFIG}when_full = \"drop\"\n"));
     let mut made = 0;
     server.wait_until("the log is full", |server| {
         made += 1;
@@ -56,9 +56,9 @@ fn with_drop_a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost
         made += 1;
         assert_eq!(server.text("echo", json!({"text": "x"})), "x");
     }
-    intact(&folder);
-    make_room(&server);
-    let lost = event(&mut server, &folder, "lost", 1);
+    verify_intact(&folder);
+    lift_disk_limit(&server);
+    let lost = wait_for_event(&mut server, &folder, "lost", 1);
     assert!(
         lost["reason"] == "disk" && lost["lines"].as_u64() > Some(0),
         "{lost}"
@@ -67,8 +67,8 @@ fn with_drop_a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost
     made += 1;
     server.text("echo", json!({"text": "x"}));
     server.stop();
-    // Each call has its line, or the log says that one is missing.
-    let lost = usize::try_from(intact(&folder)["lost"].as_u64().unwrap()).unwrap();
+    // Each call has a line, or the log reports the line as lost.
+    let lost = usize::try_from(verify_intact(&folder)["lost"].as_u64().unwrap()).unwrap();
     assert!(
         succeeded(&folder) + lost >= made,
         "{} + {lost} of {made}",
@@ -77,9 +77,9 @@ fn with_drop_a_log_that_cannot_be_written_holds_up_no_call_and_says_what_it_lost
 }
 
 #[test]
-fn with_refuse_a_call_that_cannot_be_recorded_is_not_made_and_both_sides_read_why() {
+fn with_refuse_a_full_log_rejects_calls_with_a_reason() {
     let folder = Folder::with("hostile.wasm", hostile());
-    let mut server = on_a_full_disk(&folder, &format!("{CONFIG}when_full = \"refuse\"\n"));
+    let mut server = start_on_full_disk(&folder, &format!("{CONFIG}when_full = \"refuse\"\n"));
     let (mut made, mut refused) = (0, 0);
     let call = |server: &mut StdioServer, made: &mut usize, refused: &mut u64| {
         let result = server.call("echo", json!({"text": "x"}));
@@ -108,13 +108,13 @@ fn with_refuse_a_call_that_cannot_be_recorded_is_not_made_and_both_sides_read_wh
             "the disk is still full"
         );
     }
-    make_room(&server);
+    lift_disk_limit(&server);
     server.wait_until("a call is made", |server| {
         call(server, &mut made, &mut refused)
     });
     server.log.wait_for("the audit log can be written again");
     server.stop();
-    assert_eq!(intact(&folder)["lost"], 0);
+    assert_eq!(verify_intact(&folder)["lost"], 0);
     assert_eq!(succeeded(&folder), made, "no call was made without a line");
     assert_eq!(
         outcomes(&folder),
@@ -128,8 +128,8 @@ fn with_refuse_a_call_that_cannot_be_recorded_is_not_made_and_both_sides_read_wh
 }
 
 #[test]
-fn without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_is_lost() {
-    // Fewer than the queue holds, and with the others more than that: it has 18 MiB.
+fn by_default_calls_wait_for_a_full_disk_and_no_line_is_lost() {
+    // `FIRST` lines fit into the queue of 18 MiB; together with `OTHERS` they exceed it.
     const FIRST: usize = 900;
     const OTHERS: usize = 300;
     let folder = Folder::with("hostile.wasm", hostile());
@@ -138,10 +138,10 @@ fn without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_
         "{CONFIG}files = 100\narguments = \"full\"\n[server]\nsuspended_calls = 0\n\
          queue = 10_000\nqueue_timeout = \"1h\"\n"
     );
-    let mut server = on_a_full_disk(&folder, &config);
+    let mut server = start_on_full_disk(&folder, &config);
     let begin = |server: &mut StdioServer, calls: usize| -> Vec<u64> {
         (0..calls)
-            .map(|_| server.start_call("echo", json!({"text": long()})))
+            .map(|_| server.start_call("echo", json!({"text": long_text()})))
             .collect()
     };
     for _ in 0..FIRST / 30 {
@@ -153,13 +153,13 @@ fn without_a_word_about_it_calls_wait_for_a_disk_that_takes_nothing_and_no_line_
     server
         .log
         .wait_for("calls wait until their deadline (audit.when_full)");
-    make_room(&server);
+    lift_disk_limit(&server);
     for id in ids {
         let answer = server.finish_call(id);
         assert!(answer.get("isError").is_none(), "{}", shortened(&answer));
     }
     server.stop();
-    assert_eq!(intact(&folder)["lost"], 0);
+    assert_eq!(verify_intact(&folder)["lost"], 0);
     assert_eq!(succeeded(&folder), FIRST + OTHERS);
 }
 
@@ -168,17 +168,17 @@ fn shortened(answer: &Value) -> String {
 }
 
 #[test]
-fn a_call_that_waits_in_vain_is_not_made() {
+fn a_call_that_waits_for_the_log_until_its_deadline_is_not_made() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", "[limits]\ntimeout = \"5s\"\n");
     let config = format!(
         "{CONFIG}files = 100\narguments = \"full\"\n[server]\nqueue = 10_000\nqueue_timeout = \"1h\"\n"
     );
-    let mut server = on_a_full_disk(&folder, &config);
+    let mut server = start_on_full_disk(&folder, &config);
     let (mut made, mut refused) = (0, 0);
     while refused == 0 {
         let ids: Vec<u64> = (0..30)
-            .map(|_| server.start_call("echo", json!({"text": long()})))
+            .map(|_| server.start_call("echo", json!({"text": long_text()})))
             .collect();
         for id in ids {
             let result = server.finish_call(id);
@@ -194,10 +194,10 @@ fn a_call_that_waits_in_vain_is_not_made() {
             refused += 1;
         }
     }
-    make_room(&server);
+    lift_disk_limit(&server);
     server.log.wait_for("the audit log can be written again");
     server.stop();
-    assert_eq!(intact(&folder)["lost"], 0);
+    assert_eq!(verify_intact(&folder)["lost"], 0);
     assert_eq!(
         outcomes(&folder),
         [("busy".to_owned(), refused), ("ok".to_owned(), made)].into()

@@ -1,11 +1,14 @@
-//! Rejected calls have files of their own, and what repeats is counted.
+//! Rejected calls are logged in separate files, and repeated ones are counted.
 
 use std::fs;
 use std::thread;
 
 use serde_json::{Value, json};
 
-use super::{CONFIG, event, events, files, files_of, intact, lines_of, outcomes, sha256, verify};
+use super::{
+    CONFIG, events, files, files_of, lines_of, outcomes, sha256, verify, verify_intact,
+    wait_for_event,
+};
 use crate::support::{Folder, HttpServer, StdioServer, TinyComponent, ToolbayCommand, web};
 
 #[test]
@@ -25,7 +28,8 @@ fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
     let honest: Vec<String> = (0..HONEST).map(|n| format!("honest-{n}")).collect();
     let tokens: String = honest.iter().map(|name| token(name, "")).collect();
     let rates = "[rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 1_000_000\nper = \"1m\"\n";
-    // All lines of honest callers fit, and not a half of those about each rejected call would.
+    // All lines of honest callers fit. Lines about all rejected calls would need more than twice
+    // the space.
     let config = format!(
         "{CONFIG}files = 2\nrejected_files = 2\n{rates}{tokens}{}",
         token("restricted", "tools = [\"none\"]")
@@ -67,7 +71,7 @@ fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
         }
     });
     assert_eq!(server.stop(), Some(0));
-    let report = intact(&folder);
+    let report = verify_intact(&folder);
     assert_eq!(
         (&report["lost"], report["parts"].as_array().unwrap().len()),
         (&json!(0), 2),
@@ -83,7 +87,7 @@ fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
         };
         assert_eq!((of("call"), of("approval")), (CALLS, 1), "{caller}");
     }
-    // What was there first is still there, and nothing of the attacker.
+    // The earliest lines are still there, and there is no line of the attacker.
     let has = |event: &str| main.iter().any(|line| line["event"] == event);
     assert!(has("start") && has("load"), "{report}");
     assert!(main.iter().all(|line| line["caller"] != "token:restricted"));
@@ -95,7 +99,7 @@ fn a_caller_whose_calls_are_rejected_displaces_no_line_of_others() {
             .all(|line| line["caller"] == "token:restricted"),
         "{counted:?}"
     );
-    // One line for each second at the most: far fewer than calls.
+    // At most one line per second: far fewer lines than calls.
     assert!(counted.len() * 20 < ATTACKS, "{}", counted.len());
 }
 
@@ -111,10 +115,10 @@ fn repeated_rejections_of_a_caller_are_counted_for_each_reason() {
             json!({"name": format!("none-{n}"), "arguments": {}}),
         );
     }
-    // They come without any other call, before the server ends.
-    event(&mut server, &folder, "rejected", 1);
+    // The counts are written without another call, and before the server ends.
+    wait_for_event(&mut server, &folder, "rejected", 1);
     server.stop();
-    intact(&folder);
+    verify_intact(&folder);
     assert_eq!(outcomes(&folder)["unknown-tool"], 100);
     assert!(
         lines_of(&folder, "audit")
@@ -148,13 +152,13 @@ fn repeated_rejections_of_a_caller_are_counted_for_each_reason() {
 }
 
 #[test]
-fn what_is_done_to_the_files_with_rejections_is_found() {
+fn verify_finds_changes_to_the_files_of_rejections() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["one"]).build());
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
     server.text("one", json!({}));
     server.request_and_wait("tools/call", json!({"name": "none", "arguments": {}}));
     server.stop();
-    intact(&folder);
+    verify_intact(&folder);
     let outcome = ToolbayCommand::new(&folder).args(["audit", "verify"]).run();
     assert!(
         outcome.raw_stdout.contains("  audit-*") && outcome.raw_stdout.contains("  rejected-*"),
@@ -198,7 +202,7 @@ fn what_is_done_to_the_files_with_rejections_is_found() {
         "{}",
         found()
     );
-    // With all that belongs to them, as if there never had been any.
+    // Without any of the files of rejections, as if there had never been any.
     fs::remove_file(&head).unwrap();
     let said = found();
     assert!(
@@ -206,19 +210,19 @@ fn what_is_done_to_the_files_with_rejections_is_found() {
         "{said}"
     );
     assert!(said.contains("does not have its line"), "{said}");
-    // A server that goes on does not make it whole again.
+    // A server that continues the log does not repair it.
     StdioServer::start_with_config(&folder, CONFIG).stop();
     let said = found();
     assert!(said.contains("another one was begun since"), "{said}");
-    // The lines of one part are none of the other.
+    // Lines of one part are not valid in the other.
     fs::write(file, fs::read(&files(&folder)[0]).unwrap()).unwrap();
     fs::write(&head, signed).unwrap();
     found();
 }
 
 #[test]
-fn denials_displace_no_call_and_their_oldest_files_are_deleted() {
-    // More than four files of denials, whose lines have long names.
+fn denials_displace_no_calls_and_their_oldest_files_are_deleted() {
+    // Enough to fill more than four files of denials, whose lines have long names.
     const CALLS: usize = 5_500;
     let url = format!("https://{}/", vec!["a".repeat(60); 4].join("."));
     for (files_key, kept) in [("rejected_files = 2", 2), ("", 4)] {
@@ -235,7 +239,7 @@ fn denials_displace_no_call_and_their_oldest_files_are_deleted() {
         }
         server.stop();
         assert_eq!(files_of(&folder, "rejected").len(), kept, "{files_key}");
-        let report = intact(&folder);
+        let report = verify_intact(&folder);
         assert_eq!(report["lost"], 0, "{report}");
         let calls = lines_of(&folder, "audit")
             .into_iter()

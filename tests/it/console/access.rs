@@ -1,15 +1,15 @@
-//! Who opens the console: whoever reads the log where there are no tokens, and else whoever has an
-//! operator's.
+//! Who can open the console: without tokens, whoever can read the log; with tokens, the owner of an
+//! operator's token.
 
 use serde_json::json;
 
-use super::site::{Site, cookie, enter, hidden, post, query};
+use super::site::{Site, cookie, encode_form, enter, hidden_field, post};
 use super::{RATES, folder};
 use crate::http::auth::{KEY, bearer, jwt, plugins, resource_with, token};
 use crate::support::{HttpServer, ToolbayCommand};
 
 #[test]
-fn with_tokens_only_one_of_an_operator_opens_the_console() {
+fn with_tokens_only_an_operator_token_opens_the_console() {
     let (model, models) = token("model", "");
     let (operator, operators) = token("operator", "admin = true");
     let server = HttpServer::start_with_config(&plugins(), &format!("{models}{operators}"))
@@ -18,7 +18,7 @@ fn with_tokens_only_one_of_an_operator_opens_the_console() {
         let got = enter(&server, wrong);
         assert_eq!((got.status, cookie(&got)), (401, None), "{wrong}");
     }
-    // What opens /mcp and /metrics is no session.
+    // Credentials for /mcp and /metrics do not open a session of the console.
     for known in [&model, &operator] {
         assert_eq!(
             server
@@ -37,7 +37,7 @@ fn with_tokens_only_one_of_an_operator_opens_the_console() {
         !site.server.log.text().contains(&operator),
         "a token in the log"
     );
-    // A session is none at /mcp.
+    // A session of the console is not valid at /mcp.
     assert_eq!(
         site.server
             .post_stateless("tools/list", json!({}), &[("Cookie", &site.cookie)])
@@ -53,7 +53,7 @@ fn with_tokens_only_one_of_an_operator_opens_the_console() {
 }
 
 #[test]
-fn an_operator_calls_what_the_token_may_call() {
+fn an_operator_can_call_only_the_tools_of_the_token() {
     let (watcher, watchers) = token("watcher", "tools = [\"time.*\"]\nadmin = true");
     let config = format!("{RATES}{watchers}[console]\ncontents = true\n");
     let site = Site::enter(
@@ -61,7 +61,7 @@ fn an_operator_calls_what_the_token_may_call() {
         &watcher,
     );
     let page = site.page("/tool?name=time.now");
-    let schema = hidden(&page, "schema");
+    let schema = hidden_field(&page, "schema");
     let call = |tool: &str| {
         site.post(
             "/tool",
@@ -87,7 +87,7 @@ fn an_operator_calls_what_the_token_may_call() {
 }
 
 #[test]
-fn a_token_of_an_authorization_server_opens_nothing() {
+fn a_token_of_an_authorization_server_does_not_open_the_console() {
     let (operator, operators) = token("operator", "admin = true");
     let server = resource_with(&plugins(), &operators);
     let got = enter(&server, &jwt("one", KEY, json!({})));
@@ -102,7 +102,7 @@ fn a_token_of_an_authorization_server_opens_nothing() {
 }
 
 #[test]
-fn where_nobody_could_open_it_there_is_none() {
+fn the_console_is_not_served_where_it_cannot_be_opened() {
     let (model, models) = token("model", "");
     let (_, operators) = token("operator", "admin = true");
     let none = |config: &str, address: &str| {
@@ -120,31 +120,31 @@ fn where_nobody_could_open_it_there_is_none() {
         ] {
             assert_eq!(server.get(path, &local).status, 404, "{config} {path}");
         }
-        let form = query(&[("token", &model)]);
+        let form = encode_form(&[("token", &model)]);
         assert_eq!(post(&server, "/console/login", &local, &form).status, 404);
     };
     none("[http]\nanonymous = true", "0.0.0.0:0");
     none(&models, "127.0.0.1:0");
     none("[console]\nenabled = false", "127.0.0.1:0");
-    // On an address that others can reach, the operator says so.
+    // On an address that others can reach, the operator must enable the console explicitly.
     none(&operators, "0.0.0.0:0");
 }
 
 #[test]
-fn on_a_public_address_an_operator_can_have_one() {
+fn the_console_can_be_enabled_on_a_public_address() {
     let (operator, operators) = token("operator", "admin = true");
     let folder = folder();
     folder.write_config(&format!("{operators}[console]\nenabled = true\n"));
     let server =
         HttpServer::run(ToolbayCommand::new(&folder).args(["serve", "--http", "0.0.0.0:0"]));
     let host = [("Host", "localhost"), ("Origin", "http://localhost")];
-    // Pages of this machine are strangers there, unless the operator lists them.
+    // Origins of this machine are foreign there, unless the operator lists them.
     assert_eq!(
         post(
             &server,
             "/console/login",
             &host,
-            &query(&[("token", &operator)])
+            &encode_form(&[("token", &operator)])
         )
         .status,
         403
@@ -162,7 +162,7 @@ fn on_a_public_address_an_operator_can_have_one() {
             &server,
             "/console/login",
             &host,
-            &query(&[("token", &operator)])
+            &encode_form(&[("token", &operator)])
         )
         .status,
         303
@@ -170,7 +170,7 @@ fn on_a_public_address_an_operator_can_have_one() {
 }
 
 #[test]
-fn a_console_that_nobody_could_open_is_a_mistake() {
+fn enabling_a_console_that_cannot_be_opened_is_an_error() {
     let (_, models) = token("model", "");
     for (config, address) in [
         ("[http]\nanonymous = true\n", "0.0.0.0:0"),

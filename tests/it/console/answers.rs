@@ -1,21 +1,21 @@
-//! Calls that wait for a person at a client, and that an operator answers in the console.
+//! Calls that wait for a person at a client and that an operator answers in the console.
 
 use std::fs;
 
 use serde_json::{Value, json};
 
 use super::RATES;
-use super::site::{Site, cookie, enter, hidden, post, query};
+use super::site::{Site, cookie, encode_form, enter, hidden_field, post};
 use crate::http::auth::token;
 use crate::support::{
     Folder, HttpResponse, HttpServer, MODERN, StdioServer, TinyComponent, error_kind_and_text,
     result_text,
 };
 
-/// The revisions in which a question is put on the stream of the call.
-const ASKING: [&str; 2] = ["2025-06-18", "2025-11-25"];
+/// The revisions in which a question is sent on the stream of the call.
+const STREAM_REVISIONS: [&str; 2] = ["2025-06-18", "2025-11-25"];
 
-/// A folder with a tool that a person must allow.
+/// Returns a folder with a tool that requires approval.
 fn folder(approve: &str) -> Folder {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build());
     folder.put("a.toml", format!("require_approval = {approve:?}\n"));
@@ -37,9 +37,9 @@ fn echo(said: &str) -> Value {
     json!({"name": "echo", "arguments": {"said": said}})
 }
 
-/// The number of the call that waits, as soon as there is one.
-fn waiting(site: &Site) -> String {
-    hidden(
+/// Waits for a call that waits for approval and returns its number.
+fn wait_for_pending_call(site: &Site) -> String {
+    hidden_field(
         &site.until("/approvals", |page| page.contains("value=\"approve\"")),
         "id",
     )
@@ -49,9 +49,9 @@ fn answer(site: &Site, id: &str, answer: &str) -> HttpResponse {
     site.post("/approval", &[("id", id), ("answer", answer)])
 }
 
-/// What comes after the question on the stream: the withdrawal of the question with this id, and
-/// the response.
-fn rest_of(mut stream: HttpResponse, question: &Value) -> Value {
+/// Reads what follows the question on the stream, the withdrawal of this question and the response,
+/// and returns the response.
+fn read_response(mut stream: HttpResponse, question: &Value) -> Value {
     let withdrawn = stream.next_message().unwrap();
     assert_eq!(
         withdrawn["method"], "notifications/cancelled",
@@ -61,7 +61,7 @@ fn rest_of(mut stream: HttpResponse, question: &Value) -> Value {
     stream.next_message().expect("a response")
 }
 
-/// All lines of the audit log.
+/// Returns all lines of the audit log.
 fn audit(folder: &Folder) -> Vec<Value> {
     let files = fs::read_dir(folder.root().join("log")).unwrap();
     let texts = files.filter_map(|file| fs::read_to_string(file.unwrap().path()).ok());
@@ -75,10 +75,10 @@ fn audit(folder: &Folder) -> Vec<Value> {
 }
 
 #[test]
-fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
+fn an_operator_decides_a_call_whose_client_never_answers() {
     let folder = folder("always");
     let site = site(&folder);
-    for revision in ASKING {
+    for revision in STREAM_REVISIONS {
         let session = site
             .server
             .start_session_with_capabilities(revision, forms(), &[]);
@@ -86,7 +86,7 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
             let mut stream = session.request("tools/call", echo("<b>hello</b>"));
             let question = stream.next_message().unwrap();
             assert_eq!(question["method"], "elicitation/create", "{question}");
-            let id = waiting(&site);
+            let id = wait_for_pending_call(&site);
             let page = site.page("/approvals");
             assert!(
                 page.contains("&lt;b&gt;hello") && !page.contains("<b>hello"),
@@ -101,7 +101,7 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
                 told.header("location").unwrap(),
                 format!("/console/approvals?done={word}")
             );
-            let response = rest_of(stream, &question["id"]);
+            let response = read_response(stream, &question["id"]);
             if said == "approve" {
                 assert!(
                     result_text(&response["result"]).contains("hello"),
@@ -120,7 +120,7 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
                 page.contains("by console") && page.contains("No call waits"),
                 "{page}"
             );
-            // Once more, and for one that never was.
+            // Answer the same call again, and calls that never existed.
             for id in [id.as_str(), "4711", "-1", "x"] {
                 let over = answer(&site, id, "approve");
                 assert_eq!(over.status, 409, "{id}");
@@ -153,17 +153,17 @@ fn a_call_whose_client_never_answers_goes_on_or_fails_as_the_operator_says() {
 }
 
 #[test]
-fn a_question_that_nobody_answers_is_no_approval() {
+fn a_question_without_an_answer_rejects_the_call() {
     let folder = folder("always");
     let config = format!("{RATES}[audit]\nfolder = \"log\"\n[limits]\nask_timeout = \"300ms\"\n");
     let site = Site::open(HttpServer::start_with_config(&folder, &config).wait_until_ready());
-    for revision in ASKING {
+    for revision in STREAM_REVISIONS {
         let session = site
             .server
             .start_session_with_capabilities(revision, forms(), &[]);
         let mut stream = session.request("tools/call", echo("hello"));
         let question = stream.next_message().unwrap();
-        let response = rest_of(stream, &question["id"]);
+        let response = read_response(stream, &question["id"]);
         let (kind, why) = error_kind_and_text(&response["result"]);
         assert_eq!(kind, "not-approved");
         let told = "The user was asked whether to allow this call and did not answer within 300ms. The tool was not called. Do \
@@ -190,22 +190,22 @@ fn a_question_that_nobody_answers_is_no_approval() {
 }
 
 #[test]
-fn an_answer_of_the_client_comes_first_and_that_of_the_operator_too_late() {
+fn an_answer_of_the_operator_after_that_of_the_client_is_too_late() {
     let folder = folder("always");
     let site = site(&folder);
     let session = site
         .server
-        .start_session_with_capabilities(ASKING[1], forms(), &[]);
+        .start_session_with_capabilities(STREAM_REVISIONS[1], forms(), &[]);
     let mut stream = session.request("tools/call", echo("one"));
     let question = stream.next_message().unwrap();
-    let id = waiting(&site);
+    let id = wait_for_pending_call(&site);
     let yes = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept", "content": {"approve": true}}});
     assert_eq!(session.post(&yes).status, 202);
     assert!(result_text(&stream.next_message().unwrap()["result"]).contains("one"));
     assert_eq!(answer(&site, &id, "decline").status, 409);
-    // Nor does one count when the client has gone.
+    // An answer does not count either when the client has cancelled the call.
     let stream = session.request("tools/call", echo("two"));
-    let id = waiting(&site);
+    let id = wait_for_pending_call(&site);
     let cancelled =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
     assert_eq!(session.post(&cancelled).status, 202);
@@ -222,16 +222,19 @@ fn an_answer_of_the_client_comes_first_and_that_of_the_operator_too_late() {
 }
 
 #[test]
-fn a_yes_of_the_operator_counts_for_one_call_unless_the_grant_remembers() {
+fn an_approval_of_the_operator_is_valid_for_one_call_unless_the_grant_remembers_it() {
     for (approve, remembers) in [("always", false), ("first", true)] {
         let site = site(&folder(approve));
-        let session = site
-            .server
-            .start_session_with_capabilities(ASKING[1], forms(), &[]);
+        let session =
+            site.server
+                .start_session_with_capabilities(STREAM_REVISIONS[1], forms(), &[]);
         let mut stream = session.request("tools/call", echo("one"));
         let question = stream.next_message().unwrap();
-        assert_eq!(answer(&site, &waiting(&site), "approve").status, 303);
-        assert!(result_text(&rest_of(stream, &question["id"])["result"]).contains("one"));
+        assert_eq!(
+            answer(&site, &wait_for_pending_call(&site), "approve").status,
+            303
+        );
+        assert!(result_text(&read_response(stream, &question["id"])["result"]).contains("one"));
         let mut again = session.request("tools/call", echo("two"));
         if again.is_stream() {
             assert!(!remembers, "{approve}: asked again");
@@ -249,7 +252,7 @@ fn a_yes_of_the_operator_counts_for_one_call_unless_the_grant_remembers() {
 }
 
 #[test]
-fn only_a_page_of_an_operators_session_answers() {
+fn only_a_page_of_an_operator_session_can_answer() {
     let (watcher, watchers) = token("watcher", "tools = [\"time.*\"]\nadmin = true");
     let (operator, operators) = token("operator", "admin = true");
     let (model, models) = token("model", "");
@@ -262,19 +265,19 @@ fn only_a_page_of_an_operators_session_answers() {
     let restricted = cookie(&enter(&server, &watcher)).unwrap();
     let site = Site::enter(server, &operator);
     let session = site.server.start_session_with_capabilities(
-        ASKING[1],
+        STREAM_REVISIONS[1],
         forms(),
         &[("Authorization", &bearer)],
     );
     let mut stream = session.request("tools/call", echo("one"));
     let question = stream.next_message().unwrap();
-    let id = waiting(&site);
-    let form = |csrf: &str| query(&[("csrf", csrf), ("id", &id), ("answer", "approve")]);
+    let id = wait_for_pending_call(&site);
+    let form = |csrf: &str| encode_form(&[("csrf", csrf), ("id", &id), ("answer", "approve")]);
     let send = |headers: &[(&str, &str)], csrf: &str| {
         post(&site.server, "/console/approval", headers, &form(csrf)).status
     };
     let own = ("Cookie", site.cookie.as_str());
-    // Nobody, a model with its own token, a wrong token of the form, another page, and a viewer
+    // No credentials, a model with its own token, a wrong form token, another page, and a viewer
     // without the right.
     assert_eq!(send(&[], &site.csrf), 401);
     assert_eq!(send(&[("Authorization", &bearer)], &site.csrf), 401);
@@ -303,7 +306,7 @@ fn only_a_page_of_an_operators_session_answers() {
         "{page}"
     );
     assert_eq!(
-        send(&[("Cookie", &restricted)], &hidden(&page, "csrf")),
+        send(&[("Cookie", &restricted)], &hidden_field(&page, "csrf")),
         403
     );
     assert_eq!(
@@ -312,11 +315,11 @@ fn only_a_page_of_an_operators_session_answers() {
             .status,
         405
     );
-    // It waits all the same, and the operator says no.
-    assert_eq!(waiting(&site), id);
+    // The call still waits, and the operator declines it.
+    assert_eq!(wait_for_pending_call(&site), id);
     assert_eq!(answer(&site, &id, "decline").status, 303);
     assert_eq!(
-        error_kind_and_text(&rest_of(stream, &question["id"])["result"]).0,
+        error_kind_and_text(&read_response(stream, &question["id"])["result"]).0,
         "not-approved"
     );
 }
@@ -337,19 +340,19 @@ fn a_question_that_only_the_client_has_is_shown_without_an_answer() {
         "{page}"
     );
     assert!(!page.contains("value=\"approve\""), "{page}");
-    // A client cannot say that an operator has answered.
+    // A client cannot claim that an operator has answered.
     for id in ["1", "0"] {
         assert_eq!(answer(&site, id, "approve").status, 409);
     }
 }
 
 #[test]
-fn a_question_of_the_plugin_itself_is_not_the_operators_to_answer() {
+fn the_operator_cannot_answer_a_question_of_the_plugin() {
     let folder = Folder::with("asker.wasm", crate::support::asker());
     let site = site(&folder);
     let session = site
         .server
-        .start_session_with_capabilities(ASKING[1], forms(), &[]);
+        .start_session_with_capabilities(STREAM_REVISIONS[1], forms(), &[]);
     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
     let form = json!({"key": "who", "kind": "form", "params": {"message": "Who?", "requestedSchema": schema}});
     let mut stream = session.request(
@@ -369,7 +372,7 @@ fn many_calls_that_wait_are_answered_one_by_one() {
     let site = site(&folder("always"));
     let session = site
         .server
-        .start_session_with_capabilities(ASKING[1], forms(), &[]);
+        .start_session_with_capabilities(STREAM_REVISIONS[1], forms(), &[]);
     let mut streams: Vec<HttpResponse> = (0..20)
         .map(|n| session.request("tools/call", echo(&format!("call {n}."))))
         .collect();
@@ -381,7 +384,7 @@ fn many_calls_that_wait_are_answered_one_by_one() {
     let page = site.page("/approvals");
     let mut sections: Vec<&str> = page.split("<section class=\"question\"").skip(1).collect();
     assert_eq!(sections.len(), 20);
-    // The last one first: each answer is for the call of its section.
+    // In reverse order: each answer applies to the call of its section.
     sections.reverse();
     for section in sections {
         let even = (0..20)
@@ -392,7 +395,7 @@ fn many_calls_that_wait_are_answered_one_by_one() {
         assert_eq!(
             answer(
                 &site,
-                &hidden(section, "id"),
+                &hidden_field(section, "id"),
                 if even { "approve" } else { "decline" }
             )
             .status,
@@ -400,7 +403,7 @@ fn many_calls_that_wait_are_answered_one_by_one() {
         );
     }
     for (n, (stream, question)) in streams.into_iter().zip(questions).enumerate() {
-        let result = rest_of(stream, &question)["result"].clone();
+        let result = read_response(stream, &question)["result"].clone();
         assert_eq!(result["isError"] == true, n % 2 == 1, "{n}: {result}");
     }
 }
@@ -415,7 +418,7 @@ fn a_task_that_waits_is_answered_as_well() {
     let site = site(&folder);
     let session = site
         .server
-        .start_session_with_capabilities(ASKING[1], forms(), &[]);
+        .start_session_with_capabilities(STREAM_REVISIONS[1], forms(), &[]);
     let mut params = echo("one");
     params["task"] = json!({"ttl": 60_000});
     let created = session.request("tools/call", params).response_message();
@@ -423,7 +426,10 @@ fn a_task_that_waits_is_answered_as_well() {
         .as_str()
         .unwrap_or_else(|| panic!("{created}"))
         .to_owned();
-    assert_eq!(answer(&site, &waiting(&site), "approve").status, 303);
+    assert_eq!(
+        answer(&site, &wait_for_pending_call(&site), "approve").status,
+        303
+    );
     let mut results = session.request("tasks/result", json!({"taskId": task}));
     let result = if results.is_stream() {
         results.next_message().unwrap()
@@ -434,11 +440,11 @@ fn a_task_that_waits_is_answered_as_well() {
 }
 
 #[test]
-fn beside_standard_input_and_output_nothing_is_kept_for_a_console_that_is_off() {
+fn over_stdio_with_the_console_disabled_the_client_can_approve() {
     let folder = folder("always");
     folder.write_config("[console]\nenabled = false\n");
     let mut server = StdioServer::spawn(&folder);
-    let hello = json!({"protocolVersion": ASKING[1], "capabilities": forms(), "clientInfo": {"name": "t", "version": "1"}});
+    let hello = json!({"protocolVersion": STREAM_REVISIONS[1], "capabilities": forms(), "clientInfo": {"name": "t", "version": "1"}});
     server.result("initialize", hello);
     server.notify("notifications/initialized", json!({}));
     server.wait_for_tool("echo");
@@ -451,8 +457,8 @@ fn beside_standard_input_and_output_nothing_is_kept_for_a_console_that_is_off() 
     assert!(result_text(&server.wait_for_response(id)["result"]).contains("one"));
 }
 
-/// Words of one member of the lines of an event.
-fn words(folder: &Folder, event: &str, member: &str) -> Vec<String> {
+/// Returns the values of one member in the lines about an event.
+fn member_values(folder: &Folder, event: &str, member: &str) -> Vec<String> {
     let lines = audit(folder)
         .into_iter()
         .filter(|line| line["event"] == event);
@@ -462,10 +468,10 @@ fn words(folder: &Folder, event: &str, member: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_call_that_its_client_cancels_while_it_waits_is_over_everywhere() {
+fn a_waiting_call_that_its_client_cancels_ends_everywhere() {
     let folder = folder("always");
     let mut site = site(&folder);
-    for revision in ASKING {
+    for revision in STREAM_REVISIONS {
         let session = site
             .server
             .start_session_with_capabilities(revision, forms(), &[]);
@@ -474,7 +480,7 @@ fn a_call_that_its_client_cancels_while_it_waits_is_over_everywhere() {
             stream.next_message().unwrap()["method"],
             "elicitation/create"
         );
-        waiting(&site);
+        wait_for_pending_call(&site);
         let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
         assert_eq!(session.post(&cancelled).status, 202);
         let page = site.until("/approvals", |page| !page.contains("value=\"approve\""));
@@ -496,14 +502,14 @@ fn a_call_that_its_client_cancels_while_it_waits_is_over_everywhere() {
         "{last}"
     );
     assert_eq!(
-        words(&folder, "approval", "decision"),
+        member_values(&folder, "approval", "decision"),
         ["requested", "cancelled", "requested", "cancelled"]
     );
     assert_eq!(
-        words(&folder, "call", "outcome"),
+        member_values(&folder, "call", "outcome"),
         ["input-required", "cancelled", "input-required", "cancelled"]
     );
-    let digests = words(&folder, "call", "arguments_sha256");
+    let digests = member_values(&folder, "call", "arguments_sha256");
     assert!(
         digests
             .iter()
@@ -513,15 +519,15 @@ fn a_call_that_its_client_cancels_while_it_waits_is_over_everywhere() {
 }
 
 #[test]
-fn a_yes_for_a_plugin_that_has_changed_or_rests_does_not_say_that_the_call_goes_on() {
+fn approving_a_call_of_a_changed_or_disabled_plugin_reports_that_it_is_not_made() {
     let folder = folder("always");
     let site = site(&folder);
     let session = site
         .server
-        .start_session_with_capabilities(ASKING[1], forms(), &[]);
+        .start_session_with_capabilities(STREAM_REVISIONS[1], forms(), &[]);
     let mut stream = session.request("tools/call", echo("one"));
     let question = stream.next_message().unwrap();
-    let id = waiting(&site);
+    let id = wait_for_pending_call(&site);
     folder.put(
         "a.toml",
         "require_approval = \"always\"\n[limits]\nfuel = 123456789\n",
@@ -538,7 +544,7 @@ fn a_yes_for_a_plugin_that_has_changed_or_rests_does_not_say_that_the_call_goes_
         site.page("/approvals?done=outdated")
             .contains("has changed since it was asked for")
     );
-    let response = rest_of(stream, &question["id"]);
+    let response = read_response(stream, &question["id"]);
     assert_eq!(
         error_kind_and_text(&response["result"]).0,
         "outdated",
@@ -546,7 +552,7 @@ fn a_yes_for_a_plugin_that_has_changed_or_rests_does_not_say_that_the_call_goes_
     );
     let mut stream = session.request("tools/call", echo("two"));
     let question = stream.next_message().unwrap();
-    let id = waiting(&site);
+    let id = wait_for_pending_call(&site);
     assert_eq!(
         site.post("/plugin", &[("id", "a"), ("disabled", "yes")])
             .status,
@@ -561,7 +567,7 @@ fn a_yes_for_a_plugin_that_has_changed_or_rests_does_not_say_that_the_call_goes_
         site.page("/approvals?done=plugin-disabled")
             .contains("its plugin is disabled")
     );
-    let response = rest_of(stream, &question["id"]);
+    let response = read_response(stream, &question["id"]);
     assert_eq!(
         error_kind_and_text(&response["result"]).0,
         "disabled",

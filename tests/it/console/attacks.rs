@@ -1,15 +1,15 @@
-//! What attackers try: each row of a table is a request, and what becomes of it.
+//! What attackers try: each row of a table is a request and its expected outcome.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Command;
 
-use super::site::{Site, cookie, enter, hidden, logged, post, query};
+use super::site::{Site, cookie, encode_form, enter, hidden_field, logged_token, post};
 use super::{PAGES, RATES, folder};
 use crate::http::auth::{plugins, token};
 use crate::support::{Folder, HttpResponse, HttpServer, TinyComponent, TinyTool};
 
-/// A request that must come to nothing.
+/// A request that must have no effect.
 struct Attack {
     what: &'static str,
     method: &'static str,
@@ -20,7 +20,7 @@ struct Attack {
     status: u16,
 }
 
-/// A request that reads.
+/// Creates a GET request.
 fn get(what: &'static str, path: &str, headers: &[(&'static str, &str)], status: u16) -> Attack {
     request(what, "GET", path, headers, "", status)
 }
@@ -47,8 +47,8 @@ fn request(
     }
 }
 
-/// What every response of the console has.
-fn is_guarded(response: &HttpResponse, what: &str) {
+/// Checks the headers that every response of the console has.
+fn assert_security_headers(response: &HttpResponse, what: &str) {
     let header = |name: &str| response.header(name).unwrap_or_default();
     assert_eq!(
         (header("x-frame-options"), header("x-content-type-options")),
@@ -72,8 +72,8 @@ fn is_guarded(response: &HttpResponse, what: &str) {
     );
 }
 
-/// Nothing that only a session shows.
-fn reveals_nothing(said: &str, what: &str) {
+/// Checks that the text has nothing that only a session may show.
+fn assert_no_session_content(said: &str, what: &str) {
     for secret in ["Log out", "Plugin folder", "name=\"csrf\"", ">echo</a>"] {
         assert!(!said.contains(secret), "{what}: {said}");
     }
@@ -81,7 +81,7 @@ fn reveals_nothing(said: &str, what: &str) {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn requests_of_others_come_to_nothing() {
+fn forged_and_unauthenticated_requests_have_no_effect() {
     let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
     let (own, cookie) = (site.origin(), site.cookie.as_str());
     let (name, value) = cookie.split_once('=').unwrap();
@@ -89,9 +89,9 @@ fn requests_of_others_come_to_nothing() {
     let neighbour = format!("http://127.0.0.1:{}", if port == 1 { 2 } else { port - 1 });
     let localhost = format!("http://localhost:{port}");
     let form = "application/x-www-form-urlencoded";
-    let rest = query(&[("csrf", &site.csrf), ("id", "a"), ("disabled", "yes")]);
-    let without = query(&[("id", "a"), ("disabled", "yes")]);
-    let guessed = query(&[("csrf", "guessed"), ("id", "a"), ("disabled", "yes")]);
+    let rest = encode_form(&[("csrf", &site.csrf), ("id", "a"), ("disabled", "yes")]);
+    let without = encode_form(&[("id", "a"), ("disabled", "yes")]);
+    let guessed = encode_form(&[("csrf", "guessed"), ("id", "a"), ("disabled", "yes")]);
     let huge = format!("{rest}&x={}", "x".repeat(2 << 20));
     let many = (0..500)
         .map(|n| format!("&x{n}=1"))
@@ -426,10 +426,10 @@ fn requests_of_others_come_to_nothing() {
         assert_eq!(got.header("set-cookie"), None, "{what}");
         assert_eq!(got.header("access-control-allow-origin"), None, "{what}");
         if [303, 401, 405, 413, 415].contains(status) {
-            is_guarded(&got, what);
+            assert_security_headers(&got, what);
         }
         if *method != "OPTIONS" && *status != 303 {
-            reveals_nothing(&got.text(), what);
+            assert_no_session_content(&got.text(), what);
         }
     }
     assert!(
@@ -467,31 +467,31 @@ fn nothing_is_shown_without_a_session() {
             (303, Some("/console/login")),
             "{path}"
         );
-        is_guarded(&got, path);
+        assert_security_headers(&got, path);
     }
     for path in ["/console/login", "/console/style.css", "/console/script.js"] {
         let got = server.get(path, &[]);
         assert_eq!(got.status, 200, "{path}");
-        is_guarded(&got, path);
-        reveals_nothing(&got.text(), path);
+        assert_security_headers(&got, path);
+        assert_no_session_content(&got.text(), path);
     }
     assert_eq!(server.get("/", &[]).header("location"), Some("/console"));
 }
 
 #[test]
-fn the_address_in_the_log_opens_the_console_once_and_the_log_of_the_console_does_not_have_it() {
+fn the_address_in_the_log_opens_the_console_once_and_is_not_shown_in_it() {
     let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
-    let used = logged(&site.server, 1);
+    let used = logged_token(&site.server, 1);
     let again = enter(&site.server, &used);
     assert_eq!((again.status, cookie(&again)), (401, None));
-    let next = logged(&site.server, 2);
+    let next = logged_token(&site.server, 2);
     assert_ne!(used, next);
     let log = site.page("/log");
     assert!(
         log.contains("console: opened") && !log.contains(&used) && !log.contains(&next),
         "{log}"
     );
-    // In an address that servers see it is worth nothing.
+    // In a URL that servers see, the token is worthless.
     for path in [
         format!("/console/login?token={next}"),
         format!("/console?token={next}"),
@@ -513,12 +513,12 @@ fn the_address_in_the_log_opens_the_console_once_and_the_log_of_the_console_does
 }
 
 #[test]
-fn a_session_ends_when_it_is_left_and_only_so_many_are_open() {
+fn a_session_ends_at_logout_and_the_number_of_sessions_is_limited() {
     let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
     let opens = |cookie: &str| site.server.get("/console", &[("Cookie", cookie)]).status == 200;
     let mut cookies = Vec::new();
     for count in 2..22 {
-        let set = enter(&site.server, &logged(&site.server, count));
+        let set = enter(&site.server, &logged_token(&site.server, count));
         assert!(
             set.header("set-cookie")
                 .unwrap()
@@ -532,7 +532,7 @@ fn a_session_ends_when_it_is_left_and_only_so_many_are_open() {
     );
     assert_eq!(cookies.iter().filter(|cookie| opens(cookie)).count(), 16);
     let last = cookies.last().unwrap();
-    let csrf = hidden(
+    let csrf = hidden_field(
         &site.server.get("/console", &[("Cookie", last)]).text(),
         "csrf",
     );
@@ -541,14 +541,14 @@ fn a_session_ends_when_it_is_left_and_only_so_many_are_open() {
         &site.server,
         "/console/logout",
         &[("Cookie", before)],
-        &query(&[("csrf", &csrf)]),
+        &encode_form(&[("csrf", &csrf)]),
     );
     assert_eq!(foreign.status, 403, "the token of another session");
     let left = post(
         &site.server,
         "/console/logout",
         &[("Cookie", last)],
-        &query(&[("csrf", &csrf)]),
+        &encode_form(&[("csrf", &csrf)]),
     );
     assert!(left.header("set-cookie").unwrap().contains("Max-Age=0"));
     assert!(!opens(last) && opens(before));
@@ -556,20 +556,20 @@ fn a_session_ends_when_it_is_left_and_only_so_many_are_open() {
         &site.server,
         "/console/cache",
         &[("Cookie", last)],
-        &query(&[("csrf", &csrf)]),
+        &encode_form(&[("csrf", &csrf)]),
     );
     assert_eq!(late.status, 401);
 }
 
 #[test]
-fn behind_tls_the_cookie_is_for_tls_alone() {
+fn behind_a_tls_proxy_the_cookie_is_secure() {
     let folder = folder();
     let config = format!(
         "{RATES}[http]\nanonymous = true\nallowed_hosts = [\"tools.example.com\"]\n\
          allowed_origins = [\"https://tools.example.com\"]\n"
     );
     let server = HttpServer::start_with_config(&folder, &config).wait_until_ready();
-    let body = query(&[("token", &logged(&server, 1))]);
+    let body = encode_form(&[("token", &logged_token(&server, 1))]);
     let through = [
         ("Host", "tools.example.com"),
         ("Origin", "https://tools.example.com"),
@@ -582,11 +582,11 @@ fn behind_tls_the_cookie_is_for_tls_alone() {
     );
 }
 
-/// Markup, if a page takes it for that. A file can have this name.
+/// Text that is markup if a page does not escape it. It is a valid file name.
 const HOSTILE: &str = "\"'><img src=x onerror=alert(1)><script>alert(1)<!--&amp;";
 
 #[test]
-fn what_plugins_and_clients_say_is_text_on_every_page() {
+fn text_of_plugins_and_clients_is_escaped_on_every_page() {
     let words = Some(HOSTILE.to_owned());
     let tool = TinyTool {
         title: words.clone(),
@@ -620,7 +620,7 @@ fn what_plugins_and_clients_say_is_text_on_every_page() {
         .post_stateless("tools/call", params, &[])
         .response_message();
     let page = site.page("/tool?name=echo");
-    let schema = hidden(&page, "schema");
+    let schema = hidden_field(&page, "schema");
     let argument = serde_json::json!({HOSTILE: HOSTILE}).to_string();
     let form = [
         ("tool", "echo"),
@@ -642,7 +642,7 @@ fn what_plugins_and_clients_say_is_text_on_every_page() {
         )
         .text(),
     ));
-    let named = |key: &str| query(&[(key, HOSTILE)]);
+    let named = |key: &str| encode_form(&[(key, HOSTILE)]);
     let mut paths: Vec<String> = PAGES.iter().map(|path| (*path).to_owned()).collect();
     paths.extend(
         ["/plugins", "/tools", "/calls", "/log"].map(|path| format!("{path}?{}", named("q"))),
@@ -681,7 +681,7 @@ fn what_plugins_and_clients_say_is_text_on_every_page() {
     let nothing = site.server.get(
         &format!(
             "/console/plugin?{}",
-            query(&[("id", "x\r\nSet-Cookie: a=b")])
+            encode_form(&[("id", "x\r\nSet-Cookie: a=b")])
         ),
         &[("Cookie", &site.cookie)],
     );
@@ -693,7 +693,7 @@ fn what_plugins_and_clients_say_is_text_on_every_page() {
     assert_eq!((split.status, split.header("set-cookie")), (404, None));
 }
 
-/// The head of a form, whose body comes later.
+/// Returns the head of a form request, whose body is sent later.
 fn head(server: &HttpServer, path: &str, cookie: &str, length: usize) -> String {
     let address = server.address;
     format!(
@@ -703,9 +703,9 @@ fn head(server: &HttpServer, path: &str, cookie: &str, length: usize) -> String 
 }
 
 #[test]
-fn logins_that_are_on_their_way_keep_nobody_out() {
+fn incomplete_logins_do_not_block_other_logins() {
     let server = HttpServer::start_with_config(&folder(), RATES).wait_until_ready();
-    let token = logged(&server, 1);
+    let token = logged_token(&server, 1);
     let begun = format!("{}token=x", head(&server, "/console/login", "", 100));
     let slow: Vec<TcpStream> = (0..100)
         .map(|_| {
@@ -722,7 +722,7 @@ fn logins_that_are_on_their_way_keep_nobody_out() {
 }
 
 #[test]
-fn a_form_that_does_not_arrive_ends_with_the_time_for_requests() {
+fn a_form_that_does_not_arrive_ends_at_the_request_timeout() {
     let server = HttpServer::start_with_config(
         &folder(),
         &format!("{RATES}[http]\nidle_timeout = \"1s\"\n"),
@@ -733,7 +733,7 @@ fn a_form_that_does_not_arrive_ends_with_the_time_for_requests() {
         stream
             .write_all(format!("{}token=x", head(&server, path, "", 100)).as_bytes())
             .unwrap();
-        // Until the server closes the connection.
+        // Reads until the server closes the connection.
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
         assert!(response.starts_with("HTTP/1.1 408 "), "{path}: {response}");
@@ -741,7 +741,7 @@ fn a_form_that_does_not_arrive_ends_with_the_time_for_requests() {
 }
 
 #[test]
-fn a_form_that_arrives_when_its_token_is_gone_does_nothing() {
+fn a_form_that_arrives_after_its_token_was_removed_has_no_effect() {
     let (operator, operators) = token("operator", "tools = [\"time.*\"]\nadmin = true");
     let (_, others) = token("other", "admin = true");
     let folder = plugins();
@@ -751,10 +751,10 @@ fn a_form_that_arrives_when_its_token_is_gone_does_nothing() {
         &operator,
     );
     let page = site.page("/tool?name=time.now");
-    let body = query(&[
+    let body = encode_form(&[
         ("csrf", &site.csrf),
         ("tool", "secret"),
-        ("schema", &hidden(&page, "schema")),
+        ("schema", &hidden_field(&page, "schema")),
         ("raw", "yes"),
         ("json", "{}"),
     ]);
@@ -769,7 +769,7 @@ fn a_form_that_arrives_when_its_token_is_gone_does_nothing() {
             .as_bytes(),
         )
         .unwrap();
-    // A request that is answered after the one above has begun.
+    // When this request is answered, the server has started to read the one above.
     assert_eq!(
         site.server
             .get("/console", &[("Cookie", &site.cookie)])

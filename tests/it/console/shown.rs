@@ -9,7 +9,7 @@ use crate::support::{Folder, HttpServer, TinyComponent, ToolbayCommand, hostile}
 
 const VALUE: &str = "hunter2-hunter2";
 
-/// A console of a server whose plugin has a secret.
+/// Opens the console of a server whose plugin has a secret.
 fn site(config: &str) -> Site {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
@@ -31,7 +31,7 @@ fn call(site: &Site, tool: &str, text: &str) {
 }
 
 #[test]
-fn arguments_and_results_are_not_kept_unless_the_operator_wants_it() {
+fn arguments_and_results_are_stored_only_if_configured() {
     let quiet = site("");
     call(&quiet, "echo", "words of a caller");
     for path in ["/calls", "", "/log", "/audit"] {
@@ -48,7 +48,7 @@ fn arguments_and_results_are_not_kept_unless_the_operator_wants_it() {
 }
 
 #[test]
-fn contents_have_no_secrets_and_are_cut() {
+fn contents_are_redacted_and_truncated() {
     let site = site("[console]\ncontents = true\n");
     call(&site, "tell", "content");
     call(&site, "echo", VALUE);
@@ -66,7 +66,7 @@ fn contents_have_no_secrets_and_are_cut() {
 }
 
 #[test]
-fn a_digest_in_the_audit_log_stays_one_although_the_console_has_contents() {
+fn the_audit_log_shows_only_digests_even_if_the_console_stores_contents() {
     let site = site("[console]\ncontents = true\n[audit]\nfolder = \"audit\"\n");
     call(&site, "echo", "words of a caller");
     assert!(site.page("/calls").contains("words of a caller"));
@@ -78,9 +78,9 @@ fn a_digest_in_the_audit_log_stays_one_although_the_console_has_contents() {
 }
 
 #[test]
-fn the_audit_log_has_what_an_operator_did_and_nothing_that_was_not_done() {
+fn the_audit_log_has_only_actions_of_an_operator_that_were_done() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["echo"]).with_echo().build());
-    // A cache of its own: others of this build share theirs.
+    // A separate cache: other tests of this build share theirs.
     let (operator, operators) = token("operator", "admin = true");
     let config = format!(
         "{RATES}[audit]\nfolder = \"log\"\n[compile]\ncache_folder = \"cache\"\n{operators}"
@@ -101,7 +101,7 @@ fn the_audit_log_has_what_an_operator_did_and_nothing_that_was_not_done() {
     ] {
         assert_eq!(site.post(path, &form).status, status, "{path} {form:?}");
     }
-    // They are written in this order.
+    // The lines are written in this order.
     let page = site.until("/audit", |page| page.contains("action clear-cache"));
     assert!(
         page.contains("action disable") && page.contains("action enable"),

@@ -1,32 +1,32 @@
-//! A server, and a browser that has opened its console: it sends what a browser sends, and what a
-//! test wants instead.
+//! A server and a browser that has opened its console. It sends what a browser sends, unless a test
+//! overrides that.
 
 use std::time::Instant;
 
 use super::DEADLINE;
 use crate::support::{HttpResponse, HttpServer};
 
-/// A console that is open.
+/// An open console.
 pub(super) struct Site {
     pub(super) server: HttpServer,
     /// The cookie, as a browser sends it.
     pub(super) cookie: String,
-    /// The token of its forms.
+    /// The token of the console's forms.
     pub(super) csrf: String,
 }
 
 impl Site {
     /// Opens the console with the address in the log.
     pub(super) fn open(server: HttpServer) -> Self {
-        let token = logged(&server, 1);
+        let token = logged_token(&server, 1);
         Self::enter(server, &token)
     }
 
-    /// Opens it with a token.
+    /// Opens the console with a token.
     pub(super) fn enter(server: HttpServer, token: &str) -> Self {
         let cookie = cookie(&enter(&server, token)).unwrap();
         let page = server.get("/console", &[("Cookie", &cookie)]).text();
-        let csrf = hidden(&page, "csrf");
+        let csrf = hidden_field(&page, "csrf");
         Self {
             server,
             cookie,
@@ -34,7 +34,7 @@ impl Site {
         }
     }
 
-    /// A page.
+    /// Returns a page.
     pub(super) fn page(&self, path: &str) -> String {
         let got = self
             .server
@@ -62,11 +62,11 @@ impl Site {
             &self.server,
             &format!("/console{path}"),
             &[("Cookie", &self.cookie)],
-            &query(&form),
+            &encode_form(&form),
         )
     }
 
-    /// The origin of its pages.
+    /// Returns the origin of the console's pages.
     pub(super) fn origin(&self) -> String {
         origin(&self.server)
     }
@@ -98,32 +98,37 @@ pub(super) fn post(
     server.request("POST", path, &all, body.as_bytes())
 }
 
-/// Sends the form with a token.
+/// Sends the login form with a token.
 pub(super) fn enter(server: &HttpServer, token: &str) -> HttpResponse {
-    post(server, "/console/login", &[], &query(&[("token", token)]))
+    post(
+        server,
+        "/console/login",
+        &[],
+        &encode_form(&[("token", token)]),
+    )
 }
 
-/// The cookie that a response sets, as a browser sends it.
+/// Returns the cookie that a response sets, as a browser sends it.
 pub(super) fn cookie(response: &HttpResponse) -> Option<String> {
     Some(response.header("set-cookie")?.split(';').next()?.to_owned())
 }
 
-/// The token of the address that was logged for the so-many-th time.
-pub(super) fn logged(server: &HttpServer, count: usize) -> String {
+/// Returns the token in the `count`-th address that was logged.
+pub(super) fn logged_token(server: &HttpServer, count: usize) -> String {
     let line = server.log.wait_for_count("/console/login#", count);
     line.rsplit('#').next().unwrap().trim().to_owned()
 }
 
-/// The value of a hidden field.
-pub(super) fn hidden(page: &str, name: &str) -> String {
+/// Returns the value of a hidden field.
+pub(super) fn hidden_field(page: &str, name: &str) -> String {
     let (_, rest) = page
         .split_once(&format!("name=\"{name}\" value=\""))
         .unwrap_or_else(|| panic!("{name}: {page}"));
     rest.split('"').next().unwrap().to_owned()
 }
 
-/// A form as it is sent.
-pub(super) fn query(form: &[(&str, &str)]) -> String {
+/// Encodes a form.
+pub(super) fn encode_form(form: &[(&str, &str)]) -> String {
     let encoded = |text: &str| -> String {
         let byte = |byte: u8| match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::{Value, json};
 
-use super::{go, is_full, steps};
+use super::{is_full, run_steps, steps};
 use crate::http::auth::token;
 use crate::support::{Folder, HttpServer, StdioServer, error_kind_and_text, hostile, result_text};
 
@@ -65,7 +65,7 @@ fn each_caller_has_a_folder_of_its_own() {
         let said = result_text(&call(&server, Some(&ada), &[&format!("length {path}")]));
         assert!(said.contains("os error"), "{path}: {said}");
     }
-    // Each has a quota of its own.
+    // Each caller has its own quota.
     let said = result_text(&call(&server, Some(&ben), &["extend /notes/b 2000"]));
     assert!(is_full(&said), "{said}");
     for name in ["ada", "ben"] {
@@ -74,7 +74,7 @@ fn each_caller_has_a_folder_of_its_own() {
             fs::metadata(&own).unwrap().permissions().mode() & 0o777,
             0o700
         );
-        assert_eq!(super::holds(&own), (9000, 1));
+        assert_eq!(super::folder_usage(&own), (9000, 1));
     }
     assert_eq!(
         fs::read_dir(folder.sibling_path("notes")).unwrap().count(),
@@ -118,11 +118,11 @@ fn a_caller_who_is_not_authenticated_has_no_folder() {
 }
 
 #[test]
-fn the_client_on_standard_input_has_a_folder_that_is_not_reached_through_a_link() {
+fn the_folder_of_the_stdio_client_is_not_reached_through_a_link() {
     let folder = with_notes("");
     fs::create_dir(folder.sibling_path("elsewhere")).unwrap();
     let mut server = StdioServer::start(&folder);
-    go(&mut server, &[("write /notes/a 1", "ok")]);
+    run_steps(&mut server, &[("write /notes/a 1", "ok")]);
     assert_eq!(
         fs::read_to_string(folder.sibling_path("notes/stdio/a")).unwrap(),
         "1"
@@ -148,7 +148,7 @@ fn no_other_mount_can_write_to_the_folders_of_callers() {
     folder.put("same.wasm", hostile());
     folder.put("same.toml", format!("prefix = \"same\"\n{MOUNT}"));
     let mut server = StdioServer::start(&folder);
-    // A plugin can share the folders with another.
+    // Another plugin can share the folders.
     server.wait_for_tool("same_echo");
     server.wait_for_tool("echo");
     folder.put(

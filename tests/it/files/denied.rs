@@ -1,15 +1,15 @@
 //! Uses of files that a grant does not allow: the guest gets an ordinary error, and the operator
-//! sees what it was, with the line that would allow it.
+//! sees the denial with the line that would allow it.
 
 use super::*;
 use crate::support::{Folder, HttpServer, ToolbayCommand, hostile};
 
-/// What a call was denied: what, and what would allow it.
-type Denied = (String, String);
+/// The message and the remedy of a denial.
+type Denial = (String, String);
 
-/// A server with everything that tells of denials, and a plugin with this grant. Beside the plugins
-/// is the folder `data`.
-fn served(grant: &str) -> HttpServer {
+/// Starts a server with everything that reports denials, and a plugin with this grant. The folder
+/// `data` is next to the plugin folder.
+fn start_with_grant(grant: &str) -> HttpServer {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir_all(folder.sibling_path("data/deep")).unwrap();
     fs::write(folder.sibling_path("data/file"), "hello").unwrap();
@@ -31,7 +31,7 @@ const READS: &str =
 const WRITES: &str =
     "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"\n";
 
-fn go_on(server: &HttpServer, wanted: &[&str]) -> Vec<String> {
+fn step_outcomes(server: &HttpServer, wanted: &[&str]) -> Vec<String> {
     let result = server.result(
         "tools/call",
         json!({"name": "file_steps", "arguments": steps(wanted)}),
@@ -42,8 +42,8 @@ fn go_on(server: &HttpServer, wanted: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// What the audit log says, after the server has ended.
-fn audited(server: &mut HttpServer) -> Vec<Denied> {
+/// Returns the denials in the audit log, after the server has ended.
+fn audited_denials(server: &mut HttpServer) -> Vec<Denial> {
     server.stop();
     let files = fs::read_dir(server.folder().sibling_path("log"))
         .unwrap()
@@ -62,14 +62,14 @@ fn audited(server: &mut HttpServer) -> Vec<Denied> {
         .collect()
 }
 
-fn pair(what: &str, remedy: &str) -> Denied {
+fn denial(what: &str, remedy: &str) -> Denial {
     (what.to_owned(), remedy.to_owned())
 }
 
 #[test]
 fn a_path_without_a_grant_is_denied_and_shown_with_the_line_that_opens_its_folder() {
-    let mut server = served("");
-    let said = go_on(
+    let mut server = start_with_grant("");
+    let said = step_outcomes(
         &server,
         &[
             "read /etc/passwd",
@@ -88,29 +88,29 @@ fn a_path_without_a_grant_is_denied_and_shown_with_the_line_that_opens_its_folde
         metrics.contains("toolbay_denials_total{kind=\"file\"} 3\n"),
         "{metrics}"
     );
-    // Looking whether something is there is no use of it.
-    let denied = audited(&mut server);
+    // Checking whether a file exists is not a denied use.
+    let denied = audited_denials(&mut server);
     let line = |guest: &str, access: &str| {
         format!("mounts = [{{ host = \"FOLDER\", guest = \"{guest}\", access = \"{access}\" }}]")
     };
     assert_eq!(
         denied,
         [
-            pair(
+            denial(
                 "No folder that this tool may use contains /etc/passwd.",
                 &line("/etc", "read")
             ),
-            pair(
+            denial(
                 "No folder that this tool may use contains /notes/a.txt.",
                 &line("/notes", "read-write")
             ),
-            pair(
+            denial(
                 "No folder that this tool may use contains /srv/x.",
                 &line("/srv", "read")
             ),
         ]
     );
-    // It is for the operator to say which folder it is.
+    // The operator must choose the folder.
     let proposed = fs::read_to_string(
         server
             .folder()
@@ -132,9 +132,9 @@ fn a_path_without_a_grant_is_denied_and_shown_with_the_line_that_opens_its_folde
 }
 
 #[test]
-fn leaving_a_mount_is_denied_by_words_and_by_links() {
-    let mut server = served(WRITES);
-    let said = go_on(
+fn leaving_a_mount_by_path_or_by_link_is_denied() {
+    let mut server = start_with_grant(WRITES);
+    let said = step_outcomes(
         &server,
         &[
             "read /data/file",
@@ -155,14 +155,14 @@ fn leaving_a_mount_is_denied_by_words_and_by_links() {
         format!("The path /data/{path} leads out of /data, the folder that this tool may use.")
     };
     assert_eq!(
-        audited(&mut server),
+        audited_denials(&mut server),
         [
-            pair(&leads("../secret"), ""),
-            pair(
+            denial(&leads("../secret"), ""),
+            denial(
                 &leads("deep/../../etc/x"),
                 "mounts = [{ host = \"FOLDER\", guest = \"/etc\", access = \"read-write\" }]"
             ),
-            pair(&leads("outside"), ""),
+            denial(&leads("outside"), ""),
         ]
     );
     assert_eq!(
@@ -173,8 +173,8 @@ fn leaving_a_mount_is_denied_by_words_and_by_links() {
 
 #[test]
 fn writing_into_a_mount_for_reading_is_denied_and_shown_with_the_mount_for_writing() {
-    let mut server = served(READS);
-    let said = go_on(
+    let mut server = start_with_grant(READS);
+    let said = step_outcomes(
         &server,
         &[
             "read /data/file",
@@ -193,9 +193,9 @@ fn writing_into_a_mount_for_reading_is_denied_and_shown_with_the_mount_for_writi
     let only = |path: &str| format!("This tool may only read in /data, and not change {path}.");
     let line = "mounts = [{ host = \"../data\", guest = \"/data\", access = \"read-write\" }]";
     assert_eq!(
-        audited(&mut server),
+        audited_denials(&mut server),
         ["/data/new", "/data/file", "/data/more", "/data/other"]
-            .map(|path| pair(&only(path), line))
+            .map(|path| denial(&only(path), line))
     );
     assert_eq!(
         fs::read_dir(server.folder().sibling_path("data"))
@@ -205,10 +205,10 @@ fn writing_into_a_mount_for_reading_is_denied_and_shown_with_the_mount_for_writi
     );
 }
 
-/// As a tool that fails in its own words after its grant has denied it something.
+/// Like a tool that fails with its own message after its grant has denied it something.
 #[test]
-fn a_failure_after_a_denial_says_so_unless_the_plugin_only_looked_for_a_file() {
-    let server = served(READS);
+fn a_failure_after_a_denial_mentions_it_unless_a_file_was_only_looked_up() {
+    let server = start_with_grant(READS);
     let call = |name: &str, arguments: Value| {
         crate::support::error_kind_and_text(
             &server.result("tools/call", json!({"name": name, "arguments": arguments})),
@@ -219,7 +219,7 @@ fn a_failure_after_a_denial_says_so_unless_the_plugin_only_looked_for_a_file() {
         kind == "denied" && text.contains("This tool may only read in /data"),
         "{kind}: {text}"
     );
-    // Programs look for many files that they can do without.
+    // Programs look for many files that are optional.
     let (kind, text) = call("read_file", json!({"path": "/etc/passwd"}));
     assert!(
         kind == "none" && !text.contains("may use"),
@@ -228,10 +228,10 @@ fn a_failure_after_a_denial_says_so_unless_the_plugin_only_looked_for_a_file() {
 }
 
 #[test]
-fn a_plugin_that_knocks_at_ever_new_paths_fills_neither_a_log_nor_memory() {
-    let mut server = served("[limits]\ntimeout = \"60s\"\n");
-    assert_eq!(go_on(&server, &["knock /etc 100000"]), ["ok"]);
-    let denied = audited(&mut server);
+fn a_plugin_that_tries_many_paths_fills_neither_the_log_nor_memory() {
+    let mut server = start_with_grant("[limits]\ntimeout = \"60s\"\n");
+    assert_eq!(step_outcomes(&server, &["knock /etc 100000"]), ["ok"]);
+    let denied = audited_denials(&mut server);
     assert_eq!(denied.len(), 10, "{denied:?}");
     let proposed = fs::read_to_string(
         server
@@ -247,11 +247,11 @@ fn a_plugin_that_knocks_at_ever_new_paths_fills_neither_a_log_nor_memory() {
     );
 }
 
-/// The root has nothing in it, and paths below it are found in the mounts as before.
+/// The root has no entries, and paths below it still resolve to the mounts.
 #[test]
-fn a_root_that_no_grant_opens_has_nothing_in_it() {
-    let server = served(READS);
-    let said = go_on(
+fn the_root_is_empty_unless_a_grant_mounts_it() {
+    let server = start_with_grant(READS);
+    let said = step_outcomes(
         &server,
         &[
             "list /",

@@ -1,4 +1,4 @@
-//! Attempts to leave a mounted folder: none reads or changes anything outside of it.
+//! Attempts to leave a mounted folder: none reads or changes anything outside the folder.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,13 +11,13 @@ use super::steps;
 use crate::hostile::escapes;
 use crate::support::{Folder, StdioServer, hostile, result_text};
 
-/// What nobody may read.
+/// The content of a file that no call may read.
 const SECRET: &str = "hush-hush";
 
 const MOUNT: &str =
     "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"\n";
 
-/// The outside as it must stay: `secret` and the folder `outside`.
+/// Creates the files outside the mount that must not change: `secret` and the folder `outside`.
 pub(crate) fn outside(folder: &Folder) {
     fs::create_dir_all(folder.sibling_path("outside/deep")).unwrap();
     fs::write(folder.sibling_path("secret"), SECRET).unwrap();
@@ -25,7 +25,7 @@ pub(crate) fn outside(folder: &Folder) {
     fs::write(folder.sibling_path("outside/deep/file"), SECRET).unwrap();
 }
 
-/// A new folder `data` with what others put there.
+/// Creates a new folder `data` with links and files that others put there.
 pub(crate) fn inside(folder: &Folder) {
     let data = folder.sibling_path("data");
     if data.exists() {
@@ -53,7 +53,7 @@ pub(crate) fn inside(folder: &Folder) {
     );
 }
 
-/// Checks that what is outside is what [`outside`] put there.
+/// Checks that the outside is unchanged since [`outside`].
 pub(crate) fn unchanged(folder: &Folder) {
     let mut all = state(folder);
     all.retain(|line| !line.starts_with("toolbay.toml: "));
@@ -73,8 +73,8 @@ pub(crate) fn unchanged(folder: &Folder) {
     );
 }
 
-/// All that is outside of the mount, by path: with its content if it is a file.
-fn everything(root: &Path, at: &Path, all: &mut Vec<String>) {
+/// Lists everything outside the mount by path, and files with their content.
+fn list_outside(root: &Path, at: &Path, all: &mut Vec<String>) {
     for entry in fs::read_dir(at).unwrap() {
         let path = entry.unwrap().path();
         let name = path.strip_prefix(root).unwrap().display().to_string();
@@ -83,7 +83,7 @@ fn everything(root: &Path, at: &Path, all: &mut Vec<String>) {
         }
         if path.is_dir() && !path.is_symlink() {
             all.push(name);
-            everything(root, &path, all);
+            list_outside(root, &path, all);
         } else {
             all.push(format!("{name}: {:?}", fs::read(&path).unwrap()));
         }
@@ -93,7 +93,7 @@ fn everything(root: &Path, at: &Path, all: &mut Vec<String>) {
 
 fn state(folder: &Folder) -> Vec<String> {
     let mut all = Vec::new();
-    everything(folder.root(), folder.root(), &mut all);
+    list_outside(folder.root(), folder.root(), &mut all);
     assert!(
         all.iter().any(|line| line.starts_with("secret: ")),
         "{all:?}"
@@ -111,7 +111,7 @@ fn server(folder: &Folder, more: &str) -> StdioServer {
     server
 }
 
-/// What the file system says when it is not entered.
+/// Returns whether the output contains nothing from outside the mount.
 pub(crate) fn is_refused(said: &str) -> bool {
     !said.contains(SECRET) && !said.contains("root:") && !said.contains("PATH=")
 }
@@ -131,7 +131,7 @@ fn no_attempt_to_leave_a_mounted_folder_with_a_quota_succeeds() {
 }
 
 #[test]
-fn names_that_no_file_can_have_lead_nowhere() {
+fn invalid_file_names_do_not_resolve() {
     let folder = Folder::new();
     let mut server = server(&folder, "quota = \"1MiB\"");
     let before = state(&folder);
@@ -159,12 +159,12 @@ fn names_that_no_file_can_have_lead_nowhere() {
 }
 
 #[test]
-fn a_link_that_takes_turns_with_a_folder_leads_nowhere() {
+fn a_link_that_alternates_with_a_folder_does_not_leave_the_mount() {
     let folder = Folder::new();
     let mut server = server(&folder, "");
     let before = state(&folder);
     assert_eq!(server.text("file_steps", steps(&["folder /data/a"])), "ok");
-    // One call swaps what is on the way of the others.
+    // One call swaps a component of the path that the other calls use.
     let swapping = server.start_call("file_steps", steps(&["swap /data/a ../outside 300"]));
     let hammering: Vec<u64> = ["/data/a/file", "/data/a/new", "/data/a/deep/file"]
         .iter()

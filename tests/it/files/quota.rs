@@ -1,13 +1,13 @@
-//! What a mounted folder may hold.
+//! Quotas of mounted folders.
 
 use std::fs;
 
 use serde_json::json;
 
-use super::{FULL, go, holds, is_full, steps};
+use super::{FULL, folder_usage, is_full, run_steps, steps};
 use crate::support::{Folder, StdioServer, hostile};
 
-/// A folder with the plugin, and `data` mounted for writing with more keys.
+/// Returns a folder with the plugin, and `data` mounted for writing with more keys.
 fn with_data(more: &str) -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir(folder.sibling_path("data")).unwrap();
@@ -22,9 +22,9 @@ fn mount(host: &str, more: &str) -> String {
 }
 
 #[test]
-fn a_folder_without_a_quota_has_no_bound() {
+fn a_folder_without_a_quota_is_unlimited() {
     let mut server = StdioServer::start(&with_data(""));
-    go(
+    run_steps(
         &mut server,
         &[
             ("fill /data/a 3000000", "ok"),
@@ -36,11 +36,11 @@ fn a_folder_without_a_quota_has_no_bound() {
 #[test]
 fn a_quota_bounds_the_lengths_of_all_files_together() {
     let folder = with_data("quota = \"100KiB\"");
-    // What was there before counts, in folders as well.
+    // Files that existed before count, also those in subfolders.
     fs::create_dir(folder.sibling_path("data/old")).unwrap();
     fs::write(folder.sibling_path("data/old/file"), vec![0; 2400]).unwrap();
     let mut server = StdioServer::start(&folder);
-    go(
+    run_steps(
         &mut server,
         &[
             ("fill /data/a 60000", "ok"),
@@ -51,12 +51,12 @@ fn a_quota_bounds_the_lengths_of_all_files_together() {
             ("seek /data/b 40000 x", FULL),
             ("seek /data/b 9000000000000 x", FULL),
             ("write /data/new x", FULL),
-            // What does not grow is allowed.
+            // Operations that do not add bytes are allowed.
             ("seek /data/a 100 instead", "ok"),
             ("size /data/a 60000", "ok"),
             ("rename /data/a /data/c", "ok"),
             ("append /data/b x", FULL),
-            // Truncating, removing and replacing files make room.
+            // Truncating, removing and replacing files frees space.
             ("write /data/b 1234567890", "ok"),
             ("fill /data/d 39990", "ok"),
             ("append /data/d x", FULL),
@@ -70,11 +70,11 @@ fn a_quota_bounds_the_lengths_of_all_files_together() {
             ("append /data/c x", FULL),
         ],
     );
-    assert_eq!(holds(&folder.sibling_path("data")).0, 100 << 10);
+    assert_eq!(folder_usage(&folder.sibling_path("data")).0, 100 << 10);
     let expected = "The tool needed more than 100.0 KiB in a mounted folder (to allow more, raise permissions.mounts.quota).";
     let refused = server.failure("write_file", json!({"path": "/data/e", "text": "x"}));
     assert_eq!(refused, ("limit".to_owned(), expected.to_owned()));
-    // Reading goes on.
+    // Reading still works.
     assert_eq!(
         server.text("read_file", json!({"path": "/data/b"})),
         "1234567890"
@@ -84,7 +84,7 @@ fn a_quota_bounds_the_lengths_of_all_files_together() {
 #[test]
 fn a_file_without_a_name_counts_until_it_is_closed() {
     let mut server = StdioServer::start(&with_data("quota = \"100KiB\""));
-    go(
+    run_steps(
         &mut server,
         &[
             ("open h /data/a", "ok"),
@@ -104,21 +104,21 @@ fn a_file_without_a_name_counts_until_it_is_closed() {
             ("remove /data/c", "ok"),
         ],
     );
-    // Its handle was not closed, and went with the call.
-    go(&mut server, &[("fill /data/c 60000", "ok")]);
+    // Its handle was not closed, and was released with the call.
+    run_steps(&mut server, &[("fill /data/c 60000", "ok")]);
 }
 
 #[test]
 fn the_names_of_a_file_count_once_by_length_and_each_as_an_entry() {
     let mut server = StdioServer::start(&with_data("quota = \"100KiB\"\nentries = 3"));
-    go(
+    run_steps(
         &mut server,
         &[
             ("fill /data/a 60000", "ok"),
             ("link /data/a /data/b", "ok"),
             ("rename /data/a /data/b", "ok"),
             ("remove /data/a", "ok"),
-            // It has another name, so this makes no room.
+            // The file has another name, so this frees no space.
             ("fill /data/c 60000", FULL),
             ("link /data/b /data/d", "ok"),
             ("link /data/b /data/e", FULL),
@@ -130,10 +130,10 @@ fn the_names_of_a_file_count_once_by_length_and_each_as_an_entry() {
 }
 
 #[test]
-fn entries_bound_files_folders_and_links() {
+fn the_entries_quota_counts_files_folders_and_links() {
     let folder = with_data("entries = 4");
     let mut server = StdioServer::start(&folder);
-    go(
+    run_steps(
         &mut server,
         &[
             ("write /data/a 1", "ok"),
@@ -144,7 +144,7 @@ fn entries_bound_files_folders_and_links() {
             ("folder /data/e", FULL),
             ("symlink a /data/e", FULL),
             ("link /data/a /data/e", FULL),
-            // What is there already is said to be there, however full the folder is.
+            // For an existing entry, the error says so, even in a full folder.
             ("folder /data/b", "AlreadyExists"),
             ("folders /data/b/d", "ok"),
             ("symlink a /data/c", "AlreadyExists"),
@@ -165,7 +165,7 @@ fn entries_bound_files_folders_and_links() {
             ("write /data/g 1", FULL),
         ],
     );
-    assert_eq!(holds(&folder.sibling_path("data")).1, 4);
+    assert_eq!(folder_usage(&folder.sibling_path("data")).1, 4);
     let (kind, text) = server.failure("write_file", json!({"path": "/data/g", "text": ""}));
     let expected = "The tool needed more than 4 files and folders in a mounted folder (to allow more, raise \
         permissions.mounts.entries).";
@@ -173,11 +173,12 @@ fn entries_bound_files_folders_and_links() {
 }
 
 #[test]
-fn calls_at_once_share_a_quota() {
+fn concurrent_calls_share_a_quota() {
     let folder = with_data("quota = \"1MiB\"\nentries = 40");
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("file_steps");
-    // Each would take a third of it, in files of its own and in one that all write to.
+    // Each call would use a third of the quota, in its own files and in a file that all calls write
+    // to.
     let calls: Vec<u64> = (0..8)
         .map(|n| {
             let own = format!("fill /data/own-{n} 300000");
@@ -195,25 +196,25 @@ fn calls_at_once_share_a_quota() {
         .into_iter()
         .map(|call| crate::support::result_text(&server.finish_call(call)))
         .collect();
-    let (bytes, entries) = holds(&folder.sibling_path("data"));
+    let (bytes, entries) = folder_usage(&folder.sibling_path("data"));
     assert!(bytes <= 1 << 20, "{bytes} bytes");
     assert_eq!(entries, 40);
     assert!(
         said.iter().any(|said| said.lines().any(is_full)),
         "{said:?}"
     );
-    // What was noted is what there is: exactly the rest still fits.
+    // The recorded usage is exact: precisely the remaining bytes still fit.
     let rest = (1 << 20) - bytes;
     let (fits, over) = (
         format!("extend /data/shared {rest}"),
         "append /data/shared x",
     );
-    go(&mut server, &[(fits.as_str(), "ok"), (over, FULL)]);
-    assert_eq!(holds(&folder.sibling_path("data")).0, 1 << 20);
+    run_steps(&mut server, &[(fits.as_str(), "ok"), (over, FULL)]);
+    assert_eq!(folder_usage(&folder.sibling_path("data")).0, 1 << 20);
 }
 
 #[test]
-fn mounts_and_plugins_share_what_is_known_of_a_folder() {
+fn mounts_and_plugins_share_the_usage_of_a_folder() {
     let folder = with_data("quota = \"100KiB\"");
     let two = mount("data", "quota = \"50KiB\"").replace("\"/data\"", "\"/again\"");
     folder.put("other.wasm", hostile());
@@ -223,7 +224,7 @@ fn mounts_and_plugins_share_what_is_known_of_a_folder() {
     );
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("other_file_steps");
-    go(&mut server, &[("fill /data/a 40000", "ok")]);
+    run_steps(&mut server, &[("fill /data/a 40000", "ok")]);
     let said = server.text(
         "other_file_steps",
         steps(&[
@@ -234,7 +235,7 @@ fn mounts_and_plugins_share_what_is_known_of_a_folder() {
     );
     let lines: Vec<&str> = said.lines().collect();
     assert!(is_full(lines[0]) && lines[1..] == ["ok", "ok"], "{said}");
-    go(
+    run_steps(
         &mut server,
         &[
             ("append /data/a x", FULL),
@@ -253,7 +254,7 @@ fn nothing_moves_between_folders_with_different_quotas() {
         folder.put("hostile.toml", grant + &mount(name, more));
     }
     let mut server = StdioServer::start(&folder);
-    go(
+    run_steps(
         &mut server,
         &[
             ("fill /free/a 20000", "ok"),
@@ -265,14 +266,14 @@ fn nothing_moves_between_folders_with_different_quotas() {
             ("rename /free/a /free/b", "ok"),
         ],
     );
-    assert_eq!(holds(&folder.sibling_path("data")), (1, 1));
+    assert_eq!(folder_usage(&folder.sibling_path("data")), (1, 1));
 }
 
 #[test]
-fn room_that_somebody_else_made_is_found() {
+fn space_that_another_process_freed_is_noticed() {
     let folder = with_data("quota = \"10KiB\"\nentries = 2");
     let mut server = StdioServer::start(&folder);
-    go(
+    run_steps(
         &mut server,
         &[("fill /data/a 10240", "ok"), ("append /data/a x", FULL)],
     );

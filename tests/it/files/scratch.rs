@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::{FULL, go, steps};
+use super::{FULL, run_steps, steps};
 use crate::support::{Folder, StdioServer, hostile};
 
-/// A folder with the plugin, a temporary folder for its calls, and the server's folder for these.
+/// Returns a folder with the plugin, a temporary folder for its calls, and the server's folder for
+/// these.
 fn with_scratch(more: &str) -> Folder {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.write_config("[server]\nscratch = \"scratch\"");
@@ -16,8 +17,8 @@ fn with_scratch(more: &str) -> Folder {
     folder
 }
 
-/// The folders of running calls, and of calls that a server has left behind.
-fn left(folder: &Folder) -> Vec<PathBuf> {
+/// Returns the folders of running calls, and of calls that a server has left behind.
+fn scratch_folders(folder: &Folder) -> Vec<PathBuf> {
     let within = |folder: &Path| {
         fs::read_dir(folder)
             .into_iter()
@@ -36,7 +37,7 @@ fn there_is_no_temporary_folder_without_a_grant() {
     folder.put("hostile.toml", "");
     let mut server = StdioServer::start(&folder);
     server.failure("write_file", json!({"path": "/tmp/a", "text": "x"}));
-    // A confined server keeps a place for later grants.
+    // A confined server reserves a folder for later grants.
     let within = |folder: &Path| {
         fs::read_dir(folder)
             .into_iter()
@@ -51,11 +52,11 @@ fn there_is_no_temporary_folder_without_a_grant() {
 }
 
 #[test]
-fn a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end() {
+fn a_temporary_folder_is_empty_at_the_start_and_removed_at_the_end() {
     let folder = with_scratch("");
     let mut server = StdioServer::start(&folder);
     for _ in 0..2 {
-        go(
+        run_steps(
             &mut server,
             &[
                 ("list /tmp", ""),
@@ -64,23 +65,23 @@ fn a_temporary_folder_is_empty_at_the_beginning_and_gone_at_the_end() {
                 ("read /tmp/a/b/c", "123"),
             ],
         );
-        assert_eq!(left(&folder), Vec::<PathBuf>::new());
+        assert_eq!(scratch_folders(&folder), Vec::<PathBuf>::new());
     }
     // However the call ends.
     server.failure("panic", json!({}));
-    assert_eq!(left(&folder), Vec::<PathBuf>::new());
-    // A tree that is deeper than a call can open folders.
-    go(&mut server, &[("nest /tmp/a 900", "ok")]);
-    // The answer does not wait for ever for that.
-    server.wait_until("it is removed", |_| left(&folder).is_empty());
+    assert_eq!(scratch_folders(&folder), Vec::<PathBuf>::new());
+    // A tree that is deeper than the number of folders that a call can open.
+    run_steps(&mut server, &[("nest /tmp/a 900", "ok")]);
+    // The response does not wait indefinitely for the removal.
+    server.wait_until("it is removed", |_| scratch_folders(&folder).is_empty());
 }
 
 #[test]
-fn the_grant_says_where_it_is_and_what_it_may_hold() {
+fn the_grant_sets_the_path_and_size_of_a_temporary_folder() {
     let mut server = StdioServer::start(&with_scratch(
         "guest = \"/work\"\nsize = \"10KiB\"\nentries = 2",
     ));
-    go(
+    run_steps(
         &mut server,
         &[
             ("fill /work/a 10240", "ok"),
@@ -99,9 +100,9 @@ fn the_grant_says_where_it_is_and_what_it_may_hold() {
 }
 
 #[test]
-fn without_its_keys_the_defaults_hold() {
+fn a_temporary_folder_without_keys_has_the_defaults() {
     let mut server = StdioServer::start(&with_scratch(""));
-    go(
+    run_steps(
         &mut server,
         &[("size /tmp/a 67108864", "ok"), ("append /tmp/a x", FULL)],
     );
@@ -111,7 +112,7 @@ fn without_its_keys_the_defaults_hold() {
         .enumerate()
         .map(|(n, step)| (step.as_str(), if n < 1000 { "ok" } else { FULL }))
         .collect();
-    go(&mut server, &expected);
+    run_steps(&mut server, &expected);
 }
 
 #[test]
@@ -125,33 +126,33 @@ fn a_call_does_not_see_the_temporary_folder_of_another() {
     server.wait_for_tool("wait_for_gate");
     let waiting = server.start_call_with_progress("wait_for_gate", json!({}));
     server.notification("notifications/progress");
-    assert_eq!(left(&folder).len(), 1);
-    go(&mut server, &[("list /tmp", ""), ("write /tmp/a 1", "ok")]);
+    assert_eq!(scratch_folders(&folder).len(), 1);
+    run_steps(&mut server, &[("list /tmp", ""), ("write /tmp/a 1", "ok")]);
     folder.open_gate();
     server.finish_call(waiting);
-    assert_eq!(left(&folder), Vec::<PathBuf>::new());
+    assert_eq!(scratch_folders(&folder), Vec::<PathBuf>::new());
 }
 
 #[test]
-fn what_a_killed_server_left_is_removed_by_the_next() {
+fn temporary_folders_of_a_killed_server_are_removed_by_the_next() {
     let folder = with_scratch("");
     let mut server = StdioServer::start(&folder);
     server.wait_for_tool("sleep_hour");
     server.start_call_with_progress("sleep_hour", json!({}));
     server.notification("notifications/progress");
-    let [call] = left(&folder).try_into().unwrap();
+    let [call] = scratch_folders(&folder).try_into().unwrap();
     fs::write(call.join("file"), "x").unwrap();
     server.kill();
     assert!(call.join("file").exists());
     let mut server = StdioServer::start(&folder);
     server.wait_until("it is removed", |_| !call.exists());
-    // One that is running keeps what it has.
+    // A running server keeps its folders.
     server.start_call_with_progress("sleep_hour", json!({}));
     server.notification("notifications/progress");
-    let running = left(&folder);
+    let running = scratch_folders(&folder);
     let mut other = StdioServer::start(&folder);
     assert_eq!(other.text("file_steps", steps(&["list /tmp"])), "");
-    assert_eq!(left(&folder), running);
+    assert_eq!(scratch_folders(&folder), running);
     server.kill();
 }
 

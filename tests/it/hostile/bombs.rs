@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::put;
 use crate::support::{Folder, TinyComponent};
 
-/// Components in components, each of which instantiates the next one twice.
+/// Returns components in components, each of which instantiates the next one twice.
 pub(crate) fn doubling(depth: u32) -> Vec<u8> {
     let mut text = "(component (core module $m) (core instance (instantiate $m)))".to_owned();
     for _ in 0..depth {
@@ -14,7 +14,8 @@ pub(crate) fn doubling(depth: u32) -> Vec<u8> {
     wat::parse_str(text).unwrap()
 }
 
-/// A function with this number of nested blocks, each with a table of branches to fifty of them.
+/// Returns a function with this number of nested blocks, each with a table of branches to fifty of
+/// them.
 pub(crate) fn nested_blocks(count: usize) -> Vec<u8> {
     let mut body = "block\n".repeat(count);
     for depth in (1..=count).rev() {
@@ -29,7 +30,7 @@ pub(crate) fn nested_blocks(count: usize) -> Vec<u8> {
         .build()
 }
 
-/// A core module with this number of functions, all with this body.
+/// Returns a core module with this number of functions, all with this body.
 fn functions(count: usize, body: &[u8]) -> Vec<u8> {
     let number = |mut n: usize| {
         let mut bytes = Vec::new();
@@ -54,7 +55,7 @@ fn functions(count: usize, body: &[u8]) -> Vec<u8> {
     [TinyComponent::new(&["a"]).build(), section(1, &module)].concat()
 }
 
-/// A component that exports the same function under this many names.
+/// Returns a component that exports the same function under this many names.
 pub(crate) fn exports(count: usize) -> Vec<u8> {
     let mut text =
         "(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m))
@@ -66,7 +67,7 @@ pub(crate) fn exports(count: usize) -> Vec<u8> {
     wat::parse_str(text + ")").unwrap()
 }
 
-/// Types of types: each contains the previous one eight times.
+/// Returns types of types: each contains the previous one eight times.
 fn types(depth: u32) -> Vec<u8> {
     let mut text = "(type $t0 (tuple u8))".to_owned();
     for n in 0..depth {
@@ -80,7 +81,7 @@ fn types(depth: u32) -> Vec<u8> {
     TinyComponent::new(&["a"]).with_imports(&text).build()
 }
 
-/// Components in components, nested this deep.
+/// Returns components in components, nested this deep.
 fn nested(depth: usize) -> Vec<u8> {
     const START: &[u8] = b"\0asm\x0d\0\x01\0";
     let mut component = START.to_vec();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::run::Run;
-use super::{Case, Expected, GROWTH, Strikes, THEMES};
+use super::{AttackStage, Case, Expected, MAX_GROWTH, THEMES};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/hostile.md");
 
@@ -43,7 +43,7 @@ fn the_book_has_every_case_and_its_outcome() {
     );
 }
 
-/// The page without its last three columns, which are not the same twice.
+/// Returns the page without its last three columns, which differ between runs.
 fn without_measurements(page: &str) -> String {
     let lines = page.lines().map(|line| {
         match line
@@ -57,8 +57,9 @@ fn without_measurements(page: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Where a test notes what its case took, for the page that is made afterwards.
-fn notes(case: &Case) -> PathBuf {
+/// Returns the path where a test records the measurements of its case, from which the page is
+/// generated later.
+fn measurements_path(case: &Case) -> PathBuf {
     let name: String = case
         .what
         .chars()
@@ -69,9 +70,10 @@ fn notes(case: &Case) -> PathBuf {
         .join(name)
 }
 
-/// Notes how long a case took, by how many KiB the server grew meanwhile, and how long pings took.
-pub(super) fn note(case: &Case, time: Duration, run: &Run) {
-    let notes = notes(case);
+/// Records how long a case took, by how many KiB the server grew meanwhile, and how long pings
+/// took.
+pub(super) fn record_measurements(case: &Case, time: Duration, run: &Run) {
+    let notes = measurements_path(case);
     fs::create_dir_all(notes.parent().unwrap()).unwrap();
     fs::write(
         notes,
@@ -85,9 +87,9 @@ pub(super) fn note(case: &Case, time: Duration, run: &Run) {
     .unwrap();
 }
 
-/// What a case took when it was last run, in round numbers: memory at the peak, pings, and time.
-fn took(case: &Case) -> String {
-    let notes = fs::read_to_string(notes(case)).unwrap_or_default();
+/// Returns the measurements of a case's last run in round numbers: peak memory, pings, and time.
+fn measurements(case: &Case) -> String {
+    let notes = fs::read_to_string(measurements_path(case)).unwrap_or_default();
     let notes: Vec<u64> = notes
         .split(' ')
         .filter_map(|number| number.parse().ok())
@@ -130,18 +132,19 @@ fn page() -> String {
         );
         for case in *cases {
             let what = format!("{}{}", case.what, steps(case));
-            let (settings, strikes, outcome, took) =
-                (settings(case), strikes(case), outcome(case), took(case));
-            let _ = writeln!(
-                page,
-                "| {what}{settings} | {strikes} | {outcome} | {took} |"
+            let (settings, stage, outcome, took) = (
+                settings(case),
+                stage(case),
+                outcome(case),
+                measurements(case),
             );
+            let _ = writeln!(page, "| {what}{settings} | {stage} | {outcome} | {took} |");
         }
     }
     page
 }
 
-/// What a case does step by step, if its arguments say so.
+/// Returns the steps of a case, if its arguments list steps.
 fn steps(case: &Case) -> String {
     if case.tool != "file_steps" {
         return String::new();
@@ -165,7 +168,7 @@ fn steps(case: &Case) -> String {
     format!(": {}", steps.join(", "))
 }
 
-/// The limits that a case sets, as keys.
+/// Returns the limits that a case sets, as keys.
 fn settings(case: &Case) -> String {
     let mut all = Vec::new();
     for text in [case.grant, case.config] {
@@ -181,7 +184,7 @@ fn settings(case: &Case) -> String {
             }
         }
     }
-    if case.growth != GROWTH {
+    if case.growth != MAX_GROWTH {
         all.push(format!("{} MiB more memory allowed", case.growth >> 10));
     }
     if all.is_empty() {
@@ -191,14 +194,14 @@ fn settings(case: &Case) -> String {
     }
 }
 
-fn strikes(case: &Case) -> &'static str {
-    match case.strikes {
-        Strikes::Folder => "folder",
-        Strikes::Compile => "compiling",
-        Strikes::Load => "loading",
-        Strikes::ListTools => "listing tools",
-        Strikes::Call => "call",
-        Strikes::HostCall => "host call",
+fn stage(case: &Case) -> &'static str {
+    match case.stage {
+        AttackStage::Folder => "folder",
+        AttackStage::Compile => "compiling",
+        AttackStage::Load => "loading",
+        AttackStage::ListTools => "listing tools",
+        AttackStage::Call => "call",
+        AttackStage::HostCall => "host call",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Guests with async functions: their tasks, and what these wait for.
+//! Guests with async functions: their tasks, and the events that these wait for.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,9 @@ use super::put;
 use super::wasi::POLL;
 use crate::support::Folder;
 
-/// A component whose async function `a` returns a number. Its core module has these functions of
-/// the host, which `canon` defines, beside `return`, and `core`: the functions `a` and `callback`.
+/// Returns a component whose async function `a` returns a number. Its core module imports `return`
+/// and these functions of the host, which `canon` defines. `core` contains the functions `a` and
+/// `callback`.
 pub(crate) fn tasks(canon: &str, functions: &[(&str, &str)], core: &str) -> Vec<u8> {
     wat::parse_str(text(canon, functions, core)).unwrap()
 }
@@ -41,25 +42,25 @@ fn text(canon: &str, functions: &[(&str, &str)], core: &str) -> String {
     )
 }
 
-/// The core function `a` with this body.
-fn begins(body: &str) -> String {
+/// Returns the core function `a` with this body.
+fn start_function(body: &str) -> String {
     format!(r#"(func (export "a") (result i32) {body})"#)
 }
 
-/// The core function `callback` with this body.
-fn goes_on(body: &str) -> String {
+/// Returns the core function `callback` with this body.
+fn callback_function(body: &str) -> String {
     format!(r#"(func (export "callback") (param i32 i32 i32) (result i32) {body})"#)
 }
 
-/// What both return at the end of a task, to be called again at once, and to wait for a set of
+/// Return values of both functions: end the task, call it again at once, or wait for a set of
 /// waitables.
 pub(crate) const EXIT: &str = "(i32.const 0)";
 pub(crate) const YIELD: &str = "(i32.const 1)";
 const WAIT: &str = "(i32.or (i32.const 2) (i32.shl (call $set) (i32.const 4)))";
 
-/// The same within a composition: beside `others`, of which it imports what `imports` says and is
-/// given by `with`.
-fn beside(others: &str, imports: &str, with: &str, inner: &str) -> Vec<u8> {
+/// Returns `inner` in a composition with `others`: it has the imports of `imports`, which `with`
+/// provides.
+fn compose(others: &str, imports: &str, with: &str, inner: &str) -> Vec<u8> {
     let inner = inner.replacen("(component", &format!("(component $tool {imports}"), 1);
     let composed = format!(
         r#"(component {others} {inner} (instance $tool (instantiate $tool {with})) (export "a" (func $tool "a")))"#
@@ -67,24 +68,24 @@ fn beside(others: &str, imports: &str, with: &str, inner: &str) -> Vec<u8> {
     wat::parse_str(composed).unwrap()
 }
 
-/// Puts a component whose task begins and goes on like this.
-fn does(folder: &Folder, begin: &str, then: &str) {
-    does_with(folder, "", &[], begin, then);
+/// Writes a component whose task starts and continues with these bodies.
+fn put_task(folder: &Folder, begin: &str, then: &str) {
+    put_task_with(folder, "", &[], begin, then);
 }
 
-/// The same with functions of the host.
-fn does_with(folder: &Folder, canon: &str, functions: &[(&str, &str)], begin: &str, then: &str) {
+/// Like [`put_task`], with functions of the host.
+fn put_task_with(folder: &Folder, canon: &str, functions: &[(&str, &str)], begin: &str, then: &str) {
     put(
         folder,
-        tasks(canon, functions, &(begins(begin) + &goes_on(then))),
+        tasks(canon, functions, &(start_function(begin) + &callback_function(then))),
     );
 }
 
 const SET: &str = "(core func $set (canon waitable-set.new))";
 
-/// A component whose task does this again and again.
-fn repeats(folder: &Folder, canon: &str, functions: &[(&str, &str)], body: &str) {
-    does_with(
+/// Writes a component whose task repeats this body.
+fn put_looping_task(folder: &Folder, canon: &str, functions: &[(&str, &str)], body: &str) {
+    put_task_with(
         folder,
         canon,
         functions,
@@ -93,7 +94,7 @@ fn repeats(folder: &Folder, canon: &str, functions: &[(&str, &str)], body: &str)
     );
 }
 
-/// Another component, whose async function `w` waits for ever, or cannot even begin after `stop`.
+/// Another component, whose async function `w` waits for ever, or cannot even start after `stop`.
 const WORKER: &str = r#"
     (component $worker
       (core func $set (canon waitable-set.new))
@@ -109,8 +110,8 @@ const WORKER: &str = r#"
       (func (export "stop") (canon lift (core func $i "stop"))))
     (instance $worker (instantiate $worker))"#;
 
-/// A component whose task calls the functions `$w` and `$stop` of that one, again and again.
-fn employs(folder: &Folder, body: &str) {
+/// Writes a component whose task repeatedly calls the functions `$w` and `$stop` of [`WORKER`].
+fn put_worker_calls(folder: &Folder, body: &str) {
     let (imports, with) = (
         r#"(import "w" (func $w async)) (import "stop" (func $stop))"#,
         r#"(with "w" (func $worker "w")) (with "stop" (func $worker "stop"))"#,
@@ -118,13 +119,13 @@ fn employs(folder: &Folder, body: &str) {
     let canon =
         "(core func $w (canon lower (func $w) async)) (core func $stop (canon lower (func $stop)))";
     let core =
-        begins(&format!("(loop $more {body} (br $more)) unreachable")) + &goes_on("unreachable");
+        start_function(&format!("(loop $more {body} (br $more)) unreachable")) + &callback_function("unreachable");
     let inner = text(canon, &[("w", "(result i32)"), ("stop", "")], &core);
-    put(folder, beside(WORKER, imports, with, &inner));
+    put(folder, compose(WORKER, imports, with, &inner));
 }
 
-/// A component whose task begins that function, and cancels the task of it, which then crashes.
-fn cancels(folder: &Folder) {
+/// Writes a component whose task starts that function and cancels its task, which then crashes.
+fn put_cancelling_task(folder: &Folder) {
     let (imports, with) = (
         r#"(import "w" (func $w async))"#,
         r#"(with "w" (func $worker "w"))"#,
@@ -133,7 +134,7 @@ fn cancels(folder: &Folder) {
         "(core func $w (canon lower (func $w) async)) (core func $cancel (canon subtask.cancel))";
     let cancel = "(drop (call $cancel (i32.shr_u (call $w) (i32.const 4))))";
     let core =
-        begins(&format!("{cancel} (call $return (i32.const 1)) {EXIT}")) + &goes_on("unreachable");
+        start_function(&format!("{cancel} (call $return (i32.const 1)) {EXIT}")) + &callback_function("unreachable");
     let inner = text(
         canon,
         &[
@@ -142,12 +143,12 @@ fn cancels(folder: &Folder) {
         ],
         &core,
     );
-    put(folder, beside(WORKER, imports, with, &inner));
+    put(folder, compose(WORKER, imports, with, &inner));
 }
 
-/// A component that calls the first one of so many others, each of which fills its stack and then
-/// calls the next one. The last one waits for ever.
-fn chain(count: usize) -> Vec<u8> {
+/// Returns a component that calls the first of `count` others, each of which fills its stack and
+/// then calls the next one. The last one waits for ever.
+fn component_chain(count: usize) -> Vec<u8> {
     let mut others = r#"
         (component $last
           (core func $set (canon waitable-set.new))
@@ -179,14 +180,14 @@ fn chain(count: usize) -> Vec<u8> {
             n - 1
         );
     }
-    let core = begins("(call $f) unreachable") + &goes_on("unreachable");
+    let core = start_function("(call $f) unreachable") + &callback_function("unreachable");
     let inner = text(
         "(core func $f (canon lower (func $f)))",
         &[("f", "")],
         &core,
     )
     .replace(" 960)", " 1)");
-    beside(
+    compose(
         &others,
         r#"(import "f" (func $f async))"#,
         &format!(r#"(with "f" (func $i{count} "f"))"#),
@@ -194,7 +195,7 @@ fn chain(count: usize) -> Vec<u8> {
     )
 }
 
-/// A function that is not called back but waits where it is.
+/// Writes a component whose function blocks instead of returning to a callback.
 fn stackful(folder: &Folder) {
     let whole = text("", &[], r#"(func (export "a")) (func (export "callback"))"#);
     put(
@@ -203,9 +204,9 @@ fn stackful(folder: &Folder) {
     );
 }
 
-/// A component whose async function returns a text.
+/// Returns a component whose async function returns a text.
 fn returns_text(body: &str) -> Vec<u8> {
-    let whole = text("", &[], &(begins(body) + &goes_on("unreachable")));
+    let whole = text("", &[], &(start_function(body) + &callback_function("unreachable")));
     let whole = whole.replace(
         "(canon task.return (result u32))",
         "(canon task.return (result string) (memory $memory))",
@@ -218,7 +219,7 @@ fn returns_text(body: &str) -> Vec<u8> {
     wat::parse_str(whole.replace("async (callback", "(memory $memory) async (callback")).unwrap()
 }
 
-/// A component whose allocator waits for an event that never comes.
+/// Returns a component whose allocator waits for an event that never comes.
 fn waits_in_its_allocator() -> Vec<u8> {
     let canon = format!("{SET} (core func $wait (canon waitable-set.wait (memory $memory)))");
     let functions = [
@@ -227,7 +228,7 @@ fn waits_in_its_allocator() -> Vec<u8> {
     ];
     let core = r#"(func (export "a") (param i32 i32) (result i32) (i32.const 0))
         (func (export "allocate") (param i32 i32 i32 i32) (result i32) (call $wait (call $set) (i32.const 8)))"#;
-    let whole = text(&canon, &functions, &(core.to_owned() + &goes_on(EXIT)));
+    let whole = text(&canon, &functions, &(core.to_owned() + &callback_function(EXIT)));
     let whole = whole.replace(
         "async (result u32)",
         r#"async (param "text" string) (result u32)"#,
@@ -255,46 +256,46 @@ const LATE: &str = "The tool did not finish within 200ms (to allow more, raise l
 const SPIN: &str = "(loop $for-ever (br $for-ever)) unreachable";
 
 rows! {
-    a_task_that_computes: Call, "computes forever in an async function", |folder| does(folder, SPIN, "unreachable")
+    a_task_that_computes: Call, "computes forever in an async function", |folder| put_task(folder, SPIN, "unreachable")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
-    a_callback_that_computes: Call, "computes forever when it is called back", |folder| does(folder, YIELD, SPIN)
+    a_callback_that_computes: Call, "computes forever when it is called back", |folder| put_task(folder, YIELD, SPIN)
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
     a_task_with_all_fuel: Call, "computes forever in an async function, with more fuel than it can use",
-        |folder| does(folder, SPIN, "unreachable")
+        |folder| put_task(folder, SPIN, "unreachable")
         => grant("[limits]\nfuel = 1000000000000\ntimeout = \"300ms\"")
         => fails("deadline", "The tool did not finish within 300ms (to allow more, raise limits.timeout).");
 
-    a_task_that_yields: Call, "gives way forever, and does nothing else", |folder| does(folder, YIELD, YIELD)
+    a_task_that_yields: Call, "gives way forever, and does nothing else", |folder| put_task(folder, YIELD, YIELD)
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
     a_task_that_yields_in_the_middle: Call, "gives way forever in the middle of an async function",
-        |folder| repeats(folder, "(core func $yield (canon thread.yield))", &[("yield", "(result i32)")],
+        |folder| put_looping_task(folder, "(core func $yield (canon thread.yield))", &[("yield", "(result i32)")],
             "(drop (call $yield))")
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
     a_task_that_goes_on: Call, "returns a result, and gives way forever",
-        |folder| does(folder, &format!("(call $return (i32.const 7)) {YIELD}"), YIELD)
+        |folder| put_task(folder, &format!("(call $return (i32.const 7)) {YIELD}"), YIELD)
         => answers(r#"{"result":7}"#);
 
     a_task_that_sleeps: HostCall, "sleeps for an hour in an async function",
-        |folder| repeats(folder, POLL, &[("subscribe", "(param i64) (result i32)"), ("block", "(param i32)")],
+        |folder| put_looping_task(folder, POLL, &[("subscribe", "(param i64) (result i32)"), ("block", "(param i32)")],
             "(call $block (call $subscribe (i64.const 3600000000000)))")
         => grant(SHORT) => fails("deadline", LATE);
 
     a_subtask_of_the_host: Compile, "has the host do something in a task of its own, for which WASI 0.2 has no functions",
-        |folder| repeats(folder, &POLL.replace("(canon lower (func $block))", "(canon lower (func $block) async)"),
+        |folder| put_looping_task(folder, &POLL.replace("(canon lower (func $block))", "(canon lower (func $block) async)"),
             &[("subscribe", "(param i64) (result i32)"), ("block", "(param i32) (result i32)")],
             "(drop (call $block (call $subscribe (i64.const 3600000000000))))")
         => refused("invalid component: the `async` canonical option requires an async function type (at offset …)");
 
     a_deadlock: Call, "waits for an event that never comes",
-        |folder| does_with(folder, SET, &[("set", "(result i32)")], WAIT, "unreachable")
+        |folder| put_task_with(folder, SET, &[("set", "(result i32)")], WAIT, "unreachable")
         => fails("trap", DEADLOCK);
 
     a_deadlock_in_the_middle: Call, "waits in the middle of an async function for an event that never comes",
-        |folder| repeats(folder, &format!("{SET} (core func $wait (canon waitable-set.wait (memory $memory)))"),
+        |folder| put_looping_task(folder, &format!("{SET} (core func $wait (canon waitable-set.wait (memory $memory)))"),
             &[("set", "(result i32)"), ("wait", "(param i32 i32) (result i32)")],
             "(drop (call $wait (call $set) (i32.const 8)))")
         => fails("trap", DEADLOCK);
@@ -302,7 +303,7 @@ rows! {
     a_wait_in_a_start_function: Call, "waits in a start function for an event that never comes",
         |folder| put(folder, tasks(&format!("{SET} (core func $wait (canon waitable-set.wait (memory $memory)))"),
             &[("set", "(result i32)"), ("wait", "(param i32 i32) (result i32)")],
-            &format!("{} {} (start $s) (func $s (drop (call $wait (call $set) (i32.const 8))))", begins(EXIT), goes_on(EXIT))))
+            &format!("{} {} (start $s) (func $s (drop (call $wait (call $set) (i32.const 8))))", start_function(EXIT), callback_function(EXIT))))
         => fails("trap", "The tool crashed: wasm trap: …");
 
     a_wait_in_an_allocator: Call, "waits where it should allocate memory for an argument",
@@ -313,90 +314,91 @@ rows! {
         |folder| put(folder, returns_text("(call $return (i32.const 0) (i32.const 31457280)) (i32.const 0)"))
         => fails("output", "The tool passed more than 16.0 MiB …");
 
-    no_result: Call, "ends an async function without a result", |folder| does(folder, EXIT, "unreachable")
+    no_result: Call, "ends an async function without a result", |folder| put_task(folder, EXIT, "unreachable")
         => fails("trap", "The tool crashed: wasm trap: async-lifted export failed to produce a result; this breaks a \
             rule of the component model, so it is a mistake in the plugin or in the tool that made it, not in the server.");
 
     two_results: Call, "returns two results",
-        |folder| does(folder, &format!("(call $return (i32.const 1)) (call $return (i32.const 2)) {EXIT}"), "unreachable")
+        |folder| put_task(folder, &format!("(call $return (i32.const 1)) (call $return (i32.const 2)) {EXIT}"), "unreachable")
         => fails("trap", "The tool crashed: wasm trap: `task.return` or `task.cancel` called more than once for \
             current task; this breaks a rule of the component model, so it is a mistake in the plugin or in the tool that \
             made it, not in the server.");
 
     a_cancelled_task: Call, "says that it was cancelled, which it was not",
-        |folder| does_with(folder, "(core func $cancel (canon task.cancel))", &[("cancel", "")],
+        |folder| put_task_with(folder, "(core func $cancel (canon task.cancel))", &[("cancel", "")],
             &format!("(call $cancel) {EXIT}"), "unreachable")
         => fails("trap", "The tool crashed: wasm trap: `task.cancel` called by task which has not been cancelled; this \
             breaks a rule of the component model, so it is a mistake in the plugin or in the tool that made it, not in the server.");
 
     an_unknown_answer: Call, "answers its caller with a code that does not exist",
-        |folder| does(folder, "(i32.const 15)", "unreachable")
+        |folder| put_task(folder, "(i32.const 15)", "unreachable")
         => fails("trap", "The tool crashed: wasm trap: …");
 
-    a_trap_in_a_callback: Call, "crashes when it is called back", |folder| does(folder, YIELD, "unreachable")
+    a_trap_in_a_callback: Call, "crashes when it is called back", |folder| put_task(folder, YIELD, "unreachable")
         => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
 
     recursion_in_a_callback: Call, "recurses forever when it is called back",
         |folder| put(folder, tasks("", &[], &format!(
             "{} {} (func $r (param i32) (result i32) (i32.add (call $r (local.get 0)) (i32.const 1)))",
-            begins(YIELD), goes_on("(call $r (i32.const 1))"))))
+            start_function(YIELD), callback_function("(call $r (i32.const 1))"))))
         => fails("stack", "The tool overflowed its stack of 512.0 KiB (to allow more, raise server.stack_size, \
             which applies to all plugins).");
 
     growth_in_callbacks: Call, "grows its memory each time that it is called back, and crashes if it cannot",
-        |folder| does(folder, YIELD, &format!(
+        |folder| put_task(folder, YIELD, &format!(
             "(if (i32.eq (memory.grow (i32.const 16)) (i32.const -1)) (then unreachable)) {YIELD}"))
         => fails("memory", "The tool needed more than 128.0 MiB of memory (to allow more, raise limits.memory).");
 
     subtasks: Call, "begins tasks that never end, until it may not",
-        |folder| employs(folder, "(drop (call $w))") => fails("limit", HOLDS);
+        |folder| put_worker_calls(folder, "(drop (call $w))") => fails("limit", HOLDS);
 
     subtasks_that_cannot_begin: Call, "begins tasks in a component that lets none begin, until it may not",
-        |folder| employs(folder, "(call $stop) (drop (call $w))") => fails("limit", HOLDS);
+        |folder| put_worker_calls(folder, "(call $stop) (drop (call $w))") => fails("limit", HOLDS);
 
-    a_cancelled_subtask: Call, "cancels a task that it began, which crashes when it is told", cancels
+    a_cancelled_subtask: Call, "cancels a task that it began, which crashes when it is told", put_cancelling_task
         => fails("trap", "The tool crashed: wasm trap: wasm `unreachable` instruction executed.");
 
     waitable_sets: Call, "makes sets of what it may wait for, until it may not",
-        |folder| repeats(folder, SET, &[("set", "(result i32)")], "(drop (call $set))") => fails("limit", HOLDS);
+        |folder| put_looping_task(folder, SET, &[("set", "(result i32)")], "(drop (call $set))") => fails("limit", HOLDS);
 
     streams: Call, "makes streams until it may not",
-        |folder| repeats(folder, STREAM, &[("stream", "(result i64)")], "(drop (call $stream))") => fails("limit", HOLDS);
+        |folder| put_looping_task(folder, STREAM, &[("stream", "(result i64)")], "(drop (call $stream))") => fails("limit", HOLDS);
 
     futures: Call, "makes futures until it may not",
-        |folder| repeats(folder, FUTURE, &[("future", "(result i64)")], "(drop (call $future))") => fails("limit", HOLDS);
+        |folder| put_looping_task(folder, FUTURE, &[("future", "(result i64)")], "(drop (call $future))") => fails("limit", HOLDS);
 
-    // Each is an end of its own: 30 MiB are copied when the second one comes.
+    // Both ends of the stream belong to the guest: 30 MiB are copied when the second operation
+    // starts.
     copies: Call, "sends itself 30 MiB through a stream, again and again",
         |folder| put(folder, tasks(STREAM,
             &[("stream", "(result i64)"), ("read", "(param i32 i32 i32) (result i32)"),
               ("write", "(param i32 i32 i32) (result i32)")],
-            &format!("{} {}", begins("(local $ends i64)
+            &format!("{} {}", start_function("(local $ends i64)
                 (loop $more
                   (local.set $ends (call $stream))
                   (drop (call $read (i32.wrap_i64 (local.get $ends)) (i32.const 0) (i32.const 31457280)))
                   (drop (call $write (i32.wrap_i64 (i64.shr_u (local.get $ends) (i64.const 32)))
                     (i32.const 31457280) (i32.const 31457280)))
                   (br $more))
-                unreachable"), goes_on("unreachable"))))
+                unreachable"), callback_function("unreachable"))))
         => grant(LITTLE) => fails("fuel", OUT_OF_LITTLE);
 
     stacks: Call, "consists of 16 components, fills the stack of each, and waits in all of them",
-        |folder| put(folder, chain(15)) => fails("trap", DEADLOCK);
+        |folder| put(folder, component_chain(15)) => fails("trap", DEADLOCK);
 
     stacks_without_memory: Call, "consists of 16 components, whose stacks need more than the memory of a call",
-        |folder| put(folder, chain(15))
+        |folder| put(folder, component_chain(15))
         => grant("[limits]\nmemory = \"8MiB\"")
         => fails("memory", "The tool needed more than 8.0 MiB of memory (to allow more, raise limits.memory).");
 
     more_stacks: Compile, "consists of 17 components with functions, some of which are async",
-        |folder| put(folder, chain(16))
+        |folder| put(folder, component_chain(16))
         => refused("has async functions, and is composed of 17 components with functions, but at most 16 are allowed");
 
     a_stackful_function: Compile, "has a function that can wait anywhere, with as many stacks as tasks", stackful
         => refused("invalid component: …async stackful…");
 
-    unwanted: Compile, "has an async function where the operator wants none", |folder| does(folder, EXIT, EXIT)
+    unwanted: Compile, "has an async function where the operator wants none", |folder| put_task(folder, EXIT, EXIT)
         => config("[engine]\nasync = false")
         => refused("has async functions, and engine.async is false (to run it, set engine.async = true; componentize-qjs \
             builds it without them with --sync)");

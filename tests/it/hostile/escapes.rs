@@ -1,4 +1,4 @@
-//! Attempts to leave a mounted folder: none reads or changes anything outside of it.
+//! Attempts to leave a mounted folder: none reads or changes anything outside the folder.
 
 use super::put;
 use super::run::Run;
@@ -9,7 +9,7 @@ use crate::support::{Folder, hostile, result_text};
 const MOUNT: &str =
     "[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read-write\"\n";
 
-/// The folder `data` with links that others put there, beside what nobody may read.
+/// Creates the folder `data` with links that others put there, next to files that no call may read.
 fn with_links(folder: &Folder) {
     outside(folder);
     inside(folder);

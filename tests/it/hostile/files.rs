@@ -6,7 +6,7 @@ use std::path::Path;
 use super::put;
 use crate::support::{Folder, TinyComponent, ToolbayCommand, hostile};
 
-/// Code that this server has compiled, under the name of a plugin.
+/// Writes code that this server has compiled, under the name of a plugin.
 fn compiled_code(folder: &Folder) {
     let other = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     fs::write(

@@ -1,4 +1,4 @@
-//! Guests that have the host hold something for them.
+//! Guests that make the host hold resources for them.
 
 use super::put;
 use super::wasi::{FILES, HTTP, POLL, PROGRESS, UDP, calls};
@@ -9,7 +9,7 @@ const MOUNT: &str =
 
 const MOUNT_AND_LITTLE_MEMORY: &str = "[limits]\nmemory = \"8MiB\"\n[[permissions.mounts]]\nhost = \"../data\"\nguest = \"/data\"\naccess = \"read\"";
 
-/// The folder `data/` with so many files, whose names are as long as names can be.
+/// Creates the folder `data/` with `count` files, whose names have the maximum length.
 fn with_files(folder: &Folder, count: usize) {
     std::fs::create_dir_all(folder.sibling_path("data")).unwrap();
     for n in 0..count {
@@ -23,7 +23,7 @@ fn with_files(folder: &Folder, count: usize) {
     put(folder, hostile());
 }
 
-/// Makes requests whose host has a name of 4 MiB, and sends none.
+/// Writes a guest that makes requests whose host has a name of 4 MiB, and sends none.
 fn requests(folder: &Folder) {
     let functions = [
         ("fields", "(result i32)"),
@@ -40,7 +40,7 @@ fn requests(folder: &Folder) {
     put(folder, calls(HTTP, &functions, body).build());
 }
 
-/// Makes sets of HTTP fields until it may not.
+/// Writes a guest that makes sets of HTTP fields until it may not.
 fn fields(folder: &Folder) {
     put(
         folder,
@@ -53,7 +53,7 @@ fn fields(folder: &Folder) {
     );
 }
 
-/// Makes a socket, and crashes if it gets one.
+/// Writes a guest that makes a socket, and crashes if it gets one.
 fn a_socket(folder: &Folder) {
     let body = "(call $socket (i32.const 0) (i32.const 8))
         (if (i32.eqz (i32.load8_u (i32.const 8))) (then unreachable))";
@@ -65,7 +65,7 @@ fn a_socket(folder: &Folder) {
     );
 }
 
-/// A text block that is meant for the user, eight million times.
+/// Writes a guest that returns a text block for the user eight million times.
 fn audience(folder: &Folder) {
     let body = "(local $zeros i32)
         (local.set $zeros (i32.shl (memory.grow (i32.const 128)) (i32.const 16)))
@@ -117,10 +117,10 @@ cases! {
         => also(|run| assert_eq!(run.result["content"][0]["annotations"]["audience"], serde_json::json!(["user"])));
 }
 
-/// Plugins that use every table they may have, with as many calls as the server admits, take none
-/// from others.
+/// Plugins that fill every table that they may have, with as many calls as the server admits, do
+/// not affect others.
 #[test]
-fn tables_of_some_are_not_missed_by_others() {
+fn plugins_that_fill_their_tables_do_not_affect_others() {
     let folder = Folder::new();
     let functions = [
         ("progress", "(param f64 i32 f64 i32 i32 i32)"),
@@ -155,8 +155,8 @@ fn tables_of_some_are_not_missed_by_others() {
     assert_eq!(server.text("fine", serde_json::json!({})), "fine");
 }
 
-/// A plugin that opens the file `f` in its mount until it may not, says so, and holds what it has
-/// for an hour. It crashes if it cannot open a single one.
+/// Returns a plugin that opens the file `f` in its mount until it may not, reports how often, and
+/// holds the files for an hour. It crashes if it cannot open any file.
 fn holds_files() -> Vec<u8> {
     let functions = [
         ("mounts", "(param i32)"),
@@ -180,8 +180,8 @@ fn holds_files() -> Vec<u8> {
     calls(&format!("{FILES}{PROGRESS}{POLL}"), &functions, body).build()
 }
 
-/// A folder with plugins that hold files, and one that reads them, for a server that may have few
-/// descriptors.
+/// Returns a folder with plugins that hold files, and one that reads them, for a server that may
+/// have few descriptors.
 fn folder_of_greedy(calls: usize) -> Folder {
     let folder = Folder::new();
     std::fs::create_dir(folder.sibling_path("data")).unwrap();
@@ -194,10 +194,10 @@ fn folder_of_greedy(calls: usize) -> Folder {
     folder
 }
 
-/// Of few descriptors, plugins that open files until they may not leave some to every other call,
+/// With few descriptors, plugins that open files until they may not leave some to every other call,
 /// to connections and to plugins that are loaded.
 #[test]
-fn files_of_some_are_not_missed_by_others() {
+fn plugins_that_open_many_files_do_not_affect_others() {
     let folder = folder_of_greedy(8);
     let command = ToolbayCommand::new(&folder)
         .args(["serve"])
@@ -214,8 +214,8 @@ fn files_of_some_are_not_missed_by_others() {
                 .unwrap(),
         );
     }
-    // Of the 80 for guests, 10 are for connections, 40 are shares of calls, and the rest is for
-    // whoever comes first.
+    // Of the 80 for guests, 10 are for connections, 40 are shares of calls, and the rest is for any
+    // call.
     assert!(
         held[0] >= 30.0 && held[1..].iter().all(|held| *held >= 5.0),
         "{held:?}"
@@ -232,7 +232,7 @@ fn files_of_some_are_not_missed_by_others() {
         server.text("list_folder", serde_json::json!({"path": "/data"})),
         "f"
     );
-    // One that has to be compiled, which takes a child and its pipes.
+    // A plugin that has to be compiled, which takes a child process and its pipes.
     folder.put(
         "later.wasm",
         TinyComponent::new(&["later"]).with_text("in time").build(),
@@ -241,7 +241,7 @@ fn files_of_some_are_not_missed_by_others() {
     assert_eq!(server.text("later", serde_json::json!({})), "in time");
 }
 
-/// The same over HTTP: new connections are accepted.
+/// Over HTTP, new connections are accepted.
 #[test]
 fn files_of_plugins_leave_descriptors_to_connections() {
     let folder = folder_of_greedy(2);

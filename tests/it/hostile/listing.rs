@@ -1,4 +1,4 @@
-//! Plugins whose lists of tools are invalid, too long, or differ from one time to the next.
+//! Plugins whose lists of tools are invalid, too long, or differ between calls.
 
 use super::wasi::{RANDOM, lists};
 use super::{lists_at, put};
@@ -19,7 +19,8 @@ fn described(folder: &Folder, description: &str) {
     );
 }
 
-/// A component that returns its list from address 16, where these words are.
+/// Writes a component that returns its list from address 16, where it stores this pointer and this
+/// length.
 fn list(folder: &Folder, pointer: u32, length: u32) {
     put(
         folder,
@@ -32,7 +33,7 @@ fn list(folder: &Folder, pointer: u32, length: u32) {
     );
 }
 
-/// A tool with so many icons at `https://a`, of 32 bytes each from 65536 on.
+/// Writes a tool with `count` icons at `https://a`, of 32 bytes each, from address 65536 on.
 fn icons(folder: &Folder, count: u32) {
     let end = 65_536 + 32 * count;
     defined(
@@ -49,7 +50,7 @@ fn icons(folder: &Folder, count: u32) {
     );
 }
 
-/// A component with one tool, whose definition is at address 64, where `code` can change it:
+/// Writes a component with one tool, whose definition is at address 64, where `code` can change it:
 /// `icons` is at 128 and `_meta` at 136. From 65536 on there are 15 MiB of empty memory.
 fn defined(folder: &Folder, code: &str) {
     put(
@@ -67,7 +68,7 @@ fn defined(folder: &Folder, code: &str) {
     );
 }
 
-/// The same with `_meta` that contains a list of this many empty lists.
+/// Like [`defined`], with `_meta` that contains a list of this many empty lists.
 fn meta(folder: &Folder, lists: usize) {
     let (json, length) = lists_at(65536, br#"{"x":["#, lists, b"]}");
     defined(

@@ -7,7 +7,7 @@ use super::run::Run;
 use super::wasi::{HTTP, NAMES, calls};
 use crate::support::{Folder, TinyComponent, hostile};
 
-/// A mount of the folder `data/`, beside which there is a `secret`.
+/// Creates the folder `data/` for a mount, next to a file `secret`.
 fn with_data(folder: &Folder) {
     std::fs::create_dir_all(folder.sibling_path("data")).unwrap();
     std::fs::write(folder.sibling_path("secret"), "hush").unwrap();
@@ -22,13 +22,13 @@ fn no_secret(run: &mut Run) {
     assert!(!run.result.to_string().contains("hush"), "{}", run.result);
 }
 
-/// Resolves a name, and crashes if it gets an address.
+/// Writes a guest that resolves a name, and crashes if it gets an address.
 fn looks_a_name_up(folder: &Folder) {
     let functions = [
         ("network", "(result i32)"),
         ("resolve", "(param i32 i32 i32 i32)"),
     ];
-    // "a.test.x" as the name; the result is at 8.
+    // The name is "a.test.x"; the result is at 8.
     let body = "(i64.store (i32.const 32) (i64.const 0x782e747365742e61))
         (call $resolve (call $network) (i32.const 32) (i32.const 8) (i32.const 8))
         (if (i32.eqz (i32.load8_u (i32.const 8))) (then unreachable))";
@@ -38,7 +38,7 @@ fn looks_a_name_up(folder: &Folder) {
     );
 }
 
-/// Sends a request, and does not wait for the response.
+/// Writes a guest that sends a request, and does not wait for the response.
 fn sends_a_request(folder: &Folder) {
     let functions = [
         ("fields", "(result i32)"),
@@ -47,7 +47,7 @@ fn sends_a_request(folder: &Folder) {
         ("path", "(param i32 i32 i32 i32) (result i32)"),
         ("send", "(param i32 i32 i32 i32)"),
     ];
-    // "a.test:1" is the authority, "/" the path.
+    // The authority is "a.test:1", the path "/".
     let body = "(local $r i32) (local.set $r (call $request (call $fields)))
         (i64.store (i32.const 64) (i64.const 0x313a747365742e61))
         (drop (call $authority (local.get $r) (i32.const 1) (i32.const 64) (i32.const 8)))
@@ -60,7 +60,7 @@ fn sends_a_request(folder: &Folder) {
     );
 }
 
-/// The refusal of a component with this import.
+/// Writes a component with this import, which is refused.
 fn imports(folder: &Folder, text: &str) {
     put(
         folder,

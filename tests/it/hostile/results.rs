@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::{lists_at, put};
 use crate::support::{Folder, TinyComponent, hostile};
 
-/// A component whose result is at 16, with one text block at 64 whose text is at 1024. These words
-/// are then written to these addresses.
+/// Writes a component whose result is at 16, with one text block at 64 whose text is at 1024. Then
+/// these words are written to these addresses.
 fn returns(folder: &Folder, words: &[(u32, u32)]) {
     put(
         folder,
@@ -26,7 +26,7 @@ fn stores(words: &[(u32, u32)]) -> String {
         })
 }
 
-/// A component that returns an invalid pointer.
+/// Writes a component that returns an invalid pointer.
 fn returns_pointer(folder: &Folder, pointer: i64) {
     put(
         folder,
@@ -36,7 +36,7 @@ fn returns_pointer(folder: &Folder, pointer: i64) {
     );
 }
 
-/// A component whose allocator does this when it receives the arguments.
+/// Writes a component whose allocator runs this body when it receives the arguments.
 fn allocates(folder: &Folder, body: &str) {
     let core = format!("(func (export \"bad\") (param i32 i32 i32 i32) (result i32) {body})");
     put(
@@ -63,14 +63,13 @@ fn structured(folder: &Folder, json: &str) {
     );
 }
 
-/// A component whose call returns a list of this many empty lists as structured content, and
-/// nothing else.
+/// Writes a component whose call returns only structured content, a list of this many empty lists.
 fn lists(folder: &Folder, lists: usize) {
     let (json, length) = lists_at(65536, b"[", lists, b"] ");
     structured_at(folder, &json, length);
 }
 
-/// The same with a list of this many objects.
+/// Like [`lists`], with a list of this many objects.
 fn objects(folder: &Folder, objects: usize) {
     let end = 65536 + 8 + 8 * objects;
     let code = format!(
@@ -85,7 +84,7 @@ fn objects(folder: &Folder, objects: usize) {
     structured_at(folder, &code, end + 7 - 65536);
 }
 
-/// A component whose call returns what `code` writes to address 65536.
+/// Writes a component whose call returns the JSON that `code` writes to address 65536.
 fn structured_at(folder: &Folder, code: &str, length: usize) {
     put(
         folder,
@@ -101,7 +100,7 @@ fn structured_at(folder: &Folder, code: &str, length: usize) {
 
 const LARGE: &str = "[limits]\noutput = \"16MiB\"";
 
-/// Little enough that it is used up within the time of a call, however busy the machine is.
+/// Little enough to be used up within the time of a call, however busy the machine is.
 const LITTLE: &str = "[limits]\nfuel = 500000000";
 const OUT_OF_LITTLE: &str =
     "The tool used all of its fuel, 500,000,000 instructions (to allow more, raise limits.fuel).";

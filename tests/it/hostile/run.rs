@@ -14,13 +14,13 @@ use crate::support::{
 };
 
 /// How much the server may grow during a call beyond the call's memory, in KiB.
-const PEAK: u64 = 32 << 10;
+const MAX_CALL_GROWTH: u64 = 32 << 10;
 
-/// How long 99 of 100 pings may take during a call. They take a millisecond: this leaves room for a
-/// busy machine, and the book shows what was measured.
-const PING: Duration = Duration::from_secs(1);
+/// Maximum duration of 99 of 100 pings during a call. They take a millisecond: this leaves room for
+/// a busy machine, and the book shows the measured values.
+const MAX_PING: Duration = Duration::from_secs(1);
 
-/// Calls that make the server as large as it gets without an attack.
+/// Number of calls after which the server has its usual size.
 const WARM_UP: usize = 20;
 
 /// A server with a case in its folder.
@@ -29,19 +29,19 @@ pub(crate) struct Run {
     pub(crate) folder: Folder,
     /// The tool's result.
     pub(crate) result: Value,
-    /// By how much the server grew at most meanwhile, in KiB.
+    /// Maximum growth of the server during the call, in KiB.
     pub(crate) growth: u64,
-    /// What 99 of 100 pings took at most during the call; zero if there was none.
+    /// Maximum duration of 99 of 100 pings during the call; zero if there was no call.
     pub(crate) ping: Duration,
 }
 
 pub(super) fn run(case: &Case) {
     let folder = Folder::with("bystander.wasm", echo());
     let (time, run) = run_in(folder, case);
-    book::note(case, time, &run);
+    book::record_measurements(case, time, &run);
 }
 
-/// The same with all components in the engine of those with async functions.
+/// Like [`run`], with all components in the engine for components with async functions.
 pub(super) fn run_with_async(case: &Case) {
     let folder = Folder::new().rewriting(made_async);
     folder.put("bystander.wasm", echo());
@@ -57,7 +57,7 @@ fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
         .args(["serve"])
         .env("MALLOC_TRIM_THRESHOLD_", "65536");
     if case.grant.contains("read-write") {
-        // The grant comes when the server has confined itself.
+        // The grant is written after the server has confined itself.
         fs::create_dir(folder.sibling_path("data")).unwrap();
         command = command.env(
             "TOOLBAY_SERVER_CONFINE_FOLDERS",
@@ -73,7 +73,7 @@ fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
     if !case.grant.is_empty() {
         folder.put("hostile.toml", case.grant);
     }
-    forget_peak(&server);
+    reset_peak(&server);
     let began = Instant::now();
     (case.put)(&folder);
     let mut run = Run {
@@ -92,7 +92,7 @@ fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
                 .1;
             let said = said.split_once(": ").unwrap_or_else(|| panic!("{line}")).1;
             assert!(
-                fits(why, said.trim_end()),
+                matches_pattern(why, said.trim_end()),
                 "noted: {line:?}\nexpected: {why:?}"
             );
             // Files that were added later are loaded, and nothing else was logged.
@@ -116,14 +116,17 @@ fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
                 .trim_end()
                 .strip_suffix(" plugin=\"hostile\"")
                 .unwrap_or_else(|| panic!("{line}"));
-            assert!(fits(why, said), "refused: {said:?}\nexpected: {why:?}");
+            assert!(
+                matches_pattern(why, said),
+                "refused: {said:?}\nexpected: {why:?}"
+            );
             assert_eq!(run.server.tool_names(), ["echo"]);
         }
         Expected::Fails(kind, words) => {
             let result = call(case, &mut run, &mut before);
             let (said_kind, said) = error_kind_and_text(&result);
             assert!(
-                said_kind == kind && fits(words, &said),
+                said_kind == kind && matches_pattern(words, &said),
                 "{said_kind}: {said:?}\nexpected: {kind}: {words:?}"
             );
             run.result = result;
@@ -131,7 +134,7 @@ fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
         Expected::Answers(words) => {
             let result = call(case, &mut run, &mut before);
             assert!(
-                result.get("isError").is_none() && fits(words, &result_text(&result)),
+                result.get("isError").is_none() && matches_pattern(words, &result_text(&result)),
                 "{result}\nexpected: {words:?}"
             );
             run.result = result;
@@ -141,7 +144,7 @@ fn run_in(folder: Folder, case: &Case) -> (Duration, Run) {
     run.growth = run.growth.max(peak(&run.server).saturating_sub(before));
     bystander_answers(&mut run.server);
     (case.also)(&mut run);
-    shrinks_to(&mut run.server, before + case.growth);
+    wait_until_shrunk_to(&mut run.server, before + case.growth);
     (time, run)
 }
 
@@ -152,7 +155,7 @@ fn call(case: &Case, run: &mut Run, before: &mut u64) -> Value {
     run.growth = peak(&run.server).saturating_sub(*before);
     *before = resident(run.server.pid());
     let arguments = serde_json::from_str(case.arguments).unwrap();
-    forget_peak(&run.server);
+    reset_peak(&run.server);
     let id = run.server.start_call(case.tool, arguments);
     let mut pings = Vec::new();
     let result = run
@@ -161,13 +164,13 @@ fn call(case: &Case, run: &mut Run, before: &mut u64) -> Value {
     pings.sort_unstable();
     run.ping = pings[(pings.len() * 99).div_ceil(100) - 1];
     assert!(
-        run.ping < PING,
+        run.ping < MAX_PING,
         "of {} pings during the call, one in a hundred took {:?}",
         pings.len(),
         run.ping
     );
     let grown = peak(&run.server).saturating_sub(*before);
-    let most = memory_limit(case) + PEAK;
+    let most = memory_limit(case) + MAX_CALL_GROWTH;
     assert!(
         grown <= most,
         "the server grew by {grown} KiB during the call, expected at most {most}"
@@ -175,7 +178,7 @@ fn call(case: &Case, run: &mut Run, before: &mut u64) -> Value {
     result
 }
 
-/// The memory that a call of the case may have, in KiB.
+/// Returns the memory that a call of the case may have, in KiB.
 fn memory_limit(case: &Case) -> u64 {
     let grant: toml::Table = case.grant.parse().unwrap();
     let memory = grant
@@ -186,12 +189,12 @@ fn memory_limit(case: &Case) -> u64 {
     memory.as_u64() >> 10
 }
 
-/// Has the kernel measure the peak of resident memory anew (proc(5), `clear_refs`).
-fn forget_peak(server: &StdioServer) {
+/// Resets the kernel's peak of resident memory (proc(5), `clear_refs`).
+fn reset_peak(server: &StdioServer) {
     fs::write(format!("/proc/{}/clear_refs", server.pid()), "5").unwrap();
 }
 
-/// The most memory that the server held since then, in KiB: with pages of files, which are few.
+/// Returns the server's peak memory since the reset, in KiB, without pages of files.
 fn peak(server: &StdioServer) -> u64 {
     status(server.pid(), "VmHWM:") - status(server.pid(), "RssFile:")
 }
@@ -204,8 +207,9 @@ pub(super) fn bystander_answers(server: &mut StdioServer) {
     );
 }
 
-/// The allocator and the pool return memory after a while; calls make this happen sooner.
-fn shrinks_to(server: &mut StdioServer, most: u64) {
+/// Waits until the server has shrunk. The allocator and the pool return memory after a while; calls
+/// make this happen sooner.
+fn wait_until_shrunk_to(server: &mut StdioServer, most: u64) {
     let began = Instant::now();
     while resident(server.pid()) > most {
         bystander_answers(server);
@@ -217,8 +221,8 @@ fn shrinks_to(server: &mut StdioServer, most: u64) {
     }
 }
 
-/// Whether `result_text` is `pattern`, where `…` stands for anything.
-fn fits(pattern: &str, text: &str) -> bool {
+/// Returns whether `text` matches `pattern`, where `…` stands for any text.
+fn matches_pattern(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('…');
     let Some(mut rest) = parts.next().and_then(|start| text.strip_prefix(start)) else {
         return false;
@@ -236,7 +240,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// A plugin that returns its arguments.
+/// Returns a plugin that returns its arguments.
 fn echo() -> Vec<u8> {
     // A result with one text block, written by hand.
     TinyComponent::new(&["echo"])
@@ -289,11 +293,16 @@ fn repeated_attacks_use_no_more_memory_than_the_first_ones() {
 #[test]
 fn patterns() {
     assert!(
-        fits("a…c", "abc")
-            && fits("a…", "a")
-            && fits("…b…", "abc")
-            && fits("a", "a")
-            && fits("a…b…c", "aXbYc")
+        matches_pattern("a…c", "abc")
+            && matches_pattern("a…", "a")
+            && matches_pattern("…b…", "abc")
+            && matches_pattern("a", "a")
+            && matches_pattern("a…b…c", "aXbYc")
     );
-    assert!(!fits("a", "ab") && !fits("b…", "ab") && !fits("a…c", "abcd") && !fits("a…x…c", "abc"));
+    assert!(
+        !matches_pattern("a", "ab")
+            && !matches_pattern("b…", "ab")
+            && !matches_pattern("a…c", "abcd")
+            && !matches_pattern("a…x…c", "abc")
+    );
 }

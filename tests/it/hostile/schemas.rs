@@ -17,7 +17,7 @@ fn input(folder: &Folder, schema: &str) {
     );
 }
 
-/// A component that returns a value that takes long to check against its own schema.
+/// Writes a component that returns a value that takes long to check against its own schema.
 fn output(folder: &Folder, schema: &str, structured: &str) {
     let tool = TinyTool {
         output: Some(schema.into()),
@@ -31,7 +31,8 @@ fn output(folder: &Folder, schema: &str, structured: &str) {
     );
 }
 
-/// Forty levels, each of which contains the next one twice: 2^40 ways to fail.
+/// Returns a schema with forty levels, each of which contains the next one twice: 2^40 ways to
+/// fail.
 fn doubling(keyword: &str) -> String {
     let mut definitions = String::new();
     for n in 0..40 {
@@ -44,7 +45,7 @@ fn doubling(keyword: &str) -> String {
     )
 }
 
-/// A nested list; checking each level goes through 1,000 references.
+/// Returns the schema of a nested list; checking each level follows 1,000 references.
 fn round() -> String {
     let mut definitions = String::new();
     for n in 0..1000 {
@@ -56,7 +57,7 @@ fn round() -> String {
     )
 }
 
-/// A schema whose `x` is a list, each element of which must match one of these.
+/// Returns a schema whose `x` is a list, each element of which must match one of these.
 fn one_of_these(schemas: impl Iterator<Item = String>) -> String {
     let schemas: Vec<String> = schemas.collect();
     format!(

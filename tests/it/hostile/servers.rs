@@ -1,4 +1,4 @@
-//! Guests that are MCP servers of their own, and answer as no server should.
+//! Guests that are MCP servers themselves, and respond as no server should.
 
 use super::put;
 use crate::support::{Folder, own_server};

@@ -4,18 +4,19 @@ use std::fmt::Write as _;
 
 use crate::support::TinyComponent;
 
-/// A component whose calls do `body`, which may call what is in `functions`:
-/// the name of a core function that `interfaces` lowers, and its core type.
+/// Returns a component whose calls run `body`, which may call the functions in `functions`: the
+/// name of a core function that `interfaces` lowers, and its core type.
 pub(crate) fn calls(interfaces: &str, functions: &[(&str, &str)], body: &str) -> TinyComponent {
     plain(interfaces, functions, body).before_call("(call $run)")
 }
 
-/// The same, for what asks the component for its tools.
+/// Like [`calls`], but `body` runs when the component lists its tools.
 pub(super) fn lists(interfaces: &str, functions: &[(&str, &str)], body: &str) -> TinyComponent {
     plain(interfaces, functions, body).before_list("(call $run)")
 }
 
-/// The body is in a module of its own, which has all that it calls.
+/// Returns a component that has the body in a separate module, which imports the functions that it
+/// calls.
 fn plain(interfaces: &str, functions: &[(&str, &str)], body: &str) -> TinyComponent {
     let (mut imported, mut given) = (String::new(), String::new());
     for (name, ty) in functions {
@@ -50,7 +51,7 @@ pub(super) const RANDOM: &str = r#"
     (core func $number (canon lower (func $number)))
     (core func $bytes (canon lower (func $bytes) (memory $memory) (realloc $realloc)))"#;
 
-/// `wasi:io/poll` and a clock: `$subscribe` to some nanoseconds, `$block`, `$poll`, `$drop`.
+/// `wasi:io/poll` and a clock: `$subscribe` to a number of nanoseconds, `$block`, `$poll`, `$drop`.
 pub(super) const POLL: &str = r#"
     (import "wasi:io/poll@0.2.0" (instance $polls
       (export "pollable" (type $pollable (sub resource)))
@@ -67,8 +68,8 @@ pub(super) const POLL: &str = r#"
     (core func $poll (canon lower (func $poll) (memory $memory) (realloc $realloc)))
     (core func $drop (canon resource.drop $pollable))"#;
 
-/// `wasi:cli/stdout`: `$stdout`, and of the stream `$check` how much may be written, and `$write`
-/// it.
+/// `wasi:cli/stdout`: `$stdout`, and for this stream `$check`, which returns how many bytes may be
+/// written, and `$write`.
 pub(super) const STDOUT: &str = r#"
     (import "wasi:io/error@0.2.0" (instance $errors (export "error" (type $error (sub resource)))))
     (alias export $errors "error" (type $error))
@@ -90,7 +91,7 @@ pub(super) const STDOUT: &str = r#"
     (core func $check (canon lower (func $check) (memory $memory)))
     (core func $write (canon lower (func $write) (memory $memory)))"#;
 
-/// `wasi:filesystem`: `$mounts`, and `$open` a file in one of them.
+/// `wasi:filesystem`: `$mounts`, and `$open` for a file in one of them.
 pub(super) const FILES: &str = r#"
     (import "wasi:filesystem/types@0.2.0" (instance $files
       (export "descriptor" (type $descriptor (sub resource)))
@@ -126,7 +127,7 @@ pub(super) const PROGRESS: &str = r#"
     (alias export $host "progress" (func $progress))
     (core func $progress (canon lower (func $progress) (memory $memory)))"#;
 
-/// `wasi:sockets/ip-name-lookup`: `$network`, and `$resolve` a name in it.
+/// `wasi:sockets/ip-name-lookup`: `$network`, and `$resolve` for a name in it.
 pub(super) const NAMES: &str = r#"
     (import "wasi:sockets/network@0.2.0" (instance $networks
       (export "network" (type $network (sub resource)))
@@ -174,8 +175,8 @@ pub(super) const UDP: &str = r#"
     (alias export $sockets "create-udp-socket" (func $socket))
     (core func $socket (canon lower (func $socket) (memory $memory)))"#;
 
-/// `wasi:http/outgoing-handler`: `$fields`, a `$request` with them, to an `$authority` and a
-/// `$path`, to `$send`.
+/// `wasi:http/outgoing-handler`: `$fields`, `$request` with these fields, `$authority` and `$path`
+/// of the request, and `$send`.
 pub(super) const HTTP: &str = r#"
     (import "wasi:http/types@0.2.0" (instance $http
       (export "fields" (type $fields (sub resource)))

@@ -1,16 +1,17 @@
-//! Guests for WASI 0.3: what they have the host hold, wait for and reach.
+//! Guests for WASI 0.3: resources that the host holds for them, events that they wait for, and what
+//! they try to reach.
 
 use super::concurrency::{EXIT, tasks};
 use super::put;
 use super::run::Run;
 use crate::support::{Folder, own_server};
 
-/// The guest that uses WASI 0.3, and misuses it on request.
+/// Writes the guest that uses WASI 0.3, and misuses it on request.
 fn wasi3(folder: &Folder) {
     put(folder, own_server("wasi3"));
 }
 
-/// A component with this import, and a function.
+/// Writes a component with this import and a function.
 fn imports(folder: &Folder, import: &str) {
     let core = format!(
         r#"(func (export "a") (result i32) {EXIT}) (func (export "callback") (param i32 i32 i32) (result i32) {EXIT})"#
@@ -18,7 +19,8 @@ fn imports(folder: &Folder, import: &str) {
     put(folder, tasks(import, &[], &core));
 }
 
-/// It takes the descriptors of WASI 0.3 for those of WASI 0.2, which come from mounted folders.
+/// Imports that use the type of descriptors of WASI 0.2, which come from mounted folders, for those
+/// of WASI 0.3.
 const MIXED: &str = r#"
     (import "wasi:filesystem/types@0.2.0" (instance $older (export "descriptor" (type (sub resource)))))
     (alias export $older "descriptor" (type $descriptor))
@@ -26,7 +28,7 @@ const MIXED: &str = r#"
       (alias outer 1 $descriptor (type $older))
       (export "descriptor" (type (eq $older)))))"#;
 
-/// The same for sockets.
+/// Like [`MIXED`], for sockets.
 const MIXED_SOCKETS: &str = r#"
     (import "wasi:sockets/tcp@0.2.0" (instance $older (export "tcp-socket" (type (sub resource)))))
     (alias export $older "tcp-socket" (type $socket))
@@ -34,7 +36,7 @@ const MIXED_SOCKETS: &str = r#"
       (alias outer 1 $socket (type $older))
       (export "tcp-socket" (type (eq $older)))))"#;
 
-/// Less than the million units after which a guest gives way.
+/// Less than the million units after which a guest yields.
 const LITTLE: &str = "[limits]\nfuel = 10_000_000";
 
 const HANDLES: &str =
@@ -43,7 +45,7 @@ const HANDLES: &str =
 const MEMORY: &str =
     "The tool needed more than 8.0 MiB of memory (to allow more, raise limits.memory).";
 
-/// The denial in the log names what would allow it.
+/// Checks that the denial in the log names the origin that would have to be allowed.
 fn names_the_origin(run: &mut Run) {
     run.server
         .log

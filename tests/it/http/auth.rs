@@ -10,7 +10,7 @@ use crate::support::{
     DEADLINE, Folder, HttpResponse, HttpServer, TinyComponent, ToolbayCommand, initialize,
 };
 
-/// Keys for P-256, of nobody.
+/// P-256 keys that are used only in tests.
 pub(crate) const KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgHm6kX/fmM+/SbGElAswma9bGdeabeRCnV4Y3roCEhv6hRANCAARGwXQ7MruX77NPMJAAiKvru/gbSGPrfAgd3oSrdJqO4QiROosuTP6GDAsCgczI3T0fGt1eXcJOf4KcMZEmqRgu";
 pub(super) const OTHER_KEY: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgl48bGH0mZF+9PRLuxqX6/RXExPxLb//uuhlnGJSth6ahRANCAAQDsb8Xm1ZpdZ2hy1FJEiAgK3jbPWIlmh0bzcPIt6+FmEaihZMj/WJpeRgAEdsjo1Cs74HR19euhEJmTiD/9PMr";
 
@@ -24,7 +24,8 @@ pub(crate) fn plugins() -> Folder {
     )
 }
 
-/// Makes a token with the command that people use: the token, and the lines of the configuration.
+/// Creates a token with the command that people use. Returns the token and the lines of the
+/// configuration.
 pub(crate) fn token(name: &str, tools: &str) -> (String, String) {
     let outcome = ToolbayCommand::new(&Folder::new())
         .args(["token", name])
@@ -46,7 +47,8 @@ pub(crate) fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 
-/// Refused without a word about what there is.
+/// Checks that the request is refused without details about the server, and returns the status and
+/// the challenge.
 pub(super) fn refused(response: HttpResponse) -> (u16, String) {
     let (status, challenge) = (
         response.status,
@@ -87,7 +89,7 @@ fn a_token_allows_its_tools() {
         names(&listed["result"]),
         ["secret", "time.now", "time.zone"]
     );
-    // A cache must not give it to others, who see less.
+    // A shared cache must not serve it to callers with fewer rights.
     assert_eq!(listed["result"]["cacheScope"], "private");
     let discovered = with(&full, "server/discover", json!({})).response_message();
     assert_eq!(discovered["result"]["cacheScope"], "private");
@@ -118,7 +120,7 @@ fn a_token_allows_its_tools() {
         json!({"code": -32602, "message": "Unknown tool: nowhere"})
     );
 
-    // Also in a session, which belongs to the token that started it.
+    // The same holds in a session, which belongs to the token that started it.
     let session =
         server.start_session_with_headers("2025-11-25", &[("Authorization", &bearer(&partial))]);
     let id = ("Mcp-Session-Id", session.id.as_str());
@@ -206,7 +208,7 @@ fn without_a_valid_token_nothing_is_revealed() {
 }
 
 #[test]
-fn rejected_requests_have_few_lines_in_the_log() {
+fn rejected_requests_are_logged_at_a_limited_rate() {
     let (_, config) = token("full", "");
     let server = HttpServer::start_with_config(&plugins(), &config).wait_until_ready();
     let list = |headers: &[(&str, &str)]| {
@@ -283,7 +285,7 @@ pub(super) fn jwks(keys: &[(&str, &str)]) -> String {
     .unwrap()
 }
 
-/// A token signed with `secret`; `change` is laid over claims that hold.
+/// Returns a token signed with `secret`. `change` overrides claims of a valid token.
 pub(crate) fn jwt(id: &str, secret: &str, change: Value) -> String {
     signed(
         &Header {
@@ -295,7 +297,7 @@ pub(crate) fn jwt(id: &str, secret: &str, change: Value) -> String {
     )
 }
 
-/// The same with another header.
+/// Like [`jwt`], with another header.
 pub(super) fn signed(header: &Header, secret: &str, change: Value) -> String {
     let mut claims = json!({
         "iss": ISSUER, "aud": [RESOURCE, "https://other.example"], "sub": "somebody",
@@ -315,13 +317,13 @@ pub(super) fn resource() -> HttpServer {
     resource_with(&plugins(), "")
 }
 
-/// The same with more configuration.
+/// Like [`resource`], with this folder and additional configuration.
 pub(crate) fn resource_with(folder: &Folder, more: &str) -> HttpServer {
-    resource_set(folder, more, "")
+    resource_with_oauth(folder, more, "")
 }
 
-/// The same with more settings of `[http.oauth]`.
-fn resource_set(folder: &Folder, more: &str, set: &str) -> HttpServer {
+/// Like [`resource_with`], with additional settings of `[http.oauth]`.
+fn resource_with_oauth(folder: &Folder, more: &str, set: &str) -> HttpServer {
     std::fs::write(folder.sibling_path("keys.json"), jwks(&[("one", KEY)])).unwrap();
     let config = format!(
         "log = \"trace\"\n{more}\n[http.oauth]\nresource = \"{RESOURCE}\"\nauthorization_servers = [\"{ISSUER}\"]\n\
@@ -453,7 +455,7 @@ fn an_invalid_token_is_rejected_with_the_reason() {
 }
 
 #[test]
-fn a_tool_of_another_scope_asks_for_it_if_the_operator_wants_that() {
+fn with_step_up_a_tool_of_another_scope_requests_that_scope() {
     let token = jwt("one", KEY, json!({}));
     let call = |server: &HttpServer, tool: &str| {
         server.post_stateless(
@@ -468,7 +470,7 @@ fn a_tool_of_another_scope_asks_for_it_if_the_operator_wants_that() {
         -32602,
         "nobody learns that it exists"
     );
-    let server = resource_set(&plugins(), "", "step_up = true");
+    let server = resource_with_oauth(&plugins(), "", "step_up = true");
     let (status, challenge) = refused(call(&server, "secret"));
     assert_eq!(status, 403);
     assert!(
@@ -479,7 +481,7 @@ fn a_tool_of_another_scope_asks_for_it_if_the_operator_wants_that() {
         challenge.contains("scope=\"admin mcp\"") && challenge.contains("resource_metadata="),
         "{challenge}"
     );
-    // The same in a session.
+    // Likewise in a session.
     let session =
         server.start_session_with_headers("2025-11-25", &[("Authorization", &bearer(&token))]);
     assert_eq!(
@@ -496,7 +498,7 @@ fn a_tool_of_another_scope_asks_for_it_if_the_operator_wants_that() {
     assert_eq!(call(&server, "time.now").status, 200);
 }
 
-/// With `"alg": "none"`.
+/// Returns a token with `"alg": "none"`.
 fn unsigned() -> String {
     let holds = jwt("one", KEY, json!({}));
     let claims = holds.split('.').nth(1).unwrap();
@@ -505,7 +507,7 @@ fn unsigned() -> String {
     format!("{header}.{claims}.")
 }
 
-/// With a secret that everybody knows: the public key.
+/// Returns a token signed with a secret that everyone has: the public key.
 fn signed_with_a_public_key() -> String {
     let header = Header {
         kid: Some("one".into()),

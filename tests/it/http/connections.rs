@@ -1,4 +1,5 @@
-//! Connections that take and do not give: they end, and the others have their places meanwhile.
+//! Connections that occupy the server without being served: they end, and others get their slots
+//! meanwhile.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -34,7 +35,7 @@ fn a_client_that_reads_nothing_loses_its_connection() {
     let server = HttpServer::start_with_config(&folder, config).wait_until_ready();
     let mut stream = neighbour::connect(&server, true);
     let list = neighbour::stateless("tools/list", json!({}));
-    // The server stops reading when nobody takes its responses, and then ends the connection.
+    // The server stops reading when its responses are not read, and then closes the connection.
     let error = loop {
         if let Err(error) = stream.write_all(&list) {
             break error;
@@ -80,11 +81,11 @@ fn a_call_whose_stream_nobody_reads_is_cancelled() {
 }
 
 #[test]
-fn probes_are_answered_when_every_place_is_taken() {
+fn probes_are_answered_when_every_slot_is_taken() {
     let server =
         HttpServer::start_with_config(&Folder::new(), "[http]\nconnections = 2").wait_until_ready();
     let streams = [(); 2].map(|()| subscribe(&server));
-    // Many that never send a request, and one that waits for a place.
+    // Many connections that never send a request, and one that waits for a slot.
     let half_open: Vec<TcpStream> = (0..200)
         .map(|_| neighbour::connect(&server, true))
         .collect();
@@ -109,7 +110,7 @@ fn probes_are_answered_when_every_place_is_taken() {
 }
 
 #[test]
-fn one_address_leaves_places_to_the_others() {
+fn one_address_leaves_slots_to_the_others() {
     let server = HttpServer::start_with_config(
         &Folder::new(),
         "[http]\nconnections = 16\nconnections_per_address = 8",
@@ -173,8 +174,8 @@ impl Drop for StrangersConnections {
 }
 
 #[test]
-fn one_account_leaves_places_to_the_others() {
-    // Only the superuser can be two accounts.
+fn one_account_leaves_slots_to_the_others() {
+    // Only the superuser can act as two accounts.
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -183,7 +184,8 @@ fn one_account_leaves_places_to_the_others() {
         "[http]\nconnections = 16\nconnections_per_address = 8",
     );
     let strangers = StrangersConnections::open(&server, 60);
-    // The stranger has 8, two of which are those for which the account is not looked up.
+    // The other account has 8 connections; for two of them, the server does not look up the
+    // account.
     let streams = [(); 6].map(|()| subscribe(&server));
     assert_eq!(
         server.post_stateless("tools/list", json!({}), &[]).status,
@@ -229,14 +231,14 @@ fn one_caller_leaves_requests_to_the_others() {
             .status,
         200
     );
-    // A stream that has ended leaves room.
+    // A stream that has ended frees its slot.
     let [first, _second] = streams;
     first.close();
     while listen().status != 200 {}
 }
 
 #[test]
-fn a_client_that_closed_its_side_gets_its_answer() {
+fn a_client_that_closed_its_write_side_gets_its_response() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
     let server = HttpServer::start(&folder).wait_until_ready();
@@ -275,7 +277,7 @@ fn a_target_with_a_host_is_checked_like_the_header() {
 }
 
 #[test]
-fn a_head_is_short() {
+fn a_long_request_head_is_rejected() {
     let server = HttpServer::start(&Folder::new());
     let mut stream = neighbour::connect(&server, true);
     let begun = format!(
@@ -288,7 +290,7 @@ fn a_head_is_short() {
 }
 
 #[test]
-fn a_head_has_the_documented_length_and_number_of_headers() {
+fn the_limits_of_a_request_head_are_as_documented() {
     let server = HttpServer::start(&Folder::new());
     let head = |length: usize| {
         let begun = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: ";
@@ -298,7 +300,7 @@ fn a_head_has_the_documented_length_and_number_of_headers() {
     for length in [(64 << 10) + 1, 66_000, 80_000, 100_000, 130_000, 1_000_000] {
         let refused = server.send_raw(head(length));
         assert_eq!(refused.status, 431, "{length}");
-        // There is none if not all of the head was read.
+        // There is no text if not all of the head was read.
         let text = refused.text();
         assert!(
             text.is_empty() || text == "the request line and the headers are longer than 64 KiB\n",
@@ -317,8 +319,8 @@ fn a_head_has_the_documented_length_and_number_of_headers() {
 }
 
 #[test]
-fn bodies_that_never_end_take_no_room_of_others() {
-    // 16 MiB for one address, and four times that in all.
+fn bodies_that_never_end_use_only_the_memory_of_their_address() {
+    // 16 MiB for one address, and four times that in total.
     let config = "[server]\nrequest_memory = \"64MiB\"\n[http]\nidle_timeout = \"6s\"";
     let server = HttpServer::start_with_config(
         &Folder::with("a.wasm", TinyComponent::new(&["a"]).build()),
@@ -331,7 +333,7 @@ fn bodies_that_never_end_take_no_room_of_others() {
     let unfinished = &body[..body.len() - 1];
     let mut streams: Vec<TcpStream> = (0..40).map(|_| neighbour::connect(&server, true)).collect();
     for stream in &mut streams {
-        // One that is refused is read to its end, so that its client finds the response.
+        // A refused request is read to its end, so that its client receives the response.
         stream.write_all(unfinished).unwrap();
     }
     assert_eq!(
@@ -354,7 +356,7 @@ fn count(statuses: &[u16], status: u16) -> usize {
     statuses.iter().filter(|found| **found == status).count()
 }
 
-/// The status of the response.
+/// Returns the status of the response.
 fn status(mut stream: TcpStream) -> u16 {
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut head = [0; 12];
@@ -362,12 +364,12 @@ fn status(mut stream: TcpStream) -> u16 {
     String::from_utf8_lossy(&head[9..]).parse().unwrap()
 }
 
-/// What the server holds, in KiB.
+/// Returns the server's resident memory, in KiB.
 pub(super) fn resident(server: &HttpServer) -> u64 {
     value(server, "VmRSS:")
 }
 
-/// The most that it has held.
+/// Returns the server's peak memory, in KiB.
 pub(super) fn peak(server: &HttpServer) -> u64 {
     value(server, "VmHWM:")
 }

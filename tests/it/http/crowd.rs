@@ -1,4 +1,5 @@
-//! Many clients at once: nothing is lost, none delays the others, and memory is bounded.
+//! Many clients at once: no notification is lost, no client delays the others, and memory is
+//! bounded.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -24,7 +25,7 @@ fn five_hundred_subscribers_are_notified_and_delay_no_reload() {
         "[http]\nstream_keep_alive = \"1s\"\nrequests_per_caller = 1000",
     )
     .wait_until_ready();
-    let alone = storm(&server, "alone");
+    let alone = median_reload(&server, "alone");
     let sessions: Vec<_> = (0..SUBSCRIBERS / 2)
         .map(|_| server.start_session("2025-11-25"))
         .collect();
@@ -42,8 +43,8 @@ fn five_hundred_subscribers_are_notified_and_delay_no_reload() {
         );
         stream
     }));
-    // Nobody reads while the plugins are reloaded: a reload waits for no subscriber.
-    let crowded = storm(&server, "crowded");
+    // The streams are not read while the plugins are reloaded: a reload waits for no subscriber.
+    let crowded = median_reload(&server, "crowded");
     assert!(
         crowded < 3 * alone + Duration::from_millis(200),
         "a reload took {crowded:?}, and {alone:?} without them"
@@ -79,8 +80,8 @@ fn five_hundred_subscribers_are_notified_and_delay_no_reload() {
     }
 }
 
-/// Changes a plugin repeatedly; returns the median duration.
-fn storm(server: &HttpServer, name: &str) -> Duration {
+/// Changes a plugin repeatedly and returns the median duration of a reload.
+fn median_reload(server: &HttpServer, name: &str) -> Duration {
     let mut took: Vec<Duration> = (0..RELOADS)
         .map(|round| reload(server, &format!("{name}-{round}")))
         .collect();

@@ -81,7 +81,7 @@ fn hosts_and_origins_are_checked_always() {
 }
 
 #[test]
-fn every_address_of_the_server_is_guarded() {
+fn every_path_of_the_server_is_guarded() {
     let server = HttpServer::start_with_config(&Folder::new(), "[http]\nsse = true");
     for (method, path) in [
         ("POST", "/mcp"),

@@ -61,7 +61,7 @@ fn method_name_and_version_must_be_those_of_the_body() {
 }
 
 #[test]
-fn a_notification_needs_no_more_than_its_version() {
+fn a_notification_needs_only_the_version_header() {
     let server = HttpServer::start(&Folder::new());
     let message =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
@@ -72,7 +72,7 @@ fn a_notification_needs_no_more_than_its_version() {
     assert_eq!((response.status, response.text()), (202, String::new()));
 }
 
-/// A tool whose arguments `region`, `at.n` and `dry` are repeated in headers.
+/// Returns a tool whose arguments `region`, `at.n` and `dry` are repeated in headers.
 fn mirrored() -> TinyTool {
     let schema = json!({"type": "object", "properties": {
         "region": {"type": "string", "x-mcp-header": "Region"},
@@ -119,7 +119,7 @@ fn arguments_in_headers_must_be_those_of_the_body() {
     ];
     for (arguments, headers) in fine {
         let (status, code) = call(arguments.clone(), headers);
-        // `null` is not a string; the model is told about that.
+        // `null` is not a string; the model gets an error for that.
         assert_eq!(
             (status, code),
             (200, Value::Null),
@@ -150,7 +150,7 @@ fn arguments_in_headers_must_be_those_of_the_body() {
             "{arguments} {headers:?}"
         );
     }
-    // As they are written, and not as floating-point numbers.
+    // Numbers are compared as they are written, not as floating-point numbers.
     let exact = |body: &str, header: &str| {
         let arguments = json!({"name": "mirrored", "arguments": {"at": {"n": "NUMBER"}}});
         let message = modern(json!(1), "tools/call", arguments)
@@ -189,7 +189,7 @@ fn arguments_in_headers_must_be_those_of_the_body() {
     ] {
         assert!(!exact(body, header), "{body} {header}");
     }
-    // Sessions know nothing of it.
+    // In sessions, the headers are not checked.
     let called = server.start_session("2025-11-25").result(
         "tools/call",
         json!({"name": "mirrored", "arguments": {"region": "eu"}}),
@@ -223,7 +223,7 @@ fn a_long_argument_is_compared_and_not_quoted() {
 }
 
 #[test]
-fn a_tool_that_clients_would_omit_is_refused() {
+fn a_tool_with_an_invalid_header_annotation_is_refused() {
     let tool = TinyTool {
         input: mirrored().input.replace("\"integer\"", "\"number\""),
         ..mirrored()

@@ -1,5 +1,5 @@
-//! Clients that open much and send much: what they have is theirs, and what is kept of it is
-//! little.
+//! Clients that open many sessions and streams and send large requests: the cost is charged to
+//! them, and little is stored.
 
 use std::net::Ipv4Addr;
 
@@ -13,12 +13,12 @@ use crate::support::{
 };
 
 #[test]
-fn what_initialize_sends_is_not_kept() {
+fn large_members_of_initialize_are_not_stored() {
     let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build()))
         .wait_until_ready();
     let before = resident(&server);
     let mut hello = initialize("2025-11-25");
-    // What is a member of a few bytes was a map of hundreds.
+    // A member of a few bytes would take hundreds of bytes as a map.
     let members: Vec<String> = (0..350_000).map(|n| format!("\"{n}\":{{}}")).collect();
     hello["params"]["capabilities"] = serde_json::from_str("{\"sampling\": {}}").unwrap();
     let hello = hello.to_string();
@@ -94,7 +94,7 @@ fn values_that_would_take_much_memory_are_not_parsed() {
     }
     let peak = peak(&server);
     assert!(peak < before + (48 << 10), "from {before} to {peak} KiB");
-    // Deep ones are refused by the parser.
+    // Deeply nested values are rejected by the parser.
     let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"text":{deep}}}}}}}"#
@@ -108,7 +108,7 @@ fn values_that_would_take_much_memory_are_not_parsed() {
 }
 
 #[test]
-fn arguments_that_wait_take_no_room_of_others() {
+fn waiting_arguments_use_only_the_memory_of_their_caller() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
     let config = "[server]\ncalls = 1\nsuspended_calls = 0\nqueue_timeout = \"10m\"\nrequest_memory = \"64MiB\"";
@@ -125,7 +125,7 @@ fn arguments_that_wait_take_no_room_of_others() {
         first.next_message().unwrap()["method"],
         "notifications/progress"
     );
-    // Each takes about 12 of the 16 MiB that one caller may have.
+    // Each takes about 12 of the 16 MiB that one caller may use.
     let call = json!({"name": "echo", "arguments": {"text": "a", "x": vec![0; 100_000]}});
     std::thread::scope(|threads| {
         // Which of the two waits is random.
@@ -134,7 +134,7 @@ fn arguments_that_wait_take_no_room_of_others() {
         while !waiting.is_finished() && !other.is_finished() {
             std::thread::yield_now();
         }
-        // Small ones and those of other callers have room.
+        // Small calls and calls of other callers are admitted.
         let small = json!({"name": "echo", "arguments": {"text": "a"}});
         let small = threads.spawn(|| server.result("tools/call", small));
         let far = json!({"name": "echo", "arguments": {"text": "a", "x": vec![0; 100_000]}});
@@ -211,7 +211,8 @@ fn callers_of_one_address_share_its_sessions_evenly() {
     );
     let [_one, _two, _three, last] =
         [(); 4].map(|()| server.start_session_with_headers("2025-11-25", &bob));
-    // One that has none takes from the one that has most; the latter only from itself.
+    // A caller without a session replaces one of the caller that has most; that caller only
+    // replaces its own.
     let own = server.start_session_with_headers("2025-11-25", &ada);
     let more: Vec<_> = (0..20)
         .map(|_| server.start_session_with_headers("2025-11-25", &bob))

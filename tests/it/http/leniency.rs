@@ -1,4 +1,4 @@
-//! Requests as clients write them that are not quite as the specification wants them.
+//! Requests of clients that do not follow the specification exactly.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn server() -> HttpServer {
 }
 
 #[test]
-fn the_endpoint_has_a_slash_at_its_end_or_not() {
+fn the_endpoint_accepts_a_trailing_slash() {
     let server = server();
     let hello = crate::support::initialize("2025-11-25").to_string();
     let usual = [
@@ -31,7 +31,7 @@ fn the_endpoint_has_a_slash_at_its_end_or_not() {
 }
 
 #[test]
-fn the_older_transport_that_is_off_is_named_where_it_would_be() {
+fn the_paths_of_the_disabled_sse_transport_name_its_flag() {
     let server = server();
     for path in ["/sse", "/messages"] {
         let response = server.get(path, &[("Accept", "text/event-stream")]);
@@ -49,7 +49,7 @@ fn a_wrong_path_or_method_is_answered_with_the_right_path() {
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
     ];
-    // The console is on: it has pages at the first two.
+    // The console is enabled: it has pages at the first two paths.
     for (path, status) in [
         ("/", 405),
         ("/console/plugins", 405),
@@ -96,7 +96,7 @@ fn a_wrong_path_or_method_is_answered_with_the_right_path() {
 }
 
 #[test]
-fn a_ping_that_states_no_rules_is_answered() {
+fn a_ping_without_meta_is_answered() {
     let server = server();
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     for headers in [
@@ -112,7 +112,7 @@ fn a_ping_that_states_no_rules_is_answered() {
 }
 
 #[test]
-fn a_client_without_streams_gets_json_where_nothing_else_must_be_sent() {
+fn a_client_without_streams_gets_json_unless_a_stream_is_required() {
     let server = server();
     let json = [("Accept", "application/json")];
     let meta = json!({"progressToken": "p", "io.modelcontextprotocol/logLevel": "info"});
@@ -138,7 +138,7 @@ fn a_client_without_streams_gets_json_where_nothing_else_must_be_sent() {
 }
 
 #[test]
-fn what_a_body_or_a_header_cannot_be_has_a_status_of_its_own() {
+fn unsupported_encodings_headers_and_methods_have_their_own_status() {
     let server = server();
     let status = |headers: &[(&str, &str)]| {
         server
@@ -255,7 +255,7 @@ fn members_that_are_null_or_an_empty_list_are_absent() {
 }
 
 #[test]
-fn the_error_of_a_body_that_is_not_json_has_its_id_and_the_place() {
+fn the_error_of_a_body_that_is_not_json_has_its_id_and_the_position() {
     let server = server();
     let session = server.start_session("2025-11-25");
     let body = br#"{"method":"tools/call","params":{"name":"echo","arguments":{"text":NaN}},"jsonrpc":"2.0","id":7}"#;
@@ -275,7 +275,7 @@ fn the_error_of_a_body_that_is_not_json_has_its_id_and_the_place() {
 }
 
 #[test]
-fn arguments_that_cannot_be_read_are_the_tools_error_and_named() {
+fn unreadable_arguments_are_a_tool_error_that_names_them() {
     let server = server();
     let session = server.start_session("2025-11-25");
     let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
@@ -308,7 +308,7 @@ fn arguments_that_cannot_be_read_are_the_tools_error_and_named() {
             result_text(&answer["result"]).contains(&format!("\n{pointer}: ")),
             "{answer}"
         );
-        // What cannot be called at all stays unknown.
+        // A tool that does not exist stays unknown.
         let unknown = server
             .post(
                 &session.headers(),
@@ -320,7 +320,7 @@ fn arguments_that_cannot_be_read_are_the_tools_error_and_named() {
 }
 
 #[test]
-fn meta_is_an_object_in_every_method() {
+fn meta_must_be_an_object_in_every_method() {
     let server = server();
     let session = server.start_session("2025-11-25");
     let methods = [
@@ -358,7 +358,7 @@ fn meta_is_an_object_in_every_method() {
             );
         }
     }
-    // What states the rules of a request is an object, too.
+    // The `_meta` that states the revision and capabilities of a request must be an object, too.
     let stated = json!(["2026-07-28", {}, "io.modelcontextprotocol/protocolVersion"]);
     let body =
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": stated}})
@@ -371,7 +371,7 @@ fn meta_is_an_object_in_every_method() {
 }
 
 #[test]
-fn an_error_that_belongs_to_no_request_has_an_id_only_where_that_can_be_null() {
+fn an_error_without_a_request_has_a_null_id_only_in_older_revisions() {
     let server = server();
     for (revision, has_id) in [
         ("2025-03-26", true),
@@ -402,11 +402,11 @@ fn an_error_that_belongs_to_no_request_has_an_id_only_where_that_can_be_null() {
 }
 
 #[test]
-fn a_stream_begins_with_a_byte() {
+fn a_stream_begins_with_a_comment() {
     let server =
         HttpServer::start_with_config(&Folder::new(), "[http]\nstream_keep_alive = \"1h\"")
             .wait_until_ready();
-    // Nothing has happened that it could tell of.
+    // There is no other event to send.
     assert_eq!(
         server
             .start_session("2025-11-25")

@@ -10,15 +10,15 @@ use toolbay_testkit::other_local_address;
 
 use crate::support::{DEADLINE, HttpResponse, HttpServer, initialize, modern};
 
-/// The address. Every address that begins with 127 counts as the usual one.
+/// The other address. Every address that begins with 127 counts as the usual one.
 static ADDRESS: LazyLock<Ipv4Addr> = LazyLock::new(|| other_local_address().unwrap());
 
-/// A connection from there, or, if `near`, from the usual address.
+/// Connects from the other address or, if `near`, from the usual address.
 pub(super) fn connect(server: &HttpServer, near: bool) -> TcpStream {
     connect_from(server, if near { Ipv4Addr::LOCALHOST } else { *ADDRESS })
 }
 
-/// A connection from an address of this machine.
+/// Connects from an address of this machine.
 fn connect_from(server: &HttpServer, from: Ipv4Addr) -> TcpStream {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -40,7 +40,7 @@ fn connect_from(server: &HttpServer, from: Ipv4Addr) -> TcpStream {
     stream
 }
 
-/// A POST to `/mcp` with these headers.
+/// Returns a POST to `/mcp` with these headers.
 pub(super) fn post(headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: */*\r\n{headers}\
@@ -50,7 +50,7 @@ pub(super) fn post(headers: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// A stateless request.
+/// Returns a stateless request.
 pub(super) fn stateless(method: &str, params: Value) -> Vec<u8> {
     let name = params["name"]
         .as_str()
@@ -68,7 +68,7 @@ pub(super) fn stateless(method: &str, params: Value) -> Vec<u8> {
     )
 }
 
-/// Sends a request from there and reads the head of the response.
+/// Sends a request from the other address and reads the head of the response.
 pub(super) fn ask(server: &HttpServer, request: &[u8]) -> HttpResponse {
     ask_from(server, *ADDRESS, request)
 }
@@ -79,12 +79,12 @@ fn ask_from(server: &HttpServer, from: Ipv4Addr, request: &[u8]) -> HttpResponse
     HttpResponse::read(stream)
 }
 
-/// Begins a session from there; its id, if there is one.
+/// Starts a session from the other address and returns its id, if there is one.
 pub(super) fn session(server: &HttpServer) -> Option<String> {
     session_from(server, *ADDRESS)
 }
 
-/// Begins a session from an address of this machine; its id, if there is one.
+/// Starts a session from an address of this machine and returns its id, if there is one.
 pub(super) fn session_from(server: &HttpServer, from: Ipv4Addr) -> Option<String> {
     let response = ask_from(
         server,
@@ -94,12 +94,12 @@ pub(super) fn session_from(server: &HttpServer, from: Ipv4Addr) -> Option<String
     response.header("mcp-session-id").map(str::to_owned)
 }
 
-/// The status of a `ping` in this session from there.
+/// Returns the status of a `ping` in this session from the other address.
 pub(super) fn ping(server: &HttpServer, session: &str) -> u16 {
     ping_from(server, *ADDRESS, session)
 }
 
-/// The status of a `ping` in this session from an address of this machine.
+/// Returns the status of a `ping` in this session from an address of this machine.
 pub(super) fn ping_from(server: &HttpServer, from: Ipv4Addr, session: &str) -> u16 {
     let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     ask_from(

@@ -1,4 +1,4 @@
-//! Streams that a client goes on with after its connection has ended.
+//! Streams that a client resumes after its connection has ended.
 
 use serde_json::json;
 
@@ -6,13 +6,13 @@ use crate::support::{
     Folder, HttpResponse, HttpServer, HttpSession, LIST_CHANGED, TinyComponent, hostile,
 };
 
-/// The stream of a session, after the event with this id.
+/// Resumes a stream of a session after the event with this id.
 fn resume(server: &HttpServer, session: &HttpSession<'_>, id: &str) -> HttpResponse {
     let headers = [("Accept", "text/event-stream"), ("Last-Event-ID", id)];
     server.get("/mcp", &[session.headers(), headers.to_vec()].concat())
 }
 
-/// A server with a tool that reports progress and then waits for the gate of the folder.
+/// Starts a server with a tool that reports progress and then waits for the gate of the folder.
 fn waiting(config: &str) -> (Folder, HttpServer) {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put("hostile.toml", folder.create_gate());
@@ -20,7 +20,7 @@ fn waiting(config: &str) -> (Folder, HttpServer) {
     (folder, server)
 }
 
-/// Calls that tool, and waits until it waits.
+/// Calls that tool, and waits until it waits at the gate.
 fn call(session: &HttpSession<'_>) -> HttpResponse {
     let mut response = session.request(
         "tools/call",
@@ -34,7 +34,7 @@ fn call(session: &HttpSession<'_>) -> HttpResponse {
 }
 
 #[test]
-fn a_call_whose_connection_ended_is_answered_on_another() {
+fn a_call_whose_connection_ended_is_answered_on_a_new_connection() {
     let (folder, server) = waiting("");
     let sessions: Vec<_> = server
         .session_revisions()
@@ -71,14 +71,14 @@ fn a_call_whose_connection_ended_is_answered_on_another() {
 }
 
 #[test]
-fn whoever_reconnects_first_need_not_wait_for_the_old_connection() {
+fn a_resumed_stream_replaces_the_old_connection() {
     let (folder, server) = waiting("");
     let session = server.start_session("2025-11-25");
     let mut old = call(&session);
     let id = old.last_event_id.clone().unwrap();
     let mut resumed = resume(&server, &session, &id);
     assert_eq!(old.next_message(), None, "it is replaced");
-    // Also by one that has less of it.
+    // A client that resumes from an earlier event also replaces the connection.
     let opening = format!("{}-0", id.split_once('-').unwrap().0);
     let mut again = resume(&server, &session, &opening);
     assert_eq!(resumed.next_message(), None, "it is replaced, too");
@@ -124,7 +124,7 @@ fn a_client_that_polls_gets_the_response_in_time() {
 }
 
 #[test]
-fn streams_begin_with_an_event_only_where_clients_know_it() {
+fn streams_begin_with_an_empty_event_only_in_revisions_that_define_it() {
     let (folder, server) = waiting("");
     for revision in server.session_revisions() {
         let session = server.start_session(&revision);
@@ -166,7 +166,7 @@ fn a_stream_belongs_to_its_session_and_to_its_caller() {
     }
     folder.open_gate();
     assert!(resume(&server, &session, &id).next_message().unwrap()["result"].is_object());
-    // It ends with its session.
+    // The stream ends with its session.
     assert_eq!(
         server
             .request("DELETE", "/mcp", &session.headers(), b"")
@@ -177,7 +177,7 @@ fn a_stream_belongs_to_its_session_and_to_its_caller() {
 }
 
 #[test]
-fn nothing_is_kept_unless_it_is_asked_for() {
+fn without_resumption_no_events_are_stored() {
     let (folder, server) = waiting("[http]\nresume = \"0s\"");
     let session = server.start_session("2025-11-25");
     let mut response = call(&session);
@@ -191,7 +191,7 @@ fn nothing_is_kept_unless_it_is_asked_for() {
 }
 
 #[test]
-fn changes_that_a_connection_lost_are_repeated() {
+fn changes_that_a_connection_lost_are_sent_again() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let server = HttpServer::start(&folder).wait_until_ready();
     let session = server.start_session("2025-11-25");
@@ -203,7 +203,7 @@ fn changes_that_a_connection_lost_are_repeated() {
     assert_eq!(stream.next_message().unwrap()["method"], LIST_CHANGED);
     let changed = stream.last_event_id.clone().unwrap();
     stream.close();
-    // As a client does whose connection ended before the event arrived.
+    // Like a client whose connection ended before the event arrived.
     let mut again = resume(&server, &session, &opened);
     assert_eq!(again.next_message().unwrap()["method"], LIST_CHANGED);
     again.close();
@@ -211,7 +211,7 @@ fn changes_that_a_connection_lost_are_repeated() {
     folder.put("c.wasm", TinyComponent::new(&["c"]).build());
     assert_eq!(stream.next_message().unwrap()["method"], LIST_CHANGED);
     assert_ne!(stream.last_event_id.unwrap(), changed);
-    // An id of another server opens a stream as if there were none.
+    // An unknown id, such as one of another server, opens a new stream.
     for other in ["0-999", "abc", "5", "junk", "1-2x", "-1-0", "6f1ab2-7_3"] {
         let mut stream = resume(&server, &session, other);
         assert_eq!(stream.status, 200, "{other}");
@@ -226,7 +226,7 @@ fn changes_that_a_connection_lost_are_repeated() {
             "{other}: {begun}"
         );
     }
-    // A client whose session is unknown learns that first.
+    // The error for an unknown session takes precedence.
     let gone = [
         ("Mcp-Session-Id", "0123"),
         ("Accept", "text/event-stream"),

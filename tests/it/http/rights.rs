@@ -1,4 +1,4 @@
-//! Whose rights count: those of each request, whatever else goes on in its session.
+//! Which rights apply: those of each request, whatever else happens in its session.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,10 +9,10 @@ use super::auth::{
 };
 use crate::support::{HttpResponse, HttpServer, HttpSession, LIST_CHANGED, TinyComponent};
 
-/// Rates that no test reaches.
+/// Rate limits that no test reaches.
 const NO_RATES: &str = "[rate_limit]\ncalls = 100_000\nper = \"1m\"\n[caller_rate_limit]\ncalls = 100_000\nper = \"1m\"";
 
-/// Tokens of one subject: one sees the tools `time.*`, the other one every tool.
+/// Returns two tokens of one subject: one can see the tools `time.*`, the other one every tool.
 fn low_and_high() -> [String; 2] {
     ["mcp time", "mcp admin"].map(|scope| bearer(&jwt("one", KEY, json!({"scope": scope}))))
 }
@@ -75,9 +75,9 @@ fn two_scopes_of_one_subject_never_mix_in_a_session() {
 }
 
 #[test]
-fn a_request_that_waits_keeps_its_rights() {
+fn a_waiting_request_keeps_its_rights() {
     let folder = plugins();
-    // Until this plugin is loaded or gone, a list waits.
+    // A list waits until this plugin is loaded or removed.
     folder.put(
         "hung.wasm",
         TinyComponent::new(&["hung"])
@@ -165,9 +165,10 @@ fn a_batch_and_a_stream_of_2024_have_the_rights_of_their_requests() {
     assert!(stream.next_message().unwrap().get("result").is_some());
 }
 
-/// Reads the stream until it has told of `changes`, and then until so many comments came; returns
-/// how often it told of a change in all. A comment comes when a stream has been quiet.
-fn told(stream: &mut HttpResponse, changes: usize, comments: u32) -> usize {
+/// Reads the stream until it has reported `changes` changes, and then until `comments` comments
+/// came. Returns the total number of reported changes. A comment comes when a stream has been
+/// quiet.
+fn count_changes(stream: &mut HttpResponse, changes: usize, comments: u32) -> usize {
     let (mut told, mut quiet) = (0, 0);
     while told < changes || quiet < comments {
         let (kind, data) = stream.next_event().unwrap();
@@ -193,7 +194,7 @@ fn subscribe(server: &HttpServer, token: &str) -> HttpResponse {
 }
 
 #[test]
-fn a_change_is_told_to_those_alone_who_can_see_it() {
+fn a_change_is_notified_only_to_clients_that_can_see_it() {
     let folder = plugins();
     let server = resource_with(
         &folder,
@@ -203,7 +204,7 @@ fn a_change_is_told_to_those_alone_who_can_see_it() {
     let sessions = tokens.each_ref().map(|token| {
         server.start_session_with_headers("2025-11-25", &[("Authorization", token.as_str())])
     });
-    // The first list that a client gets tells it of the changes until then.
+    // The first list that a client gets includes the changes until then.
     for session in &sessions {
         session.tool_names();
     }
@@ -211,7 +212,7 @@ fn a_change_is_told_to_those_alone_who_can_see_it() {
     let mut subscriptions = tokens.each_ref().map(|token| subscribe(&server, token));
     // A comment comes when a stream has been quiet: it is open and waits.
     for stream in streams.iter_mut().chain(&mut subscriptions) {
-        assert_eq!(told(stream, 0, 1), 0);
+        assert_eq!(count_changes(stream, 0, 1), 0);
     }
     let change = |name: &str,
                   tool: &str,
@@ -223,7 +224,7 @@ fn a_change_is_told_to_those_alone_who_can_see_it() {
         for streams in [streams, more] {
             for (stream, sees) in streams.iter_mut().zip(seen_by) {
                 assert_eq!(
-                    told(stream, usize::from(sees), 3),
+                    count_changes(stream, usize::from(sees), 3),
                     usize::from(sees),
                     "{tool}"
                 );
@@ -249,8 +250,8 @@ fn a_change_is_told_to_those_alone_who_can_see_it() {
         ["time.more", "time.now", "time.zone"]
     );
 
-    // A stream that is opened later learns only of what its rights show and the client does not
-    // know.
+    // A stream that is opened later reports only changes that its rights show and that the client
+    // has not listed.
     let [low, _] = streams;
     low.close();
     folder.put("d.wasm", TinyComponent::new(&["hidden.too"]).build());
@@ -259,14 +260,14 @@ fn a_change_is_told_to_those_alone_who_can_see_it() {
         .iter()
         .any(|listed| listed == "hidden.too")
     {}
-    assert_eq!(told(&mut sessions[0].open_stream(), 0, 3), 0);
+    assert_eq!(count_changes(&mut sessions[0].open_stream(), 0, 3), 0);
     folder.put("e.wasm", TinyComponent::new(&["time.late"]).build());
     while !sessions[0]
         .tool_names()
         .iter()
         .any(|listed| listed == "time.late")
     {}
-    assert_eq!(told(&mut sessions[0].open_stream(), 1, 3), 1);
+    assert_eq!(count_changes(&mut sessions[0].open_stream(), 1, 3), 1);
 }
 
 #[test]
@@ -276,7 +277,7 @@ fn a_stream_has_the_rights_of_the_request_that_opened_it() {
     let [low, high] = low_and_high();
     let session = server.start_session_with_headers("2025-11-25", &[("Authorization", &low)]);
     let mut stream = session.open_stream();
-    assert_eq!(told(&mut stream, 0, 1), 0);
+    assert_eq!(count_changes(&mut stream, 0, 1), 0);
     let with_high = [
         ("Mcp-Session-Id", session.id.as_str()),
         ("Authorization", high.as_str()),
@@ -290,21 +291,21 @@ fn a_stream_has_the_rights_of_the_request_that_opened_it() {
     folder.put("b.wasm", TinyComponent::new(&["hidden"]).build());
     while !sees("hidden") {}
     assert_eq!(
-        told(&mut stream, 0, 3),
+        count_changes(&mut stream, 0, 3),
         0,
         "another request with more rights changes nothing"
     );
     let headers = [&with_high[..], &[("Accept", "text/event-stream")]].concat();
     let mut other = server.get("/mcp", &headers);
     assert_eq!(
-        told(&mut other, 1, 3),
+        count_changes(&mut other, 1, 3),
         1,
         "what has changed since the client first listed with these rights"
     );
     folder.put("c.wasm", TinyComponent::new(&["hidden.too"]).build());
     assert_eq!(other.next_message().unwrap()["method"], LIST_CHANGED);
     other.close();
-    assert_eq!(told(&mut stream, 0, 3), 0);
+    assert_eq!(count_changes(&mut stream, 0, 3), 0);
 }
 
 #[test]

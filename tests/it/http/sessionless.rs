@@ -1,11 +1,11 @@
-//! `http.sessions = false`: clients of revisions with sessions, behind a balancer that sends each
-//! request to another server.
+//! `http.sessions = false`: clients of revisions with sessions, behind a load balancer that sends
+//! each request to another server.
 
 use serde_json::{Value, json};
 
 use crate::support::{Folder, HttpResponse, HttpServer, hostile, initialize, result_text};
 
-/// Two servers of the same folder.
+/// Starts two servers with the same folder.
 fn servers() -> [HttpServer; 2] {
     let folder = Folder::with("hostile.wasm", hostile());
     [(); 2].map(|()| {
@@ -20,7 +20,7 @@ fn request(id: u64, method: &str, params: &Value) -> Vec<u8> {
 }
 
 #[test]
-fn each_request_of_an_older_revision_stands_for_itself() {
+fn without_sessions_each_request_of_an_older_revision_is_independent() {
     let [one, other] = servers();
     for (revision, header) in [
         ("2025-03-26", None),
@@ -61,7 +61,7 @@ fn each_request_of_an_older_revision_stands_for_itself() {
             result_text(&other.post(&version, &call).response_message()["result"]),
             "build-marker-0001"
         );
-        // A client that has an id from elsewhere keeps it to itself.
+        // A session id of another server is ignored.
         let known = [
             version.clone(),
             vec![("Mcp-Session-Id", "of-another-server")],
@@ -119,9 +119,9 @@ fn each_request_of_an_older_revision_stands_for_itself() {
 }
 
 #[test]
-fn a_call_reports_its_progress_and_ends_with_its_client() {
+fn without_sessions_a_call_reports_progress_and_ends_when_its_client_disconnects() {
     let folder = Folder::with("hostile.wasm", hostile());
-    // The last call starts only when the one before it has really ended.
+    // The last call starts only when the previous one has ended.
     folder.put(
         "hostile.toml",
         "[limits]\nconcurrency = 1\nfuel = 1_000_000_000_000\ntimeout = \"10m\"",

@@ -1,4 +1,4 @@
-//! Sessions: from `initialize` to DELETE, and what keeps them alive.
+//! Sessions: from `initialize` to DELETE, and the activity that prevents their timeout.
 
 use serde_json::{Value, json};
 
@@ -103,7 +103,7 @@ fn changes_are_notified_once_on_the_stream_of_the_session() {
     let mut first = session.open_stream();
     assert_eq!(first.next_message().unwrap()["method"], LIST_CHANGED);
 
-    // Of two streams, the newer one gets it; the other one only after the newer one was closed.
+    // Of two streams, the newer one gets it; the older one only after the newer one was closed.
     let mut second = session.open_stream();
     assert_eq!(
         second.next_event(),
@@ -118,7 +118,7 @@ fn changes_are_notified_once_on_the_stream_of_the_session() {
 }
 
 #[test]
-fn nothing_comes_before_the_client_is_ready() {
+fn no_notification_is_sent_before_the_client_is_ready() {
     let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
     let server = HttpServer::start_with_config(&folder, "[http]\nstream_keep_alive = \"100ms\"")
         .wait_until_ready();
@@ -216,7 +216,7 @@ fn an_id_that_is_used_again_belongs_to_the_new_request() {
     for round in 2..20 {
         cancel();
         let mut second = spin(round);
-        // The end of the first one is not that of the second.
+        // The end of the first call does not end the second one.
         assert_eq!(first.next_message(), None, "no answer");
         let again = json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "count"}});
         let refused = session.post(&again);
@@ -236,13 +236,13 @@ fn an_id_that_is_used_again_belongs_to_the_new_request() {
 }
 
 #[test]
-fn hanging_up_does_not_cancel_in_a_session() {
+fn disconnecting_does_not_cancel_a_call_in_a_session() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
         "hostile.toml",
         folder.create_gate() + "[limits]\nconcurrency = 1",
     );
-    // Otherwise a call that waits lets others compute.
+    // Otherwise a waiting call would let other calls run.
     let server =
         HttpServer::start_with_config(&folder, "[server]\nsuspended_calls = 0").wait_until_ready();
     let session = server.start_session("2025-11-25");
@@ -253,7 +253,7 @@ fn hanging_up_does_not_cancel_in_a_session() {
         "notifications/progress"
     );
     response.close();
-    // It still holds the only slot, so that no other call gets it.
+    // The call still holds the only slot, so no other call gets it.
     let waiting = json!({"name": "count"});
     std::thread::scope(|threads| {
         let other = threads.spawn(|| {
@@ -267,7 +267,7 @@ fn hanging_up_does_not_cancel_in_a_session() {
 }
 
 #[test]
-fn batches_are_answered_where_they_exist() {
+fn batches_are_answered_in_revisions_that_define_them() {
     let server = HttpServer::start(&Folder::with("a.wasm", TinyComponent::new(&["a"]).build()))
         .wait_until_ready();
     let batch = json!([
@@ -309,7 +309,7 @@ fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
         let quiet = server.start_session(revision);
         let listening = server.start_session(revision);
         let mut stream = listening.open_stream();
-        // Three times as long as anything may be idle, measured by the server's own clock.
+        // Three times the idle timeout, measured by the server's own clock.
         for _ in 0..10 {
             assert_eq!(stream.next_event(), Some((String::new(), String::new())));
         }
@@ -335,7 +335,7 @@ fn an_idle_session_ends_and_one_with_a_stream_outlives_every_timeout() {
 }
 
 #[test]
-fn sessions_are_limited_and_those_in_use_are_kept() {
+fn the_number_of_sessions_is_limited_and_idle_ones_are_replaced() {
     let config = "[http]\nsessions = 3\nstream_keep_alive = \"100ms\"";
     let server = HttpServer::start_with_config(&Folder::new(), config);
     let sessions = [(); 3].map(|()| server.start_session("2025-11-25"));
@@ -346,7 +346,7 @@ fn sessions_are_limited_and_those_in_use_are_kept() {
     for stream in &mut streams {
         stream.next_event();
     }
-    // The third is removed for a fourth.
+    // The third session is removed for a fourth.
     let fourth = server.start_session("2025-11-25");
     assert_eq!(sessions[2].request("ping", json!({})).status, 404);
     let mut last = fourth.open_stream();
@@ -362,7 +362,7 @@ fn sessions_are_limited_and_those_in_use_are_kept() {
 }
 
 #[test]
-fn the_end_of_the_server_is_the_end_of_its_streams() {
+fn streams_of_sessions_end_when_the_server_ends() {
     let mut server = HttpServer::start(&Folder::new());
     let mut stream = server.start_session("2025-11-25").open_stream();
     assert_eq!(server.stop(), Some(0));

@@ -1,4 +1,4 @@
-//! Requests that do not arrive. Each holds its connection only for a limited time.
+//! Requests that do not arrive completely. Each holds its connection only for a limited time.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! A server on a Unix socket: how it is made, who is served, what is replaced, and what becomes of
-//! it.
+//! A server on a Unix socket: how the socket is created, which clients are served, which files are
+//! replaced, and when it is removed.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -17,7 +17,7 @@ use crate::support::{
     DEADLINE, Folder, ProgramLog, TinyComponent, ToolbayCommand, hostile, initialize,
 };
 
-/// A server on a Unix socket. Dropping it asks it to end, and checks that it ended well.
+/// A server on a Unix socket. Dropping it stops it and checks that it exited successfully.
 struct SocketServer {
     process: ProgramProcess,
     _folder: Folder,
@@ -26,7 +26,7 @@ struct SocketServer {
 }
 
 impl SocketServer {
-    /// Serves on `mcp.sock` beside the plugin folder.
+    /// Serves on `mcp.sock` next to the plugin folder.
     fn start(folder: &Folder, config: &str) -> Self {
         folder.write_config(config);
         let path = folder.sibling_path("mcp.sock");
@@ -75,7 +75,7 @@ impl SocketServer {
         connect(&self.path)
     }
 
-    /// The response to a request, and to nothing after it on its connection.
+    /// Sends a request and returns all data until the connection is closed.
     fn ask(&self, request: &[u8]) -> String {
         exchange(self.connect(), request)
     }
@@ -100,9 +100,9 @@ fn connect(path: &Path) -> UnixStream {
     stream
 }
 
-/// Sends a request, says that it is the last one, and reads all that comes.
+/// Sends a request, closes the write side, and reads until the end.
 fn exchange(mut stream: UnixStream, request: &[u8]) -> String {
-    // Who is rejected early does not read all of it.
+    // The server does not read all of a request that it rejects early.
     drop(stream.write_all(request));
     drop(stream.shutdown(std::net::Shutdown::Write));
     let mut reply = Vec::new();
@@ -122,7 +122,7 @@ fn echo() -> Folder {
 }
 
 #[test]
-fn a_unix_socket_is_served_for_its_user_alone_and_removed_at_the_end() {
+fn a_unix_socket_is_served_only_for_its_user_and_removed_at_the_end() {
     let folder = echo();
     let mut server = SocketServer::start(&folder, "");
     let line = server.log.wait_for("listening on unix:");
@@ -158,7 +158,7 @@ fn a_unix_socket_is_served_for_its_user_alone_and_removed_at_the_end() {
         &post(&format!("Mcp-Session-Id: {session}\r\n"), ping),
     );
     assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
-    // The wall is there, and the file goes nevertheless.
+    // The socket is removed although the server is confined.
     assert!(
         server.log.text().contains("confined: landlock"),
         "{}",
@@ -169,13 +169,13 @@ fn a_unix_socket_is_served_for_its_user_alone_and_removed_at_the_end() {
 }
 
 #[test]
-fn the_mode_of_a_socket_and_a_path_in_the_file_are_as_the_configuration_says() {
+fn the_mode_and_the_path_of_a_socket_are_as_configured() {
     let folder = echo();
     fs::create_dir(folder.sibling_path("run")).unwrap();
     let config = "[http]\nlisten = \"unix:run/mcp.sock\"\nsocket_mode = \"0666\"\n";
     folder.write_config(config);
     let path = folder.sibling_path("run/mcp.sock");
-    // Whatever the umask is.
+    // The mode does not depend on the umask.
     let command = ToolbayCommand::new(&folder)
         .args(["serve"])
         .with_shell_wrapper("umask 077; exec \"$@\"");
@@ -184,7 +184,7 @@ fn the_mode_of_a_socket_and_a_path_in_the_file_are_as_the_configuration_says() {
     assert!(server.ask(&call("hello")).contains("hello"));
     server.end();
     assert!(!path.exists());
-    // In the folder where it is started, without a word about which one that is.
+    // Without a directory in the path, the socket is in the folder where the server is started.
     folder.write_config("[http]\nlisten = \"unix:mcp.sock\"\n");
     let path = folder.sibling_path("mcp.sock");
     let mut server = SocketServer::run(
@@ -215,7 +215,7 @@ fn hosts_and_origins_are_checked_and_probes_are_answered() {
         "Host: tools.example.com\r\n",
         "Host: localhost\r\nOrigin: http://localhost:1\r\n",
     ] {
-        // It is let in, and has no session.
+        // The request is admitted, but has no session.
         assert_eq!(status(good), "400", "{good}");
     }
     let malformed = ["", "Host: localhost\r\nHost: localhost\r\n"];
@@ -240,7 +240,7 @@ fn hosts_and_origins_are_checked_and_probes_are_answered() {
             .get("/healthz", "Host: x\r\n")
             .starts_with("HTTP/1.1 200")
     );
-    // With names of its own, a proxy passes on the requests of others.
+    // With configured host names, requests may come from others through a proxy.
     assert!(
         server
             .get("/metrics", "Host: localhost\r\n")
@@ -252,7 +252,7 @@ fn hosts_and_origins_are_checked_and_probes_are_answered() {
             .get("/metrics", "Host: localhost\r\n")
             .starts_with("HTTP/1.1 200")
     );
-    // No browser comes here by itself.
+    // Browsers cannot connect to a Unix socket themselves.
     assert!(
         server
             .get("/console", "Host: localhost\r\n")
@@ -262,7 +262,7 @@ fn hosts_and_origins_are_checked_and_probes_are_answered() {
 }
 
 #[test]
-fn tokens_are_needed_where_there_are_some() {
+fn configured_tokens_are_required() {
     let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
     let server = SocketServer::start(
         &echo(),
@@ -279,10 +279,10 @@ fn tokens_are_needed_where_there_are_some() {
 }
 
 #[test]
-fn the_limits_of_an_address_are_those_of_a_user() {
+fn the_limits_of_an_address_apply_to_a_user() {
     let config = "[http]\nconnections = 8\nconnections_per_address = 2\nidle_timeout = \"1m\"";
     let server = SocketServer::start(&echo(), config);
-    // Two that say nothing, and one too many.
+    // Two connections without a complete request, and one beyond the limit.
     let mut silent: Vec<UnixStream> = (0..2).map(|_| server.connect()).collect();
     for stream in &mut silent {
         stream.write_all(b"GET ").unwrap();
@@ -315,7 +315,7 @@ fn a_client_that_disconnects_cancels_its_call() {
             json!({"name": "loop_forever", "arguments": {}}),
         ))
         .unwrap();
-    // The stream begins with a comment, when the call runs.
+    // The stream begins with a comment when the call runs.
     let mut first = [0; 1];
     stream.read_exact(&mut first).unwrap();
     drop(stream);
@@ -335,7 +335,7 @@ fn a_client_that_disconnects_cancels_its_call() {
 }
 
 #[test]
-fn a_large_request_and_a_half_one_get_their_answers() {
+fn oversized_and_incomplete_requests_get_their_errors() {
     let server = SocketServer::start(
         &echo(),
         "[server]\nrequest_size = \"1MiB\"\n[http]\nidle_timeout = \"300ms\"",
@@ -377,7 +377,7 @@ fn a_dead_socket_is_replaced_and_a_live_one_is_not() {
         server.ask(&call("hello")).contains("hello"),
         "the first one goes on"
     );
-    // What has taken the place of its file is not removed at the end.
+    // A file that has replaced the socket is not removed at the end.
     fs::remove_file(&server.path).unwrap();
     let _other = UnixListener::bind(&server.path).unwrap();
     server.end();
@@ -385,7 +385,7 @@ fn a_dead_socket_is_replaced_and_a_live_one_is_not() {
 }
 
 #[test]
-fn what_is_no_socket_is_left_alone_and_a_path_that_cannot_be_used_is_an_error() {
+fn a_file_that_is_not_a_socket_is_not_replaced_and_an_unusable_path_is_an_error() {
     let folder = echo();
     fs::write(folder.sibling_path("file"), "kept").unwrap();
     symlink(folder.sibling_path("file"), folder.sibling_path("link")).unwrap();
@@ -420,14 +420,14 @@ fn what_is_no_socket_is_left_alone_and_a_path_that_cannot_be_used_is_an_error() 
             && folder.sibling_path("dir").is_dir()
             && !folder.sibling_path("missing").exists()
     );
-    // Not TLS: what it needs is not even looked for.
+    // Not TLS: the files that it would need are not even read.
     folder.write_config("[http.tls]\ncertificate = \"a\"\nkey = \"b\"");
     assert!(said("mcp.sock").contains("http.tls: a Unix socket has no TLS"));
     assert!(!folder.sibling_path("mcp.sock").exists());
 }
 
 #[test]
-fn who_has_escaped_removes_files_beside_the_socket_and_does_nothing_else_there() {
+fn escaped_code_can_only_remove_files_in_the_folder_of_the_socket() {
     let folder = echo();
     let elsewhere = tempfile::tempdir().unwrap();
     let at = |name: &str| elsewhere.path().join(name).display().to_string();

@@ -114,7 +114,7 @@ fn a_quiet_stream_outlives_every_timeout() {
 }
 
 #[test]
-fn the_stream_is_the_session() {
+fn the_session_ends_with_its_stream() {
     let folder = Folder::with("hostile.wasm", hostile());
     folder.put(
         "hostile.toml",
@@ -169,7 +169,7 @@ fn the_stream_is_the_session() {
 }
 
 #[test]
-fn the_end_of_the_server_is_the_end_of_the_stream() {
+fn the_sse_stream_ends_when_the_server_ends() {
     let mut server = start(&Folder::new());
     let (mut stream, _) = open(&server);
     assert_eq!(server.stop(), Some(0));

@@ -11,13 +11,13 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 
 use super::PAGES;
-use super::site::{cookie, hidden, query};
+use super::site::{cookie, encode_form, hidden_field};
 use crate::support::{
     CommandOutput, DEADLINE, Folder, HttpResponse, StdioServer, TinyComponent, ToolbayCommand,
     result_text,
 };
 
-/// What a client with a console beside it has: its plugins, and the folder of the user's session.
+/// The plugins and the runtime folder of a user who runs a client and opens a console.
 struct User {
     folder: Folder,
     session: tempfile::TempDir,
@@ -32,7 +32,7 @@ impl User {
     }
 
     fn toolbay(&self, args: &[&str]) -> ToolbayCommand {
-        // Nothing of other tests is in this home.
+        // This home is not shared with other tests.
         let own = self.session.path().to_str().unwrap();
         ToolbayCommand::new(&self.folder)
             .args(args)
@@ -40,7 +40,7 @@ impl User {
             .env("HOME", own)
     }
 
-    /// A server after the handshake, whose client can show forms.
+    /// Starts a server and completes the handshake as a client that supports forms.
     fn serve(&self, args: &[&str]) -> StdioServer {
         let mut server = StdioServer::run(self.toolbay(&[&["serve"][..], args].concat()));
         let client = json!({"name": "test", "version": "1"});
@@ -56,7 +56,7 @@ impl User {
         self.toolbay(&[&["console"][..], args].concat()).run()
     }
 
-    /// The sockets that are there.
+    /// Returns the existing sockets.
     fn sockets(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.session.path().join("toolbay")) else {
             return Vec::new();
@@ -65,16 +65,16 @@ impl User {
     }
 }
 
-/// `toolbay console`, and a browser that has opened what it printed.
-struct Opened {
+/// `toolbay console` and a browser that has opened the printed address.
+struct ConsoleCommand {
     command: Child,
     printed: BufReader<ChildStdout>,
-    /// What it listens on, such as `127.0.0.1:4711`.
+    /// The address on which it listens, such as `127.0.0.1:4711`.
     address: String,
     token: String,
 }
 
-impl Opened {
+impl ConsoleCommand {
     fn start(user: &User, args: &[&str]) -> Self {
         let (mut command, _) = user
             .toolbay(&[&["console"][..], args].concat())
@@ -131,11 +131,11 @@ impl Opened {
             "POST",
             path,
             &[("Origin", &origin), ("Cookie", cookie), kind],
-            &query(form),
+            &encode_form(form),
         )
     }
 
-    /// Opens the console with the printed token, and returns the cookie.
+    /// Opens the console with the printed token and returns the cookie.
     fn enter(&self) -> Option<String> {
         cookie(&self.post("/console/login", "", &[("token", &self.token)]))
     }
@@ -146,8 +146,8 @@ impl Opened {
         got.text()
     }
 
-    /// Waits for the end of the command: its exit code, and what it said.
-    fn ended(mut self) -> (Option<i32>, String) {
+    /// Waits for the end of the command, and returns its exit code and its output.
+    fn wait_for_exit(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.command
             .stderr
@@ -171,7 +171,7 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
         .mode()
         & 0o777;
     assert_eq!((mode, user.sockets().len()), (0o700, 1));
-    let opened = Opened::start(&user, &[]);
+    let opened = ConsoleCommand::start(&user, &[]);
     let cookie = opened.enter().unwrap();
     assert_eq!(opened.enter(), None, "a token works once");
     for page in PAGES {
@@ -180,7 +180,7 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
     assert!(result_text(&server.call("echo", json!({"said": "hello"}))).contains("hello"));
     assert!(opened.page(&cookie, "/calls").contains(">echo</a>"));
     let page = opened.page(&cookie, "/tool?name=echo");
-    let (csrf, schema) = (hidden(&page, "csrf"), hidden(&page, "schema"));
+    let (csrf, schema) = (hidden_field(&page, "csrf"), hidden_field(&page, "schema"));
     let form = [
         ("csrf", csrf.as_str()),
         ("tool", "echo"),
@@ -194,7 +194,7 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
             .text()
             .contains("badge good\">ok</span>")
     );
-    // Nothing else is there, and nothing for other hosts and pages.
+    // No other path is served, and no requests for other hosts or from other pages.
     for path in ["/mcp", "/metrics", "/healthz", "/readyz", "/sse"] {
         for method in ["GET", "POST"] {
             assert_eq!(
@@ -230,7 +230,7 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
                 "POST",
                 "/console/cache",
                 &foreign,
-                &query(&[("csrf", &csrf)])
+                &encode_form(&[("csrf", &csrf)])
             )
             .status,
         403
@@ -242,15 +242,15 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
             .text()
             .contains("toolbay console")
     );
-    // A second one has a token of its own, and the same console.
+    // A second command has its own token and opens the same console.
     let pid = server.pid().to_string();
-    let second = Opened::start(&user, &["--pid", &pid]);
+    let second = ConsoleCommand::start(&user, &["--pid", &pid]);
     assert!(second.page(&cookie, "/calls").contains(">echo</a>"));
     assert!(second.enter().is_some());
     assert_eq!(server.stop().1, Some(0));
     assert!(user.sockets().is_empty());
     for command in [opened, second] {
-        let (code, said) = command.ended();
+        let (code, said) = command.wait_for_exit();
         assert_eq!(code, Some(0), "{said}");
         assert!(
             said.contains(&format!("the server {pid} has ended")),
@@ -271,7 +271,7 @@ fn a_call_whose_client_never_answers_is_answered_in_a_console_that_is_opened_aft
     let question = server.wait_for("the question", |message: &Value| {
         message["method"] == "elicitation/create"
     });
-    let opened = Opened::start(&user, &[]);
+    let opened = ConsoleCommand::start(&user, &[]);
     let cookie = opened.enter().unwrap();
     assert!(opened.page(&cookie, "").contains("1 call"));
     let page = opened.page(&cookie, "/approvals");
@@ -280,8 +280,8 @@ fn a_call_whose_client_never_answers_is_answered_in_a_console_that_is_opened_aft
         "{page}"
     );
     let form = [
-        ("csrf", hidden(&page, "csrf")),
-        ("id", hidden(&page, "id")),
+        ("csrf", hidden_field(&page, "csrf")),
+        ("id", hidden_field(&page, "id")),
         ("answer", "approve".to_owned()),
     ];
     let form: Vec<(&str, &str)> = form
@@ -298,7 +298,7 @@ fn a_call_whose_client_never_answers_is_answered_in_a_console_that_is_opened_aft
 }
 
 #[test]
-fn of_several_servers_one_is_named_and_without_any_the_command_says_what_to_do() {
+fn several_servers_require_a_choice_and_no_server_is_an_error_with_advice() {
     let user = User::new();
     let none = user.console(&[]);
     assert_eq!((none.code, none.stdout.as_str()), (1, ""), "{none}");
@@ -329,21 +329,21 @@ fn of_several_servers_one_is_named_and_without_any_the_command_says_what_to_do()
             .contains("no server with the process number 1 has a console that answers"),
         "{unknown}"
     );
-    let opened = Opened::start(&user, &["--pid", &second.pid().to_string()]);
+    let opened = ConsoleCommand::start(&user, &["--pid", &second.pid().to_string()]);
     let cookie = opened.enter().unwrap();
     opened.page(&cookie, "");
-    // One that was killed leaves its socket, until somebody looks.
+    // A server that was killed leaves its socket until another process scans the folder.
     first.kill();
     assert_eq!(user.sockets().len(), 2);
     let third = user.serve(&[]);
     assert_eq!(user.sockets().len(), 2);
     drop((second, third));
-    assert_eq!(opened.ended().0, Some(0));
+    assert_eq!(opened.wait_for_exit().0, Some(0));
     assert_eq!(user.console(&[]).code, 1);
 }
 
 #[test]
-fn a_server_whose_console_is_off_or_cannot_be_there_serves_all_the_same() {
+fn a_server_whose_console_is_disabled_or_has_no_socket_still_serves() {
     let user = User::new();
     for config in ["[console]\nstdio = false\n", "[console]\nenabled = false\n"] {
         user.folder.write_config(config);
@@ -360,16 +360,17 @@ fn a_server_whose_console_is_off_or_cannot_be_there_serves_all_the_same() {
     server.wait_for_tool("echo");
     assert!(user.sockets().is_empty());
     drop(server);
-    // A folder that others can enter is not used, nor is one by way of a link; the other place is.
+    // A folder that other users can enter is not used, nor is a symbolic link; the server uses the
+    // other location.
     let folder = user.session.path().join("toolbay");
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     let server = user.serve(&[]);
     assert!(user.sockets().is_empty());
-    let opened = Opened::start(&user, &[]);
+    let opened = ConsoleCommand::start(&user, &[]);
     assert!(opened.enter().is_some());
     drop(server);
-    assert_eq!(opened.ended().0, Some(0));
+    assert_eq!(opened.wait_for_exit().0, Some(0));
     fs::write(user.session.path().join(".local/state/toolbay/file"), "").unwrap();
     fs::remove_dir(user.session.path().join(".local/state/toolbay/console")).unwrap();
     fs::write(
@@ -385,15 +386,16 @@ fn a_server_whose_console_is_off_or_cannot_be_there_serves_all_the_same() {
 }
 
 #[test]
-fn connections_that_do_nothing_hold_up_neither_the_client_nor_the_end() {
+fn idle_connections_delay_neither_the_client_nor_the_shutdown() {
     let user = User::new();
     let mut server = user.serve(&[]);
-    let opened = Opened::start(&user, &[]);
+    let opened = ConsoleCommand::start(&user, &[]);
     let cookie = opened.enter().unwrap();
     let silent: Vec<TcpStream> = (0..100)
         .map(|n| {
             let mut stream = TcpStream::connect(&opened.address).unwrap();
-            // Some say nothing, some half a request, some no HTTP, and some ask for a token.
+            // Some send nothing, some half a request, some no HTTP, and some the beginning of a
+            // token request.
             stream
                 .write_all([&b""[..], b"GET /console HT", b"\x16\x03\x01", b"l"][n % 4])
                 .unwrap();
@@ -403,12 +405,12 @@ fn connections_that_do_nothing_hold_up_neither_the_client_nor_the_end() {
     assert!(result_text(&server.call("echo", json!({}))).contains("{}"));
     drop(silent);
     opened.page(&cookie, "/calls");
-    // Also at the socket itself.
+    // Also directly at the socket.
     let socket = user.sockets().remove(0);
     let _held: Vec<_> = (0..200)
         .filter_map(|_| std::os::unix::net::UnixStream::connect(&socket).ok())
         .collect();
     assert!(result_text(&server.call("echo", json!({}))).contains("{}"));
     assert_eq!(server.stop().1, Some(0));
-    assert_eq!(opened.ended().0, Some(0));
+    assert_eq!(opened.wait_for_exit().0, Some(0));
 }
