@@ -113,7 +113,8 @@ fn measure_messages(files: &[SourceFile]) -> Measure {
         for literal in string_literals(&file.lines.join("\n")) {
             let text = &literal.text;
             if text.split_whitespace().count() >= MIN_MESSAGE_WORDS {
-                let place = |marker| format!("{}:{}: {marker:?} in {text}", file.path, literal.line);
+                let place =
+                    |marker| format!("{}:{}: {marker:?} in {text}", file.path, literal.line);
                 places.extend(markers_in(text).map(place));
             }
         }

@@ -125,7 +125,11 @@ fn check_rules(vale: &Path, workspace: &CargoWorkspace, tally: &mut TestCounts) 
             fired.is_empty()
         };
         if !is_right {
-            let expected = if *is_found { "must find" } else { "must accept" };
+            let expected = if *is_found {
+                "must find"
+            } else {
+                "must accept"
+            };
             println!("{rule} {expected} {text:?}; found by: {}", fired.join(", "));
             wrong.push(*rule);
         }
