@@ -289,7 +289,7 @@ attempts! {
         => NO_CONNECTION, TCP_LITERAL, r#"tcp = ["169.254.169.254:80"]\nprivate_networks = ["169.254.169.254"]"#;
     "connects to the metadata service as an address of IPv6":
         try_to_connect r#"{"host": "::ffff:169.254.169.254", "port": 80}"#
-        => INVALID, "No tool may connect to [::ffff:169.254.169.254]:80: that is no address of a host.", "";
+        => INVALID, "No tool may connect to [::ffff:169.254.169.254]:80: that is not the address of a host.", "";
     "connects to another port":
         try_to_connect r#"{"host": "127.0.0.1", "port": 1}"#
         => NO_CONNECTION, "This tool may connect to 127.0.0.1 at another port, and not at 1.", r#"tcp = ["127.0.0.1:1"]\nprivate_networks = ["127.0.0.1"]"#;
@@ -298,7 +298,7 @@ attempts! {
         => INVALID, "Port 0 is not a port to connect to.", "";
     "connects to the unspecified address":
         try_to_connect r#"{"host": "0.0.0.0", "port": 5432}"#
-        => INVALID, "No tool may connect to 0.0.0.0:5432: that is no address of a host.", "";
+        => INVALID, "No tool may connect to 0.0.0.0:5432: that is not the address of a host.", "";
     "connects to loopback in IPv6":
         try_to_connect r#"{"host": "::1", "port": 5432}"#
         => NO_CONNECTION, TCP_LITERAL, r#"tcp = ["[::1]:5432"]\nprivate_networks = ["::1"]"#;

@@ -134,8 +134,8 @@ fn a_core_module_has_its_types_in_the_wit_file_beside_it() {
             (i32.add (local.get 0) (local.get 1))))"#;
     let folder = Folder::with("sums.wasm", wat::parse_str(module).unwrap());
     let mut server = StdioServer::start(&folder);
-    let why = "a core WebAssembly module that exports functions such as `add`, but not their types; put a .wit file of the \
-               same name beside it";
+    let why = "a core WebAssembly module that exports functions such as `add`, but not their types; put a .wit file \
+               of the same name next to it";
     server.log.wait_for(why);
     folder.put(
         "sums.wit",

@@ -480,7 +480,7 @@ fn a_start_does_not_wait_for_a_plugin_that_took_too_long_at_the_last_one() {
         server
             .log
             .text()
-            .contains("to allow more, raise compile.cpu_time); it will be retried")
+            .contains("to allow more, raise compile.cpu_time); it is retried automatically")
     );
     let failed =
         |metrics: &Exposition| metrics.count("toolbay_compiles_total", &[("result", "failed")]);

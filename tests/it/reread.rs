@@ -414,7 +414,7 @@ fn when_the_last_token_is_removed_nobody_is_let_in() {
         server.pid(),
         "[http]\nallowed_hosts = [\"tools.example.com\"]\n",
     );
-    server.log.wait_for("nobody is let in");
+    server.log.wait_for("no one is let in");
     for headers in [
         vec![],
         vec![("Host", "tools.example.com")],

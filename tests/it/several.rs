@@ -186,7 +186,7 @@ fn types_without_code_and_files_of_other_hosts_are_named() {
         (
             "extism",
             module(r#"(import "extism:host/env" "length" (func (param i64) (result i64)))"#),
-            "a plug-in for Extism",
+            "a plugin for Extism",
         ),
         (
             "proxy",
@@ -201,7 +201,7 @@ fn types_without_code_and_files_of_other_hosts_are_named() {
         (
             "initialize",
             module(r#"(func (export "_initialize"))"#),
-            "can be initialised (`_initialize`) and has no functions",
+            "can be initialized (`_initialize`) and has no functions",
         ),
         (
             "nameless",

@@ -139,7 +139,7 @@ fn damaged_files_are_compiled_again() {
         let server = serves(&folder);
         let warnings = warnings(&server);
         let expected =
-            format!("WARN compile cache: an entry was dropped and will be compiled again: {why}");
+            format!("WARN compile cache: an entry was dropped and is compiled again: {why}");
         assert!(
             warnings.len() == 1 && warnings[0].contains(&expected),
             "{expected}: {warnings:?}"
@@ -192,7 +192,7 @@ fn exchanged_files_are_compiled_again() {
         }
         let server = serves_two(&folder);
         let warnings = warnings(&server);
-        let expected = "an entry was dropped and will be compiled again: its code is corrupt, or was not compiled for this \
+        let expected = "an entry was dropped and is compiled again: its code is corrupt, or was not compiled for this \
             plugin by this user (wrong authentication code)";
         assert!(
             warnings.len() == 2 && warnings.iter().all(|line| line.contains(expected)),
@@ -523,7 +523,7 @@ fn code_that_is_lost_before_the_first_call_is_compiled_again_by_it() {
         assert!(
             warnings
                 .iter()
-                .any(|line| line.contains("an entry was dropped and will be compiled again")),
+                .any(|line| line.contains("an entry was dropped and is compiled again")),
             "{warnings:?}"
         );
         assert_eq!(server.text("a", json!({})), "fine");
@@ -628,7 +628,7 @@ fn what_is_known_of_a_folder_is_believed_only_as_it_was_written() {
         // An old plugin, whose results are not bounded.
         let mut warnings = warnings(&server);
         warnings.retain(|line| !line.contains("2^53"));
-        let expected = "what was known of the plugin folder is corrupt";
+        let expected = "the stored state of the plugin folder is corrupt";
         assert!(
             warnings.len() == 1 && warnings[0].contains(expected),
             "{warnings:?}"

@@ -372,7 +372,7 @@ impl ChainVerifier {
         {
             let (line, noun) = (before.0, LogPart::Rejected.noun());
             self.report(format!(
-                "{noun} had line {line} before this line, and another one was begun since"
+                "{noun} had line {line} before this line, and another one was started since"
             ));
         }
         self.named = Some(named);

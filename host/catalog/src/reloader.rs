@@ -730,7 +730,7 @@ impl PluginSlot {
                 self.incomplete_since = None;
                 let retry = ScheduledRetry::after(self.retry);
                 self.retry = Some(retry);
-                let why = format!("{why}; it will be retried");
+                let why = format!("{why}; it is retried automatically");
                 if self.candidate.problem.as_ref() == Some(&why) {
                     tracing::debug!(plugin = id, retry_after = ?retry.pause, "still failing: {why}");
                     return false;

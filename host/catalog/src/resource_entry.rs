@@ -286,7 +286,7 @@ fn check_not_reserved(text: &str) -> Result<(), String> {
         .find(|reserved| scheme.eq_ignore_ascii_case(reserved))
     {
         Some(reserved) => Err(format!(
-            "the scheme \"{reserved}\" is reserved for files beside the plugins; use another, such as the plugin's name"
+            "the scheme \"{reserved}\" is reserved for files next to the plugins; use another, such as the plugin's name"
         )),
         None => Ok(()),
     }
@@ -363,13 +363,13 @@ pub(crate) mod tests {
         insta::assert_snapshot!(said.collect::<Vec<_>>().join("\n"), @r#"
         resource "a": its URI must begin with a scheme, such as "notes:"
         resource "notes://a b": its URI contains ' ', which a URI can only contain percent-encoded
-        resource "Toolbay://acme/a": the scheme "toolbay" is reserved for files beside the plugins; use another, such as the plugin's name
-        resource "SKILL://pdf/SKILL.md": the scheme "skill" is reserved for files beside the plugins; use another, such as the plugin's name
+        resource "Toolbay://acme/a": the scheme "toolbay" is reserved for files next to the plugins; use another, such as the plugin's name
+        resource "SKILL://pdf/SKILL.md": the scheme "skill" is reserved for files next to the plugins; use another, such as the plugin's name
         resource "notes://a": its name must have 1 to 512 bytes without control characters
         resource "notes://a": its name must have 1 to 512 bytes without control characters
         resource "notes://a": its _meta must be a JSON object
         resource template "notes://a": it has no variable, such as {id}; list it as a resource
-        resource template "skill://acme/{id}": the scheme "skill" is reserved for files beside the plugins; use another, such as the plugin's name
+        resource template "skill://acme/{id}": the scheme "skill" is reserved for files next to the plugins; use another, such as the plugin's name
         resource template "{+any}": it must begin with a scheme, such as "notes:"
         "#);
     }

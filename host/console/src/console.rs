@@ -683,7 +683,7 @@ fn action_notice(asked: &FieldValues) -> Option<&'static str> {
         }
         "enabled" => "The plugin is enabled: it serves calls again, those of all callers.",
         "approved" => {
-            "You have allowed the call. It goes on, and the question is withdrawn from the client."
+            "You have allowed the call. It continues, and the question is withdrawn from the client."
         }
         "outdated" => {
             "You have allowed the call, but its plugin or grant has changed since it was asked for. So it fails, and its client \

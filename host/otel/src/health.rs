@@ -56,7 +56,7 @@ impl ExportHealth {
                 lost_before: self.last_loss_report.0,
             });
             tracing::warn!(
-                "cannot send {signal} to {endpoint}: {why} (otel); calls go on, and it is tried again"
+                "cannot send {signal} to {endpoint}: {why} (otel); calls continue, and sending is retried"
             );
             return;
         };

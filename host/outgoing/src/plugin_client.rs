@@ -270,7 +270,7 @@ async fn wait_for_head(
 fn check_head(status: StatusCode, fields: &HeaderMap) -> Result<(), SendError> {
     if status == StatusCode::SWITCHING_PROTOCOLS {
         return Err(SendError::Protocol(
-            "the server switched to a protocol that nobody asked for".to_owned(),
+            "the server switched to a protocol that was not requested".to_owned(),
         ));
     }
     if fields.len() > MAX_RESPONSE_FIELDS

@@ -283,7 +283,7 @@ impl CompileCache {
     }
 
     fn drop_entry(&self, digest: Digest, why: &str) {
-        tracing::warn!(%digest, "compile cache: an entry was dropped and will be compiled again: {why}");
+        tracing::warn!(%digest, "compile cache: an entry was dropped and is compiled again: {why}");
         drop(fs::remove_file(self.record_path(digest)));
     }
 
@@ -389,7 +389,7 @@ impl CompileCache {
         });
         if notes.is_none() {
             tracing::warn!(
-                "compile cache: what was known of the plugin folder is corrupt; each file is read again"
+                "compile cache: the stored state of the plugin folder is corrupt; each file is read again"
             );
             drop(fs::remove_file(self.folder.path.join(&name)));
         }

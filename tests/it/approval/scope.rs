@@ -72,7 +72,7 @@ fn of_callers_without_a_token_only_sessions_are_remembered() {
             .as_str()
             .unwrap();
         assert!(
-            message.contains("Your answer counts for this call alone."),
+            message.contains("Your answer counts only for this call."),
             "{message}"
         );
         let response = stateless(

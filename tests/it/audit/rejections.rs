@@ -209,7 +209,7 @@ fn what_is_done_to_the_files_with_rejections_is_found() {
     // A server that goes on does not make it whole again.
     StdioServer::start_with_config(&folder, CONFIG).stop();
     let said = found();
-    assert!(said.contains("another one was begun since"), "{said}");
+    assert!(said.contains("another one was started since"), "{said}");
     // The lines of one part are none of the other.
     fs::write(file, fs::read(&files(&folder)[0]).unwrap()).unwrap();
     fs::write(&head, signed).unwrap();

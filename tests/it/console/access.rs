@@ -185,7 +185,7 @@ fn a_console_that_nobody_could_open_is_a_mistake() {
         assert!(
             outcome
                 .stderr
-                .contains("console.enabled = true needs somebody who can open the console"),
+                .contains("console.enabled = true needs a caller who can open the console"),
             "{outcome}"
         );
     }

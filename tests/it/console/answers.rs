@@ -299,7 +299,8 @@ fn only_a_page_of_an_operators_session_answers() {
         .get("/console/approvals", &[("Cookie", &restricted)])
         .text();
     assert!(
-        page.contains("may not call this tool") && !page.contains("operator of this server wants"),
+        page.contains("may not call this tool")
+            && !page.contains("operator of this server requires"),
         "{page}"
     );
     assert_eq!(

@@ -29,7 +29,7 @@ pub(crate) fn approvals(
     let body = html! {
         (notice_element(done))
         p.lead {
-            "Calls that a grant lets nobody make without a person’s yes (" code { "require_approval" } "). Whoever answers first, \
+            "Calls that need a person’s approval (" code { "require_approval" } "). The first answer, \
              here or at the client, decides."
         }
         div #approvals data-live {

@@ -316,7 +316,7 @@ impl Drop for SentRequests<'_> {
         for id in self.requests.unanswered(self.count.load(Ordering::Relaxed)) {
             let params = WithdrawnQuestion {
                 request_id: &id,
-                reason: "nobody waits for the answer any more",
+                reason: "no request waits for the answer any more",
             };
             let text = jsonrpc::notification("notifications/cancelled", Some(&params));
             self.reply.try_send(OutgoingMessage::notification(text));

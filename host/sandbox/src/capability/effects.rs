@@ -259,7 +259,7 @@ impl SideEffects {
         for (what, result) in &recorded.done {
             let Some(result) = result.clone() else {
                 return Err(format!(
-                    "{what} was begun before this question, and its response has not been read to the end: read it first"
+                    "{what} was started before this question, and its response has not been read to the end: read it first"
                 ));
             };
             all.push(RecordedEffect {

@@ -460,7 +460,7 @@ async fn warm_up(
     if let Some(item) = ty.get_export(&engine, INITIALIZE_EXPORT) {
         let ComponentItem::ComponentFunc(ty) = item.ty else {
             return Err(
-                InitFailure(format!("its export {INITIALIZE_EXPORT} is no function")).into(),
+                InitFailure(format!("its export {INITIALIZE_EXPORT} is not a function")).into(),
             );
         };
         if ty.params().len() + ty.results().len() > 0 {

@@ -52,7 +52,7 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
             "the console of the server {pid} ({folder}) opens once at http://{address}{PATH}/login#{}\n",
             login.token
         ));
-        note("Ctrl-C ends this, and the server goes on");
+        note("Ctrl-C ends this, and the server continues");
         tokio::select! {
             () = signals.shutdown.cancelled() => {}
             // The terminal was closed.

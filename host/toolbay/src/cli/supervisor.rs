@@ -209,7 +209,7 @@ impl Supervisor {
         let Some(link) = &self.link else { return };
         // Does not block noticeably: one datagram to a socket that the supervisor always reads.
         if let Err(error) = link.send(what) {
-            tracing::debug!("the supervisor could not be told: {error}");
+            tracing::debug!("the supervisor could not be notified: {error}");
         }
     }
 }

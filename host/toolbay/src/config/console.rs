@@ -93,7 +93,7 @@ impl ConsoleConfig {
         if self.enabled != Some(true) || http.listen.is_none() || self.opener(http).is_some() {
             return Ok(());
         }
-        Err("console.enabled = true needs somebody who can open the console: add a token with admin = true to http.tokens"
+        Err("console.enabled = true needs a caller who can open the console: add a token with admin = true to http.tokens"
             .to_owned())
     }
 }

@@ -335,13 +335,13 @@ impl Http {
         }
         if self.poll_after.is_some() && self.resume.is_zero() {
             return Err(
-                "http.poll_after: a client that polls goes on with its stream; set http.resume above 0s".to_owned()
+                "http.poll_after: a client that polls continues its stream; set http.resume above 0s".to_owned()
             );
         }
         if let Some(path) = self.listen.as_ref().and_then(ListenAddress::socket_path) {
             if self.tls.is_some() {
                 return Err(
-                    "http.tls: a Unix socket has no TLS, because nobody is in between; remove http.tls, or listen on a port"
+                    "http.tls: a Unix socket has no TLS, because it does not use the network; remove http.tls, or listen on a port"
                         .to_owned(),
                 );
             }
@@ -450,7 +450,7 @@ impl OAuth {
                 Jwks::File(path) if issuers.len() == 1 => path,
                 Jwks::File(_) => {
                     return Err(format!(
-                        "http.oauth.jwks: each issuer needs keys of its own, because a key is trusted for one issuer: \
+                        "http.oauth.jwks: each issuer needs its own keys, because a key is trusted for one issuer: \
                          write jwks = {{ {issuer:?} = \"keys.json\", … }}"
                     ));
                 }
@@ -474,7 +474,7 @@ impl OAuth {
         let mut files = BTreeSet::new();
         match paths.values().find(|path| !files.insert(*path)) {
             Some(path) => Err(format!(
-                "http.oauth.jwks: two issuers have the same file {}; each needs keys of its own",
+                "http.oauth.jwks: two issuers have the same file {}; each needs its own keys",
                 path.display()
             )),
             None => Ok(servers),

@@ -161,7 +161,7 @@ impl RunningConfig {
 }
 
 /// Log message for a configuration without tokens.
-const NO_TOKENS_MESSAGE: &str = "http.tokens has no entry any more: nobody is let in until one is added, or until the server is restarted";
+const NO_TOKENS_MESSAGE: &str = "http.tokens has no entry any more: no one is let in until one is added, or until the server is restarted";
 
 /// Identity, size and change time of a file.
 #[derive(Debug, PartialEq, Eq)]

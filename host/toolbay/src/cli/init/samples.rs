@@ -103,7 +103,7 @@ impl SampleChoice {
         }
         if samples.is_empty() {
             bail!(
-                "there are no sample plugins beside this program; --from names the folder that has them"
+                "there are no sample plugins next to this program; --from names the folder that has them"
             );
         }
         if text == ALL_SAMPLES {

@@ -166,7 +166,7 @@ impl ConfinementNeeds {
     fn check_overlaps(self) -> Result<Self, ConfigError> {
         match self.overlaps.first() {
             Some(overlap) if self.writable.required => Err(ConfigError::new(format!(
-                "server.confine = \"required\": {overlap}, so code that escaped from a plugin could decide what is allowed; \
+                "server.confine = \"required\": {overlap}, so code that escaped from a plugin could change permissions; \
                  move one of them, or set server.confine = true"
             ))),
             _ => Ok(self),
