@@ -45,7 +45,7 @@ const PATH: &str = "The request cannot be sent: the path in its URL is invalid."
 const HEADER: &str = "The request cannot be sent: the host refuses one of its headers.";
 
 const INVALID: &str = "Invalid argument (os error 28)";
-const USERINFO: &str = "The address of the request contains user information (what stands before `@`), which is not allowed.";
+const USERINFO: &str = "The address of the request contains user information (the part before `@`), which is not allowed.";
 const PORT: &str = "The address of the request has a port that is not a number from 1 to 65535.";
 const CHARACTER: &str =
     "The address of the request contains a space, a control character, a slash, `\\`, `?` or `#`.";

@@ -313,7 +313,7 @@ fn a_writable_mount_does_not_contain_what_a_plugin_file_is_a_link_to() {
         &folder,
         "../shared",
         "read-write",
-        "what other.wasm is a link to",
+        "the target of the link other.wasm",
     );
     folder.remove("other.wasm");
     folder.put("other.wasm", TinyComponent::new(&["other"]).build());
@@ -322,6 +322,6 @@ fn a_writable_mount_does_not_contain_what_a_plugin_file_is_a_link_to() {
         &folder,
         "../shared",
         "read-write",
-        "what other.toml is a link to",
+        "the target of the link other.toml",
     );
 }

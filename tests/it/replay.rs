@@ -395,7 +395,7 @@ fn no_secret_is_in_the_file() {
     assert_eq!(counts(&report), [0, 0, 2], "{report:#}");
     let why = report["calls"][0]["reasons"][0].as_str().unwrap();
     assert!(
-        why.contains("the environment variable PLACE is not what it was"),
+        why.contains("the environment variable PLACE has another value than in the recording"),
         "{why}"
     );
 }

@@ -492,7 +492,7 @@ fn names_for_others_need_tokens_or_a_word_that_nobody_needs_one() {
     assert!(
         outcome
             .stderr
-            .contains("http.allowed_hosts names what others reach this server by"),
+            .contains("http.allowed_hosts names the hosts by which others reach this server"),
         "{outcome}"
     );
     let (_, adas) = token("ada", "");

@@ -592,7 +592,7 @@ fn the_operator_sees_and_clears_what_is_kept_while_a_server_runs() {
     assert!(
         toolbay(&["list"])
             .stdout
-            .starts_with("no plugin keeps anything in ")
+            .starts_with("no plugin has state in ")
     );
     assert!(
         !folder.sibling_path("kept").exists(),

@@ -135,7 +135,7 @@ impl PartWriter {
         let (mut recovery, oldest) = end.compare_with_head(path, part, &public)?;
         if alone && recovery.missing.is_none() {
             recovery.wrong = recovery.wrong.or(Some(
-                "its files are missing, and those with rejections are there",
+                "its files are missing, but those with rejections exist",
             ));
         }
         // Without a head, the expected lines are unknown.
@@ -497,8 +497,8 @@ impl PreviousEnd {
             return Ok(end);
         }
         Err(AuditError(format!(
-            "the audit log in {} does not end with a line that it can be continued after; `toolbay audit verify` says \
-             more; move its files to another folder to begin a new one",
+            "the audit log in {} cannot be continued after its last line; `toolbay audit verify` shows the reason; \
+             move its files to another folder to begin a new one",
             folder.display()
         )))
     }
@@ -521,7 +521,7 @@ impl PreviousEnd {
         let head = match found {
             HeadState::Signed(head) => head,
             HeadState::Forged => {
-                recovery.wrong = Some("its head is not signed with its key");
+                recovery.wrong = Some("the signature of its head does not match its key");
                 return Ok((recovery, None));
             }
             HeadState::Missing => {
@@ -539,7 +539,7 @@ impl PreviousEnd {
             line_hash(folder, part, head.seq)?
         };
         if hash != Some(head.hash) {
-            recovery.wrong = Some("the newest line that was signed is another one now");
+            recovery.wrong = Some("the newest signed line was replaced");
         } else if head.seq < last && head.ended {
             recovery.wrong = Some("lines were added after the server had ended");
         }
@@ -795,7 +795,7 @@ pub(crate) mod tests {
             ),
             (
                 |dir| std::fs::write(dir.join("head"), "{}").unwrap(),
-                ":7: when the server started, it found the log changed: its head is not signed with its key",
+                ":7: when the server started, it found the log changed: the signature of its head does not match its key",
             ),
             (
                 |dir| {
@@ -831,7 +831,7 @@ pub(crate) mod tests {
                     )
                     .unwrap();
                 },
-                ":7: when the server started, it found the log changed: the newest line that was signed is another one now",
+                ":7: when the server started, it found the log changed: the newest signed line was replaced",
             ),
         ];
         for (change, said) in changes {
@@ -873,7 +873,7 @@ pub(crate) mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("does not end with a line that it can be continued after"),
+            error.contains("cannot be continued after its last line"),
             "{error}"
         );
     }

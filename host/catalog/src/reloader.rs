@@ -432,7 +432,7 @@ impl FolderReloader {
         match (&found, self.missing) {
             (None, false) => {
                 tracing::warn!(
-                    "the plugin folder {folder} no longer exists; what it offers is removed until it returns"
+                    "the plugin folder {folder} no longer exists; its plugins are removed until it returns"
                 );
             }
             (Some(_), true) => tracing::info!("the plugin folder {folder} is back"),
@@ -595,7 +595,7 @@ impl PluginSlot {
                 if changes {
                     tracing::info!(
                         plugin = id,
-                        "its files have just changed; what the new grant denies is denied at once"
+                        "its files have changed recently; permissions that the new grant denies are denied at once"
                     );
                 }
                 changes

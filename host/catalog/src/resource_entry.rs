@@ -231,7 +231,7 @@ impl ResourceEntry {
             let mime_type = mime_type.get_or_insert_with(|| view::MIME_TYPE.to_owned());
             if mime_type != view::MIME_TYPE {
                 mistakes.push(format!(
-                    "clients show no {mime_type}, only {}",
+                    "clients do not show {mime_type}, only {}",
                     view::MIME_TYPE
                 ));
             }
@@ -498,7 +498,7 @@ pub(crate) mod tests {
         };
         assert!(
             ResourceEntry::from_resource(other).unwrap().warnings()[0]
-                .contains("clients show no text/html")
+                .contains("clients do not show text/html")
         );
     }
 

@@ -326,7 +326,7 @@ async fn log_in(State(inner): SharedConsole, request: Request) -> Response {
             (inner.remote_address)(&head.extensions),
             "a login with a wrong or used token",
         );
-        let why = "This token opens nothing: it is wrong, or was used before.";
+        let why = "This token is wrong or was used before.";
         let mut response = page(
             StatusCode::UNAUTHORIZED,
             pages::login(inner.access.token_advice(), Some(why)),
@@ -609,7 +609,7 @@ async fn answer_approval(
         _ => {
             return Err(rejection_page(
                 StatusCode::BAD_REQUEST,
-                "The form says neither yes nor no.",
+                "The form has neither yes nor no.",
             ));
         }
     };
@@ -698,7 +698,7 @@ fn action_notice(asked: &FieldValues) -> Option<&'static str> {
         "cleared" => {
             "The compile cache was cleared. Components are compiled again when they are needed."
         }
-        "uncleared" => "The compile cache could not be cleared. The log says why.",
+        "uncleared" => "The compile cache could not be cleared. The log states the reason.",
         _ => return None,
     })
 }

@@ -160,7 +160,7 @@ mod tests {
         "db.internal:*" has a port that is not a number from 1 to 65535
         "db.internal:postgres" has a port that is not a number from 1 to 65535
         "db.internal:5432/name" contains a space, a control character, a slash, `\`, `?` or `#`
-        "…@db.internal:5432" contains user information (what stands before `@`), which is not allowed
+        "…@db.internal:5432" contains user information (the part before `@`), which is not allowed
         "*:5432" would allow every host; list the hosts, such as api.example.com or *.example.com
         "*.internal:5432" would allow every host below internal; name at least two labels after `*.`, as in *.example.internal
         "db.*:5432" has a `*` that is not its whole first label; a pattern is written as in *.example.com

@@ -111,7 +111,7 @@ fn ten_thousand_calls_without_a_collector_take_no_memory_and_what_is_lost_is_tol
     // A batch that was on its way is among them, or was given up before.
     let left = |spans: &str| {
         log.contains(&format!(
-            "the server ends before all was sent (otel); lost: {spans} spans"
+            "the server ends before all data was sent (otel); lost: {spans} spans"
         ))
     };
     assert!(left("4,096") || left("3,584"), "{log}");

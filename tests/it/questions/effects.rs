@@ -119,11 +119,11 @@ fn what_cannot_happen_once_bars_a_call_from_asking() {
         ),
         (
             json!({"send": ["POST", site.url("/large")]}),
-            "too large to keep (limits.journal)",
+            "too large to store (limits.journal)",
         ),
         (
             json!({"send": ["POST", site.url(&format!("/echo/{}", "x".repeat(1_000)))]}),
-            "too large to keep (limits.journal)",
+            "too large to store (limits.journal)",
         ),
     ] {
         let result = stateless(
@@ -169,8 +169,7 @@ fn a_call_that_does_something_else_after_its_question_fails_and_says_what() {
     let (result, _) = answering(&server, "tools/call", &call, &mut |key, _| accepted(key));
     let words = result_text(&result);
     assert!(
-        words.contains("did something else than before")
-            && words.contains("POST http://127.0.0.1:"),
+        words.contains("did something different") && words.contains("POST http://127.0.0.1:"),
         "{words}"
     );
     assert_eq!(reached(&site).len(), 1);

@@ -91,7 +91,7 @@ fn heading(status: PluginStatus) -> &'static str {
     match status {
         PluginStatus::Refused => "Reason for refusal",
         PluginStatus::Stale => {
-            "Why the current file is refused; the previous version is in service"
+            "The reason for refusing the current file; the previous version is in service"
         }
         PluginStatus::Loading | PluginStatus::Ready | PluginStatus::Suspended => "Warnings",
     }

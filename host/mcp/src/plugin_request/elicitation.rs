@@ -161,7 +161,7 @@ pub(crate) async fn wait_for_task_answers(
         .await
         .map_err(|none| match none {
             NoRoom::Exhausted(_) => call_failed(
-                "The questions of this caller's tasks take what they may take (tasks.memory)."
+                "The questions of this caller's tasks have reached their limit (tasks.memory)."
                     .to_owned(),
             ),
             NoRoom::Forgotten => InterviewEnd::Cancelled,
@@ -198,11 +198,11 @@ fn register_requests<'a>(
     });
     let params = params.collect::<Result<Vec<_>, String>>();
     let params =
-        params.map_err(|what| format!("The question could not be put to the client: {what}."))?;
+        params.map_err(|what| format!("The question could not be sent to the client: {what}."))?;
     let requests = session.pending.register(questions.len());
     let requests = requests.ok_or_else(|| {
         format!(
-            "The client has {} unanswered questions, and no more can be put to it.",
+            "The client has {} unanswered questions, and it can receive no more.",
             server_requests::MAX_PENDING_REQUESTS
         )
     })?;

@@ -163,7 +163,7 @@ fn too_many_tasks_error(tasks: &TaskTable, exhausted: QuotaExhausted) -> Error {
     };
     call_response::busy_error(&format!(
         "{whose} as many tasks, or results of tasks, as can be kept: {per_caller} of one caller and {total} in all \
-         (tasks.per_caller, tasks.total, tasks.memory). Wait until some are forgotten."
+         (tasks.per_caller, tasks.total, tasks.memory). Wait until some expire."
     ))
 }
 

@@ -266,8 +266,8 @@ impl QuestionContext {
             ..CallJournal::default()
         };
         if journal.size() > self.size {
-            let why = "the answers so far, and what the call did before this question, are too large to keep \
-                       (limits.journal): ask for less";
+            let why = "the answers so far and the operations before this question are \
+                       too large to store (limits.journal): ask for less";
             return Ok(Err(QuestionRefusal::Invalid(why.to_owned())));
         }
         Err(SuspendedCall(QuestionRound { questions, journal }).into())
@@ -409,7 +409,7 @@ fn is_key(key: &str) -> bool {
 /// are rejected.
 fn check_url(params: &Value) -> Result<(), String> {
     if !params.get("message").is_some_and(Value::is_string) {
-        return Err("`message` must say what the page is for".to_owned());
+        return Err("`message` must state the purpose of the page".to_owned());
     }
     let written = params
         .get("url")
@@ -454,7 +454,7 @@ fn check_url(params: &Value) -> Result<(), String> {
     // This includes an empty user: the text before the `@` looks like the host.
     if authority.contains('@') {
         return Err(format!(
-            "`url` must not have user information (what stands before `@`), as in {:?}",
+            "`url` must not have user information (the part before `@`), as in {:?}",
             shown()
         ));
     }

@@ -100,7 +100,7 @@ pub enum OptimizeError {
     #[error("{0}")]
     Unfit(String),
     /// Its initialization failed.
-    #[error("its initialisation failed: {0}")]
+    #[error("its initialization failed: {0}")]
     Failed(CallError),
 }
 
@@ -156,11 +156,11 @@ const FORBIDDEN_IMPORTS: [ForbiddenImport; 14] = {
             Some(Random),
             "draws a random seed",
         ),
-        all("wasi:clocks/wall-clock", Some(Clocks), "looks at the clock"),
+        all("wasi:clocks/wall-clock", Some(Clocks), "reads the clock"),
         all(
             "wasi:clocks/monotonic-clock",
             Some(Clocks),
-            "looks at the clock",
+            "reads the clock",
         ),
         ForbiddenImport {
             interface: "toolbay:plugin/host",
@@ -374,7 +374,7 @@ fn open_handles_message(held: usize) -> String {
         format!("{held} handles")
     };
     format!(
-        "its initialisation keeps {handles} of the host, which no other instance has: close files and streams, and write \
+        "its initialization keeps {handles} of the host, which no other instance has: close files and streams, and write \
          nothing to standard output or standard error before a tool is called"
     )
 }
@@ -443,7 +443,7 @@ impl ForbiddenImport {
         } else {
             ""
         };
-        format!("its initialisation {does} ({function}){part}: {cure}")
+        format!("its initialization {does} ({function}){part}: {cure}")
     }
 }
 
@@ -529,7 +529,7 @@ fn failure_text(failure: Option<Val>) -> String {
     match failure {
         Some(Val::Variant(_, Some(payload))) => failure_text(Some(*payload)),
         Some(Val::String(text)) => text,
-        _ => "it does not say why".to_owned(),
+        _ => "it states no reason".to_owned(),
     }
 }
 

@@ -66,7 +66,7 @@ impl InheritedSocket {
             Self::Unix(listener) => {
                 let address = listener.local_addr().map_err(cannot)?;
                 let path = address.as_pathname().ok_or(
-                    "LISTEN_FDS: the Unix socket has no path, so everybody on this machine could connect; use one with a path",
+                    "LISTEN_FDS: the Unix socket has no path, so everyone on this machine could connect; use one with a path",
                 )?;
                 Ok(ListenAddress::Unix(path.to_owned()))
             }
@@ -186,7 +186,7 @@ impl Supervisor {
         }
         self.notify(&[
             NotifyState::Stopping,
-            NotifyState::Status("running calls have the grace period"),
+            NotifyState::Status("running calls can finish within the grace period"),
         ]);
     }
 

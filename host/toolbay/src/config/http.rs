@@ -358,7 +358,7 @@ impl Http {
                 "{address} is reachable from other machines: set up tokens (http.tokens or http.oauth), or set http.anonymous = true"
             )),
             Some(_) if !self.allowed_hosts.is_empty() && !self.anonymous && !self.needs_token() => Err(
-                "http.allowed_hosts names what others reach this server by: set up tokens (http.tokens or http.oauth), \
+                "http.allowed_hosts names the hosts by which others reach this server: set up tokens (http.tokens or http.oauth), \
                  or set http.anonymous = true"
                     .to_owned(),
             ),

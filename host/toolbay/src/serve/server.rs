@@ -286,7 +286,7 @@ fn open_request_states(config: &Config) -> anyhow::Result<RequestStates> {
         (why, key) => {
             if let Some(Err(why)) = why {
                 tracing::warn!(
-                    "questions of plugins that are open when the server ends have no answers then: {why}"
+                    "open questions of plugins cannot be answered after a restart: {why}"
                 );
             }
             match key {

@@ -214,7 +214,7 @@ fn find_overlaps(
     if writable.required {
         for path in &deciding.links {
             let name = path.file_name().unwrap_or_default().display().to_string();
-            found.extend(writable.explain_write(&format!("what {name} is a link to"), path));
+            found.extend(writable.explain_write(&format!("the target of the link {name}"), path));
         }
         for (id, grant) in &deciding.grants {
             let programs = writable
