@@ -30,7 +30,7 @@ pub(super) fn string_literals(source: &str) -> Vec<Literal> {
         {
             literals.push(Literal { line, text });
         }
-        is_reason = token == "reason" || (is_reason && (token == "=" || token == " "));
+        is_reason = token == "reason" || (is_reason && (token == "=" || token.trim().is_empty()));
         line += token.matches('\n').count();
         rest = after;
     }

@@ -211,13 +211,11 @@ fn run_vale(vale: &Path, workspace: &CargoWorkspace, files: &[PathBuf]) -> Resul
         .context("failed to start vale")?;
     let stdout = String::from_utf8_lossy(&output.stdout);
     let alerts: Option<Vec<Alert>> = stdout.lines().map(Alert::parse).collect();
-    match (output.status.code(), alerts) {
-        (Some(0 | 1), Some(alerts)) => Ok(alerts),
-        _ => {
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            bail!("vale ({}): {stdout}{stderr}", output.status)
-        }
+    if let (Some(0 | 1), Some(alerts)) = (output.status.code(), alerts) {
+        return Ok(alerts);
     }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    bail!("vale ({}): {stdout}{stderr}", output.status)
 }
 
 impl Alert {
