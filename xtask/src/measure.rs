@@ -84,13 +84,14 @@ pub(crate) fn run(workspace: &CargoWorkspace, options: &Options) -> Result<ExitC
     })
 }
 
-/// Checks the wording of the host's comments and messages. Prints each place that exceeds a limit.
+/// Checks the phrases in the host's comments and messages. Prints the places that count if a limit
+/// is exceeded.
 ///
 /// # Errors
 ///
 /// Fails if a limit is exceeded.
 pub(crate) fn check_wording(workspace: &CargoWorkspace) -> Result<()> {
-    let measures = prose::measure(&source::host(workspace)?);
+    let measures = prose::measure_phrases(&source::host(workspace)?);
     let exceeded: Vec<&Measure> = measures
         .iter()
         .filter(|measure| !measure.is_met())

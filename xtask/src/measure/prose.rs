@@ -54,9 +54,42 @@ const CLAUSE_WORDS: &[&str] = &[
     "What", "Whether", "That", "Those", "Who", "Whom", "How", "Why", "Where",
 ];
 
-/// Measures phrases in comments, and documentation that begins with a clause.
+/// Measures phrases, and documentation that begins with a clause.
 pub(super) fn measure(files: &[SourceFile]) -> Vec<Measure> {
-    let (mut words, mut markers) = (0_usize, Vec::new());
+    let mut measures = measure_phrases(files);
+    measures.extend(measure_beginnings(files));
+    measures
+}
+
+/// Measures phrases in comments and messages.
+pub(super) fn measure_phrases(files: &[SourceFile]) -> Vec<Measure> {
+    vec![measure_comments(files), measure_messages(files)]
+}
+
+/// Measures phrases in comments.
+fn measure_comments(files: &[SourceFile]) -> Measure {
+    let (mut words, mut places) = (0_usize, Vec::new());
+    for file in files {
+        for (index, line) in file.lines.iter().enumerate() {
+            let Some((text, _)) = comment(line) else {
+                continue;
+            };
+            words += text.split_whitespace().count();
+            let place = |marker| format!("{}:{}: {marker:?} in {text}", file.path, index + 1);
+            places.extend(markers_in(text).map(place));
+        }
+    }
+    Measure::of_share(
+        "marked phrases per 1,000 words of comment",
+        words,
+        1_000,
+        15,
+        places,
+    )
+}
+
+/// Measures documentation that begins with a clause.
+fn measure_beginnings(files: &[SourceFile]) -> [Measure; 2] {
     let (mut what, mut clauses) = (Vec::new(), Vec::new());
     for file in files {
         let mut continues = false;
@@ -65,31 +98,22 @@ pub(super) fn measure(files: &[SourceFile]) -> Vec<Measure> {
                 continues = false;
                 continue;
             };
-            let place = || format!("{}:{}: {text}", file.path, index + 1);
-            words += text.split_whitespace().count();
-            markers.extend(markers_in(text).map(|_| place()));
             let first = text
                 .split_whitespace()
                 .next()
                 .unwrap_or_default()
                 .trim_end_matches(',');
             if is_doc && !continues && CLAUSE_WORDS.contains(&first) {
-                clauses.push(place());
+                let place = format!("{}:{}: {text}", file.path, index + 1);
                 if first == "What" {
-                    what.push(place());
+                    what.push(place.clone());
                 }
+                clauses.push(place);
             }
             continues = is_doc;
         }
     }
-    vec![
-        Measure::of_share(
-            "marked phrases per 1,000 words of comment",
-            words,
-            1_000,
-            15,
-            markers,
-        ),
+    [
         Measure::of_count(
             "documentation that begins with \"What\"",
             what.len(),
@@ -102,7 +126,6 @@ pub(super) fn measure(files: &[SourceFile]) -> Vec<Measure> {
             40,
             clauses,
         ),
-        measure_messages(files),
     ]
 }
 
@@ -173,7 +196,7 @@ mod tests {
             .iter()
             .map(|measure| measure.places.len())
             .collect();
-        assert_eq!(counts, [1, 1, 1, 0]);
+        assert_eq!(counts, [1, 0, 1, 1]);
     }
 
     #[test]
