@@ -98,7 +98,7 @@ fn dev_asks_on_a_terminal_before_a_call_that_requires_approval() {
         nobody.code == 1 && !nobody.stdout.contains("first"),
         "{nobody}"
     );
-    let why = "toolbay: the grant of \"mine\" wants a person to allow calls of \"acme_hello\" (require_approval): run \
+    let why = "toolbay: the grant of \"mine\" requires a person to allow calls of \"acme_hello\" (require_approval): run \
                `toolbay dev` on a terminal, or try the tool with `toolbay call --yes`\n";
     assert_eq!(nobody.stderr, why);
     let on_a_terminal = |typed: &str| {
@@ -256,7 +256,7 @@ fn check_describes_each_form() {
     );
     assert!(
         sdk.stdout
-            .contains("    wants files (only in folders listed in [[permissions.mounts]])\n"),
+            .contains("    uses files (only in folders listed in [[permissions.mounts]])\n"),
         "{sdk}"
     );
     assert!(

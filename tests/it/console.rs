@@ -171,7 +171,7 @@ fn a_call_that_requires_approval_is_made_when_the_viewer_approves() {
     let asked = site.post("/tool", &form).text();
     assert!(
         asked.contains("Approve this call?")
-            && asked.contains("The operator of this server wants a person"),
+            && asked.contains("The operator of this server requires a person"),
         "{asked}"
     );
     assert!(!asked.contains("class=\"result\""), "it was not made");

@@ -46,7 +46,7 @@ const PATH: &str = "The request cannot be sent: the path in its URL is invalid."
 const HEADER: &str = "The request cannot be sent: the host refuses one of its headers.";
 
 const INVALID: &str = "Invalid argument (os error 28)";
-const USERINFO: &str = "The address of the request contains user information (what stands before `@`), which is not allowed.";
+const USERINFO: &str = "The address of the request contains user information (the part before `@`), which is not allowed.";
 const PORT: &str = "The address of the request has a port that is not a number from 1 to 65535.";
 const CHARACTER: &str =
     "The address of the request contains a space, a control character, a slash, `\\`, `?` or `#`.";
@@ -290,7 +290,7 @@ attempts! {
         => NO_CONNECTION, TCP_LITERAL, r#"tcp = ["169.254.169.254:80"]\nprivate_networks = ["169.254.169.254"]"#;
     "connects to the metadata service as an address of IPv6":
         try_to_connect r#"{"host": "::ffff:169.254.169.254", "port": 80}"#
-        => INVALID, "No tool may connect to [::ffff:169.254.169.254]:80: that is no address of a host.", "";
+        => INVALID, "No tool may connect to [::ffff:169.254.169.254]:80: that is not the address of a host.", "";
     "connects to another port":
         try_to_connect r#"{"host": "127.0.0.1", "port": 1}"#
         => NO_CONNECTION, "This tool may connect to 127.0.0.1 at another port, and not at 1.", r#"tcp = ["127.0.0.1:1"]\nprivate_networks = ["127.0.0.1"]"#;
@@ -299,7 +299,7 @@ attempts! {
         => INVALID, "Port 0 is not a port to connect to.", "";
     "connects to the unspecified address":
         try_to_connect r#"{"host": "0.0.0.0", "port": 5432}"#
-        => INVALID, "No tool may connect to 0.0.0.0:5432: that is no address of a host.", "";
+        => INVALID, "No tool may connect to 0.0.0.0:5432: that is not the address of a host.", "";
     "connects to loopback in IPv6":
         try_to_connect r#"{"host": "::1", "port": 5432}"#
         => NO_CONNECTION, TCP_LITERAL, r#"tcp = ["[::1]:5432"]\nprivate_networks = ["::1"]"#;

@@ -135,8 +135,8 @@ fn the_types_of_a_core_module_come_from_the_wit_file_next_to_it() {
             (i32.add (local.get 0) (local.get 1))))"#;
     let folder = Folder::with("sums.wasm", wat::parse_str(module).unwrap());
     let mut server = StdioServer::start(&folder);
-    let why = "a core WebAssembly module that exports functions such as `add`, but not their types; put a .wit file of the \
-               same name beside it";
+    let why = "a core WebAssembly module that exports functions such as `add`, but not their types; put a .wit file \
+               of the same name next to it";
     server.log.wait_for(why);
     folder.put(
         "sums.wit",

@@ -170,7 +170,7 @@ fn a_program_without_samples_says_where_to_get_them() {
         made.code == 0
             && made
                 .stdout
-                .contains("There are no sample plugins beside this program."),
+                .contains("There are no sample plugins next to this program."),
         "{made}"
     );
     assert_eq!(

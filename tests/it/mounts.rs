@@ -330,7 +330,7 @@ fn a_writable_mount_does_not_contain_the_target_of_a_link_to_a_plugin_file() {
         &folder,
         "../shared",
         "read-write",
-        "what other.wasm is a link to",
+        "the target of the link other.wasm",
     );
     folder.remove("other.wasm");
     folder.put("other.wasm", TinyComponent::new(&["other"]).build());
@@ -339,6 +339,6 @@ fn a_writable_mount_does_not_contain_the_target_of_a_link_to_a_plugin_file() {
         &folder,
         "../shared",
         "read-write",
-        "what other.toml is a link to",
+        "the target of the link other.toml",
     );
 }

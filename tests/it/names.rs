@@ -109,12 +109,12 @@ const RESERVED: &[(&str, &str, &str)] = &[
     (
         "dev.toolbay/task-support",
         "definition of a tool",
-        "Whether a call can be a [task](tasks.md#which-tools)",
+        "Whether a call can be a [task](tasks.md#tools-that-support-tasks)",
     ),
     (
         "dev.toolbay/usage",
         "result",
-        "What the call [used](limits.md#what-a-call-used)",
+        "What the call [used](limits.md#usage-of-a-call)",
     ),
     (
         "io.modelcontextprotocol/clientCapabilities",
@@ -501,7 +501,7 @@ fn page() -> String {
             row_description("errors", "| error kind |", kind.as_str())
         );
     }
-    page.push_str("\n## Audit events\n\nSee [The audit log](audit.md#lines).\n\n");
+    page.push_str("\n## Audit events\n\nSee [The audit log](audit.md#format).\n\n");
     page.push_str("| event | when |\n| --- | --- |\n");
     for event in AuditEvent::NAMES {
         let _ = writeln!(

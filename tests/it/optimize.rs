@@ -70,7 +70,7 @@ fn optimize_error(component: impl AsRef<[u8]>, args: &[&str]) -> String {
         "{outcome}"
     );
     let is_progress = |line: &&str| {
-        ["toolbay: compiling ", "toolbay: initialising "]
+        ["toolbay: compiling ", "toolbay: initializing "]
             .iter()
             .any(|it| line.starts_with(it))
     };
@@ -87,10 +87,10 @@ fn a_table_that_the_initialization_fills_is_present_in_each_call() {
     let (before, answer) = call(&folder, "square", json!({"n": 7}));
     assert_eq!(answer, "{\"result\":49}");
     assert!(before > 1_000_000, "{before}");
-    let outcome = optimize(&folder, &["plugins/a.wasm", "-o", "optimised.wasm"]);
+    let outcome = optimize(&folder, &["plugins/a.wasm", "-o", "optimized.wasm"]);
     assert_eq!(outcome.code, 0, "{outcome}");
     assert!(outcome.stdout.contains("wizer-initialize"), "{outcome}");
-    let optimised = fs::read(folder.sibling_path("optimised.wasm")).unwrap();
+    let optimised = fs::read(folder.sibling_path("optimized.wasm")).unwrap();
     folder.put("a.wasm", &optimised);
     for n in [7_u64, 3, 40_000] {
         let (fuel, answer) = call(&folder, "square", json!({"n": n}));
@@ -210,7 +210,7 @@ fn an_initialization_ends_within_the_limits_of_a_call() {
         let outcome = optimize(&folder, &["plugins/a.wasm"]);
         assert_eq!(outcome.code, 1, "{outcome}");
         assert!(
-            outcome.stderr.contains("its initialisation failed: "),
+            outcome.stderr.contains("its initialization failed: "),
             "{outcome}"
         );
         assert!(outcome.stderr.contains(why), "{why}: {outcome}");
@@ -236,7 +236,7 @@ fn an_initialization_that_is_not_deterministic_is_refused() {
         .before_list("(drop (call $import))")
         .build();
     let why = optimize_error(&random, &[]);
-    insta::assert_snapshot!(why, @"toolbay: plugins/a.wasm: its initialisation draws random numbers (wasi:random/random@0.2.0#get-random-u64), and the answer would become part of the file: do that when a tool is first called, or allow it with --allow random");
+    insta::assert_snapshot!(why, @"toolbay: plugins/a.wasm: its initialization draws random numbers (wasi:random/random@0.2.0#get-random-u64), and the answer would become part of the file: do that when a tool is first called, or allow it with --allow random");
     let folder = Folder::with("a.wasm", &random);
     assert_eq!(
         optimize(&folder, &["plugins/a.wasm", "--allow", "random"]).code,
@@ -313,7 +313,7 @@ fn a_file_that_is_optimized_already_is_reported() {
         0
     );
     let again = optimize(&folder, &["b.wasm", "-o", "c.wasm"]);
-    insta::assert_snapshot!(again.stderr, @"toolbay: b.wasm: it is optimised already; optimise the file that it was made of");
+    insta::assert_snapshot!(again.stderr, @"toolbay: b.wasm: it is already optimized; optimize the original file");
     assert_eq!(again.code, 1);
 }
 

@@ -397,7 +397,7 @@ fn a_recording_contains_no_secret() {
     assert_eq!(outcome_counts(&report), [0, 0, 2], "{report:#}");
     let why = report["calls"][0]["reasons"][0].as_str().unwrap();
     assert!(
-        why.contains("the environment variable PLACE is not what it was"),
+        why.contains("the environment variable PLACE has another value than in the recording"),
         "{why}"
     );
 }

@@ -416,7 +416,7 @@ fn after_the_last_token_is_removed_every_request_is_rejected() {
         server.pid(),
         "[http]\nallowed_hosts = [\"tools.example.com\"]\n",
     );
-    server.log.wait_for("nobody is let in");
+    server.log.wait_for("no one is let in");
     for headers in [
         vec![],
         vec![("Host", "tools.example.com")],
@@ -495,7 +495,7 @@ fn allowed_hosts_need_tokens_or_anonymous_access() {
     assert!(
         outcome
             .stderr
-            .contains("http.allowed_hosts names what others reach this server by"),
+            .contains("http.allowed_hosts names the hosts by which others reach this server"),
         "{outcome}"
     );
     let (_, adas) = token("ada", "");

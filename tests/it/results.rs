@@ -225,7 +225,7 @@ fn the_oversize_limit_selects_a_link_or_an_error() {
     assert_eq!(kind, "output");
     assert_eq!(
         text,
-        "The tool's result is larger than 1.5 MiB, the most that is kept (to allow more, raise results.size, which applies \
+        "The tool's result is larger than 1.5 MiB, the maximum that is stored (to allow more, raise results.size, which applies \
          to all plugins)."
     );
 }

@@ -283,7 +283,7 @@ fn check_reports_schemas_that_some_clients_cannot_read() {
         r#"! tool "a.b": clients in JavaScript take the member "constructor" for a part of the language"#,
         r#"! tool "a.b": clients in JavaScript and Python refuse many multiples of 0.01"#,
         r#"! tool "a.b": validators in Python refuse the pattern "^\\p{Lu}""#,
-        r#"! tool "a.b": the description has 2,049 characters, and clients cut what is beyond 2,048"#,
+        r#"! tool "a.b": the description has 2,049 characters, and clients cut it after 2,048"#,
         r#"! tool "a.b": some clients refuse results that do not have the format "date-time", which Toolbay does not check"#,
         r#"! some clients refuse the name of a tool that has other characters than A-Z a-z 0-9 _ -: "a.b""#,
         r#"such as "mcp__toolbay__": "yyyyy"#,

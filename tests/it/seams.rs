@@ -222,7 +222,7 @@ fn the_table_of_crates_has_the_rules_that_are_checked() {
         .map(|line| {
             let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
             let used = match cells[2] {
-                "nothing of ours" | "development only" => Vec::new(),
+                "no other crate" | "development only" => Vec::new(),
                 names => names.split(", ").collect(),
             };
             (cells[0].trim_matches('`'), used)

@@ -168,7 +168,7 @@ fn a_handler_that_does_not_speak_mcp_is_refused_with_the_attempted_requests() {
     let server = StdioServer::start(&folder);
     let line = server.log.wait_for("WARN refused: ");
     let said = line.split_once("WARN refused: ").unwrap().1;
-    insta::assert_snapshot!(said.trim_end(), @r#"it exports wasi:http/incoming-handler, but does not speak MCP: POST /mcp (server/discover): it answered 404 Not Found, "Not found"; POST / (server/discover): it answered 200 OK, "<h1>Hello</h1>"; POST / (initialize): it answered 200 OK, "<h1>Hello</h1>". A component for an HTTP host, such as Spin or wasmtime serve, is no plugin plugin="page""#);
+    insta::assert_snapshot!(said.trim_end(), @r#"it exports wasi:http/incoming-handler, but does not speak MCP: POST /mcp (server/discover): it answered 404 Not Found, "Not found"; POST / (server/discover): it answered 200 OK, "<h1>Hello</h1>"; POST / (initialize): it answered 200 OK, "<h1>Hello</h1>". A component for an HTTP host, such as Spin or wasmtime serve, is not a plugin plugin="page""#);
     let checked = ToolbayCommand::new(&folder)
         .args(["check", "plugins/page.wasm"])
         .run();

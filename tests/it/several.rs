@@ -188,7 +188,7 @@ fn files_without_code_and_files_of_other_hosts_are_refused_with_the_reason() {
         (
             "extism",
             module(r#"(import "extism:host/env" "length" (func (param i64) (result i64)))"#),
-            "a plug-in for Extism",
+            "a plugin for Extism",
         ),
         (
             "proxy",
@@ -203,7 +203,7 @@ fn files_without_code_and_files_of_other_hosts_are_refused_with_the_reason() {
         (
             "initialize",
             module(r#"(func (export "_initialize"))"#),
-            "can be initialised (`_initialize`) and has no functions",
+            "can be initialized (`_initialize`) and has no functions",
         ),
         (
             "nameless",

@@ -608,7 +608,7 @@ fn the_operator_can_list_and_clear_state_while_a_server_runs() {
     assert!(
         toolbay(&["list"])
             .stdout
-            .starts_with("no plugin keeps anything in ")
+            .starts_with("no plugin has state in ")
     );
     assert!(
         !folder.sibling_path("kept").exists(),

@@ -145,7 +145,7 @@ fn damaged_files_are_compiled_again() {
         let server = start_and_check(&folder);
         let warnings = warnings(&server);
         let expected =
-            format!("WARN compile cache: an entry was dropped and will be compiled again: {why}");
+            format!("WARN compile cache: an entry was dropped and is compiled again: {why}");
         assert!(
             warnings.len() == 1 && warnings[0].contains(&expected),
             "{expected}: {warnings:?}"
@@ -198,7 +198,7 @@ fn exchanged_files_are_compiled_again() {
         }
         let server = start_and_check_two(&folder);
         let warnings = warnings(&server);
-        let expected = "an entry was dropped and will be compiled again: its code is corrupt, or was not compiled for this \
+        let expected = "an entry was dropped and is compiled again: its code is corrupt, or was not compiled for this \
             plugin by this user (wrong authentication code)";
         assert!(
             warnings.len() == 2 && warnings.iter().all(|line| line.contains(expected)),
@@ -539,7 +539,7 @@ fn the_first_call_compiles_code_that_was_lost_before_it() {
         assert!(
             warnings
                 .iter()
-                .any(|line| line.contains("an entry was dropped and will be compiled again")),
+                .any(|line| line.contains("an entry was dropped and is compiled again")),
             "{warnings:?}"
         );
         assert_eq!(server.text("a", json!({})), "fine");
@@ -644,7 +644,7 @@ fn a_tampered_index_of_a_plugin_folder_is_not_trusted() {
         // Excludes the warning about the old plugin, whose results are not bounded.
         let mut warnings = warnings(&server);
         warnings.retain(|line| !line.contains("2^53"));
-        let expected = "what was known of the plugin folder is corrupt";
+        let expected = "the stored state of the plugin folder is corrupt";
         assert!(
             warnings.len() == 1 && warnings[0].contains(expected),
             "{warnings:?}"

@@ -1,7 +1,8 @@
 //! `cargo xtask measure`: how the host's sources read, in numbers: sizes of files, names of types,
-//! wording of comments.
+//! wording of comments and messages.
 
 mod figure;
+mod literals;
 mod names;
 mod prose;
 mod sizes;
@@ -10,7 +11,7 @@ mod source;
 use std::process::ExitCode;
 
 use anstream::println;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
@@ -81,4 +82,24 @@ pub(crate) fn run(workspace: &CargoWorkspace, options: &Options) -> Result<ExitC
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Checks the phrases in the host's comments and messages. Prints the places that count if a limit
+/// is exceeded.
+///
+/// # Errors
+///
+/// Fails if a limit is exceeded.
+pub(crate) fn check_wording(workspace: &CargoWorkspace) -> Result<()> {
+    let measures = prose::measure_phrases(&source::host(workspace)?);
+    let exceeded: Vec<&Measure> = measures
+        .iter()
+        .filter(|measure| !measure.is_met())
+        .collect();
+    for place in exceeded.iter().flat_map(|measure| &measure.places) {
+        println!("{place}");
+    }
+    let names: Vec<&str> = exceeded.iter().map(|measure| measure.name).collect();
+    ensure!(names.is_empty(), "too many: {}", names.join(", "));
+    Ok(())
 }

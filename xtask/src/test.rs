@@ -11,6 +11,7 @@ mod fmt;
 mod hostcalls;
 mod it;
 mod lanes;
+mod prose;
 mod rustdoc;
 mod select;
 mod soak;

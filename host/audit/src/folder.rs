@@ -72,7 +72,7 @@ impl LogFolder {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(file),
             Err(Errno::WOULDBLOCK) => Err(AuditError(format!(
-                "another server writes to the audit log in {}; give each server a folder of its own (audit.folder)",
+                "another server writes to the audit log in {}; give each server a separate folder (audit.folder)",
                 self.path.display()
             ))),
             Err(error) => Err(cannot(error.into())),

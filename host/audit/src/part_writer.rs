@@ -133,7 +133,7 @@ impl PartWriter {
         let (mut recovery, oldest) = end.compare_with_head(path, part, &public)?;
         if alone && recovery.missing.is_none() {
             recovery.wrong = recovery.wrong.or(Some(
-                "its files are missing, and those with rejections are there",
+                "its files are missing, but those with rejections exist",
             ));
         }
         // Without a head, the expected lines are unknown.

@@ -206,7 +206,7 @@ impl AuditLog {
             Err(_) if patience > STALL_REPORT_DELAY => {
                 if !shared.stalled.swap(true, Ordering::Relaxed) {
                     tracing::error!(
-                        "the audit log is full of lines that its disk does not take; calls wait until their deadline (audit.when_full)"
+                        "the queue of the audit log is full, because its disk does not accept lines; calls wait until their deadline (audit.when_full)"
                     );
                 }
                 timeout(patience.saturating_sub(STALL_REPORT_DELAY), waiting).await

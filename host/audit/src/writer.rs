@@ -313,7 +313,7 @@ impl PartChain {
             if let AuditEvent::Lost { lines, reason } = event {
                 tracing::warn!(
                     lines,
-                    "lines of the audit log were lost; the log says so ({reason})"
+                    "lines of the audit log were lost; the log records the loss ({reason})"
                 );
             }
         }
@@ -360,7 +360,7 @@ impl PartChain {
         if self.unreported > 0 {
             tracing::error!(
                 lines = self.unreported,
-                "lines of the audit log were lost, and the log does not say so"
+                "lines of the audit log were lost, and the log does not record the loss"
             );
         }
     }

@@ -297,7 +297,7 @@ fn at_once(text: &str, in_force: &Grant) -> Option<Grant> {
     assert_within(&both, &new, text);
     assert!(
         in_force.secrets.keys().eq(both.secrets.keys()),
-        "what is redacted stays redacted: {text}"
+        "redacted values stay redacted: {text}"
     );
     let kept = |grant: &Grant| (grant.prefix.clone(), grant.component, grant.config.clone());
     assert_eq!(kept(&both), kept(in_force), "{text}");

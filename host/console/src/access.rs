@@ -131,12 +131,12 @@ impl ConsoleAccess {
     pub(crate) fn token_advice(&self) -> &'static str {
         match &*self.lock_kind() {
             AccessKind::Local(token) if !token.is_logged() => {
-                "The command `toolbay console` prints an address that opens the console once. Open that address, or copy \
-                 what follows its # here."
+                "The command `toolbay console` prints an address that opens the console once. Open that address, or \
+                 copy the part after its # here."
             }
             AccessKind::Local(_) => {
-                "The server writes an address to its log that opens the console once. Open that address, or copy what \
-                 follows its # here."
+                "The server writes an address to its log that opens the console once. Open that address, or copy \
+                 the part after its # here."
             }
             AccessKind::Admins(_) => "A token of http.tokens with admin = true opens the console.",
         }

@@ -30,7 +30,7 @@ pub(crate) async fn read_form(
     {
         return Err((
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "The console takes forms alone.",
+            "The console accepts only forms.",
         ));
     }
     let bytes = read_body(body, most, time).await?;

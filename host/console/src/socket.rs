@@ -178,7 +178,7 @@ async fn reject_foreign_hosts(
     with_security_headers(
         (
             StatusCode::FORBIDDEN,
-            "the console is served to this machine alone\n",
+            "the console is served only to this machine\n",
         )
             .into_response(),
     )

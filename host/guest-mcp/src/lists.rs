@@ -103,7 +103,7 @@ pub fn parse_initialize_result(result: &str) -> Result<ServerDescription, String
     } = parse_result(result)?;
     if !supports_revision(&version) {
         return Err(format!(
-            "it speaks the revision {version:?}, which is not known"
+            "it speaks the revision {version:?}, which is unknown"
         ));
     }
     Ok(server_description(&version, &capabilities))

@@ -30,7 +30,7 @@ impl ResponseReader {
             content_encoding.filter(|encoding| !encoding.trim().eq_ignore_ascii_case("identity"))
         {
             return Err(format!(
-                "its response is encoded ({encoding}), which nobody asked for"
+                "its response is encoded ({encoding}), which was not requested"
             ));
         }
         let essence = content_type

@@ -115,7 +115,7 @@ impl CallToolResult {
             texts
         };
         if said.trim().is_empty() {
-            "The MCP server says that the call failed, and not why.".to_owned()
+            "The MCP server reports that the call failed, without a reason.".to_owned()
         } else {
             said
         }
@@ -145,7 +145,7 @@ fn parse_by_type<T>(
         None | Some("complete") => done(result).map(GuestResult::Done),
         Some("input_required") => parse_questions(result).map(GuestResult::NeedsInput),
         Some(other) => Err(format!(
-            "its result is of the type {other:?}, which this host does not know"
+            "its result is of the type {other:?}, which this host does not support"
         )),
     }
 }
@@ -172,7 +172,7 @@ fn parse_questions(result: &str) -> Result<GuestQuestions, String> {
             method => {
                 let method = method.unwrap_or_default();
                 return Err(format!(
-                    "it asks for {method:?}, which this host does not know"
+                    "it asks for {method:?}, which this host does not support"
                 ));
             }
         };
@@ -189,7 +189,7 @@ fn parse_questions(result: &str) -> Result<GuestQuestions, String> {
         .collect::<Result<_, String>>()?;
     if questions.is_empty() {
         return Err(
-            "it asks to be called again without asking anything, which this host does not do"
+            "it requests another call without a question, which this host does not support"
                 .to_owned(),
         );
     }

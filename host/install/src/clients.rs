@@ -133,7 +133,7 @@ pub const CLIENTS: [ClientConfiguration; 9] = [
             token_form: ENV_TOKEN,
             ..COMMON_FORMAT
         },
-        next_step: "run `MCP: List Servers` in VS Code, start the server and say that you trust it",
+        next_step: "run `MCP: List Servers` in VS Code, start the server and confirm that you trust it",
         paste_hint: None,
     },
     ClientConfiguration {

@@ -222,7 +222,7 @@ fn check_unique_names(
             return Err(ConfigurationMistake::at(
                 text,
                 property.range.start,
-                format!("{name:?} is here a second time"),
+                format!("{name:?} is defined twice"),
             ));
         }
     }

@@ -74,8 +74,8 @@ impl fmt::Display for MissingApproval {
             ),
             MissingApprovalReason::Invalid(times) => write!(
                 f,
-                "The user had to be asked whether to allow this call. The client was asked {times} times and returned no \
-                 answer that says yes or no, so the tool was not called. Do not retry: tell the user."
+                "The user had to be asked whether to allow this call. The client was asked {times} times and returned \
+                 neither yes nor no, so the tool was not called. Do not retry: tell the user."
             ),
             MissingApprovalReason::TimedOut(time) => write!(
                 f,

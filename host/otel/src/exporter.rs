@@ -237,7 +237,7 @@ async fn send_reports(
                 .await;
         } else {
             sender.health.record_failure(
-                "what is measured could not be read in time",
+                "the metrics could not be read in time",
                 inner.add_lost_reports(1),
                 Instant::now(),
             );

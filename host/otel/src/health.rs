@@ -56,7 +56,7 @@ impl ExportHealth {
                 lost_before: self.last_loss_report.0,
             });
             tracing::warn!(
-                "cannot send {signal} to {endpoint}: {why} (otel); calls go on, and it is tried again"
+                "cannot send {signal} to {endpoint}: {why} (otel); calls continue, and sending is retried"
             );
             return;
         };
@@ -118,7 +118,7 @@ impl ExportHealth {
         if lost > before && told.is_none_or(|told| now - told >= LOSS_MESSAGE_INTERVAL) {
             let lost_now = format_losses(self.signal, lost - before);
             tracing::warn!(
-                "more comes than {} takes (otel); lost: {lost_now}",
+                "data arrives faster than {} accepts it (otel); lost: {lost_now}",
                 self.endpoint
             );
             self.last_loss_report = (lost, Some(now));
@@ -130,7 +130,7 @@ impl ExportHealth {
 pub(crate) fn report_unsent(signal: SignalKind, count: u64) {
     if count > 0 {
         tracing::warn!(
-            "the server ends before all was sent (otel); lost: {}",
+            "the server ends before all data was sent (otel); lost: {}",
             format_losses(signal, count)
         );
     }

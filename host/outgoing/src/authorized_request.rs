@@ -308,7 +308,7 @@ async fn wait_for_head(
 fn count_head(head: &response::Parts, meter: &RequestMeter) -> Result<(), SendError> {
     if head.status == StatusCode::SWITCHING_PROTOCOLS {
         return Err(SendError::Protocol(
-            "the server switched to a protocol that nobody asked for".to_owned(),
+            "the server switched to a protocol that was not requested".to_owned(),
         ));
     }
     let bytes = header_fields::encoded_bytes(&head.headers);

@@ -395,7 +395,7 @@ impl ConnectionLease {
     pub(crate) fn sender(
         &mut self,
     ) -> Result<(&mut RequestSender, &ReadAllowance, Option<&DriverLease>), SendError> {
-        let gone = || SendError::Reset("the connection was given back".to_owned());
+        let gone = || SendError::Reset("the connection was returned".to_owned());
         Ok((
             self.sender.as_mut().ok_or_else(gone)?,
             &self.allowance,

@@ -234,5 +234,5 @@ impl Body for ResponseBody {
 }
 
 fn closed_locally() -> SendError {
-    SendError::Reset("the connection was closed from here".to_owned())
+    SendError::Reset("the connection was closed locally".to_owned())
 }

@@ -129,7 +129,7 @@ impl Body for UploadBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
         if self.cancelled.as_mut().poll(cx).is_ready() {
-            return self.fail(SendError::Reset("the response was given up".to_owned()));
+            return self.fail(SendError::Reset("the response was abandoned".to_owned()));
         }
         if let Some(frame) = self.read_ahead.take() {
             return Poll::Ready(Some(Ok(frame)));

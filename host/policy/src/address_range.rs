@@ -35,7 +35,7 @@ impl AddressRange {
             .and_then(|text| text.strip_suffix(']'));
         if let Some(address) = inside.and_then(|inside| inside.parse::<IpAddr>().ok()) {
             return Err(format!(
-                "{text:?} has brackets, which addresses have in origins alone; write \"{address}\""
+                "{text:?} has brackets, which are only for addresses in origins; write \"{address}\""
             ));
         }
         let network = match (IpNet::from_str(text), text.parse::<IpAddr>()) {
@@ -197,7 +197,7 @@ mod tests {
         "2000::/3" would open more than any private network, and the metadata services of clouds with it; list the networks that the plugin needs, such as "10.0.0.0/8"
         "::ffff:10.0.0.0/104" consists of IPv4 addresses, which are compared as such; write "10.0.0.0/8"
         "::ffff:10.0.0.1" consists of IPv4 addresses, which are compared as such; write "10.0.0.1"
-        "[::1]" has brackets, which addresses have in origins alone; write "::1"
+        "[::1]" has brackets, which are only for addresses in origins; write "::1"
         "fe80::1%eth0" is not a network or an IP address, such as "10.0.0.0/8" or "127.0.0.1"
         "#);
     }

@@ -44,7 +44,7 @@ impl fmt::Display for AuthorityError {
                 "contains `%`; write a host without percent-encoding and without an IPv6 zone"
             }
             Self::Userinfo => {
-                "contains user information (what stands before `@`), which is not allowed"
+                "contains user information (the part before `@`), which is not allowed"
             }
             Self::Bracket => {
                 "has brackets that do not surround an IPv6 address, as in [2001:db8::1]"

@@ -43,7 +43,7 @@ impl PathPrefix {
             |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()+,;=:@%/".contains(&byte);
         if !text.bytes().all(plain) {
             return Err(format!(
-                "{text:?} has characters that do not stand in the path of a request; write them percent-encoded, \
+                "{text:?} has characters that the path of a request cannot contain; write them percent-encoded, \
                  such as %20 for a space"
             ));
         }

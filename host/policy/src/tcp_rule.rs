@@ -35,7 +35,7 @@ impl TcpRule {
                     origin.port()
                 )),
                 Err(_) => wrong(&format_args!(
-                    "has a scheme; write host and port alone, such as {rest:?}"
+                    "has a scheme; write only host and port, such as {rest:?}"
                 )),
             });
         }
@@ -160,12 +160,12 @@ mod tests {
         "db.internal:*" has a port that is not a number from 1 to 65535
         "db.internal:postgres" has a port that is not a number from 1 to 65535
         "db.internal:5432/name" contains a space, a control character, a slash, `\`, `?` or `#`
-        "…@db.internal:5432" contains user information (what stands before `@`), which is not allowed
+        "…@db.internal:5432" contains user information (the part before `@`), which is not allowed
         "*:5432" would allow every host; list the hosts, such as api.example.com or *.example.com
         "*.internal:5432" would allow every host below internal; name at least two labels after `*.`, as in *.example.internal
         "db.*:5432" has a `*` that is not its whole first label; a pattern is written as in *.example.com
         "*" would allow every host; list the hosts, such as api.example.com or *.example.com
-        "tcp://db.internal:5432" has a scheme; write host and port alone, such as "db.internal:5432"
+        "tcp://db.internal:5432" has a scheme; write only host and port, such as "db.internal:5432"
         "https://db.internal" has a scheme; write "db.internal:443"
         "127.1:80" has another spelling of the address 127.0.0.1; write 127.0.0.1
         "0x7f000001:80" has another spelling of the address 127.0.0.1; write 127.0.0.1

@@ -322,7 +322,7 @@ pub fn parse_view_domain(text: &str) -> Result<String, String> {
 pub fn parse_resource_origin(text: &str) -> Result<WebOrigin, String> {
     match WebOrigin::parse(text)? {
         origin if origin.is_websocket() => Err(format!(
-            "{text:?} is of WebSockets, which only `connect` has; begin it with \"https://\""
+            "{text:?} is a WebSocket origin, which only `connect` allows; begin it with \"https://\""
         )),
         origin => Ok(origin),
     }

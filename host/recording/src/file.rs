@@ -79,7 +79,7 @@ fn open_for_append(path: &Path) -> Result<(File, u64), RecordingError> {
         return Err(failed(&"it belongs to another user"));
     }
     flock(&file, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|_| failed(&"another server records to it; give each a file of its own"))?;
+        .map_err(|_| failed(&"another server records to it; give each a separate file"))?;
     let mut length = found.len();
     if length > 0 {
         RecordingReader::new(BufReader::new(&file)).map_err(|error| failed(&error))?;

@@ -80,7 +80,7 @@ pub fn compatibility_notes(schema: &Value, output: bool) -> Vec<String> {
     notes.extend(patterns.iter().filter_map(|pattern| {
         let why = match uncommon_feature(pattern)? {
             UncommonFeature::Property => "validators in Python refuse the pattern PATTERN, because they have no \"\\p\"",
-            UncommonFeature::Lookaround => "validators in Rust, and Pydantic with them, refuse the pattern PATTERN, because they do not look around or back",
+            UncommonFeature::Lookaround => "validators in Rust, and Pydantic with them, refuse the pattern PATTERN, because they have neither lookaround nor backreferences",
         };
         Some(why.replace("PATTERN", &format!("{:?}", clean_line(pattern, MAX_QUOTED_BYTES))))
     }));

@@ -93,7 +93,7 @@ fn syntax_error(written: &str) -> String {
             error.span().start.offset,
             &error.kind().to_string(),
         ),
-        Ok(_) => "it has a part that no engine has".to_owned(),
+        Ok(_) => "it has a part that no engine supports".to_owned(),
     }
 }
 

@@ -57,7 +57,7 @@ impl fmt::Display for ProgramFailure {
         match self {
             Self::NotFound => f.write_str("was not found"),
             Self::Start(why) => write!(f, "cannot be started: {why}"),
-            Self::NotAllowed => f.write_str("is not what the grant names now"),
+            Self::NotAllowed => f.write_str("is not the program that the grant names now"),
             Self::WorkerGone => f.write_str(
                 "cannot be started: the process that starts programs has ended; restart the server",
             ),

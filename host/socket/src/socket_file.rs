@@ -53,7 +53,7 @@ impl SocketFile {
             File::open(folder).and_then(|opened| opened.metadata().map(|found| (opened, found)));
         let folder = match folder {
             Ok((opened, found)) if found.is_dir() => opened,
-            Ok(_) => return Err(invalid_path("what should be its folder is a file")),
+            Ok(_) => return Err(invalid_path("its folder is a file")),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(invalid_path("its folder does not exist"));
             }
@@ -310,7 +310,7 @@ mod tests {
             );
         }
         assert_eq!(said(&at("missing/s")), "its folder does not exist");
-        assert_eq!(said(&at("file/s")), "what should be its folder is a file");
+        assert_eq!(said(&at("file/s")), "its folder is a file");
         assert!(said(&at(&"x".repeat(108))).contains("at most 107"));
         assert_eq!(fs::read_to_string(at("file")).unwrap(), "kept");
         assert!(

@@ -207,8 +207,8 @@ impl StateDatabase {
                 Ok(Err(OpenError::InUse)) => {
                     let folder = self.0.folder.display();
                     return Err(StateError::Unavailable(format!(
-                        "another process uses the state in {folder}; end it, or give this server a folder of its own with \
-                         state.folder"
+                        "another process uses the state in {folder}; end it, or give this server a \
+                         separate folder with state.folder"
                     )));
                 }
                 Ok(Err(OpenError::Unusable(why))) => return Err(StateError::Unavailable(why)),

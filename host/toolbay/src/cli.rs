@@ -137,11 +137,11 @@ enum Command {
     ///
     /// The exit code is 1 if a file is refused or if compiled code cannot be written to the cache.
     Compile(Common),
-    /// Run a plugin's initialisation once, and write a plugin file that begins where it ended
+    /// Run a plugin's initialization once, and write a plugin file that begins where it ended
     ///
-    /// Calls of the new file skip what the initialisation does: its function `wizer-initialize`, if
+    /// Calls of the new file skip what the initialization does: its function `wizer-initialize`, if
     /// it exports one, and listing what it offers, which interpreters prepare themselves for. Each
-    /// call is still a new instance. Nothing is granted to the initialisation, and it ends with an
+    /// call is still a new instance. Nothing is granted to the initialization, and it ends with an
     /// error if it uses something whose answer would become part of the file, such as the
     /// environment or a random number.
     Optimize {
@@ -154,7 +154,7 @@ enum Command {
         /// Replace the file to write if it exists, also if it is the plugin file itself
         #[arg(long)]
         force: bool,
-        /// What the initialisation may use although the answer becomes part of the file; repeat it
+        /// What the initialization may use although the answer becomes part of the file; repeat it
         /// for several
         #[arg(long, value_name = "WHAT")]
         allow: Vec<optimize::Allow>,

@@ -11,7 +11,7 @@ export class UriTemplate {
     const wrong = (why) => new TypeError(`the URI ${template} ${why}`);
     const [prefix] = template.split('{', 1);
     if (!/^[a-z][a-z\d+.-]*:/i.test(prefix)) throw wrong('does not begin with a scheme, such as notes:');
-    if (/^toolbay:/i.test(prefix)) throw wrong('has the scheme of files beside the plugins: take one of your own');
+    if (/^toolbay:/i.test(prefix)) throw wrong('has the scheme of files next to the plugins: use another one');
     let pattern = '';
     let end = 0;
     for (const { 0: whole, 1: sign, 2: name, index } of template.matchAll(/\{(\+?)([^{}]*)\}/g)) {

@@ -44,7 +44,7 @@ test('a template that no client can use is refused', () => {
   const cases = [
     ['notes', /does not begin with a scheme, such as notes:/],
     ['{+any}', /does not begin with a scheme/],
-    ['toolbay://a/{id}', /has the scheme of files beside the plugins/],
+    ['toolbay://a/{id}', /has the scheme of files next to the plugins/],
     ['a:{x', /a brace without its other half/],
     ['a:x}', /a brace without its other half/],
     ['a:{{x}}', /a brace without its other half/],

@@ -33,7 +33,7 @@ class UriTemplate:
         if not (scheme := _SCHEME.match(prefix)):
             raise ValueError("a URI begins with a scheme, such as `notes:`")
         if scheme[0].lower() == "toolbay:":
-            raise ValueError("the scheme `toolbay:` is reserved for files beside the plugins; use one of your own")
+            raise ValueError("the scheme `toolbay:` is reserved for files next to the plugins; use one of your own")
         variables = [_variable(*pair) for pair in zip(rest[::2], rest[1::2], strict=True)]
         if any(brace in part for part in [prefix, *rest[1::2]] for brace in "{}"):
             raise ValueError("a brace is without its other half")

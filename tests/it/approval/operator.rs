@@ -35,7 +35,7 @@ fn a_call_without_a_terminal_needs_the_flag() {
         (1, ""),
         "{outcome}"
     );
-    let expected = "toolbay: the grant of \"notes\" wants a person to allow calls of \"erase\" (require_approval): call it \
+    let expected = "toolbay: the grant of \"notes\" requires a person to allow calls of \"erase\" (require_approval): call it \
                     from a terminal, or add --yes\n";
     assert_eq!(outcome.stderr, expected);
     // Piped input does not count as a person.
@@ -73,7 +73,7 @@ fn on_a_terminal_the_operator_is_asked() {
     let outcome = call_on_terminal(&folder, "y\n");
     assert_eq!(outcome.code, 0, "{outcome}");
     for words in [
-        "The operator of this server wants a person to allow this call",
+        "The operator of this server requires a person to allow this call",
         "    tool    erase",
         "    | {}",
         "Type y",

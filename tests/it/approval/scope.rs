@@ -80,7 +80,7 @@ fn approvals_of_callers_without_a_token_are_remembered_only_in_sessions() {
             .as_str()
             .unwrap();
         assert!(
-            message.contains("Your answer counts for this call alone."),
+            message.contains("Your answer counts only for this call."),
             "{message}"
         );
         let response = stateless(

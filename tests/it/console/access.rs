@@ -185,7 +185,7 @@ fn enabling_a_console_that_cannot_be_opened_is_an_error() {
         assert!(
             outcome
                 .stderr
-                .contains("console.enabled = true needs somebody who can open the console"),
+                .contains("console.enabled = true needs a caller who can open the console"),
             "{outcome}"
         );
     }

@@ -302,7 +302,8 @@ fn only_a_page_of_an_operator_session_can_answer() {
         .get("/console/approvals", &[("Cookie", &restricted)])
         .text();
     assert!(
-        page.contains("may not call this tool") && !page.contains("operator of this server wants"),
+        page.contains("may not call this tool")
+            && !page.contains("operator of this server requires"),
         "{page}"
     );
     assert_eq!(

@@ -131,7 +131,7 @@ fn the_folder_of_the_stdio_client_is_not_reached_through_a_link() {
     symlink("../elsewhere", folder.sibling_path("notes/stdio")).unwrap();
     let (_, said) = server.failure("file_steps", steps(&["write /notes/a 1"]));
     assert!(
-        said.contains("it has something else than a folder in the place of stdio"),
+        said.contains("it has something other than a folder in the place of stdio"),
         "{said}"
     );
     assert_eq!(

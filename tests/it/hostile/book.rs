@@ -22,7 +22,7 @@ server during the call. The last three columns are that peak, what 99 of 100 pin
 the file to the outcome, including compiling and loading, in one run of all tests, two at a time, on two cores.
 
 Each plugin that can be loaded is tested twice: once as it is, and once in the [engine of components with async
-functions](async.md#what-it-costs), where its outcome must be the same.
+functions](async.md#cost), where its outcome must be the same.
 
 A row that lists steps has the result of each step as its outcome. None of these steps reads or writes a byte outside the
 mounted folder, and each attempt is made with a [quota](grants.md#quotas) as well.

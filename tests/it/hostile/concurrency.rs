@@ -250,7 +250,7 @@ const OUT_OF_LITTLE: &str =
 const HOLDS: &str =
     "The tool held more than 1,000 host resources open (to allow more, raise limits.handles).";
 const DEADLOCK: &str =
-    "The tool crashed: all of its async tasks wait for what never comes (deadlock).";
+    "The tool crashed: all of its async tasks wait for events that cannot occur (deadlock).";
 const SHORT: &str = "[limits]\ntimeout = \"200ms\"";
 const LATE: &str = "The tool did not finish within 200ms (to allow more, raise limits.timeout).";
 const SPIN: &str = "(loop $for-ever (br $for-ever)) unreachable";

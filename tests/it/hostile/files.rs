@@ -70,8 +70,8 @@ cases! {
         => refused("the file is larger than 64.0 MiB (to allow more, raise server.component_size)");
 
     a_core_module: Folder, "is a core module", |folder| put(folder, wat::parse_str("(module)").unwrap())
-        => refused("a core WebAssembly module that exports neither `_start` nor functions of its own, \
-            so it cannot be called; build it for wasm32-wasip2, or convert it with \
+        => refused("a core WebAssembly module that exports neither `_start` nor its own \
+            functions, so it cannot be called; build it for wasm32-wasip2, or convert it with \
             `wasm-tools component new`");
 
     a_script: Folder, "is a script", |folder| put(folder, "#!/bin/sh\nrm -rf /\n")

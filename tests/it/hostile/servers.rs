@@ -53,7 +53,7 @@ cases! {
         => fails("limit", "The tool held more than 1,000 host resources open (to allow more, raise limits.handles).");
     server_compressed: Call, "its HTTP handler compresses its response without being asked", server
         => tool("compressed", "{}")
-        => fails("invalid-output", "The tool returned invalid output: its response is encoded (gzip), which nobody asked for.");
+        => fails("invalid-output", "The tool returned invalid output: its response is encoded (gzip), which was not requested.");
     server_large: Call, "its HTTP handler responds with 400 MB", server
         => tool("large", "{}")
         => fails("output", "The tool passed more than 16.0 MiB to the host in one call (to allow more, raise limits.transfer).");

@@ -122,7 +122,7 @@ rows! {
 
     an_unsent_body: HostCall, "writes the body of a request that is never sent", wasi3
         => tool("orphan", "{}")
-        => fails("trap", "The tool crashed: all of its async tasks wait for what never comes (deadlock).");
+        => fails("trap", "The tool crashed: all of its async tasks wait for events that cannot occur (deadlock).");
 
     a_denied_request: HostCall, "sends a request without permission", wasi3
         => tool("request", r#"{"method": "GET", "address": "http://a.example/", "headers": [], "body": ""}"#)

@@ -159,7 +159,7 @@ fn a_stream_belongs_to_its_session_and_to_its_caller() {
             .unwrap()
             .to_owned()
     };
-    insta::assert_snapshot!(refused(&other, &id), @"the stream of Last-Event-ID is not kept any more (http.resume), or not for this caller: repeat the request, or open a stream without that header");
+    insta::assert_snapshot!(refused(&other, &id), @"the stream of Last-Event-ID is no longer stored (http.resume), or not for this caller: repeat the request, or open a stream without that header");
     let stream = id.split_once('-').unwrap().0;
     for wrong in ["9999-0".to_owned(), format!("{stream}-9999")] {
         drop(refused(&session, &wrong));

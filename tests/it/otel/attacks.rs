@@ -111,7 +111,7 @@ fn without_a_collector_ten_thousand_calls_use_bounded_memory_and_lost_spans_are_
     // A batch in flight is among them, or was dropped before.
     let left = |spans: &str| {
         log.contains(&format!(
-            "the server ends before all was sent (otel); lost: {spans} spans"
+            "the server ends before all data was sent (otel); lost: {spans} spans"
         ))
     };
     assert!(left("4,096") || left("3,584"), "{log}");

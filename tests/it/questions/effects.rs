@@ -126,11 +126,11 @@ fn a_call_cannot_ask_after_an_effect_that_cannot_be_replayed() {
         ),
         (
             json!({"send": ["POST", site.url("/large")]}),
-            "too large to keep (limits.journal)",
+            "too large to store (limits.journal)",
         ),
         (
             json!({"send": ["POST", site.url(&format!("/echo/{}", "x".repeat(1_000)))]}),
-            "too large to keep (limits.journal)",
+            "too large to store (limits.journal)",
         ),
     ] {
         let result = send_stateless(
@@ -183,8 +183,7 @@ fn a_replayed_call_with_another_effect_fails_and_names_the_effect() {
     });
     let words = result_text(&result);
     assert!(
-        words.contains("did something else than before")
-            && words.contains("POST http://127.0.0.1:"),
+        words.contains("did something different") && words.contains("POST http://127.0.0.1:"),
         "{words}"
     );
     assert_eq!(sent_methods(&site).len(), 1);

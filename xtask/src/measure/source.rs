@@ -48,12 +48,21 @@ fn without_tests(text: &str) -> Vec<String> {
             .is_some_and(|line| line.starts_with("#[cfg(test)]"))
             && lines
                 .get(index + 1)
-                .is_some_and(|next| next.starts_with("mod ") && next.ends_with('{'))
+                .is_some_and(|next| is_module(next) && next.ends_with('{'))
     };
     let end = (0..lines.len())
         .find(|index| starts_tests(*index))
         .unwrap_or(lines.len());
     lines.into_iter().take(end).map(str::to_owned).collect()
+}
+
+/// Returns whether a line that is not indented begins a module.
+fn is_module(line: &str) -> bool {
+    let visibility = ["pub(crate) ", "pub(super) ", "pub "];
+    let item = visibility
+        .iter()
+        .find_map(|visibility| line.strip_prefix(visibility));
+    item.unwrap_or(line).starts_with("mod ")
 }
 
 #[cfg(test)]
@@ -62,11 +71,14 @@ mod tests {
 
     #[test]
     fn only_inline_test_modules_are_left_out() {
-        let text = "#[cfg(test)]\nmod tests;\n\nstruct A;\n\n#[cfg(test)]\nmod checks {\n}\n";
-        assert_eq!(
-            without_tests(text),
-            ["#[cfg(test)]", "mod tests;", "", "struct A;", ""]
-        );
+        for module in ["mod checks {", "pub(crate) mod checks {"] {
+            let text =
+                format!("#[cfg(test)]\nmod tests;\n\nstruct A;\n\n#[cfg(test)]\n{module}\n}}\n");
+            assert_eq!(
+                without_tests(&text),
+                ["#[cfg(test)]", "mod tests;", "", "struct A;", ""]
+            );
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use super::context::StepContext;
-use super::{book, clippy, deny, doc, features, fmt, hostcalls, it, rustdoc, soak, unit};
+use super::{book, clippy, deny, doc, features, fmt, hostcalls, it, prose, rustdoc, soak, unit};
 use crate::{apps, clients, conformance, console, dist, languages, toolchains};
 
 /// A test step.
@@ -72,6 +72,12 @@ pub(super) const STEPS: &[TestStep] = &[
         name: "book",
         about: "The book is built, and every link leads somewhere",
         run: book::run,
+        ..SOURCE_STEP
+    },
+    TestStep {
+        name: "prose",
+        about: "The wording of documentation, comments and messages follows docs/style",
+        run: prose::run,
         ..SOURCE_STEP
     },
     TestStep {

@@ -76,8 +76,8 @@ impl PreviousEnd {
             return Ok(end);
         }
         Err(AuditError(format!(
-            "the audit log in {} does not end with a line that it can be continued after; `toolbay audit verify` says \
-             more; move its files to another folder to begin a new one",
+            "the audit log in {} cannot be continued after its last line; `toolbay audit verify` shows the reason; \
+             move its files to another folder to begin a new one",
             folder.display()
         )))
     }
@@ -100,7 +100,7 @@ impl PreviousEnd {
         let head = match found {
             HeadState::Signed(head) => head,
             HeadState::Forged => {
-                recovery.wrong = Some("its head is not signed with its key");
+                recovery.wrong = Some("the signature of its head does not match its key");
                 return Ok((recovery, None));
             }
             HeadState::Missing => {
@@ -118,7 +118,7 @@ impl PreviousEnd {
             line_hash(folder, part, head.seq)?
         };
         if hash != Some(head.hash) {
-            recovery.wrong = Some("the newest line that was signed is another one now");
+            recovery.wrong = Some("the newest signed line was replaced");
         } else if head.seq < last && head.ended {
             recovery.wrong = Some("lines were added after the server had ended");
         }

@@ -204,7 +204,7 @@ fn a_log_that_was_changed_before_a_start_stays_changed() {
         ),
         (
             |dir| std::fs::write(dir.join("head"), "{}").unwrap(),
-            ":7: when the server started, it found the log changed: its head is not signed with its key",
+            ":7: when the server started, it found the log changed: the signature of its head does not match its key",
         ),
         (
             |dir| {
@@ -235,7 +235,7 @@ fn a_log_that_was_changed_before_a_start_stays_changed() {
                 )
                 .unwrap();
             },
-            ":7: when the server started, it found the log changed: the newest line that was signed is another one now",
+            ":7: when the server started, it found the log changed: the newest signed line was replaced",
         ),
     ];
     for (change, said) in changes {
@@ -277,7 +277,7 @@ fn a_log_of_something_else_is_not_continued() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("does not end with a line that it can be continued after"),
+        error.contains("cannot be continued after its last line"),
         "{error}"
     );
 }

@@ -178,7 +178,7 @@ impl ChainVerifier {
         {
             let (line, noun) = (before.0, LogPart::Rejected.noun());
             self.report(format!(
-                "{noun} had line {line} before this line, and another one was begun since"
+                "{noun} had line {line} before this line, and another one was started since"
             ));
         }
         self.named = Some(named);
@@ -310,10 +310,10 @@ impl ChainVerifier {
         {
             let what = match at_expected {
                 Some(_) => {
-                    format!("line {seq} is not the one that is expected: it has another hash")
+                    format!("line {seq} is not the expected one: it has another hash")
                 }
                 None if seq < first => {
-                    format!("line {seq}, which is expected, is in a file that is not kept any more")
+                    format!("line {seq}, which is expected, is in a file that was removed")
                 }
                 None => format!("line {seq}, which is expected, is not in the log"),
             };

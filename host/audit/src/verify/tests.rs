@@ -267,11 +267,11 @@ fn a_line_that_somebody_noted_must_be_there() {
         )
     );
     let before = newest.0 - 1;
-    let expected = format!("line {before} is not the one that is expected: it has another hash");
+    let expected = format!("line {before} is not the expected one: it has another hash");
     assert_eq!(check((before, newest.1)), expected);
     assert_eq!(
         check((1, newest.1)),
-        "line 1, which is expected, is in a file that is not kept any more"
+        "line 1, which is expected, is in a file that was removed"
     );
 }
 

@@ -192,7 +192,7 @@ impl ComponentContents {
             if let Some(uri) = view.uri.as_deref().filter(|uri| !self.lists_resource(uri)) {
                 let uri = clean_line(uri, MAX_SHOWN_URI_BYTES);
                 remarks.push(format!(
-                    "tool {name:?}: it lists no resource {uri:?} for its view, unless a file beside it is one"
+                    "tool {name:?}: it lists no resource {uri:?} for its view, unless a file next to it is one"
                 ));
             }
         }
@@ -215,7 +215,7 @@ impl ComponentContents {
             let length = description.map_or(0, |text| text.chars().count());
             let [found, most] = [length, MAX_DESCRIPTION_CHARS].map(|n| format_thousands(n as u64));
             (length > MAX_DESCRIPTION_CHARS).then(|| {
-                format!("{what}: the description has {found} characters, and clients cut what is beyond {most}")
+                format!("{what}: the description has {found} characters, and clients cut it after {most}")
             })
         };
         for ValidDefinition {

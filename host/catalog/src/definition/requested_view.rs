@@ -64,7 +64,7 @@ impl DefinedView {
         let mime_type = mime_type.unwrap_or_else(|| view::MIME_TYPE.to_owned());
         if mime_type != view::MIME_TYPE {
             warnings.push(format!(
-                "clients show no {mime_type}, only {}",
+                "clients do not show {mime_type}, only {}",
                 view::MIME_TYPE
             ));
         }

@@ -253,7 +253,7 @@ fn check_not_reserved(text: &str) -> Result<(), String> {
         .find(|reserved| scheme.eq_ignore_ascii_case(reserved))
     {
         Some(reserved) => Err(format!(
-            "the scheme \"{reserved}\" is reserved for files beside the plugins; use another, such as the plugin's name"
+            "the scheme \"{reserved}\" is reserved for files next to the plugins; use another, such as the plugin's name"
         )),
         None => Ok(()),
     }

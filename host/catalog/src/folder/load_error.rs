@@ -40,7 +40,7 @@ pub fn describe_load_error(error: &CallError) -> LoadError {
             message: words,
             denial: denied,
         } => format!("{words} ({denied})"),
-        CallError::Incapable(_) => "a plugin cannot ask anything while it is loaded".to_owned(),
+        CallError::Incapable(_) => "a plugin cannot ask questions while it is loaded".to_owned(),
         CallError::Cancelled => "loading was cancelled".to_owned(),
     };
     let why = format!("listing what it offers failed: {}", why.replace('\n', "; "));

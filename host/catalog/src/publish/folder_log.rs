@@ -29,7 +29,7 @@ impl FolderLog {
         match (&found, self.missing) {
             (None, false) => {
                 tracing::warn!(
-                    "the plugin folder {folder} no longer exists; what it offers is removed until it returns"
+                    "the plugin folder {folder} no longer exists; its plugins are removed until it returns"
                 );
             }
             (Some(_), true) => tracing::info!("the plugin folder {folder} is back"),

@@ -162,7 +162,7 @@ impl PluginSlot {
                 if changes {
                     tracing::info!(
                         plugin = id,
-                        "its files have just changed; what the new grant denies is denied at once"
+                        "its files have changed recently; permissions that the new grant denies are denied at once"
                     );
                 }
                 changes
@@ -283,7 +283,7 @@ impl PluginSlot {
                 self.incomplete_since = None;
                 let retry = ScheduledRetry::after(self.retry);
                 self.retry = Some(retry);
-                let why = format!("{why}; it will be retried");
+                let why = format!("{why}; it is retried automatically");
                 if self.candidate.problem.as_ref() == Some(&why) {
                     tracing::debug!(plugin = id, retry_after = ?retry.pause, "still failing: {why}");
                     return false;

@@ -43,7 +43,7 @@ impl<'de> Deserialize<'de> for InputSchema {
             value => value,
         };
         Self::new(&value)
-            .map_err(|why| D::Error::custom(format!("is no valid schema of arguments: {why}")))
+            .map_err(|why| D::Error::custom(format!("is not a valid schema of arguments: {why}")))
     }
 }
 
@@ -75,14 +75,14 @@ mod tests {
     fn what_is_no_schema_of_arguments_is_refused() {
         let cases = [
             ("input_schema = '{'", "is not valid JSON: "),
-            ("input_schema = 7", "is no valid schema of arguments: "),
+            ("input_schema = 7", "is not a valid schema of arguments: "),
             (
                 "input_schema = { type = \"string\" }",
-                "is no valid schema of arguments: its root must have \"type\": \"object\"",
+                "is not a valid schema of arguments: its root must have \"type\": \"object\"",
             ),
             (
                 "input_schema = { type = \"object\", required = 7 }",
-                "is no valid schema of arguments: ",
+                "is not a valid schema of arguments: ",
             ),
         ];
         for (text, expected) in cases {

@@ -167,7 +167,7 @@ impl MountPlan {
         let programs =
             programs.filter_map(|kept| writable.explain_location_write(&kept.label, &kept.place));
         let linked = self.links.iter().filter_map(|(name, place)| {
-            writable.explain_location_write(&format!("what {name} is a link to"), place)
+            writable.explain_location_write(&format!("the target of the link {name}"), place)
         });
         let mut remarks: Vec<String> = programs.chain(linked).collect();
         remarks.dedup();
@@ -346,7 +346,7 @@ pub(crate) fn find_overlaps<'a>(
         let links = places
             .links
             .iter()
-            .map(|(name, place)| (format!("what {name} is a link to"), place, None));
+            .map(|(name, place)| (format!("the target of the link {name}"), place, None));
         for (what, place, callers) in held.chain(links) {
             for (path, identity) in place.ancestors().chain(callers) {
                 // Two mounts of callers' folders are for the same folders.

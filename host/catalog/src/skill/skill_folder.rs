@@ -155,7 +155,7 @@ impl SkillFolder {
         if entries as u64 > found.max_entries_size.as_u64() {
             let most = found.max_entries_size.display().iec();
             return Err(refused(format!(
-                "what clients are told of its files is larger than {most} (to allow more, raise describe.size)"
+                "the description of its files for clients is larger than {most} (to allow more, raise describe.size)"
             )));
         }
         Ok((

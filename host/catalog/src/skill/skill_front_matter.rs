@@ -179,7 +179,7 @@ fn optional_text<'a>(fields: &'a Map<String, Value>, key: &str) -> Result<Option
         (None, _) => Ok(None),
         (Some(_), Some(text)) => Ok(Some(text)),
         (Some(Value::Array(_)), None) => Err(format!(
-            "its {key} must be a text, and not a list: write what is in it one after the other"
+            "its {key} must be a text, and not a list: write its items one after the other"
         )),
         (Some(_), None) => Err(format!("its {key} must be a text: put it in quotes")),
     }
@@ -353,7 +353,7 @@ mod tests {
          its description has 1,025 characters, but 1 to 1,024 are allowed
         1: its front matter has 65,566 bytes, but at most 65,536 are allowed
         4: the key name is given twice
-         its allowed-tools must be a text, and not a list: write what is in it one after the other
+         its allowed-tools must be a text, and not a list: write its items one after the other
          its license must be a text: put it in quotes
          its compatibility has 0 characters, but 1 to 500 are allowed
          metadata must be keys with texts

@@ -31,8 +31,8 @@ impl Grant {
             .find(|(_, tool)| !is_command && tool.input_schema.is_some());
         if let Some((name, _)) = schema {
             return Err(format!(
-                "tools.{name}.input_schema: the plugin says itself what its tools' arguments are; only a command can be given \
-                 a schema"
+                "tools.{name}.input_schema: the plugin defines its tools' arguments itself; only a command can \
+                 have a schema here"
             ));
         }
         let own = contents.tools.iter().map(|known| known.tool.name.clone());

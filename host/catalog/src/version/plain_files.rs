@@ -271,7 +271,7 @@ fn add_stored_size(most: ByteSize, size: &mut usize, more: usize) -> Result<(), 
     }
     let most = most.display().iec();
     Err(PlainFileError::Refused(format!(
-        "what is kept of its files is larger than {most} in total (to allow more, raise describe.size)"
+        "the stored data of its files is larger than {most} in total (to allow more, raise describe.size)"
     )))
 }
 

@@ -87,7 +87,7 @@ pub(super) async fn answer_approval(
         _ => {
             return Err(rejection_page(
                 StatusCode::BAD_REQUEST,
-                "The form says neither yes nor no.",
+                "The form has neither yes nor no.",
             ));
         }
     };

@@ -61,7 +61,7 @@ pub(super) async fn log_in(State(inner): SharedConsole, request: Request) -> Res
             (inner.remote_address)(&head.extensions),
             "a login with a wrong or used token",
         );
-        let why = "This token opens nothing: it is wrong, or was used before.";
+        let why = "This token is wrong or was used before.";
         let mut response = page(
             StatusCode::UNAUTHORIZED,
             pages::login(inner.access.token_advice(), Some(why)),

@@ -180,7 +180,7 @@ fn action_notice(asked: &FieldValues) -> Option<&'static str> {
         }
         "enabled" => "The plugin is enabled: it serves calls again, those of all callers.",
         "approved" => {
-            "You have allowed the call. It goes on, and the question is withdrawn from the client."
+            "You have allowed the call. It continues, and the question is withdrawn from the client."
         }
         "outdated" => {
             "You have allowed the call, but its plugin or grant has changed since it was asked for. So it fails, and its client \
@@ -195,7 +195,7 @@ fn action_notice(asked: &FieldValues) -> Option<&'static str> {
         "cleared" => {
             "The compile cache was cleared. Components are compiled again when they are needed."
         }
-        "uncleared" => "The compile cache could not be cleared. The log says why.",
+        "uncleared" => "The compile cache could not be cleared. The log states the reason.",
         _ => return None,
     })
 }

@@ -29,7 +29,7 @@ pub(crate) fn approvals(
     let body = html! {
         (notice_element(done))
         p.lead {
-            "Calls that a grant lets nobody make without a person’s yes (" code { "require_approval" } "). Whoever answers first, \
+            "Calls that need a person’s approval (" code { "require_approval" } "). The first answer, \
              here or at the client, decides."
         }
         div #approvals data-live {
@@ -40,8 +40,8 @@ pub(crate) fn approvals(
                 @if !elsewhere.is_empty() {
                     h3 { "Only the client can answer" }
                     p.hint {
-                        "The question is with the client, and so is what continues the call: the server keeps nothing while a \
-                         person thinks."
+                        "The client has the question and the state that continues the call: the server \
+                         stores nothing while a person thinks."
                     }
                     (table(&elsewhere, true))
                 }

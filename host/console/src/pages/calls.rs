@@ -45,10 +45,10 @@ pub(crate) fn calls(
         div #calls data-live {
             p.count {
                 (format_count(usize::try_from(ended).unwrap_or(usize::MAX), "call")) " since " (desk.activity.since()) "; these are the newest"
-                @if missed > 0 { " (" (format_count(usize::try_from(missed).unwrap_or(usize::MAX), "call")) " came too fast to be noted)" }
+                @if missed > 0 { " (" (format_count(usize::try_from(missed).unwrap_or(usize::MAX), "call")) " came too fast to be recorded)" }
             }
             @if found.is_empty() {
-                p.empty { @if ended == 0 { "No call yet. What clients call is here a second later." } @else { "None of the newest calls matches." } }
+                p.empty { @if ended == 0 { "No call yet. Calls of clients appear here after a second." } @else { "None of the newest calls matches." } }
             } @else {
                 table.stack.calls {
                     thead { tr { th { "Time" } th { "Tool" } th { "Caller" } th { "Outcome" } th.number { "Duration" } th.number { "Fuel" } th.number { "Memory" } } }

@@ -17,8 +17,8 @@ pub(crate) fn denied(desk: &PageContext, session: &ConsoleSession) -> Markup {
     };
     let body = html! {
         p.lead {
-            "What plugins wanted to use and their grants do not allow. To allow it, add the lines to the grant yourself: the \
-             console cannot."
+            "Operations that plugins tried and their grants do not allow. To allow one, add the lines to the grant: \
+             the console cannot change it."
         }
         div #denied data-live {
             @if uses.is_empty() {

@@ -91,7 +91,7 @@ fn heading(status: PluginStatus) -> &'static str {
     match status {
         PluginStatus::Refused => "Reason for refusal",
         PluginStatus::Stale => {
-            "Why the current file is refused; the previous version is in service"
+            "The reason for refusing the current file; the previous version is in service"
         }
         PluginStatus::Loading | PluginStatus::Ready | PluginStatus::Suspended => "Warnings",
     }
@@ -124,7 +124,7 @@ fn suspension_buttons(session: &ConsoleSession, detail: &PluginDetail) -> Markup
             }
             p.hint {
                 @if suspended { "It rejects all calls. It serves them again when you enable it, or when it is loaded again." }
-                @else { "A disabled plugin stays listed and rejects all calls, until you enable it or it is loaded again. Running calls go on." }
+                @else { "A disabled plugin stays listed and rejects all calls, until you enable it or it is loaded again. Running calls continue." }
             }
         }
     }

@@ -32,7 +32,7 @@ pub(crate) fn plugins(desk: &PageContext, session: &ConsoleSession, wanted: &str
         div #plugins data-live {
             p.count { (format_count(found.len(), "plugin")) @if !lower.is_empty() { " of " (all.len()) } }
             @if all.is_empty() {
-                p.empty { "The plugin folder is empty. Copy a .wasm file into it: its tools are here a moment later." }
+                p.empty { "The plugin folder is empty. Copy a .wasm file into it: its tools appear here after a moment." }
             }
             ul.rows {
                 @for row in found.iter().take(MAX_PLUGINS_SHOWN) {

@@ -114,7 +114,7 @@ impl fmt::Display for SubscriptionRefused {
             Self::TooMany => {
                 write!(
                     f,
-                    "there are {MAX_SUBSCRIPTIONS} subscriptions already, which is the most: unsubscribe from some first"
+                    "there are {MAX_SUBSCRIPTIONS} subscriptions already, which is the maximum: unsubscribe from some first"
                 )
             }
             Self::NoRoom(exhausted) => {

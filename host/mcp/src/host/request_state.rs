@@ -103,7 +103,7 @@ impl fmt::Display for InvalidState {
             }
             Self::Used => "was used before",
             Self::Elsewhere => {
-                "is for an approval that another server with the same key has asked for: a yes counts only on that server"
+                "is for an approval that another server with the same key has requested: a yes counts only on that server"
             }
             Self::Unrecorded => "was made before the server lost its record of used states",
             Self::Outdated => "was made before the plugin or its grant changed",
@@ -184,7 +184,7 @@ impl RequestStates {
         let state = state.ok_or("a request state cannot be encrypted")?;
         if state.len() > MAX_STATE_BYTES {
             return Err(format!(
-                "a request state would have {} bytes, and the most is {MAX_STATE_BYTES}",
+                "a request state would have {} bytes, and the maximum is {MAX_STATE_BYTES}",
                 state.len()
             ));
         }

@@ -159,7 +159,7 @@ pub(crate) async fn wait_for_task_answers(
         .await
         .map_err(|none| match none {
             NoRoom::Exhausted(_) => call_failed(
-                "The questions of this caller's tasks take what they may take (tasks.memory)."
+                "The questions of this caller's tasks have reached their limit (tasks.memory)."
                     .to_owned(),
             ),
             NoRoom::Forgotten => InterviewEnd::Cancelled,
@@ -196,11 +196,11 @@ fn register_requests<'a>(
     });
     let params = params.collect::<Result<Vec<_>, String>>();
     let params =
-        params.map_err(|what| format!("The question could not be put to the client: {what}."))?;
+        params.map_err(|what| format!("The question could not be sent to the client: {what}."))?;
     let requests = session.pending.register(questions.len());
     let requests = requests.ok_or_else(|| {
         format!(
-            "The client has {} unanswered questions, and no more can be put to it.",
+            "The client has {} unanswered questions, and it can receive no more.",
             server_requests::MAX_PENDING_REQUESTS
         )
     })?;
@@ -314,7 +314,7 @@ impl Drop for SentRequests<'_> {
         for id in self.requests.unanswered(self.count.load(Ordering::Relaxed)) {
             let params = WithdrawnQuestion {
                 request_id: &id,
-                reason: "nobody waits for the answer any more",
+                reason: "no request waits for the answer any more",
             };
             let text = jsonrpc::notification("notifications/cancelled", Some(&params));
             self.reply.try_send(OutgoingMessage::notification(text));

@@ -158,13 +158,13 @@ fn lost_result_error(bytes: usize, none: NoRoom) -> Error {
         return call_response::internal_error("the time of a task was over");
     };
     let whose = if matches!(exhausted, QuotaExhausted::Own(_)) {
-        "those of this caller"
+        "of this caller"
     } else {
-        "all of them"
+        "of all callers"
     };
     call_response::busy_error(&format!(
-        "The result was lost: it has {bytes} bytes, and of tasks {whose} can take {} bytes together (tasks.memory), more \
-         than what is left. Wait until some are forgotten, or have less returned, and call again.",
+        "The result was lost: it has {bytes} bytes, and the tasks {whose} can have {} bytes together (tasks.memory), which is \
+         more than the remaining space. Wait until some tasks expire, or request a smaller result, and call again.",
         exhausted.limit()
     ))
 }
@@ -181,7 +181,7 @@ fn too_many_tasks_error(tasks: &TaskTable, exhausted: QuotaExhausted) -> Error {
     };
     call_response::busy_error(&format!(
         "{whose} as many tasks, or results of tasks, as can be kept: {per_caller} of one caller and {total} in all \
-         (tasks.per_caller, tasks.total, tasks.memory). Wait until some are forgotten."
+         (tasks.per_caller, tasks.total, tasks.memory). Wait until some expire."
     ))
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn to_response(
         // Plugin entry handles questions. Only the protocol can answer them.
         CallReply::Questions(_) => {
             return Err(internal_error(&format!(
-                "nobody answers the questions of a {kind}"
+                "no client answers the questions of a {kind}"
             )));
         }
     };

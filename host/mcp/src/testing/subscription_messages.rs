@@ -200,7 +200,7 @@ async fn ten_thousand_subscriptions_are_refused_in_words() {
     assert_eq!(refused[0]["code"], -32600);
     assert_eq!(
         refused[0]["message"],
-        "there are 256 subscriptions already, which is the most: unsubscribe from some first"
+        "there are 256 subscriptions already, which is the maximum: unsubscribe from some first"
     );
     let many: Vec<_> = (0..10_000).map(|n| format!("memo://2/{n:05}")).collect();
     let mut stream = Peer::of(Arc::clone(&peer.host), Revision::NEWEST, CallerRights::All).await;

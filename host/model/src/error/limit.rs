@@ -161,7 +161,7 @@ impl Limit {
             Self::Output(size) => format!("{its} result is larger than {}", format_bytes(size)),
             Self::ResultSize(size) => {
                 format!(
-                    "{its} result is larger than {}, the most that is kept",
+                    "{its} result is larger than {}, the maximum that is stored",
                     format_bytes(size)
                 )
             }
@@ -217,7 +217,7 @@ impl Limit {
             ),
             Self::Journal(size) => {
                 format!(
-                    "{its} answers, and what it did before it asked, need more than {}",
+                    "{its} answers, and the operations before its questions, need more than {}",
                     format_bytes(size)
                 )
             }

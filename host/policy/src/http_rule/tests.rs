@@ -159,8 +159,8 @@ fn mistakes_in_an_origin_say_what_would_be_right() {
         a.toml:2:9: permissions.http[0]: "https://api.example.com#top" has a fragment, which no request has; write "https://api.example.com"
         a.toml:2:9: permissions.http[0]: "https://allowed.com\\@evil.com" has a backslash, which an origin does not have
         a.toml:2:9: permissions.http[0]: "https://allowed.com/@evil.com" has a path; put the path into `paths`, as in { origin = "https://allowed.com", paths = ["/@evil.com"] }
-        a.toml:2:9: permissions.http[0]: "https://…@example.com" contains user information (what stands before `@`), which is not allowed
-        a.toml:2:9: permissions.http[0]: "https://…@example.com" contains user information (what stands before `@`), which is not allowed
+        a.toml:2:9: permissions.http[0]: "https://…@example.com" contains user information (the part before `@`), which is not allowed
+        a.toml:2:9: permissions.http[0]: "https://…@example.com" contains user information (the part before `@`), which is not allowed
         a.toml:2:9: permissions.http[0]: "https://" has no host
         a.toml:2:9: permissions.http[0]: "https://" has no host
         a.toml:2:9: permissions.http[0]: "https://api example.com" contains a space, a control character, a slash, `\`, `?` or `#`
@@ -247,11 +247,11 @@ fn mistakes_in_a_table_say_what_would_be_right() {
         a.toml:2:51: permissions.http[0].paths[0]: "" must begin with `/`, as in "/v1/"
         a.toml:2:51: permissions.http[0].paths[0]: "/v1/*" has `*`, which is not a pattern here: an entry covers every path that begins with it
         a.toml:2:51: permissions.http[0].paths[0]: "/v1?a=b" must be a path without query and fragment; a rule cannot restrict those
-        a.toml:2:51: permissions.http[0].paths[0]: "/a b" has characters that do not stand in the path of a request; write them percent-encoded, such as %20 for a space
+        a.toml:2:51: permissions.http[0].paths[0]: "/a b" has characters that the path of a request cannot contain; write them percent-encoded, such as %20 for a space
         a.toml:2:51: permissions.http[0].paths[0]: "/v1/../v2" has `.` or `..` as a segment; write "/v2"
         a.toml:2:51: permissions.http[0].paths[0]: "/v1/%2e%2e" never matches: paths with an encoded dot, slash, backslash or control character, an invalid percent-encoding, or a segment such as `..;` are denied
         a.toml:2:51: permissions.http[0].paths[0]: "/a%2fb" never matches: paths with an encoded dot, slash, backslash or control character, an invalid percent-encoding, or a segment such as `..;` are denied
         a.toml:2:51: permissions.http[0].paths[0]: "/100%" never matches: paths with an encoded dot, slash, backslash or control character, an invalid percent-encoding, or a segment such as `..;` are denied
-        a.toml:2:51: permissions.http[0].paths[0]: "/a\\b" has characters that do not stand in the path of a request; write them percent-encoded, such as %20 for a space
+        a.toml:2:51: permissions.http[0].paths[0]: "/a\\b" has characters that the path of a request cannot contain; write them percent-encoded, such as %20 for a space
     "#);
 }

@@ -530,7 +530,7 @@ fn a_denial_is_a_sentence_for_the_model_and_a_line_for_the_operator() {
             private_networks = ["64:ff9b::a00:1", "10.0.0.1"]
         The scheme of a request must be http or https.
             (nothing)
-        The address of the request contains user information (what stands before `@`), which is not allowed.
+        The address of the request contains user information (the part before `@`), which is not allowed.
             (nothing)
         The address of the request contains a space, a control character, a slash, `\`, `?` or `#`.
             (nothing)

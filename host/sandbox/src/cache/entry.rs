@@ -106,7 +106,7 @@ impl CompileCache {
     }
 
     fn drop_entry(&self, digest: Digest, why: &str) {
-        tracing::warn!(%digest, "compile cache: an entry was dropped and will be compiled again: {why}");
+        tracing::warn!(%digest, "compile cache: an entry was dropped and is compiled again: {why}");
         drop(fs::remove_file(self.record_path(digest)));
     }
 

@@ -35,7 +35,7 @@ impl CompileCache {
         });
         if notes.is_none() {
             tracing::warn!(
-                "compile cache: what was known of the plugin folder is corrupt; each file is read again"
+                "compile cache: the stored state of the plugin folder is corrupt; each file is read again"
             );
             drop(fs::remove_file(self.folder.path.join(&name)));
         }

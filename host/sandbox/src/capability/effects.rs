@@ -256,7 +256,7 @@ impl SideEffects {
         for (what, result) in &recorded.done {
             let Some(result) = result.clone() else {
                 return Err(format!(
-                    "{what} was begun before this question, and its response has not been read to the end: read it first"
+                    "{what} was started before this question, and its response has not been read to the end: read it first"
                 ));
             };
             all.push(RecordedEffect {
@@ -330,14 +330,14 @@ impl AskBlocker {
     const fn message(self) -> &'static str {
         match self {
             Self::Room => {
-                "what the call did before this question has results that are too large to keep (limits.journal): ask \
+                "the results of the operations before this question are too large to store (limits.journal): ask \
                  earlier"
             }
             Self::File => {
-                "the call changed files before this question: ask first, because the call begins anew afterwards"
+                "the call changed files before this question: ask first, because the call starts again afterwards"
             }
             Self::Connection => {
-                "the call made a TCP connection before this question: ask first, because the call begins anew afterwards"
+                "the call made a TCP connection before this question: ask first, because the call starts again afterwards"
             }
         }
     }
@@ -348,7 +348,7 @@ impl fmt::Display for EffectMismatch {
         match self {
             Self::Asked { before, now } => write!(
                 f,
-                "After its question was answered, the tool did something else than before: {now} instead of {before}. Until \
+                "After its question was answered, the tool did something different: {now} instead of {before}. Until \
                  it asks, a tool must do the same each time."
             ),
             Self::Recorded(unrecorded) => unrecorded.fmt(f),

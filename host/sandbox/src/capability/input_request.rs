@@ -221,8 +221,8 @@ impl QuestionContext {
             ..CallJournal::default()
         };
         if journal.size() > self.size {
-            let why = "the answers so far, and what the call did before this question, are too large to keep \
-                       (limits.journal): ask for less";
+            let why = "the answers so far and the operations before this question are \
+                       too large to store (limits.journal): ask for less";
             return Ok(Err(QuestionRefusal::Invalid(why.to_owned())));
         }
         Err(SuspendedCall(QuestionRound { questions, journal }).into())

@@ -35,19 +35,19 @@ const MAX_LIBRARY_ERROR_BYTES: usize = 300;
 const LIBRARY_ADVICE: [(&str, &str); 9] = [
     (
         "nested components",
-        "it is composed of several components; optimise these before they are composed",
+        "it is composed of several components; optimize these before they are composed",
     ),
     (
         "module aliases",
-        "it is composed of several components; optimise these before they are composed",
+        "it is composed of several components; optimize these before they are composed",
     ),
     (
         "component aliases",
-        "it is composed of several components; optimise these before they are composed",
+        "it is composed of several components; optimize these before they are composed",
     ),
     (
         "instantiated at most once",
-        "it instantiates one of its core modules twice; optimise the components that it is made of",
+        "it instantiates one of its core modules twice; optimize the components that it consists of",
     ),
     (
         "v128 globals",
@@ -68,7 +68,7 @@ const LIBRARY_ADVICE: [(&str, &str); 9] = [
     ),
     (
         "__wizer_",
-        "it was prepared for initialisation by another tool already",
+        "it was already prepared for initialization by another tool",
     ),
 ];
 
@@ -80,7 +80,7 @@ const LIBRARY_ADVICE: [(&str, &str); 9] = [
 pub(crate) fn instrument(file: Vec<u8>, wit: &str) -> Result<Vec<u8>, String> {
     let component = to_component(file, wit)?;
     if is_optimized(&component) {
-        return Err("it is optimised already; optimise the file that it was made of".to_owned());
+        return Err("it is already optimized; optimize the original file".to_owned());
     }
     if WasmProposals::of(&component)?.uses_gc() {
         return Err(
@@ -170,7 +170,7 @@ fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String>
 }
 
 fn unsupported_message() -> String {
-    "it cannot be optimised: it is made in a way whose state cannot become part of a file"
+    "it cannot be optimized: it is built in a way whose state cannot become part of a file"
         .to_owned()
 }
 
@@ -181,8 +181,8 @@ fn library_error_message(error: &wasmtime::Error) -> String {
         .find(|(known, _)| why.contains(known))
         .map(|(_, cure)| *cure);
     match cure {
-        Some(cure) => format!("it cannot be optimised: {cure} ({why})"),
-        None => format!("it cannot be optimised: {why}"),
+        Some(cure) => format!("it cannot be optimized: {cure} ({why})"),
+        None => format!("it cannot be optimized: {why}"),
     }
 }
 

@@ -31,7 +31,7 @@ impl ModuleNames {
             let (module, name) = self.imports.iter().find(|(module, _)| matches!(module.as_str(), "env" | "a"))?;
             let [module, name] = [module, name].map(|name| clean_line(name, MAX_QUOTED_BYTES));
             Some(format!(
-                "a core module that imports {module}.{name}, which nobody provides: a function is missing at link time, or \
+                "a core module that imports {module}.{name}, which no host provides: a function is missing at link time, or \
                  it was built for another host; rebuild it for WASI (wasm32-wasip2 or wasm32-wasi)"
             ))
         })
@@ -87,7 +87,7 @@ impl ModuleNames {
         }
         if imports("extism:host/") || env("extism_") {
             return Some(format!(
-                "a plug-in for Extism (as hyper-mcp uses them), which has a host interface of its own; {REBUILD_ADVICE}"
+                "a plugin for Extism (as hyper-mcp uses them), which has its own host interface; {REBUILD_ADVICE}"
             ));
         }
         if exports("proxy_abi_version") || env("proxy_") {
@@ -119,7 +119,7 @@ impl ModuleNames {
         }
         if imports("fastly_") {
             return Some(format!(
-                "a program for Fastly Compute, which has a host interface of its own; {REBUILD_ADVICE}"
+                "a program for Fastly Compute, which has its own host interface; {REBUILD_ADVICE}"
             ));
         }
         let is_emscripten = [

@@ -287,7 +287,7 @@ fn open_caller_directory(
         here = next.map_err(|error| match error {
             Errno::NOTDIR | Errno::LOOP => {
                 format!(
-                    "has something else than a folder in the place of {}, the folder of {caller}",
+                    "has something other than a folder in the place of {}, the folder of {caller}",
                     path.display()
                 )
             }

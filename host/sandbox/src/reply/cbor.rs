@@ -143,7 +143,7 @@ pub(crate) fn to_json(
     let first = reading.read_header()?;
     reading.write_value(first, MAX_DEPTH)?;
     if !reading.rest.is_empty() {
-        return Err(CborError::Malformed("goes on after its end"));
+        return Err(CborError::Malformed("continues after its end"));
     }
     String::from_utf8(reading.json.bytes)
         .map_err(|_| CborError::Malformed("has a text that is not UTF-8"))

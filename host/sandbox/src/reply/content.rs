@@ -71,7 +71,7 @@ fn convert_unknown(block: RawBlock, cleaner: &mut TextCleaner<'_>) -> Result<Con
     }
     let kind = quote(&cleaner.clean_text(block.kind));
     Err(format!(
-        "is of the kind {kind}, which this host does not know, and has no `text` instead"
+        "is of the kind {kind}, which this host does not support, and has no `text` instead"
     ))
 }
 

@@ -197,7 +197,7 @@ fn clean_resource(
     let why = drop_icons(&mut resource.icons);
     let mime_type = take_invalid(&mut resource.mime_type, is_mime_type).map(|mime_type| {
         format!(
-            "its MIME type is not shown: {:?} is none",
+            "its MIME type is not shown: {:?} is not a MIME type",
             clean_line(&mime_type, MAX_QUOTED_BYTES)
         )
     });

@@ -341,7 +341,7 @@ fn completions(
 fn failure_message(text: String, limits: &Limits, secrets: &SecretFilter) -> String {
     let mut text = TextCleaner::new(secrets).clean_text(text);
     if text.trim().is_empty() {
-        return "The plugin did not say why.".to_owned();
+        return "The plugin gave no reason.".to_owned();
     }
     let most = usize::try_from(limits.output.as_u64()).unwrap_or(usize::MAX);
     text.truncate(text.floor_char_boundary(most));

@@ -137,8 +137,8 @@ impl ServerProbe<'_> {
             return FinishedCall::without_guest(Ok(RawDescription::default()));
         }
         let refused = format!(
-            "it exports {interface}, but does not speak MCP: {}. A component for an HTTP host, such as Spin \
-             or wasmtime serve, is no plugin",
+            "it exports {interface}, but does not speak MCP: {}. A component for an HTTP host, such as \
+             Spin or wasmtime serve, is not a plugin",
             tried.join("; ")
         );
         FinishedCall::without_guest(Ok(RawDescription {

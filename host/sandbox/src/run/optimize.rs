@@ -81,7 +81,7 @@ pub enum OptimizeError {
     #[error("{0}")]
     Unfit(String),
     /// Its initialization failed.
-    #[error("its initialisation failed: {0}")]
+    #[error("its initialization failed: {0}")]
     Failed(CallError),
 }
 
@@ -274,7 +274,7 @@ fn open_handles_message(held: usize) -> String {
         format!("{held} handles")
     };
     format!(
-        "its initialisation keeps {handles} of the host, which no other instance has: close files and streams, and write \
+        "its initialization keeps {handles} of the host, which no other instance has: close files and streams, and write \
          nothing to standard output or standard error before a tool is called"
     )
 }

@@ -10,7 +10,8 @@ use crate::capability::effects::EffectMismatch;
 use crate::capability::input_request::MissingCapability;
 
 /// Message for a guest whose tasks are deadlocked.
-const DEADLOCK_MESSAGE: &str = "all of its async tasks wait for what never comes (deadlock)";
+const DEADLOCK_MESSAGE: &str =
+    "all of its async tasks wait for events that cannot occur (deadlock)";
 
 /// Suffix of messages about a violated rule of the component model.
 const COMPONENT_MODEL_NOTE: &str = "; this breaks a rule of the component model, so it is a mistake in the plugin or in the tool that made it, \

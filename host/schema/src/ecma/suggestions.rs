@@ -136,7 +136,7 @@ pub(super) fn suggest_property(inner: &str) -> Option<String> {
             Some("write \"\\\\P\" for characters without the property".to_owned())
         }
         None if is_word(inner) => Some(format!(
-            "there is no such property by itself; a script is \"\\\\p{{Script={inner}}}\""
+            "there is no property with only this name; a script is \"\\\\p{{Script={inner}}}\""
         )),
         None => Some("write the name of a property, such as \"L\"".to_owned()),
     }

@@ -100,7 +100,7 @@ pub(super) fn run(
         }
         if offer.approval_policy().is_some() && !yes && !confirm::is_possible() {
             bail!(
-                "the grant of {:?} wants a person to allow calls of {tool:?} (require_approval): call it from a \
+                "the grant of {:?} requires a person to allow calls of {tool:?} (require_approval): call it from a \
                  terminal, or add --yes",
                 offer.plugin.id
             );

@@ -55,7 +55,7 @@ const INTERFACE_USES: [(&str, &str); 13] = [
     ),
     (
         "wasi:cli/environment",
-        "wants environment variables (only those listed in permissions.environment)",
+        "uses environment variables (only those listed in permissions.environment)",
     ),
     (
         "wasi:cli/",
@@ -68,11 +68,11 @@ const INTERFACE_USES: [(&str, &str); 13] = [
     ),
     (
         "wasi:filesystem/",
-        "wants files (only in folders listed in [[permissions.mounts]])",
+        "uses files (only in folders listed in [[permissions.mounts]])",
     ),
     (
         "wasi:http/",
-        "wants to send HTTP requests (only those listed in permissions.http)",
+        "sends HTTP requests (only those listed in permissions.http)",
     ),
     (
         "wasi:io/",
@@ -80,7 +80,7 @@ const INTERFACE_USES: [(&str, &str); 13] = [
     ),
     (
         "wasi:keyvalue/",
-        "wants to keep state between calls (only with [permissions.state])",
+        "stores state between calls (only with [permissions.state])",
     ),
     (
         "wasi:logging/",
@@ -89,7 +89,7 @@ const INTERFACE_USES: [(&str, &str); 13] = [
     ("wasi:random/", "uses random numbers (always allowed)"),
     (
         "wasi:sockets/",
-        "wants TCP connections (only those listed in permissions.tcp; UDP and listening are denied)",
+        "opens TCP connections (only those listed in permissions.tcp; UDP and listening are denied)",
     ),
     // Loading rejects any other interface that contains more than types.
     ("", "uses types of other interfaces (always allowed)"),
@@ -185,7 +185,7 @@ fn undescribed_remark(tools: &[String], file: &Path) -> Option<String> {
     let wit = file.with_extension("wit");
     let wit = wit.file_name().unwrap_or_default().to_string_lossy();
     Some(format!(
-        "nothing says what {first}{more} does; put the WIT of its functions, with comments, beside it as {}",
+        "{first}{more} has no description; put the WIT of its functions, with comments, next to it as {}",
         clean_line(&wit, MAX_REASON_BYTES)
     ))
 }

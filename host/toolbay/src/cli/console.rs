@@ -52,7 +52,7 @@ pub(super) fn run(pid: Option<u32>) -> anyhow::Result<ExitCode> {
             "the console of the server {pid} ({folder}) opens once at http://{address}{PATH}/login#{}\n",
             login.token
         ));
-        note("Ctrl-C ends this, and the server goes on");
+        note("Ctrl-C ends this, and the server continues");
         tokio::select! {
             () = signals.shutdown.cancelled() => {}
             // The terminal was closed.
@@ -93,7 +93,7 @@ fn choose_server(mut servers: Vec<FoundServer>, pid: Option<u32>) -> anyhow::Res
 
 /// Returns the commands to choose from, one per line.
 fn several_servers_message(servers: &[FoundServer], now: SystemTime) -> String {
-    let mut said = "several servers have a console; say which one:".to_owned();
+    let mut said = "several servers have a console; choose one:".to_owned();
     for FoundServer { found, folder } in servers {
         let age = Duration::from_secs(
             now.duration_since(found.since)
@@ -150,7 +150,7 @@ mod tests {
             assert!(none.err().unwrap().to_string().contains("toolbay serve"));
         }
         insta::assert_snapshot!(several_servers_message(&all(), SystemTime::UNIX_EPOCH + Duration::from_secs(10_000)), @r"
-        several servers have a console; say which one:
+        several servers have a console; choose one:
           toolbay console --pid 7        /srv/a, for 1m 30s
           toolbay console --pid 4194303  /srv/b, for 0s
         ");

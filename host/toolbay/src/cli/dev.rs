@@ -202,7 +202,7 @@ async fn run_example(
         .is_some_and(|offer| offer.approval_policy().is_some());
     if asks && !confirm::is_possible() {
         complain(&format!(
-            "the grant of {id:?} wants a person to allow calls of {offered:?} (require_approval): run `toolbay dev` on a \
+            "the grant of {id:?} requires a person to allow calls of {offered:?} (require_approval): run `toolbay dev` on a \
              terminal, or try the tool with `toolbay call --yes`"
         ));
         return Ok(false);

@@ -141,7 +141,7 @@ impl InitReport {
         if tells_of_none {
             let _ = writeln!(
                 out,
-                "There are no sample plugins beside this program. In a checkout of Toolbay, `cargo xtask build` makes \
+                "There are no sample plugins next to this program. In a checkout of Toolbay, `cargo xtask build` makes \
                  them,\nand `toolbay init --from target/plugins` copies them.\n"
             );
         }

@@ -160,7 +160,7 @@ async fn optimize_file(
     let name = printable_path(file);
     let before = load_plugin(&sandbox, job.source.clone(), config.rules(), &name).await?;
     let (size, wit) = (job.source.file.len() as u64, job.source.wit.clone());
-    let what = format!("initialising {name}");
+    let what = format!("initializing {name}");
     let optimised = progress::with_progress(&what, &what, sandbox.optimize(job)).await;
     let optimised = optimised.map_err(|error| {
         anyhow!(
@@ -176,12 +176,12 @@ async fn optimize_file(
         &sandbox,
         source,
         config.rules(),
-        &format!("{name}, optimised,"),
+        &format!("{name}, optimized,"),
     )
     .await?;
     if before.description != after.description || before.prepared.form() != after.prepared.form() {
         bail!(
-            "{name}: what it offers differs once it is initialised; it must be the same each time that it is listed"
+            "{name}: what it offers differs once it is initialized; it must be the same each time that it is listed"
         );
     }
     let report = render_report(&name, &optimised, size, [&before, &after]);
@@ -218,7 +218,7 @@ fn render_report(
         });
     let (fuel, wall) = (format_thousands(*fuel), format_duration(*wall));
     format!(
-        "{name}: initialised with {fuel} fuel in {wall}{what_ran}\n    the file: {size}, now {now}{memory}"
+        "{name}: initialized with {fuel} fuel in {wall}{what_ran}\n    the file: {size}, now {now}{memory}"
     )
 }
 

@@ -68,7 +68,7 @@ pub(super) fn read_plugin_source(file: &Path, limit: u64) -> anyhow::Result<Comp
     };
     if file.ancestors().take(2).any(plain) {
         bail!(
-            "{name} is not a component: `toolbay list` shows what files without code offer, and what is wrong with them"
+            "{name} is not a component: `toolbay list` shows what files without code offer, and their mistakes"
         );
     }
     if file.is_dir() {

@@ -213,11 +213,11 @@ fn no_calls_message(
     match (instead, tool) {
         _ if plugins.is_empty() => "the recording has no calls".to_owned(),
         (Some(PluginOverride { id, .. }), _) if !report.plugins.contains(id) => format!(
-            "the recording has no calls of the plugin {id:?}, but of {plugins}; say which one the file stands for with \
-             --plugin ID=FILE"
+            "the recording has no calls of the plugin {id:?}, but of {plugins}; name the one that the file \
+             replaces with --plugin ID=FILE"
         ),
         (_, Some(pattern)) => format!(
-            "the recording has no calls of tools that fit {:?}",
+            "the recording has no calls of tools that match {:?}",
             pattern.to_string()
         ),
         (_, None) => "the recording has no calls to run".to_owned(),

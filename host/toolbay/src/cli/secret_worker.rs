@@ -19,7 +19,7 @@ pub(super) fn run(folder: &Path, writable: Vec<PathBuf>) -> anyhow::Result<ExitC
         };
         serve_programs(tokio::io::stdin(), tokio::io::stdout(), folder, granted)
             .await
-            .context("failed to talk to the server")?;
+            .context("failed to communicate with the server")?;
         Ok(ExitCode::SUCCESS)
     })
 }

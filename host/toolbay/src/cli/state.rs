@@ -129,7 +129,7 @@ fn list(config: &Config, as_json: bool) -> anyhow::Result<ExitCode> {
     if holdings.is_empty() {
         let _ = writeln!(
             out,
-            "no plugin keeps anything in {}",
+            "no plugin has state in {}",
             database.folder().display()
         );
     }

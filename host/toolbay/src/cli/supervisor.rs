@@ -74,7 +74,7 @@ impl InheritedSocket {
                 let address = listener.local_addr().map_err(cannot)?;
                 let path = address.as_pathname().ok_or_else(|| {
                     ConfigError::new(
-                        "LISTEN_FDS: the Unix socket has no path, so everybody on this machine \
+                        "LISTEN_FDS: the Unix socket has no path, so everyone on this machine \
                          could connect; use one with a path"
                             .to_owned(),
                     )
@@ -197,7 +197,7 @@ impl Supervisor {
         }
         self.notify(&[
             NotifyState::Stopping,
-            NotifyState::Status("running calls have the grace period"),
+            NotifyState::Status("running calls can finish within the grace period"),
         ]);
     }
 
@@ -220,7 +220,7 @@ impl Supervisor {
         let Some(link) = &self.link else { return };
         // Does not block noticeably: one datagram to a socket that the supervisor always reads.
         if let Err(error) = link.send(what) {
-            tracing::debug!("the supervisor could not be told: {error}");
+            tracing::debug!("the supervisor could not be notified: {error}");
         }
     }
 }

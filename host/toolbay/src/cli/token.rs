@@ -28,7 +28,7 @@ pub(super) fn run(name: &str) -> anyhow::Result<ExitCode> {
     // On standard error, so that redirected output contains only the configuration.
     writeln!(
         stderr(),
-        "toolbay: token for {name} (it will not be shown again): {token}"
+        "toolbay: token for {name} (it is not shown again): {token}"
     )
     .context("failed to write the token to standard error")?;
     print(&format!(

@@ -95,7 +95,7 @@ impl ConsoleConfig {
             return Ok(());
         }
         Err(ConfigError(
-            "console.enabled = true needs somebody who can open the console: add a token with \
+            "console.enabled = true needs a caller who can open the console: add a token with \
              admin = true to http.tokens"
                 .to_owned(),
         ))

@@ -225,7 +225,7 @@ impl Http {
         self.check_tokens()?;
         if self.poll_after.is_some() && self.resume.is_zero() {
             return Err(ConfigError(
-                "http.poll_after: a client that polls goes on with its stream; set http.resume \
+                "http.poll_after: a client that polls continues its stream; set http.resume \
                  above 0s"
                     .to_owned(),
             ));
@@ -274,7 +274,7 @@ impl Http {
     fn check_socket(&self, path: &Path) -> Result<(), ConfigError> {
         if self.tls.is_some() {
             return Err(ConfigError(
-                "http.tls: a Unix socket has no TLS, because nobody is in between; remove \
+                "http.tls: a Unix socket has no TLS, because it does not use the network; remove \
                  http.tls, or listen on a port"
                     .to_owned(),
             ));
@@ -301,7 +301,7 @@ impl Http {
             }
             Some(_) if !self.allowed_hosts.is_empty() && !self.anonymous && !self.needs_token() => {
                 Err(ConfigError(
-                    "http.allowed_hosts names what others reach this server by: set up tokens \
+                    "http.allowed_hosts names the hosts by which others reach this server: set up tokens \
                      (http.tokens or http.oauth), or set http.anonymous = true"
                         .to_owned(),
                 ))

@@ -91,7 +91,7 @@ impl HttpClient {
         if self.proxy.as_ref().is_some_and(ProxyUrl::has_credentials) {
             return Err(ConfigError(
                 "http_client.proxy: a file must not have the user and password of the proxy; \
-                 leave out what is before the @, or set the whole URL in the environment variable \
+                 leave out the part before the @, or set the whole URL in the environment variable \
                  TOOLBAY_HTTP_CLIENT_PROXY"
                     .to_owned(),
             ));

@@ -164,7 +164,7 @@ mod tests {
         let narrowed = config(before).with_remaining_tokens(&RemainingTokens::parse(now)?)?;
         assert!(
             narrowed.http.needs_token(),
-            "nobody is let in without a token"
+            "no one is let in without a token"
         );
         let texts = |tools: &Vec<NamePattern>| tools.iter().map(ToString::to_string).collect();
         let tokens = narrowed.http.tokens.iter();

@@ -57,7 +57,7 @@ impl RunningConfig {
         self.remove_tokens(server);
         let Some(read) = self.read_settled() else {
             let file = self.config.file.display();
-            tracing::error!("the configuration stays as it was: {file} changes all the time");
+            tracing::error!("the configuration stays as it was: {file} changes continuously");
             return;
         };
         self.remove_tokens(server);
@@ -73,7 +73,7 @@ impl RunningConfig {
         let difference = self.keys.difference(&keys);
         if difference.live.is_empty() {
             tracing::info!(
-                "the configuration was read again: nothing that can change while the server runs has changed"
+                "the configuration was read again: no setting that applies without a restart has changed"
             );
         } else {
             if let Err(why) = logging::set_filter(&config.log) {
@@ -161,7 +161,7 @@ impl RunningConfig {
 }
 
 /// Log message for a configuration without tokens.
-const NO_TOKENS_MESSAGE: &str = "http.tokens has no entry any more: nobody is let in until one is added, or until the server is restarted";
+const NO_TOKENS_MESSAGE: &str = "http.tokens has no entry any more: no one is let in until one is added, or until the server is restarted";
 
 /// Identity, size and change time of a file.
 #[derive(Debug, PartialEq, Eq)]

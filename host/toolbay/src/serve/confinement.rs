@@ -106,7 +106,7 @@ impl ServerConfinement {
         }
         for overlap in &self.overlaps {
             tracing::warn!(
-                "confined, but code that escaped from a plugin could decide what is allowed: {overlap}"
+                "confined, but code that escaped from a plugin could change permissions: {overlap}"
             );
         }
     }

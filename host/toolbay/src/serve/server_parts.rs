@@ -52,7 +52,7 @@ pub(super) fn open_request_states(config: &Config) -> anyhow::Result<RequestStat
         (why, key) => {
             if let Some(Err(why)) = why {
                 tracing::warn!(
-                    "questions of plugins that are open when the server ends have no answers then: {why}"
+                    "open questions of plugins cannot be answered after a restart: {why}"
                 );
             }
             match key {

@@ -69,13 +69,13 @@ fn invalid_definitions_are_refused() {
     insta::assert_snapshot!(said.collect::<Vec<_>>().join("\n"), @r#"
     resource "a": its URI must begin with a scheme, such as "notes:"
     resource "notes://a b": its URI contains ' ', which a URI can only contain percent-encoded
-    resource "Toolbay://acme/a": the scheme "toolbay" is reserved for files beside the plugins; use another, such as the plugin's name
-    resource "SKILL://pdf/SKILL.md": the scheme "skill" is reserved for files beside the plugins; use another, such as the plugin's name
+    resource "Toolbay://acme/a": the scheme "toolbay" is reserved for files next to the plugins; use another, such as the plugin's name
+    resource "SKILL://pdf/SKILL.md": the scheme "skill" is reserved for files next to the plugins; use another, such as the plugin's name
     resource "notes://a": its name must have 1 to 512 bytes without control characters
     resource "notes://a": its name must have 1 to 512 bytes without control characters
     resource "notes://a": its _meta must be a JSON object
     resource template "notes://a": it has no variable, such as {id}; list it as a resource
-    resource template "skill://acme/{id}": the scheme "skill" is reserved for files beside the plugins; use another, such as the plugin's name
+    resource template "skill://acme/{id}": the scheme "skill" is reserved for files next to the plugins; use another, such as the plugin's name
     resource template "{+any}": it must begin with a scheme, such as "notes:"
     "#);
 }
@@ -203,7 +203,7 @@ fn what_is_no_view_has_no_ui_in_its_meta() {
     };
     assert!(
         ResourceEntry::from_resource(other).unwrap().warnings()[0]
-            .contains("clients show no text/html")
+            .contains("clients do not show text/html")
     );
 }
 

@@ -130,10 +130,14 @@ impl SecretTable {
             .filter_map(|(key, source)| Some((key, source?)));
         match (set.next(), set.next()) {
             (Some((_, source)), None) => Ok(source),
-            (Some((one, _)), Some((two, _))) => Err(format!("{one} and {two} exclude each other; remove one of them")),
-            (None, _) => Err("the key that says where the value comes from is missing; add one of environment, file, \
+            (Some((one, _)), Some((two, _))) => Err(format!(
+                "{one} and {two} exclude each other; remove one of them"
+            )),
+            (None, _) => Err(
+                "the source of the value is missing; add one of environment, file, \
                               keyring, command and caller_folder"
-                .to_owned()),
+                    .to_owned(),
+            ),
         }
     }
 

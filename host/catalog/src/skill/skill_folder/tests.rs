@@ -345,6 +345,6 @@ fn the_entries_are_bounded() {
     };
     assert_eq!(
         why,
-        "what clients are told of its files is larger than 500.0 KiB (to allow more, raise describe.size)"
+        "the description of its files for clients is larger than 500.0 KiB (to allow more, raise describe.size)"
     );
 }

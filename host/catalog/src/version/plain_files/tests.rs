@@ -143,7 +143,7 @@ fn what_is_kept_is_bounded() {
         assert_eq!((&files.prompts, files.resources.len()), (&good.prompts, 1));
         assert_eq!(
             files.remarks[0],
-            "docs.prompts: what is kept of its files is larger than 1.0 KiB in total (to allow more, raise describe.size); \
+            "docs.prompts: the stored data of its files is larger than 1.0 KiB in total (to allow more, raise describe.size); \
                  its previous version stays in service"
         );
         assert_eq!(

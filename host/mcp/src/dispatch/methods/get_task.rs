@@ -28,7 +28,7 @@ pub(super) struct TaskParams {
 /// Returns the error for a task that the caller does not have.
 pub(super) fn unknown_task(id: &str) -> Error {
     let message = format!(
-        "Unknown task: {}. Tasks are forgotten when their time is over.",
+        "Unknown task: {}. Tasks are removed when they expire.",
         bounded_line(id, MAX_QUOTED_ID_BYTES)
     );
     Error::new(INVALID_PARAMS, message)

@@ -383,7 +383,7 @@ async fn subscribe(
             tracing::debug!(
                 caller = caller.name,
                 uri = jsonrpc::truncate_quote(uri),
-                "subscription not honoured: {refused}"
+                "subscription not honored: {refused}"
             );
             false
         }

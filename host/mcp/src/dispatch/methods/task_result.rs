@@ -149,7 +149,8 @@ async fn ask_client(
                 };
                 let take = |bytes| session.intake.try_reserve(owner, bytes);
                 if live.answer(&asked.key, answer, take).is_err() {
-                    let what = "The client's answers found no room: too many requests run or wait.";
+                    let what =
+                        "There is no room for the client's answers: too many requests run or wait.";
                     live.fail_questions(CallFailure::Call(CallError::Failed(what.to_owned())));
                 }
             }

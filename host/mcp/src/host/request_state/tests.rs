@@ -671,7 +671,7 @@ fn a_state_that_would_be_too_long_is_not_made() {
             },
         )
         .unwrap_err();
-    assert!(error.contains("and the most is 2097152"), "{error}");
+    assert!(error.contains("and the maximum is 2097152"), "{error}");
 }
 
 #[test]

@@ -684,7 +684,7 @@ async fn a_session_has_so_many_open_questions() {
     let response = peer.receive().await;
     assert_eq!(
         text(&response),
-        "The client has 4096 unanswered questions, and no more can be put to it."
+        "The client has 4096 unanswered questions, and it can receive no more."
     );
     peer.cancel(first).await;
     for _ in 0..16 {

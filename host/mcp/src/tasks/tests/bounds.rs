@@ -126,8 +126,8 @@ async fn a_result_that_has_no_room_was_never_there() {
             .unwrap();
         assert!((1 << 20..(1 << 20) + 500).contains(&bytes), "{message}");
         let rest = format!(
-            " bytes, and of tasks those of this caller can take {TASK_OVERHEAD_BYTES} bytes together (tasks.memory), more than what \
-             is left. Wait until some are forgotten, or have less returned, and call again."
+            " bytes, and the tasks of this caller can have {TASK_OVERHEAD_BYTES} bytes together (tasks.memory), which is more \
+             than the remaining space. Wait until some tasks expire, or request a smaller result, and call again."
         );
         assert_eq!(
             message,

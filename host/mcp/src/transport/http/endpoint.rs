@@ -226,7 +226,7 @@ pub(super) async fn get(
             let closes =
                 stream_resumption(&entry, Arc::clone(&caller), &app.options, Instant::now()).closes;
             let Some(reader) = entry.responses.resume(&caller, id, closes) else {
-                let what = "the stream of Last-Event-ID is not kept any more (http.resume), or not for this caller: repeat the \
+                let what = "the stream of Last-Event-ID is no longer stored (http.resume), or not for this caller: repeat the \
                             request, or open a stream without that header";
                 let error = Error::new(INVALID_REQUEST, what);
                 return error_response(StatusCode::BAD_REQUEST, &error, ErrorId::of(&headers));

@@ -150,7 +150,7 @@ impl IssuerKeys {
                 // It is unknown which of the keys signed the token.
                 Ok(()) => {
                     return Err(AuthDenial::Invalid(
-                        "it does not say which key signed it (kid)",
+                        "it does not name the key that signed it (kid)",
                     ));
                 }
                 Err(other) => why = other,
@@ -339,7 +339,7 @@ mod tests {
             Err(AuthDenial::Invalid("its signing key is unknown"))
         );
         let ambiguous = Err(AuthDenial::Invalid(
-            "it does not say which key signed it (kid)",
+            "it does not name the key that signed it (kid)",
         ));
         assert_eq!(find(&[id("a"), id("b")], None), ambiguous);
         // An encryption key can have the same id.

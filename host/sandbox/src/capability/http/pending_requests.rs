@@ -161,7 +161,7 @@ impl Pollable for ResponseHandle {
         if let Self::Pending(receiver) = self {
             let gone = |_closed| {
                 Err(Error::InternalError(Some(
-                    "the request was given up".to_owned(),
+                    "the request was abandoned".to_owned(),
                 )))
             };
             *self = Self::Ready(receiver.await.unwrap_or_else(gone));

@@ -39,7 +39,7 @@ const STRING_FORMATS: [&str; 4] = ["date", "date-time", "email", "uri"];
 /// The part that clients cannot show.
 pub(super) fn check(params: &Value) -> Result<(), String> {
     if !params.get("message").is_some_and(Value::is_string) {
-        return Err("`message` must say what the form is for".to_owned());
+        return Err("`message` must state the purpose of the form".to_owned());
     }
     let Some(Value::Object(schema)) = params.get("requestedSchema") else {
         return Err("`requestedSchema` must be an object: the schema of the fields".to_owned());
@@ -164,7 +164,7 @@ fn check_field(schema: &Value) -> Result<(), String> {
     }
     if own == ARRAY_KEYWORDS {
         let Some(Value::Object(items)) = schema.get("items") else {
-            return Err("`items` must say what the choices are".to_owned());
+            return Err("`items` must list the choices".to_owned());
         };
         check_members(items, &[&["anyOf", "enum", "type"]])
             .map_err(|name| format!("`items.{name}` is not something that clients can show"))?;

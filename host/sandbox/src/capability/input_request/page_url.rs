@@ -14,7 +14,7 @@ const MAX_QUOTED_BYTES: usize = 100;
 /// are rejected.
 pub(super) fn check_url(params: &Value) -> Result<(), String> {
     if !params.get("message").is_some_and(Value::is_string) {
-        return Err("`message` must say what the page is for".to_owned());
+        return Err("`message` must state the purpose of the page".to_owned());
     }
     let written = params
         .get("url")
@@ -59,7 +59,7 @@ pub(super) fn check_url(params: &Value) -> Result<(), String> {
     // This includes an empty user: the text before the `@` looks like the host.
     if authority.contains('@') {
         return Err(format!(
-            "`url` must not have user information (what stands before `@`), as in {:?}",
+            "`url` must not have user information (the part before `@`), as in {:?}",
             shown()
         ));
     }

@@ -316,7 +316,8 @@ impl AddressGate {
         if address.port() == 0 {
             self.report_denial(DenialKind::Tcp, &DenialReason::ConnectionPortZero);
         } else {
-            let what = format!("No tool may connect to {address}: that is no address of a host.");
+            let what =
+                format!("No tool may connect to {address}: that is not the address of a host.");
             self.denials.report_denial(DenialKind::Tcp, &what, None);
         }
     }

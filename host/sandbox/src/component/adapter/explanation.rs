@@ -110,8 +110,8 @@ pub(super) fn explain_untyped(look: &ModuleSummary, wit: &str) -> String {
             look.names.unknown_import().unwrap_or_default()
         ),
         Some(function) if is_wit_name(function) => format!(
-            "a core WebAssembly module that exports functions such as {}, but not their types; put a .wit file of the same \
-             name beside it, with a world that exports them, or build it for wasm32-wasip2",
+            "a core WebAssembly module that exports functions such as {}, but not their types; put a .wit file of \
+             the same name next to it, with a world that exports them, or build it for wasm32-wasip2",
             quote_name(function)
         ),
         Some(function) => format!(
@@ -120,12 +120,12 @@ pub(super) fn explain_untyped(look: &ModuleSummary, wit: &str) -> String {
             quote_name(function)
         ),
         None if look.names.exports.contains("_initialize") => {
-            "a core WebAssembly module that can be initialised (`_initialize`) and has no functions that could be called \
-             afterwards; export them and put a .wit file with their types beside it, or build a command (with a `_start`)"
+            "a core WebAssembly module that can be initialized (`_initialize`) and has no functions that could be called \
+             afterwards; export them and put a .wit file with their types next to it, or build a command (with a `_start`)"
                 .to_owned()
         }
         None => {
-            "a core WebAssembly module that exports neither `_start` nor functions of its own, so it cannot be called; \
+            "a core WebAssembly module that exports neither `_start` nor its own functions, so it cannot be called; \
                  build it for wasm32-wasip2, or convert it with `wasm-tools component new`"
                 .to_owned()
         }

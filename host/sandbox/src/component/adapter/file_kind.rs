@@ -23,7 +23,7 @@ impl fmt::Display for PluginFileKind {
             Self::Component => "a component",
             Self::Module => "a core module with an embedded component type",
             Self::ContractModule => "a core module that exports the functions of toolbay:plugin",
-            Self::TypedModule => "a core module with its types in the .wit file beside it",
+            Self::TypedModule => "a core module with its types in the .wit file next to it",
             Self::CommandModule => "a core module that exports `_start` (a WASI 0.1 command)",
         })
     }

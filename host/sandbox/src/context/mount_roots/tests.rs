@@ -174,7 +174,7 @@ fn the_folder_of_a_caller_is_not_reached_through_a_link() {
     for caller in ["stdio", "token:ci", "oauth:ada of https://a"] {
         let why = inode_of(&roots, Some(caller)).unwrap_err();
         assert!(
-            why.contains("something else than a folder") && why.contains(caller),
+            why.contains("something other than a folder") && why.contains(caller),
             "{why}"
         );
     }

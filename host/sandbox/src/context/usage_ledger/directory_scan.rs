@@ -88,7 +88,7 @@ impl fmt::Display for FullReason {
             ),
             Self::Memory(most) => write!(
                 f,
-                "counting it takes more than {} MiB of memory, because it has too many folders beside each other, or too \
+                "counting it takes more than {} MiB of memory, because it has too many folders in one folder, or too \
                  many files with several hard links; remove some, or remove quota and entries from its mounts",
                 most >> 20
             ),

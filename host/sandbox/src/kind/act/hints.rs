@@ -24,7 +24,7 @@ fn read_value(metadata: &ActMetadata, name: &str) -> Option<Result<Value, &'stat
             CborError::Malformed(why) => why,
             CborError::Large | CborError::Interrupted => "is too large",
         });
-    Some(json.and_then(|json| serde_json::from_str(&json).map_err(|_| "is no value")))
+    Some(json.and_then(|json| serde_json::from_str(&json).map_err(|_| "is not a value")))
 }
 
 /// Returns a number, or `None` if it is absent or not a number.
@@ -59,7 +59,7 @@ pub(super) fn read_text(metadata: &ActMetadata, name: &str) -> Result<Option<Str
                 by_language.into_iter().filter_map(text).collect(),
             ))
         }
-        Some(Ok(_)) => Err(format!("{name} is no text")),
+        Some(Ok(_)) => Err(format!("{name} is not a text")),
         Some(Err(why)) => Err(format!("{name} {why}")),
     }
 }

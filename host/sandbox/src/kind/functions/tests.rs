@@ -354,7 +354,7 @@ fn numbers_out_of_range_are_rejected_with_a_pointer() {
     );
     assert_eq!(
         refused(json!([1e19, 0])),
-        "/0: expected an integer from 0 to 18446744073709551615, written in digits alone"
+        "/0: expected an integer from 0 to 18446744073709551615, written in digits only"
     );
     // The parsed number differs from the written one.
     for rounded in [
@@ -366,7 +366,7 @@ fn numbers_out_of_range_are_rejected_with_a_pointer() {
         let rounded: Value = serde_json::from_str(&format!("[{rounded}, {rounded}]")).unwrap();
         let why = refused(rounded.clone());
         assert!(
-            why.ends_with(", written in digits alone"),
+            why.ends_with(", written in digits only"),
             "{rounded}: {why}"
         );
     }

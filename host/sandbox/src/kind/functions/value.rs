@@ -205,7 +205,7 @@ fn integer_from_json(integer: WitInteger, json: &Value) -> Result<Val, String> {
     let n = parse_integer(json, integer.is_wide()).filter(|n| (least..=most).contains(n));
     let expected = || {
         let digits = if json.is_f64() {
-            ", written in digits alone"
+            ", written in digits only"
         } else {
             ""
         };

@@ -81,7 +81,7 @@ fn what_is_no_cbor_or_no_json_is_refused() {
         ("a16161ff", "has an end without a beginning"),
         ("ff", "has an end without a beginning"),
         ("f0", "has a simple value that JSON does not have"),
-        ("0000", "goes on after its end"),
+        ("0000", "continues after its end"),
     ];
     for (cbor, why) in cases {
         assert_eq!(malformed(cbor), why, "{cbor}");

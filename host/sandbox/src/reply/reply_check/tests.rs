@@ -283,7 +283,7 @@ fn text_is_cleaned() {
     for empty in ["", " \n", "\u{1b}[2J"] {
         assert_eq!(
             failure_message(empty.into(), &Limits::DEFAULT, SecretFilter::empty()),
-            "The plugin did not say why."
+            "The plugin gave no reason."
         );
     }
 }

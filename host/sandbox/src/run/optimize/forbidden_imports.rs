@@ -75,11 +75,11 @@ const FORBIDDEN_IMPORTS: [ForbiddenImport; 14] = {
             Some(Random),
             "draws a random seed",
         ),
-        all("wasi:clocks/wall-clock", Some(Clocks), "looks at the clock"),
+        all("wasi:clocks/wall-clock", Some(Clocks), "reads the clock"),
         all(
             "wasi:clocks/monotonic-clock",
             Some(Clocks),
-            "looks at the clock",
+            "reads the clock",
         ),
         ForbiddenImport {
             interface: "toolbay:plugin/host",
@@ -173,6 +173,6 @@ impl ForbiddenImport {
         } else {
             ""
         };
-        format!("its initialisation {does} ({function}){part}: {cure}")
+        format!("its initialization {does} ({function}){part}: {cure}")
     }
 }

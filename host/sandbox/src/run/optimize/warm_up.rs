@@ -81,7 +81,7 @@ async fn run_initialize(
         return Ok(false);
     };
     let ComponentItem::ComponentFunc(ty) = item.ty else {
-        return Err(InitFailure(format!("its export {INITIALIZE_EXPORT} is no function")).into());
+        return Err(InitFailure(format!("its export {INITIALIZE_EXPORT} is not a function")).into());
     };
     if ty.params().len() + ty.results().len() > 0 {
         let why = format!(
@@ -124,7 +124,7 @@ fn failure_text(failure: Option<Val>) -> String {
     match failure {
         Some(Val::Variant(_, Some(payload))) => failure_text(Some(*payload)),
         Some(Val::String(text)) => text,
-        _ => "it does not say why".to_owned(),
+        _ => "it states no reason".to_owned(),
     }
 }
 

@@ -167,7 +167,7 @@ fn to_response_handle(
             return match got? {
                 Some(Ok(result)) => Ok(result),
                 Some(Err(())) | None => {
-                    unreachable!("the error was there, and nobody has taken it")
+                    unreachable!("the error was present and had not been taken")
                 }
             };
         }

@@ -49,7 +49,7 @@ async fn send(
     awaited.ready().await;
     let gone = || {
         Err(Error::InternalError(Some(
-            "the request was given up".to_owned(),
+            "the request was abandoned".to_owned(),
         )))
     };
     let answer = awaited.take().and_then(Result::ok).unwrap_or_else(gone);

@@ -38,7 +38,7 @@ impl ApprovalValidity {
 
     const fn sentence(self) -> &'static str {
         match self {
-            Self::Once => "Your answer counts for this call alone.",
+            Self::Once => "Your answer counts only for this call.",
             Self::Session => {
                 "A yes counts for all further calls of this tool in this session as well, whatever their arguments are."
             }
@@ -77,7 +77,7 @@ pub(crate) fn approval_question(
         n => format!("{n} lines that begin with + say"),
     };
     let message = format!(
-        "The operator of this server wants a person to allow this call. {counts} Below the arguments, {below} what \
+        "The operator of this server requires a person to allow this call. {counts} Below the arguments, {below} what \
          the plugin can do.\n\n    tool    {tool}\n    plugin  \
          {plugin}\n\n{arguments}\n\nDuring the call, the plugin can:\n\n{}",
         opens.join("\n")
@@ -105,14 +105,14 @@ fn render_arguments(arguments: &str, secrets: &SecretFilter) -> String {
         let digest = Digest::new(Sha256::digest(arguments).into());
         let hidden = format_thousands(hidden as u64);
         format!(
-            "The arguments are NOT complete: of {bytes} bytes, {hidden} are left out where a line begins with ~. Say no if \
-             you cannot tell what is in them. SHA-256 of all: {digest}."
+            "The arguments are NOT complete: of {bytes} bytes, {hidden} are left out where a line begins with ~. Say \
+             no if you do not know their content. SHA-256 of all: {digest}."
         )
     };
     if redacted != written {
         extent.push_str(" Secrets of the plugin are left out.");
     }
     format!(
-        "{extent} Only lines that begin with | are arguments; whoever calls the tool wrote them:\n\n{lines}"
+        "{extent} Only lines that begin with | are arguments; the caller of the tool wrote them:\n\n{lines}"
     )
 }

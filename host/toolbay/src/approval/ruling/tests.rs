@@ -452,12 +452,12 @@ fn the_question_shows_the_arguments_before_what_the_plugin_can_reach() {
         params["message"].as_str().unwrap().to_owned()
     };
     insta::assert_snapshot!(question(&json!({"path": "/data/a.txt"}), ApprovalValidity::Once), @r#"
-    The operator of this server wants a person to allow this call. Your answer counts for this call alone. Below the arguments, a line that begins with + says what the plugin can do.
+    The operator of this server requires a person to allow this call. Your answer counts only for this call. Below the arguments, a line that begins with + says what the plugin can do.
 
         tool    erase
         plugin  notes
 
-    The arguments are complete (22 bytes). Only lines that begin with | are arguments; whoever calls the tool wrote them:
+    The arguments are complete (22 bytes). Only lines that begin with | are arguments; the caller of the tool wrote them:
 
         | {"path":"/data/a.txt"}
 

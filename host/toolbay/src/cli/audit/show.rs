@@ -100,7 +100,7 @@ pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<
             format!("{strange} lines are")
         };
         complain(&format!(
-            "{lines} damaged; `toolbay audit verify` says more"
+            "{lines} damaged; `toolbay audit verify` shows details"
         ));
     }
     Ok(())

@@ -103,7 +103,7 @@ impl SampleChoice {
         }
         if samples.is_empty() {
             bail!(
-                "there are no sample plugins beside this program; --from names the folder that has them"
+                "there are no sample plugins next to this program; --from names the folder that has them"
             );
         }
         if text == ALL_SAMPLES {
@@ -120,7 +120,7 @@ impl SampleChoice {
                 match nearest(wanted, &names) {
                     Some(name) => bail!("there is no sample {wanted:?}; did you mean {name:?}?"),
                     None => bail!(
-                        "there is no sample {wanted:?}; there are {}, or say all or none",
+                        "there is no sample {wanted:?}; there are {}, or use all or none",
                         names.join(", ")
                     ),
                 }
@@ -184,7 +184,7 @@ mod tests {
             "there is no sample \"calculater\"; did you mean \"calculator\"?"
         );
         for unlike in ["", "../qr", "/s/qr.wasm"] {
-            let rest = "there are calculator, qr, or say all or none";
+            let rest = "there are calculator, qr, or use all or none";
             assert_eq!(
                 why(&format!("qr,{unlike}")),
                 format!("there is no sample {unlike:?}; {rest}")

@@ -199,7 +199,7 @@ fn recorded_variables(call: &RecordedCall, salt: &str) -> Result<BTreeMap<String
         let differs = || {
             let name = clean_line(name, MAX_REASON_BYTES);
             format!(
-                "the environment variable {name} is not what it was: set {name} to that value to run the call"
+                "the environment variable {name} has another value than in the recording: set {name} to that value to run the call"
             )
         };
         Ok((name.clone(), value.ok_or_else(differs)?))

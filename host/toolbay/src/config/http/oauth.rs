@@ -94,7 +94,7 @@ impl OAuth {
                 Jwks::File(path) if issuers.len() == 1 => path,
                 Jwks::File(_) => {
                     return Err(ConfigError(format!(
-                        "http.oauth.jwks: each issuer needs keys of its own, because a key is trusted for one issuer: \
+                        "http.oauth.jwks: each issuer needs its own keys, because a key is trusted for one issuer: \
                          write jwks = {{ {issuer:?} = \"keys.json\", … }}"
                     )));
                 }
@@ -120,7 +120,7 @@ impl OAuth {
         let mut files = BTreeSet::new();
         match paths.values().find(|path| !files.insert(*path)) {
             Some(path) => Err(ConfigError(format!(
-                "http.oauth.jwks: two issuers have the same file {}; each needs keys of its own",
+                "http.oauth.jwks: two issuers have the same file {}; each needs its own keys",
                 path.display()
             ))),
             None => Ok(servers),

@@ -22,7 +22,7 @@ const UI_PERMISSION: &str = "ui";
 
 /// Header of a proposal.
 const HEADER_LINES: [&str; 2] = [
-    "# Proposed by `toolbay serve --learn`: this grant, and what the plugin was denied. Nothing of that is allowed yet.",
+    "# Proposed by `toolbay serve --learn`: this grant, and the permissions that the plugin was denied. They are not allowed yet.",
     "# Remove what the plugin should not have, and rename this file to ",
 ];
 
@@ -166,7 +166,7 @@ fn extend_list(existing: &mut Item, value: Value) -> Result<bool, &'static str> 
     };
     let existing = existing
         .as_array_mut()
-        .ok_or("a permission that should be a list is none")?;
+        .ok_or("a permission that should be a list is not a list")?;
     let mut is_new = false;
     for entry in wanted {
         let is_known = existing.iter().any(|known| is_same_value(known, &entry));
@@ -256,7 +256,7 @@ mod tests {
             "tcp = [\"db.example.com:PORT\"]",
         ];
         insta::assert_snapshot!(proposed("", &remedies), @r#"
-        # Proposed by `toolbay serve --learn`: this grant, and what the plugin was denied. Nothing of that is allowed yet.
+        # Proposed by `toolbay serve --learn`: this grant, and the permissions that the plugin was denied. They are not allowed yet.
         # Remove what the plugin should not have, and rename this file to weather.toml.
         # Under [permissions], complete and add: tcp = ["db.example.com:PORT"]
 

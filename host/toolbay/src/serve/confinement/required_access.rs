@@ -166,7 +166,7 @@ impl ConfinementNeeds {
     fn check_overlaps(self) -> Result<Self, ConfigError> {
         match self.overlaps.first() {
             Some(overlap) if self.writable.required => Err(ConfigError::new(format!(
-                "server.confine = \"required\": {overlap}, so code that escaped from a plugin could decide what is allowed; \
+                "server.confine = \"required\": {overlap}, so code that escaped from a plugin could change permissions; \
                  move one of them, or set server.confine = true"
             ))),
             _ => Ok(self),
@@ -214,7 +214,7 @@ fn find_overlaps(
     if writable.required {
         for path in &deciding.links {
             let name = path.file_name().unwrap_or_default().display().to_string();
-            found.extend(writable.explain_write(&format!("what {name} is a link to"), path));
+            found.extend(writable.explain_write(&format!("the target of the link {name}"), path));
         }
         for (id, grant) in &deciding.grants {
             let programs = writable
