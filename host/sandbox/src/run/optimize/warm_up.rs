@@ -81,7 +81,9 @@ async fn run_initialize(
         return Ok(false);
     };
     let ComponentItem::ComponentFunc(ty) = item.ty else {
-        return Err(InitFailure(format!("its export {INITIALIZE_EXPORT} is not a function")).into());
+        return Err(
+            InitFailure(format!("its export {INITIALIZE_EXPORT} is not a function")).into(),
+        );
     };
     if ty.params().len() + ty.results().len() > 0 {
         let why = format!(
