@@ -69,6 +69,10 @@ fn call(name: &str, number: libc::c_long, arguments: [libc::c_long; 4]) {
 /// Runs in a separate process.
 #[test]
 #[ignore = "the other test starts it in a process of its own"]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a list of attempts that share what was opened before the process was confined"
+)]
 fn inside() {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
         return;
@@ -289,6 +293,10 @@ fn inside() {
 /// Runs in a separate process.
 #[test]
 #[ignore = "the other test starts it in a process of its own"]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a list of attempts that share what was opened before the process was confined"
+)]
 fn inside_a_container_that_refuses() {
     if std::env::var_os(FOLDER).is_none() {
         return;

@@ -40,7 +40,7 @@ fn a_failure_has_words() {
         failed(json!({"isError": true, "structuredContent": {"e": 1}})),
         r#"{"e":1}"#
     );
-    assert!(failed(json!({"isError": true})).contains("not why"));
+    assert!(failed(json!({"isError": true})).contains("without a reason"));
 }
 
 #[test]

@@ -148,7 +148,6 @@ impl Limit {
 
     /// Returns the beginning of a sentence that states the event and the limit's value. `it` is the
     /// subject of the sentence, and `its` is its possessive form.
-    #[expect(clippy::too_many_lines, reason = "a table with one row for each limit")]
     fn sentence_start(self, it: &str, its: &str) -> String {
         match self {
             Self::Fuel(n) => format!(

@@ -73,7 +73,7 @@ fn what_is_unfinished_or_too_large_bars_from_asking() {
         unfinished
             .to_journal()
             .unwrap_err()
-            .contains("POST / was begun")
+            .contains("POST / was started")
     );
     let large = effects(());
     done(&large, "a", &[0; 100]);
