@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread;
 use std::time::Duration;
 
-/// What a background thread does with the items of its queue.
+/// The processing of the items of a queue, in its background thread.
 pub trait BatchWriter: Send + 'static {
     /// An item, with the reservation of its memory.
     type Item: Send + 'static;

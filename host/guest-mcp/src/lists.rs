@@ -225,7 +225,7 @@ struct ToolFields {
     meta: Option<Box<RawValue>>,
 }
 
-/// What a tool says of its effects. Without a hint, clients expect the worst.
+/// The hints of a tool about its effects. Without a hint, clients assume the worst case.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ToolAnnotations {

@@ -154,8 +154,8 @@ enum Command {
         /// Replace the file to write if it exists, also if it is the plugin file itself
         #[arg(long)]
         force: bool,
-        /// What the initialization may use although the answer becomes part of the file; repeat it
-        /// for several
+        /// A capability that the initialization may use although its result becomes part of the file;
+        /// repeat it for several
         #[arg(long, value_name = "WHAT")]
         allow: Vec<optimize::Allow>,
         /// A call to make before the state is kept, as TOOL or TOOL=ARGUMENTS with a JSON object;
@@ -198,7 +198,7 @@ enum Command {
     SecretWorker {
         /// The plugin folder, with the grants that name the programs
         folder: PathBuf,
-        /// What the server may write: no program in there is started
+        /// Folders that the server may write: no program in them is started
         writable: Vec<PathBuf>,
     },
     /// Read the audit log, or find out whether it was changed

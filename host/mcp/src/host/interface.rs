@@ -171,7 +171,7 @@ pub struct ClientCall {
     /// The part of the arguments that cannot be read, such as a text with an unpaired surrogate.
     /// The arguments are then incomplete, and the call fails with this violation.
     pub unreadable: Option<Box<SchemaViolation>>,
-    /// What was wrong with the form of the arguments and is corrected in `request`: an object that
+    /// Errors in the form of the arguments that are corrected in `request`: an object that
     /// was sent as a string, or numbers for a prompt. Unless the argument check is lenient, the
     /// call fails with these violations.
     pub corrected: Vec<SchemaViolation>,

@@ -53,7 +53,7 @@ pub trait LoadProgress: Send + Sync + 'static {
 pub enum LoadedPart<'a> {
     /// All plugins ([`LoadProgress::is_complete`]). The host's configuration limits the wait.
     Everything,
-    /// What [`ListSource::instructions`] describes.
+    /// The subject of [`ListSource::instructions`].
     Instructions,
     /// A tool with this name, or all plugins. The wait is as long as that of a call.
     Tool(&'a str),

@@ -45,7 +45,7 @@ pub type SchemaRestriction = fn(&Value) -> Value;
 pub type MetricsSource =
     Box<dyn Fn(MetricsForm, TransportTraffic) -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
-/// What an [`McpServer`] is made from, besides its host.
+/// The parts of an [`McpServer`] in addition to its host.
 pub struct McpServerParts {
     /// The options of the protocol.
     pub options: ProtocolOptions,

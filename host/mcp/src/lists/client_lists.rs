@@ -19,7 +19,7 @@ pub(crate) struct KnownLists {
 #[derive(Debug)]
 struct KnownEntry {
     rights: CallerRights,
-    /// What the client knows of each list, in the order of [`ListKind::ALL`].
+    /// The state of each list that the client has, in the order of [`ListKind::ALL`].
     lists: [SeenList; ListKind::ALL.len()],
 }
 

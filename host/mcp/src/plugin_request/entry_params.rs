@@ -22,7 +22,7 @@ pub(crate) struct EntryParams {
     /// The arguments as a string that may contain them, if they were sent as one. They are empty
     /// until the string is parsed.
     pub(crate) packed: Option<String>,
-    /// What was wrong with the form of the arguments and was corrected.
+    /// Errors in the form of the arguments that were corrected.
     pub(crate) corrected: Vec<SchemaViolation>,
 }
 

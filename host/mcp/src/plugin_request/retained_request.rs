@@ -23,7 +23,7 @@ pub(super) struct RetainedRequest {
 /// A retained request that was parsed again.
 pub(super) struct ReparsedRequest {
     pub(super) request: CallRequest,
-    /// What was corrected in its arguments.
+    /// Corrected errors in its arguments.
     pub(super) corrected: Vec<SchemaViolation>,
     /// Reservation for the bytes that it takes.
     pub(super) held: QuotaPortion,

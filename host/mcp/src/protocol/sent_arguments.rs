@@ -1,7 +1,7 @@
 //! Reads arguments in another form than the protocol requires: an object as a string, as APIs for
 //! models deliver it, and numbers where a prompt expects strings.
 //!
-//! What was read in this way counts only if the argument check is lenient. The host decides that,
+//! Arguments that were read in this way count only if the argument check is lenient. The host decides that,
 //! because the operator can set it for a plugin.
 
 use std::collections::BTreeMap;

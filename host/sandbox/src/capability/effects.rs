@@ -1,10 +1,10 @@
 //! The side effects of a call: operations beyond its memory, each with its result.
 //!
-//! What it does before it asks its caller something must not happen again when the call begins
-//! anew: the first run notes each such operation with its result in the journal, and the next one
-//! gets these results without doing anything. A plugin that does something else than before is told
-//! so, because nobody could say what has happened then. A call that is recorded, or run again from
-//! a recording, does the same with its [`ReplayTape`], with all operations and at any time.
+//! The operations before a question to the caller must not happen again when the call is restarted.
+//! The first run notes each of them with its result in the journal, and the next run gets these
+//! results without repeating the operations. If the next run performs other operations, it gets an
+//! error, because the combined effect of both runs is unknown. A call that is recorded, or replayed
+//! from a recording, does the same with its [`ReplayTape`], for all operations.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

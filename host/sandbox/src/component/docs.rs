@@ -285,7 +285,7 @@ mod tests {
     fn a_wit_file_documents_functions_and_their_parts() {
         let wit = "package a:b@1.0.0;
             interface weather {
-                /// What is asked.
+                /// The question.
                 record request {
                     /// Where.
                     place: string,

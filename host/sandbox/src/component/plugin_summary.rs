@@ -174,7 +174,7 @@ impl PluginSummary {
     }
 }
 
-/// What the sections of a core module say.
+/// The content of the sections of a core module.
 #[derive(Default)]
 struct CoreModule {
     /// The languages and tools that made it.

@@ -34,7 +34,7 @@ use crate::context::replay_log::ReplayTape;
 use crate::context::usage_ledger::CallQuota;
 use crate::store::limiter::StoreLimiter;
 
-/// What a call is given besides its [`CallContext`].
+/// The inputs of a call in addition to its [`CallContext`].
 #[derive(Default)]
 pub(crate) struct CallResources {
     /// The secrets of the caller.

@@ -1,4 +1,4 @@
-//! What replies may say about views, which is as much as the grant allows.
+//! Limits a view that a reply names to the view that the grant allows.
 
 use toolbay_catalog::VIEW_LINKS;
 use toolbay_model::text::clean_line;

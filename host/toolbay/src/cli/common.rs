@@ -37,7 +37,7 @@ pub(super) struct Settings {
     /// Read no configuration file
     #[arg(long, conflicts_with = "config")]
     pub(super) no_config: bool,
-    /// What to log to standard error: off, error, warn, info, debug, trace, or directives such as
+    /// Messages to log to standard error: off, error, warn, info, debug, trace, or directives such as
     /// toolbay=debug,warn [default: the key `log` of the configuration file, or info]
     #[arg(long, value_name = "FILTER")]
     pub(super) log: Option<String>,

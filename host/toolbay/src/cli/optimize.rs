@@ -25,7 +25,7 @@ use super::plugin_file::{
 use super::progress;
 use crate::config::Config;
 
-/// What an initialisation may use.
+/// Capabilities that an initialization may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Allow {
     /// Environment variables, arguments and `[config]`: the plugin finds none, whatever its grant

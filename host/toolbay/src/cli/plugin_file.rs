@@ -27,7 +27,7 @@ const CODELESS_EXTENSIONS: [&str; 3] = ["prompts", "resources", "skill"];
 pub(super) struct LoadedPlugin {
     pub(super) prepared: PreparedComponent,
     pub(super) description: ComponentDescription,
-    /// What it offers: the description after validation.
+    /// The description after validation: its tools, prompts and resources.
     pub(super) contents: ComponentContents,
     pub(super) about: PluginSummary,
     /// Compile time in milliseconds. `None` if the component was in the compile cache.

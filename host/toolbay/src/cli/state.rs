@@ -60,7 +60,7 @@ pub(super) enum StateCommand {
     },
 }
 
-/// What to delete.
+/// The values to delete.
 #[derive(Args, Debug)]
 pub(super) struct ClearScope {
     /// Delete only this bucket [default: all buckets]

@@ -28,7 +28,7 @@ const TALLY_FILE: &str = "record";
 /// Prefix of the name of the file of each period. The number of the period follows.
 const FILE_PREFIX: &str = "used-";
 
-/// What happens if the secret is replaced, for the log.
+/// The effect of a replaced secret, for the log.
 const REPLACED: &str = "calls that wait for answers cannot be continued";
 
 /// The directory of a record.

@@ -6,7 +6,7 @@ use toolbay_private::KEY_BYTES;
 
 use super::sealing::StateSeal;
 
-/// What the states of a server are sealed and checked with. It is replaced if the record of used
+/// The identity that seals and checks the states of a server. It is replaced if the record of used
 /// states is lost.
 pub(super) struct StateIdentity {
     pub(super) seal: StateSeal,

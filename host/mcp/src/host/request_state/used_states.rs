@@ -38,7 +38,7 @@ const RECORD_BYTES: usize = 1 + size_of::<StateId>();
 pub(super) struct UsedStates {
     /// The directory of the files; `None` keeps the record in memory only.
     folder: Option<RecordFolder>,
-    /// What states are sealed with. Replaced while `periods` is locked.
+    /// The key and identity that seal states. Replaced while `periods` is locked.
     identity: ArcSwap<StateIdentity>,
     /// The periods by number. The lock is held while the files are locked, read and written, on a
     /// thread that may block.
