@@ -1,12 +1,13 @@
 //! The sources of secrets: each source supplies only the requests that the grant names. A request
 //! whose secret has no value is not sent.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 
 use serde_json::{Value, json};
@@ -413,7 +414,7 @@ fn start_counting_server() -> (SocketAddr, Arc<Mutex<ObservedCredentials>>) {
                         }
                     }
                     here.insert(credential.clone());
-                    let mut seen = seen.lock().unwrap();
+                    let mut seen = seen.lock();
                     *seen
                         .by_path
                         .entry(path)
@@ -483,7 +484,7 @@ fn the_credentials_of_two_callers_are_never_mixed_in_ten_thousand_requests() {
             });
         }
     });
-    let seen = seen.lock().unwrap();
+    let seen = seen.lock();
     let each = |name: &str| {
         let credential = format!("Bearer s3cret-of-{name}");
         (

@@ -1,10 +1,11 @@
 //! The writer thread, which takes events from the queue in batches. If the disk fails, the thread
 //! retains the events and retries, or counts them and records the loss in the log.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::OwnedSemaphorePermit;
@@ -61,7 +62,7 @@ pub(crate) struct WriterState {
 impl WriterState {
     /// Locks and returns the repeated rejections.
     pub(crate) fn lock_series(&self) -> MutexGuard<'_, SeriesTable> {
-        self.series.lock().unwrap_or_else(PoisonError::into_inner)
+        self.series.lock()
     }
 
     /// Returns the counter of the records of a part that did not fit in the queue and that the log

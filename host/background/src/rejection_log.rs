@@ -1,7 +1,8 @@
 //! Log lines about rejected requests. The first one of each source and reason has a line. Further
 //! ones are counted, so that clients without access cannot fill the log.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::rejected_requests::{RejectedCount, RejectedRequests};
@@ -28,7 +29,7 @@ impl RejectionLog {
     /// runtime.
     pub fn needs_line(self: &Arc<Self>, source: &str, reason: &'static str) -> bool {
         // The lock is held for a few comparisons and never across an await.
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requests = self.requests.lock();
         if requests.is_empty() {
             tokio::spawn(Arc::clone(self).write_counts_when_due());
         }
@@ -44,11 +45,7 @@ impl RejectionLog {
 
     /// Writes the counts that are due, or all of them. Returns when the next ones are due.
     pub fn write_counts(&self, all: bool) -> Option<Instant> {
-        let (counts, next) = self
-            .requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take_counts(Instant::now(), all);
+        let (counts, next) = self.requests.lock().take_counts(Instant::now(), all);
         for count in &counts {
             (self.write_count)(count);
         }

@@ -1,6 +1,7 @@
 //! Access control of the console.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use crate::login_token::LoginToken;
 use crate::operations::ConsoleViewer;
@@ -74,7 +75,7 @@ impl ConsoleAccess {
 
     // The lock is held for a few comparisons.
     fn lock_kind(&self) -> MutexGuard<'_, AccessKind> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn login_token(&self) -> Option<Arc<LoginToken>> {

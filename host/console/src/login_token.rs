@@ -1,7 +1,7 @@
 //! The login token of a console without configured tokens. It works once. It is logged, or sent to
 //! a client of the console's own socket.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::paths::PATH;
 use crate::secret::{SecretHash, generate_secret, hash_secret};
@@ -66,7 +66,7 @@ impl LoginToken {
 
     // The lock is held for a comparison.
     fn lock_current(&self) -> MutexGuard<'_, Option<SecretHash>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        self.current.lock()
     }
 }
 

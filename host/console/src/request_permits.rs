@@ -1,8 +1,8 @@
 //! Permits for requests, with a limit for each owner: an address, or a viewer. An owner that sends
 //! many requests cannot prevent others from using the console.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Maximum number of concurrent requests. Further requests are rejected, because a console serves
 /// few people.
@@ -46,7 +46,7 @@ impl RequestPermits {
 
     // The lock is held for a few comparisons and never across an await.
     fn lock_counts(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The open sessions of the console: a bounded number, which expire.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::access::AccessProof;
@@ -106,7 +106,7 @@ impl ConsoleSessions {
 
     /// Removes expired sessions and returns the others. The lock is held for a few comparisons.
     fn lock_unexpired(&self, now: Instant) -> MutexGuard<'_, Vec<OpenSession>> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.retain(|one| {
             now.duration_since(one.started_at) < self.max_age
                 && now.duration_since(one.last_used) < IDLE_TIMEOUT
@@ -168,6 +168,6 @@ mod tests {
             .start(viewer("bob"), AccessProof::LoginToken)
             .unwrap();
         assert!(sessions.find(&cookies[0]).is_some() && sessions.find(&cookies[1]).is_none());
-        assert_eq!(sessions.open.lock().unwrap().len(), MAX_SESSIONS);
+        assert_eq!(sessions.open.lock().len(), MAX_SESSIONS);
     }
 }

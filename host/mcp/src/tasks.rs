@@ -15,9 +15,10 @@ mod task_state;
 #[cfg(test)]
 mod tests;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
@@ -293,7 +294,7 @@ impl ExpiringTable for TasksInner {
 impl TasksInner {
     // Held for a few instructions and never across an await.
     fn live_tasks(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<LiveTask>>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.live.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! The exporter thread, which runs a task for each signal.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as Alive, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -41,10 +42,7 @@ impl Drop for ExporterGuard {
     fn drop(&mut self) {
         self.token.cancel();
         // The thread never sends a value. The receiver disconnects when the thread ends.
-        let ended = self
-            .thread_end
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
+        let ended = self.thread_end.get_mut();
         let waited = ended.recv_timeout(self.timeout);
         if waited == Err(RecvTimeoutError::Timeout) {
             tracing::warn!("the server ends before the thread of telemetry does (otel)");

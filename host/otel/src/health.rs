@@ -152,8 +152,9 @@ fn format_seconds(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use parking_lot::Mutex;
     use std::io;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     use super::*;
 
@@ -162,7 +163,7 @@ mod tests {
 
     impl io::Write for Log {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
+            self.0.lock().extend_from_slice(bytes);
             Ok(bytes.len())
         }
 
@@ -205,7 +206,7 @@ mod tests {
         }
         report_unsent(SignalKind::Logs, 1);
         report_unsent(SignalKind::Logs, 0);
-        let said = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        let said = String::from_utf8(log.0.lock().clone()).unwrap();
         insta::assert_snapshot!(said.trim_end());
     }
 }

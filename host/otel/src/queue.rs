@@ -1,8 +1,8 @@
 //! The queue of items to export, bounded in items and in bytes.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -120,7 +120,7 @@ impl<T> SignalQueue<T> {
 
     // The lock is held for a few instructions or while a batch is moved, and never across an await.
     fn lock_state(&self) -> MutexGuard<'_, QueueState<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -4,9 +4,10 @@
 //! that uses a connection exclusively polls it instead: the task of the call writes the request and
 //! reads the response, and does not need to wake another task, which often is on another thread.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use futures_util::task::AtomicWaker;
@@ -64,7 +65,7 @@ impl ConnectionDriver {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<ConnectionFuture>> {
-        self.future.lock().unwrap_or_else(PoisonError::into_inner)
+        self.future.lock()
     }
 }
 

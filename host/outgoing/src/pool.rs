@@ -1,7 +1,8 @@
 //! The connection pool of one plugin.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::Context;
 use std::time::Duration;
 
@@ -96,7 +97,7 @@ impl ConnectionPool {
     }
 
     fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 
     /// Returns a connection for the key, or a slot for a new one. Waits until one is available.

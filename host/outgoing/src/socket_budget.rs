@@ -1,7 +1,8 @@
 //! The budget for the sockets of all plugins' connections. Each socket takes one of the limited
 //! file descriptors of the process.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -91,7 +92,7 @@ impl SocketBudget {
 
     // The lock is held for a few instructions and never across an await.
     fn lock_holders(&self) -> MutexGuard<'_, Vec<Weak<dyn IdleSocketHolder>>> {
-        self.holders.lock().unwrap_or_else(PoisonError::into_inner)
+        self.holders.lock()
     }
 }
 

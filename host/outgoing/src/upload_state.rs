@@ -1,7 +1,8 @@
 //! State that the two halves of a request share.
 
+use parking_lot::Mutex;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tokio::time::Instant;
 
@@ -40,26 +41,17 @@ impl UploadState {
 
     /// Records that the guest must write more of the body.
     pub(crate) fn wait_for_guest(&self) {
-        *self
-            .waiting_for_server_since
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = None;
+        *self.waiting_for_server_since.lock() = None;
     }
 
     /// Records that the server must accept written data, or respond.
     pub(crate) fn wait_for_server(&self) {
-        *self
-            .waiting_for_server_since
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.waiting_for_server_since.lock() = Some(Instant::now());
     }
 
     /// Returns the start of the wait for the server, or `None` while the guest must write more.
     pub(crate) fn waiting_for_server_since(&self) -> Option<Instant> {
-        *self
-            .waiting_for_server_since
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *self.waiting_for_server_since.lock()
     }
 
     pub(crate) fn set_sent(&self) {

@@ -6,9 +6,9 @@
 //! automaton, and a pattern such as `[ab]*a[ab]{20000}[^ab]` needs a new state for every byte. New
 //! states are therefore charged to the budget.
 
+use parking_lot::Mutex;
 use std::fmt;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
 
 use regex_automata::dfa::{StartKind, dense};
 use regex_automata::hybrid::LazyStateID;
@@ -196,12 +196,7 @@ impl AutomatonMatcher {
     }
 
     fn take_cache(&self) -> Cache {
-        if let Some(cache) = self
-            .spare_cache
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-        {
+        if let Some(cache) = self.spare_cache.lock().take() {
             self.patterns
                 .cached_bytes()
                 .fetch_sub(cache.memory_usage(), Ordering::Relaxed);
@@ -220,11 +215,7 @@ impl AutomatonMatcher {
             kept.fetch_sub(size, Ordering::Relaxed);
             return;
         }
-        let replaced = self
-            .spare_cache
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .replace(cache);
+        let replaced = self.spare_cache.lock().replace(cache);
         if let Some(replaced) = replaced {
             kept.fetch_sub(replaced.memory_usage(), Ordering::Relaxed);
         }
@@ -233,12 +224,7 @@ impl AutomatonMatcher {
 
 impl Drop for AutomatonMatcher {
     fn drop(&mut self) {
-        if let Some(cache) = self
-            .spare_cache
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-        {
+        if let Some(cache) = self.spare_cache.get_mut().take() {
             self.patterns
                 .cached_bytes()
                 .fetch_sub(cache.memory_usage(), Ordering::Relaxed);

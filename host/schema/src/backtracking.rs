@@ -1,9 +1,10 @@
 //! Matches patterns with look-around or back-references by backtracking, within the budget of a
 //! check.
 
+use parking_lot::Mutex;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fancy_regex::{CompileError, Error, Input, Regex, RegexBuilder};
 
@@ -112,7 +113,7 @@ impl BacktrackingMatcher {
     }
 
     fn regex(&self) -> Option<Arc<Regex>> {
-        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut compiled = self.compiled.lock();
         if compiled.0.is_none() {
             *compiled = (
                 build_regex(&self.source, self.part_size).ok().map(Arc::new),
@@ -123,7 +124,7 @@ impl BacktrackingMatcher {
     }
 
     fn record_steps(&self, steps: u64) {
-        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut compiled = self.compiled.lock();
         compiled.1 = compiled.1.saturating_add(steps);
         if compiled.1 > RECOMPILE_STEPS {
             compiled.0 = None;

@@ -6,12 +6,13 @@
 //! requests to it. The worker decides independently: it starts only the programs that the grants
 //! name, which the server cannot write ([`serve`]).
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -317,7 +318,7 @@ async fn read_response(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(u64, 
 
 // Locks a mutex that is held only briefly and never across an await.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Secrets of a plugin, with their values.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use toolbay_model::CallerIdentity;
@@ -176,13 +177,7 @@ impl SecretVault {
     /// [`missing_value_warnings`](Self::missing_value_warnings) last checked, or that have one for
     /// each caller. Does not read files.
     pub fn available_names(&self) -> Vec<String> {
-        let names = self.0.as_ref().map(|inner| {
-            inner
-                .names
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone()
-        });
+        let names = self.0.as_ref().map(|inner| inner.names.lock().clone());
         names.unwrap_or_default()
     }
 
@@ -214,7 +209,7 @@ impl SecretVault {
 
 impl VaultState {
     fn lock_cache(&self) -> MutexGuard<'_, VaultCache> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Returns the value of each secret, or the reason that it has none; `None` for the secrets
@@ -253,7 +248,7 @@ impl VaultState {
             .zip(self.shared_values(state))
             .filter(|(_, value)| has(value));
         let names = known.map(|(secret, _)| secret.name.clone()).collect();
-        *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
+        *self.names.lock() = names;
     }
 
     /// Reads the shared files that have changed. Logs the changes if `aloud`.

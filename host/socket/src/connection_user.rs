@@ -5,10 +5,11 @@
 //! lookup takes microseconds, regardless of the number of sockets. It does not block, and it does
 //! not need `/proc/net/tcp`, which a confined process cannot open.
 
+use parking_lot::Mutex;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
@@ -120,7 +121,7 @@ fn find_socket(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<Found
         return Ok(None);
     }
     // Held for two system calls that do not block.
-    let mut kernel = kernel()?.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kernel = kernel()?.lock();
     kernel.sequence = kernel.sequence.wrapping_add(1);
     send(
         &kernel.socket,

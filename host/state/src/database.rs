@@ -1,9 +1,10 @@
 //! State store in one file. The file is opened at the first use and closed after an idle period, so
 //! that another process can use it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use bytesize::ByteSize;
@@ -227,7 +228,7 @@ impl StateDatabase {
 
 impl DatabaseState {
     fn lock_current(&self) -> MutexGuard<'_, Option<Arc<OpenDatabase>>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        self.current.lock()
     }
 
     /// Returns the database if it is open and has not failed.

@@ -1,6 +1,6 @@
 //! A value that threads share, with a way to wait for changes.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// A value and a condition variable that is notified when the value changes.
@@ -33,15 +33,14 @@ impl<T> ObservableValue<T> {
 
     /// Waits until `fits` accepts the value. Returns false if `patience` elapses first.
     pub fn wait_until(&self, patience: Duration, mut fits: impl FnMut(&T) -> bool) -> bool {
-        let waited = self
+        let outcome = self
             .changed
-            .wait_timeout_while(self.lock(), patience, |value| !fits(value));
-        let (_value, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
+            .wait_while_for(&mut self.lock(), |value| !fits(value), patience);
         !outcome.timed_out()
     }
 
     fn lock(&self) -> MutexGuard<'_, T> {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+        self.value.lock()
     }
 }
 

@@ -11,10 +11,11 @@
 
 mod check;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
@@ -166,7 +167,7 @@ impl OtlpCollector {
             let left = DEADLINE.checked_sub(begun.elapsed());
             let left = left
                 .unwrap_or_else(|| panic!("the collector waits for {what}: {:#?}", state.received));
-            state = self.shared.changed.wait_timeout(state, left).unwrap().0;
+            self.shared.changed.wait_for(&mut state, left);
         }
         drop(state);
         self.received()
@@ -175,7 +176,7 @@ impl OtlpCollector {
 
 impl SharedCollector {
     fn state(&self) -> MutexGuard<'_, CollectorState> {
-        self.state.lock().unwrap()
+        self.state.lock()
     }
 
     /// Handles the requests of one connection.

@@ -1,9 +1,10 @@
 //! Runs a program and reads its output line by line.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fmt::Display;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -160,7 +161,7 @@ impl ProgramProcess {
     }
 
     fn input(&self) -> MutexGuard<'_, Option<ChildStdin>> {
-        self.input.lock().unwrap_or_else(PoisonError::into_inner)
+        self.input.lock()
     }
 }
 

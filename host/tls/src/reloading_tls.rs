@@ -1,8 +1,9 @@
 //! TLS with a certificate that can change at run time.
 
+use parking_lot::Mutex;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -57,10 +58,7 @@ impl ReloadingTls {
 
     /// Reads the files, and uses their content if it is a new pair. Blocks.
     pub fn reload(&self) {
-        let mut seen = self
-            .last_read
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.last_read.lock();
         let fresh = self.files.read().and_then(|contents| {
             if contents == seen.contents {
                 return Ok(None);

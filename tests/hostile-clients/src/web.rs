@@ -1,9 +1,8 @@
 //! A server over HTTP. Several hostile clients connect at a time, while honest clients continue to
 //! send requests.
 
+use parking_lot::Mutex;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
@@ -118,15 +117,13 @@ impl Web {
                         while let Some(visit) = visits.get(next.fetch_add(1, Ordering::Relaxed)) {
                             match attack(server, &root, visit) {
                                 Ok(ended) => {
-                                    let mut ends =
-                                        ends.lock().unwrap_or_else(PoisonError::into_inner);
+                                    let mut ends = ends.lock();
                                     for (end, count) in ended {
                                         *ends.entry(end).or_default() += count;
                                     }
                                 }
                                 Err(error) => {
-                                    let mut fault =
-                                        fault.lock().unwrap_or_else(PoisonError::into_inner);
+                                    let mut fault = fault.lock();
                                     fault.get_or_insert_with(|| {
                                         error.context(repeated(
                                             std::slice::from_ref(visit),
@@ -154,7 +151,7 @@ impl Web {
         // Any of the hostile clients may have caused a failure of the honest ones.
         let asked: Result<Vec<u64>> = asked;
         let asked: u64 = asked.with_context(all)?.into_iter().sum();
-        if let Some(fault) = fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(fault) = fault.into_inner() {
             return Err(fault);
         }
         let honest = &mut self.honest;
@@ -164,7 +161,7 @@ impl Web {
                 .try_for_each(|one| one.ask().and_then(|()| one.leave()))
         };
         self.watch.end(ask).with_context(all)?;
-        let mut ends = ends.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = ends.into_inner();
         ends.insert("honest requests".to_owned(), asked);
         Ok(ends)
     }

@@ -1,6 +1,6 @@
 //! A plugin file that changes constantly, and the results that are valid at each moment.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use serde_json::Value;
 
@@ -59,7 +59,7 @@ impl Slot {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Vec<Said>>> {
-        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+        self.steps.lock()
     }
 }
 

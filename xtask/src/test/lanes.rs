@@ -1,10 +1,10 @@
 //! Runs independent steps, two at a time. Most steps wait for one thread or for a download.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::env;
 use std::io::{BufRead as _, BufReader, pipe};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anstream::println;
@@ -25,19 +25,13 @@ pub(super) fn run_steps(steps: &[&TestStep]) -> Vec<StepResult> {
     let ended: Mutex<Vec<(usize, StepResult)>> = Mutex::default();
     let lane = || {
         loop {
-            let next = queue
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .pop_front();
+            let next = queue.lock().pop_front();
             let Some((index, step)) = next.and_then(|index| Some((index, steps.get(index)?)))
             else {
                 return;
             };
             let outcome = run_step(step.name, |tally| run_in_process(step.name, tally));
-            ended
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((index, outcome));
+            ended.lock().push((index, outcome));
         }
     };
     thread::scope(|threads| {
@@ -45,7 +39,7 @@ pub(super) fn run_steps(steps: &[&TestStep]) -> Vec<StepResult> {
             threads.spawn(lane);
         }
     });
-    let mut ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut ended = ended.into_inner();
     ended.sort_by_key(|(index, _)| *index);
     ended.into_iter().map(|(_, outcome)| outcome).collect()
 }

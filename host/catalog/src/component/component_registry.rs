@@ -1,7 +1,8 @@
 //! Components in use.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use toolbay_model::Digest;
 
@@ -29,8 +30,6 @@ impl ComponentRegistry {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Digest, Weak<LoadedComponent>>> {
-        self.components
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.components.lock()
     }
 }

@@ -1,7 +1,7 @@
 //! Reasons of refused components, in memory and in the compile cache.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use toolbay_model::Digest;
 use toolbay_model::text::clean_line;
@@ -90,7 +90,7 @@ impl RefusalCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Digest, String>> {
-        self.reasons.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reasons.lock()
     }
 }
 

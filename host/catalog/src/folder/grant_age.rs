@@ -1,6 +1,6 @@
 //! Age of a grant. A file that is still being written may lack keys that restrict a plugin.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
@@ -36,7 +36,7 @@ impl GrantAge {
         clock: SystemTime,
         seen: Option<&GrantSighting>,
     ) -> Option<Instant> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         let stamp = seen.map(|seen| seen.stamp.as_ref());
         if stamp == Some(None) {
             *known = None;

@@ -8,8 +8,8 @@
 //! was read could be changed again without a new time. Such a file is not recorded, and is read
 //! again at the next start.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -127,7 +127,7 @@ impl KnownFiles {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<KnownFileTables>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,12 +1,13 @@
 //! Watches the plugin folder and reports that something changed. The only module that uses
 //! `notify`.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode};
@@ -190,8 +191,7 @@ impl FolderWatcher {
                 continue;
             };
             tokio::time::sleep_until(since + GATHER_INTERVAL).await;
-            let pending =
-                std::mem::take(&mut *inbox.pending.lock().unwrap_or_else(PoisonError::into_inner));
+            let pending = std::mem::take(&mut *inbox.pending.lock());
             if pending.folder_moved {
                 self.reset_watches();
             }
@@ -252,7 +252,7 @@ impl FolderWatcher {
 
 impl EventInbox {
     fn record(&self, folder: &Path, result: notify::Result<Event>) {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.pending.lock();
         match result {
             Ok(event) => pending.add_event(folder, &event),
             Err(error) => {
@@ -270,7 +270,7 @@ impl EventInbox {
 
     /// Requests a scan of everything.
     fn request_rescan(&self) {
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.pending.lock();
         pending.has_changes = true;
         pending.since.get_or_insert_with(Instant::now);
         drop(pending);
@@ -279,10 +279,7 @@ impl EventInbox {
 
     /// Returns the time of the first change that has not been taken.
     fn first_event_time(&self) -> Option<Instant> {
-        self.pending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .since
+        self.pending.lock().since
     }
 
     /// Records that something at or below one of `paths` changed.

@@ -1,7 +1,7 @@
 //! The requests of a session that are running or queued, by id.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
@@ -84,7 +84,7 @@ impl InFlight {
 
     // Held for a few instructions and never across an await.
     fn table(&self) -> MutexGuard<'_, RequestTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Forwards a guest's log messages and progress to the peer, and its resource changes to
 //! subscribers.
 
+use parking_lot::Mutex;
 use std::num::NonZeroU32;
-use std::sync::{Mutex, PoisonError};
 
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde::Serialize;
@@ -94,7 +94,7 @@ impl CallObserver for PeerObserver {
             return;
         };
         {
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = self.last.lock();
             if last.is_some_and(|last| progress.progress <= last) || limiter.check().is_err() {
                 return;
             }

@@ -1,9 +1,10 @@
 //! Outgoing messages of a peer: one queue, bounded in messages and in bytes. It preserves the
 //! message order, and applies backpressure to the calls of a slow peer.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::futures::Notified;
@@ -161,7 +162,7 @@ fn permits_for(bytes: usize) -> u32 {
 
 impl OutboxQueue {
     fn lock(&self) -> MutexGuard<'_, OutboxState> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     fn push(&self, message: OutgoingMessage, room: u32) {

@@ -1,8 +1,9 @@
 //! A quota on a shared quantity, such as bytes or connections. It limits the total and the share of
 //! each owner.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 
@@ -164,7 +165,7 @@ impl SharedQuota {
 
     // Held for a few instructions and never across an await.
     fn lock_state(&self) -> MutexGuard<'_, QuotaState> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 }
 

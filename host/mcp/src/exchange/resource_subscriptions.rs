@@ -4,10 +4,11 @@
 //! for its subscribers and for the subscribers to its ancestors. Each subscriber sends the marked
 //! URIs as fast as its client reads, so several changes of one resource become one notification.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -181,10 +182,7 @@ impl ResourceUpdates {
 
     // Held while a URI is marked for its subscribers, and never across an await.
     fn subscriptions(&self) -> MutexGuard<'_, SubscriptionTable> {
-        self.shared
-            .subscriptions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.subscriptions.lock()
     }
 }
 
@@ -228,7 +226,7 @@ impl MarkedUris {
 
     // Held for a few instructions and never across an await.
     fn lock_queue(&self) -> MutexGuard<'_, MarkQueue> {
-        self.uris.lock().unwrap_or_else(PoisonError::into_inner)
+        self.uris.lock()
     }
 }
 
@@ -334,7 +332,7 @@ impl UpdateSubscriber {
     // Held for a few instructions and never across an await. Lock order: this before the table of
     // all subscriptions.
     fn lock_portions(&self) -> MutexGuard<'_, HashMap<Arc<str>, QuotaPortion>> {
-        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+        self.named.lock()
     }
 }
 

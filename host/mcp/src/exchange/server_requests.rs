@@ -1,8 +1,9 @@
 //! Requests that the server has sent to a client and that have no response yet.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
@@ -136,7 +137,7 @@ impl PendingClientRequests {
 
     // Held for a few instructions and never across an await.
     fn table(&self) -> MutexGuard<'_, PendingTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }
 
@@ -160,7 +161,7 @@ fn check_result(result: &RawValue, intake: &Arc<SharedQuota>, caller: &str) -> P
 impl PendingResponses {
     // Held for a few instructions and never across an await.
     fn arrived(&self) -> MutexGuard<'_, Vec<Option<PendingResponse>>> {
-        self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
+        self.arrived.lock()
     }
 }
 

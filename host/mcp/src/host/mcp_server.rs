@@ -1,6 +1,7 @@
 //! The server's side of the protocol: the host behind it, and the state that all sessions share.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -165,6 +166,6 @@ impl McpServer {
 
     // Held while a few counts are read for metrics.
     fn lock_traffic_source(&self) -> MutexGuard<'_, Option<TrafficSource>> {
-        self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
+        self.traffic.lock()
     }
 }

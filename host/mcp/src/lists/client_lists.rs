@@ -1,6 +1,6 @@
 //! The state of the lists that the client of a session last received, per set of access rights.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::lists::access_rights::CallerRights;
 use crate::lists::list_kind::{ListChange, ListKind};
@@ -135,7 +135,7 @@ impl KnownLists {
 
     // Held for a few instructions and never across an await.
     fn views(&self) -> MutexGuard<'_, Vec<KnownEntry>> {
-        self.views.lock().unwrap_or_else(PoisonError::into_inner)
+        self.views.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Cache of encoded list pages. Each page is encoded once, and shared by all callers that see the
 //! same list.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
 use toolbay_model::{JsonText, SchemaForm};
@@ -134,7 +135,7 @@ impl PageCache {
 
     // Held for a few microseconds and never across an await.
     fn cached_pages(&self) -> MutexGuard<'_, CachedPages> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Removes expired tasks, with one timer for all tasks.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::{Arc, Weak};
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -99,5 +100,5 @@ async fn forget(whole: Weak<impl ExpiringTable>, sooner: Arc<Notify>, running: R
 
 // Held for a few instructions and never across an await.
 fn lock(setting: &Mutex<TimerSetting>) -> MutexGuard<'_, TimerSetting> {
-    setting.lock().unwrap_or_else(PoisonError::into_inner)
+    setting.lock()
 }

@@ -1,9 +1,10 @@
 //! A store of tasks in memory, with limits on their number and bytes, per caller and in total.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::future::ready;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -97,7 +98,7 @@ impl InMemory {
 
     // Held while a table is searched or changed, and never across an await.
     fn lock_tables(&self) -> MutexGuard<'_, TaskTables> {
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tables.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Tasks whose call runs or waits for answers.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
@@ -317,5 +318,5 @@ impl Drop for AskedQuestions<'_> {
 
 // Held for a few instructions and never across an await. Lock order: the interview before the task.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

@@ -4,9 +4,10 @@ mod bounds;
 mod loading;
 mod withdrawn;
 
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -778,7 +779,7 @@ async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
     };
     let host = host(move |call| {
         let keys: Vec<&str> = call.journal.answers.keys().map(String::as_str).collect();
-        let mut seen = noted.lock().unwrap();
+        let mut seen = noted.lock();
         seen.push(keys.join(" "));
         match seen.len() {
             // The call waits in the queue, and starts with the state with which it was resumed.
@@ -812,14 +813,10 @@ async fn an_answer_is_used_by_an_entry_even_if_the_call_is_rejected_later() {
         ),
         (&json!("disabled"), None)
     );
-    assert_eq!(*seen.lock().unwrap(), ["a", "a", "a b"]);
+    assert_eq!(*seen.lock(), ["a", "a", "a b"]);
     assert_eq!(
         peer.error("tools/call", good).await["data"],
         json!({"reason": "used"})
     );
-    assert_eq!(
-        seen.lock().unwrap().len(),
-        3,
-        "one answer is good for one entry"
-    );
+    assert_eq!(seen.lock().len(), 3, "one answer is good for one entry");
 }

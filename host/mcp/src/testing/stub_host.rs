@@ -1,8 +1,9 @@
 //! A host for tests: three items in each list, which respond at once, without guests or a
 //! directory.
 
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -125,7 +126,7 @@ impl Stub {
 
     /// Lets the operator answer the next question instead of the client.
     pub(crate) fn answered_by(&self, elsewhere: OperatorAnswer) {
-        *self.host.elsewhere.lock().unwrap() = Some(elsewhere);
+        *self.host.elsewhere.lock() = Some(elsewhere);
     }
 
     /// Lets the waiting tools continue.
@@ -140,7 +141,7 @@ impl Stub {
 
     /// Sets whether the tools can be called as tasks.
     pub(crate) fn set_task_support(&self, support: TaskSupport) {
-        *self.host.support.lock().unwrap() = support;
+        *self.host.support.lock() = support;
     }
 
     /// Changes the lists.
@@ -246,7 +247,7 @@ impl ListSource for StubHost {
     }
 
     fn tool(&self, name: &str) -> Option<Arc<Tool>> {
-        let support = *self.support.lock().unwrap();
+        let support = *self.support.lock();
         (self.is_complete() && NAMES.contains(&name)).then(|| {
             Arc::new(Tool {
                 task_support: support,
@@ -294,7 +295,7 @@ impl CallHost for StubHost {
     }
 
     fn operator_answer(&self, _put: PendingQuestions<'_>) -> Option<OperatorAnswer> {
-        self.elsewhere.lock().unwrap().take()
+        self.elsewhere.lock().take()
     }
 
     fn spawn(&self, work: BoxFuture<'static, ()>) {

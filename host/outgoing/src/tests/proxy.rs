@@ -1,7 +1,8 @@
 //! Tests of the operator's proxy, and of proxies in environment variables.
 
+use parking_lot::Mutex;
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use http::Response;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
@@ -26,7 +27,7 @@ async fn proxy(server: &Server) -> (Server, Arc<Mutex<Vec<String>>>) {
                 head.push(byte);
             }
             let head = String::from_utf8(head).unwrap();
-            heads.lock().unwrap().push(head.clone());
+            heads.lock().push(head.clone());
             if head.contains("forbidden.example") {
                 let _written = client
                     .write_all(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
@@ -98,7 +99,7 @@ async fn everything_goes_through_the_proxy() {
         error.details().unwrap(),
         "the proxy's response to CONNECT had the status 403"
     );
-    let asked: Vec<String> = std::mem::take(&mut *asked.lock().unwrap());
+    let asked: Vec<String> = std::mem::take(&mut *asked.lock());
     let credentials = "proxy-authorization: Basic dXNlcjpwYXNzd29yZA==\r\n\r\n";
     assert_eq!(
         asked,

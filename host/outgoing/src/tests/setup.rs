@@ -1,12 +1,13 @@
 //! Servers, certificates, names and clients for tests.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine;
@@ -131,7 +132,6 @@ impl Names {
         };
         self.answers
             .lock()
-            .unwrap()
             .insert(name.to_owned(), answers.iter().map(parse).collect());
     }
 }
@@ -139,7 +139,7 @@ impl Names {
 impl NameResolver for Names {
     fn resolve(&self, name: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         self.lookups.fetch_add(1, Ordering::SeqCst);
-        let mut answers = self.answers.lock().unwrap();
+        let mut answers = self.answers.lock();
         let answer = match answers.get_mut(&name) {
             Some(answers) if answers.len() > 1 => Ok(answers.remove(0)),
             Some(answers) => Ok(answers.first().cloned().unwrap_or_default()),

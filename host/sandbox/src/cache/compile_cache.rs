@@ -1,10 +1,10 @@
 //! The directory of the cache: its fill level, the names in it, and which files are removed.
 
+use parking_lot::Mutex;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytesize::ByteSize;
@@ -168,7 +168,7 @@ impl CompileCache {
 
     /// Adds a new entry to the fill level. Returns whether the directory should be listed again.
     pub(super) fn record_growth(&self, length: u64) -> bool {
-        let mut level = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut level = self.level.lock();
         level.bytes = level.bytes.saturating_add(length);
         level.bytes > self.size
             || level
@@ -248,7 +248,7 @@ impl CompileCache {
                 bytes,
                 listed: Some((Instant::now(), began.elapsed())),
             };
-            *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+            *self.level.lock() = level;
         };
         listed(total);
         if total <= self.size {

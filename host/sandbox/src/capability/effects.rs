@@ -6,8 +6,9 @@
 //! error, because the combined effect of both runs is unknown. A call that is recorded, or replayed
 //! from a recording, does the same with its [`ReplayTape`], for all operations.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use toolbay_model::{CallJournal, Limits, RecordedEffect};
 use toolbay_recording::MissingInput;
@@ -270,12 +271,7 @@ impl SideEffects {
     // Returns the locked journal. The lock is held for a few instructions and never across an
     // await.
     fn lock_journal(&self) -> Option<MutexGuard<'_, EffectRecord>> {
-        Some(
-            self.journal
-                .as_ref()?
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        Some(self.journal.as_ref()?.lock())
     }
 }
 

@@ -1,8 +1,9 @@
 //! The host functions of the contract, independent of its version: logging, progress, cancellation,
 //! configuration.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytesize::ByteSize;
 use toolbay_model::{CallObserver, Limit, LogLevel, ProgressUpdate};
@@ -133,7 +134,7 @@ impl HostFunctions {
     // The lock is held for a few instructions or while the observer handles a report, but never
     // across an await.
     fn lock_reports(&self) -> MutexGuard<'_, ReportState> {
-        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reported.lock()
     }
 
     /// Returns all keys and values of `[config]`, sorted by key.

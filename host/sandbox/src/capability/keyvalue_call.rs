@@ -1,7 +1,8 @@
 //! The key-value operations of one call: the owner of the buckets, and the budgets that operations
 //! draw from.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use toolbay_model::{CallerIdentity, Interrupt, Limit};
@@ -162,11 +163,7 @@ struct OperationPayer {
 
 impl WorkPayer for OperationPayer {
     fn hold(&self, bytes: usize) -> bool {
-        self.memory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .grow(bytes)
-            .is_ok()
+        self.memory.lock().grow(bytes).is_ok()
     }
 
     fn spend(&self, time: Duration) {

@@ -11,10 +11,11 @@
 //! This module also measures the CPU time of the call, because fuel only does not suffice: a guest
 //! that only requests random data uses a hundred units of fuel in a millisecond of the host's time.
 
+use parking_lot::Mutex;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -201,7 +202,7 @@ impl CallWaker {
 
     /// Registers `waker` for later wakes.
     fn set_task(&self, waker: &Waker) {
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut task = self.task.lock();
         match &mut *task {
             Some(known) => known.clone_from(waker),
             None => *task = Some(waker.clone()),
@@ -237,7 +238,7 @@ impl Wake for CallWaker {
         if self.polling.load(Ordering::SeqCst) {
             return;
         }
-        if let Some(task) = &*self.task.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(task) = &*self.task.lock() {
             task.wake_by_ref();
         }
     }

@@ -5,8 +5,9 @@
 //! async functions run in a second engine, in which each call costs more and guests can reach more
 //! host code.
 
+use parking_lot::{Condvar, Mutex};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -298,11 +299,7 @@ impl EpochTicker {
 
     /// Also advances the epoch of `engine`.
     pub(crate) fn add_engine(&self, engine: &Engine) {
-        self.shared
-            .engines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(engine.weak());
+        self.shared.engines.lock().push(engine.weak());
     }
 
     /// Keeps the epochs advancing until the returned guard is dropped.
@@ -315,12 +312,7 @@ impl EpochTicker {
 
     /// Returns whether a guest runs.
     pub(crate) fn is_running(&self) -> bool {
-        self.shared
-            .guests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .running
-            > 0
+        self.shared.guests.lock().running > 0
     }
 
     /// Ends the thread.
@@ -329,11 +321,7 @@ impl EpochTicker {
     }
 
     fn update(&self, work: impl FnOnce(&mut RunningGuests)) {
-        let mut state = self
-            .shared
-            .guests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.shared.guests.lock();
         work(&mut state);
         if state.asleep && state.running > 0 || state.closed {
             self.shared.changed.notify_one();
@@ -344,7 +332,7 @@ impl EpochTicker {
 impl TickerState {
     /// Advances the epochs. Returns false if no engine is left.
     fn tick(&self) -> bool {
-        let mut engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut engines = self.engines.lock();
         engines.retain(|engine| {
             engine.upgrade().is_some_and(|engine| {
                 engine.increment_epoch();
@@ -358,21 +346,17 @@ impl TickerState {
     /// sleeps until a guest runs. Returns false if the ticker is closed. `idle` counts the ticks
     /// without a guest.
     fn wait(&self, idle: &mut u32) -> bool {
-        let mut state = self.guests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.guests.lock();
         *idle = if state.running > 0 { 0 } else { *idle + 1 };
         if *idle > MAX_IDLE_TICKS {
             state.asleep = true;
-            state = self
-                .changed
-                .wait_while(state, |state| state.running == 0 && !state.closed)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed
+                .wait_while(&mut state, |state| state.running == 0 && !state.closed);
             state.asleep = false;
             *idle = 0;
         }
-        let (state, _) = self
-            .changed
-            .wait_timeout_while(state, TICK_INTERVAL, |state| !state.closed)
-            .unwrap_or_else(PoisonError::into_inner);
+        self.changed
+            .wait_while_for(&mut state, |state| !state.closed, TICK_INTERVAL);
         !state.closed
     }
 }

@@ -8,13 +8,14 @@
 //! directory is opened from the handle in the same way, for each call, and is created if it does
 //! not exist.
 
+use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, statat};
 use rustix::io::Errno;
@@ -174,8 +175,7 @@ impl MountRoot {
             let ledger = ledgers.register(&dir.dir, &bounds)?;
             match self.mount.scope {
                 None => {
-                    *self.ledger.lock().unwrap_or_else(PoisonError::into_inner) =
-                        Some(Arc::clone(&ledger));
+                    *self.ledger.lock() = Some(Arc::clone(&ledger));
                 }
                 Some(MountScope::Caller) => ledgers.cache(&ledger),
             }
@@ -191,10 +191,7 @@ impl MountRoot {
     /// Returns the open directory, or opens it. The error is the end of a sentence about the
     /// directory.
     fn directory(&self) -> Result<Dir, String> {
-        let mut held = self
-            .open_directory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.open_directory.lock();
         if let Some(folder) = held.as_ref()
             // A deleted directory may have been created again.
             && fstat(&*folder.dir).is_ok_and(|found| found.st_nlink > 0)
@@ -217,10 +214,7 @@ impl MountRoot {
 
     /// Returns the device and inode of the open directory.
     fn identity(&self) -> Option<(u64, u64)> {
-        let held = self
-            .open_directory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let held = self.open_directory.lock();
         let found = fstat(&*held.as_ref()?.dir).ok()?;
         Some((found.st_dev, found.st_ino))
     }

@@ -14,14 +14,15 @@
 //! worker that waits for I/O runs the call, no other worker is woken, and the same worker waits for
 //! the responses to its requests.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{self, PipeWriter, Write as _};
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use tokio::io::AsyncReadExt as _;
@@ -159,7 +160,7 @@ impl CallDispatcher {
 
 impl DispatchQueue {
     fn lock(&self) -> MutexGuard<'_, Option<CallFuture>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     fn take(&self) -> Option<CallFuture> {

@@ -8,8 +8,9 @@ mod result_uri;
 mod stored_result;
 mod truncation;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use bytesize::ByteSize;
 use tokio::runtime::Handle;
@@ -229,7 +230,7 @@ impl ResultRead {
 
 impl ResultsState {
     fn lock_table(&self) -> MutexGuard<'_, ResultTable> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Circuit breaker: disables a plugin for a caller temporarily after repeated crashes.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -90,7 +90,7 @@ impl CircuitBreaker {
     }
 
     fn with_streak<T>(&self, work: impl FnOnce(&mut CrashStreak) -> T) -> T {
-        work(&mut self.streak.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.streak.lock())
     }
 }
 

@@ -1,8 +1,9 @@
 //! The permit of one call: its permits to compute, which it releases while it waits, and its
 //! memory.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use toolbay_model::CapacityLimit;
 use toolbay_sandbox::ComputePlace;
@@ -125,7 +126,7 @@ impl CallPermit {
 
     // Held while permits are exchanged, never across an await.
     fn lock_held(&self) -> MutexGuard<'_, HeldPermits> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 
     /// Replaces the held permits. Returns the previous ones, which must be dropped without the

@@ -6,9 +6,10 @@
 //! first, but at most [`MAX_CONSECUTIVE_RESUMES`] of them in a row. Then the order is first come,
 //! first served. Each operation takes time logarithmic in the number of waiters.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
@@ -221,7 +222,7 @@ impl FairSemaphore {
 
     // The lock is held only briefly, never across an await.
     fn lock(&self) -> MutexGuard<'_, SemaphoreState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! A table with a value for each called plugin version.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use toolbay_catalog::Plugin;
 
@@ -33,7 +34,7 @@ impl<T> ByPlugin<T> {
     ) -> Arc<T> {
         let address = Arc::as_ptr(plugin).addr();
         // Held only for a few instructions, never across an await or by a reload.
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.lock();
         if let Some((_, value)) = table.get(&address) {
             return Arc::clone(value);
         }
@@ -79,7 +80,7 @@ mod tests {
         drop(old);
         values.get_or_insert_with(&plugin(), || 5);
         assert!(
-            values.table.lock().unwrap().len() <= 2,
+            values.table.lock().len() <= 2,
             "nothing is kept for a version that is gone"
         );
     }

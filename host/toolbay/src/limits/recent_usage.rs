@@ -1,8 +1,8 @@
 //! Usage of a plugin's most recent calls, and the limits that it suggests.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -47,7 +47,7 @@ pub(crate) struct LimitSuggestion {
 impl RecentUsage {
     /// Records a call. `stopped` is true if a limit stopped it.
     pub(crate) fn record(&self, usage: CallUsage, stopped: bool) {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         if calls.len() == MAX_RECENT_CALLS {
             calls.pop_front();
         }
@@ -57,7 +57,7 @@ impl RecentUsage {
     /// Returns limits of twice the maximum usage of the recorded calls, rounded up. Returns `None`
     /// if there were no calls.
     pub(crate) fn suggest(&self) -> Option<LimitSuggestion> {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = self.calls.lock();
         let most = |of: fn(&CallUsage) -> u64| calls.iter().map(|call| of(&call.usage)).max();
         let wall = most(|usage| u64::try_from(usage.wall.as_millis()).unwrap_or(u64::MAX))?;
         Some(LimitSuggestion {

@@ -1,9 +1,9 @@
 //! Suspension of a plugin: the operator can suspend it, and resume it for callers for which it is
 //! disabled.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Maximum number of listed callers for which the plugin is disabled. Beyond it, the oldest is
@@ -62,7 +62,7 @@ impl PluginSuspension {
 
     // Held for a few comparisons and never across an await.
     fn lock_callers(&self) -> MutexGuard<'_, VecDeque<(String, Instant)>> {
-        self.disabled.lock().unwrap_or_else(PoisonError::into_inner)
+        self.disabled.lock()
     }
 }
 

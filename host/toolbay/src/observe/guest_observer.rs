@@ -1,6 +1,7 @@
 //! Turns what a running guest reports into events of its call.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use toolbay_catalog::MatchBudget;
 use toolbay_model::{
@@ -79,7 +80,7 @@ impl CallObserver for GuestObserver {
     fn resource_updated(&self, uri: &str) {
         // A plugin may only report changes of its own resources.
         let is_own = {
-            let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut steps = self.steps.lock();
             self.target.plugin().offers_resource(uri, &mut steps)
         };
         if is_own {

@@ -6,10 +6,11 @@
 
 mod proposal;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use toolbay_catalog::{Grant, read_grant};
@@ -91,11 +92,7 @@ impl GrantLearner {
     pub(crate) fn finish(&self) {
         self.shared.lock_denials().is_finished = true;
         self.shared.changed.notify_one();
-        let writer = self
-            .writer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let writer = self.writer.lock().take();
         if let Some(writer) = writer
             && writer.join().is_err()
         {
@@ -126,7 +123,7 @@ impl Drop for GrantLearner {
 
 impl LearnerShared {
     fn lock_denials(&self) -> MutexGuard<'_, ObservedDenials> {
-        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+        self.learned.lock()
     }
 
     /// Writes each changed proposal in turn, until [`GrantLearner::finish`] is called and all are
@@ -163,10 +160,7 @@ impl LearnerShared {
             if learned.is_finished {
                 return None;
             }
-            learned = self
-                .changed
-                .wait(learned)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut learned);
         }
     }
 }

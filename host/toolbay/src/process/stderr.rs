@@ -6,10 +6,11 @@
 //! it, but for a moment when the process ends. What finds no room, or cannot be written, is
 //! counted, and the number is the first thing to be said when there is room again.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -63,7 +64,7 @@ pub(crate) fn set_console(watch: &Arc<ServerActivity>) {
 /// Locks the console that receives printed lines. Held briefly.
 fn lock_console() -> MutexGuard<'static, Weak<ServerActivity>> {
     static WATCHED: Mutex<Weak<ServerActivity>> = Mutex::new(Weak::new());
-    WATCHED.lock().unwrap_or_else(PoisonError::into_inner)
+    WATCHED.lock()
 }
 
 /// Prints a message with the prefix `toolbay: `. Control characters are removed, so that each of
@@ -143,10 +144,8 @@ impl StderrQueue {
     /// Waits until everything is written, for at most `patience`.
     fn flush(&self, patience: Duration) {
         let unwritten = |state: &mut StderrState| state.writing || !state.waiting.is_empty();
-        drop(
-            self.changed
-                .wait_timeout_while(self.lock(), patience, unwritten),
-        );
+        self.changed
+            .wait_while_for(&mut self.lock(), unwritten, patience);
     }
 
     /// Writes current and future lines of the queue to `file`. Never returns.
@@ -161,10 +160,8 @@ impl StderrQueue {
             let mut state = self.lock();
             state.writing = false;
             self.changed.notify_all();
-            let waited = self
-                .changed
-                .wait_while(state, |state| state.waiting.is_empty());
-            state = waited.unwrap_or_else(PoisonError::into_inner);
+            self.changed
+                .wait_while(&mut state, |state| state.waiting.is_empty());
             std::mem::swap(&mut state.waiting, &mut batch);
             let dropped = std::mem::take(&mut state.dropped);
             state.writing = true;
@@ -177,7 +174,7 @@ impl StderrQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, StderrState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

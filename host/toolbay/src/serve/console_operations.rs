@@ -4,9 +4,10 @@
 mod console_call;
 mod rows;
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -332,7 +333,7 @@ impl ConsoleBackend {
 
     /// Returns the share of the caller with this name, and creates it for the first call.
     fn client(&self, name: &str) -> Arc<dyn ClientShare> {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         let new = || Arc::new(ServerShare::new(self.service.clone(), name)) as Arc<dyn ClientShare>;
         Arc::clone(clients.entry(name.to_owned()).or_insert_with(new))
     }

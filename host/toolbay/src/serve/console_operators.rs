@@ -1,8 +1,9 @@
 //! The operators of a console, and the tools that they may call. Both can change while the server
 //! runs.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use toolbay_console::{AdminToken, ConsoleAccess};
 use toolbay_mcp::CallerRights;
@@ -28,7 +29,7 @@ impl OperatorRights {
     /// Returns whether the operator may call the tool. A token that is no longer configured has no
     /// rights.
     pub(super) fn allow(&self, operator: &str, tool: &str) -> bool {
-        let rights = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let rights = self.0.lock();
         rights
             .get(operator)
             .is_some_and(|rights| rights.allow(tool))
@@ -50,7 +51,7 @@ impl ConsoleOperators {
         ) {
             self.access.set_admins(admins(config));
         }
-        *self.rights.0.lock().unwrap_or_else(PoisonError::into_inner) = rights(config);
+        *self.rights.0.lock() = rights(config);
     }
 }
 

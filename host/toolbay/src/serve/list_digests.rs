@@ -1,7 +1,7 @@
 //! Digests of the lists per rights of callers, computed once each.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use toolbay_catalog::Snapshot;
 use toolbay_mcp::{CallerRights, CallerView};
@@ -65,7 +65,7 @@ impl ViewDigests {
 
     // Held for a few instructions and never across an await.
     fn lock_current(&self) -> MutexGuard<'_, CurrentDigests> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        self.current.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Assembly of a server from its parts, for embedders and the command line.
 
+use parking_lot::Mutex;
 use std::io;
 use std::os::unix::net::UnixListener;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde_json::{Map, Value};
@@ -253,10 +254,7 @@ impl Server {
                 console_opening::http_console(&self.service, watch, &self.config, &address)
             {
                 options.pages = Some(pages);
-                *self
-                    .operators
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner) = Some(operators);
+                *self.operators.lock() = Some(operators);
             }
             AbortOnDropHandle::new(tokio::spawn(Arc::clone(watch).drain_calls()))
         });
@@ -282,11 +280,7 @@ impl Server {
             .admission()
             .set_client_rate(config.caller_rate_limit);
         self.doors.update(config.http.access_policy());
-        if let Some(operators) = &*self
-            .operators
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-        {
+        if let Some(operators) = &*self.operators.lock() {
             operators.update(config);
         }
         if let Some(live) = &self.rules {

@@ -6,11 +6,12 @@
 //! the files. If the tally shows that a file has lost a record, the secret of the states is
 //! replaced, and no state that was issued before is accepted.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use toolbay_private::{KEY_BYTES, PrivateFolder};
@@ -194,7 +195,7 @@ impl UsedStates {
         work: impl FnOnce(&mut ExpiryPeriod, Option<&mut File>) -> Result<(), TicketRefused>,
     ) -> Result<(), TicketRefused> {
         let (number, current) = (period_number(ticket.expires), period_number(now));
-        let mut periods = self.periods.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut periods = self.periods.lock();
         let identity = self.identity.load_full();
         if ticket.epoch != identity.epoch {
             return Err(TicketRefused::Lost);

@@ -1,6 +1,6 @@
 //! Tests of `request_run`.
 
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
 use futures_util::future::BoxFuture;
 use serde_json::value::to_raw_value;
@@ -39,7 +39,7 @@ impl QueuePlace for Noted {
         _call: ClientCall,
         _observer: Arc<dyn CallObserver>,
     ) -> BoxFuture<'_, CallResult> {
-        self.0.lock().unwrap().push("called");
+        self.0.lock().push("called");
         let text = ContentBlock {
             body: ContentBody::Text("x".repeat(1 << 20)),
             audience: Vec::new(),
@@ -57,13 +57,13 @@ impl QueuePlace for Noted {
     }
 
     fn response_encoded(&mut self, _error: Option<i32>) {
-        self.0.lock().unwrap().push("encoded");
+        self.0.lock().push("encoded");
     }
 }
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        self.0.lock().unwrap().push("given up");
+        self.0.lock().push("given up");
     }
 }
 
@@ -103,8 +103,8 @@ async fn a_call_counts_until_its_response_is_encoded_and_has_its_place_until_tha
     let (outbox, messages) = outbox::channel();
     let ended = run_call(calling, &session, &outbox).await;
     assert!(ended.bytes() > 1 << 20, "the response is there");
-    assert_eq!(*steps.lock().unwrap(), ["called", "encoded"]);
+    assert_eq!(*steps.lock(), ["called", "encoded"]);
     ended.send(&session, &outbox).await;
-    assert_eq!(*steps.lock().unwrap(), ["called", "encoded", "given up"]);
+    assert_eq!(*steps.lock(), ["called", "encoded", "given up"]);
     assert!(messages.recv().await.is_some());
 }

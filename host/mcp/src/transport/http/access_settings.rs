@@ -1,7 +1,8 @@
 //! Changes the access settings of running servers: the accepted hosts, origins and tokens.
 
+use parking_lot::Mutex;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use super::app_state::HttpState;
 use super::options::AuthSettings;
@@ -21,7 +22,7 @@ impl AuthPolicy {
     /// Replaces the settings. They apply to all requests that arrive after this function has
     /// returned.
     pub fn update(&self, doors: AuthSettings) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         kept.serving.retain(|app| {
             app.upgrade()
                 .map(|app| app.apply_auth_settings(&doors))
@@ -32,7 +33,7 @@ impl AuthPolicy {
 
     /// Registers a server for changes, and applies the newest settings to it.
     pub(super) fn register(&self, app: &Arc<HttpState>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         if let Some(doors) = &kept.doors {
             app.apply_auth_settings(doors);
         }

@@ -1,9 +1,10 @@
 //! Authentication: bearer tokens, or anonymous callers if the configuration allows them.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -294,7 +295,7 @@ impl AuthGate {
     /// Returns the share of the caller with this name, which is created on first use.
     fn client_share(&self, name: &str, host: &dyn CallHost) -> Arc<dyn ClientShare> {
         let now = Instant::now();
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shares = self.shares.lock();
         if let Some(share) = shares.get_mut(name) {
             share.used = now;
             return Arc::clone(&share.client);

@@ -6,10 +6,11 @@
 //! connections of one network share a time budget in each pass over the ready tasks. Once it is
 //! spent, they wait for the next pass.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -139,7 +140,7 @@ impl FairScheduler {
 
     // Held for a few instructions and never across an await.
     fn networks(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<NetworkShare>>> {
-        self.networks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.networks.lock()
     }
 }
 
@@ -181,7 +182,7 @@ impl NetworkShare {
 
     // Held for a few instructions and never across an await.
     fn usage(&self) -> MutexGuard<'_, NetworkUsage> {
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spent.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Connections beyond the limit: a few that send health probes or wait for a place.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -58,7 +59,7 @@ impl OverflowConnections {
 
     // Held for a few instructions and never across an await.
     fn lock_slots(&self) -> MutexGuard<'_, VecDeque<(Arc<str>, CancellationToken)>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seats.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! The keys of one token issuer: a file with a JWK set, which is reloaded periodically.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jsonwebtoken::Algorithm;
@@ -161,7 +162,7 @@ impl IssuerKeys {
 
     // Held for a few instructions and never across an await.
     fn state(&self) -> MutexGuard<'_, KeyState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

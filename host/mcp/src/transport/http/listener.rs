@@ -1,9 +1,10 @@
 //! Accepts connections, limits their number, time and memory, and shuts them down gracefully.
 
+use parking_lot::Mutex;
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -320,8 +321,8 @@ async fn serve_request(
 // Held for a few instructions and never across an await.
 fn lock_standing(
     standing: &Mutex<ConnectionStanding>,
-) -> std::sync::MutexGuard<'_, ConnectionStanding> {
-    standing.lock().unwrap_or_else(PoisonError::into_inner)
+) -> parking_lot::MutexGuard<'_, ConnectionStanding> {
+    standing.lock()
 }
 
 /// Returns the response to a request with a head that is too long.

@@ -1,7 +1,8 @@
 //! Tokens of an authorization server: JWTs, checked against its keys (RFC 9728, RFC 9068).
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -253,7 +254,7 @@ impl TokenVerifier {
 
     // Held for a few instructions and never across an await.
     fn lock_cache(&self) -> MutexGuard<'_, HashMap<[u8; 32], (VerifiedToken, Instant)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
     /// Returns the options.

@@ -4,8 +4,9 @@
 //! Only the newest [`StreamReader`] takes messages out of the queue, so that a client can reconnect
 //! before the server knows that the old connection is gone.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
@@ -160,7 +161,7 @@ impl ResponseStream {
 
     // Held for a few instructions and never across an await.
     fn state(&self) -> MutexGuard<'_, StreamState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! The response streams of a session: those that have a reader, and those that their client can
 //! resume.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -169,7 +170,7 @@ impl ResponseStreams {
 
     // Held for a few instructions and never across an await.
     fn table(&self) -> MutexGuard<'_, StreamTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Messages of a session that belong to no request.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -81,7 +82,7 @@ impl SessionNews {
 
     // Held for a few instructions and never across an await.
     fn state(&self) -> MutexGuard<'_, NewsState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Sessions created by `initialize`: a bounded table with eviction of idle sessions.
 
+use parking_lot::Mutex;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -189,8 +190,8 @@ impl SessionTable {
     }
 
     // Held for a few instructions and never across an await.
-    fn table(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<HttpSession>>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> parking_lot::MutexGuard<'_, HashMap<String, Arc<HttpSession>>> {
+        self.table.lock()
     }
 }
 
@@ -255,11 +256,11 @@ impl HttpSession {
     }
 
     fn touch(&self) {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.used.lock() = Instant::now();
     }
 
     fn last_used(&self) -> Instant {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.used.lock()
     }
 
     /// Ends the session after its removal from the table. Requests may still hold a reference.
@@ -267,12 +268,7 @@ impl HttpSession {
         self.session.life.ended.cancel();
         self.session.subscriptions.clear();
         self.responses.close();
-        for place in self
-            .places
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .iter_mut()
-        {
+        for place in self.places.lock().iter_mut() {
             place.shrink_to(0);
         }
     }

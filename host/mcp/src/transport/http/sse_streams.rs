@@ -1,7 +1,8 @@
 //! Open streams of the HTTP+SSE transport of 2024-11-05.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::exchange::outbox::Outbox;
 use crate::session::client_session::Session;
@@ -21,6 +22,6 @@ pub(super) struct OpenStream {
 impl SseStreams {
     // Held for a few instructions and never across an await.
     pub(super) fn open_streams(&self) -> MutexGuard<'_, HashMap<String, OpenStream>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }

@@ -4,13 +4,14 @@
 //! Each server creates these in its own directory, which it locks. The lock ends with the process,
 //! however the process ends. A later server can therefore detect and remove leftover directories.
 
+use parking_lot::Mutex;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{
     AtFlags, Dir, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, mkdirat, openat,
@@ -159,10 +160,7 @@ impl TemporaryFolders {
 
     /// Returns the directory of this server. Creates it again if another process has removed it.
     fn server_directory(&self) -> Result<Arc<ServerFolder>, String> {
-        let mut own = self
-            .server_directory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut own = self.server_directory.lock();
         if let Some(own) = own.as_ref()
             && fstat(&own.directory).is_ok_and(|found| found.st_nlink > 0)
         {

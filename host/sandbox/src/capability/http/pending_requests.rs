@@ -4,9 +4,10 @@
 //! guest waits for. A separate task for each request would have to be woken before the guest, often
 //! on another thread.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
@@ -117,7 +118,7 @@ impl PendingRequests {
 
 impl RequestList {
     fn lock(&self) -> MutexGuard<'_, Vec<PendingRequest>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

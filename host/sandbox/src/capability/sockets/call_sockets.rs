@@ -5,9 +5,10 @@
 //! to an address that was resolved in this call from a name in a rule, at a port that the rule
 //! allows. No name is resolved a second time for a connection.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use toolbay_model::DenialKind;
@@ -274,10 +275,7 @@ impl AddressGate {
             }
         };
         chosen.truncate(MAX_ADDRESSES);
-        let mut known = self
-            .resolved_names
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.resolved_names.lock();
         for address in &chosen {
             let names = known.entry(address.to_canonical()).or_default();
             if !names.contains(&name) {
@@ -371,10 +369,7 @@ impl AddressGate {
         .check(rules) else {
             return Ok(());
         };
-        let known = self
-            .resolved_names
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let known = self.resolved_names.lock();
         let mut of_name = None;
         for name in known.get(&ip).into_iter().flatten() {
             match (TcpRequest { host: name, port }).check(rules) {

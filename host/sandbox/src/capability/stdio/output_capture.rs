@@ -1,7 +1,8 @@
 //! Captures a guest's standard output and standard error in bounded buffers. A guest never gets the
 //! host's own streams.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use bytesize::ByteSize;
@@ -132,7 +133,7 @@ impl GuestOutput {
     }
 
     fn with_state<T>(&self, work: impl FnOnce(&mut OutputState) -> T) -> T {
-        work(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.shared.lock())
     }
 }
 

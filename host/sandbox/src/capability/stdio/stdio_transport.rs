@@ -1,9 +1,10 @@
 //! Message transport over standard input and output, with one message per line.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::mem;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -98,7 +99,7 @@ impl StdioConversation {
 
     // The lock is held for a few instructions and never across an await.
     fn lines(&self) -> MutexGuard<'_, LineBuffer> {
-        self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lines.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! The log of a call, and its answers that are neither operations nor clock readings.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use toolbay_recording::{
@@ -283,12 +284,7 @@ impl ReplayTape {
 
     // The lock is held for a few instructions and never across an await.
     pub(super) fn lock_mode(&self) -> Option<MutexGuard<'_, TapeReel>> {
-        Some(
-            self.0
-                .as_ref()?
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        Some(self.0.as_ref()?.lock())
     }
 }
 

@@ -1,8 +1,9 @@
 //! Tests of plugins that offer prompts, resources and completion: their lists, their replies, and
 //! misbehavior that the host must stop.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -422,7 +423,7 @@ fn the_observer_learns_of_resources_that_changed() {
         fn progress(&self, _progress: ProgressUpdate) {}
 
         fn resource_updated(&self, uri: &str) {
-            self.0.lock().unwrap().push(uri.to_owned());
+            self.0.lock().push(uri.to_owned());
         }
 
         fn cancelled(&self) -> bool {
@@ -440,7 +441,7 @@ fn the_observer_learns_of_resources_that_changed() {
         )
         .result
         .unwrap();
-    assert_eq!(*updates.0.lock().unwrap(), [uri]);
+    assert_eq!(*updates.0.lock(), [uri]);
 }
 
 #[test]

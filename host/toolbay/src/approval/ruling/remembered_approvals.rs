@@ -1,7 +1,7 @@
 //! Approvals that cover later calls of a tool (`require_approval = "first"`).
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use toolbay_model::CallerIdentity;
@@ -71,7 +71,7 @@ impl RememberedApprovals {
 
     // Held for a few comparisons and never across an await.
     fn lock(&self) -> MutexGuard<'_, VecDeque<GivenApproval>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

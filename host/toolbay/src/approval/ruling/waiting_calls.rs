@@ -1,8 +1,9 @@
 //! Calls that wait for an approval at their client. An operator can answer them in the console
 //! instead.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use tokio::sync::oneshot;
@@ -187,7 +188,7 @@ impl WaitingApprovals {
 
     // Held for a few comparisons and never across an await.
     fn lock(&self) -> MutexGuard<'_, ApprovalTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Counters since the server started.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use toolbay_model::{CallUsage, DenialKind};
@@ -201,7 +201,7 @@ impl ServerMetrics {
 
     // Held for a few instructions, and only by calls that fail because of a limit.
     fn lock_limits(&self) -> MutexGuard<'_, BTreeMap<&'static str, u64>> {
-        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+        self.limits.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Counters per called tool. The number of tools is bounded, and only offered tools are retained.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use toolbay_catalog::Plugin;
 use toolbay_model::{CallUsage, Tool};
@@ -168,7 +169,7 @@ impl ToolMeters {
 
     // Held while at most a thousand pointers are copied, and never across an await.
     fn lock_table(&self) -> MutexGuard<'_, BTreeMap<String, Arc<ToolMeter>>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The denials of a call, for the operator and for the model.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use toolbay_model::text::clean_line;
 use toolbay_model::{CallObserver, DenialKind};
@@ -44,7 +45,7 @@ impl CallDenials {
     /// configuration with which the operator would allow it.
     pub(crate) fn report_denial(&self, kind: DenialKind, what: &str, remedy: Option<&str>) {
         let what = self.redact(what);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         self.notify_observer(&mut state, kind, &what, remedy);
         state.first.get_or_insert(what);
     }
@@ -52,7 +53,7 @@ impl CallDenials {
     /// Reports that access to a file or directory was denied, once for each path.
     pub(crate) fn report_file_denial(&self, denied: &FileDenial) {
         let what = self.redact(&denied.to_string());
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if !state.files.contains(&what) {
             if state.reported < MAX_REPORTED_DENIALS {
                 state.files.push(what.clone());
@@ -118,10 +119,6 @@ impl CallDenials {
 
     /// Returns the first denial, as a sentence.
     pub(crate) fn first_denial(&self) -> Option<String> {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .first
-            .clone()
+        self.state.lock().first.clone()
     }
 }
