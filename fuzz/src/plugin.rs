@@ -265,7 +265,8 @@ fn section(bytes: &[u8], start: usize, id: u8) -> Option<(usize, usize)> {
     let mut at = start + 8;
     loop {
         let found = *bytes.get(at)?;
-        let (mut length, mut shift) = (0, 0);
+        let mut length = 0;
+        let mut shift = 0;
         loop {
             at += 1;
             let byte = *bytes.get(at)?;

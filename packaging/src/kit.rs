@@ -57,7 +57,8 @@ impl Kit {
         };
         let program = Program::read(&path)?;
         let folder = workspace.target.join(FOLDER).join(program.triple());
-        let (work, out) = (folder.join("work"), folder.join("packages"));
+        let work = folder.join("work");
+        let out = folder.join("packages");
         for folder in [&work, &out] {
             // Files from an earlier run are not part of this release.
             drop(fs::remove_dir_all(folder));

@@ -63,7 +63,8 @@ impl Program {
             .into_iter()
             .find(|machine| machine.rust == name)
             .context("an unknown machine")?;
-        let (header, endian) = (file.elf_header(), file.endian());
+        let header = file.elf_header();
+        let endian = file.endian();
         // A dynamically linked program names its interpreter.
         let is_dynamic = header
             .program_headers(endian, bytes)?

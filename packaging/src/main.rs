@@ -99,7 +99,8 @@ fn run(options: &Options) -> Result<ExitCode> {
         rows.push(Row::new(format.name, made)?);
     }
     checksums::write(&kit.out)?;
-    let (mut passed, mut failed) = (0_usize, 0_usize);
+    let mut passed = 0_usize;
+    let mut failed = 0_usize;
     if options.test {
         for (format, row) in FORMATS.iter().filter(wanted).zip(&mut rows) {
             let Some(install) = format.install else {

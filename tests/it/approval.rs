@@ -207,7 +207,8 @@ fn every_revision_with_forms_asks_a_person_before_the_plugin_is_entered() {
             let [question] = &*asked else {
                 panic!("{asked:?}")
             };
-            let (method, params) = (&question["method"], &question["params"]);
+            let method = &question["method"];
+            let params = &question["params"];
             assert_eq!(method, "elicitation/create");
             let message = params["message"].as_str().unwrap();
             assert!(

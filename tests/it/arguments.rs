@@ -239,7 +239,8 @@ fn a_token_selects_how_arguments_are_checked_and_schemas_are_written() {
     };
     let list =
         |token: &str| with("tools/list", json!({}), token)["tools"][0]["inputSchema"].clone();
-    let (strict, lenient) = (list("strict"), list("lenient"));
+    let strict = list("strict");
+    let lenient = list("lenient");
     assert_eq!(strict["additionalProperties"], false, "{strict}");
     assert!(
         lenient.get("additionalProperties").is_none() && lenient["required"] == json!(["n"]),

@@ -165,7 +165,8 @@ fn show(folder: &Folder, options: &[&str]) -> Vec<Value> {
 
 #[test]
 fn every_call_has_a_line_that_says_how_it_ended() {
-    let (component, grant) = (hostile(), "[limits]\nfuel = 100_000_000\n");
+    let component = hostile();
+    let grant = "[limits]\nfuel = 100_000_000\n";
     let folder = Folder::with("hostile.wasm", &component);
     folder.put("hostile.toml", grant);
     let mut server = StdioServer::start_with_config(&folder, CONFIG);
@@ -640,7 +641,8 @@ fn the_log_of_a_killed_server_is_valid_and_the_next_server_continues_it() {
         .write_all(b"{\"seq\":99999,\"ti")
         .unwrap();
     let place = || json!({"file": last.file_name().unwrap().to_str(), "line": lines_in(&last)});
-    let (torn, report) = (place(), verify_intact(&folder));
+    let torn = place();
+    let report = verify_intact(&folder);
     let notice = report["notices"]
         .as_array()
         .unwrap()
@@ -691,10 +693,8 @@ fn verify_names_a_changed_line() {
     }
     server.stop();
     let report = verify_intact(&folder);
-    let (newest, key) = (
-        report["newest"].as_str().unwrap(),
-        report["key"].as_str().unwrap(),
-    );
+    let newest = report["newest"].as_str().unwrap();
+    let key = report["key"].as_str().unwrap();
     let noted = ToolbayCommand::new(&folder)
         .args(["audit", "verify", "--key", key, "--expect", newest])
         .run();

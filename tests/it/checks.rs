@@ -49,7 +49,8 @@ pub(crate) fn trees(bytes: usize) -> String {
             return vec![String::new()];
         }
         let split = |first: usize| {
-            let (children, rests) = (inside(first), inside(size - 1 - first));
+            let children = inside(first);
+            let rests = inside(size - 1 - first);
             children.into_iter().flat_map(move |child| {
                 rests.clone().into_iter().map(move |rest| {
                     let comma = if rest.is_empty() { "" } else { "," };

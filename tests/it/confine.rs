@@ -49,10 +49,8 @@ fn escaped_code_can_only_do_what_the_server_needs() {
     symlink(far("private/file"), far("theirs/link")).unwrap();
     // Sockets like those of a bus, a container engine or an agent, which start programs for any
     // client.
-    let (_joined, _told) = (
-        UnixListener::bind(far("bus")).unwrap(),
-        UnixDatagram::bind(far("journal")).unwrap(),
-    );
+    let _joined = UnixListener::bind(far("bus")).unwrap();
+    let _told = UnixDatagram::bind(far("journal")).unwrap();
     let grant = mount(far("mine").to_str().unwrap(), "/mine", "read-write")
         + &mount(far("theirs").to_str().unwrap(), "/theirs", "read");
     folder.put("hostile.toml", grant);
@@ -139,10 +137,8 @@ fn a_recording_opens_its_file_but_not_the_rest_of_its_folder() {
     // that are not the server's.
     let wide = tempfile::tempdir().unwrap();
     fs::set_permissions(wide.path(), Permissions::from_mode(0o777)).unwrap();
-    let (file, precious) = (
-        wide.path().join("calls.jsonl"),
-        wide.path().join("precious"),
-    );
+    let file = wide.path().join("calls.jsonl");
+    let precious = wide.path().join("precious");
     fs::write(&precious, "mine").unwrap();
     folder.write_config(&format!("[record]\nfile = {file:?}"));
     let lines = [

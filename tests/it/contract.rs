@@ -72,10 +72,8 @@ fn every_plugin_of_0_1_0_is_served_unchanged() {
 
 /// Returns a plugin with another version in the name of its export, and the same types.
 fn with_export_version(version: &str) -> Vec<u8> {
-    let (from, to) = (
-        "toolbay:plugin/tools@0.1.0",
-        format!("toolbay:plugin/tools@{version}"),
-    );
+    let from = "toolbay:plugin/tools@0.1.0";
+    let to = format!("toolbay:plugin/tools@{version}");
     assert_eq!(from.len(), to.len());
     let mut bytes = frozen_plugin("calculator");
     while let Some(at) = bytes

@@ -370,7 +370,8 @@ fn denials(lines: &[Value], call: usize) -> Vec<(&str, &str)> {
 
 #[test]
 fn each_attempt_is_denied_and_logged() {
-    let (folder, site) = (Folder::new(), Site::start());
+    let folder = Folder::new();
+    let site = Site::start();
     let port = site.address.port();
     put_grants(&folder, port);
     let mut server =
@@ -414,10 +415,8 @@ fn each_attempt_is_denied_and_logged() {
     let mut differ = String::new();
     for (index, (attempt, said)) in ATTEMPTS.iter().zip(&said).enumerate() {
         let denied = denials(&lines, index + 1);
-        let (what, remedy) = (
-            here(attempt.denied),
-            here(attempt.remedy).replace("\\n", "\n"),
-        );
+        let what = here(attempt.denied);
+        let remedy = here(attempt.remedy).replace("\\n", "\n");
         if said != &here(attempt.guest) || denied != [(what.as_str(), remedy.as_str())] {
             let _ = writeln!(
                 differ,
@@ -453,7 +452,8 @@ fn start_with_hosts_file(folder: &Folder) -> Option<StdioServer> {
 
 #[test]
 fn a_name_whose_address_changes_before_the_next_connection_is_denied_and_logged() {
-    let (folder, site) = (Folder::new(), Site::start());
+    let folder = Folder::new();
+    let site = Site::start();
     let port = site.address.port();
     put_grants(&folder, port);
     let Some(mut server) = start_with_hosts_file(&folder) else {
@@ -516,7 +516,8 @@ fn a_name_whose_address_changes_before_the_next_connection_is_denied_and_logged(
 
 #[test]
 fn the_target_of_a_redirect_is_denied_and_logged() {
-    let (folder, site) = (Folder::new(), Site::start());
+    let folder = Folder::new();
+    let site = Site::start();
     put_grants(&folder, site.address.port());
     let mut server =
         StdioServer::run(ToolbayCommand::new(&folder).args(["serve"])).with_handshake("2025-11-25");

@@ -36,10 +36,12 @@ impl Site {
                 .collect(),
         );
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, (sender, requests)) = (listener.local_addr().unwrap(), channel());
+        let address = listener.local_addr().unwrap();
+        let (sender, requests) = channel();
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (pages, sender) = (Arc::clone(&pages), sender.clone());
+                let pages = Arc::clone(&pages);
+                let sender = sender.clone();
                 thread::spawn(move || serve(stream.unwrap(), &pages, &sender));
             }
         });
@@ -58,7 +60,8 @@ fn serve(
     requests: &Sender<(String, String)>,
 ) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
-    let (mut head, mut length) = (String::new(), 0);
+    let mut head = String::new();
+    let mut length = 0;
     loop {
         let mut line = String::new();
         reader.read_line(&mut line)?;

@@ -47,7 +47,8 @@ fn a_hundred_thousand_requests_at_once_are_answered_within_bounds() {
         }
         input.into_inner().unwrap()
     });
-    let (mut seen, mut most) = (vec![false; usize::try_from(REQUESTS).unwrap()], before);
+    let mut seen = vec![false; usize::try_from(REQUESTS).unwrap()];
+    let mut most = before;
     for answered in 0..REQUESTS {
         let mut message: Value = server.receive("an answer");
         // Notifications about plugins that are loaded later may arrive between responses.

@@ -89,7 +89,8 @@ fn each_plugin_has_its_own_proposal_and_a_name_without_a_port_is_a_hint() {
     server.text("try_to_connect", json!({"host": "10.0.0.7", "port": 6379}));
     server.text("resolve", json!({"host": "db.internal", "port": 5432}));
     drop(server);
-    let (web, net) = (read_proposal(&folder, "web"), read_proposal(&folder, "net"));
+    let web = read_proposal(&folder, "web");
+    let net = read_proposal(&folder, "net");
     assert!(
         web.contains("[permissions]\nhttp = [\"https://a.example.com\"]\n"),
         "{web}"

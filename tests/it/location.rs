@@ -8,10 +8,8 @@ use crate::support::{Folder, TinyComponent, ToolbayCommand};
 /// Creates a folder with plugins, and a folder of another user with an invalid `toolbay.toml`, so
 /// that reading that file would be an error.
 fn folders() -> (Folder, Folder) {
-    let (own, hostile) = (
-        Folder::with("a.wasm", TinyComponent::new(&["a"]).build()),
-        Folder::new(),
-    );
+    let own = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let hostile = Folder::new();
     hostile.write_config("[otel]\nendpoint = 7\n");
     (own, hostile)
 }
@@ -54,10 +52,8 @@ fn a_server_reads_nothing_from_the_folder_in_which_a_client_starts_it() {
 fn a_file_next_to_the_plugin_folder_is_read_and_named_in_the_log() {
     let (own, project) = folders();
     own.write_config("page_size = 7\n");
-    let (plugins, beside) = (
-        own.plugin_folder().display().to_string(),
-        own.sibling_path("toolbay.toml").display().to_string(),
-    );
+    let plugins = own.plugin_folder().display().to_string();
+    let beside = own.sibling_path("toolbay.toml").display().to_string();
     let serve = |words: &[&str]| {
         ToolbayCommand::new(&project)
             .args([&["serve", "--plugins", &plugins], words].concat())
@@ -94,10 +90,8 @@ fn a_file_next_to_the_plugin_folder_is_read_and_named_in_the_log() {
 fn a_configuration_that_others_can_write_is_used_only_if_it_is_named() {
     let (own, project) = folders();
     own.write_config("page_size = 7\n");
-    let (plugins, file) = (
-        own.plugin_folder().display().to_string(),
-        own.sibling_path("toolbay.toml"),
-    );
+    let plugins = own.plugin_folder().display().to_string();
+    let file = own.sibling_path("toolbay.toml");
     fs::set_permissions(&file, Permissions::from_mode(0o666)).unwrap();
     let list = |words: &[&str]| {
         ToolbayCommand::new(&project)
@@ -138,10 +132,8 @@ fn a_mount_cannot_change_the_configuration_of_the_next_start() {
         project.root().display().to_string()
     );
     own.put("a.toml", mount);
-    let (plugins, file) = (
-        own.plugin_folder().display().to_string(),
-        file.display().to_string(),
-    );
+    let plugins = own.plugin_folder().display().to_string();
+    let file = file.display().to_string();
     let outcome = ToolbayCommand::new(&own)
         .args(["list", "--plugins", &plugins, "--config", &file])
         .run();

@@ -228,7 +228,8 @@ fn a_writable_mount_does_not_contain_the_configuration_or_keys() {
 fn a_writable_mount_does_not_contain_the_folder_of_a_configuration() {
     // The next start would read a file that the plugin writes there. The plugin folder is
     // elsewhere.
-    let (folder, elsewhere) = (Folder::new(), Folder::with("hostile.wasm", hostile()));
+    let folder = Folder::new();
+    let elsewhere = Folder::with("hostile.wasm", hostile());
     elsewhere.put(
         "hostile.toml",
         grant_with_mount(folder.root().to_str().unwrap(), "read-write", ""),

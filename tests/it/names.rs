@@ -212,7 +212,8 @@ fn collect_commands(folder: &Folder, name: &str, about: &str, found: &mut Vec<Co
             .unwrap_or_else(|| panic!("{outcome}"));
         let mut options = entries(help, "Options:");
         options.retain(|(option, _)| !option.starts_with("-h, "));
-        let (name, about) = (name.to_owned(), about.to_owned());
+        let name = name.to_owned();
+        let about = about.to_owned();
         found.push(Command {
             name,
             usage: usage.replace(" [OPTIONS]", ""),
@@ -355,7 +356,8 @@ fn page_link(key: &str, pages: &[(&str, &str)]) -> String {
     let text = fs::read_to_string(page_path(page)).unwrap();
     let word = key.rsplit('.').next().unwrap_or(key);
     let is_named = text.match_indices(word).any(|(at, _)| {
-        let (before, after) = (&text[..at], &text[at + word.len()..]);
+        let before = &text[..at];
+        let after = &text[at + word.len()..];
         !before.ends_with(|char: char| char.is_alphanumeric() || char == '_')
             && ["`", " = ", "]"].iter().any(|end| after.starts_with(end))
     });
@@ -433,7 +435,8 @@ fn row_description(page: &str, head: &str, name: &str) -> String {
 
 /// Returns the names in the source of the host that only the protocol or Toolbay defines.
 fn reserved_names() -> BTreeSet<String> {
-    let (mut found, mut folders) = (BTreeSet::new(), vec![Path::new(WORKSPACE).join("host")]);
+    let mut found = BTreeSet::new();
+    let mut folders = vec![Path::new(WORKSPACE).join("host")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

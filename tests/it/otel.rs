@@ -101,10 +101,8 @@ fn check_names(received: &ReceivedTelemetry) {
 
 #[test]
 fn a_call_is_a_span_with_the_names_of_the_conventions() {
-    let (folder, collector) = (
-        Folder::with("hostile.wasm", hostile()),
-        OtlpCollector::start(),
-    );
+    let folder = Folder::with("hostile.wasm", hostile());
+    let collector = OtlpCollector::start();
     let server = HttpServer::start_with_config(&folder, &otel(&collector, "")).wait_until_ready();
     let said = call(
         &server,
@@ -230,10 +228,8 @@ fn a_call_is_a_span_with_the_names_of_the_conventions() {
 
 #[test]
 fn over_standard_input_each_session_has_an_id() {
-    let (folder, collector) = (
-        Folder::with("hostile.wasm", hostile()),
-        OtlpCollector::start(),
-    );
+    let folder = Folder::with("hostile.wasm", hostile());
+    let collector = OtlpCollector::start();
     let mut server = StdioServer::start_with_revision_and_config(
         "2025-11-25",
         &folder,
@@ -277,11 +273,9 @@ fn over_standard_input_each_session_has_an_id() {
 
 #[test]
 fn a_request_of_a_plugin_is_a_span_that_the_request_carries() {
-    let (site, collector, folder) = (
-        Site::start(),
-        OtlpCollector::start(),
-        Folder::with("web.wasm", web()),
-    );
+    let site = Site::start();
+    let collector = OtlpCollector::start();
+    let folder = Folder::with("web.wasm", web());
     folder.put("web.toml", site.grant());
     let server = HttpServer::start_with_config(&folder, &otel(&collector, "")).wait_until_ready();
     for (method, path) in [
@@ -358,10 +352,8 @@ fn traceparent_span_id(request: &str) -> Option<String> {
 
 #[test]
 fn exported_metrics_equal_the_served_metrics() {
-    let (folder, collector) = (
-        Folder::with("hostile.wasm", hostile()),
-        OtlpCollector::start(),
-    );
+    let folder = Folder::with("hostile.wasm", hostile());
+    let collector = OtlpCollector::start();
     let server = HttpServer::start_with_config(&folder, &otel(&collector, "")).wait_until_ready();
     for _ in 0..5 {
         call(&server, "echo", json!({"text": "a"}), json!({}));
@@ -401,10 +393,8 @@ fn exported_metrics_equal_the_served_metrics() {
 
 #[test]
 fn log_records_have_the_trace_of_their_call_and_no_secrets() {
-    let (folder, collector) = (
-        Folder::with("hostile.wasm", hostile()),
-        OtlpCollector::start(),
-    );
+    let folder = Folder::with("hostile.wasm", hostile());
+    let collector = OtlpCollector::start();
     let config = format!(
         "log = \"debug\"\n{}",
         otel(&collector, "logs = true\nheaders = \"x-key=s3cret-key\"")
@@ -455,7 +445,8 @@ fn log_records_have_the_trace_of_their_call_and_no_secrets() {
 
 #[test]
 fn without_an_endpoint_nothing_is_sent_and_no_request_gets_a_trace() {
-    let (site, folder) = (Site::start(), Folder::with("web.wasm", web()));
+    let site = Site::start();
+    let folder = Folder::with("web.wasm", web());
     folder.put("web.toml", site.grant());
     let collector = OtlpCollector::start();
     folder.write_config(&format!("[otel]\nlogs = true\n{RATES}"));

@@ -85,7 +85,8 @@ fn check_blocks(
     language: &str,
     mut check: impl FnMut(&str, &CodeBlock) -> Result<(), String>,
 ) -> usize {
-    let (mut count, mut wrong) = (0, Vec::new());
+    let mut count = 0;
+    let mut wrong = Vec::new();
     for page in pages() {
         let text = fs::read_to_string(root().join(&page)).unwrap();
         for block in code_blocks(&text)

@@ -67,10 +67,8 @@ fn calls_that_wait_for_a_clock_or_a_file_release_their_slots() {
 #[test]
 fn calls_that_wait_for_a_response_or_a_connection_release_their_slots() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, port) = (
-        silent.local_addr().unwrap(),
-        silent.local_addr().unwrap().port(),
-    );
+    let address = silent.local_addr().unwrap();
+    let port = silent.local_addr().unwrap().port();
     let url = format!("http://{address}/");
     let cases = [
         (

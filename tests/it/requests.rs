@@ -28,7 +28,8 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, (sender, requests)) = (listener.local_addr().unwrap(), channel());
+        let address = listener.local_addr().unwrap();
+        let (sender, requests) = channel();
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let sender = sender.clone();
@@ -345,12 +346,11 @@ fn calls_share_the_connections_of_their_plugin() {
 
 #[test]
 fn requests_carry_secrets_that_the_tool_cannot_read() {
-    let (site, other, folder) = (
-        Site::start(),
-        Site::start(),
-        Folder::with("web.wasm", web()),
-    );
-    let (here, there) = (site.address, other.address);
+    let site = Site::start();
+    let other = Site::start();
+    let folder = Folder::with("web.wasm", web());
+    let here = site.address;
+    let there = other.address;
     folder.put(
         "web.toml",
         format!(
@@ -504,8 +504,10 @@ pub(crate) fn start_tls_server(
             PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
         )
         .unwrap();
-    let (listener, config) = (TcpListener::bind("127.0.0.1:0").unwrap(), Arc::new(config));
-    let (address, (sender, requests)) = (listener.local_addr().unwrap(), channel());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = Arc::new(config);
+    let address = listener.local_addr().unwrap();
+    let (sender, requests) = channel();
     thread::spawn(move || {
         for stream in listener.incoming() {
             let tls = ServerConnection::new(Arc::clone(&config)).unwrap();
@@ -559,7 +561,8 @@ fn a_file_without_certificates_stops_the_server() {
 
 #[test]
 fn every_request_goes_through_the_configured_proxy() {
-    let (proxy, folder) = (Site::start(), Folder::new());
+    let proxy = Site::start();
+    let folder = Folder::new();
     let grant = "[permissions]\nhttp = [\"http://api.example.com\", \"http://10.0.0.1\"]\n";
     let url = |user: &str| format!("http://{user}{}", proxy.address);
     folder.write_config(&format!("[http_client]\nproxy = {:?}", url("")));

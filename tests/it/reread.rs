@@ -53,7 +53,8 @@ fn tokens_can_be_added_and_removed_and_streams_of_a_removed_token_end() {
         "tiny.wasm",
         TinyComponent::new(&["a", "b"]).with_echo().build(),
     );
-    let ([(ada, adas), (bob, bobs)], all) = ([token("ada", ""), token("bob", "")], "");
+    let [(ada, adas), (bob, bobs)] = [token("ada", ""), token("bob", "")];
+    let all = "";
     let server = HttpServer::start_with_config(&folder, &(adas.clone() + all)).wait_until_ready();
     assert_eq!([&ada, &bob].map(|token| status(&server, token)), [200, 401]);
     // A stream of the caller whose token stays.
@@ -113,8 +114,8 @@ fn folder_with_approval() -> Folder {
 
 #[test]
 fn a_request_whose_token_changes_before_its_body_arrives_calls_no_tool() {
-    let ([(ada, adas), (bob, bobs)], folder) =
-        ([token("ada", ""), token("bob", "")], folder_with_approval());
+    let [(ada, adas), (bob, bobs)] = [token("ada", ""), token("bob", "")];
+    let folder = folder_with_approval();
     let server =
         HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
     let call =
@@ -163,7 +164,8 @@ fn a_request_whose_token_changes_before_its_body_arrives_calls_no_tool() {
 
 #[test]
 fn a_waiting_call_ends_when_its_token_is_removed() {
-    let ((ada, adas), folder) = (token("ada", ""), folder_with_approval());
+    let (ada, adas) = token("ada", "");
+    let folder = folder_with_approval();
     let (_, bobs) = token("bob", "");
     let server =
         HttpServer::start_with_config(&folder, &format!("{adas}{bobs}")).wait_until_ready();
@@ -190,7 +192,8 @@ fn a_waiting_call_ends_when_its_token_is_removed() {
 
 #[test]
 fn a_missing_or_invalid_configuration_file_changes_nothing() {
-    let ((ada, adas), folder) = (token("ada", ""), folder_with_approval());
+    let (ada, adas) = token("ada", "");
+    let folder = folder_with_approval();
     let server =
         HttpServer::start_with_config(&folder, &format!("require_approval = \"always\"\n{adas}"))
             .wait_until_ready();
@@ -473,7 +476,8 @@ fn a_removed_token_is_rejected_even_if_the_file_has_a_mistake() {
         1,
         "{listed}"
     );
-    let (line, added) = (server.log.text(), "eva");
+    let line = server.log.text();
+    let added = "eva";
     assert!(
         line.contains("tokens were removed or have fewer rights: ada, bob")
             && !line.contains(added),

@@ -47,7 +47,8 @@ fn uri(result: &Value) -> String {
 
 /// Returns the part that the user sees, with the URI replaced.
 fn shown_content(result: &Value) -> Value {
-    let (mut shown, address) = (result.clone(), uri(result));
+    let mut shown = result.clone();
+    let address = uri(result);
     let blocks = shown["content"].as_array_mut().unwrap();
     for block in blocks {
         for member in ["text", "uri"] {
@@ -233,7 +234,8 @@ fn the_oversize_limit_selects_a_link_or_an_error() {
 #[test]
 fn a_stored_result_can_be_read_only_by_its_caller() {
     // The tools that a caller may use do not affect access to its results.
-    let ((ada, one), (bob, other)) = (token("ada", "tools = [\"lines\"]"), token("bob", ""));
+    let (ada, one) = token("ada", "tools = [\"lines\"]");
+    let (bob, other) = token("bob", "");
     let config = format!("{SMALL}{one}{other}");
     let server = HttpServer::start_with_config(&folder(""), &config).wait_until_ready();
     let ask = |method: &str, params: Value, token: &str| {

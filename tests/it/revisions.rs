@@ -264,10 +264,8 @@ const ROWS: [Row; 43] = [
         question_delivery(peer, "prompts/get", json!({"name": "about"}))
     }),
     ("completion of arguments", |peer| {
-        let (reference, argument) = (
-            json!({"type": "ref/prompt", "name": "nobody"}),
-            json!({"name": "a", "value": ""}),
-        );
+        let reference = json!({"type": "ref/prompt", "name": "nobody"});
+        let argument = json!({"name": "a", "value": ""});
         let answer = peer.answer(
             "completion/complete",
             json!({"ref": reference, "argument": argument}),

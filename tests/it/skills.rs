@@ -298,7 +298,8 @@ fn lists_and_folders_have_pages() {
     let server = HttpServer::start_with_config(&folder, "page_size = 1").wait_until_ready();
     let peer = Peer::new(&server, crate::support::MODERN);
     let all = |method: &str, member: &str, params: Value| {
-        let (mut found, mut cursor) = (Vec::new(), None::<Value>);
+        let mut found = Vec::new();
+        let mut cursor = None::<Value>;
         loop {
             let mut params = params.clone();
             if let Some(cursor) = &cursor {

@@ -29,7 +29,8 @@ impl EchoServer {
 
     fn with_handler(answer: fn(TcpStream) -> std::io::Result<()>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, (sender, came)) = (listener.local_addr().unwrap(), channel());
+        let address = listener.local_addr().unwrap();
+        let (sender, came) = channel();
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let _heard = sender.send(());
@@ -103,7 +104,8 @@ fn without_a_grant_no_connection_is_made_and_the_log_names_the_missing_permissio
 
 #[test]
 fn connections_to_another_port_or_host_are_denied() {
-    let (echo, other) = (EchoServer::start(), EchoServer::start());
+    let echo = EchoServer::start();
+    let other = EchoServer::start();
     let grant = format!(
         "[permissions]\ntcp = [\"localhost:{}\"]\nprivate_networks = [\"127.0.0.1\", \"::1\"]",
         echo.port()
@@ -266,7 +268,8 @@ fn a_call_has_a_limit_of_open_sockets_and_closed_sockets_do_not_count() {
 #[test]
 fn connections_and_their_bytes_are_counted_and_have_limits() {
     let echo = EchoServer::start();
-    let (address, port) = (echo.address.to_string(), echo.port());
+    let address = echo.address.to_string();
+    let port = echo.port();
     let grant = |limits: &str| {
         format!(
             "[permissions]\ntcp = [\"{address}\"]\nprivate_networks = [\"127.0.0.1\"]\n[limits]\n{limits}"

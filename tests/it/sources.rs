@@ -291,7 +291,8 @@ fn a_new_value_of_a_file_is_used_by_the_next_call() {
 
 #[test]
 fn a_running_call_keeps_its_value_and_is_redacted_with_it() {
-    let (site, gate) = (Site::start(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let site = Site::start();
+    let gate = TcpListener::bind("127.0.0.1:0").unwrap();
     let slow = gate.local_addr().unwrap();
     let folder = Folder::with("web.wasm", web());
     folder.put(
@@ -384,19 +385,19 @@ struct ObservedCredentials {
 /// Starts a web server that counts the credentials of requests.
 fn start_counting_server() -> (SocketAddr, Arc<Mutex<ObservedCredentials>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, seen) = (
-        listener.local_addr().unwrap(),
-        Arc::new(Mutex::new(ObservedCredentials::default())),
-    );
+    let address = listener.local_addr().unwrap();
+    let seen = Arc::new(Mutex::new(ObservedCredentials::default()));
     let all = Arc::clone(&seen);
     thread::spawn(move || {
         for stream in listener.incoming() {
-            let (mut stream, seen) = (stream.unwrap(), Arc::clone(&seen));
+            let mut stream = stream.unwrap();
+            let seen = Arc::clone(&seen);
             thread::spawn(move || {
                 let mut reader = BufReader::new(stream.try_clone().unwrap());
                 let mut here = BTreeSet::new();
                 loop {
-                    let (mut path, mut credential) = (String::new(), String::new());
+                    let mut path = String::new();
+                    let mut credential = String::new();
                     loop {
                         let mut line = String::new();
                         if reader.read_line(&mut line).is_ok_and(|count| count == 0) {
@@ -452,7 +453,8 @@ fn the_credentials_of_two_callers_are_never_mixed_in_ten_thousand_requests() {
              format = \"Bearer {{}}\"\norigins = [\"http://{address}\"]\n"
         ),
     );
-    let (mut config, mut callers) = (String::new(), Vec::new());
+    let mut config = String::new();
+    let mut callers = Vec::new();
     for name in ["ada", "bob"] {
         let (token, lines) = token(name, "");
         config += &lines;

@@ -401,7 +401,8 @@ fn each_caller_has_a_separate_state_if_the_grant_has_that_scope() {
 #[test]
 fn without_scope_all_callers_share_the_state() {
     let folder = folder_with_grant(GRANT);
-    let ((ada, first), (bob, second)) = (token("ada", ""), token("bob", ""));
+    let (ada, first) = token("ada", "");
+    let (bob, second) = token("bob", "");
     let server = HttpServer::start_with_config(&folder, &format!("{CONFIG}\n{first}{second}"))
         .wait_until_ready();
     let call = |token: &str, step: Value| {
@@ -484,7 +485,8 @@ fn a_caller_who_is_not_authenticated_has_no_state() {
 fn acknowledged_changes_survive_a_killed_server() {
     const PARALLEL: usize = 4;
     let folder = folder_with_grant("[permissions.state]\nkeys = 100000\n[limits]\nlog = \"8MiB\"");
-    let (mut acknowledged, mut kept) = (vec![0_u64; PARALLEL], 0);
+    let mut acknowledged = vec![0_u64; PARALLEL];
+    let mut kept = 0;
     for round in 0..5 {
         let mut server = StdioServer::start(&folder);
         for (writer, acknowledged) in acknowledged.iter_mut().enumerate() {
@@ -687,7 +689,8 @@ fn the_operator_can_list_and_clear_state_while_a_server_runs() {
 #[test]
 fn two_servers_can_use_one_state_in_turns() {
     let folder = folder_with_grant(GRANT);
-    let (mut first, mut second) = (StdioServer::start(&folder), StdioServer::start(&folder));
+    let mut first = StdioServer::start(&folder);
+    let mut second = StdioServer::start(&folder);
     for n in 1..=2 {
         assert_eq!(
             run_steps(&mut first, json!([{"increment": ["n", 1]}])),

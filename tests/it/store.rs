@@ -70,10 +70,8 @@ fn warnings(server: &StdioServer) -> Vec<String> {
 fn compiled_code_is_found_in_the_cache() {
     let folder = folder();
     drop(start_and_check(&folder));
-    let (code, record) = (
-        cache_files_with(&folder, ".cwasm"),
-        cache_files_with(&folder, ".json"),
-    );
+    let code = cache_files_with(&folder, ".cwasm");
+    let record = cache_files_with(&folder, ".json");
     assert_eq!((code.len(), record.len()), (1, 1));
     let written = fs::metadata(&code[0]).unwrap();
     assert_eq!(
@@ -674,10 +672,8 @@ fn a_server_may_empty_the_cache_of_another() {
 fn leftovers_do_no_harm() {
     let folder = folder();
     drop(start_and_check(&folder));
-    let (store, hours) = (
-        folder.sibling_path(CACHE_FOLDER),
-        std::time::Duration::from_hours(2),
-    );
+    let store = folder.sibling_path(CACHE_FOLDER);
+    let hours = std::time::Duration::from_hours(2);
     for name in [".tmp-old", ".tmp-new", "nonsense.json", "nonsense.cwasm"] {
         fs::write(store.join(name), "half of someth").unwrap();
     }

@@ -194,11 +194,9 @@ fn the_packaged_service_listens_only_on_a_socket_of_its_group() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/systemd/");
         std::fs::read_to_string(format!("{path}{name}")).unwrap()
     };
-    let (socket, service, group) = (
-        unit("toolbay.socket"),
-        unit("toolbay.service"),
-        unit("toolbay.sysusers"),
-    );
+    let socket = unit("toolbay.socket");
+    let service = unit("toolbay.service");
+    let group = unit("toolbay.sysusers");
     for line in [
         "ListenStream=/run/toolbay/mcp.sock",
         "SocketMode=0660",

@@ -25,7 +25,8 @@ fn start_server(grant: &str) -> StdioServer {
 /// Starts a TCP server that runs `answer` for each connection.
 fn start_tcp_server(answer: fn(TcpStream) -> std::io::Result<()>) -> (SocketAddr, Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, (sender, ended)) = (listener.local_addr().unwrap(), channel());
+    let address = listener.local_addr().unwrap();
+    let (sender, ended) = channel();
     thread::spawn(move || {
         for stream in listener.incoming() {
             let sender = sender.clone();

@@ -348,7 +348,8 @@ fn the_calls_of_a_killed_client_are_stopped() {
         // The command holds the server's ends of the streams.
         drop(command);
         let log = ProgramLog::follow(child.stderr.take().unwrap());
-        let (mut input, mut output) = (File::from(input.0), BufReader::new(File::from(output.0)));
+        let mut input = File::from(input.0);
+        let mut output = BufReader::new(File::from(output.0));
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}});
         for (id, method, params) in [
             (0, "initialize", hello),
@@ -383,7 +384,8 @@ fn the_calls_of_a_killed_client_are_stopped() {
 type Streams = ((OwnedFd, OwnedFd), (OwnedFd, OwnedFd));
 
 fn pipes() -> Streams {
-    let (input, output) = (std::io::pipe().unwrap(), std::io::pipe().unwrap());
+    let input = std::io::pipe().unwrap();
+    let output = std::io::pipe().unwrap();
     (
         (input.1.into(), input.0.into()),
         (output.0.into(), output.1.into()),

@@ -223,7 +223,8 @@ impl SuiteRun {
             .arg(expected)
             .current_dir(folder);
         // If the run passes, only the summary is printed. Otherwise, everything is printed.
-        let (mut lines, mut summary) = (Vec::new(), None);
+        let mut lines = Vec::new();
+        let mut summary = None;
         let passed = command::stream(&mut suite, |line| {
             if line.contains("=== SUMMARY") {
                 summary = Some(lines.len());
@@ -249,7 +250,8 @@ fn serve(
     root: &Path,
     poll_after: Option<&str>,
 ) -> Result<HttpServerProcess> {
-    let (plugins, spare) = (root.join("plugins"), root.join("spare"));
+    let plugins = root.join("plugins");
+    let spare = root.join("spare");
     for folder in [&plugins, &spare] {
         drop(fs::remove_dir_all(folder));
         fs::create_dir(folder)?;

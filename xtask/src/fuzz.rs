@@ -83,7 +83,8 @@ impl FuzzTarget {
             cargo.args(seed.map(|seed| format!("--seed={seed}")));
             return command::run(&mut cargo);
         }
-        let (name, (length, timeout)) = (self.name(), self.input_limits());
+        let name = self.name();
+        let (length, timeout) = self.input_limits();
         let fuzz = workspace.root.join("fuzz");
         // New inputs are stored separately, to keep the corpus in the repository small.
         let found = fuzz.join("target/corpus").join(name);

@@ -155,7 +155,9 @@ fn build_and_call(
     tally: &mut TestCounts,
 ) -> Result<()> {
     let shop = LanguageBuilder::prepare(workspace, server, plan.cache_mode)?;
-    let (mut rows, mut offered, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    let mut rows = Vec::new();
+    let mut offered = Vec::new();
+    let mut failed = Vec::new();
     for language in plan.languages {
         let name = language.name();
         println!("{}", terminal::bold(format!("\n{name}")));
@@ -399,7 +401,8 @@ impl LinkedPackages {
     fn link(owner: &Path, borrower: &Path) -> Result<Self> {
         let mut lent = Self(Vec::new());
         for name in INSTALLATION_FOLDERS {
-            let (installed, link) = (owner.join(name), borrower.join(name));
+            let installed = owner.join(name);
+            let link = borrower.join(name);
             if link.is_symlink() {
                 // The link is left over from a run that was interrupted.
                 fs::remove_file(&link)

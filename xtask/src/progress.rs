@@ -91,7 +91,8 @@ mod tests {
             terminal: false,
             ..BuildProgressDisplay::new("the server", "This takes a while.")
         };
-        let (began, seconds) = (shown.start_time, Duration::from_secs);
+        let began = shown.start_time;
+        let seconds = Duration::from_secs;
         let mut at = |after: u64, done| {
             shown.next_line(BuildProgress { done, total: 310 }, began + seconds(after))
         };

@@ -38,7 +38,8 @@ pub(crate) fn test(
 ) -> Result<()> {
     let sources = workspace.root.join("tests/toolchains");
     let target = workspace.target.join("toolchain-plugins");
-    let (machine, plugins) = (BuildEnvironment::new(workspace), target.join("plugins"));
+    let machine = BuildEnvironment::new(workspace);
+    let plugins = target.join("plugins");
     if plugins.exists() {
         fs::remove_dir_all(&plugins)
             .with_context(|| format!("failed to empty {}", plugins.display()))?;
@@ -109,7 +110,8 @@ fn build_project(
         bail!("{missing}");
     }
     // The setup commands pin the versions of the packages, so the same commands need not run again.
-    let (setup, stamp) = (project.manifest.setup.join("\n"), copy.join("set-up"));
+    let setup = project.manifest.setup.join("\n");
+    let stamp = copy.join("set-up");
     if fs::read_to_string(&stamp).ok().as_ref() != Some(&setup) {
         project
             .manifest

@@ -56,7 +56,8 @@ impl Components {
     ///
     /// The folder cannot be used, or the system does not provide threads or memory.
     pub fn new(folder: &Path) -> anyhow::Result<Self> {
-        let (plugins, cache) = (folder.join("plugins"), folder.join("cache"));
+        let plugins = folder.join("plugins");
+        let cache = folder.join("cache");
         fs::create_dir_all(&plugins)?;
         let small = LimitsPatch {
             fuel: Some(FUEL),

@@ -23,7 +23,8 @@ pub(crate) struct Peer {
 impl Peer {
     /// Creates a client, and the streams for the server that serves it.
     pub(crate) fn connected() -> (Self, StdinStream, StdoutStream) {
-        let ((writer, reader), (server, answers)) = (duplex(BUFFER), duplex(BUFFER));
+        let (writer, reader) = duplex(BUFFER);
+        let (server, answers) = duplex(BUFFER);
         let peer = Self {
             answers: BufReader::new(answers).lines(),
             writer,

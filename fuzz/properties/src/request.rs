@@ -56,7 +56,9 @@ impl Requests {
     ///
     /// If a property does not hold.
     pub fn check(&self, bytes: &[u8]) {
-        let (mut expected, mut exact, mut names) = (Count::new(), true, BTreeSet::new());
+        let mut expected = Count::new();
+        let mut exact = true;
+        let mut names = BTreeSet::new();
         for line in bytes
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.trim_ascii().is_empty())
@@ -88,7 +90,8 @@ impl Requests {
     /// Sends these bytes as a client that then disconnects. Counts the messages from the server,
     /// each of which must be a response or a notification.
     fn converse(&self, bytes: &[u8]) -> Count {
-        let (reader, (writer, mut answers)) = (Cursor::new(bytes.to_vec()), duplex(ANSWERS));
+        let reader = Cursor::new(bytes.to_vec());
+        let (writer, mut answers) = duplex(ANSWERS);
         let mut written = Vec::new();
         self.runtime.block_on(async {
             let serving = stdio::serve(
@@ -224,7 +227,8 @@ fn same_id(line: &[u8], id: &RequestId) {
     }
     let sent: Sent<'_> =
         serde_json::from_slice(line).unwrap_or_else(|error| unreachable!("{error}"));
-    let (sent, answered) = (sent.id.get(), text(id));
+    let sent = sent.id.get();
+    let answered = text(id);
     let same = match id {
         RequestId::Text(id) => serde_json::from_str::<String>(sent).is_ok_and(|sent| sent == *id),
         RequestId::Number(_) | RequestId::Spelled(_) => sent == answered,

@@ -255,7 +255,8 @@ impl QueuePlace for Free {
         call: ClientCall,
         observer: Arc<dyn CallObserver>,
     ) -> BoxFuture<'_, CallResult> {
-        let (kind, target) = (call.request.kind(), call.request.target().to_owned());
+        let kind = call.request.kind();
+        let target = call.request.target().to_owned();
         let result = if !call.permitted || !self.names.contains(&target) {
             Err(CallFailure::Unknown(kind, target))
         } else {

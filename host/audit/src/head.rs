@@ -66,7 +66,8 @@ impl HeadFile {
         } = head;
         let signature = key.sign(self.part, SignedClaim::Head(head));
         let state = if ended { "shut" } else { "open" }.to_owned();
-        let (seq, oldest) = (format!("{seq:020}"), format!("{oldest:020}"));
+        let seq = format!("{seq:020}");
+        let oldest = format!("{oldest:020}");
         let text = SerializedHead {
             seq,
             hash: hash.to_string(),
@@ -104,7 +105,8 @@ pub(crate) fn read_head(folder: &Path, part: LogPart, key: &PublicKey) -> io::Re
 
 fn parse_head(text: &[u8], part: LogPart, key: &PublicKey) -> Option<SignedHead> {
     let text: SerializedHead = serde_json::from_slice(text).ok()?;
-    let (seq, oldest) = (text.seq.parse().ok()?, text.oldest.parse().ok()?);
+    let seq = text.seq.parse().ok()?;
+    let oldest = text.oldest.parse().ok()?;
     let hash = parse_hash(text.hash.as_bytes())?;
     let ended = match text.state.as_str() {
         "open" => false,

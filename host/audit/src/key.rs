@@ -129,10 +129,8 @@ fn create_key_file(folder: &LogFolder) -> io::Result<()> {
     let mut random = [0; KEY_BYTES + 8];
     rand::fill(&mut random).map_err(|_| io::Error::other("the system provides no random bytes"))?;
     let (seed, name) = random.split_at(KEY_BYTES);
-    let (temporary, handle) = (
-        format!(".key-{}", hex::encode(name)),
-        folder.handle().as_fd(),
-    );
+    let temporary = format!(".key-{}", hex::encode(name));
+    let handle = folder.handle().as_fd();
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(handle, &temporary, flags, Mode::RUSR | Mode::WUSR)?);
     let written = file
@@ -192,7 +190,8 @@ mod tests {
     fn a_signature_stands_for_one_claim() {
         let dir = tempfile::tempdir().unwrap();
         let key = LogKey::load_or_create(&LogFolder::open(dir.path()).unwrap(), true).unwrap();
-        let (one, two) = (Digest::new([1; 32]), Digest::new([2; 32]));
+        let one = Digest::new([1; 32]);
+        let two = Digest::new([2; 32]);
         let head = SignedHead {
             seq: 1,
             hash: one,

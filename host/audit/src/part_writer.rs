@@ -86,10 +86,8 @@ impl PartWriter {
     pub(crate) fn open(path: &Path, size: u64, keep: [usize; 2]) -> Result<[Self; 2], AuditError> {
         let folder = LogFolder::open(path)?;
         let lock = folder.lock()?;
-        let (main, rejected) = (
-            first_lines(&folder, LogPart::Main)?,
-            first_lines(&folder, LogPart::Rejected)?,
-        );
+        let main = first_lines(&folder, LogPart::Main)?;
+        let rejected = first_lines(&folder, LogPart::Rejected)?;
         let key = LogKey::load_or_create(&folder, main.is_empty() && rejected.is_empty())?;
         let place = Arc::new(SharedLogFolder {
             folder,
@@ -208,7 +206,9 @@ impl PartWriter {
         records: impl IntoIterator<Item = &'a TimedEvent, IntoIter: ExactSizeIterator>,
     ) -> Result<(), (usize, io::Error)> {
         let records = records.into_iter();
-        let (mut written, mut staged, all) = (0, 0, records.len());
+        let mut written = 0;
+        let mut staged = 0;
+        let all = records.len();
         for (time, event) in records {
             if !self.has_space_for(event) {
                 // After rotation, the buffer is empty.

@@ -124,10 +124,8 @@ impl AuditLog {
         let keeps = when_full != WhenFull::Drop;
         let writer = LogWriter::new(journals, Arc::clone(&shared), every, keeps);
         let (writer, queue) = BackgroundWriter::new(writer);
-        let (room, own_room) = (
-            Arc::new(Semaphore::new(room)),
-            Arc::new(Semaphore::new(SERVER_QUEUE_CAPACITY_BYTES)),
-        );
+        let room = Arc::new(Semaphore::new(room));
+        let own_room = Arc::new(Semaphore::new(SERVER_QUEUE_CAPACITY_BYTES));
         let inner = AuditQueue {
             queue,
             call_capacity: room,
@@ -187,7 +185,8 @@ impl AuditLog {
     /// [`WhenFull`], at most until `deadline`. Returns `None` if no space is available; the caller
     /// decides how to proceed.
     pub async fn reserve(&self, weight: u32, deadline: Instant) -> Option<QueueReservation> {
-        let (room, shared) = (&self.inner.call_capacity, &self.inner.writer_state);
+        let room = &self.inner.call_capacity;
+        let shared = &self.inner.writer_state;
         if self.inner.when_full == WhenFull::Refuse && shared.failing.load(Ordering::Relaxed) {
             return None;
         }

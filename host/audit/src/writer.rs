@@ -125,10 +125,8 @@ impl LogWriter {
             unreported: 0,
             failing: false,
         };
-        let (main, rejected) = (
-            chain(LogPart::Main, main),
-            chain(LogPart::Rejected, rejected),
-        );
+        let main = chain(LogPart::Main, main);
+        let rejected = chain(LogPart::Rejected, rejected);
         let due = Some(Instant::now() + every);
         Self {
             main,
@@ -342,7 +340,8 @@ impl PartChain {
 
     /// Counts the pending records as lost.
     fn drop_pending(&mut self, shared: &WriterState) {
-        let (mut unwritten, mut new) = (0, 0);
+        let mut unwritten = 0;
+        let mut new = 0;
         for ((_, event), _) in self.pending.drain(..) {
             match event {
                 // These lines were counted when they were lost.

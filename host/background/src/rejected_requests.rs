@@ -199,7 +199,8 @@ mod tests {
 
     #[test]
     fn the_first_of_a_source_and_reason_has_a_line_and_the_others_are_counted() {
-        let (mut requests, start) = (RejectedRequests::default(), Instant::now());
+        let mut requests = RejectedRequests::default();
+        let start = Instant::now();
         for number in 0..10 {
             assert_eq!(requests.note("a", "no token", start), number == 0);
             assert_eq!(requests.note("a", "Host", start), number == 0);

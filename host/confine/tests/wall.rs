@@ -366,7 +366,8 @@ fn a_confined_process_can_do_what_it_needs_and_nothing_else() {
     let name = format!("confine-test-{}", std::process::id());
     let _socket = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
     let sockets = tempfile::tempdir().unwrap();
-    let (listener, told) = (sockets.path().join("listener"), sockets.path().join("told"));
+    let listener = sockets.path().join("listener");
+    let told = sockets.path().join("told");
     let _listening = UnixListener::bind(&listener).unwrap();
     let _told = UnixDatagram::bind(&told).unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
@@ -418,10 +419,8 @@ fn a_confined_process_can_do_what_it_needs_and_nothing_else() {
     };
     let mut refused = 0;
     for (index, (name, outcome)) in outcomes.iter().enumerate() {
-        let (allowed, is_answer) = (
-            index < ALLOWED,
-            ["clone3", "getpid in its x32 form"].contains(name),
-        );
+        let allowed = index < ALLOWED;
+        let is_answer = ["clone3", "getpid in its x32 form"].contains(name);
         match *outcome {
             "done" => assert!(allowed || !refusable(name), "{name}: {outcome}"),
             // Landlock's errors for an operation through which a file would gain rights at another

@@ -103,7 +103,8 @@ impl ConsoleAccess {
             local.announce();
             return Some((viewer, AccessProof::LoginToken));
         }
-        let (hash, kind) = (hash_secret(token), self.lock_kind());
+        let hash = hash_secret(token);
+        let kind = self.lock_kind();
         let AccessKind::Admins(admins) = &*kind else {
             return None;
         };

@@ -104,7 +104,8 @@ pub async fn forward(listener: TcpListener, socket: &Path) {
             Ok((browser, peer)) => {
                 let own = browser.local_addr().ok();
                 let user = own.and_then(|own| connection_user(peer, own).ok().flatten());
-                let (socket, answered) = (socket.to_owned(), Arc::new(AtomicBool::new(false)));
+                let socket = socket.to_owned();
+                let answered = Arc::new(AtomicBool::new(false));
                 let noted = Arc::clone(&answered);
                 let passing = tokio::spawn(async move {
                     drop(forward_connection(browser, &socket, &noted).await);
@@ -133,8 +134,8 @@ async fn forward_connection(
         connect_and_request(socket, SocketRequest::Pages),
     )
     .await??;
-    let ((mut from_browser, mut to_browser), (mut from_server, mut to_server)) =
-        (browser.split(), server.split());
+    let (mut from_browser, mut to_browser) = browser.split();
+    let (mut from_server, mut to_server) = server.split();
     let up = async {
         // When the browser disconnects, the server closes the connection.
         drop(copy(&mut from_browser, &mut to_server).await);

@@ -82,7 +82,8 @@ mod tests {
         assert!(!token.consume("b"));
         assert!(token.consume("a"));
         assert!(!token.consume("a"));
-        let (first, second) = (token.issue().unwrap(), token.issue().unwrap());
+        let first = token.issue().unwrap();
+        let second = token.issue().unwrap();
         assert!(!token.consume(&first), "the newest one counts");
         assert!(token.consume(&second) && !token.consume(&second));
         assert_eq!(LOGIN_PATH_PREFIX, format!("{PATH}/login#"));

@@ -43,7 +43,8 @@ pub(crate) fn is_secure(headers: &HeaderMap) -> bool {
 fn is_own_origin(headers: &HeaderMap) -> bool {
     let only = |name: HeaderName| {
         let mut values = headers.get_all(name).iter();
-        let (value, none) = (values.next()?, values.next());
+        let value = values.next()?;
+        let none = values.next();
         value.to_str().ok().filter(|_| none.is_none())
     };
     let (Some(origin), Some(host)) = (only(ORIGIN), only(HOST)) else {
@@ -66,7 +67,8 @@ pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
         .filter_map(|cookie| cookie.trim().split_once('='))
         .filter(|(known, _)| *known == name)
         .map(|(_, value)| value);
-    let (value, none) = (values.next()?, values.next());
+    let value = values.next()?;
+    let none = values.next();
     none.is_none().then_some(value)
 }
 

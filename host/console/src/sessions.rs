@@ -68,7 +68,9 @@ impl ConsoleSessions {
     /// Starts a session. Returns the value of its cookie, or `None` if the system provides no
     /// random bytes.
     pub(crate) fn start(&self, viewer: ConsoleViewer, proof: AccessProof) -> Option<String> {
-        let (cookie, csrf, now) = (generate_secret()?, generate_secret()?, Instant::now());
+        let cookie = generate_secret()?;
+        let csrf = generate_secret()?;
+        let now = Instant::now();
         let mut open = self.lock_unexpired(now);
         if open.len() >= MAX_SESSIONS
             && let Some((idlest, _)) = open.iter().enumerate().min_by_key(|(_, one)| one.last_used)
@@ -90,7 +92,8 @@ impl ConsoleSessions {
 
     /// Returns the session with this cookie; `None` if it has ended or never existed.
     pub(crate) fn find(&self, cookie: &str) -> Option<ConsoleSession> {
-        let (hash, now) = (hash_secret(cookie), Instant::now());
+        let hash = hash_secret(cookie);
+        let now = Instant::now();
         let mut open = self.lock_unexpired(now);
         let one = open.iter_mut().find(|one| one.cookie == hash)?;
         one.last_used = now;
@@ -129,14 +132,12 @@ mod tests {
     #[test]
     fn a_session_is_found_by_its_cookie_until_it_ends() {
         let sessions = ConsoleSessions::new(Duration::from_mins(1));
-        let (ada, bob) = (
-            sessions
-                .start(viewer("ada"), AccessProof::LoginToken)
-                .unwrap(),
-            sessions
-                .start(viewer("bob"), AccessProof::LoginToken)
-                .unwrap(),
-        );
+        let ada = sessions
+            .start(viewer("ada"), AccessProof::LoginToken)
+            .unwrap();
+        let bob = sessions
+            .start(viewer("bob"), AccessProof::LoginToken)
+            .unwrap();
         assert_eq!(sessions.find(&ada).unwrap().viewer.name, "ada");
         assert_ne!(
             sessions.find(&ada).unwrap().csrf,

@@ -128,7 +128,8 @@ fn remove_property(
     let Some(property) = root.and_then(find) else {
         return Ok(text.to_owned());
     };
-    let (start, end) = (property.range.start, property.range.end);
+    let start = property.range.start;
+    let end = property.range.end;
     let is_comment = |token: &&TokenAndRange<'_>| {
         matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_))
     };
@@ -151,7 +152,8 @@ fn remove_property(
         .filter(is_comma)
         .or_else(|| before.next().filter(is_comma));
     let comma = comma.map(|comma| comma.range.start..comma.range.end);
-    let (mut own, mut others) = (start..end, None);
+    let mut own = start..end;
+    let mut others = None;
     match comma {
         // Include the text between the property and the comma, unless it is a comment.
         Some(comma) if comma.start >= end && text.get(end..comma.start).is_some_and(is_blank) => {
@@ -172,10 +174,8 @@ fn remove_property(
 /// Extends a range to its whole lines if they contain nothing else, and otherwise to the blanks
 /// before it.
 fn extend_over_blanks(text: &str, range: Range<usize>) -> Range<usize> {
-    let (before, after) = (
-        text.get(..range.start).unwrap_or_default(),
-        text.get(range.end..).unwrap_or_default(),
-    );
+    let before = text.get(..range.start).unwrap_or_default();
+    let after = text.get(range.end..).unwrap_or_default();
     let blanks = before.len() - before.trim_end_matches([' ', '\t']).len();
     let line = after.find('\n').map_or(after.len(), |at| at + 1);
     let own_lines = before

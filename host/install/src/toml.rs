@@ -124,10 +124,8 @@ fn last_value_end(table: &Table) -> Option<usize> {
 /// Removes lines. Also removes the empty line before them if it would be followed by another one or
 /// by the end of the text.
 fn remove_lines(text: &mut String, lines: Range<usize>) {
-    let (before, after) = (
-        text.get(..lines.start).unwrap_or_default(),
-        text.get(lines.end..).unwrap_or_default(),
-    );
+    let before = text.get(..lines.start).unwrap_or_default();
+    let after = text.get(lines.end..).unwrap_or_default();
     let blank = |text: &str| text.is_empty() || text.starts_with('\n') || text.starts_with("\r\n");
     let mut start = lines.start;
     if blank(after) {
@@ -226,7 +224,8 @@ fn line_end(text: &str) -> &'static str {
 /// Restores Windows line ends, which the tree does not retain. A text with both kinds gets Unix
 /// line ends.
 fn restore_line_ends(text: &str, edited: String) -> String {
-    let (all, windows) = (text.matches('\n').count(), text.matches("\r\n").count());
+    let all = text.matches('\n').count();
+    let windows = text.matches("\r\n").count();
     if windows > 0 && windows == all {
         edited.replace('\n', "\r\n")
     } else {

@@ -116,7 +116,8 @@ impl Tape<'_> {
             return out;
         }
         self.gap(&mut out);
-        let (members, place) = (self.pick(5), self.pick(6));
+        let members = self.pick(5);
+        let place = self.pick(6);
         self.list(&mut out, ('{', '}'), members, |tape, out, n| {
             if n != place {
                 tape.name(out, &format!("m{n}"));
@@ -142,7 +143,8 @@ impl Tape<'_> {
         let mut out = String::new();
         let lines = self.pick(12);
         // Keys of the root come first. Then each table has one header.
-        let (mut root, inline) = (true, self.pick(8) == 7);
+        let mut root = true;
+        let inline = self.pick(8) == 7;
         for n in 0..lines {
             match self.pick(9) {
                 0 | 1 => {

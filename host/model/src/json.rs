@@ -39,7 +39,11 @@ pub struct JsonSize {
 impl JsonSize {
     /// Measures a text. Reads each byte once and allocates nothing.
     pub fn measure(text: &str) -> Self {
-        let (mut values, mut members, mut texts, mut length, mut filled) = (0_u64, 0, 0, 0, 0);
+        let mut values = 0_u64;
+        let mut members = 0;
+        let mut texts = 0;
+        let mut length = 0;
+        let mut filled = 0;
         // The last character outside of strings that is not white space.
         let mut last = b' ';
         let mut rest = text.as_bytes();

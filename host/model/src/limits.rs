@@ -269,7 +269,8 @@ impl fmt::Display for ClampedLimit {
             requested: asked,
             ceiling,
         } = self;
-        let (asked, ceiling) = (asked.to_config_string(), ceiling.to_config_string());
+        let asked = asked.to_config_string();
+        let ceiling = ceiling.to_config_string();
         write!(
             f,
             "limits.{key} = {asked} was lowered to the server's ceiling, {ceiling} (to allow more, raise ceilings.{key})"

@@ -24,8 +24,10 @@ impl TraceContext {
     /// Parses a `traceparent` with its accompanying values. Returns `None` if it is invalid.
     pub fn parse(parent: &str, state: Option<String>, baggage: Option<String>) -> Option<Self> {
         let mut parts = parent.trim().split('-');
-        let (version, trace, span, flags) =
-            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        let version = parts.next()?;
+        let trace = parts.next()?;
+        let span = parts.next()?;
+        let flags = parts.next()?;
         let hex = |text: &str, length| {
             text.len() == length
                 && text
@@ -59,7 +61,8 @@ impl TraceContext {
     /// Creates the first span of a new trace. Returns `None` if one of the ids, which are random,
     /// is all zeros.
     pub fn root(trace: [u8; 16], span: [u8; 8], sampled: bool) -> Option<Self> {
-        let (trace, span) = (u128::from_be_bytes(trace), u64::from_be_bytes(span));
+        let trace = u128::from_be_bytes(trace);
+        let span = u64::from_be_bytes(span);
         let flags = if sampled { "01" } else { "00" }.to_owned();
         let ids = (format!("{trace:032x}"), format!("{span:016x}"));
         (trace != 0 && span != 0).then_some(Self {
@@ -121,7 +124,8 @@ mod tests {
             ),
             (PARENT, Some("a=1"), &None)
         );
-        let (child, other) = (parent.child([1; 8]), parent.child([2; 8]));
+        let child = parent.child([1; 8]);
+        let other = parent.child([2; 8]);
         assert_ne!(child.span, parent.span);
         assert_ne!(child.span, other.span);
         let again = TraceContext::parse(&child.traceparent(), child.state.clone(), None).unwrap();

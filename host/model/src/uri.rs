@@ -99,7 +99,8 @@ pub fn normalize(uri: &str) -> Cow<'_, str> {
         let start = scheme.len() + 3 + authority.rfind('@').map_or(0, |at| at + 1);
         start..scheme.len() + 3 + authority.len()
     });
-    let (mut out, mut at) = (String::with_capacity(uri.len()), 0);
+    let mut out = String::with_capacity(uri.len());
+    let mut at = 0;
     while let Some(c) = uri.get(at..).and_then(|rest| rest.chars().next()) {
         let is_host = host.as_ref().is_some_and(|host| host.contains(&at));
         let folds = at < scheme.len() || is_host;

@@ -44,11 +44,9 @@ impl ExportHealth {
 
     /// Records a failed export and its reason. `lost_before` is the total number of lost items.
     pub(crate) fn record_failure(&mut self, why: &str, lost: u64, now: Instant) {
-        let (signal, endpoint, why) = (
-            self.signal.as_str(),
-            &self.endpoint,
-            clean_line(why, MAX_REASON_BYTES),
-        );
+        let signal = self.signal.as_str();
+        let endpoint = &self.endpoint;
+        let why = clean_line(why, MAX_REASON_BYTES);
         let Some(outage) = &mut self.outage else {
             self.outage = Some(ExportOutage {
                 started_at: now,
@@ -62,10 +60,8 @@ impl ExportHealth {
         };
         if now - outage.last_report >= OUTAGE_MESSAGE_INTERVAL {
             outage.last_report = now;
-            let (since, lost) = (
-                format_seconds(now - outage.started_at),
-                format_losses(self.signal, lost - outage.lost_before),
-            );
+            let since = format_seconds(now - outage.started_at);
+            let lost = format_losses(self.signal, lost - outage.lost_before);
             tracing::warn!(
                 "still cannot send {signal} to {endpoint}, for {since}: {why} (otel); lost so far: {lost}"
             );
@@ -78,11 +74,9 @@ impl ExportHealth {
             self.report_overflow(lost, now);
             return;
         };
-        let (signal, endpoint, since) = (
-            self.signal.as_str(),
-            &self.endpoint,
-            format_seconds(now - outage.started_at),
-        );
+        let signal = self.signal.as_str();
+        let endpoint = &self.endpoint;
+        let since = format_seconds(now - outage.started_at);
         let count = lost - outage.lost_before;
         if count == 0 {
             tracing::info!(
@@ -102,11 +96,9 @@ impl ExportHealth {
             .1
             .is_none_or(|told| now - told >= LOSS_MESSAGE_INTERVAL)
         {
-            let (endpoint, count, why) = (
-                &self.endpoint,
-                format_losses(self.signal, count),
-                clean_line(why, MAX_REASON_BYTES),
-            );
+            let endpoint = &self.endpoint;
+            let count = format_losses(self.signal, count);
+            let why = clean_line(why, MAX_REASON_BYTES);
             tracing::warn!("{endpoint} rejected {count} (otel): {why}");
             self.last_loss_report = (lost, Some(now));
         }
@@ -183,7 +175,8 @@ mod tests {
         let _logging =
             tracing::subscriber::set_default(format.with_writer(move || writer.clone()).finish());
         let mut health = ExportHealth::new(SignalKind::Traces, "http://a:4318");
-        let (begun, minute) = (Instant::now(), Duration::from_mins(1));
+        let begun = Instant::now();
+        let minute = Duration::from_mins(1);
         health.record_success(0, begun);
         for minutes in 0..25_u32 {
             health.record_failure(

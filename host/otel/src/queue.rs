@@ -80,7 +80,8 @@ impl<T> SignalQueue<T> {
     /// Takes the items of one request, oldest first. Returns an empty list if the queue is empty.
     pub(crate) fn take_batch(&self) -> Vec<T> {
         let mut state = self.lock_state();
-        let (mut batch, mut bytes) = (Vec::new(), 0);
+        let mut batch = Vec::new();
+        let mut bytes = 0;
         while batch.len() < MAX_BATCH_ITEMS && bytes < MAX_BATCH_BYTES {
             let Some((item, size)) = state.items.pop_front() else {
                 break;

@@ -33,11 +33,10 @@ impl Telemetry {
     }
 
     pub(crate) fn with_timing(settings: OtelSettings, timing: ExportTiming) -> Self {
-        let (spans, records) = (
-            SignalQueue::new(MAX_QUEUED_ITEMS, MAX_QUEUED_BYTES),
-            SignalQueue::new(MAX_QUEUED_ITEMS, MAX_QUEUED_BYTES),
-        );
-        let (started, reports_lost) = (SystemTime::now(), AtomicU64::new(0));
+        let spans = SignalQueue::new(MAX_QUEUED_ITEMS, MAX_QUEUED_BYTES);
+        let records = SignalQueue::new(MAX_QUEUED_ITEMS, MAX_QUEUED_BYTES);
+        let started = SystemTime::now();
+        let reports_lost = AtomicU64::new(0);
         Self {
             inner: Arc::new(TelemetryState {
                 settings,

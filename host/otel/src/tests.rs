@@ -66,7 +66,8 @@ fn span(name: &str) -> FinishedSpan {
 }
 
 fn record(message: &str) -> LogEvent {
-    let (at, severity) = (SystemTime::now(), LogSeverity::Warn);
+    let at = SystemTime::now();
+    let severity = LogSeverity::Warn;
     LogEvent {
         at,
         severity,

@@ -15,7 +15,8 @@ pub(crate) fn lookup(name: &str) -> Vec<IpAddr> {
 }
 
 fn find_addresses(mut file: impl BufRead, name: &str) -> io::Result<Vec<IpAddr>> {
-    let (mut found, mut line) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
+    let mut line = Vec::new();
     loop {
         line.clear();
         if file.read_until(b'\n', &mut line)? == 0 {

@@ -155,7 +155,8 @@ mod tests {
     async fn a_plugin_that_gives_up_keeps_its_places_until_the_lookups_end() {
         let slow = Slow::default();
         let lookups = Arc::new(LookupLimiter::new(Arc::new(slow.clone())));
-        let (greedy, modest) = (PluginLookups::new(), PluginLookups::new());
+        let greedy = PluginLookups::new();
+        let modest = PluginLookups::new();
         for _ in 0..10 * MAX_PLUGIN_LOOKUPS {
             let mut attempt = Box::pin(lookups.resolve("slow.example", Some(&greedy)));
             let begun = std::future::poll_fn(|context| {

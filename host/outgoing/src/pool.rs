@@ -299,7 +299,8 @@ impl ConnectionPool {
     /// Sets the idle timeout. Must be called before the first connection.
     #[cfg(test)]
     pub(crate) fn keep_for(self: &mut Arc<Self>, idle: Duration) {
-        let (room, close) = (self.room.clone(), self.close.clone());
+        let room = self.room.clone();
+        let close = self.close.clone();
         let (kept, changed, turn) =
             <(Mutex<PoolState>, Arc<Notify>, tokio::sync::Mutex<()>)>::default();
         *self = Arc::new(Self {

@@ -68,7 +68,8 @@ impl RequestTarget {
     /// Returns the bytes of the head as HTTP/1.1 writes it, or an error if it is too large.
     pub(crate) fn head_bytes<B>(&self, request: &Request<B>) -> Result<usize, SendError> {
         // `GET /path HTTP/1.1`, `host: authority`, the fields, and the empty line.
-        let (method, path) = (request.method().as_str(), self.path.as_str());
+        let method = request.method().as_str();
+        let path = self.path.as_str();
         let line = method.len() + path.len() + " ".len() + " HTTP/1.1\r\n".len();
         let host = "host: \r\n".len() + authority(&self.origin).len();
         let fields = header_fields::encoded_bytes(request.headers());

@@ -103,10 +103,8 @@ mod tests {
     #[tokio::test]
     async fn there_is_room_for_so_many_and_in_turn() {
         let sockets = SocketBudget::new(2);
-        let (one, two) = (
-            sockets.reserve().await.unwrap(),
-            sockets.reserve().await.unwrap(),
-        );
+        let one = sockets.reserve().await.unwrap();
+        let two = sockets.reserve().await.unwrap();
         assert!(sockets.try_reserve().is_none());
         let mut third = std::pin::pin!(sockets.reserve());
         tokio::select! {

@@ -218,7 +218,9 @@ mod tests {
             (&mount("\"read\""), "", ""),
         ];
         for (one, two, both) in cases {
-            let (one, two, both) = (permissions(one), permissions(two), permissions(both));
+            let one = permissions(one);
+            let two = permissions(two);
+            let both = permissions(both);
             assert_eq!(one.intersection(&two), both, "{one:?} and {two:?}");
             // The permissions in force determine `deterministic`.
             let turned = Permissions {

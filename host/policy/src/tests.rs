@@ -326,7 +326,8 @@ fn networks(entries: &[&str]) -> Vec<AddressRange> {
 
 #[test]
 fn what_is_allowed_is_covered_by_a_rule_as_a_url_parser_and_a_naive_reader_see_it() {
-    let (allowed, denied) = (Cell::new(0), Cell::new(0));
+    let allowed = Cell::new(0);
+    let denied = Cell::new(0);
     let anywhere = (scheme(), authority()).prop_map(Err);
     // An origin from an entry, in another spelling.
     let spelling = select(vec![

@@ -72,7 +72,8 @@ impl PrivateFolder {
             0,
             stat(&root).map_err(cannot)?.st_uid,
         ];
-        let (mut handle, mut reached) = (root, PathBuf::from("/"));
+        let mut handle = root;
+        let mut reached = PathBuf::from("/");
         for component in path.components() {
             let Component::Normal(name) = component else {
                 continue;

@@ -133,7 +133,8 @@ fn describe_difference(recorded: &RecordedOutcome, replayed: &Value) -> String {
             new.len()
         );
     }
-    let (mut out, mut count) = (String::new(), 0_usize);
+    let mut out = String::new();
+    let mut count = 0_usize;
     let compared = TextDiff::from_lines(&old, &new);
     for (index, group) in compared.grouped_ops(CONTEXT_LINES).iter().enumerate() {
         if index > 0 {

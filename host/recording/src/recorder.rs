@@ -96,10 +96,8 @@ impl CallRecorder {
         writer
             .start("toolbay-record")
             .map_err(|error| failed(&error))?;
-        let (free, calls) = (
-            Arc::new(AtomicUsize::new(MAX_PENDING_BYTES)),
-            AtomicU64::new(0),
-        );
+        let free = Arc::new(AtomicUsize::new(MAX_PENDING_BYTES));
+        let calls = AtomicU64::new(0);
         let call_size = settings.call_size;
         let inner = RecordingQueue {
             queue,

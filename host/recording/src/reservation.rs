@@ -59,10 +59,8 @@ mod tests {
     #[test]
     fn a_call_takes_no_more_than_its_own_part_and_than_there_is() {
         let free = Arc::new(AtomicUsize::new(10));
-        let (mut one, mut other) = (
-            RecordingReservation::new(&free, 6),
-            RecordingReservation::new(&free, 6),
-        );
+        let mut one = RecordingReservation::new(&free, 6);
+        let mut other = RecordingReservation::new(&free, 6);
         assert!(
             one.try_reserve(4) && !one.try_reserve(3) && one.try_reserve(2) && !one.try_reserve(1)
         );

@@ -125,9 +125,12 @@ impl TrialComponent {
         asked: PluginRequest<'_>,
     ) -> TrialReply {
         let deadline = Instant::now() + environment.limits.timeout;
-        let (answerable, journal) = (QuestionKindSet::default(), Arc::default());
+        let answerable = QuestionKindSet::default();
+        let journal = Arc::default();
         let tape = crate::ReplayTape::default();
-        let (caller, trace, place) = (None, None, None);
+        let caller = None;
+        let trace = None;
+        let place = None;
         let entry = CallContext {
             environment,
             caller,

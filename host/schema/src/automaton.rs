@@ -55,10 +55,8 @@ pub(super) struct AutomatonMatcher {
 impl AutomatonMatcher {
     /// Compiles a pattern; `None` if it is too large.
     pub(super) fn compile(pattern: &Hir, patterns: &PatternBudget) -> Option<Self> {
-        let (first, last) = (
-            pattern.properties().look_set_prefix(),
-            pattern.properties().look_set_suffix(),
-        );
+        let first = pattern.properties().look_set_prefix();
+        let last = pattern.properties().look_set_suffix();
         let backwards = last.contains(Look::End) && !first.contains(Look::Start);
         let config = thompson::Config::new()
             .utf8(true)

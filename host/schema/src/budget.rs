@@ -245,7 +245,8 @@ impl CheckMeter {
 
     /// Returns whether the check has used up its CPU time.
     fn is_out_of_time(&self) -> bool {
-        let (now, allowed) = (Instant::now(), self.cpu_time.get());
+        let now = Instant::now();
+        let allowed = self.cpu_time.get();
         let Some(clock) = self.clock.get() else {
             let next = now.checked_add(allowed);
             self.clock.set(next.map(|next| CheckClock {
@@ -370,7 +371,8 @@ mod tests {
             take(CLOCK_INTERVAL_STEPS);
             // Another thread occupies the CPU for longer than the check may run.
             let other = thread::spawn(|| {
-                let (clock, start) = (Instant::now(), thread_cpu_time());
+                let clock = Instant::now();
+                let start = thread_cpu_time();
                 while clock.elapsed() < BUDGET.cpu_time * 2
                     || thread_cpu_time().checked_sub(start).unwrap() < BUDGET.cpu_time
                 {

@@ -33,8 +33,10 @@ const JAVASCRIPT_MEMBERS: [&str; 12] = [
 /// which clients use to check results.
 pub fn compatibility_notes(schema: &Value, output: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    let (mut open, mut patterns, mut formats, mut words) =
-        (vec![schema], Vec::new(), Vec::new(), Vec::new());
+    let mut open = vec![schema];
+    let mut patterns = Vec::new();
+    let mut formats = Vec::new();
+    let mut words = Vec::new();
     let (mut steps, mut javascript): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
     while let Some(schema) = open.pop() {
         let Some(members) = schema.as_object() else {
@@ -151,7 +153,8 @@ pub(super) enum UncommonFeature {
 
 /// Returns the first feature in a pattern that not every engine supports.
 pub(super) fn uncommon_feature(pattern: &str) -> Option<UncommonFeature> {
-    let (mut escaped, mut in_class) = (false, false);
+    let mut escaped = false;
+    let mut in_class = false;
     for (at, c) in pattern.char_indices() {
         if escaped {
             escaped = false;

@@ -91,7 +91,8 @@ impl PatternBudget {
 
 /// Returns the patterns in a schema as they are written.
 fn pattern_sources(schema: &Value) -> Vec<&str> {
-    let (mut found, mut open) = (Vec::new(), vec![schema]);
+    let mut found = Vec::new();
+    let mut open = vec![schema];
     while let Some(value) = open.pop() {
         match value {
             Value::Array(items) => open.extend(items),

@@ -266,7 +266,8 @@ fn parse_object(text: &str) -> Result<Value, String> {
 /// Returns whether compiling a valid schema takes negligible time: it is small and has no pattern.
 /// A pattern of a few characters can take long.
 fn is_cheap_to_compile(schema: &Value) -> bool {
-    let (mut open, mut seen) = (vec![schema], 0_usize);
+    let mut open = vec![schema];
+    let mut seen = 0_usize;
     while let Some(value) = open.pop() {
         seen += 1;
         match value {

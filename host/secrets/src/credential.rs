@@ -228,7 +228,8 @@ fn with_query_parameter(uri: &Uri, name: &str, value: &str) -> Option<Uri> {
             .into_owned();
         !pair.is_empty() && percent_encode(&decoded).to_string() != name
     };
-    let (path, query) = (uri.path(), uri.query().unwrap_or_default());
+    let path = uri.path();
+    let query = uri.query().unwrap_or_default();
     let origin = uri.scheme_str().map_or(0, str::len)
         + 3
         + uri.authority().map_or(0, |text| text.as_str().len());

@@ -54,7 +54,9 @@ impl FixedSecrets {
                 continue;
             };
             values.push(None);
-            let (base, source, place) = (base.to_owned(), secret.source.clone(), place.to_owned());
+            let base = base.to_owned();
+            let source = secret.source.clone();
+            let place = place.to_owned();
             let programs = programs.clone();
             running.spawn(async move {
                 (

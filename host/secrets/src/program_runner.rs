@@ -119,10 +119,8 @@ impl ProgramWorker {
     ) -> io::Result<&mpsc::Sender<(ProgramRequest, oneshot::Sender<ProgramOutput>)>> {
         let pipes = lock(&self.pipes).take();
         if let Some((input, output)) = pipes {
-            let (input, output) = (
-                tokio::process::ChildStdin::from_std(input)?,
-                tokio::process::ChildStdout::from_std(output)?,
-            );
+            let input = tokio::process::ChildStdin::from_std(input)?;
+            let output = tokio::process::ChildStdout::from_std(output)?;
             let (sender, receiver) = mpsc::channel(MAX_QUEUED_REQUESTS);
             let pending = PendingPrograms::default();
             tokio::spawn(receive_responses(output, pending.clone()));
@@ -209,10 +207,8 @@ pub async fn serve(
             }
         }
     });
-    let (places, allowed) = (
-        Arc::new(Semaphore::new(MAX_RUNNING_PROGRAMS)),
-        Arc::new(allowed),
-    );
+    let places = Arc::new(Semaphore::new(MAX_RUNNING_PROGRAMS));
+    let allowed = Arc::new(allowed);
     loop {
         let Ok(id) = input.read_u64_le().await else {
             return Ok(());
@@ -240,7 +236,9 @@ pub async fn serve(
             .collect();
         // The semaphore is never closed.
         let place = Arc::clone(&places).acquire_owned().await;
-        let (answers, allowed, folder) = (answers.clone(), Arc::clone(&allowed), folder.to_owned());
+        let answers = answers.clone();
+        let allowed = Arc::clone(&allowed);
+        let folder = folder.to_owned();
         running.spawn(async move {
             let _place = place;
             let asked = words.clone();
@@ -288,11 +286,9 @@ async fn write_response(
 }
 
 async fn read_response(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(u64, ProgramOutput)> {
-    let (id, kind, code) = (
-        from.read_u64_le().await?,
-        from.read_u8().await?,
-        from.read_i32_le().await?,
-    );
+    let id = from.read_u64_le().await?;
+    let kind = from.read_u8().await?;
+    let code = from.read_i32_le().await?;
     let length = usize::try_from(from.read_u32_le().await?).unwrap_or(usize::MAX);
     if length > MAX_OUTPUT_BYTES {
         return Err(io::ErrorKind::InvalidData.into());

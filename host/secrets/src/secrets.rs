@@ -207,7 +207,8 @@ impl SecretFilter {
 
     /// Returns `text` up to `end`, with replacements for the matches.
     fn redact_matches(&self, text: &str, found: &[SecretMatch], end: usize) -> String {
-        let (mut out, mut shown) = (String::new(), 0);
+        let mut out = String::new();
+        let mut shown = 0;
         for SecretMatch { range, pattern } in found.iter().filter(|found| found.range.start < end) {
             // Extend the range to whole characters.
             let start = text.floor_char_boundary(range.start);
@@ -288,7 +289,8 @@ impl SecretFinder {
     pub(crate) fn new<'a>(
         values: impl IntoIterator<Item = (&'a str, &'a SecretValue)>,
     ) -> Result<Option<Self>, String> {
-        let (mut patterns, mut marks) = (Vec::new(), Vec::new());
+        let mut patterns = Vec::new();
+        let mut marks = Vec::new();
         for (name, value) in values {
             for pattern in search_patterns(value.as_str()) {
                 patterns.push(pattern);
@@ -359,7 +361,8 @@ fn search_patterns(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
             .chain(percent.iter().map(|text| text.as_str()));
         forms.extend(plain.map(|text| Zeroizing::new(text.as_bytes().to_vec())));
         for pad in [&[][..], &[0], &[0, 0]] {
-            let (before, padded) = (pad.len(), Zeroizing::new([pad, bytes].concat()));
+            let before = pad.len();
+            let padded = Zeroizing::new([pad, bytes].concat());
             for base64 in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
                 let whole = Zeroizing::new(base64.encode(&*padded));
                 forms.push(Zeroizing::new(stable_base64(&whole, before, &padded)));
@@ -374,7 +377,8 @@ fn search_patterns(value: &str) -> Vec<Zeroizing<Vec<u8>>> {
 /// Returns the base64 digits of `padded` that depend neither on its first `before` bytes nor on
 /// bytes that may follow.
 fn stable_base64(base64: &str, before: usize, padded: &[u8]) -> Vec<u8> {
-    let (start, end) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);
+    let start = (before * 8).div_ceil(6);
+    let end = padded.len() * 8 / 6;
     base64.get(start..end).unwrap_or(base64).as_bytes().to_vec()
 }
 

@@ -101,12 +101,11 @@ impl SecretVault {
         };
         let in_file = |secret: &SecretSpec| !secret.source.is_fixed();
         let is_fixed = !secrets.iter().any(in_file);
-        let (place, base, turn) = (
-            place.to_owned(),
-            base.to_owned(),
-            Arc::new(Semaphore::new(1)),
-        );
-        let (state, names) = (Mutex::new(state), Mutex::default());
+        let place = place.to_owned();
+        let base = base.to_owned();
+        let turn = Arc::new(Semaphore::new(1));
+        let state = Mutex::new(state);
+        let names = Mutex::default();
         let inner = VaultState {
             grant_name: place,
             plugin_folder: base,
@@ -194,7 +193,8 @@ impl SecretVault {
         if inner.is_fixed {
             return Ok(Arc::clone(&inner.lock_cache().anonymous));
         }
-        let (inner, caller) = (Arc::clone(inner), caller.cloned());
+        let inner = Arc::clone(inner);
+        let caller = caller.cloned();
         // The semaphore is never closed.
         let turn = Arc::clone(&inner.read_permit).acquire_owned().await;
         let looked = tokio::task::spawn_blocking(move || {
@@ -429,7 +429,8 @@ impl VaultState {
 
     /// Logs the result of reading a file, without its value.
     fn log_file(&self, secret: &SecretSpec, source: &SecretSource, file: &WatchedFile) {
-        let (place, name) = (&self.grant_name, &secret.name);
+        let place = &self.grant_name;
+        let name = &secret.name;
         match &file.value {
             Ok(_) => tracing::info!("{place}: secrets.{name}: {source} was read"),
             Err(why) => tracing::warn!(

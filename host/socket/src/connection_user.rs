@@ -93,7 +93,8 @@ fn kernel() -> io::Result<&'static Mutex<KernelSocket>> {
 ///
 /// The kernel does not support the request, or rejects it.
 pub fn connection_user(peer: SocketAddr, own: SocketAddr) -> io::Result<Option<u32>> {
-    let (peer, own) = (canonical(peer), canonical(own));
+    let peer = canonical(peer);
+    let own = canonical(own);
     let found = find_socket(peer, own)?;
     // Of a socket without an inode, kernels report the superuser as the user.
     Ok(found

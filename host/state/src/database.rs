@@ -316,7 +316,8 @@ impl StateStore for StateDatabase {
         keys: Vec<String>,
         payer: Arc<dyn WorkPayer>,
     ) -> StateFuture<Vec<Option<Vec<u8>>>> {
-        let (database, bucket) = (self.clone(), bucket.clone());
+        let database = self.clone();
+        let bucket = bucket.clone();
         Box::pin(async move {
             check_key_count(keys.len())?;
             database
@@ -333,7 +334,8 @@ impl StateStore for StateDatabase {
         key: String,
         payer: Arc<dyn WorkPayer>,
     ) -> StateFuture<bool> {
-        let (database, bucket) = (self.clone(), bucket.clone());
+        let database = self.clone();
+        let bucket = bucket.clone();
         Box::pin(async move {
             database
                 .read(payer, move |transaction, _| {
@@ -349,7 +351,8 @@ impl StateStore for StateDatabase {
         start: PageStart,
         payer: Arc<dyn WorkPayer>,
     ) -> StateFuture<KeyPage> {
-        let (database, bucket) = (self.clone(), bucket.clone());
+        let database = self.clone();
+        let bucket = bucket.clone();
         Box::pin(async move {
             if let PageStart::After(key) = &start {
                 check_key(key)?;

@@ -134,7 +134,8 @@ pub(crate) fn list_keys(
     } else {
         0
     };
-    let (mut page, mut bytes) = (KeyPage::default(), 0);
+    let mut page = KeyPage::default();
+    let mut bytes = 0;
     if !payer.hold(PAGE_OVERHEAD_BYTES) {
         return Err(StateError::Stopped.into());
     }

@@ -25,14 +25,13 @@ pub struct OwnerUsage {
 pub(crate) fn usage_by_owner(
     transaction: &ReadTransaction,
 ) -> Result<Vec<OwnerUsage>, OperationFailure> {
-    let (owners, entries) = (
-        transaction.open_table(OWNERS)?,
-        transaction.open_table(ENTRIES)?,
-    );
+    let owners = transaction.open_table(OWNERS)?;
+    let entries = transaction.open_table(ENTRIES)?;
     let mut found = Vec::new();
     for row in owners.iter()? {
         let (name, row) = row?;
-        let ((plugin, caller), (number, bytes, keys)) = (name.value(), row.value());
+        let (plugin, caller) = name.value();
+        let (number, bytes, keys) = row.value();
         let mut buckets: BTreeMap<String, QuotaUsage> = BTreeMap::new();
         for entry in entries.range((number, "", "")..(number.saturating_add(1), "", ""))? {
             let (key, value) = entry?;

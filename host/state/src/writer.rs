@@ -317,7 +317,8 @@ impl OwnerAccount<'_> {
         tables: &StateTables<'_>,
         after: QuotaUsage,
     ) -> Result<u64, OperationFailure> {
-        let (before, quota) = (self.usage, self.job.quota);
+        let before = self.usage;
+        let quota = self.job.quota;
         if after.keys > quota.keys && after.keys > before.keys {
             return Err(StateError::Keys(quota.keys).into());
         }

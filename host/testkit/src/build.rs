@@ -332,7 +332,8 @@ mod tests {
     #[test]
     fn an_unchanged_file_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        let (from, to) = (folder.path().join("from"), folder.path().join("to.wasm"));
+        let from = folder.path().join("from");
+        let to = folder.path().join("to.wasm");
         let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
         fs::write(&from, "one").unwrap();
         copy_if_changed(&from, &to).unwrap();

@@ -42,7 +42,8 @@ impl StdioClient {
     /// Starts `command`, which must serve over stdio.
     pub fn run(command: ToolbayCommand) -> Result<Self> {
         let (command, folder) = command.into_parts();
-        let (log, (sender, arriving)) = (ProgramLog::default(), channel());
+        let log = ProgramLog::default();
+        let (sender, arriving) = channel();
         let connection = SharedConnection::start(
             command,
             UnclaimedPolicy::Forward(sender),

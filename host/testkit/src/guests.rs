@@ -164,7 +164,8 @@ mod tests {
     #[test]
     fn concurrent_callers_do_the_work_once() {
         let folder = tempfile::tempdir().unwrap();
-        let (stamp, times) = (folder.path().join("stamp"), AtomicU32::new(0));
+        let stamp = folder.path().join("stamp");
+        let times = AtomicU32::new(0);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {

@@ -137,7 +137,8 @@ pub fn parse_response(mut message: Value) -> Result<RequestResult> {
 /// Returns all tools, from all pages. `list` sends `tools/list` with the given parameters and
 /// returns the result.
 pub fn list_all_tools(mut list: impl FnMut(Value) -> Result<Value>) -> Result<Vec<Value>> {
-    let (mut tools, mut params) = (Vec::new(), json!({}));
+    let mut tools = Vec::new();
+    let mut params = json!({});
     loop {
         let mut page = list(params)?;
         let listed = page

@@ -115,7 +115,8 @@ impl OtlpCollector {
             state: Mutex::new(state),
             changed: Condvar::new(),
         });
-        let (address, serving) = (listener.local_addr().unwrap(), Arc::clone(&shared));
+        let address = listener.local_addr().unwrap();
+        let serving = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let serving = Arc::clone(&serving);

@@ -24,7 +24,8 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
 }
 
 fn formula(release: &Release, machine: Machine, archive: &str, digest: &str) -> String {
-    let (url, version) = (release.url(archive), &release.version);
+    let url = release.url(archive);
+    let version = &release.version;
     // Homebrew has its own names for machines and its own syntax for alternative licences.
     let cpu = if machine.npm == "x64" { "intel" } else { "arm" };
     let licenses = LICENSE

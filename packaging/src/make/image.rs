@@ -62,7 +62,8 @@ impl Blob {
 }
 
 pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
-    let (time, version) = (kit.release.time, &kit.release.version);
+    let time = kit.release.time;
+    let version = &kit.release.version;
     let layer = layer(kit)?;
     let compressed = {
         let mut gzip = gzip(Vec::new());
@@ -126,7 +127,8 @@ fn annotations(version: &str, date: &str) -> Value {
 /// Returns the configuration with which the image is run. The root can be read-only: the program
 /// writes only to the two directories below, and only if they are writable.
 fn config(kit: &Kit, layer: &str) -> Value {
-    let (date, version) = (&kit.release.date, &kit.release.version);
+    let date = &kit.release.date;
+    let version = &kit.release.version;
     json!({
         "created": date,
         "architecture": kit.program.machine.debian,

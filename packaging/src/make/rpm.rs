@@ -17,7 +17,8 @@ const BUILD: &str = "1";
 pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     let work = kit.work("rpm")?;
     content::copy(kit.content.all(), &work.join("content/usr"))?;
-    let (version, machine) = (&kit.release.version, kit.program.machine.rust);
+    let version = &kit.release.version;
+    let machine = kit.program.machine.rust;
     let spec = work.join("toolbay.spec");
     fs::write(
         &spec,

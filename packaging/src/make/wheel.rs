@@ -27,7 +27,8 @@ pub(crate) fn make(kit: &Kit) -> Result<Vec<PathBuf>> {
     let data: Vec<String> = data
         .map(|File { to, .. }| format!("\"content/{to}\" = \"{to}\""))
         .collect();
-    let (version, tag) = (&kit.release.version, tag(&kit.program));
+    let version = &kit.release.version;
+    let tag = tag(&kit.program);
     let values = [
         ("@VERSION@", version.as_str()),
         ("@SUMMARY@", SUMMARY),

@@ -35,10 +35,8 @@ exec chroot $user "$root" "$@"
 "#;
 
 pub(crate) fn install(kit: &Kit, files: &[PathBuf], room: &Room) -> Result<Installed> {
-    let (layout, system) = (
-        room.installed().join("layout"),
-        room.installed().join("root"),
-    );
+    let layout = room.installed().join("layout");
+    let system = room.installed().join("root");
     for folder in [&layout, &system] {
         fs::create_dir(folder)?;
     }

@@ -90,7 +90,8 @@ mod tests {
                 .args(["-c", "echo ~; pwd; command -v cargo || echo no cargo; env"]),
         );
         let seen = seen.unwrap();
-        let (home, work) = (room.home(), room.work());
+        let home = room.home();
+        let work = room.work();
         assert!(
             seen.starts_with(&format!(
                 "{}\n{}\nno cargo\n",

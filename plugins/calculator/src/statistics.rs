@@ -26,7 +26,8 @@ pub(crate) struct Statistics {
 impl Statistics {
     pub(crate) fn of(mut numbers: Vec<f64>) -> Option<Self> {
         numbers.sort_by(f64::total_cmp);
-        let (min, max) = (*numbers.first()?, *numbers.last()?);
+        let min = *numbers.first()?;
+        let max = *numbers.last()?;
         let count = numbers.len();
         let sum = sum(&numbers);
         let mean = sum / float(count);
@@ -60,7 +61,8 @@ fn median(sorted: &[f64]) -> Option<f64> {
 
 /// Adds numbers with Neumaier's compensation for rounding errors: `[1e100, 1, -1e100]` is 1.
 pub(crate) fn sum(numbers: &[f64]) -> f64 {
-    let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
+    let mut sum = 0.0_f64;
+    let mut lost = 0.0_f64;
     for &number in numbers {
         let next = sum + number;
         lost += if sum.abs() >= number.abs() {

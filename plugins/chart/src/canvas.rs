@@ -109,8 +109,10 @@ fn overlap(pixel: usize, low: f64, high: f64) -> f64 {
 
 /// Returns the distance of a position from the line between two others.
 fn distance(place: Place, from: Place, to: Place) -> f64 {
-    let (dx, dy) = (to.0 - from.0, to.1 - from.1);
-    let (px, py) = (place.0 - from.0, place.1 - from.1);
+    let dx = to.0 - from.0;
+    let dy = to.1 - from.1;
+    let px = place.0 - from.0;
+    let py = place.1 - from.1;
     let length = dx * dx + dy * dy;
     let along = if length > 0.0 {
         ((px * dx + py * dy) / length).clamp(0.0, 1.0)

@@ -45,7 +45,8 @@ impl Font {
 
     /// Draws a text whose upper left corner is at this position.
     pub(crate) fn write(self, canvas: &mut Canvas, (left, top): Place, text: &str, color: Color) {
-        let (left, top) = (index(left.round()), index(top.round()));
+        let left = index(left.round());
+        let top = index(top.round());
         let width = get_raster_width(self.weight, self.height);
         for (number, character) in text.chars().enumerate() {
             // A missing glyph is drawn as a question mark in a box.

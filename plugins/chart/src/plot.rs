@@ -41,7 +41,8 @@ pub(crate) fn draw(title: &str, series: &Series, style: Style, size: (usize, usi
         .iter()
         .map(|(_, label)| SMALL.width(label))
         .fold(0.0, f64::max);
-    let (width, height) = (float(size.0), float(size.1));
+    let width = float(size.0);
+    let height = float(size.1);
     let mut plot = Plot {
         canvas: Canvas::new(size, BACKGROUND),
         left: MARGIN + widest + GAP,
@@ -121,8 +122,10 @@ impl Plot<'_> {
         // Thin bars have no gap, because it would swallow them.
         let half = self.slot() * if self.slot() > 4.0 { 0.35 } else { 0.5 };
         for (number, point) in self.series.points().iter().enumerate() {
-            let (x, y) = (self.x(number), self.y(point.value));
-            let (top, bottom) = (y.min(base), y.max(base));
+            let x = self.x(number);
+            let y = self.y(point.value);
+            let top = y.min(base);
+            let bottom = y.max(base);
             self.canvas.fill((x - half, top), (x + half, bottom), DATA);
         }
     }

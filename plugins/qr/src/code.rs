@@ -104,7 +104,8 @@ impl Code {
         let side = self.rows.len() + 2 * margin;
         let mut path = String::new();
         for (y, row) in self.rows.iter().enumerate() {
-            let (mut x, y) = (margin, y + margin);
+            let mut x = margin;
+            let y = y + margin;
             for run in row.chunk_by(PartialEq::eq) {
                 let width = run.len();
                 if run.first() == Some(&Color::Dark) {

@@ -49,7 +49,8 @@ pub(crate) fn measure(connection: &SharedConnection, rounds: u32) -> Result<Vec<
 /// later the second response arrives.
 fn fuel(mailbox: &CallerMailbox<'_>, rounds: u32) -> Result<Row> {
     let enough = rounds_of(mailbox)?;
-    let (mut whole, mut past) = (LatencyHistogram::new()?, LatencyHistogram::new()?);
+    let mut whole = LatencyHistogram::new()?;
+    let mut past = LatencyHistogram::new()?;
     let mut ended = Vec::new();
     for _ in 0..rounds * TIMES {
         let (answer, took) = timed(mailbox, "budget.rounds", &json!({"n": enough}))?;
@@ -78,7 +79,8 @@ fn fuel(mailbox: &CallerMailbox<'_>, rounds: u32) -> Result<Row> {
 fn rounds_of(mailbox: &CallerMailbox<'_>) -> Result<u64> {
     const SHORT: u64 = 100_000;
     let fuel = |n: u64| fuel_of(&timed(mailbox, "budget.rounds", &json!({"n": n}))?.0);
-    let (one, two) = (fuel(SHORT)?, fuel(2 * SHORT)?);
+    let one = fuel(SHORT)?;
+    let two = fuel(2 * SHORT)?;
     let each = two
         .checked_sub(one)
         .filter(|each| *each > 0)

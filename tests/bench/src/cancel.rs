@@ -43,7 +43,8 @@ pub(crate) fn measure(connection: &SharedConnection, rounds: u32) -> Result<Vec<
         ("sleep", "sleeping"),
     ];
     for (tool, words) in guests {
-        let (mut gone, mut cpu) = (LatencyHistogram::new()?, LatencyHistogram::new()?);
+        let mut gone = LatencyHistogram::new()?;
+        let mut cpu = LatencyHistogram::new()?;
         for n in 0..rounds * TIMES {
             gone.add(cancelled(connection, &mailbox, tool, n)?);
             let before = vitals(connection.pid())?.cpu;

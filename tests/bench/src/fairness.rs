@@ -124,8 +124,11 @@ impl Light {
     /// Sends at fixed times, even if the previous request has no response yet. Otherwise, a slow
     /// response would reduce the load.
     fn measure(&mut self, connection: &SharedConnection, time: Duration) -> Result<()> {
-        let (mailbox, end) = (connection.open_mailbox(), Instant::now() + time);
-        let (mut due, mut turn, mut open) = (Instant::now(), true, HashMap::new());
+        let mailbox = connection.open_mailbox();
+        let end = Instant::now() + time;
+        let mut due = Instant::now();
+        let mut turn = true;
+        let mut open = HashMap::new();
         while due < end || !open.is_empty() {
             let now = Instant::now();
             if now >= due && due < end {
@@ -176,7 +179,8 @@ struct Burning<'a> {
 
 impl<'a> Burning<'a> {
     fn begin(connection: &'a SharedConnection, tool: &str, crowd: usize) -> Result<Self> {
-        let (mailbox, mut calls) = (connection.open_mailbox(), Vec::new());
+        let mailbox = connection.open_mailbox();
+        let mut calls = Vec::new();
         for _ in 0..crowd {
             let call = mailbox.call_with_progress(&format!("burner.{tool}"), &json!({}))?;
             mailbox.wait_until_started(call)?;

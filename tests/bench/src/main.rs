@@ -134,10 +134,8 @@ impl Subject {
         table: &dyn Display,
         how: &str,
     ) -> Result<()> {
-        let (cores, build) = (
-            std::thread::available_parallelism().context("how many cores are there?")?,
-            self.build(),
-        );
+        let cores = std::thread::available_parallelism().context("how many cores are there?")?;
+        let build = self.build();
         if self.json {
             let machine = json!({"cores": cores, "load_before": load, "profile": build});
             println!(
@@ -295,12 +293,10 @@ fn beside_strangers(options: &Beside) -> Result<()> {
 }
 
 fn measure(stage: &Stage, options: &Options) -> Result<Vec<Row>> {
-    let (log, (command, _)) = (
-        ProgramLog::default(),
-        ToolbayCommand::new(&stage.folder)
-            .args(["serve"])
-            .into_parts(),
-    );
+    let log = ProgramLog::default();
+    let (command, _) = ToolbayCommand::new(&stage.folder)
+        .args(["serve"])
+        .into_parts();
     let connection = SharedConnection::start(command, UnclaimedPolicy::Check, log.line_handler())?;
     let mut rows = Vec::new();
     let mut measure = || -> Result<()> {

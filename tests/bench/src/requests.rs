@@ -68,10 +68,8 @@ pub(crate) fn measure(
     let started = Site::start()?;
     let site = started.address;
     let folder = folder(server, guests, site)?;
-    let (log, (command, _folder)) = (
-        ProgramLog::default(),
-        ToolbayCommand::new(&folder).args(["serve"]).into_parts(),
-    );
+    let log = ProgramLog::default();
+    let (command, _folder) = ToolbayCommand::new(&folder).args(["serve"]).into_parts();
     let connection = SharedConnection::start(command, UnclaimedPolicy::Check, log.line_handler())?;
     connection.initialize(revision::NEWEST_SESSION_REVISION)?;
     connection.wait_until_listed(DEADLINE, |tools| tools.iter().any(|tool| tool == TOOL))?;
@@ -267,7 +265,8 @@ pub(crate) fn serve_site() -> Result<()> {
 
 fn answer(mut stream: &TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
-    let (mut reader, mut line) = (BufReader::new(stream), String::new());
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
     while reader.read_line(&mut line)? > 0 {
         if line == "\r\n" {
             stream.write_all(RESPONSE)?;

@@ -52,7 +52,8 @@ impl Row {
         match self.target {
             Target::None => None,
             Target::Beside(times, most) => {
-                let (p99, idle) = (self.measured.percentile(99.0), idle?.percentile(99.0));
+                let p99 = self.measured.percentile(99.0);
+                let idle = idle?.percentile(99.0);
                 Some(p99 <= idle.mul_f64(times) && p99 <= most)
             }
             Target::Within(most) => Some(self.measured.median() <= most),
@@ -108,7 +109,8 @@ pub(crate) fn table(rows: &[Row]) -> Table {
         "met",
     ]);
     for row in rows {
-        let (measured, idle) = (&row.measured, row.idle.as_ref());
+        let measured = &row.measured;
+        let idle = row.idle.as_ref();
         let of_idle =
             |percentile| idle.map_or_else(String::new, |idle| ms(idle.percentile(percentile)));
         table.add_row([

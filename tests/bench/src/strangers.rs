@@ -129,7 +129,8 @@ fn beside(server: &Path, outcome: &mut Outcome, time: Duration) -> Result<()> {
         "the server refused {refused} calls while no hostile client was there"
     );
     outcome.idle.extend(idle);
-    let (over, address) = (ObservableValue::new(false), listener.address);
+    let over = ObservableValue::new(false);
+    let address = listener.address;
     let (beside, refused) = thread::scope(|threads| {
         let hostile = threads.spawn(|| kind.go_on(address, &over));
         let measured = honest(&listener, time);
@@ -173,7 +174,8 @@ fn honest(listener: &HttpServerProcess, time: Duration) -> Result<(Vec<Duration>
         let clients: Vec<_> = (0..CLIENTS)
             .map(|_| threads.spawn(|| Honest::new(listener.address)?.go_on(end)))
             .collect();
-        let (mut all, mut refused) = (Vec::new(), 0);
+        let mut all = Vec::new();
+        let mut refused = 0;
         for client in clients {
             let (took, not) = client.join().ok().context("an honest client panicked")??;
             all.extend(took);

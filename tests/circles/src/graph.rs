@@ -97,7 +97,8 @@ impl<'a> Graph<'a> {
     }
 
     fn add(&mut self, from: Id, to: Id, path: &[String]) {
-        let (from, to) = (self.tree.module(from).node, self.tree.module(to).node);
+        let from = self.tree.module(from).node;
+        let to = self.tree.module(to).node;
         if from != to {
             self.edges
                 .entry(from)

@@ -9,7 +9,9 @@ use anyhow::Result;
 use circles::{Unit, circles, dependencies};
 
 fn main() -> Result<ExitCode> {
-    let (mut unit, mut is_list, mut found) = (Unit::File, false, 0);
+    let mut unit = Unit::File;
+    let mut is_list = false;
+    let mut found = 0;
     for argument in std::env::args_os().skip(1) {
         match argument.to_str() {
             Some("--folders") => unit = Unit::Folder,

@@ -130,7 +130,8 @@ impl Scan {
 
     /// Scans the path that starts here. Returns the index of the next token.
     fn path(&mut self, tokens: &[TokenTree], begin: usize) -> usize {
-        let (mut path, mut at) = (Vec::new(), begin);
+        let mut path = Vec::new();
+        let mut at = begin;
         while let Some(TokenTree::Ident(segment)) = tokens.get(at) {
             path.push(plain(&segment.to_string()));
             at += 1;

@@ -87,7 +87,8 @@ impl Tree {
     /// Adds a module. A module without a file is in the file of its parent.
     pub(crate) fn add(&mut self, parent: Option<Id>, name: &str, file: Option<PathBuf>) -> Id {
         let id = self.modules.len();
-        let (mut path, mut node) = (Vec::new(), id);
+        let mut path = Vec::new();
+        let mut node = id;
         let mut written_in = PathBuf::new();
         if let Some(parent) = parent {
             let parent = self.module_mut(parent);

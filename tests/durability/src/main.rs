@@ -63,7 +63,9 @@ fn run(options: &Options) -> Result<()> {
     let state = folder.path().join("state");
     let mut random = fastrand::Rng::with_seed(options.seed);
     let mut tasks: Vec<Task> = (0..options.tasks).map(Task::new).collect();
-    let (started, mut done, mut kills) = (Instant::now(), 0, 0);
+    let started = Instant::now();
+    let mut done = 0;
+    let mut kills = 0;
     while done < options.operations || kills < options.kills {
         let share = 2 * options.operations / options.kills.max(1);
         done += until_killed(&state, &mut tasks, random.u64(1..=share.max(1)))?;

@@ -77,7 +77,8 @@ async fn all(
     database: &StateDatabase,
     bucket: &StateBucket,
 ) -> Result<BTreeMap<String, Vec<u8>>, StateError> {
-    let (mut kept, mut start) = (BTreeMap::new(), PageStart::First);
+    let mut kept = BTreeMap::new();
+    let mut start = PageStart::First;
     loop {
         let page = database
             .keys(bucket, start, Arc::new(UnmeteredPayer))

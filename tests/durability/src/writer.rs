@@ -31,7 +31,8 @@ pub(crate) fn run(folder: &Path, from: &[u64]) -> Result<()> {
 }
 
 async fn task(database: StateDatabase, index: usize, first: u64) -> Result<()> {
-    let (own, shared) = (bucket(index)?, shared()?);
+    let own = bucket(index)?;
+    let shared = shared()?;
     for number in first.. {
         database
             .change(&own, AMPLE, change(number), Arc::new(UnmeteredPayer))

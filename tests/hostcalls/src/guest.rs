@@ -202,8 +202,9 @@ impl Writer {
 
     /// Calls a function one or more times, if handles for it exist.
     fn statement(&mut self, function: &Function) {
-        let (mut call, mut needed, mut taken) =
-            (format!("(call ${}", function.name), Vec::new(), Vec::new());
+        let mut call = format!("(call ${}", function.name);
+        let mut needed = Vec::new();
+        let mut taken = Vec::new();
         for arg in function.args {
             let _ = match arg {
                 Arg::Borrowed(kind) | Arg::Owned(kind) => {
@@ -399,7 +400,9 @@ fn component(code: &str, names: &str) -> Vec<u8> {
         .iter()
         .map(|function| (function.name, function))
         .collect();
-    let (mut lowered, mut imported, mut given) = (String::new(), String::new(), String::new());
+    let mut lowered = String::new();
+    let mut imported = String::new();
+    let mut given = String::new();
     for (name, function) in functions {
         let _ = match name.strip_prefix("drop-") {
             Some(kind) => writeln!(lowered, "(core func ${name} (canon resource.drop ${kind}))"),

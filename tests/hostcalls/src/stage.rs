@@ -245,7 +245,8 @@ impl Stage {
     /// Waits until the server uses no more resources than before the first guest. Calls let the
     /// allocator and the pool release memory.
     fn is_as_before(&mut self) -> Result<()> {
-        let (resident, descriptors) = (self.resident + GROWTH, self.descriptors);
+        let resident = self.resident + GROWTH;
+        let descriptors = self.descriptors;
         self.until("the server is as it was before", |stage| {
             stage.bystander_answers()?;
             Ok(stage.resident()? <= resident

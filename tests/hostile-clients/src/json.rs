@@ -227,7 +227,8 @@ mod tests {
     fn nothing_is_much_larger_than_the_server_takes() {
         let mut random = Rng::with_seed(2);
         for _ in 0..2000 {
-            let (odd, broken) = (odd(&mut random), broken(&mut random));
+            let odd = odd(&mut random);
+            let broken = broken(&mut random);
             assert!(
                 odd.bytes("").len() < 10 << 20 && broken.bytes("").len() < 10 << 20,
                 "{odd} {broken}"

@@ -130,7 +130,8 @@ fn over_http(
     more: impl Fn() -> bool,
 ) -> Result<u64> {
     let mut web = Web::set(server)?;
-    let (first, mut next) = (seeds.start, seeds.start);
+    let first = seeds.start;
+    let mut next = seeds.start;
     while next < seeds.end && (next == first || more()) {
         let round = next..seeds.end.min((next / ROUND + 1) * ROUND);
         let visits: Vec<Visit> = round.clone().map(Visit::new).collect();
@@ -158,7 +159,8 @@ fn over_pipe(
     more: impl Fn() -> bool,
 ) -> Result<u64> {
     let mut pipe = Pipe::set(server)?;
-    let (first, mut next) = (seeds.start, seeds.start);
+    let first = seeds.start;
+    let mut next = seeds.start;
     while next < seeds.end && (next == first || more()) {
         let round = next..seeds.end.min((next / ROUND + 1) * ROUND);
         let talks: Vec<Talk> = round.clone().map(Talk::new).collect();

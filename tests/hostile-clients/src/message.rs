@@ -498,7 +498,8 @@ mod tests {
             let mut writer = Writer::new(seed);
             (0..500).map(|_| writer.message(true)).collect::<Vec<_>>()
         };
-        let (one, two) = (all(7), all(7));
+        let one = all(7);
+        let two = all(7);
         assert!(
             one.iter()
                 .zip(&two)

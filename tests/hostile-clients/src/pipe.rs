@@ -50,7 +50,8 @@ impl Pipe {
     pub(crate) fn set(server: &Path) -> Result<Self> {
         let folder = folder(server)?;
         let (command, folder) = serve(&folder, &[]).into_parts();
-        let (log, (sender, others)) = (ProgramLog::default(), channel());
+        let log = ProgramLog::default();
+        let (sender, others) = channel();
         let connection = SharedConnection::start(
             command,
             UnclaimedPolicy::Forward(sender),
@@ -99,7 +100,8 @@ impl Pipe {
             self.talk(talk, &mut ends)
                 .with_context(|| repeated(std::slice::from_ref(talk), talk.seed))?;
         }
-        let (connection, others) = (&self.connection, &self.others);
+        let connection = &self.connection;
+        let others = &self.others;
         let mailbox = connection.open_mailbox();
         let ended = self.watch.end(|| {
             others.try_iter().for_each(drop);
@@ -151,7 +153,8 @@ impl Pipe {
         bytes.retain(|byte| *byte != b'\n');
         bytes.push(b'\n');
         let (first, rest) = bytes.split_at_checked(line.first).unwrap_or((&[], &bytes));
-        let (process, done) = (self.connection.process(), ObservableValue::new(false));
+        let process = self.connection.process();
+        let done = ObservableValue::new(false);
         thread::scope(|threads| {
             threads.spawn(|| {
                 if !done.wait_until(PATIENCE, |done| *done) {
@@ -171,7 +174,8 @@ impl Pipe {
 
     /// Stops the server while calls run. It must exit successfully. Returns a summary.
     pub(crate) fn end(mut self) -> Result<String> {
-        let (connection, others) = (&self.connection, &self.others);
+        let connection = &self.connection;
+        let others = &self.others;
         let mailbox = connection.open_mailbox();
         self.watch.until_threads_are_gone(|| {
             others.try_iter().for_each(drop);

@@ -108,7 +108,8 @@ impl Watch {
         mut ask: impl FnMut() -> Result<()>,
         fits: impl Fn(&ProcessUsage) -> bool,
     ) -> Result<()> {
-        let (began, pause) = (Instant::now(), ObservableValue::new(false));
+        let began = Instant::now();
+        let pause = ObservableValue::new(false);
         loop {
             let now = vitals(self.pid).context("the server is gone")?;
             if fits(&now) {

@@ -95,15 +95,11 @@ impl Web {
     fn attacked(&mut self, visits: &[Visit]) -> Result<Ends> {
         let all = || repeated(visits, visits.first().map_or(0, |visit| visit.seed));
         self.watch.begin()?;
-        let (server, root) = (
-            self.listener.address,
-            self.folder.root().display().to_string(),
-        );
-        let (next, ends, fault) = (
-            AtomicUsize::new(0),
-            Mutex::new(Ends::new()),
-            Mutex::new(None),
-        );
+        let server = self.listener.address;
+        let root = self.folder.root().display().to_string();
+        let next = AtomicUsize::new(0);
+        let ends = Mutex::new(Ends::new());
+        let fault = Mutex::new(None);
         let over = ObservableValue::new(false);
         let asked = thread::scope(|threads| {
             let honest: Vec<_> = self

@@ -217,7 +217,8 @@ struct Client {
 
 impl Client {
     fn of(inside: &Inside) -> Self {
-        let ((writer, reader), (server, answers)) = (duplex(64 << 10), duplex(64 << 10));
+        let (writer, reader) = duplex(64 << 10);
+        let (server, answers) = duplex(64 << 10);
         let serving = std::sync::Arc::clone(&inside.server);
         inside.runtime.spawn(async move {
             serving
@@ -256,7 +257,8 @@ impl Client {
 
     /// Returns the number of tools on all pages.
     async fn list(&mut self) -> usize {
-        let (mut tools, mut params) = (0, json!({}));
+        let mut tools = 0;
+        let mut params = json!({});
         loop {
             let page = self.ask("tools/list", &params).await;
             tools += page

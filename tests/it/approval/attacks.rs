@@ -70,10 +70,8 @@ fn an_approval_is_valid_for_the_shown_arguments_and_one_call() {
     let folder = folder("require_approval = \"always\"");
     let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
     let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
-    let (ada, bob) = (
-        [("Authorization", ada.as_str())],
-        [("Authorization", bob.as_str())],
-    );
+    let ada = [("Authorization", ada.as_str())];
+    let bob = [("Authorization", bob.as_str())];
     folder.write_config(&format!("{CONFIG}{of_ada}{of_bob}"));
     let server = start_http(&folder, &format!("{of_ada}{of_bob}"));
     let asked = stateless(&server, &count(), &form_capabilities(), &ada);
@@ -331,7 +329,8 @@ fn an_approval_is_valid_only_on_the_server_that_asked() {
             .env("STATE_KEY", &"ab".repeat(32));
         (HttpServer::run(command).wait_until_ready(), folder)
     };
-    let ((one, _one), (two, _two)) = (start(), start());
+    let (one, _one) = start();
+    let (two, _two) = start();
     let asked = stateless(&one, &count(), &form_capabilities(), &[]);
     let good = with_answer(&count(), &asked["result"], Some(approval_content()));
     let refused = stateless(&two, &good, &form_capabilities(), &[]);

@@ -80,7 +80,8 @@ fn with_drop_a_full_log_delays_no_call_and_reports_lost_lines() {
 fn with_refuse_a_full_log_rejects_calls_with_a_reason() {
     let folder = Folder::with("hostile.wasm", hostile());
     let mut server = start_on_full_disk(&folder, &format!("{CONFIG}when_full = \"refuse\"\n"));
-    let (mut made, mut refused) = (0, 0);
+    let mut made = 0;
+    let mut refused = 0;
     let call = |server: &mut StdioServer, made: &mut usize, refused: &mut u64| {
         let result = server.call("echo", json!({"text": "x"}));
         if result.get("isError").is_none() {
@@ -175,7 +176,8 @@ fn a_call_that_waits_for_the_log_until_its_deadline_is_not_made() {
         "{CONFIG}files = 100\narguments = \"full\"\n[server]\nqueue = 10_000\nqueue_timeout = \"1h\"\n"
     );
     let mut server = start_on_full_disk(&folder, &config);
-    let (mut made, mut refused) = (0, 0);
+    let mut made = 0;
+    let mut refused = 0;
     while refused == 0 {
         let ids: Vec<u64> = (0..30)
             .map(|_| server.start_call("echo", json!({"text": long_text()})))

@@ -167,10 +167,8 @@ fn verify_finds_changes_to_the_files_of_rejections() {
     let [file] = &files_of(&folder, "rejected")[..] else {
         panic!("{:?}", files_of(&folder, "rejected"))
     };
-    let (text, name) = (
-        fs::read_to_string(file).unwrap(),
-        file.file_name().unwrap().to_str().unwrap(),
-    );
+    let text = fs::read_to_string(file).unwrap();
+    let name = file.file_name().unwrap().to_str().unwrap();
     let head = folder.sibling_path("log/rejected-head");
     let signed = fs::read(&head).unwrap();
     let found = || {

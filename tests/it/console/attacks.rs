@@ -83,7 +83,8 @@ fn assert_no_session_content(said: &str, what: &str) {
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn forged_and_unauthenticated_requests_have_no_effect() {
     let site = Site::open(HttpServer::start_with_config(&folder(), RATES).wait_until_ready());
-    let (own, cookie) = (site.origin(), site.cookie.as_str());
+    let own = site.origin();
+    let cookie = site.cookie.as_str();
     let (name, value) = cookie.split_once('=').unwrap();
     let port = site.server.address.port();
     let neighbour = format!("http://127.0.0.1:{}", if port == 1 { 2 } else { port - 1 });
@@ -97,7 +98,8 @@ fn forged_and_unauthenticated_requests_have_no_effect() {
         .map(|n| format!("&x{n}=1"))
         .collect::<Vec<_>>()
         .concat();
-    let (many, twice) = (format!("{rest}{many}"), format!("{rest}&id=b"));
+    let many = format!("{rest}{many}");
+    let twice = format!("{rest}&id=b");
     let usual = [("Cookie", cookie), ("Content-Type", form)];
     let with = |more: &[(&'static str, &'static str)]| [&usual[..], more].concat();
     let change = |what, headers: &[(&'static str, &str)], body: &str, status| {

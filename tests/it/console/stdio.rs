@@ -180,7 +180,8 @@ fn an_operator_opens_the_console_of_a_server_that_a_client_has_started() {
     assert!(result_text(&server.call("echo", json!({"said": "hello"}))).contains("hello"));
     assert!(opened.page(&cookie, "/calls").contains(">echo</a>"));
     let page = opened.page(&cookie, "/tool?name=echo");
-    let (csrf, schema) = (hidden_field(&page, "csrf"), hidden_field(&page, "schema"));
+    let csrf = hidden_field(&page, "csrf");
+    let schema = hidden_field(&page, "schema");
     let form = [
         ("csrf", csrf.as_str()),
         ("tool", "echo"),
@@ -307,7 +308,8 @@ fn several_servers_require_a_choice_and_no_server_is_an_error_with_advice() {
             .starts_with("toolbay: no server has a console that answers: "),
         "{none}"
     );
-    let (first, second) = (user.serve(&[]), user.serve(&[]));
+    let first = user.serve(&[]);
+    let second = user.serve(&[]);
     let several = user.console(&[]);
     assert_eq!(
         (several.code, several.stdout.as_str()),

@@ -35,7 +35,8 @@ fn call(server: &HttpServer, token: Option<&str>, all: &[&str]) -> Value {
 #[test]
 fn each_caller_has_a_folder_of_its_own() {
     let folder = with_notes("quota = \"10KiB\"");
-    let ((ada, one), (ben, two)) = (token("ada", ""), token("ben", ""));
+    let (ada, one) = token("ada", "");
+    let (ben, two) = token("ben", "");
     let server = HttpServer::start_with_config(&folder, &format!("{one}{two}")).wait_until_ready();
     assert_eq!(
         result_text(&call(
@@ -87,7 +88,8 @@ fn without_scope_all_callers_share_the_folder() {
     let folder = Folder::with("hostile.wasm", hostile());
     fs::create_dir(folder.sibling_path("notes")).unwrap();
     folder.put("hostile.toml", MOUNT.replace("scope = \"caller\"\n", ""));
-    let ((ada, one), (ben, two)) = (token("ada", ""), token("ben", ""));
+    let (ada, one) = token("ada", "");
+    let (ben, two) = token("ben", "");
     let server = HttpServer::start_with_config(&folder, &format!("{one}{two}")).wait_until_ready();
     assert_eq!(
         result_text(&call(&server, Some(&ada), &["write /notes/a hers"])),

@@ -135,7 +135,8 @@ fn invalid_file_names_do_not_resolve() {
     let folder = Folder::new();
     let mut server = server(&folder, "quota = \"1MiB\"");
     let before = state(&folder);
-    let (long, deep) = ("n".repeat(300), "d/".repeat(3000));
+    let long = "n".repeat(300);
+    let deep = "d/".repeat(3000);
     for path in [
         "/data/\0/../../secret".to_owned(),
         "/data/../secret\0".to_owned(),

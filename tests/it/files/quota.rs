@@ -205,10 +205,8 @@ fn concurrent_calls_share_a_quota() {
     );
     // The recorded usage is exact: precisely the remaining bytes still fit.
     let rest = (1 << 20) - bytes;
-    let (fits, over) = (
-        format!("extend /data/shared {rest}"),
-        "append /data/shared x",
-    );
+    let fits = format!("extend /data/shared {rest}");
+    let over = "append /data/shared x";
     run_steps(&mut server, &[(fits.as_str(), "ok"), (over, FULL)]);
     assert_eq!(folder_usage(&folder.sibling_path("data")).0, 1 << 20);
 }

@@ -132,12 +132,10 @@ fn page() -> String {
         );
         for case in *cases {
             let what = format!("{}{}", case.what, steps(case));
-            let (settings, stage, outcome, took) = (
-                settings(case),
-                stage(case),
-                outcome(case),
-                measurements(case),
-            );
+            let settings = settings(case);
+            let stage = stage(case);
+            let outcome = outcome(case);
+            let took = measurements(case);
             let _ = writeln!(page, "| {what}{settings} | {stage} | {outcome} | {took} |");
         }
     }

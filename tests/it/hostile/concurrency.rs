@@ -14,7 +14,8 @@ pub(crate) fn tasks(canon: &str, functions: &[(&str, &str)], core: &str) -> Vec<
 }
 
 fn text(canon: &str, functions: &[(&str, &str)], core: &str) -> String {
-    let (mut imported, mut given) = (String::new(), String::new());
+    let mut imported = String::new();
+    let mut given = String::new();
     for (name, ty) in functions {
         let _ = write!(imported, "(import \"host\" \"{name}\" (func ${name} {ty}))");
         let _ = write!(given, "(export \"{name}\" (func ${name}))");

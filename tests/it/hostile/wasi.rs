@@ -18,7 +18,8 @@ pub(super) fn lists(interfaces: &str, functions: &[(&str, &str)], body: &str) ->
 /// Returns a component that has the body in a separate module, which imports the functions that it
 /// calls.
 fn plain(interfaces: &str, functions: &[(&str, &str)], body: &str) -> TinyComponent {
-    let (mut imported, mut given) = (String::new(), String::new());
+    let mut imported = String::new();
+    let mut given = String::new();
     for (name, ty) in functions {
         let _ = write!(imported, "(import \"host\" \"{name}\" (func ${name} {ty}))");
         let _ = write!(given, "(export \"{name}\" (func ${name}))");

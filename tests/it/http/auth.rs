@@ -50,13 +50,11 @@ pub(crate) fn bearer(token: &str) -> String {
 /// Checks that the request is refused without details about the server, and returns the status and
 /// the challenge.
 pub(super) fn refused(response: HttpResponse) -> (u16, String) {
-    let (status, challenge) = (
-        response.status,
-        response
-            .header("www-authenticate")
-            .unwrap_or_default()
-            .to_owned(),
-    );
+    let status = response.status;
+    let challenge = response
+        .header("www-authenticate")
+        .unwrap_or_default()
+        .to_owned();
     let said = response.text();
     assert!(
         !said.contains("time.") && !said.contains("secret"),

@@ -198,8 +198,8 @@ fn one_account_leaves_slots_to_the_others() {
 
 #[test]
 fn one_caller_leaves_requests_to_the_others() {
-    let ((ada, first), (bob, second)) =
-        (super::auth::token("ada", ""), super::auth::token("bob", ""));
+    let (ada, first) = super::auth::token("ada", "");
+    let (bob, second) = super::auth::token("bob", "");
     let config = format!("[http]\nrequests_per_caller = 2\n{first}{second}");
     let server = HttpServer::start_with_config(&Folder::new(), &config);
     let [ada, bob] = [ada, bob].map(|token| super::auth::bearer(&token));
@@ -342,7 +342,8 @@ fn bodies_that_never_end_use_only_the_memory_of_their_address() {
         "another address has its own room"
     );
     let statuses: Vec<u16> = streams.into_iter().map(status).collect();
-    let (refused, late) = (count(&statuses, 503), count(&statuses, 408));
+    let refused = count(&statuses, 503);
+    let late = count(&statuses, 408);
     assert!(
         refused >= 20 && late >= 2 && refused + late == statuses.len(),
         "{statuses:?}"

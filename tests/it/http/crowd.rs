@@ -53,7 +53,8 @@ fn five_hundred_subscribers_are_notified_and_delay_no_reload() {
     // all of them.
     let comments = opened.elapsed().as_secs() / KEEP_ALIVE.as_secs() + 1;
     for (n, stream) in streams.iter_mut().enumerate() {
-        let (mut told, mut quiet) = (0, 0);
+        let mut told = 0;
+        let mut quiet = 0;
         while quiet <= comments {
             let (kind, _) = stream
                 .next_event()
@@ -117,7 +118,8 @@ fn many_callers_are_all_answered_once() {
     let answered = AtomicUsize::new(0);
     std::thread::scope(|threads| {
         for caller in 0..64 {
-            let (server, answered) = (&server, &answered);
+            let server = &server;
+            let answered = &answered;
             threads.spawn(move || {
                 let session = (caller % 2 == 0).then(|| server.start_session("2025-11-25"));
                 for n in 0..20 {

@@ -198,17 +198,15 @@ fn all_loopback_addresses_are_one_caller() {
 
 #[test]
 fn callers_of_one_address_share_its_sessions_evenly() {
-    let ((ada, first), (bob, second)) =
-        (super::auth::token("ada", ""), super::auth::token("bob", ""));
+    let (ada, first) = super::auth::token("ada", "");
+    let (bob, second) = super::auth::token("bob", "");
     let config = format!(
         "[http]\nsessions = 100\nsessions_per_caller = 4\nsessions_per_address = 4\n{first}{second}"
     );
     let server = HttpServer::start_with_config(&Folder::new(), &config);
     let [ada, bob] = [ada, bob].map(|token| super::auth::bearer(&token));
-    let (ada, bob) = (
-        [("Authorization", ada.as_str())],
-        [("Authorization", bob.as_str())],
-    );
+    let ada = [("Authorization", ada.as_str())];
+    let bob = [("Authorization", bob.as_str())];
     let [_one, _two, _three, last] =
         [(); 4].map(|()| server.start_session_with_headers("2025-11-25", &bob));
     // A caller without a session replaces one of the caller that has most; that caller only

@@ -32,10 +32,8 @@ fn two_scopes_of_one_subject_never_mix_in_a_session() {
             .post(&headers, message.to_string().as_bytes())
             .response_message()
     };
-    let (unknown, over) = (
-        json!({"code": -32602, "message": "Unknown tool: secret"}),
-        AtomicBool::new(false),
-    );
+    let unknown = json!({"code": -32602, "message": "Unknown tool: secret"});
+    let over = AtomicBool::new(false);
     std::thread::scope(|threads| {
         let privileged = threads.spawn(|| {
             for n in 0.. {
@@ -169,7 +167,8 @@ fn a_batch_and_a_stream_of_2024_have_the_rights_of_their_requests() {
 /// came. Returns the total number of reported changes. A comment comes when a stream has been
 /// quiet.
 fn count_changes(stream: &mut HttpResponse, changes: usize, comments: u32) -> usize {
-    let (mut told, mut quiet) = (0, 0);
+    let mut told = 0;
+    let mut quiet = 0;
     while told < changes || quiet < comments {
         let (kind, data) = stream.next_event().unwrap();
         if !kind.is_empty() {

@@ -272,14 +272,12 @@ fn a_key_that_is_not_for_signatures_verifies_no_token() {
             keys["keys"][0][name] = value.clone();
         }
         std::fs::write(folder.sibling_path("keys.json"), keys.to_string()).unwrap();
-        let (begun, wanted) = (
-            Instant::now(),
-            if change.get("alg").is_some() {
-                "algorithm"
-            } else {
-                "use, key_ops"
-            },
-        );
+        let begun = Instant::now();
+        let wanted = if change.get("alg").is_some() {
+            "algorithm"
+        } else {
+            "use, key_ops"
+        };
         while list_status(&server, &token) == 200
             || !rejection_reason(&server, &token).contains(wanted)
         {

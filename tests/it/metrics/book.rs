@@ -177,7 +177,8 @@ fn collect_strings<'a>(value: &'a Value, key: &str, found: &mut Vec<&'a str>) {
 fn every_query_of_the_dashboard_and_of_the_book_is_about_a_metric_that_exists() {
     let metrics = scrape_every_family();
     let dashboard: Value = serde_json::from_str(&fs::read_to_string(DASHBOARD).unwrap()).unwrap();
-    let (mut queries, mut variables) = (Vec::new(), Vec::new());
+    let mut queries = Vec::new();
+    let mut variables = Vec::new();
     collect_strings(&dashboard, "expr", &mut queries);
     collect_strings(&dashboard["templating"], "query", &mut variables);
     assert!(queries.len() >= 15 && !variables.is_empty());

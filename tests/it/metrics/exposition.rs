@@ -37,7 +37,8 @@ impl Exposition {
         } else {
             text
         };
-        let (mut families, mut seen) = (Vec::<Family>::new(), BTreeSet::new());
+        let mut families = Vec::<Family>::new();
+        let mut seen = BTreeSet::new();
         let mut lines = body.lines();
         while let Some(line) = lines.next() {
             if let Some(head) = line.strip_prefix("# HELP ") {
@@ -128,7 +129,8 @@ fn parse_sample(line: &str) -> Sample {
         loop {
             let (label, after) = inside.split_once("=\"").expect(line);
             assert!(is_name(label, ""), "{line}");
-            let (mut value, mut end) = (String::new(), None);
+            let mut value = String::new();
+            let mut end = None;
             let mut chars = after.char_indices();
             while let Some((at, char)) = chars.next() {
                 match char {
@@ -213,11 +215,9 @@ fn check_histogram(name: &str, samples: &[Sample]) {
             .map(|sample| (&sample.labels, sample.value))
             .collect()
     };
-    let (counts, sums, bucket) = (
-        by_labels("_count"),
-        by_labels("_sum"),
-        format!("{name}_bucket"),
-    );
+    let counts = by_labels("_count");
+    let sums = by_labels("_sum");
+    let bucket = format!("{name}_bucket");
     let mut buckets: BTreeMap<Labels, Vec<(f64, f64)>> = BTreeMap::new();
     for sample in samples.iter().filter(|sample| sample.name == bucket) {
         let mut labels = sample.labels.clone();

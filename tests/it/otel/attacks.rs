@@ -32,10 +32,8 @@ fn no_call_waits_for_a_collector() {
         CollectorBehavior::Reject(307, "Location: http://169.254.169.254/\r\n".to_owned()),
         CollectorBehavior::WriteRaw(b"SSH-2.0-OpenSSH\r\n".to_vec()),
     ] {
-        let (folder, collector) = (
-            Folder::with("hostile.wasm", hostile()),
-            OtlpCollector::with_behavior(manner.clone()),
-        );
+        let folder = Folder::with("hostile.wasm", hostile());
+        let collector = OtlpCollector::with_behavior(manner.clone());
         let server = HttpServer::start_with_config(
             &folder,
             &otel(&collector, "logs = true\ntimeout = \"200ms\""),

@@ -74,10 +74,8 @@ fn a_mistake_ends_the_program_with_an_error_without_secrets() {
 
 #[test]
 fn headers_come_from_files_and_variables() {
-    let (folder, collector) = (
-        Folder::with("a.wasm", TinyComponent::new(&["a"]).build()),
-        OtlpCollector::start(),
-    );
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let collector = OtlpCollector::start();
     folder.write_config(&otel(
         &collector,
         "[otel.headers]\nauthorization = { environment = \"A_TOKEN\", format = \"Bearer {}\" }\nx-key = { file = \"key\" }\n",
@@ -130,10 +128,8 @@ fn a_collector_is_trusted_if_its_authority_is_listed() {
 
 #[test]
 fn opentelemetry_variables_apply_only_if_the_configuration_allows_them() {
-    let (folder, collector) = (
-        Folder::with("a.wasm", TinyComponent::new(&["a"]).build()),
-        OtlpCollector::start(),
-    );
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let collector = OtlpCollector::start();
     folder.write_config(&format!(
         "[otel]\nuse_environment = true\nresource = {{ team = \"own\" }}\n{}",
         super::RATES
@@ -174,10 +170,8 @@ fn opentelemetry_variables_apply_only_if_the_configuration_allows_them() {
 
 #[test]
 fn disabled_signals_are_not_sent_and_traces_can_be_sampled() {
-    let (folder, collector) = (
-        Folder::with("a.wasm", TinyComponent::new(&["a"]).build()),
-        OtlpCollector::start(),
-    );
+    let folder = Folder::with("a.wasm", TinyComponent::new(&["a"]).build());
+    let collector = OtlpCollector::start();
     let server = HttpServer::start_with_config(&folder, &otel(&collector, "traces = false"))
         .wait_until_ready();
     call(

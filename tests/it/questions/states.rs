@@ -124,10 +124,8 @@ fn a_state_belongs_to_one_request_of_one_caller() {
     let folder = folder("");
     let [(ada, of_ada), (bob, of_bob)] = ["ada", "bob"].map(|name| token(name, ""));
     let [ada, bob] = [ada, bob].map(|token| format!("Bearer {token}"));
-    let (ada, bob) = (
-        [("Authorization", ada.as_str())],
-        [("Authorization", bob.as_str())],
-    );
+    let ada = [("Authorization", ada.as_str())];
+    let bob = [("Authorization", bob.as_str())];
     let server = HttpServer::start_with_config(&folder, &format!("{of_ada}{of_bob}"));
     let listed = || {
         let mut params = json!({});
@@ -297,7 +295,9 @@ fn servers_with_the_same_key_accept_each_others_states() {
         }
         server
     };
-    let (one, two, other) = (start("ab"), start("ab"), start("cd"));
+    let one = start("ab");
+    let two = start("ab");
+    let other = start("cd");
     let good = ask_and_answer(&one, &call, &[]);
     assert_eq!(
         rejection(&other, "tools/call", good.clone(), &[]),

@@ -36,7 +36,8 @@ impl Connection {
 
     /// Reads until the text contains `wanted`.
     fn read_until(&mut self, wanted: &str) -> String {
-        let (mut read, mut buffer) = (String::new(), [0; 4096]);
+        let mut read = String::new();
+        let mut buffer = [0; 4096];
         while !read.contains(wanted) {
             let length = self.0.read(&mut buffer).unwrap();
             assert!(length > 0, "{wanted:?} never came: {read}");

@@ -50,10 +50,8 @@ pub(crate) fn check(message: &[u8], work: &Work) -> Result<()> {
     if let Some(error) = answer.error {
         bail!("a call of {} got the error {error}", work.tool());
     }
-    let (id, result) = (
-        answer.id.context("no id")?,
-        answer.result.context("no result")?,
-    );
+    let id = answer.id.context("no id")?;
+    let result = answer.result.context("no result")?;
     let [block] = result.content.as_slice() else {
         bail!("not one block: {}", shown(message))
     };

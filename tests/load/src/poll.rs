@@ -98,7 +98,8 @@ impl Poll {
         let told = |event: &epoll::Event| {
             // The end of a connection is detected by reading.
             let readable = epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
-            let (flags, data) = (event.flags, event.data);
+            let flags = event.flags;
+            let data = event.data;
             Some(Event {
                 place: usize::try_from(data.u64()).ok()?,
                 can_read: flags.intersects(readable),

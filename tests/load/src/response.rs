@@ -83,7 +83,8 @@ impl Head {
 
 /// Decodes a chunked body. Returns it with its encoded length, if it is complete.
 fn dechunked(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>> {
-    let (mut body, mut at) = (Vec::new(), 0);
+    let mut body = Vec::new();
+    let mut at = 0;
     loop {
         let rest = bytes.get(at..).unwrap_or_default();
         let size = httparse::parse_chunk_size(rest)

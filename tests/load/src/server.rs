@@ -291,7 +291,8 @@ impl Server {
         method: &str,
         name: Option<&str>,
     ) -> Result<()> {
-        let (via, address) = (self.via, self.address);
+        let via = self.via;
+        let address = self.address;
         let wire = self.wires.get_mut(place).context("no connection")?;
         let Some(address) = address else {
             wire.queue(text);

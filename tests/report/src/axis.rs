@@ -19,7 +19,8 @@ impl Axis {
         start: f64,
         end: f64,
     ) -> Self {
-        let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
+        let mut from = f64::INFINITY;
+        let mut to = f64::NEG_INFINITY;
         for value in values.filter(|value| value.is_finite() && (*value > 0.0 || !is_logarithmic)) {
             (from, to) = (from.min(value), to.max(value));
         }
@@ -35,7 +36,8 @@ impl Axis {
                 is_logarithmic,
             };
         }
-        let (from, to) = (round_down(from), round_up(to));
+        let from = round_down(from);
+        let to = round_up(to);
         Self {
             from,
             to: if to > from { to } else { from * 10.0 },
@@ -75,7 +77,8 @@ impl Axis {
                 .map(|quarter| self.from + (self.to - self.from) * f64::from(quarter) / 4.0)
                 .collect();
         }
-        let (mut ticks, mut power) = (Vec::new(), 10_f64.powf(self.from.log10().floor()));
+        let mut ticks = Vec::new();
+        let mut power = 10_f64.powf(self.from.log10().floor());
         // In a narrow range, two and five times each power of ten have a line, too.
         let wide = self.to / self.from > 1000.0;
         while power <= self.to * 1.001 {

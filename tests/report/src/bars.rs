@@ -30,7 +30,8 @@ pub struct Panel {
 impl Bars {
     /// Returns the chart as an SVG file.
     pub fn svg(&self) -> String {
-        let (mut svg, mut y) = (Svg::new(), 26.0);
+        let mut svg = Svg::new();
+        let mut y = 26.0;
         svg.text((0.0, y), Anchor::Start, "title", &self.title);
         for panel in &self.panels {
             y += 30.0;
@@ -52,10 +53,8 @@ impl Bars {
                 let Some(median) = sample.median() else {
                     continue;
                 };
-                let (least, most) = (
-                    sample.least().unwrap_or(median),
-                    sample.most().unwrap_or(median),
-                );
+                let least = sample.least().unwrap_or(median);
+                let most = sample.most().unwrap_or(median);
                 let words = panel.unit.words(median);
                 let range = format!("{} to {}", panel.unit.words(least), panel.unit.words(most));
                 svg.text((LABEL - 8.0, y + 13.0), Anchor::End, "", name);

@@ -48,10 +48,8 @@ impl Page {
 
 /// Returns a page in which the text between two markers is replaced.
 fn replaced(page: &str, part: &str, text: &str) -> Result<String> {
-    let (begin, end) = (
-        format!("<!-- {part}: begin -->\n"),
-        format!("<!-- {part}: end -->"),
-    );
+    let begin = format!("<!-- {part}: begin -->\n");
+    let end = format!("<!-- {part}: end -->");
     let (before, rest) = page
         .split_once(&begin)
         .with_context(|| format!("no {}", begin.trim_end()))?;

@@ -68,14 +68,16 @@ impl Svg {
         colour: usize,
         about: &str,
     ) {
-        let (class, about) = (class("fill", colour), escaped(about));
+        let class = class("fill", colour);
+        let about = escaped(about);
         self.put(format_args!(
             r#"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" rx="2" class="{class}"><title>{about}</title></rect>"#
         ));
     }
 
     pub(crate) fn dot(&mut self, (x, y): (f64, f64), colour: usize, about: &str) {
-        let (class, about) = (class("fill", colour), escaped(about));
+        let class = class("fill", colour);
+        let about = escaped(about);
         self.put(format_args!(
             r#"<circle cx="{x:.1}" cy="{y:.1}" r="3.5" class="{class}"><title>{about}</title></circle>"#
         ));
@@ -86,7 +88,8 @@ impl Svg {
             .iter()
             .map(|(x, y)| format!("{x:.1},{y:.1}"))
             .collect();
-        let (class, points) = (class("line", colour), points.join(" "));
+        let class = class("line", colour);
+        let points = points.join(" ");
         self.put(format_args!(
             r#"<polyline points="{points}" class="{class}"/>"#
         ));
@@ -99,7 +102,9 @@ impl Svg {
 
     /// Returns the complete file. Title and description are for accessibility.
     pub(crate) fn end(self, (width, height): (f64, f64), title: &str, about: &str) -> String {
-        let (title, about, body) = (escaped(title), escaped(about), self.body);
+        let title = escaped(title);
+        let about = escaped(about);
+        let body = self.body;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
              height=\"{height:.0}\" role=\"img\" aria-labelledby=\"title about\">\n<title id=\"title\">{title}</title>\n\

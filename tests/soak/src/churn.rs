@@ -43,7 +43,8 @@ impl<'a> Churner<'a> {
         files: &'a Files,
         seed: u64,
     ) -> Self {
-        let (mailbox, random) = (soak.connection.open_mailbox(), Rng::with_seed(seed));
+        let mailbox = soak.connection.open_mailbox();
+        let random = Rng::with_seed(seed);
         Self {
             soak,
             mailbox,
@@ -81,7 +82,8 @@ impl<'a> Churner<'a> {
         self.files.remove(&self.file(), &mut self.random)?;
         self.until_listed_tool(&self.slot.tool, false)?;
         self.slot.says(None);
-        let (grant, name) = (self.grant(), self.grant_file());
+        let grant = self.grant();
+        let name = self.grant_file();
         self.files.put(&name, grant.as_bytes(), &mut self.random)?;
         self.slot.may_say(Some(self.says()));
         self.put_file()?;
@@ -150,7 +152,8 @@ impl<'a> Churner<'a> {
         if self.random.bool() {
             return self.replace();
         }
-        let (name, bytes) = (self.file(), self.bytes());
+        let name = self.file();
+        let bytes = self.bytes();
         self.mend(&name, &bytes)
     }
 
@@ -167,7 +170,8 @@ impl<'a> Churner<'a> {
     /// Writes an invalid grant. The previous plugin must continue to work.
     fn break_grant_and_mend(&mut self) -> Result<()> {
         let refused = self.refused();
-        let (grant, name) = (self.grant(), self.grant_file());
+        let grant = self.grant();
+        let name = self.grant_file();
         self.files.put(
             &name,
             format!("kernel = true\n{grant}").as_bytes(),
@@ -181,7 +185,8 @@ impl<'a> Churner<'a> {
         self.note += 1;
         let said = Some(self.says());
         self.slot.may_say(said.clone());
-        let (grant, name) = (self.grant(), self.grant_file());
+        let grant = self.grant();
+        let name = self.grant_file();
         self.files.put(&name, grant.as_bytes(), &mut self.random)?;
         let began = Instant::now();
         self.until_answered()?;
@@ -218,7 +223,8 @@ impl<'a> Churner<'a> {
 
     /// Calls the tool until it returns the expected result.
     fn until_answered(&self) -> Result<()> {
-        let (said, deadline) = (Some(self.says()), Instant::now() + PATIENCE);
+        let said = Some(self.says());
+        let deadline = Instant::now() + PATIENCE;
         while self.asked()? != said {
             ensure!(
                 Instant::now() < deadline,
@@ -232,7 +238,8 @@ impl<'a> Churner<'a> {
 
     /// Checks that the previous plugin continues to work.
     fn still_answered(&self) -> Result<()> {
-        let (said, asked) = (Some(self.says()), self.asked()?);
+        let said = Some(self.says());
+        let asked = self.asked()?;
         ensure!(
             asked == said,
             "{} answered {asked:?}, not {said:?}",

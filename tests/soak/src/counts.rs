@@ -32,7 +32,9 @@ pub(crate) struct Totals {
 
 impl Counts {
     pub(crate) fn new() -> Result<Self> {
-        let (kinds, changes, seen) = (BTreeMap::new(), BTreeMap::new(), LatencyHistogram::new()?);
+        let kinds = BTreeMap::new();
+        let changes = BTreeMap::new();
+        let seen = LatencyHistogram::new()?;
         Ok(Self(Mutex::new(Totals {
             calls: 0,
             kinds,

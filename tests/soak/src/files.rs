@@ -75,11 +75,10 @@ impl Files {
         bytes: &[u8],
         random: &mut fastrand::Rng,
     ) -> io::Result<()> {
-        let (to, part) = (
-            self.folder.join(name),
-            self.folder.join(format!("{name}.part")),
-        );
-        let (elsewhere, linked) = (self.beside.join(name), fs::read_link(&to));
+        let to = self.folder.join(name);
+        let part = self.folder.join(format!("{name}.part"));
+        let elsewhere = self.beside.join(name);
+        let linked = fs::read_link(&to);
         match way {
             // Writing through a link would change another file than the one in the folder.
             Way::Copied | Way::Slowly if linked.is_ok() => fs::remove_file(&to)?,
@@ -137,7 +136,8 @@ impl Files {
 
     /// Removes a file: deletes it, or moves it to another directory.
     pub(crate) fn remove(&self, name: &str, random: &mut fastrand::Rng) -> Result<()> {
-        let (file, elsewhere) = (self.folder.join(name), self.beside.join(name));
+        let file = self.folder.join(name);
+        let elsewhere = self.beside.join(name);
         let mut remove = || {
             let linked = fs::read_link(&file);
             if random.bool() {
@@ -168,10 +168,12 @@ mod tests {
     #[test]
     fn every_way_brings_the_same_bytes_whatever_was_there() {
         let root = tempfile::tempdir().unwrap();
-        let (folder, beside) = (root.path().join("folder"), root.path().join("beside"));
+        let folder = root.path().join("folder");
+        let beside = root.path().join("beside");
         fs::create_dir(&folder).unwrap();
         fs::create_dir(&beside).unwrap();
-        let (files, mut random) = (Files::new(&folder, &beside), fastrand::Rng::with_seed(1));
+        let files = Files::new(&folder, &beside);
+        let mut random = fastrand::Rng::with_seed(1);
         for n in 0..50_u8 {
             files.put("a.wasm", &[n; 10], &mut random).unwrap();
             assert_eq!(fs::read(folder.join("a.wasm")).unwrap(), [n; 10]);

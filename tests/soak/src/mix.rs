@@ -55,7 +55,8 @@ const MIX: &[(u32, Make)] = &[
     (10, |random| echo(random, 10_000, 100_000)),
     (1, |random| echo(random, 500_000, 900_000)),
     (120, |random| {
-        let (a, b) = (random.u32(..1000), random.u32(..1000));
+        let a = random.u32(..1000);
+        let b = random.u32(..1000);
         let expression = json!({"expression": format!("{a} + {b} * 2")});
         call(
             "evaluate",

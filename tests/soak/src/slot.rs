@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn what_was_true_at_any_time_of_a_call_may_be_answered() {
-        let (one, two) = (Some("one".to_owned()), Some("two".to_owned()));
+        let one = Some("one".to_owned());
+        let two = Some("two".to_owned());
         let slot = Slot::new("a", "edition", json!({}), "one");
         assert_eq!(slot.tool, "a_edition");
         let before = slot.step();

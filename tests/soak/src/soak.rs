@@ -44,7 +44,8 @@ impl Soak<'_> {
 
     /// Lists the tools whenever the server reports a change.
     pub(crate) fn keep_list(&self) -> Result<()> {
-        let (mailbox, mut seen) = (self.connection.open_mailbox(), 0);
+        let mailbox = self.connection.open_mailbox();
+        let mut seen = 0;
         loop {
             let told = self
                 .connection

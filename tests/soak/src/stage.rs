@@ -68,7 +68,8 @@ impl Stage {
     /// Creates the folder.
     pub(crate) fn set(built: &BuildOutput) -> Result<Self> {
         let root = TestFolder::create(&ServerProgram::new(&built.server), "toolbay-soak-")?;
-        let (folder, beside) = (root.plugin_folder(), root.sibling_path("beside"));
+        let folder = root.plugin_folder();
+        let beside = root.sibling_path("beside");
         fs::create_dir(&beside)
             .with_context(|| format!("failed to create {}", beside.display()))?;
         write(&root.sibling_path("toolbay.toml"), CONFIG)?;

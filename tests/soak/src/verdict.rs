@@ -86,7 +86,8 @@ impl Verdict {
 
     /// Checks that every request got one valid response.
     pub(crate) fn answers(&mut self, books: &RequestLedger, garbage: u64) {
-        let (faults, lost) = (books.faults(), books.unanswered_requests());
+        let faults = books.faults();
+        let lost = books.unanswered_requests();
         let gone = books.request_count() - books.response_count() - lost.len() as u64;
         self.check(
             lost.is_empty() && garbage == 0,

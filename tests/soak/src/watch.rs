@@ -57,7 +57,8 @@ pub(crate) struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     pub(crate) fn begin(soak: &'a Soak<'a>, goal: Goal) -> Result<Self> {
-        let (began, first) = (Instant::now(), vitals(soak.connection.pid())?);
+        let began = Instant::now();
+        let first = vitals(soak.connection.pid())?;
         println!(
             "At least {} calls and {} changes of files, for at most {}; seed {}",
             goal.calls,
@@ -145,11 +146,9 @@ impl<'a> Watch<'a> {
 
     /// Checks everything, after calls and changes have stopped.
     pub(crate) fn end(self, stage: &Stage) -> Result<Verdict> {
-        let (pid, books, totals) = (
-            self.soak.connection.pid(),
-            self.soak.connection.ledger(),
-            self.soak.counts.now(),
-        );
+        let pid = self.soak.connection.pid();
+        let books = self.soak.connection.ledger();
+        let totals = self.soak.counts.now();
         let mut verdict = Verdict::new();
         verdict.took(&totals, self.goal, self.began.elapsed(), stage.editions());
         verdict.answers(books, books.wait_for_invalid_line_errors(PATIENCE));

@@ -31,8 +31,10 @@ pub(super) fn install(folders: &ClientFolders) -> Result<Vec<ClientScript>> {
         );
         return Ok(Vec::new());
     }
-    let (source, installed) = (folders.source.join("java"), folders.installed.join("java"));
-    let (packages, classes) = (installed.join("packages"), installed.join("classes"));
+    let source = folders.source.join("java");
+    let installed = folders.installed.join("java");
+    let packages = installed.join("packages");
+    let classes = installed.join("classes");
     fs::create_dir_all(&installed)
         .with_context(|| format!("failed to create {}", installed.display()))?;
     let inputs = folders.read("java/pom.xml")?;

@@ -61,7 +61,8 @@ impl JvmClient {
         }
         let source = folders.source.join("frameworks/jvm");
         let installed = folders.installed.join(self.name);
-        let (packages, classes) = (installed.join("packages"), installed.join("classes"));
+        let packages = installed.join("packages");
+        let classes = installed.join("classes");
         fs::create_dir_all(&classes)
             .with_context(|| format!("failed to create {}", classes.display()))?;
         let inputs = folders.read(&format!("frameworks/jvm/{}", self.project))?;

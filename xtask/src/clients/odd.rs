@@ -76,7 +76,8 @@ pub(super) fn create_plugins(
         .iter()
         .map(|call| member(call, "tool").clone())
         .collect();
-    let (mut refused, mut files) = (Vec::new(), Map::new());
+    let mut refused = Vec::new();
+    let mut files = Map::new();
     for plugin in items(&described, "plugins") {
         let name = text(member(plugin, "file"));
         let tools = parse_tools(plugin, &constructs)?;

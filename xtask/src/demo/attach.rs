@@ -5,10 +5,8 @@ use toolbay_testkit::build::BuildOutput;
 
 /// Returns client configurations for the user to paste, with the paths of this machine.
 pub(super) fn instructions(built: &BuildOutput) -> String {
-    let (server, plugins) = (
-        built.server.display().to_string(),
-        built.plugins.display().to_string(),
-    );
+    let server = built.server.display().to_string();
+    let plugins = built.plugins.display().to_string();
     let code = json!({"servers": {"toolbay": {"type": "stdio", "command": server, "args": ["serve", "--plugins", plugins]}}});
     format!(
         "

@@ -17,7 +17,8 @@ pub(super) struct OperationTime {
 impl OperationTime {
     /// Runs `work` and measures it. The CPU time is that of child processes.
     pub(super) fn measure(work: impl FnOnce() -> Result<()>) -> Result<Self> {
-        let (began, before) = (Instant::now(), process_usage::cpu_of_children().ok());
+        let began = Instant::now();
+        let before = process_usage::cpu_of_children().ok();
         work()?;
         let cpu = process_usage::cpu_of_children()
             .ok()

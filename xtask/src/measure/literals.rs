@@ -13,7 +13,9 @@ pub(super) struct Literal {
 /// attributes, which are comments.
 pub(super) fn string_literals(source: &str) -> Vec<Literal> {
     let mut literals = Vec::new();
-    let (mut rest, mut line, mut is_reason) = (source, 1, false);
+    let mut rest = source;
+    let mut line = 1;
+    let mut is_reason = false;
     while let Some(first) = rest.chars().next() {
         let string = parse_string(rest);
         let length = match first {
@@ -89,7 +91,8 @@ fn join_lines(text: &str) -> String {
 
 /// Returns the length of the block comment at the beginning of `rest`. Block comments nest.
 fn block_comment_length(rest: &str) -> usize {
-    let (mut depth, mut length) = (0_usize, 0);
+    let mut depth = 0_usize;
+    let mut length = 0;
     while let Some(tail) = rest.get(length..).filter(|tail| !tail.is_empty()) {
         if tail.starts_with("/*") {
             depth += 1;

@@ -68,7 +68,8 @@ pub(super) fn measure_phrases(files: &[SourceFile]) -> Vec<Measure> {
 
 /// Measures phrases in comments.
 fn measure_comments(files: &[SourceFile]) -> Measure {
-    let (mut words, mut places) = (0_usize, Vec::new());
+    let mut words = 0_usize;
+    let mut places = Vec::new();
     for file in files {
         for (index, line) in file.lines.iter().enumerate() {
             let Some((text, _)) = comment(line) else {
@@ -90,7 +91,8 @@ fn measure_comments(files: &[SourceFile]) -> Measure {
 
 /// Measures documentation that begins with a clause.
 fn measure_beginnings(files: &[SourceFile]) -> [Measure; 2] {
-    let (mut what, mut clauses) = (Vec::new(), Vec::new());
+    let mut what = Vec::new();
+    let mut clauses = Vec::new();
     for file in files {
         let mut continues = false;
         for (index, line) in file.lines.iter().enumerate() {

@@ -25,7 +25,8 @@ impl BusyLoops {
     fn start_counted(count: u16, turns: &Arc<AtomicU64>) -> Self {
         let end = Arc::new(AtomicBool::new(false));
         let threads = (0..count).map(|_| {
-            let (end, turns) = (Arc::clone(&end), Arc::clone(turns));
+            let end = Arc::clone(&end);
+            let turns = Arc::clone(turns);
             thread::spawn(move || {
                 while !end.load(Ordering::Relaxed) {
                     black_box((0..STEPS_PER_TURN).fold(1_u64, |sum, step| {

@@ -42,7 +42,8 @@ pub(super) fn run_step(name: &str, work: impl FnOnce(&mut TestCounts) -> Result<
 impl StepResult {
     /// Formats the outcome in one line.
     pub(super) fn summary_line(&self) -> String {
-        let (name, took) = (&self.name, self.elapsed.as_secs_f64());
+        let name = &self.name;
+        let took = self.elapsed.as_secs_f64();
         let counts = if self.tally == TestCounts::default() {
             String::new()
         } else {

@@ -170,7 +170,8 @@ fn read_examples(root: &Path) -> Result<Vec<RuleExamples>> {
     {
         let path = entry?.path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let (found, accepted) = (texts(&name, "found"), texts(&name, "accepted"));
+        let found = texts(&name, "found");
+        let accepted = texts(&name, "accepted");
         if found.is_empty() || accepted.is_empty() {
             bail!("{EXAMPLES_FILE}: the rule {name} needs texts that it finds and accepts");
         }
@@ -223,7 +224,9 @@ impl Alert {
     fn parse(line: &str) -> Option<Self> {
         let mut parts = line.splitn(5, ':');
         let mut next = || parts.next();
-        let (file, row, column) = (next()?, next()?, next()?);
+        let file = next()?;
+        let row = next()?;
+        let column = next()?;
         let (_, rule) = next()?.split_once('.')?;
         Some(Self {
             file: file.to_owned(),

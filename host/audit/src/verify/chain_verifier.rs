@@ -105,7 +105,8 @@ impl ChainVerifier {
                     let what = format!("{} before this line", describe_missing(next, link.seq - 1));
                     self.report(what);
                 } else if link.seq == last.seq + 1 && link.prev != last.hash {
-                    let (seq, before) = (link.seq, last.seq);
+                    let seq = link.seq;
+                    let before = last.seq;
                     self.report(format!(
                         "line {seq} does not follow the line {before} that is before it: one of the two was replaced"
                     ));
@@ -176,7 +177,8 @@ impl ChainVerifier {
         if let Some(before) = self.named
             && (named.0 < before.0 || (named.0 == before.0 && named.1 != before.1))
         {
-            let (line, noun) = (before.0, LogPart::Rejected.noun());
+            let line = before.0;
+            let noun = LogPart::Rejected.noun();
             self.report(format!(
                 "{noun} had line {line} before this line, and another one was started since"
             ));
@@ -195,7 +197,8 @@ impl ChainVerifier {
                 ..
             } => {
                 if *missing > 0 {
-                    let (verb, lines) = (was_or_were(*missing), format_lines(*missing));
+                    let verb = was_or_were(*missing);
+                    let lines = format_lines(*missing);
                     self.report(format!(
                         "{lines} before this one {verb} signed, and {verb} gone when the server started"
                     ));
@@ -206,7 +209,8 @@ impl ChainVerifier {
                     ));
                 }
                 if *unsigned > 0 {
-                    let (verb, lines) = (was_or_were(*unsigned), format_lines(*unsigned));
+                    let verb = was_or_were(*unsigned);
+                    let lines = format_lines(*unsigned);
                     self.add_notice(format!(
                         "{lines} before this one {verb} not signed: the server was killed"
                     ));

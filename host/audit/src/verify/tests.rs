@@ -191,7 +191,8 @@ fn each_finding_names_the_line() {
         )
     );
     let swapped = said(&|log| log.files[0].1.swap(4, 5));
-    let (fifth, sixth) = (seq(5), seq(6));
+    let fifth = seq(5);
+    let sixth = seq(6);
     let expected = format!(
         "{file}:5: line {fifth} is missing before this line; {file}:6: line {fifth} follows line {sixth}: it was inserted, \
          repeated or moved"
@@ -352,13 +353,15 @@ impl Change {
                 log.files[file].1.drain(line..end);
             }
             Self::Swap(one, two) => {
-                let (one, two) = (log.pick(one), log.pick(two));
+                let one = log.pick(one);
+                let two = log.pick(two);
                 let line = log.line(one).clone();
                 let other = std::mem::replace(log.line(two), line);
                 *log.line(one) = other;
             }
             Self::Repeat(line, to) => {
-                let (from, (file, line)) = (log.pick(line), log.pick(to));
+                let from = log.pick(line);
+                let (file, line) = log.pick(to);
                 let repeated = log.line(from).clone();
                 log.files[file].1.insert(line, repeated);
             }

@@ -51,7 +51,8 @@ impl CodeRecovery {
         digest: Digest,
     ) -> Result<(PreparedComponent, UncachedCode), LoadError> {
         let _reading = self.sources.acquire().await;
-        let (environment, owned_id) = (self.environment.clone(), id.to_owned());
+        let environment = self.environment.clone();
+        let owned_id = id.to_owned();
         let ReadSource {
             digest: found,
             source,

@@ -145,7 +145,8 @@ impl ComponentCode {
 impl StoredOrigin {
     /// Starts to open the code, on the guests' runtime.
     fn start_opening(&self) -> JoinHandle<Result<PreparedComponent, String>> {
-        let (code, id) = (self.code.clone(), self.id.clone());
+        let code = self.code.clone();
+        let id = self.id.clone();
         let recovery = Arc::clone(&self.recovery);
         let sandbox = self.recovery.environment.sandbox.clone();
         sandbox.spawn(async move { recovery.open(&id, code).await })

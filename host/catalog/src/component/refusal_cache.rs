@@ -105,7 +105,8 @@ fn refusal_conditions(rules: &LoadPolicy) -> String {
         size,
         skills: _,
     } = rules.description_limits;
-    let (schemas, size) = (schemas.as_u64(), size.as_u64());
+    let schemas = schemas.as_u64();
+    let size = size.as_u64();
     let limits = serde_json::to_string(&rules.describe_limits).unwrap_or_default();
     format!("{limits} {tools} {prompts} {resources} {schemas} {size}")
 }

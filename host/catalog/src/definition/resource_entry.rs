@@ -85,7 +85,8 @@ impl ResourceEntry {
     /// Creates the entry of one of the operator's files.
     pub(crate) fn from_file(resource: ListedResource) -> Self {
         let wish = view::is_view(&resource.uri).then(|| Arc::new(RequestedView::EverythingGranted));
-        let (resource, needs) = (Arc::new(resource), Map::new());
+        let resource = Arc::new(resource);
+        let needs = Map::new();
         let fingerprint = DefinitionFingerprint::of_resource(&resource);
         Self {
             fingerprint,

@@ -175,7 +175,8 @@ impl ValidDefinition {
     /// Returns the definition with the operator's changes.
     #[must_use]
     pub fn with_override(&self, shown: &ToolOverride) -> Self {
-        let (tool, hints) = (&self.tool, shown.annotations);
+        let tool = &self.tool;
+        let hints = shown.annotations;
         let annotations = if hints == AnnotationOverride::default() {
             tool.annotations
         } else {

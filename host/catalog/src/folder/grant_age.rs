@@ -80,8 +80,11 @@ mod tests {
         let path = folder.path().join("a.toml");
         fs::write(&path, "a").unwrap();
         let file = File::options().write(true).open(&path).unwrap();
-        let (hour, half) = (Duration::from_hours(1), SETTLE_TIME / 2);
-        let (age, clock, start) = (GrantAge::default(), SystemTime::now(), Instant::now());
+        let hour = Duration::from_hours(1);
+        let half = SETTLE_TIME / 2;
+        let age = GrantAge::default();
+        let clock = SystemTime::now();
+        let start = Instant::now();
         let at = |after: Duration, seen: Option<&GrantSighting>| {
             age.settle_time_at(start + after, clock + after, seen)
                 .map(|settles| settles - start)

@@ -186,7 +186,8 @@ mod tests {
     fn known(path: &Path) -> KnownFiles {
         let wit = path.with_extension("wit");
         let stamps = ComponentStamps::new(stamp(path), wit.exists().then(|| stamp(&wit)), later());
-        let (first, second) = (KnownFiles::default(), KnownFiles::default());
+        let first = KnownFiles::default();
+        let second = KnownFiles::default();
         first.record("a", stamps, DIGEST);
         second.load_notes(first.finish().unwrap().get());
         second
@@ -234,7 +235,8 @@ mod tests {
         ];
         for change in changes {
             let (dir, path) = component();
-            let (known, before) = (known(&path), fs::metadata(&path).unwrap());
+            let known = known(&path);
+            let before = fs::metadata(&path).unwrap();
             // The clock of the file system advances in steps. A change is certain to show only
             // after a step.
             wait_for_a_step(dir.path());

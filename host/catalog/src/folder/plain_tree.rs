@@ -111,14 +111,12 @@ pub(crate) fn scan(path: &Path, kind: TreeKind, most: usize) -> Option<PlainTree
         Err(ScanStop::Unreadable(error)) => Some(TreeError::from_errno(error)),
         Err(ScanStop::TooMany) => {
             let most = format_thousands(most as u64);
-            let (what, raise) = (
-                if tree.files.is_empty() {
-                    "entries"
-                } else {
-                    "files"
-                },
-                kind.limit_hint(),
-            );
+            let what = if tree.files.is_empty() {
+                "entries"
+            } else {
+                "files"
+            };
+            let raise = kind.limit_hint();
             Some(TreeError::Permanent(format!(
                 "it has too many {what}: at most {most} files are allowed{raise}"
             )))

@@ -155,7 +155,8 @@ pub(crate) fn scan(folder: &Path, bounds: &DescriptionLimits) -> io::Result<Opti
     check_search_permission(folder)?;
     let mut found = FolderListing::default();
     let (mut components, mut trees) = (BTreeMap::new(), BTreeMap::<String, PlainTrees>::new());
-    let (mut grants, mut wits) = (BTreeSet::new(), BTreeSet::new());
+    let mut grants = BTreeSet::new();
+    let mut wits = BTreeSet::new();
     // The names of files that look like grants, by what they have in common with the right name.
     let mut similar = BTreeMap::new();
     for entry in entries {
@@ -224,7 +225,8 @@ pub(crate) fn scan(folder: &Path, bounds: &DescriptionLimits) -> io::Result<Opti
                 .ok()
                 .map(|metadata| FileStamp::from_metadata(&metadata))
         };
-        let (grant, wit) = (beside(&grants, grant_path), beside(&wits, wit_path));
+        let grant = beside(&grants, grant_path);
+        let wit = beside(&wits, wit_path);
         let PlainTrees {
             prompts,
             resources,

@@ -77,7 +77,8 @@ impl FolderWatcher {
         // has a parent to watch.
         let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
         let handler = {
-            let (inbox, folder) = (Arc::clone(&inbox), folder.clone());
+            let inbox = Arc::clone(&inbox);
+            let folder = folder.clone();
             move |result: notify::Result<Event>| inbox.record(&folder, result)
         };
         let events =
@@ -109,7 +110,8 @@ impl FolderWatcher {
             .filter_map(|path| std::path::absolute(path).ok())
             .collect();
         let handler = {
-            let (inbox, paths) = (Arc::clone(&inbox), paths.clone());
+            let inbox = Arc::clone(&inbox);
+            let paths = paths.clone();
             move |result: notify::Result<Event>| inbox.record_within(&paths, result)
         };
         let events =

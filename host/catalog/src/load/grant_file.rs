@@ -32,7 +32,9 @@ impl GrantFile {
         id: &str,
         age: &Arc<GrantAge>,
     ) -> Result<Self, LoadError> {
-        let (folder, id, age) = (Arc::clone(folder), id.to_owned(), Arc::clone(age));
+        let folder = Arc::clone(folder);
+        let id = id.to_owned();
+        let age = Arc::clone(age);
         run_blocking("reading its grant", move || {
             Self::read_blocking(&folder, &id, &age)
         })

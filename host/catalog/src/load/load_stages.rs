@@ -182,8 +182,10 @@ impl LoadStages {
         previous: Option<&Arc<Plugin>>,
     ) -> Result<LoadOutcome, LoadError> {
         let secrets = self.secrets.fetch(id, &granted.grant).await?;
-        let (environment, reader) = (self.environment.clone(), Arc::clone(&self.plain_files));
-        let (id, files) = (id.to_owned(), files.cloned());
+        let environment = self.environment.clone();
+        let reader = Arc::clone(&self.plain_files);
+        let id = id.to_owned();
+        let files = files.cloned();
         let previous = previous
             .map(|plugin| Arc::clone(&plugin.files))
             .unwrap_or_default();

@@ -23,8 +23,10 @@ pub(crate) async fn check_mounts(
     grant: &Grant,
     secrets: &[SecretSpec],
 ) -> Result<(), LoadError> {
-    let (environment, id) = (environment.clone(), id.to_owned());
-    let (permissions, secrets) = (grant.permissions.clone(), secrets.to_owned());
+    let environment = environment.clone();
+    let id = id.to_owned();
+    let permissions = grant.permissions.clone();
+    let secrets = secrets.to_owned();
     run_blocking("checking its mounts", move || {
         MountPlan::resolve(&id, &environment.folder, &permissions, &secrets)
             .check(&environment.rules.current().guarded_paths)

@@ -56,7 +56,9 @@ impl PluginReader {
         occasion: LoadOccasion,
         age: Option<&Arc<GrantAge>>,
     ) -> Result<ReadPlugin, LoadError> {
-        let (id, reader, age) = (id.to_owned(), Arc::clone(self), age.map(Arc::clone));
+        let id = id.to_owned();
+        let reader = Arc::clone(self);
+        let age = age.map(Arc::clone);
         run_blocking("reading it", move || {
             reader.read_blocking(&id, occasion, age.as_deref())
         })

@@ -22,7 +22,9 @@ pub(crate) async fn narrow_rights(
     previous: &Arc<Plugin>,
     are_rules_new: bool,
 ) -> Result<Option<LoadOutcome>, LoadError> {
-    let (environment, id, previous) = (environment.clone(), id.to_owned(), Arc::clone(previous));
+    let environment = environment.clone();
+    let id = id.to_owned();
+    let previous = Arc::clone(previous);
     run_blocking("applying its grant", move || {
         let in_force = &previous.terms.source_grant;
         let own = component

@@ -32,7 +32,8 @@ pub(crate) async fn fall_back(update: VersionUpdate<'_>, failure: UpdateFailure)
         // The intersection of two files depends on the rules, and these files are not in force.
         return LoadResult::Failed(error, FallbackVersion::NoVersion);
     }
-    let (environment, id) = (update.stages.environment.clone(), update.id.to_owned());
+    let environment = update.stages.environment.clone();
+    let id = update.id.to_owned();
     let previous = Arc::clone(update.previous);
     let applied = tokio::task::spawn_blocking(move || {
         let component = Arc::clone(&previous.component);

@@ -209,11 +209,13 @@ fn split_placeholders(
     text: &str,
     is_argument: impl Fn(&str) -> bool,
 ) -> (Vec<PromptPiece>, BTreeSet<String>) {
-    let (mut pieces, mut unknown) = (Vec::new(), BTreeSet::new());
+    let mut pieces = Vec::new();
+    let mut unknown = BTreeSet::new();
     let mut closing = ClosingBraces::default();
     // Start of the text that is not in a piece yet, and position from which to search for the next
     // braces.
-    let (mut plain, mut from) = (0, 0);
+    let mut plain = 0;
+    let mut from = 0;
     while let Some(open) = text
         .get(from..)
         .and_then(|rest| rest.find("{{"))

@@ -251,7 +251,8 @@ fn add_prompts(
                 .push(format!("prompt {name:?} is not offered: {why}"));
         } else {
             report.prompts.push(name.clone());
-            let (prompt, entry) = (Arc::clone(prompt), Arc::clone(entry));
+            let prompt = Arc::clone(prompt);
+            let entry = Arc::clone(entry);
             let offer = PromptOffer {
                 prompt,
                 entry,
@@ -284,7 +285,8 @@ fn add_resources(
             ));
         } else {
             report.resources.push(uri.clone());
-            let (entry, plugin) = (Arc::clone(entry), Arc::clone(plugin));
+            let entry = Arc::clone(entry);
+            let plugin = Arc::clone(plugin);
             snapshot.resources.insert(
                 uri,
                 Arc::new(ResourceOffer {
@@ -308,7 +310,8 @@ fn add_resources(
             ));
         } else {
             report.templates.push(text.clone());
-            let (entry, plugin) = (Arc::clone(entry), Arc::clone(plugin));
+            let entry = Arc::clone(entry);
+            let plugin = Arc::clone(plugin);
             let offer = Arc::new(ResourceOffer {
                 entry,
                 plugin,
@@ -327,11 +330,9 @@ fn add_skills(snapshot: &mut Snapshot, plugin: &Arc<Plugin>, report: &mut Plugin
         return;
     };
     for file in &folder.files {
-        let (entry, plugin, file) = (
-            Arc::clone(&file.entry),
-            Arc::clone(plugin),
-            Some(Arc::clone(file)),
-        );
+        let entry = Arc::clone(&file.entry);
+        let plugin = Arc::clone(plugin);
+        let file = Some(Arc::clone(file));
         let uri = entry.resource.uri.clone();
         snapshot.files.insert(
             uri,

@@ -6,7 +6,8 @@ use crate::version::plugin::Plugin;
 
 /// Logs a version that is put into service.
 pub(crate) fn log_loaded(id: &str, plugin: &Plugin) {
-    let (tools, prompts) = (plugin.tools.len(), plugin.prompts.len());
+    let tools = plugin.tools.len();
+    let prompts = plugin.prompts.len();
     let resources = plugin.component.contents.resources.len() + plugin.files.resources.len();
     if let Some(digest) = plugin.digest() {
         tracing::info!(plugin = id, tools, prompts, resources, %digest, "loaded");

@@ -80,7 +80,8 @@ impl LoadTasks {
     ) {
         slot.abort_load();
         self.tickets += 1;
-        let (id, ticket) = (id.to_owned(), self.tickets);
+        let id = id.to_owned();
+        let ticket = self.tickets;
         let handle = self.running.spawn(async move {
             FinishedLoad {
                 id,

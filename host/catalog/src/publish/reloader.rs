@@ -89,7 +89,8 @@ impl FolderReloader {
         let loader = Arc::clone(&self.loader);
         loop {
             self.publish_if_due().await;
-            let (due, retry) = (self.publish_time(), self.next_retry());
+            let due = self.publish_time();
+            let retry = self.next_retry();
             tokio::select! {
                 () = stop.cancelled() => return,
                 changes = next_changes(&mut watcher) => {
@@ -141,7 +142,8 @@ impl FolderReloader {
     /// Lists the folder, and logs what changed about the folder itself. Returns `None` if it cannot
     /// be read, and the plugins that are loaded stay in service.
     async fn list_folder(&mut self) -> Option<FolderListing> {
-        let (loader, is_first) = (Arc::clone(&self.loader), !self.start.scanned);
+        let loader = Arc::clone(&self.loader);
+        let is_first = !self.start.scanned;
         let scan = move || {
             if is_first {
                 loader.load_known_files();
@@ -323,7 +325,8 @@ impl FolderReloader {
         candidates: &Arc<BTreeMap<String, PluginCandidate>>,
         is_complete: bool,
     ) -> Option<Snapshot> {
-        let (notes, candidates) = (self.notes.clone(), Arc::clone(candidates));
+        let notes = self.notes.clone();
+        let candidates = Arc::clone(candidates);
         let first_loaded = self.start.first_published;
         let work = move || Snapshot {
             first_loaded,

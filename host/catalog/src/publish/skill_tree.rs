@@ -106,7 +106,8 @@ mod tests {
                 Digest::new([0; 32]),
                 Vec::new(),
             );
-            let (entry, plugin) = (Arc::clone(&file.entry), Arc::clone(&plugin));
+            let entry = Arc::clone(&file.entry);
+            let plugin = Arc::clone(&plugin);
             (
                 (*uri).to_owned(),
                 Arc::new(ResourceOffer {

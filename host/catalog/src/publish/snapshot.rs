@@ -298,7 +298,8 @@ pub(crate) mod tests {
 
     #[test]
     fn the_digest_is_of_what_is_visible() {
-        let (before, after) = (snapshot(&["a", "b"]), snapshot(&["a", "b", "c"]));
+        let before = snapshot(&["a", "b"]);
+        let after = snapshot(&["a", "b", "c"]);
         assert_ne!(
             before.digest_of_tools(|_| true),
             after.digest_of_tools(|_| true)

@@ -154,7 +154,8 @@ impl UriTemplate {
         let Some(rest) = uri.text.strip_prefix(&*self.prefix) else {
             return Ok(false);
         };
-        let (rest, letters) = (rest.as_bytes(), uri.characters_from(self.prefix.len()));
+        let rest = rest.as_bytes();
+        let letters = uri.characters_from(self.prefix.len());
         let end = self.parts.last().map_or(&[][..], |part| &part.text.text);
         // Values are not empty.
         let least: usize = self.parts.iter().map(|part| part.text.text.len() + 1).sum();

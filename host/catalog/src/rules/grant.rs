@@ -295,7 +295,8 @@ impl Grant {
         secrets: Vec<toolbay_secrets::SecretSpec>,
         fixed: FixedSecrets,
     ) -> Result<GrantSecrets, String> {
-        let (mut remarks, rules) = (Vec::new(), &self.permissions.http);
+        let mut remarks = Vec::new();
+        let rules = &self.permissions.http;
         let unused =
             |origin: &&OriginPattern| !rules.iter().any(|rule| rule.origin().covers_all_of(origin));
         for (name, secret) in &self.secrets {

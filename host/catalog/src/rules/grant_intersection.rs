@@ -14,10 +14,8 @@ impl LoadPolicy {
     /// rights that both give. A setting that is neither, or that cannot be compared, keeps its
     /// value in force. Takes time for thousands of tools.
     pub(crate) fn intersection(&self, new: &Grant, in_force: &Grant, tools: &[String]) -> Grant {
-        let (limits, tools) = (
-            self.common_limits(new, in_force),
-            self.common_tools(new, in_force, tools),
-        );
+        let limits = self.common_limits(new, in_force);
+        let tools = self.common_tools(new, in_force, tools);
         let mut secrets = in_force.secrets.clone();
         for (name, secret) in &mut secrets {
             if new.secrets.get(name) != Some(secret) {
@@ -55,7 +53,8 @@ impl LoadPolicy {
     }
 
     fn common_limits(&self, new: &Grant, in_force: &Grant) -> LimitsPatch {
-        let (ours, theirs) = (self.limits_under(new), self.limits_under(in_force));
+        let ours = self.limits_under(new);
+        let theirs = self.limits_under(in_force);
         let least = theirs.least(&ours);
         if least == ours {
             new.limits.clone()
@@ -67,10 +66,8 @@ impl LoadPolicy {
     }
 
     fn common_rate_limit(&self, new: &Grant, in_force: &Grant) -> Option<ToolRateLimit> {
-        let (ours, theirs) = (
-            new.rate_limit.or(self.rate_limit),
-            in_force.rate_limit.or(self.rate_limit),
-        );
+        let ours = new.rate_limit.or(self.rate_limit);
+        let theirs = in_force.rate_limit.or(self.rate_limit);
         let both = match (ours, theirs) {
             (Some(one), Some(two)) => Some(ToolRateLimit {
                 limit: RateLimit {
@@ -91,10 +88,8 @@ impl LoadPolicy {
     }
 
     fn common_approval(&self, new: &Grant, in_force: &Grant) -> Option<ApprovalSetting> {
-        let (ours, theirs) = (
-            new.require_approval.unwrap_or(self.require_approval),
-            in_force.require_approval.unwrap_or(self.require_approval),
-        );
+        let ours = new.require_approval.unwrap_or(self.require_approval);
+        let theirs = in_force.require_approval.unwrap_or(self.require_approval);
         let both = ours.stricter(theirs);
         if both == ours {
             new.require_approval

@@ -142,7 +142,8 @@ impl MountPlan {
             if reach.allows(&mount.host, writes) {
                 continue;
             }
-            let (place, written) = (&mount.source_location, mount.host_as_written.display());
+            let place = &mount.source_location;
+            let written = mount.host_as_written.display();
             let verb = if writes { "write to" } else { "read" };
             if mount.host.exists() {
                 return Err(format!(

@@ -172,7 +172,8 @@ impl SkillFolder {
 impl SkillSource<'_> {
     /// Returns the offered files with their URIs, by path, and warnings about the others.
     fn offered_uris(&self) -> (BTreeMap<&str, (String, &FileStamp)>, Vec<String>) {
-        let (mut uris, mut remarks) = (BTreeMap::new(), Vec::new());
+        let mut uris = BTreeMap::new();
+        let mut remarks = Vec::new();
         for (path, stamp) in &self.tree.files {
             let uri = uri::for_skill(self.id, path.split('/'));
             match uri::check(&uri) {
@@ -196,7 +197,8 @@ impl SkillSource<'_> {
         for (path, (_, stamp)) in uris {
             if stamp.length > self.max_file_size.as_u64() {
                 let most = self.max_file_size.display().iec();
-                let (path, id) = (clean_line(path, MAX_SHOWN_NAME_BYTES), self.id);
+                let path = clean_line(path, MAX_SHOWN_NAME_BYTES);
+                let id = self.id;
                 return Err(refused(format!(
                     "{path} is larger than {most} (to allow more, raise limits.output in {id}.toml)"
                 )));
@@ -263,7 +265,8 @@ impl SkillSource<'_> {
         &self,
         contents: &BTreeMap<&'a str, (String, Vec<u8>)>,
     ) -> Result<(BTreeMap<&'a str, SkillFrontMatter>, Vec<String>), PlainFileError> {
-        let (mut matters, mut remarks) = (BTreeMap::new(), Vec::new());
+        let mut matters = BTreeMap::new();
+        let mut remarks = Vec::new();
         for (path, (uri, bytes)) in contents
             .iter()
             .filter(|(path, _)| file_name(path) == MANIFEST_NAME)

@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn a_grant_names_only_what_the_plugin_has() {
-        let (digest, pinned) = (Digest::new([7; 32]), "07".repeat(32));
+        let digest = Digest::new([7; 32]);
+        let pinned = "07".repeat(32);
         let tools = ["slugify".to_owned(), "read_file".to_owned()];
         let left_out = BTreeMap::from([(
             "erase_all".to_owned(),

@@ -30,10 +30,8 @@ impl LoadPolicy {
             mut remarks,
         } = kept;
         remarks.extend(clamps.iter().map(ToString::to_string));
-        let (config, approvals) = (
-            Arc::new(grant.config_values()),
-            grant.approvals(self.require_approval),
-        );
+        let config = Arc::new(grant.config_values());
+        let approvals = grant.approvals(self.require_approval);
         let has_folders =
             !grant.permissions.mounts.is_empty() || grant.permissions.scratch.is_some();
         if has_folders
@@ -58,11 +56,9 @@ impl LoadPolicy {
         let mut shown: BTreeMap<String, ToolOverride> =
             left_out.map(|name| (name.clone(), disabled())).collect();
         let roots = MountRoots::new(&grant.permissions.mounts);
-        let (requests, connections, key_value) = (
-            PluginHttp::default(),
-            PluginConnections::default(),
-            KeyValue::default(),
-        );
+        let requests = PluginHttp::default();
+        let connections = PluginConnections::default();
+        let key_value = KeyValue::default();
         let permissions = grant.permissions;
         let environment = PluginContext {
             limits,
@@ -101,12 +97,10 @@ impl LoadPolicy {
             );
         }
         let rate_limit = grant.rate_limit.or(self.rate_limit);
-        let (prefix, separator, arguments, places) = (
-            grant.prefix,
-            grant.separator,
-            grant.arguments,
-            MountPlan::default(),
-        );
+        let prefix = grant.prefix;
+        let separator = grant.separator;
+        let arguments = grant.arguments;
+        let places = MountPlan::default();
         let grant = grant.digest;
         let terms = PluginTerms {
             context: environment,

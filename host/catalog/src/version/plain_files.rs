@@ -151,7 +151,8 @@ impl PlainFiles {
             .iter()
             .map(|prompt| (prompt.entry.prompt.name.as_str(), prompt))
             .collect();
-        let (mut prompts, mut size) = (Vec::new(), 0);
+        let mut prompts = Vec::new();
+        let mut size = 0;
         for path in tree.files.keys() {
             let name = path.strip_suffix(".md").unwrap_or(path);
             let shown = format!("{named}/{}", clean_line(path, MAX_SHOWN_NAME_BYTES));
@@ -206,7 +207,8 @@ impl PlainFiles {
             return Ok(Vec::new());
         };
         let root = Arc::new(root);
-        let (mut resources, mut size) = (Vec::new(), 0);
+        let mut resources = Vec::new();
+        let mut size = 0;
         for (path, stamp) in &tree.files {
             let shown = format!("{named}/{}", clean_line(path, MAX_SHOWN_NAME_BYTES));
             if stamp.length > output.as_u64() {

@@ -82,10 +82,8 @@ impl Plugin {
         files: Arc<PlainFiles>,
         terms: PluginTerms,
     ) -> Self {
-        let (tools, prompts) = (
-            named_tools(&id, &component, &terms),
-            named_prompts(&component, &files, &terms),
-        );
+        let tools = named_tools(&id, &component, &terms);
+        let prompts = named_prompts(&component, &files, &terms);
         let mut remarks = Vec::new();
         for named in &tools {
             let tool = &named.tool.name;

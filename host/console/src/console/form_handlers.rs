@@ -52,10 +52,8 @@ pub(super) async fn set_plugin_suspended(
     request: extract::Request,
 ) -> Result<Response, Response> {
     let (session, form) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await?;
-    let (id, disabled) = (
-        value_or_empty(&form, "id"),
-        value_or_empty(&form, "disabled") == "yes",
-    );
+    let id = value_or_empty(&form, "id");
+    let disabled = value_or_empty(&form, "disabled") == "yes";
     if !inner
         .context
         .operations
@@ -128,7 +126,8 @@ pub(super) async fn clear_cache(
     let (session, _) = check_state_change(&inner, request, MAX_SMALL_FORM_BYTES).await?;
     let done = match inner.context.operations.clear_cache(&session.viewer).await {
         Ok(cleared) => {
-            let (components, bytes) = (cleared.components, cleared.bytes);
+            let components = cleared.components;
+            let bytes = cleared.bytes;
             tracing::info!(
                 viewer = session.viewer.name,
                 components,

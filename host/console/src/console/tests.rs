@@ -151,7 +151,8 @@ impl ConsoleOperations for Stub {
     }
 
     fn waiting_approvals(&self) -> Vec<WaitingApproval> {
-        let (at, text) = (SystemTime::UNIX_EPOCH, || self.0.to_owned());
+        let at = SystemTime::UNIX_EPOCH;
+        let text = || self.0.to_owned();
         vec![WaitingApproval {
             id: 7,
             asked_at: at,
@@ -229,7 +230,8 @@ impl Site {
         watch.record_call(call.clone());
         call.plugin = None;
         watch.record_call(call);
-        let (at, words) = (SystemTime::UNIX_EPOCH, || text.to_owned());
+        let at = SystemTime::UNIX_EPOCH;
+        let words = || text.to_owned();
         watch.record_denial(DenialNote {
             at,
             plugin: words(),
@@ -428,7 +430,8 @@ async fn a_call_shows_what_came_of_it_as_text_and_asks_first_where_a_person_must
         )
         .await
         .body;
-    let (csrf, schema) = (hidden(&page, "csrf"), hidden(&page, "schema"));
+    let csrf = hidden(&page, "csrf");
+    let schema = hidden(&page, "schema");
     let usual = [
         ("csrf", csrf.as_str()),
         ("tool", HOSTILE),

@@ -13,7 +13,8 @@ pub(super) fn parse_arguments(
     fields: &[FormField],
     filled: &FieldValues,
 ) -> Result<Map<String, Value>, FieldErrors> {
-    let (mut arguments, mut wrong) = (Map::new(), Vec::new());
+    let mut arguments = Map::new();
+    let mut wrong = Vec::new();
     for field in fields {
         match parse_value(field, filled) {
             Ok(Some(value)) => drop(arguments.insert(field.name.clone(), value)),

@@ -239,7 +239,8 @@ fn non_null_branch(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
         .as_array()?;
     let is_null = |branch: &&Value| branch.get("type").and_then(Value::as_str) == Some("null");
     let mut others = branches.iter().filter(|branch| !is_null(branch));
-    let (only, none) = (others.next()?, others.next());
+    let only = others.next()?;
+    let none = others.next();
     (none.is_none() && branches.len() == 2)
         .then(|| only.as_object())
         .flatten()
@@ -254,7 +255,8 @@ fn type_of(schema: &Map<String, Value>) -> Option<&str> {
                 .iter()
                 .filter_map(Value::as_str)
                 .filter(|name| *name != "null");
-            let (only, none) = (others.next()?, others.next());
+            let only = others.next()?;
+            let none = others.next();
             none.is_none().then_some(only)
         }
         _ => None,

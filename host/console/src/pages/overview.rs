@@ -23,15 +23,11 @@ const MAX_ATTENTION_ITEMS: usize = 20;
 
 /// Renders the overview.
 pub(crate) fn overview(desk: &PageContext, session: &ConsoleSession, done: Option<&str>) -> Markup {
-    let (server, plugins, now) = (
-        desk.operations.status(),
-        desk.operations.plugins(),
-        SystemTime::now(),
-    );
-    let (history, denied) = (
-        desk.activity.lock_history().clone(),
-        desk.activity.lock_denials().newest().count(),
-    );
+    let server = desk.operations.status();
+    let plugins = desk.operations.plugins();
+    let now = SystemTime::now();
+    let history = desk.activity.lock_history().clone();
+    let denied = desk.activity.lock_denials().newest().count();
     // The console does not have questions that were asked before it was created.
     let waiting = desk
         .activity
@@ -159,10 +155,8 @@ fn charts(steps: &[SeriesBucket]) -> Markup {
             .collect()
     };
     let most = |value: fn(&SeriesBucket) -> u64| steps.iter().map(value).max().unwrap_or_default();
-    let (calls, failed) = (
-        steps.iter().map(SeriesBucket::calls).sum(),
-        steps.iter().map(|step| step.failed).sum(),
-    );
+    let calls = steps.iter().map(SeriesBucket::calls).sum();
+    let failed = steps.iter().map(|step| step.failed).sum();
     let longest = steps
         .iter()
         .map(|step| step.max_duration)

@@ -14,7 +14,8 @@ const MAX_PLUGINS_SHOWN: usize = 500;
 
 /// Renders the plugins whose id, purpose, problems or permissions contain `wanted`.
 pub(crate) fn plugins(desk: &PageContext, session: &ConsoleSession, wanted: &str) -> Markup {
-    let (all, lower) = (desk.operations.plugins(), wanted.trim().to_lowercase());
+    let all = desk.operations.plugins();
+    let lower = wanted.trim().to_lowercase();
     let contains = |text: &String| text.to_lowercase().contains(&lower);
     let matches = |row: &&PluginRow| {
         lower.is_empty()

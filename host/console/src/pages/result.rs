@@ -75,7 +75,9 @@ fn block(content: &Value) -> Markup {
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
-    let (kind, media, data) = (member("type"), member("mimeType"), member("data"));
+    let kind = member("type");
+    let media = member("mimeType");
+    let data = member("data");
     // Four characters of base64 encode three bytes.
     let bytes = (data.trim_end_matches('=').len() * 3 / 4) as u64;
     html! {

@@ -170,11 +170,9 @@ fn field(field: &FormField, filled: &FieldValues, wrong: &[(String, String)]) ->
         .iter()
         .find(|(wrong, _)| *wrong == field.id)
         .map(|(_, why)| why);
-    let (input, hint, error) = (
-        format!("in-{}", field.id),
-        format!("hint-{}", field.id),
-        format!("why-{}", field.id),
-    );
+    let input = format!("in-{}", field.id);
+    let hint = format!("hint-{}", field.id);
+    let error = format!("why-{}", field.id);
     let kind = kind_hint(&field.kind);
     let has_hint = field.description.is_some() || kind.is_some();
     let described = [
@@ -183,7 +181,8 @@ fn field(field: &FormField, filled: &FieldValues, wrong: &[(String, String)]) ->
     ];
     let described: Vec<&str> = described.into_iter().flatten().collect();
     let described = Some(described.join(" ")).filter(|ids| !ids.is_empty());
-    let (invalid, required) = (why.map(|_| "true"), field.required);
+    let invalid = why.map(|_| "true");
+    let required = field.required;
     let name = html! { (field.name) @if required { span.required { " required" } } };
     let about = html! {
         @if has_hint {

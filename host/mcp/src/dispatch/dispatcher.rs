@@ -106,7 +106,9 @@ async fn respond_when_loaded(
         }
     };
     let params = request.params.map(ToOwned::to_owned);
-    let (waiting, caller, reply) = (Arc::clone(session), caller.clone(), reply.clone());
+    let waiting = Arc::clone(session);
+    let caller = caller.clone();
+    let reply = reply.clone();
     session.spawn(async move {
         let request = Request {
             id,

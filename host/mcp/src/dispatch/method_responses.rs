@@ -28,7 +28,8 @@ pub(super) async fn respond(
     method: McpMethod,
     rules: Option<RequestContext>,
 ) -> OutgoingMessage {
-    let (revision, params) = (rules.as_ref().map(|rules| rules.revision), request.params);
+    let revision = rules.as_ref().map(|rules| rules.revision);
+    let params = request.params;
     if let (McpMethod::GetTask, Some(rules)) = (method, &rules) {
         let answered = get_task::answer(session, caller, &request.id, params, rules).await;
         return answered

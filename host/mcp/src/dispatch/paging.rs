@@ -169,7 +169,8 @@ async fn page<P: PagedList>(
     revision: Revision,
 ) -> Result<(Arc<CachedPage>, CallerView), Error> {
     let server = &session.server;
-    let (listings, options) = (server.listings(), server.options());
+    let listings = server.listings();
+    let options = server.options();
     let schemas = caller.preferences.schemas.unwrap_or(options.schemas);
     let written = (revision, schemas);
     let find = || {

@@ -269,10 +269,8 @@ mod tests {
     #[tokio::test]
     async fn one_waits_until_something_is_given_back() {
         let quota = SharedQuota::new(2, 1);
-        let (first, _other) = (
-            quota.try_reserve("ada", 1).unwrap(),
-            quota.try_reserve("bob", 1).unwrap(),
-        );
+        let first = quota.try_reserve("ada", 1).unwrap();
+        let _other = quota.try_reserve("bob", 1).unwrap();
         let waiting = tokio::spawn({
             let quota = Arc::clone(&quota);
             async move { drop(quota.reserve_within("ada", 1, 1).await) }

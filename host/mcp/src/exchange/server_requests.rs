@@ -249,7 +249,8 @@ mod tests {
     #[test]
     fn responses_find_their_requests_in_any_order() {
         let pending = PendingClientRequests::default();
-        let (one, two) = (pending.register(2).unwrap(), pending.register(1).unwrap());
+        let one = pending.register(2).unwrap();
+        let two = pending.register(1).unwrap();
         let ids = [one.ids(), two.ids()].concat();
         assert!(
             respond(&pending, &ids[2], Ok("{\"c\":3}"))
@@ -291,10 +292,8 @@ mod tests {
 
     #[test]
     fn what_nobody_waits_for_is_ignored() {
-        let (pending, other) = (
-            PendingClientRequests::default(),
-            PendingClientRequests::default(),
-        );
+        let pending = PendingClientRequests::default();
+        let other = PendingClientRequests::default();
         let nobody = RequestId::Text("0".into());
         assert!(!respond(&pending, &nobody, Ok("{}")), "nothing was sent");
         let requests = pending.register(1).unwrap();
@@ -347,10 +346,8 @@ mod tests {
         assert!(pending.register(1).is_none());
         drop(most);
         let two = pending.register(2).unwrap();
-        let (quota, text) = (
-            SharedQuota::new(100, 100),
-            raw(&format!("{{\"a\":\"{}\"}}", "x".repeat(50))),
-        );
+        let quota = SharedQuota::new(100, 100);
+        let text = raw(&format!("{{\"a\":\"{}\"}}", "x".repeat(50)));
         for id in two.ids() {
             assert!(pending.respond(Some(&id), Ok(&text), &quota, "stdio"));
         }

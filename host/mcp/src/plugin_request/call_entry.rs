@@ -40,7 +40,8 @@ impl CallEntry {
     }
 
     fn try_requeue(state: &CallState<'_>, journal: &Arc<CallJournal>) -> Result<Self, CallFailure> {
-        let (session, rules) = (state.session, &state.rules);
+        let session = state.session;
+        let rules = &state.rules;
         let Some(retained) = &state.retained else {
             return Err(state.unanswerable_failure(&[]));
         };

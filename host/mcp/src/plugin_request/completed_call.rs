@@ -87,7 +87,8 @@ impl CallResponse {
         round: QuestionRound,
         usage: Option<CallUsage>,
     ) -> Self {
-        let (with_usage, revision) = (state.session.server.options().usage, state.rules.revision);
+        let with_usage = state.session.server.options().usage;
+        let revision = state.rules.revision;
         let result = match seal_state(state, round) {
             Ok(SealedQuestions { questions, state }) => call_response::input_required_result(
                 &questions,

@@ -89,11 +89,9 @@ pub(crate) async fn ask_client(
             .into_iter()
             .map(|Question { key, kind, .. }| OpenQuestion { key, kind }),
     );
-    let (time, given, approval) = (
-        remaining_time(journal),
-        total_time(journal),
-        journal.approval,
-    );
+    let time = remaining_time(journal);
+    let given = total_time(journal);
+    let approval = journal.approval;
     let sent = SentRequests {
         requests,
         reply,
@@ -228,7 +226,8 @@ fn collect_answers(
     questions: &[OpenQuestion],
     responses: Vec<Option<PendingResponse>>,
 ) -> Result<(AnswerMap, Vec<QuotaPortion>), String> {
-    let (mut answers, mut held) = (AnswerMap::new(), Vec::new());
+    let mut answers = AnswerMap::new();
+    let mut held = Vec::new();
     for (OpenQuestion { key, kind }, response) in questions.iter().zip(responses) {
         let answer = match response {
             Some(Ok((text, portion))) => {

@@ -33,7 +33,9 @@ pub(crate) async fn run_request(
     match begin_call(session, caller, request, read, rules) {
         Ok(call) if matches!(call.task_mode(), TaskMode::Open(_)) => {
             // Does not delay other requests.
-            let (waiting, caller, reply) = (Arc::clone(session), caller.clone(), reply.clone());
+            let waiting = Arc::clone(session);
+            let caller = caller.clone();
+            let reply = reply.clone();
             session.spawn(async move {
                 match call.resolve_task_mode(&waiting).await {
                     ResolvedCall::Ready(call) => start_call(&waiting, &caller, call, &reply).await,
@@ -77,7 +79,8 @@ async fn start_call(
         }
         return;
     }
-    let (calls, reply) = (Arc::clone(session), reply.clone());
+    let calls = Arc::clone(session);
+    let reply = reply.clone();
     session.spawn_call(async move {
         run_call(call, &calls, &reply)
             .await

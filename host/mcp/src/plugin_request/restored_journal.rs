@@ -34,7 +34,8 @@ pub(super) async fn restore(
         });
         return Ok(None);
     };
-    let (states, caller) = (session.server.request_states(), &session.opener.name);
+    let states = session.server.request_states();
+    let caller = &session.opener.name;
     let opened = states
         .unseal(&state, RequestBinding::new(caller, &call.request))
         .map_err(call_response::invalid_state_error)?;

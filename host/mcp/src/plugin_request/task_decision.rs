@@ -135,7 +135,8 @@ impl TaskMode {
 impl RequestedTask {
     /// Decides for a call of this tool.
     fn resolve_for(self, tool: &Tool, rules: &RequestContext) -> Result<TaskMode, Error> {
-        let (name, features) = (&tool.name, rules.revision.features());
+        let name = &tool.name;
+        let features = rules.revision.features();
         match (tool.task_support, self) {
             (TaskSupport::Forbidden, Self::Task { .. } | Self::Malformed) => Err(Error::new(
                 METHOD_NOT_FOUND,

@@ -37,10 +37,8 @@ pub(crate) async fn start(
     calling: Box<PendingCall>,
     reply: &Outbox,
 ) -> Result<(), Error> {
-    let (request, tasks) = (
-        calling.registration().clone(),
-        session.server.tasks().clone(),
-    );
+    let request = calling.registration().clone();
+    let tasks = session.server.tasks().clone();
     let revision = calling.revision();
     let (phase, ttl) = match calling.task_mode() {
         TaskMode::Task { ttl } => (TaskPhase::Kept, ttl),
@@ -67,7 +65,8 @@ pub(crate) async fn start(
         .server
         .calls()
         .spawn(Box::pin(tasks.running().track_future(running)));
-    let (told, reply) = (Arc::clone(session), reply.clone());
+    let told = Arc::clone(session);
+    let reply = reply.clone();
     session.spawn(async move {
         respond(&told, &tasks, &live, &request, receiver, &reply).await;
     });

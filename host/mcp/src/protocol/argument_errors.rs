@@ -35,7 +35,8 @@ pub(crate) fn raw_arguments(params: &RawValue) -> Option<&RawValue> {
 pub(crate) fn find_unreadable(arguments: &RawValue) -> SchemaViolation {
     // Parsed separately, the arguments are nested less deeply than within their message.
     let mut why = unreadable_reason(arguments).unwrap_or(UnreadableReason::Deep);
-    let (mut value, mut pointer) = (arguments, String::new());
+    let mut value = arguments;
+    let mut pointer = String::new();
     for _ in 0..MAX_LEVELS {
         let wrong = child_values(value)
             .into_iter()

@@ -91,8 +91,9 @@ impl<'de> Visitor<'de> for DeclaredCapabilities {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut names, mut declared, mut tasks) =
-            (BTreeSet::new(), QuestionKindSet::default(), false);
+        let mut names = BTreeSet::new();
+        let mut declared = QuestionKindSet::default();
+        let mut tasks = false;
         while let Some(name) = map.next_key::<String>()? {
             match name.as_str() {
                 "elicitation" | "sampling" | "roots" => {

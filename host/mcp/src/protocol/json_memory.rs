@@ -16,7 +16,8 @@ const ELEMENT_BYTES: usize = 128;
 /// the length of its text.
 pub(crate) fn decoded_size(json: &str) -> usize {
     let mut weight = json.len();
-    let (mut opened, mut rest) = (0, json.as_bytes());
+    let mut opened = 0;
+    let mut rest = json.as_bytes();
     while let Some((byte, after)) = rest.split_first() {
         rest = after;
         // An empty array or object needs no allocation.
@@ -93,10 +94,8 @@ mod tests {
             ("[[[[[0]]]]]", 100),
         ] {
             let text = many(item, 10_000);
-            let (estimate, real) = (
-                decoded_size(&text),
-                real(&serde_json::from_str(&text).unwrap()),
-            );
+            let estimate = decoded_size(&text);
+            let real = real(&serde_json::from_str(&text).unwrap());
             assert!(estimate >= real * 3 / 4, "{item}: {estimate} and {real}");
             assert!(
                 estimate <= real * 3 + text.len(),

@@ -463,7 +463,8 @@ fn escape_line_ends(text: Vec<u8>) -> Vec<u8> {
             .find(|(end, _)| text.get(at..).is_some_and(|rest| rest.starts_with(end)))
     };
     let found = memchr2_iter(0xc2, 0xe2, &text).filter_map(|at| Some((at, end_at(at)?)));
-    let (mut out, mut rest) = (Vec::new(), 0);
+    let mut out = Vec::new();
+    let mut rest = 0;
     for (at, (end, escaped)) in found {
         out.extend_from_slice(text.get(rest..at).unwrap_or_default());
         out.extend_from_slice(escaped);

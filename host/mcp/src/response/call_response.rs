@@ -300,10 +300,8 @@ fn rejection_response(
     // Rounds up: a retry that is slightly early would be rejected again.
     let milliseconds =
         |wait: Duration| u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
-    let (wait, mut text) = (
-        rejection.retry_after.map(milliseconds),
-        rejection.reason.message(&kind.to_string()),
-    );
+    let wait = rejection.retry_after.map(milliseconds);
+    let mut text = rejection.reason.message(&kind.to_string());
     if let Some(wait) = wait {
         write!(text, " Retry after {wait} ms.").ok();
     }

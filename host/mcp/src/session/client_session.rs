@@ -146,7 +146,8 @@ impl Session {
     /// Returns a session for a call that outlives this one, on behalf of `opener`. It has the same
     /// number, so the host treats it as the same session.
     pub(crate) fn detached(&self, opener: Arc<Caller>) -> Arc<Self> {
-        let (server, intake) = (Arc::clone(&self.server), Arc::clone(&self.intake));
+        let server = Arc::clone(&self.server);
+        let intake = Arc::clone(&self.intake);
         Self::with_number(
             self.number,
             server,

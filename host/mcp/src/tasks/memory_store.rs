@@ -185,7 +185,8 @@ impl TaskStore for InMemory {
         limit: usize,
         revision: Revision,
     ) -> BoxFuture<'a, Vec<Arc<Task>>> {
-        let (tables, now) = (self.lock_tables(), Instant::now());
+        let tables = self.lock_tables();
+        let now = Instant::now();
         let after = after.map_or(Bound::Unbounded, Bound::Excluded);
         let own = tables
             .callers
@@ -208,7 +209,8 @@ impl TaskStore for InMemory {
     }
 
     fn expire(&self) -> BoxFuture<'_, ExpiredTasks> {
-        let (mut tables, now) = (self.lock_tables(), Instant::now());
+        let mut tables = self.lock_tables();
+        let now = Instant::now();
         let mut ids = Vec::new();
         while let Some(first) = tables
             .times

@@ -566,7 +566,8 @@ async fn a_task_is_forgotten_when_its_time_is_over() {
         ..soon()
     });
     let mut peer = client(&host, CORE).await;
-    let (kept, stuck) = (begin(&mut peer).await, begin(&mut peer).await);
+    let kept = begin(&mut peer).await;
+    let stuck = begin(&mut peer).await;
     peer.ask("tasks/cancel", json!({"taskId": kept})).await;
     for id in [kept, stuck] {
         let error = loop {

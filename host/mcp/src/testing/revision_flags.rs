@@ -112,7 +112,8 @@ fn lists_any_output_schema(revision: Revision) -> bool {
 /// the contents of resources.
 async fn same_in_all_definitions(revision: Revision) {
     let features = revision.features();
-    let (prompt, resource) = (stub_items::prompt("a"), stub_items::listed("a:b"));
+    let prompt = stub_items::prompt("a");
+    let resource = stub_items::listed("a:b");
     let definitions = [
         serde_json::to_value(definition_encoding::prompt(&prompt, revision)).unwrap(),
         serde_json::to_value(definition_encoding::listed_resource(&resource, revision)).unwrap(),
@@ -237,7 +238,8 @@ async fn observed(revision: Revision) -> RevisionFeatures {
         .iter()
         .find(|message| message["method"] == "notifications/progress")
         .unwrap();
-    let (tool, blocks) = (listed(revision), shaped(revision));
+    let tool = listed(revision);
+    let blocks = shaped(revision);
     let in_session = result(revision, "ping", json!({})).await.is_some();
     assert_eq!(
         result(revision, "logging/setLevel", json!({"level": "info"}))
@@ -265,10 +267,8 @@ async fn observed(revision: Revision) -> RevisionFeatures {
         structured(revision, json!([]))
     );
     let declared: CapabilityNames = serde_json::from_value(test_questions::everything()).unwrap();
-    let (answerable, form) = (
-        declared.answerable(revision),
-        asked(revision, QuestionKind::Form),
-    );
+    let answerable = declared.answerable(revision);
+    let form = asked(revision, QuestionKind::Form);
     assert_eq!(
         form.contains_key("mode"),
         answerable.contains(QuestionKind::Url)

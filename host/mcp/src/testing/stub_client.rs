@@ -62,7 +62,8 @@ impl QueuePlace for FreePlace {
         if let CallRequest::Tool { arguments, .. } = &call.request
             && arguments.contains_key(WAITS)
         {
-            let (mut open, script) = (self.open.subscribe(), self.script.clone());
+            let mut open = self.open.subscribe();
+            let script = self.script.clone();
             return Box::pin(async move {
                 drop(open.wait_for(|open| *open).await);
                 let result = script.and_then(|script| script(&call));
@@ -94,7 +95,8 @@ impl QueuePlace for FreePlace {
                 usage: None,
             }));
         }
-        let (kind, target) = (call.request.kind(), call.request.target());
+        let kind = call.request.kind();
+        let target = call.request.target();
         let exists = match kind {
             TargetKind::Tool | TargetKind::Prompt => NAMES.contains(&target),
             TargetKind::Resource => is_known(target),

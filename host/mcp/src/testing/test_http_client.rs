@@ -42,7 +42,8 @@ impl TestHttpClient {
     /// Starts a server with this host, and creates a client of it.
     pub(crate) async fn new(host: Arc<Stub>, options: HttpOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
         let stopped = stop.clone();
         let serving = tokio::spawn(async move {
             http::serve(

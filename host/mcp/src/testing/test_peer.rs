@@ -95,7 +95,8 @@ impl Peer {
             SessionLife::default(),
         );
         let (outbox, messages) = outbox::channel();
-        let (id, heard) = (0, Vec::new());
+        let id = 0;
+        let heard = Vec::new();
         let mut peer = Self {
             host,
             session,

@@ -82,11 +82,10 @@ mod unblocked {
 
     fn socket(stream: BorrowedFd<'_>) -> Option<UnixStream> {
         let owned = stream.try_clone_to_owned().ok()?;
-        let (file, stderr) = (
-            File::from(owned),
-            File::from(std::io::stderr().as_fd().try_clone_to_owned().ok()?),
-        );
-        let (metadata, other) = (file.metadata().ok()?, stderr.metadata().ok()?);
+        let file = File::from(owned);
+        let stderr = File::from(std::io::stderr().as_fd().try_clone_to_owned().ok()?);
+        let metadata = file.metadata().ok()?;
+        let other = stderr.metadata().ok()?;
         // If standard error is the same socket, it must stay blocking: otherwise writes to the log
         // would fail when the buffer is full.
         let shared = (metadata.dev(), metadata.ino()) == (other.dev(), other.ino());

@@ -269,10 +269,8 @@ impl Limit {
     /// `noun` is the target that reached the limit, such as "tool". `tool` is the plugin's name for
     /// the tool if the limit is set only for that tool.
     pub fn message(self, noun: &str, tool: Option<&str>) -> String {
-        let (words, key) = (
-            self.sentence_start(&format!("The {noun}"), &format!("The {noun}'s")),
-            self.key(),
-        );
+        let words = self.sentence_start(&format!("The {noun}"), &format!("The {noun}'s"));
+        let key = self.key();
         match tool {
             Some(tool) => format!("{words} (to allow more, raise tools.{tool}.{key})."),
             None if matches!(

@@ -110,7 +110,8 @@ fn encode_family(family: MetricFamily, period: MetricPeriod) -> Option<Metric> {
             return None;
         }
     };
-    let (description, unit) = (family.help.to_owned(), unit(family.name).to_owned());
+    let description = family.help.to_owned();
+    let unit = unit(family.name).to_owned();
     Some(Metric {
         name: otlp_name(family.name),
         description,

@@ -124,7 +124,8 @@ async fn a_large_request_is_sent_as_the_server_takes_it() {
         };
         let outlet = World::trusting(&authority).outlet(&server, 1);
         let body = Large::new();
-        let (made, most) = (body.made.clone(), body.most.clone());
+        let made = body.made.clone();
+        let most = body.most.clone();
         let request = Request::post(server.url("https", "/")).body(body).unwrap();
         let check = async {
             let made = settled(&made).await;

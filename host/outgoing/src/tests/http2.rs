@@ -24,7 +24,8 @@ where
 {
     let tls = authority.server("server.example", Valid::Now, &["h2"]);
     Server::raw(move |stream, _| {
-        let (tls, serve) = (tls.clone(), serve.clone());
+        let tls = tls.clone();
+        let serve = serve.clone();
         async move {
             let stream = TlsAcceptor::from(tls).accept(stream).await.unwrap();
             let mut connection = h2::server::handshake(stream).await.unwrap();
@@ -173,11 +174,15 @@ async fn interim_responses_are_skipped() {
 async fn what_is_in_progress_outlives_a_graceful_end() {
     let authority = Authority::new();
     let tls = authority.server("server.example", Valid::Now, &["h2"]);
-    let (end, rest) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let end = Arc::new(Notify::new());
+    let rest = Arc::new(Notify::new());
     let server = {
-        let (end, rest) = (end.clone(), rest.clone());
+        let end = end.clone();
+        let rest = rest.clone();
         Server::raw(move |stream, number| {
-            let (tls, end, rest) = (tls.clone(), end.clone(), rest.clone());
+            let tls = tls.clone();
+            let end = end.clone();
+            let rest = rest.clone();
             async move {
                 let stream = TlsAcceptor::from(tls).accept(stream).await.unwrap();
                 let service = hyper::service::service_fn(move |_| {

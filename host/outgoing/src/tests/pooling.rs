@@ -49,10 +49,8 @@ async fn connections_are_used_again_by_their_plugin_for_the_same_credential() {
             assert_eq!(with(&outlet, &url, &PoolPartition::NONE).await, "hello");
         }
         assert_eq!(server.accepted(), 1, "{scheme} {alpn:?}");
-        let (ada, bob) = (
-            PoolPartition::from_secret(b"ada"),
-            PoolPartition::from_secret(b"bob"),
-        );
+        let ada = PoolPartition::from_secret(b"ada");
+        let bob = PoolPartition::from_secret(b"bob");
         for partition in [&ada, &bob, &ada, &bob] {
             with(&outlet, &url, partition).await;
         }
@@ -74,9 +72,11 @@ async fn http2_mixes_requests_on_one_connection() {
     let waiting = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let tls = authority.server("server.example", Valid::Now, &["h2"]);
     let server = {
-        let (gate, waiting) = (gate.clone(), waiting.clone());
+        let gate = gate.clone();
+        let waiting = waiting.clone();
         Server::http(Some(tls), move |request| {
-            let (gate, waiting) = (gate.clone(), waiting.clone());
+            let gate = gate.clone();
+            let waiting = waiting.clone();
             async move {
                 if request.uri().path() == "/wait" {
                     waiting.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
@@ -91,7 +91,8 @@ async fn http2_mixes_requests_on_one_connection() {
     with(&outlet, &server.url("https", "/"), &PoolPartition::NONE).await;
     let requests: Vec<_> = (0..8)
         .map(|_| {
-            let (outlet, url) = (outlet.clone(), server.url("https", "/wait"));
+            let outlet = outlet.clone();
+            let url = server.url("https", "/wait");
             tokio::spawn(
                 async move { read(send(&outlet, get(&url)).await.unwrap()).await.unwrap() },
             )
@@ -123,7 +124,8 @@ async fn no_more_connections_than_the_limit() {
     };
     let outlet = Arc::new(World::new().outlet(&server, 1));
     let held = {
-        let (outlet, url) = (outlet.clone(), server.url("http", "/wait"));
+        let outlet = outlet.clone();
+        let url = server.url("http", "/wait");
         tokio::spawn(async move { read(send(&outlet, get(&url)).await.unwrap()).await.unwrap() })
     };
     eventually(|| server.accepted() == 1).await;
@@ -138,7 +140,8 @@ async fn no_more_connections_than_the_limit() {
     assert_eq!(error, SendError::NoConnection);
     // The waiting request gets the connection when it is free.
     let next = {
-        let (outlet, url) = (outlet.clone(), server.url("http", "/"));
+        let outlet = outlet.clone();
+        let url = server.url("http", "/");
         tokio::spawn(async move { read(send(&outlet, get(&url)).await.unwrap()).await.unwrap() })
     };
     gate.notify_one();
@@ -149,10 +152,8 @@ async fn no_more_connections_than_the_limit() {
 
 #[tokio::test]
 async fn an_idle_connection_makes_room_for_another_origin() {
-    let (one, two) = (
-        Server::http(None, hello).await,
-        Server::http(None, hello).await,
-    );
+    let one = Server::http(None, hello).await;
+    let two = Server::http(None, hello).await;
     let world = World::new();
     let outlet = world.outlet_to(
         &[&one.url("http", ""), &two.url("http", "")],

@@ -196,7 +196,8 @@ impl Server {
         R: Future<Output = Response<BoxedBody>> + Send + 'static,
     {
         Self::raw(move |stream, _| {
-            let (tls, answer) = (tls.clone(), answer.clone());
+            let tls = tls.clone();
+            let answer = answer.clone();
             async move {
                 let service = service_fn(move |request| {
                     let answer = answer(request);

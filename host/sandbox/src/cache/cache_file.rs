@@ -100,7 +100,8 @@ pub(super) fn find_orphans(files: &[CacheFile]) -> BTreeSet<String> {
             .map(|file| stem(&file.name))
             .collect()
     };
-    let (records, codes) = (stems(".json"), stems(".cwasm"));
+    let records = stems(".json");
+    let codes = stems(".cwasm");
     let alone = |name: &str| match Path::new(name)
         .extension()
         .and_then(|extension| extension.to_str())

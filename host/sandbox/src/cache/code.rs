@@ -290,7 +290,8 @@ mod tests {
 
     #[test]
     fn traps_of_opened_code_are_told_apart() {
-        let (engine, code) = (engine(), code());
+        let engine = engine();
+        let code = code();
         for open in WAYS {
             let component = open(&engine, &code).unwrap();
             assert_eq!(number(&component, "outside"), Err(Trap::MemoryOutOfBounds));
@@ -323,11 +324,14 @@ mod tests {
 
     #[test]
     fn threads_open_use_and_drop_code_at_the_same_time() {
-        let (engine, code) = (engine(), code());
+        let engine = engine();
+        let code = code();
         let shared = opened_from_file(&engine, &code).unwrap();
         std::thread::scope(|scope| {
             for open in WAYS {
-                let (engine, code, shared) = (&engine, &code, &shared);
+                let engine = &engine;
+                let code = &code;
+                let shared = &shared;
                 scope.spawn(move || {
                     for component in [open(engine, code).unwrap(), shared.clone()] {
                         let (mut store, instance) = instance(&component);
@@ -340,7 +344,8 @@ mod tests {
 
     #[test]
     fn code_for_another_machine_or_other_settings_is_refused() {
-        let (engine, [machine, interpreted]) = (engine(), compiled());
+        let engine = engine();
+        let [machine, interpreted] = compiled();
         let other = if cfg!(miri) { machine } else { interpreted };
         let mut config = engine.config().clone();
         let without_fuel = Engine::new(config.consume_fuel(false)).unwrap();
@@ -361,7 +366,8 @@ mod tests {
 
     #[test]
     fn code_that_ends_early_is_refused() {
-        let (engine, code) = (engine(), code());
+        let engine = engine();
+        let code = code();
         let few = (1..16).map(|part| code.len() * part / 16);
         // The section table is at the end. Miri fills a mapped file with zeros to the end of its
         // page.
@@ -389,7 +395,8 @@ mod tests {
 
     #[test]
     fn a_flipped_bit_in_what_identifies_code_is_noticed() {
-        let (engine, code) = (engine(), code());
+        let engine = engine();
+        let code = code();
         // Magic number, class, byte order and version, and the position and number of the sections.
         // Wasmtime ignores the rest of the header. Only the authentication code protects the bytes
         // after the header.

@@ -137,7 +137,9 @@ impl CompileCache {
                 .extension()
                 .is_some_and(|kind| kind == "json")
         };
-        let (mut components, mut bytes, mut failed) = (0, 0, None);
+        let mut components = 0;
+        let mut bytes = 0;
+        let mut failed = None;
         let (records, code): (Vec<_>, Vec<_>) = list_files(&self.folder.path)
             .into_iter()
             .filter(of_maker)

@@ -222,10 +222,8 @@ impl CompileCache {
             notes: notes.get().as_bytes(),
             code: &code_mac,
         };
-        let (mac, code_mac) = (
-            hex::encode(self.key.sign_entry(claim)),
-            hex::encode(code_mac),
-        );
+        let mac = hex::encode(self.key.sign_entry(claim));
+        let code_mac = hex::encode(code_mac);
         // The name contains the start of the authentication code, so that the files of two servers
         // that compile the same component do not collide.
         let name = format!(

@@ -27,7 +27,8 @@ impl CompileCache {
             .ok()?;
         let record: Option<SignedNotes> = serde_json::from_slice(&text).ok();
         let notes = record.and_then(|SignedNotes { mac, notes }| {
-            let (mac, path) = (hex::decode(mac).ok()?, folder.as_os_str().as_bytes());
+            let mac = hex::decode(mac).ok()?;
+            let path = folder.as_os_str().as_bytes();
             let is_ours = self
                 .key
                 .verify_folder(&mac, self.maker, path, notes.get().as_bytes());

@@ -231,7 +231,8 @@ mod tests {
         *long.last_mut().unwrap() = 8;
         assert!(!key.verify_code(&mac, &code(&long)).unwrap());
         // The signed content of an entry, presented as code.
-        let (entry, mac) = (claim(b"", b""), key.sign_entry(claim(b"", b"")));
+        let entry = claim(b"", b"");
+        let mac = key.sign_entry(claim(b"", b""));
         let bytes = [
             &entry.maker.to_le_bytes()[..],
             entry.digest.bytes(),

@@ -219,7 +219,8 @@ fn exchanged_files_are_a_miss() {
     let exchanges: [Exchange; 3] = [
         // The records, each of which names its own code.
         |store, [one, two]| {
-            let (one, two) = (store.record_path(one), store.record_path(two));
+            let one = store.record_path(one);
+            let two = store.record_path(two);
             let texts = [fs::read(&one).unwrap(), fs::read(&two).unwrap()];
             fs::write(one, &texts[1]).unwrap();
             fs::write(two, &texts[0]).unwrap();
@@ -240,19 +241,18 @@ fn exchanged_files_are_a_miss() {
             let read = |digest| -> CacheRecord {
                 serde_json::from_slice(&fs::read(store.record_path(digest)).unwrap()).unwrap()
             };
-            let (a, b) = (read(one), read(two));
-            let (first, second) = (
-                CacheRecord {
-                    notes: a.notes.clone(),
-                    ..b
-                },
-                CacheRecord {
-                    notes: read(two).notes,
-                    code: a.code,
-                    code_mac: a.code_mac,
-                    mac: a.mac,
-                },
-            );
+            let a = read(one);
+            let b = read(two);
+            let first = CacheRecord {
+                notes: a.notes.clone(),
+                ..b
+            };
+            let second = CacheRecord {
+                notes: read(two).notes,
+                code: a.code,
+                code_mac: a.code_mac,
+                mac: a.mac,
+            };
             fs::write(store.record_path(one), serde_json::to_vec(&first).unwrap()).unwrap();
             fs::write(store.record_path(two), serde_json::to_vec(&second).unwrap()).unwrap();
         },
@@ -298,7 +298,8 @@ fn a_record_that_is_a_link_or_that_others_can_write_is_a_miss() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     let dir = tempfile::tempdir().unwrap();
     let store = filled(dir.path());
-    let (record, moved) = (store.record_path(digest()), dir.path().join("moved"));
+    let record = store.record_path(digest());
+    let moved = dir.path().join("moved");
     fs::set_permissions(&record, fs::Permissions::from_mode(0o620)).unwrap();
     assert!(found(&store, digest()).is_none());
     let store = filled(dir.path());
@@ -329,10 +330,8 @@ fn orphans_go_first_when_the_cache_is_full_and_old_ones_at_the_start() {
     let code = || put(&name("a", "1", "-2222222222222222.cwasm"), true);
     let record = || put(&name("b", "1", ".json"), true);
     let new = put(&name("c", "1", "-2222222222222222.cwasm"), false);
-    let (code_of_other, record_of_other) = (
-        put(&name("d", "3", "-4444444444444444.cwasm"), true),
-        put(&name("d", "3", ".json"), true),
-    );
+    let code_of_other = put(&name("d", "3", "-4444444444444444.cwasm"), true);
+    let record_of_other = put(&name("d", "3", ".json"), true);
     store.size = 100 << 20;
     for path in [code(), record()] {
         store.evict();
@@ -350,7 +349,8 @@ fn orphans_go_first_when_the_cache_is_full_and_old_ones_at_the_start() {
         );
         store.size = 100 << 20;
     }
-    let (code, record) = (code(), record());
+    let code = code();
+    let record = record();
     store.sweep();
     assert!(
         !code.exists() && !record.exists(),

@@ -154,20 +154,16 @@ mod tests {
         let tool = |name, arguments| CallSeed::new(PluginRequest::Tool { name, arguments });
         let seed = tool("roll", "{}");
         assert_eq!(random(seed, "random"), random(tool("roll", "{}"), "random"));
-        let (none, some) = (
-            BTreeMap::new(),
-            BTreeMap::from([("roll".to_owned(), "{}".to_owned())]),
-        );
+        let none = BTreeMap::new();
+        let some = BTreeMap::from([("roll".to_owned(), "{}".to_owned())]);
         let request = |reference| CompletionRequest {
             reference,
             argument: "roll".into(),
             value: "{}".into(),
             context: BTreeMap::new(),
         };
-        let (of_prompt, of_template) = (
-            request(CompletionReference::Prompt("roll".into())),
-            request(CompletionReference::Resource("roll".into())),
-        );
+        let of_prompt = request(CompletionReference::Prompt("roll".into()));
+        let of_template = request(CompletionReference::Resource("roll".into()));
         let others = [
             tool("roll", "{\"n\":1}"),
             tool("rol", "l{}"),

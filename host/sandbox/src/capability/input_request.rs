@@ -52,7 +52,8 @@ impl QuestionContext {
         secrets: Arc<SecretFilter>,
         limits: &Limits,
     ) -> Self {
-        let (rounds, time) = (limits.ask_rounds, limits.ask_timeout);
+        let rounds = limits.ask_rounds;
+        let time = limits.ask_timeout;
         let size = usize::try_from(limits.journal.as_u64()).unwrap_or(usize::MAX);
         Self {
             answerable,
@@ -81,7 +82,8 @@ impl QuestionContext {
             Ok(questions) => questions,
             Err(why) => return Ok(Err(QuestionRefusal::Invalid(why))),
         };
-        let (mut answers, mut open) = (Vec::new(), Vec::new());
+        let mut answers = Vec::new();
+        let mut open = Vec::new();
         for (question, posed) in questions.into_iter().zip(posed) {
             match self
                 .journal

@@ -93,7 +93,8 @@ impl Compiler {
                     .map_err(PrepareError::Transient)
             }
             CompilePlace::Here(engines) => {
-                let (engines, source) = (WorkerEngines::clone(engines), source.clone());
+                let engines = WorkerEngines::clone(engines);
+                let source = source.clone();
                 run_in_process(
                     move || compiler_process::compile(&engines, source.file, &source.wit),
                     output,
@@ -285,7 +286,8 @@ async fn exchange_with_child(
     source: &CompileSource,
     rest: &[u8],
 ) -> std::io::Result<(ExitStatus, Vec<u8>)> {
-    let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+    let stdin = child.stdin.take();
+    let stderr = child.stderr.take();
     let write = async {
         if let Some(mut stdin) = stdin {
             // If the child ended early, its error output or exit status has the reason.

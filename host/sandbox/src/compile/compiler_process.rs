@@ -248,7 +248,8 @@ fn read_input() -> io::Result<WorkerInput> {
             .read_to_end(&mut bytes)?;
         Ok::<_, io::Error>(bytes)
     };
-    let (file, wit) = (part()?, part()?);
+    let file = part()?;
+    let wit = part()?;
     let wit = String::from_utf8(wit)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     let mut rest = Vec::new();

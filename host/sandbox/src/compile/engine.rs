@@ -60,7 +60,8 @@ pub(crate) fn build(
     stack: ByteSize,
     ceiling: &Limits,
 ) -> anyhow::Result<(Engine, Option<u32>)> {
-    let (least, mut slots) = (slots.min(16), slots);
+    let least = slots.min(16);
+    let mut slots = slots;
     while slots > 0 && slots >= least {
         let mut config = config(stack);
         config.allocation_strategy(pooling_strategy(slots, 1, ceiling));

@@ -46,7 +46,8 @@ pub(crate) fn check_exports(component: &[u8]) -> Result<ComponentKind, String> {
             "contains components that are nested more than {MAX_NESTING_DEPTH} levels deep"
         ));
     }
-    let (all, asynchronous) = (WasmFeatures::all(), WasmFeatures::CM_ASYNC);
+    let all = WasmFeatures::all();
+    let asynchronous = WasmFeatures::CM_ASYNC;
     let counted = match count_exports(component, all.difference(asynchronous)) {
         Ok(exports) => Ok((exports, ComponentKind::Sync)),
         Err(_) => count_exports(component, all).map(|exports| (exports, ComponentKind::Async)),

@@ -42,7 +42,9 @@ impl NestedComponent {
     /// Finds the nested component that has all the state of `outer`. Returns `None` if the state is
     /// in `outer` itself, or if this cannot be determined.
     pub(crate) fn find(outer: &[u8]) -> Option<Self> {
-        let (mut components, mut made, mut instances) = (Vec::new(), Vec::new(), 0_u32);
+        let mut components = Vec::new();
+        let mut made = Vec::new();
+        let mut instances = 0_u32;
         for (id, section, bytes) in sections(outer)? {
             let data = outer.get(bytes.clone())?;
             match id {

@@ -89,11 +89,9 @@ impl PluginSummary {
                 .map(|name| clean_line(&name, MAX_NAME_BYTES))
                 .collect()
         };
-        let (made_with, imports, exports) = (
-            short(self.made_with),
-            short(self.imports),
-            short(self.exports),
-        );
+        let made_with = short(self.made_with);
+        let imports = short(self.imports);
+        let exports = short(self.exports);
         Self {
             made_with,
             imports,

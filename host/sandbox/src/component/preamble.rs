@@ -29,10 +29,8 @@ pub(crate) fn check_preamble(bytes: &[u8]) -> Result<(), PrepareError> {
         });
     }
     if let Some(&[version_low, version_high, layer_low, layer_high]) = bytes.get(4..8) {
-        let (version, layer) = (
-            u16::from_le_bytes([version_low, version_high]),
-            u16::from_le_bytes([layer_low, layer_high]),
-        );
+        let version = u16::from_le_bytes([version_low, version_high]);
+        let layer = u16::from_le_bytes([layer_low, layer_high]);
         if !matches!(
             (version, layer),
             (MODULE_VERSION, 0) | (COMPONENT_VERSION, 1)

@@ -95,8 +95,10 @@ impl MountRoots {
         ledgers: &Arc<LedgerRegistry>,
         reached: &Arc<OnceLock<Limit>>,
     ) -> Result<Vec<MountedDirectory>, String> {
-        let (roots, caller) = (self.clone(), caller.cloned());
-        let (ledgers, reached) = (Arc::clone(ledgers), Arc::clone(reached));
+        let roots = self.clone();
+        let caller = caller.cloned();
+        let ledgers = Arc::clone(ledgers);
+        let reached = Arc::clone(reached);
         let all = move || {
             roots
                 .0

@@ -291,7 +291,8 @@ mod tests {
             })
         };
         let part = |mime: &str, data: &str| {
-            let (data, mime_type) = (data.as_bytes().to_vec(), Some(mime.to_owned()));
+            let data = data.as_bytes().to_vec();
+            let mime_type = Some(mime.to_owned());
             ToolEvent::Content(ContentPart {
                 data,
                 mime_type,

@@ -81,11 +81,9 @@ struct FunctionExport {
 pub(crate) fn find(engine: &Engine, component: &Component) -> Result<UnlinkedFunctions, String> {
     let exports = exported_functions(engine, component);
     let names = tool_names(&exports);
-    let (mut found, mut budget, mut further) = (
-        UnlinkedFunctions::default(),
-        SignatureBudget::default(),
-        0_u64,
-    );
+    let mut found = UnlinkedFunctions::default();
+    let mut budget = SignatureBudget::default();
+    let mut further = 0_u64;
     for (export, tool) in exports.into_iter().zip(names) {
         let what = match &export.interface {
             Some(interface) => format!("{interface}#{}", export.name),
@@ -221,7 +219,8 @@ fn tool_names(exports: &[FunctionExport]) -> Vec<String> {
         }
         counts
     };
-    let (shorts, middles) = (count(&short), count(&middle));
+    let shorts = count(&short);
+    let middles = count(&middle);
     let mut taken = BTreeSet::new();
     let name = |export: &FunctionExport| {
         let wanted = if shorts.get(&short(export)) == Some(&1) || export.interface.is_none() {

@@ -174,10 +174,8 @@ pub(crate) async fn send_request(
             Ok(said)
         }
         ServerTransport::Stdio(pre) => {
-            let (talk, mut intake) = (
-                store.data().stdio_transport.clone().unwrap_or_default(),
-                MessageIntake::for_call(store),
-            );
+            let talk = store.data().stdio_transport.clone().unwrap_or_default();
+            let mut intake = MessageIntake::for_call(store);
             let command = pre.instantiate(store).await?;
             let conversation = async {
                 if shakes_hands {

@@ -54,7 +54,8 @@ impl EnginePair {
     ) -> anyhow::Result<Self> {
         let (engine, slots) = engine::build(slots, stack, &ceiling)?;
         let ticker = EpochTicker::start(&engine)?;
-        let (ordinary, concurrent) = (LinkedEngine::new(engine, false)?, OnceLock::new());
+        let ordinary = LinkedEngine::new(engine, false)?;
+        let concurrent = OnceLock::new();
         Ok(Self {
             ordinary,
             async_engine: concurrent,

@@ -165,11 +165,10 @@ impl PreparedComponent {
             .resources_required()
             .map(|needs| needs.max_initial_memory_size.unwrap_or_default());
         let asks = contract::imports_ask(engine, &ty);
-        let (memory, engine) = (
-            pages.map(|pages| pages.saturating_mul(PAGE_BYTES)),
-            engine.clone(),
-        );
-        let (manner, command) = (None, fallback);
+        let memory = pages.map(|pages| pages.saturating_mul(PAGE_BYTES));
+        let engine = engine.clone();
+        let manner = None;
+        let command = fallback;
         Ok(Self {
             form,
             memory,

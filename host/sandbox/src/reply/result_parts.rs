@@ -41,7 +41,8 @@ pub(crate) fn combine(
     interrupt: &Interrupt,
 ) -> Result<ToolResult, PartsError> {
     let is_alone = parts.len() == 1;
-    let (mut result, mut room) = (ToolResult::default(), most);
+    let mut result = ToolResult::default();
+    let mut room = most;
     for (index, part) in parts.into_iter().enumerate() {
         let ResultPart { data, mime_type } = part;
         // Ignore an invalid media type.
@@ -140,10 +141,8 @@ fn resource_block(
         Ok(text) => (None, Some(text.into_bytes())),
         Err(error) => (None, Some(error.into_bytes())),
     };
-    let (kind, uri) = (
-        BlockKind::EmbeddedResource.name().into(),
-        Some(format!("act:content/{index}")),
-    );
+    let kind = BlockKind::EmbeddedResource.name().into();
+    let uri = Some(format!("act:content/{index}"));
     RawBlock {
         kind,
         text,

@@ -164,7 +164,8 @@ impl Sandbox {
         given: CallResources,
     ) -> Result<EnteredStore<'a>, CallError> {
         let limits = &entry.environment.limits;
-        let (meter, fuel) = (CpuMeter::default(), limits.fuel);
+        let meter = CpuMeter::default();
+        let fuel = limits.fuel;
         let state = StoreState::new(entry, given, files, meter.clone());
         let stacks = prepared
             .extra_stacks()

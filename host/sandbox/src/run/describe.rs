@@ -115,7 +115,8 @@ impl ServerProbe<'_> {
                 path: Some(path.to_owned()),
                 ..endpoint(revision)
             };
-            let (stateless, sessions) = (manner(STATELESS), manner(NEWEST_WITH_SESSIONS));
+            let stateless = manner(STATELESS);
+            let sessions = manner(NEWEST_WITH_SESSIONS);
             for (manner, ask) in [
                 (stateless, GuestMethod::Discover),
                 (sessions, GuestMethod::Initialize),

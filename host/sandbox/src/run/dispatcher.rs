@@ -229,7 +229,8 @@ mod tests {
     #[test]
     fn a_call_beside_another_does_not_wait_for_the_attendant() {
         let (_runtime, entrance) = runtime();
-        let (started, (release, held)) = (mpsc::channel(), mpsc::channel::<()>());
+        let started = mpsc::channel();
+        let (release, held) = mpsc::channel::<()>();
         let first = async move {
             started.0.send(()).unwrap();
             // Blocks its worker, like a guest that computes.

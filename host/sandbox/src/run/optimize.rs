@@ -118,12 +118,14 @@ impl Sandbox {
             .compile(&instrumented, code.try_clone().map_err(unwritten)?)
             .await?;
         drop(instrumented);
-        let (sandbox, job) = (self.clone(), Arc::new(job));
+        let sandbox = self.clone();
+        let job = Arc::new(job);
         let opened = tokio::task::spawn_blocking(move || sandbox.open_instrumented(&mut code));
         let ready = opened
             .await
             .unwrap_or_else(|error| Err(PrepareError::Transient(error.to_string())))?;
-        let (sandbox, asked) = (self.clone(), Arc::clone(&job));
+        let sandbox = self.clone();
+        let asked = Arc::clone(&job);
         let run = self.spawn(async move { sandbox.run_initialization(&ready, &asked).await });
         let left = run
             .await

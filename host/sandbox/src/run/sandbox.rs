@@ -356,10 +356,8 @@ impl Sandbox {
             },
         ) = (self.cache(), scratch)
         {
-            let (facts, room) = (
-                ComponentSummary::of(prepared),
-                self.inner.engines.pool_fingerprint(),
-            );
+            let facts = ComponentSummary::of(prepared);
+            let room = self.inner.engines.pool_fingerprint();
             cache.insert(
                 digest,
                 code,
@@ -467,11 +465,9 @@ fn refusal_basis(
         cpu,
         timeout,
     } = limits;
-    let (memory, stack, ceiling) = (
-        memory.as_u64(),
-        stack.as_u64(),
-        serde_json::to_string(ceiling).ok()?,
-    );
+    let memory = memory.as_u64();
+    let stack = stack.as_u64();
+    let ceiling = serde_json::to_string(ceiling).ok()?;
     let version = env!("CARGO_PKG_VERSION");
     Some(format!(
         "{version} {programs:?} {memory} {cpu:?} {timeout:?} {stack} {concurrent} {ceiling}"

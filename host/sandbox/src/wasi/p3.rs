@@ -76,7 +76,8 @@ mod tests {
     /// Returns a module that imports every function of a world's interfaces, and exports the
     /// world's functions.
     fn module(resolve: &Resolve, world: WorldId) -> Vec<u8> {
-        let (world, mut text) = (&resolve.worlds[world], "(module".to_owned());
+        let world = &resolve.worlds[world];
+        let mut text = "(module".to_owned();
         for (key, item) in &world.imports {
             let WorldItem::Interface { id, .. } = item else {
                 continue;

@@ -161,7 +161,8 @@ impl PatternParser {
             return None;
         }
         rewrites.sort_unstable();
-        let (mut written, mut end) = (String::new(), 0);
+        let mut written = String::new();
+        let mut end = 0;
         for (at, length, text) in rewrites {
             written.extend(self.cursor.chars().get(end..at).unwrap_or_default());
             written.push_str(&text);

@@ -10,7 +10,8 @@ type Asking = mpsc::Sender<(ProgramRequest, oneshot::Sender<ProgramOutput>)>;
 fn connected(
     allowed: impl Fn(&str, &[String]) -> bool + Send + Sync + 'static,
 ) -> (Asking, tokio::task::JoinHandle<io::Result<()>>) {
-    let ((ours, theirs), (out, heard)) = (duplex(64), duplex(64));
+    let (ours, theirs) = duplex(64);
+    let (out, heard) = duplex(64);
     let (sender, receiver) = mpsc::channel(1);
     let pending = PendingPrograms::default();
     tokio::spawn(receive_responses(heard, pending.clone()));

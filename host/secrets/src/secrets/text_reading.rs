@@ -68,7 +68,9 @@ impl TextReading {
     ) {
         // `at` and `decode` are the positions of the next piece in the text and in the decoded
         // text. `start` is the start of the current range in the text.
-        let (mut at, mut read, mut start) = (0, 0, None);
+        let mut at = 0;
+        let mut read = 0;
+        let mut start = None;
         let mut current = ranges.next();
         while let Some(rest) = text
             .get(at..)
@@ -253,7 +255,8 @@ mod tests {
 
     #[test]
     fn what_is_read_is_found_in_the_text() {
-        let (reading, text) = (TextReading::Unescaped, br"x\u0061b\/c\\d");
+        let reading = TextReading::Unescaped;
+        let text = br"x\u0061b\/c\\d";
         let read = reading.decode(text);
         assert_eq!(read, br"xab/c\d");
         for start in 0..read.len() {

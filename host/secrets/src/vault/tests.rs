@@ -257,7 +257,8 @@ async fn a_callers_value_follows_its_file_and_the_shared_ones() {
         secret("own", callers_folder(), true),
         secret("shared", SecretSource::File("shared".into()), true),
     ];
-    let (vault, ada) = (vault(root.path(), secrets), identity("token:ada"));
+    let vault = vault(root.path(), secrets);
+    let ada = identity("token:ada");
     vault.missing_value_warnings();
     let open = || async { sent(&vault.open(Some(&ada)).await.unwrap(), SITE) };
     assert_eq!(

@@ -444,7 +444,8 @@ async fn keys_are_listed_page_by_page() {
             .await
             .unwrap();
     }
-    let (mut after, mut skipped) = (Vec::new(), Vec::new());
+    let mut after = Vec::new();
+    let mut skipped = Vec::new();
     let mut start = PageStart::First;
     loop {
         let page = notes.keys(start).await;
@@ -642,10 +643,8 @@ async fn calls_that_are_cancelled_leave_whole_changes_or_none() {
     notes.set("last", b"").await.unwrap();
     audited(&notes.database).await;
     for n in 0..200 {
-        let (a, b) = (
-            notes.get(&format!("{n}-a")).await,
-            notes.get(&format!("{n}-b")).await,
-        );
+        let a = notes.get(&format!("{n}-a")).await;
+        let b = notes.get(&format!("{n}-b")).await;
         assert_eq!(a, b);
         assert!(n % 3 != 0 || a.is_some());
     }
@@ -659,10 +658,8 @@ async fn calls_that_are_cancelled_leave_whole_changes_or_none() {
 #[tokio::test]
 async fn a_database_that_nobody_uses_is_left_to_the_next_process() {
     let folder = tempfile::tempdir().unwrap();
-    let (first, second) = (
-        kept(&database(&folder), AMPLE),
-        kept(&database(&folder), AMPLE),
-    );
+    let first = kept(&database(&folder), AMPLE);
+    let second = kept(&database(&folder), AMPLE);
     first.set("a", b"1").await.unwrap();
     // Waits until the first process has closed the database.
     assert_eq!(second.get("a").await.unwrap(), b"1");

@@ -58,7 +58,8 @@ pub(super) fn run_with_progress(
                 .map_while(Result::ok)
                 .for_each(|line| read(&line));
         });
-        let (mut piece, mut last) = (Vec::new(), None);
+        let mut piece = Vec::new();
+        let mut last = None;
         // Cargo redraws the bar in place, so a carriage return separates two drawings.
         while stderr
             .read_until(b'\r', &mut piece)
@@ -162,7 +163,8 @@ mod tests {
     #[test]
     fn both_streams_are_read_without_delay() {
         let script = "printf '    Building [>] 1/3: a\\r    Building [=>] 1/3: b\\r    Building [==>] 3/3\\r\\n'>&2; echo made";
-        let (mut seen, mut lines) = (Vec::new(), Vec::new());
+        let mut seen = Vec::new();
+        let mut lines = Vec::new();
         let mut command = Command::new("sh");
         let done = run_with_progress(
             command.args(["-c", script]),

@@ -255,8 +255,10 @@ mod tests {
 
     #[test]
     fn a_response_reaches_its_caller_and_a_second_one_is_a_fault() {
-        let (books, (to, events)) = (RequestLedger::default(), channel());
-        let (first, second) = (books.register_request(&to), books.register_request(&to));
+        let books = RequestLedger::default();
+        let (to, events) = channel();
+        let first = books.register_request(&to);
+        let second = books.register_request(&to);
         hears(&books, json!({"id": second, "result": {}}));
         assert!(matches!(events.try_recv().unwrap(), CallerEvent::Response(id, _) if id == second));
         assert_eq!(
@@ -271,7 +273,8 @@ mod tests {
 
     #[test]
     fn a_response_to_a_cancelled_request_is_optional() {
-        let (books, (to, _events)) = (RequestLedger::default(), channel());
+        let books = RequestLedger::default();
+        let (to, _events) = channel();
         let id = books.register_request(&to);
         books.mark_cancelled(id);
         assert!(books.unanswered_requests().is_empty());
@@ -286,7 +289,8 @@ mod tests {
 
     #[test]
     fn progress_belongs_to_an_open_request() {
-        let (books, (to, events)) = (RequestLedger::default(), channel());
+        let books = RequestLedger::default();
+        let (to, events) = channel();
         let id = books.register_request(&to);
         let progress = json!({"method": "notifications/progress", "params": {"progressToken": id, "progress": 1}});
         hears(&books, progress.clone());
@@ -320,7 +324,8 @@ mod tests {
 
     #[test]
     fn waiting_callers_learn_of_the_end() {
-        let (books, (to, events)) = (RequestLedger::default(), channel());
+        let books = RequestLedger::default();
+        let (to, events) = channel();
         books.register_request(&to);
         books.notify_server_exit();
         assert!(matches!(

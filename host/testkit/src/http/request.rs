@@ -9,7 +9,8 @@ use std::io::{self, BufRead};
 ///
 /// Fails if reading fails or the connection ends within the body.
 pub fn read_request(reader: &mut impl BufRead) -> io::Result<Option<(String, Vec<u8>)>> {
-    let (mut head, mut length) = (String::new(), 0);
+    let mut head = String::new();
+    let mut length = 0;
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line)? == 0 {

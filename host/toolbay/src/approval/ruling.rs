@@ -208,7 +208,8 @@ impl<'a> ApprovalCase<'a> {
             Some(UserAnswer::Nothing) => MissingApprovalReason::Cancelled,
             None if rounds >= MAX_ROUNDS => MissingApprovalReason::Invalid(rounds),
             None => {
-                let (began, until) = (journal.began, journal.until);
+                let began = journal.began;
+                let until = journal.until;
                 return self.ask(
                     CallJournal {
                         began,

@@ -199,7 +199,8 @@ async fn approval_question(
             counts,
         ));
     }
-    let (offer, arguments) = (Arc::clone(offer), arguments.to_owned());
+    let offer = Arc::clone(offer);
+    let arguments = arguments.to_owned();
     let ask =
         move |_: &Interrupt| ruling::approval_question(&offer, &arguments, &opened.filter, counts);
     work.run(ask)

@@ -96,7 +96,8 @@ async fn check_reply(
     admitted: &AdmittedCall<'_>,
     returned: UncheckedReply,
 ) -> Result<Option<CallReply>, CallError> {
-    let (work, kept) = (&admitted.work, admitted.capacity.kept);
+    let work = &admitted.work;
+    let kept = admitted.capacity.kept;
     let limits = &target.environment().limits;
     let pending = if returned.size() <= MAX_INLINE_BYTES {
         let reply = returned.check(limits, kept, &Interrupt::with_deadline(work.deadline))?;
@@ -112,7 +113,8 @@ async fn check_reply(
     } else {
         PendingCheck::Reply(returned)
     };
-    let (target, deadline_error) = (Arc::clone(target), work.deadline_error());
+    let target = Arc::clone(target);
+    let deadline_error = work.deadline_error();
     let checked = work.run(move |interrupt| {
         let reply = match pending {
             PendingCheck::Reply(returned) => {

@@ -128,8 +128,10 @@ mod tests {
 
     #[tokio::test]
     async fn dropped_work_is_interrupted_and_holds_its_permit_until_it_ends() {
-        let (offload, permit) = (OffloadPool::new(), Arc::new(permit().await));
-        let (share, later) = (offload.share(), Instant::now() + Duration::from_mins(1));
+        let offload = OffloadPool::new();
+        let permit = Arc::new(permit().await);
+        let share = offload.share();
+        let later = Instant::now() + Duration::from_mins(1);
         let (begun, has_begun) = tokio::sync::oneshot::channel();
         let (end, may_end) = mpsc::channel::<()>();
         let work = offload.run(&share, &permit, later, move |interrupt| {
@@ -152,14 +154,13 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_for_a_thread_beyond_the_deadline_is_too_late() {
-        let (offload, permit) = (
-            OffloadPool {
-                each: 1,
-                ..OffloadPool::new()
-            },
-            Arc::new(permit().await),
-        );
-        let (share, later) = (offload.share(), Instant::now() + Duration::from_mins(1));
+        let offload = OffloadPool {
+            each: 1,
+            ..OffloadPool::new()
+        };
+        let permit = Arc::new(permit().await);
+        let share = offload.share();
+        let later = Instant::now() + Duration::from_mins(1);
         let (end, may_end) = mpsc::channel::<()>();
         let first = offload.run(&share, &permit, later, move |_| may_end.recv().unwrap());
         let second = async {
@@ -179,11 +180,10 @@ mod tests {
             threads: Arc::new(Semaphore::new(2)),
             ..OffloadPool::new()
         };
-        let (permit, later) = (
-            Arc::new(permit().await),
-            Instant::now() + Duration::from_mins(1),
-        );
-        let (greedy, other) = (offload.share(), offload.share());
+        let permit = Arc::new(permit().await);
+        let later = Instant::now() + Duration::from_mins(1);
+        let greedy = offload.share();
+        let other = offload.share();
         let (end, may_end) = mpsc::channel::<()>();
         let first = offload.run(&greedy, &permit, later, move |_| may_end.recv().unwrap());
         let second = offload.run(&greedy, &permit, later, |_| ());

@@ -313,7 +313,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_result_is_there_for_its_caller_alone_and_until_its_time_is_over() {
-        let (results, now) = (results(ByteSize::mib(1)), Instant::now());
+        let results = results(ByteSize::mib(1));
+        let now = Instant::now();
         let address = results.store_at(now, "ada", whole(1000)).unwrap().address;
         let is_there = |caller, at| results.find_at(at, caller, &address).is_some();
         assert!(is_there("ada", now) && !is_there("bob", now));

@@ -165,10 +165,8 @@ fn report_text(report: &VerifyReport) -> String {
     }
     let count =
         |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    let (lines, files) = (
-        count(report.lines, "line"),
-        count(report.files as u64, "file"),
-    );
+    let lines = count(report.lines, "line");
+    let files = count(report.files as u64, "file");
     let state = if report.is_intact() {
         "intact"
     } else {
@@ -185,7 +183,8 @@ fn report_text(report: &VerifyReport) -> String {
     } in &report.parts
     {
         let name = format!("{}-*", part.name());
-        let (in_files, lines) = (count(*files as u64, "file"), count(*lines, "line"));
+        let in_files = count(*files as u64, "file");
+        let lines = count(*lines, "line");
         let numbers = first.map_or_else(String::new, |first| format!(" ({first} to {newest})"));
         let removed = if *removed > 0 {
             format!("; up to {removed} removed to make room")

@@ -131,10 +131,12 @@ pub(super) fn run(settings: &Settings, path: &Path, as_json: bool) -> anyhow::Re
 async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     let name = printable_path(file);
     let source = read_plugin_source(file, config.server.component_size.as_u64())?;
-    let (size, digest) = (source.file.len() as u64, source.digest());
+    let size = source.file.len() as u64;
+    let digest = source.digest();
     let sandbox = Sandbox::new(config.sandbox()?)?;
     let rules = config.rules();
-    let (memory_limit, approve) = (rules.limits.memory, rules.require_approval);
+    let memory_limit = rules.limits.memory;
+    let approve = rules.require_approval;
     let LoadedPlugin {
         prepared,
         description,
@@ -150,7 +152,8 @@ async fn inspect(config: Config, file: &Path) -> anyhow::Result<CheckFindings> {
     if !prepared.has_files() {
         remarks.push(NO_FILES_REMARK.to_owned());
     }
-    let (form, memory) = (prepared.form(), prepared.memory());
+    let form = prepared.form();
+    let memory = prepared.memory();
     let granted = summarize_grant(file, approve, digest, &contents, prepared.is_command());
     let is_refused = granted.is_err();
     let GrantSummary { asks, names } = granted.unwrap_or_else(|why| {
@@ -224,7 +227,8 @@ fn summarize_grant(
     grant
         .check_component(id, digest, contents, command)
         .map_err(|why| format!("{id}.toml: {why}"))?;
-    let (approvals, own) = (grant.approvals(approve), tool_name(id));
+    let approvals = grant.approvals(approve);
+    let own = tool_name(id);
     let asks = |definition: &ValidDefinition| {
         // A command has no tool name. The file name takes its place.
         let name = if command {

@@ -186,7 +186,8 @@ async fn run_example(
                 .is_some_and(|offer| offer.definition.tool.name == *tool)
     });
     let Some(offered) = offered else {
-        let (file, tools) = (project::FILE_NAME, report.tools.join(", "));
+        let file = project::FILE_NAME;
+        let tools = report.tools.join(", ");
         complain(&format!(
             "{file}: [example] calls {tool}, but the tools of the plugin are {tools}; change `tool` there, or delete [example]"
         ));

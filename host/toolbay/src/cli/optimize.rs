@@ -137,10 +137,8 @@ fn parse_warm_up(call: &str) -> anyhow::Result<WarmUp> {
     let (tool, arguments) = call.split_once('=').unwrap_or((call, "{}"));
     let object: Result<Map<String, Value>, _> = serde_json::from_str(arguments);
     let object = object.map_err(|error| {
-        let (tool, error) = (
-            clean_line(tool, MAX_REASON_BYTES),
-            clean_line(&error.to_string(), MAX_REASON_BYTES),
-        );
+        let tool = clean_line(tool, MAX_REASON_BYTES);
+        let error = clean_line(&error.to_string(), MAX_REASON_BYTES);
         anyhow!("--call {tool}: the arguments are not a JSON object: {error}")
     })?;
     Ok(WarmUp {
@@ -159,7 +157,8 @@ async fn optimize_file(
     let sandbox = Sandbox::new(config.sandbox()?)?;
     let name = printable_path(file);
     let before = load_plugin(&sandbox, job.source.clone(), config.rules(), &name).await?;
-    let (size, wit) = (job.source.file.len() as u64, job.source.wit.clone());
+    let size = job.source.file.len() as u64;
+    let wit = job.source.wit.clone();
     let what = format!("initializing {name}");
     let optimised = progress::with_progress(&what, &what, sandbox.optimize(job)).await;
     let optimised = optimised.map_err(|error| {
@@ -216,7 +215,8 @@ fn render_report(
                 [before, after].map(|memory| ByteSize::b(memory).display().iec().to_string());
             format!("\n    memory when a call begins: {before}, now {after}")
         });
-    let (fuel, wall) = (format_thousands(*fuel), format_duration(*wall));
+    let fuel = format_thousands(*fuel);
+    let wall = format_duration(*wall);
     format!(
         "{name}: initialized with {fuel} fuel in {wall}{what_ran}\n    the file: {size}, now {now}{memory}"
     )

@@ -102,7 +102,8 @@ pub(super) async fn load_plugin(
             clean_line(why, MAX_REASON_BYTES)
         )
     };
-    let (size, digest) = (source.file.len() as u64, source.digest());
+    let size = source.file.len() as u64;
+    let digest = source.digest();
     if let Some((prepared, mut description, about)) = sandbox.open_cached(digest) {
         let contents = ComponentContents::validate_or_leave_out(&mut description)
             .map_err(|why| unusable(&why))?;

@@ -24,7 +24,8 @@ impl Signals {
     pub(super) fn listen() -> std::io::Result<Self> {
         let signals = Self::default();
         for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
-            let (mut received, signals) = (signal(kind)?, signals.clone());
+            let mut received = signal(kind)?;
+            let signals = signals.clone();
             tokio::spawn(async move {
                 while received.recv().await.is_some() {
                     if signals.shutdown.is_cancelled() {

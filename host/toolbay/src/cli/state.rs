@@ -178,7 +178,8 @@ fn get(
 fn clear(config: &Config, plugin: &str, part: &ClearScope) -> anyhow::Result<ExitCode> {
     let database = open_database(config)?;
     let cleared = if database.has_file() {
-        let (caller, bucket) = (part.caller.as_deref(), part.bucket.as_deref());
+        let caller = part.caller.as_deref();
+        let bucket = part.bucket.as_deref();
         block_on(async { with_error_details(database.clear(plugin, caller, bucket).await) })?
     } else {
         QuotaUsage::default()

@@ -229,10 +229,8 @@ impl Supervisor {
 fn status_text(snapshot: &Snapshot) -> String {
     let counted =
         |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let (plugins, tools) = (
-        counted(snapshot.plugins.len(), "plugin"),
-        counted(snapshot.tools.len(), "tool"),
-    );
+    let plugins = counted(snapshot.plugins.len(), "plugin");
+    let tools = counted(snapshot.tools.len(), "tool");
     let loading = if snapshot.complete {
         ""
     } else {

@@ -133,7 +133,8 @@ mod tests {
         let local = "listen = \"127.0.0.1:1\"\n";
         let socket = "listen = \"unix:/a\"\n";
         let public = "listen = \"0.0.0.0:1\"\n";
-        let (with, without) = (token(true), token(false));
+        let with = token(true);
+        let without = token(false);
         for (console, http, expected) in [
             ("", String::new(), None),
             ("enabled = true", String::new(), None),

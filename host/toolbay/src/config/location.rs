@@ -337,10 +337,8 @@ mod tests {
         let [file, link] = ["file", "link"].map(|name| dir.path().join(name));
         fs::write(&file, "").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        let (entry, opened) = (
-            fs::symlink_metadata(&link).unwrap(),
-            fs::metadata(&link).unwrap(),
-        );
+        let entry = fs::symlink_metadata(&link).unwrap();
+        let opened = fs::metadata(&link).unwrap();
         assert_eq!(distrust_entry(&entry, &opened), None);
         // Only root can give a link to another account.
         if geteuid().is_root() {

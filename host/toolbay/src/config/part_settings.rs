@@ -125,7 +125,8 @@ impl Config {
                            requested: asked,
                            ceiling,
                        }: &ClampedLimit| {
-            let (asked, ceiling) = (asked.to_config_string(), ceiling.to_config_string());
+            let asked = asked.to_config_string();
+            let ceiling = ceiling.to_config_string();
             format!(
                 "ceilings.{key} = {asked} was lowered to {ceiling}, the most that this server can allow"
             )

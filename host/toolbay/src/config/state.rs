@@ -88,7 +88,8 @@ mod tests {
     #[test]
     fn plugin_folders_have_states_of_their_own_however_they_are_written() {
         let dir = tempfile::tempdir().unwrap();
-        let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+        let a = dir.path().join("a");
+        let b = dir.path().join("b");
         std::fs::create_dir(&a).unwrap();
         std::fs::create_dir(&b).unwrap();
         let state = StateConfig::default();

@@ -127,7 +127,8 @@ fn common_patterns(
 
 /// Returns whether each name that matches `inner` also matches `outer`.
 fn covers(outer: &NamePattern, inner: &NamePattern) -> bool {
-    let (outer_text, inner_text) = (outer.to_string(), inner.to_string());
+    let outer_text = outer.to_string();
+    let inner_text = inner.to_string();
     match outer_text.strip_suffix('*') {
         Some(beginning) => inner_text
             .strip_suffix('*')
@@ -210,10 +211,8 @@ mod tests {
 
     #[test]
     fn removals_count_and_additions_do_not() {
-        let (ada, bob) = (
-            token("ada", 'a', ""),
-            token("bob", 'b', "tools = [\"x.*\", \"y\"]\nadmin = true"),
-        );
+        let ada = token("ada", 'a', "");
+        let bob = token("bob", 'b', "tools = [\"x.*\", \"y\"]\nadmin = true");
         let both = format!("{ada}{bob}");
         let whole = |name: &str| (name.to_owned(), None, false);
         assert_eq!(left(&both, &ada), Some(vec![whole("ada")]));

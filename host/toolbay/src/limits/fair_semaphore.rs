@@ -92,7 +92,8 @@ type PendingGrants = Vec<(oneshot::Sender<FairPermits>, FairPermits)>;
 impl FairSemaphore {
     /// Creates a semaphore with `permits` permits, of which one party holds at most `party_limit`.
     pub(crate) fn new(permits: u32, each: u32) -> Self {
-        let (parties, eligible) = (HashMap::default(), BTreeSet::new());
+        let parties = HashMap::default();
+        let eligible = BTreeSet::new();
         Self {
             permits,
             party_limit: each,
@@ -235,7 +236,8 @@ impl FairPermits {
 
 impl Drop for FairPermits {
     fn drop(&mut self) {
-        let (party, amount) = (self.party, self.amount);
+        let party = self.party;
+        let amount = self.amount;
         self.semaphore
             .update(|state, each| state.release(party, amount, each));
     }
@@ -250,7 +252,8 @@ struct QueuePosition<'a> {
 
 impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
-        let (party, place) = (self.party, self.place);
+        let party = self.party;
+        let place = self.place;
         // The next waiter may request less, so it may be granted now.
         self.semaphore
             .update(|state, each| state.dequeue(party, place, each));

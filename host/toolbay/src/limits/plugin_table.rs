@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn each_version_has_its_own_and_keeps_it() {
-        let (values, old) = (ByPlugin::default(), plugin());
+        let values = ByPlugin::default();
+        let old = plugin();
         let first = values.get_or_insert_with(&old, || 1);
         assert!(Arc::ptr_eq(&first, &values.get_or_insert_with(&old, || 2)));
         let new = plugin();

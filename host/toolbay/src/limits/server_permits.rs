@@ -218,7 +218,8 @@ impl ServerPermits {
             })
         };
         let own = client.number;
-        let (mut called, mut waits) = (0, None);
+        let mut called = 0;
+        let mut waits = None;
         let [mut places, mut memory] = [const { [const { None }; 2] }; 2];
         if let Some((plugin, target)) = plugin {
             called = target ^ plugin.number;
@@ -262,7 +263,8 @@ impl ServerPermits {
         memory: ByteSize,
     ) -> Result<CallPermit, CallRejection> {
         let _waiting = WaitingCall::start(&self.waiting);
-        let (amount, mut awaited) = (memory_permits(memory), None);
+        let amount = memory_permits(memory);
+        let mut awaited = None;
         let admitted = async {
             let mut places = route.acquire_compute(WaitPriority::New, &mut awaited).await;
             if let Some(reserved) = route.try_reserve_memory(amount) {

@@ -72,7 +72,8 @@ impl AuditSink {
 
 /// Returns the record of a plugin.
 pub(crate) fn plugin_record(plugin: &Plugin) -> PluginRecord {
-    let (digest, grant) = (plugin.digest(), plugin.terms.grant_digest);
+    let digest = plugin.digest();
+    let grant = plugin.terms.grant_digest;
     PluginRecord {
         plugin: truncate_name(&plugin.id),
         digest,

@@ -51,7 +51,8 @@ pub(crate) struct CallLine {
 impl CallLine {
     /// Starts the line of a call in a log.
     pub(crate) fn start(audited: &AuditSink, caller: &str, tool: &str) -> Self {
-        let (caller, tool) = (truncate_name(caller), truncate_name(tool));
+        let caller = truncate_name(caller);
+        let tool = truncate_name(tool);
         let subject = CallSubject {
             call: audited.log().next_call_number(),
             caller,
@@ -130,7 +131,8 @@ impl CallLine {
 
     /// Returns a recorder for the denials of the call.
     pub(crate) fn denial_recorder(&self) -> DenialRecorder {
-        let (audit, subject) = (self.audited.log().clone(), self.record.subject.clone());
+        let audit = self.audited.log().clone();
+        let subject = self.record.subject.clone();
         DenialRecorder {
             audit,
             subject,
@@ -170,7 +172,8 @@ impl CallLine {
     /// Writes the line of the finished call.
     async fn finish(&mut self, answer: &CallResult) {
         self.record.usage = answer.usage;
-        let (outcome, limit) = (CallEnding::from_answer(answer).as_str(), limit_key(answer));
+        let outcome = CallEnding::from_answer(answer).as_str();
+        let limit = limit_key(answer);
         if !self.let_in {
             return self.finish_rejected(outcome, limit);
         }
@@ -222,7 +225,8 @@ impl CallLine {
 
     fn take_event(&mut self, outcome: &'static str) -> AuditEvent {
         self.ended = true;
-        let (rejected, unlisted) = (!self.let_in, self.unlisted.load(Ordering::Relaxed));
+        let rejected = !self.let_in;
+        let unlisted = self.unlisted.load(Ordering::Relaxed);
         AuditEvent::Call(Box::new(CallRecord {
             outcome,
             unlisted,

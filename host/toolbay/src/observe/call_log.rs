@@ -83,7 +83,9 @@ impl CallLog<'_> {
         run: &GuestRun,
         times: &StageTimes,
     ) {
-        let (plugin, tool, usage) = (&target.plugin().id, target.public_name(), run.usage);
+        let plugin = &target.plugin().id;
+        let tool = target.public_name();
+        let usage = run.usage;
         for (stream, text) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
             if !text.is_empty() {
                 tracing::debug!(plugin, tool, stream, text);
@@ -100,7 +102,8 @@ impl CallLog<'_> {
         }
         let wall_ms = (usage.wall.as_secs_f64() * 10_000.0).round() / 10.0;
         let Err(error) = result else {
-            let (fuel, memory) = (usage.fuel, usage.memory);
+            let fuel = usage.fuel;
+            let memory = usage.memory;
             tracing::debug!(
                 plugin,
                 tool,
@@ -135,14 +138,16 @@ fn log_approval(plugin: &str, tool: &str, caller: &str, decision: &ApprovalDecis
 
 /// Logs a denied operation, with advice how to allow it.
 fn log_denial(target: &CallTarget, what: &str, remedy: Option<&str>) {
-    let (plugin, tool) = (&target.plugin().id, target.public_name());
+    let plugin = &target.plugin().id;
+    let tool = target.public_name();
     let remedy = DenialRemedy { plugin, remedy };
     tracing::info!(target: "toolbay::denied", plugin, tool, "denied: {what}{remedy}");
 }
 
 /// Logs a message of a guest.
 fn log_message(target: &CallTarget, level: LogLevel, message: &str) {
-    let (plugin, tool) = (&target.plugin().id, target.public_name());
+    let plugin = &target.plugin().id;
+    let tool = target.public_name();
     match level {
         LogLevel::Debug => tracing::debug!(plugin, tool, "{message}"),
         LogLevel::Info | LogLevel::Notice => tracing::info!(plugin, tool, "{message}"),
@@ -164,7 +169,8 @@ impl Display for DenialRemedy<'_> {
         let Some(lines) = self.remedy else {
             return Ok(());
         };
-        let (plugin, line) = (self.plugin, lines.replace('\n', " and "));
+        let plugin = self.plugin;
+        let line = lines.replace('\n', " and ");
         write!(
             f,
             " To allow it, add to [permissions] in {plugin}.toml: {line}"

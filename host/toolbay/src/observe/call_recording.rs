@@ -122,7 +122,9 @@ impl RecordingSink {
         } else {
             String::new()
         };
-        let (offer, journal, at) = (Arc::clone(offer), Arc::clone(journal), SystemTime::now());
+        let offer = Arc::clone(offer);
+        let journal = Arc::clone(journal);
+        let at = SystemTime::now();
         let of = RunContext {
             offer,
             at,

@@ -231,7 +231,8 @@ mod tests {
 
     #[test]
     fn a_link_in_its_place_is_replaced_and_not_followed() {
-        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
         let victim = elsewhere.path().join("victim");
         fs::write(&victim, "precious").unwrap();
         let proposed = folder.path().join("weather.toml.proposed");

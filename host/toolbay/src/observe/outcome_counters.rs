@@ -73,8 +73,11 @@ impl CallCounters {
     /// Logs the counts.
     pub(crate) fn log(&self) {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let (succeeded, internal_errors) = (read(&self.succeeded), read(&self.internal_errors));
-        let (mut kinds, mut failed, mut cancelled) = (String::new(), 0, 0);
+        let succeeded = read(&self.succeeded);
+        let internal_errors = read(&self.internal_errors);
+        let mut kinds = String::new();
+        let mut failed = 0;
+        let mut cancelled = 0;
         for (kind, count) in ErrorKind::ALL.iter().zip(&self.failed) {
             let count = read(count);
             if *kind == ErrorKind::Cancelled {

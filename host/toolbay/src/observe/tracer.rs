@@ -39,7 +39,8 @@ impl SpanTracer {
             .and_then(|(_, id)| id.split('-').next())
             .unwrap_or_default()
             .to_owned();
-        let (telemetry, sampler) = (telemetry.clone(), TraceSampler::new(config.sample_ratio));
+        let telemetry = telemetry.clone();
+        let sampler = TraceSampler::new(config.sample_ratio);
         settings.traces.then(|| Self {
             telemetry,
             sampler,

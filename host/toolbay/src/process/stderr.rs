@@ -210,7 +210,8 @@ impl BlockingOutput<'_> {
 
     /// Writes as many bytes as possible, and returns their number.
     fn write_all(&mut self, bytes: &[u8]) -> usize {
-        let (mut file, mut written) = (self.file, 0);
+        let mut file = self.file;
+        let mut written = 0;
         while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
             match file.write(rest) {
                 Ok(0) => break,
@@ -306,7 +307,8 @@ mod tests {
         queue.flush(Duration::ZERO);
         assert!(queue.lock().waiting.len() <= QUEUE_CAPACITY);
         // Lost lines are reported in one notice, or in several if the thread took lines in between.
-        let (mut read, mut told) = (0, 0);
+        let mut read = 0;
+        let mut told = 0;
         while read + told < pushed {
             match next(&mut reader) {
                 same if same == line => read += 1,
@@ -351,7 +353,8 @@ mod tests {
         assert_eq!(output.write(b"one\ntwo\n"), 2);
         assert_eq!(output.report_lost(2), 2);
         let (reader, writer) = pipe().unwrap();
-        let (file, mut reader) = (File::from(OwnedFd::from(writer)), BufReader::new(reader));
+        let file = File::from(OwnedFd::from(writer));
+        let mut reader = BufReader::new(reader);
         // The state after a line that was only partly written.
         let mut output = BlockingOutput {
             file: &file,

@@ -34,11 +34,9 @@ pub(crate) fn http_console(
         ListenAddress::Internet(address) => address.port(),
         ListenAddress::Unix(_) => 0,
     };
-    let (operated, watch, life) = (
-        Arc::new(operated),
-        Arc::clone(watch),
-        config.console.session,
-    );
+    let operated = Arc::new(operated);
+    let watch = Arc::clone(watch);
+    let life = config.console.session;
     let console = Console::new(
         operated,
         watch,
@@ -57,16 +55,12 @@ pub(crate) fn stdio_console(
     watch: &Arc<ServerActivity>,
     config: &Config,
 ) -> OpenedConsole {
-    let (operated, access) = (
-        ConsoleBackend::new(service, config),
-        ConsoleAccess::socket(),
-    );
+    let operated = ConsoleBackend::new(service, config);
+    let access = ConsoleAccess::socket();
     let name = format!("stdio_{}", std::process::id());
-    let (operated, watch, life) = (
-        Arc::new(operated),
-        Arc::clone(watch),
-        config.console.session,
-    );
+    let operated = Arc::new(operated);
+    let watch = Arc::clone(watch);
+    let life = config.console.session;
     // All connections through the socket come from one user. A program that forwards a port to it
     // counts accounts itself.
     let console = Console::new(

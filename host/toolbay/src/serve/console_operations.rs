@@ -141,7 +141,8 @@ impl ConsoleOperations for ConsoleBackend {
     }
 
     fn tools(&self, search: &str, from: usize, most: usize) -> ToolsPage {
-        let (snapshot, search) = (self.service.catalog().snapshot(), search.to_lowercase());
+        let snapshot = self.service.catalog().snapshot();
+        let search = search.to_lowercase();
         let contains = |text: &str| text.to_lowercase().contains(&search);
         let matches = |offer: &&Arc<ToolOffer>| {
             let tool = &offer.tool;
@@ -200,7 +201,8 @@ impl ConsoleOperations for ConsoleBackend {
         arguments: Map<String, Value>,
         allowed: Option<Digest>,
     ) -> BoxFuture<'static, ConsoleCallOutcome> {
-        let (service, client) = (self.service.clone(), self.client(&viewer.name));
+        let service = self.service.clone();
+        let client = self.client(&viewer.name);
         let permitted = self.may_use(viewer, &tool);
         // Runs on the guests' runtime, and is cancelled if the browser disconnects.
         let calling = self
@@ -232,7 +234,8 @@ impl ConsoleOperations for ConsoleBackend {
         id: u64,
         yes: bool,
     ) -> BoxFuture<'_, ApprovalOutcome> {
-        let (waiting, viewer) = (self.service.waiting_approvals(), viewer.clone());
+        let waiting = self.service.waiting_approvals();
+        let viewer = viewer.clone();
         Box::pin(async move {
             let Some(waiting) = waiting else {
                 return ApprovalOutcome::Gone;
@@ -275,10 +278,8 @@ impl ConsoleOperations for ConsoleBackend {
         &self,
         viewer: &ConsoleViewer,
     ) -> BoxFuture<'static, Result<ClearedCache, String>> {
-        let (sandbox, audited) = (
-            self.service.sandbox().clone(),
-            self.service.observers().audit().cloned(),
-        );
+        let sandbox = self.service.sandbox().clone();
+        let audited = self.service.observers().audit().cloned();
         let name = viewer.name.clone();
         Box::pin(async move {
             let clearing = tokio::task::spawn_blocking(move || {

@@ -68,7 +68,8 @@ impl EmbedderCalls {
         } else {
             QuestionKindSet::default()
         };
-        let (name, values) = (tool.clone(), arguments.clone());
+        let name = tool.clone();
+        let values = arguments.clone();
         let mut answer = self
             .run_call(
                 name,

@@ -9,7 +9,8 @@ use toolbay_policy::{MountAccess, ScratchPermission, StateGrant, StateScope};
 
 /// Returns one line per permission of a grant.
 pub(crate) fn permission_lines(granted: &GrantReport) -> Vec<String> {
-    let (permissions, mut lines) = (&granted.permissions, Vec::new());
+    let permissions = &granted.permissions;
+    let mut lines = Vec::new();
     if !permissions.environment.is_empty() {
         lines.push(format!(
             "environment variables: {}",

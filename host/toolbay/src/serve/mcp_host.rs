@@ -203,11 +203,9 @@ impl CallHost for ServerHost {
         let question = ruling::question_text(put.questions)?;
         let [until, began] =
             [put.journal.until, put.journal.began].map(|at| UNIX_EPOCH + Duration::from_millis(at));
-        let (caller, plugin, tool) = (
-            put.caller.to_owned(),
-            asked.plugin.clone(),
-            asked.tool.clone(),
-        );
+        let caller = put.caller.to_owned();
+        let plugin = asked.plugin.clone();
+        let tool = asked.tool.clone();
         let subject = ApprovalSubject {
             caller,
             plugin,
@@ -221,7 +219,8 @@ impl CallHost for ServerHost {
             .waiting_approvals()
             .and_then(|waiting| waiting.register(subject))
             .unwrap_or_default();
-        let (service, caller) = (self.service.clone(), put.caller.to_owned());
+        let service = self.service.clone();
+        let caller = put.caller.to_owned();
         Some(elsewhere.on_withdrawn(move || {
             record_withdrawn(
                 service.catalog(),

@@ -24,7 +24,8 @@ pub(crate) fn collect_metrics(
 ) -> Option<Vec<MetricFamily>> {
     let observers = service.observers();
     let metrics = observers.metrics()?;
-    let (snapshot, permits) = (service.catalog().snapshot(), service.admission().permits());
+    let snapshot = service.catalog().snapshot();
+    let permits = service.admission().permits();
     let figures = ServerFigures {
         running: permits.running_calls(),
         suspended: permits.suspended_count(),

@@ -106,7 +106,8 @@ impl Server {
         protocol: ProtocolState,
         loading: CancellationToken,
     ) -> Self {
-        let (audited, recorded) = (seen.audited.clone(), seen.recorded.clone());
+        let audited = seen.audited.clone();
+        let recorded = seen.recorded.clone();
         let service = CallService::new(catalog, sandbox, seen, &config);
         let host = Arc::new(ServerHost::new(service.clone(), &config));
         Self {

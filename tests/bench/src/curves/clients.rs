@@ -8,7 +8,8 @@ use toolbay_report::{Lines, Unit};
 
 pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
     let points = stand.points(&[1, 2, 5, 10, 20, 50, 100, 200, 500], 500);
-    let (folder, work) = (stand.folder()?, Work::echo(64));
+    let folder = stand.folder()?;
+    let work = Work::echo(64);
     let names = ["with sessions", "without sessions"];
     let [mut rates, mut tails, mut costs] = [
         Growing::new(&names),

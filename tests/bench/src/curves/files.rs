@@ -123,7 +123,8 @@ impl Kind {
         let ending = ending(version);
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let (mut listed, mut params) = (0, json!({}));
+            let mut listed = 0;
+            let mut params = json!({});
             loop {
                 let page = server.ask(method, params)?;
                 let items = page

@@ -8,12 +8,11 @@ use toolbay_report::{Lines, Unit};
 
 pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
     let points = stand.points(&[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_000], 1_000);
-    let (folder, work) = (stand.folder()?, Work::echo(64));
+    let folder = stand.folder()?;
+    let work = Work::echo(64);
     let mut server = with_echo(&folder, Via::Stdio)?;
-    let (mut rates, mut costs) = (
-        Growing::new(&["calls"]),
-        Growing::new(&["p50", "p99", "processor time"]),
-    );
+    let mut rates = Growing::new(&["calls"]);
+    let mut costs = Growing::new(&["p50", "p99", "processor time"]);
     for callers in stand.turns(&points) {
         let driven = drive(&mut server, *callers, &work, stand.each())?;
         rates.add(*callers, &[driven.rate()]);

@@ -23,10 +23,8 @@ pub(super) fn measure(stand: &Stand) -> Result<Vec<Lines>> {
         .iter()
         .map(|tools| Ok((*tools, folder(stand, *tools)?)))
         .collect::<Result<Vec<_>>>()?;
-    let (mut calls, mut lists) = (
-        Growing::new(&["p50", "p99", "processor time"]),
-        Growing::new(&["all pages"]),
-    );
+    let mut calls = Growing::new(&["p50", "p99", "processor time"]);
+    let mut lists = Growing::new(&["all pages"]);
     let work = Work::echo(64);
     for (tools, folder) in stand.turns(&folders) {
         let mut server = start(folder, Via::Stdio)?;

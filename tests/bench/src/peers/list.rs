@@ -116,7 +116,8 @@ impl Places<'_> {
     }
 
     fn node(&self) -> Result<Peer> {
-        let (source, installed) = (self.source.join("node"), self.installed.join("node"));
+        let source = self.source.join("node");
+        let installed = self.installed.join("node");
         let lock = fs::read_to_string(source.join("package-lock.json"))
             .context("failed to read package-lock.json")?;
         let stamp = installed.join("node_modules/.toolbay-stamp");
@@ -165,7 +166,8 @@ impl Places<'_> {
     }
 
     fn python(&self) -> Result<Peer> {
-        let (source, installed) = (self.source.join("python"), self.installed.join("python"));
+        let source = self.source.join("python");
+        let installed = self.installed.join("python");
         let wanted = fs::read_to_string(source.join("requirements.txt"))
             .context("failed to read requirements.txt")?;
         let python = installed.join("bin/python");

@@ -38,7 +38,8 @@ impl Outcome {
     /// Returns the medians with their ratios, and the minimum and maximum values.
     pub(super) fn tables(&self, servers: &[&'static str]) -> String {
         let header = || std::iter::once("").chain(servers.iter().copied());
-        let (mut medians, mut ranges) = (Markdown::new(header()), Markdown::new(header()));
+        let mut medians = Markdown::new(header());
+        let mut ranges = Markdown::new(header());
         for figure in Figure::ALL {
             let better = if figure.unit().is_cost() {
                 ""

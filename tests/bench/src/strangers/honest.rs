@@ -47,7 +47,8 @@ impl Honest {
     ///
     /// A call got a wrong result.
     pub(super) fn go_on(mut self, end: Instant) -> Result<(Vec<Duration>, u64)> {
-        let (mut all, mut refused) = (Vec::new(), 0);
+        let mut all = Vec::new();
+        let mut refused = 0;
         while Instant::now() < end {
             let began = Instant::now();
             if self.call()? {

@@ -85,7 +85,9 @@ impl Kind {
         // machine, so its computation must not take CPU time from the server and the honest
         // clients.
         let _ = setpriority_process(None, LEAST);
-        let (text, mut kept, mut times) = (self.text().into_bytes(), VecDeque::new(), 0);
+        let text = self.text().into_bytes();
+        let mut kept = VecDeque::new();
+        let mut times = 0;
         while !over.read(|over| *over) {
             // The result is ignored, because each repetition is independent.
             drop(self.once(server, &text, &mut kept));

@@ -104,7 +104,9 @@ fn braces_that_are_no_arguments_stay() {
 /// Splits a text like the function under test, but searches for the end of each pair of braces
 /// again.
 fn slowly(text: &str) -> Vec<PromptPiece> {
-    let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
+    let mut pieces = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
         plain.push_str(before);
         let named = after

@@ -79,12 +79,10 @@ fn no_uri_that_climbs_matches() {
 
 #[test]
 fn mistakes_say_what_is_wrong() {
-    let (long, many) = (
-        format!("x:{{a}}{}", "a".repeat(MAX_TEMPLATE_BYTES)),
-        format!(
-            "x:{}",
-            (0..17).fold(String::new(), |all, n| format!("{all}/{{a{n}}}"))
-        ),
+    let long = format!("x:{{a}}{}", "a".repeat(MAX_TEMPLATE_BYTES));
+    let many = format!(
+        "x:{}",
+        (0..17).fold(String::new(), |all, n| format!("{all}/{{a{n}}}"))
     );
     let templates = [
         "",

@@ -49,7 +49,8 @@ impl Folder {
         former: Option<&SkillFolder>,
     ) -> Result<(SkillFolder, Vec<String>), String> {
         let root = open_root(&self.path("")).unwrap();
-        let (output, size) = (ByteSize::mib(4), ByteSize::mib(1));
+        let output = ByteSize::mib(4);
+        let size = ByteSize::mib(1);
         let found = SkillSource {
             id,
             root: &root,
@@ -327,7 +328,8 @@ fn the_entries_are_bounded() {
     let long = "ü".repeat(120);
     (0..500).for_each(|n| folder.write(&format!("{long}/{long}/{n}"), "x"));
     let root = open_root(&folder.path("")).unwrap();
-    let (tree, output) = (folder.tree(), ByteSize::mib(1));
+    let tree = folder.tree();
+    let output = ByteSize::mib(1);
     let load = |size| {
         SkillFolder::load(&SkillSource {
             id: "pdf",

@@ -13,7 +13,8 @@ pub(crate) fn receive(session: &Arc<Session>, reply: &Outbox) {
         first
     });
     if first && session.channel == SessionChannel::Shared {
-        let (session, reply) = (Arc::clone(session), reply.clone());
+        let session = Arc::clone(session);
+        let reply = reply.clone();
         tokio::spawn(async move {
             change_notifications::notify_session(&session, &session.opener.rights, &reply).await;
         });

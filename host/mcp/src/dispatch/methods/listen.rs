@@ -139,15 +139,14 @@ pub(crate) fn open(
             "a request with this id is already in progress",
         )
     })?;
-    let (told, caller, reply, revision) = (
-        Arc::clone(session),
-        caller.clone(),
-        reply.clone(),
-        rules.revision,
-    );
+    let told = Arc::clone(session);
+    let caller = caller.clone();
+    let reply = reply.clone();
+    let revision = rules.revision;
     let declares_tasks = rules.capabilities.supports_tasks();
     session.spawn(async move {
-        let (session, id) = (told, &request.id);
+        let session = told;
+        let id = &request.id;
         if !filter.resource_subscriptions.0.is_empty() {
             // The set of resources is complete when the plugins that existed at startup are loaded.
             tokio::select! {
@@ -206,7 +205,8 @@ async fn notify_of_changes(
     reply: &Outbox,
 ) {
     let lists = async {
-        let (mut told, mut pace) = (known, NotificationPace::new());
+        let mut told = known;
+        let mut pace = NotificationPace::new();
         while !news.is_empty()
             && session
                 .server
@@ -259,7 +259,8 @@ async fn watch_tasks(
     ids: BTreeSet<String>,
     revision: Revision,
 ) -> Vec<WatchedTask> {
-    let (tasks, mut watched) = (session.server.tasks(), Vec::new());
+    let tasks = session.server.tasks();
+    let mut watched = Vec::new();
     for id in ids {
         if tasks.get(&caller.name, &id, revision).await.is_none() {
             continue;

@@ -53,7 +53,9 @@ pub(crate) async fn open(
             "a request with this id is already in progress",
         )
     })?;
-    let (waiting, owner, reply) = (Arc::clone(session), caller.name.clone(), reply.clone());
+    let waiting = Arc::clone(session);
+    let owner = caller.name.clone();
+    let reply = reply.clone();
     session.spawn(async move {
         let session = waiting;
         let answer = tokio::select! {

@@ -17,7 +17,8 @@ fn told(subscriber: &UpdateSubscriber) -> Vec<String> {
 #[test]
 fn a_subscriber_learns_what_it_named_once() {
     let updates = ResourceUpdates::default();
-    let (ada, bob) = (updates.subscriber(), updates.subscriber());
+    let ada = updates.subscriber();
+    let bob = updates.subscriber();
     for uri in ["a://x", "a://y/z", "a://y/z"] {
         ada.add("ada", uri).unwrap();
     }

@@ -155,7 +155,8 @@ impl RecordFolder {
 impl LockedTally {
     /// Reads the tally; `None` if it does not belong to this identity, or is damaged.
     pub(super) fn read(&self, identity: &StateIdentity) -> io::Result<Option<RecordTally>> {
-        let (mut file, mut bytes) = (&self.0, Vec::new());
+        let mut file = &self.0;
+        let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(0))?;
         // A longer file is damaged too.
         file.take(TALLY_BYTES as u64 + 1).read_to_end(&mut bytes)?;

@@ -170,10 +170,8 @@ fn every_attack_on_the_text_is_refused_as_tampering() {
     ));
     let other = RequestStates::in_memory(&[8; 32]).unwrap();
     attacks.push(("another key".into(), seal(&other)));
-    let (first, second) = (
-        BASE64.decode(seal(&states)).unwrap(),
-        BASE64.decode(seal(&states)).unwrap(),
-    );
+    let first = BASE64.decode(seal(&states)).unwrap();
+    let second = BASE64.decode(seal(&states)).unwrap();
     attacks.push((
         "two states mixed".into(),
         BASE64.encode([&first[..40], &second[40..]].concat()),
@@ -286,7 +284,8 @@ async fn a_state_is_good_for_one_entry() {
     let dir = tempfile::tempdir().unwrap();
     for folder in [None, Some(dir.path())] {
         let states = states(folder, &clock());
-        let (first, second) = (seal(&states), seal(&states));
+        let first = seal(&states);
+        let second = seal(&states);
         enter(&states, &first).await.unwrap();
         assert!(matches!(
             enter(&states, &first).await,
@@ -494,7 +493,8 @@ async fn a_record_that_was_lost_before_a_restart_makes_every_earlier_state_void(
         .enumerate()
     {
         for key in [None, Some([9; KEY_BYTES])] {
-            let (dir, clock) = (tempfile::tempdir().unwrap(), clock());
+            let dir = tempfile::tempdir().unwrap();
+            let clock = clock();
             let first = stored(dir.path(), key, &clock);
             let [used, other] = [seal(&first), seal(&first)];
             let unasked = CallJournal {
@@ -555,7 +555,8 @@ async fn a_record_that_was_lost_before_a_restart_makes_every_earlier_state_void(
 async fn a_record_that_is_lost_while_servers_run_makes_their_states_void() {
     for lose in LOSSES {
         for key in [None, Some([9; KEY_BYTES])] {
-            let (dir, clock) = (tempfile::tempdir().unwrap(), clock());
+            let dir = tempfile::tempdir().unwrap();
+            let clock = clock();
             let [one, two] = [(); 2].map(|()| stored(dir.path(), key, &clock));
             let [used, open, held] = [seal(&one), seal(&one), seal(&two)];
             enter(&one, &used).await.unwrap();
@@ -595,7 +596,8 @@ async fn a_record_that_is_lost_while_servers_run_makes_their_states_void() {
 
 #[tokio::test]
 async fn a_crash_before_the_record_is_counted_loses_nothing() {
-    let (dir, clock) = (tempfile::tempdir().unwrap(), clock());
+    let dir = tempfile::tempdir().unwrap();
+    let clock = clock();
     let first = states(Some(dir.path()), &clock);
     let [one, two, open] = [seal(&first), seal(&first), seal(&first)];
     enter(&first, &one).await.unwrap();
@@ -615,7 +617,8 @@ async fn a_crash_before_the_record_is_counted_loses_nothing() {
 
 #[tokio::test]
 async fn a_record_that_cannot_be_made_anew_lets_no_state_enter() {
-    let (dir, clock) = (tempfile::tempdir().unwrap(), clock());
+    let dir = tempfile::tempdir().unwrap();
+    let clock = clock();
     let states = states(Some(dir.path()), &clock);
     let [used, open] = [seal(&states), seal(&states)];
     enter(&states, &used).await.unwrap();

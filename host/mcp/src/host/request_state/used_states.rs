@@ -131,7 +131,8 @@ impl UsedStates {
         } else {
             identity = folder.renew(&locked, now)?;
         }
-        let (identity, periods) = (ArcSwap::from_pointee(identity), Mutex::new(periods));
+        let identity = ArcSwap::from_pointee(identity);
+        let periods = Mutex::new(periods);
         Ok(Self {
             folder: Some(folder),
             identity,
@@ -194,7 +195,8 @@ impl UsedStates {
         now: u64,
         work: impl FnOnce(&mut ExpiryPeriod, Option<&mut File>) -> Result<(), TicketRefused>,
     ) -> Result<(), TicketRefused> {
-        let (number, current) = (period_number(ticket.expires), period_number(now));
+        let number = period_number(ticket.expires);
+        let current = period_number(now);
         let mut periods = self.periods.lock();
         let identity = self.identity.load_full();
         if ticket.epoch != identity.epoch {

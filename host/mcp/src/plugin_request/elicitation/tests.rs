@@ -147,7 +147,8 @@ async fn several_questions_are_answered_in_any_order_and_rounds_add_up() {
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
     peer.call().await;
-    let (first, second) = (peer.receive().await, peer.receive().await);
+    let first = peer.receive().await;
+    let second = peer.receive().await;
     assert_ne!(first["id"], second["id"]);
     peer.answer(&second, json!({"n": 2})).await;
     assert!(peer.already().is_none());
@@ -202,7 +203,8 @@ async fn one_error_withdraws_the_other_questions() {
     });
     let mut peer = Peer::declaring(host, Revision::V2025_06_18, everything()).await;
     peer.call().await;
-    let (first, second) = (peer.receive().await, peer.receive().await);
+    let first = peer.receive().await;
+    let second = peer.receive().await;
     peer.send(
         &json!({"jsonrpc": "2.0", "id": first["id"], "error": {"code": -32603, "message": "x"}}),
     )
@@ -278,7 +280,8 @@ async fn another_session_cannot_answer() {
     let mut other = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
     one.call().await;
     other.call().await;
-    let (question, its_own) = (one.receive().await, other.receive().await);
+    let question = one.receive().await;
+    let its_own = other.receive().await;
     assert_ne!(question["id"], its_own["id"]);
     other.answer(&question, json!({"stolen": true})).await;
     assert!(other.already().is_none() && one.already().is_none());
@@ -365,11 +368,9 @@ async fn nobody_waits_longer_than_the_limit() {
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
     peer.call().await;
-    let (question, withdrawn, response) = (
-        peer.receive().await,
-        peer.receive().await,
-        peer.receive().await,
-    );
+    let question = peer.receive().await;
+    let withdrawn = peer.receive().await;
+    let response = peer.receive().await;
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
     let text = text(&response);
     assert!(
@@ -436,10 +437,8 @@ async fn what_a_waiting_call_keeps_is_its_callers() {
         ))
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
-    let (intake, name) = (
-        Arc::clone(&peer.session.intake),
-        peer.session.opener.name.clone(),
-    );
+    let intake = Arc::clone(&peer.session.intake);
+    let name = peer.session.opener.name.clone();
     peer.call().await;
     let first = peer.receive().await;
     assert!(intake.of(&name) < LONG);
@@ -472,10 +471,8 @@ async fn what_is_kept_for_an_answer_from_elsewhere_is_the_callers_or_is_not_kept
             .map_or(asked, |answer| said(answer))))
     });
     let mut peer = Peer::declaring(Arc::clone(&host), Revision::V2025_11_25, everything()).await;
-    let (intake, name) = (
-        Arc::clone(&peer.session.intake),
-        peer.session.opener.name.clone(),
-    );
+    let intake = Arc::clone(&peer.session.intake);
+    let name = peer.session.opener.name.clone();
     let answered = || AnsweredElsewhere {
         key: "k".to_owned(),
         answer: "yes".to_owned(),
@@ -524,10 +521,8 @@ async fn a_call_for_whose_answers_there_is_no_room_cannot_wait() {
         Some(Ok(asked))
     });
     let mut peer = Peer::declaring(host, Revision::V2025_11_25, everything()).await;
-    let (intake, name) = (
-        Arc::clone(&peer.session.intake),
-        peer.session.opener.name.clone(),
-    );
+    let intake = Arc::clone(&peer.session.intake);
+    let name = peer.session.opener.name.clone();
     let mut taken = Vec::new();
     while let Ok(portion) = intake.try_reserve(&name, 1 << 20) {
         taken.push(portion);

@@ -69,7 +69,8 @@ impl Drop for Noted {
 
 #[tokio::test]
 async fn a_call_counts_until_its_response_is_encoded_and_has_its_place_until_that_is_sent() {
-    let (host, steps) = (Stub::new(), Steps::default());
+    let host = Stub::new();
+    let steps = Steps::default();
     let caller = Arc::new(Caller::local(Arc::new(Noting(Arc::clone(&steps)))));
     let intake = host.options().request_quota(true);
     let session = Session::new(

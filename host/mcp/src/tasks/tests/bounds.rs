@@ -52,7 +52,9 @@ fn store(bytes: usize) -> InMemory {
 
 #[tokio::test]
 async fn room_is_taken_before_a_result_is_written_and_an_error_always_has_room() {
-    let (store, first, second) = (store(2 * TASK_OVERHEAD_BYTES + 1_000), task("1"), task("2"));
+    let store = store(2 * TASK_OVERHEAD_BYTES + 1_000);
+    let first = task("1");
+    let second = task("2");
     store.add("ada", &first, in_an_hour()).await.unwrap();
     store.add("ada", &second, in_an_hour()).await.unwrap();
     store.reserve("ada", "1", 900).await.unwrap();
@@ -357,8 +359,10 @@ impl ArcWake for Woken {
 fn progress_wakes_only_those_whom_it_concerns() {
     let live = live();
     let [mut states, mut changes] = [live.subscribe_states(), live.subscribe_changes()];
-    let (waits, listens) = (Arc::<Woken>::default(), Arc::<Woken>::default());
-    let (mut waiting, mut listening) = (Box::pin(states.changed()), Box::pin(changes.changed()));
+    let waits = Arc::<Woken>::default();
+    let listens = Arc::<Woken>::default();
+    let mut waiting = Box::pin(states.changed());
+    let mut listening = Box::pin(changes.changed());
     let wakers = [&waits, &listens].map(|woken| futures_util::task::waker(Arc::clone(woken)));
     assert!(
         waiting

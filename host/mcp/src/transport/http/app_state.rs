@@ -86,7 +86,8 @@ impl HttpState {
 
     /// Returns the number of open connections, requests and sessions.
     pub(super) fn traffic(&self) -> TransportTraffic {
-        let (connections, requests) = (self.connections.total_used(), self.requests.total_used());
+        let connections = self.connections.total_used();
+        let requests = self.requests.total_used();
         TransportTraffic {
             connections,
             requests,
@@ -150,7 +151,8 @@ async fn collect_body(
     if announced.is_some() {
         held.check_available(most).map_err(refused)?;
     }
-    let (mut body, mut bytes) = (Limited::new(body, limit), Vec::new());
+    let mut body = Limited::new(body, limit);
+    let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame
             .map_err(|error| body_error(&*error, request, id))?

@@ -82,7 +82,8 @@ impl TokenTable {
                     || host.client(&name),
                     |owners| Arc::clone(&owners.caller.client),
                 );
-                let (rights, preferences) = (token.rights.clone(), token.preferences);
+                let rights = token.rights.clone();
+                let preferences = token.preferences;
                 Arc::new(Caller {
                     name,
                     rights,
@@ -199,7 +200,8 @@ impl AuthGate {
         if known.open {
             let name = peer.caller_name();
             let client = self.client_share(&name, host);
-            let (rights, preferences) = (CallerRights::All, CallerPreferences::default());
+            let rights = CallerRights::All;
+            let preferences = CallerPreferences::default();
             let caller = Caller {
                 name,
                 rights,
@@ -230,7 +232,8 @@ impl AuthGate {
         } = oauth.verify(token)?;
         let client = self.client_share(&name, host);
         let rights = oauth.options().rights(scopes.iter().map(String::as_str));
-        let (preferences, revoked) = (CallerPreferences::default(), trust.key.removed.clone());
+        let preferences = CallerPreferences::default();
+        let revoked = trust.key.removed.clone();
         let caller = Caller {
             name,
             rights,
@@ -379,7 +382,8 @@ impl AuthGate {
 /// logged.
 fn bearer_token(headers: &HeaderMap) -> Result<&str, AuthDenial> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
-    let (value, none) = (values.next().ok_or(AuthDenial::Missing)?, values.next());
+    let value = values.next().ok_or(AuthDenial::Missing)?;
+    let none = values.next();
     let text = value
         .to_str()
         .ok()

@@ -122,7 +122,8 @@ impl ConnectionPlaces {
 /// a loopback address has, except with unusual rules of a firewall, and one between equal
 /// addresses.
 fn is_within_machine(peer: SocketAddr, own: SocketAddr) -> bool {
-    let (peer, own) = (peer.ip().to_canonical(), own.ip().to_canonical());
+    let peer = peer.ip().to_canonical();
+    let own = own.ip().to_canonical();
     peer.is_loopback() || own.is_loopback() || peer == own
 }
 

@@ -251,16 +251,15 @@ mod tests {
     /// Returns the average number of polls of all connections of `crowd` between two polls of one
     /// connection of `other`.
     async fn between(crowd: &str, other: &str) -> usize {
-        let (turns, over, had) = (
-            Arc::new(FairScheduler::default()),
-            Arc::new(AtomicBool::new(false)),
-            AtomicUsize::new(0),
-        );
+        let turns = Arc::new(FairScheduler::default());
+        let over = Arc::new(AtomicBool::new(false));
+        let had = AtomicUsize::new(0);
         let had = Arc::new(had);
         let counting = Arc::clone(&turns);
         let counting = tokio::spawn(async move { counting.run_passes().await });
         let busy = (0..MANY).map(|_| {
-            let (over, had) = (Arc::clone(&over), Arc::clone(&had));
+            let over = Arc::clone(&over);
+            let had = Arc::clone(&had);
             tokio::spawn(turns.schedule(&crowd.into(), async move {
                 while !over.load(Ordering::Relaxed) {
                     had.fetch_add(1, Ordering::Relaxed);

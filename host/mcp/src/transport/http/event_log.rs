@@ -51,7 +51,8 @@ impl EventLog {
     /// Creates an empty log for the stream with this number. The memory for retained events is
     /// taken from `held`.
     pub(super) fn new(stream: u64, held: QuotaPortion) -> Self {
-        let (messages, notifications) = (VecDeque::new(), VecDeque::new());
+        let messages = VecDeque::new();
+        let notifications = VecDeque::new();
         Self {
             stream,
             newest: 0,

@@ -212,7 +212,8 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_neither_sends_nor_closes_is_given_up() {
         let (stream, peer) = pair().await;
-        let (stream, silence) = (SocketStream::Tcp(stream), Duration::from_millis(50));
+        let stream = SocketStream::Tcp(stream);
+        let silence = Duration::from_millis(50);
         let error = discard_incoming(
             &stream,
             &pace(),

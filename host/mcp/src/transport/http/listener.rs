@@ -82,7 +82,9 @@ pub(super) async fn serve(
     life: &SessionLife,
     grace: Duration,
 ) -> io::Result<()> {
-    let (connections, ended, stop) = (TaskTracker::new(), CancellationToken::new(), &life.closing);
+    let connections = TaskTracker::new();
+    let ended = CancellationToken::new();
+    let stop = &life.closing;
     let shared = Arc::new(ListenerState {
         router,
         places,
@@ -210,13 +212,16 @@ async fn serve_connection(
         }
     };
     let io = TokioIo::new(link);
-    let (serving, at) = (Arc::clone(&shared), Arc::clone(&standing));
+    let serving = Arc::clone(&shared);
+    let at = Arc::clone(&standing);
     let unread = UnreadBody::default();
     let noted = unread.clone();
     let answer = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer.clone());
         let request = request.map(|body| noted.track(body));
-        let (shared, standing, owner) = (Arc::clone(&serving), Arc::clone(&at), owner.clone());
+        let shared = Arc::clone(&serving);
+        let standing = Arc::clone(&at);
+        let owner = owner.clone();
         async move {
             Ok::<Response<Body>, Infallible>(
                 serve_request(&shared, &standing, &owner, request).await,

@@ -97,7 +97,8 @@ mod tests {
 
     #[tokio::test]
     async fn all_who_ask_at_once_get_what_is_written_twice_at_most() {
-        let (scrapes, written) = (MetricsCache::default(), Arc::new(AtomicUsize::new(0)));
+        let scrapes = MetricsCache::default();
+        let written = Arc::new(AtomicUsize::new(0));
         let read = |form| {
             let written = Arc::clone(&written);
             scrapes.get_or_render(form, move || async move {

@@ -70,7 +70,8 @@ fn preferred_form(headers: &HeaderMap) -> MetricsForm {
         .get_all(ACCEPT)
         .iter()
         .filter_map(|value| value.to_str().ok());
-    let (mut open, mut plain) = (0.0, 0.0);
+    let mut open = 0.0;
+    let mut plain = 0.0;
     for range in values
         .flat_map(|value| value.split(','))
         .filter_map(|range| range.trim().parse::<Mime>().ok())

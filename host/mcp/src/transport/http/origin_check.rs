@@ -60,7 +60,8 @@ impl OriginGuard {
         let forbidden =
             |why: String, reason: &'static str| Err((StatusCode::FORBIDDEN, why, reason));
         let mut hosts = headers.get_all(HOST).iter();
-        let (host, none) = (hosts.next(), hosts.next());
+        let host = hosts.next();
+        let none = hosts.next();
         let Some(host) = host
             .filter(|_| none.is_none())
             .and_then(|host| host.to_str().ok())

@@ -226,7 +226,8 @@ impl StreamReader {
             (true, true) => ReaderExit::Over,
             (true, false) => {
                 state.reader += 1;
-                let (mine, position) = (state.reader, state.log.newest());
+                let mine = state.reader;
+                let position = state.log.newest();
                 ReaderExit::Open(Self {
                     stream: Arc::clone(&self.stream),
                     mine,

@@ -55,7 +55,8 @@ impl SessionNews {
         let newest = state.log.newest();
         // An id that this session never sent is from another server.
         let position = after.filter(|after| *after <= newest).unwrap_or(newest);
-        let (mut missed, mut read) = (VecDeque::new(), position);
+        let mut missed = VecDeque::new();
+        let mut read = position;
         while let Some(event) = state.log.next_after(read) {
             read = event.number;
             missed.push_back(event.frame.clone());

@@ -29,7 +29,8 @@ pub(super) async fn create_session(
     peer: &HttpPeer,
     request: Request<'_>,
 ) -> Response {
-    let (id, intake) = (request.id.clone(), Arc::clone(&app.intake));
+    let id = request.id.clone();
+    let intake = Arc::clone(&app.intake);
     let life = app.life.child();
     let channel = if app.has_sessions() {
         SessionChannel::PerRequest

@@ -88,7 +88,8 @@ impl SessionTable {
     /// the caller itself or a caller with more sessions. A caller can therefore never evict
     /// sessions of callers that have fewer.
     pub(super) fn insert(&self, id: String, session: Arc<Session>, source: PeerSource) -> bool {
-        let (network, caller) = (source.network(), session.opener.name.clone());
+        let network = source.network();
+        let caller = session.opener.name.clone();
         let mut table = self.table();
         let places = loop {
             let full = match (
@@ -213,7 +214,8 @@ impl HttpSession {
             mine = streams.last().map_or(0, |newest| newest + 1);
             streams.insert(mine);
         });
-        let (mut streams, mut crowd) = (self.streams.subscribe(), self.streams.subscribe());
+        let mut streams = self.streams.subscribe();
+        let mut crowd = self.streams.subscribe();
         let mut negotiated = self.session.negotiated.subscribe();
         let telling = async {
             // Nothing is sent before the client has sent `notifications/initialized`.

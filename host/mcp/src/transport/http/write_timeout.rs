@@ -228,11 +228,10 @@ mod tests {
         let (stream, mut peer) = pair().await;
         let sending =
             tokio::spawn(async move { peer.write_all(&vec![7; ALL]).await.map(|()| peer) });
-        let (mut wire, mut buffer) = (
-            ConnectionSocket::new(stream, alone(), Duration::from_mins(1)),
-            vec![0; PIECE],
-        );
-        let (mut read, mut most) = (0, 0);
+        let mut wire = ConnectionSocket::new(stream, alone(), Duration::from_mins(1));
+        let mut buffer = vec![0; PIECE];
+        let mut read = 0;
+        let mut most = 0;
         while read < ALL {
             let turn = std::future::poll_fn(|context| {
                 let mut turn = 0;

@@ -63,7 +63,8 @@ impl CallDirectories {
             });
         };
         let scratch = scratches.create().await?;
-        let (ledger, bounds) = (Arc::clone(&scratch.ledger), ScratchDirectory::bounds(grant));
+        let ledger = Arc::clone(&scratch.ledger);
+        let bounds = ScratchDirectory::bounds(grant);
         let quota = Some(CallQuota {
             ledger,
             bounds,

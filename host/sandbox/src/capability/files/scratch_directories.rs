@@ -114,7 +114,8 @@ impl TemporaryFolders {
             .acquire_owned()
             .await
             .map_err(|error| error.to_string())?;
-        let (scratches, runtime) = (Arc::clone(self), Handle::current());
+        let scratches = Arc::clone(self);
+        let runtime = Handle::current();
         let made = tokio::task::spawn_blocking(move || scratches.create_blocking(place, runtime));
         let made = made.await.unwrap_or_else(|error| Err(error.to_string()));
         made.map_err(|why| {
@@ -302,9 +303,11 @@ fn sweep(root: &Path) -> Result<(), String> {
 /// Removes the contents of a directory. Needs few file descriptors at any depth, because it moves
 /// nested directories up to the top. Follows no links. Blocks.
 pub(crate) fn remove(top: &File) -> Result<(), Errno> {
-    let (mut moved, mut vain) = (0_u64, 0);
+    let mut moved = 0_u64;
+    let mut vain = 0;
     loop {
-        let (mut empty, mut progress) = (true, false);
+        let mut empty = true;
+        let mut progress = false;
         for entry in Dir::read_from(top)? {
             let entry = entry?;
             let name = entry.file_name();

@@ -202,7 +202,8 @@ mod tests {
 
     #[tokio::test]
     async fn requests_advance_while_the_guest_waits_for_something_else() {
-        let (exchanges, (sender, receiver)) = (PendingRequests::default(), oneshot::channel());
+        let exchanges = PendingRequests::default();
+        let (sender, receiver) = oneshot::channel();
         let _awaited = exchanges.start(async move {
             tokio::task::yield_now().await;
             sender.send("sent").unwrap();
@@ -220,8 +221,10 @@ mod tests {
                 self.0.fetch_add(1, Ordering::Relaxed);
             }
         }
-        let (exchanges, count) = (PendingRequests::default(), Arc::new(Count::default()));
-        let (task, (sender, receiver)) = (Waker::from(Arc::clone(&count)), oneshot::channel());
+        let exchanges = PendingRequests::default();
+        let count = Arc::new(Count::default());
+        let task = Waker::from(Arc::clone(&count));
+        let (sender, receiver) = oneshot::channel();
         let mut awaited = exchanges.start(async { receiver.await.unwrap() });
         let _silent = exchanges.start(pending());
         exchanges.advance(&task);
@@ -242,8 +245,8 @@ mod tests {
 
     #[tokio::test]
     async fn requests_end_with_the_call() {
-        let (exchanges, (sender, receiver)) =
-            (PendingRequests::default(), oneshot::channel::<()>());
+        let exchanges = PendingRequests::default();
+        let (sender, receiver) = oneshot::channel::<()>();
         let awaited = exchanges.start(async move {
             let _held = sender;
             pending().await
@@ -255,8 +258,8 @@ mod tests {
 
     #[tokio::test]
     async fn dropping_the_handle_gives_up_the_request() {
-        let (exchanges, (sender, receiver)) =
-            (PendingRequests::default(), oneshot::channel::<()>());
+        let exchanges = PendingRequests::default();
+        let (sender, receiver) = oneshot::channel::<()>();
         let awaited = exchanges.start(async move {
             let _held = sender;
             pending().await

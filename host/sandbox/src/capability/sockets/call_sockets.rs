@@ -219,7 +219,8 @@ impl CallSockets {
             );
             return Err(ResolveFailure::LimitReached);
         }
-        let (deadline, account) = (self.deadline, self.account.clone());
+        let deadline = self.deadline;
+        let account = self.account.clone();
         Ok(async move {
             match (host, gate.rules.clone()) {
                 (NormalizedHost::Ip(address), _) => Ok(vec![address]),
@@ -330,7 +331,8 @@ impl AddressGate {
     }
 
     fn allows_connect(&self, address: SocketAddr) -> bool {
-        let (ip, port) = (address.ip().to_canonical(), address.port());
+        let ip = address.ip().to_canonical();
+        let port = address.port();
         if let Err(denied) = self.check_rules(ip, port) {
             self.report_denial(DenialKind::Tcp, &denied);
             return false;

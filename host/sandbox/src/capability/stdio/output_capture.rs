@@ -66,10 +66,8 @@ impl CapturedText {
 
     /// Appends bytes. Returns by how much the buffer grew.
     fn append(&mut self, bytes: &[u8]) -> usize {
-        let (room, before) = (
-            self.limit.saturating_sub(self.bytes.len()),
-            self.bytes.capacity(),
-        );
+        let room = self.limit.saturating_sub(self.bytes.len());
+        let before = self.bytes.capacity();
         self.truncated |= bytes.len() > room;
         self.bytes
             .extend_from_slice(bytes.get(..room).unwrap_or(bytes));

@@ -210,7 +210,8 @@ async fn a_call_that_waits_gives_its_place_back_and_goes_on_only_with_one() {
 
 #[tokio::test]
 async fn requests_go_on_while_a_call_has_no_place() {
-    let (place, exchanges) = (Counted::new(true, 0), PendingRequests::default());
+    let place = Counted::new(true, 0);
+    let exchanges = PendingRequests::default();
     let (sent, is_sent) = tokio::sync::oneshot::channel();
     let (go, may_go) = tokio::sync::oneshot::channel::<()>();
     let began = exchanges.clone();

@@ -120,7 +120,8 @@ fn a_folder_is_opened_when_it_exists_and_again_when_it_was_deleted() {
 fn roots_are_equal_if_they_reach_the_same_folder() {
     let root = tree();
     let base = root.path().join("real/plugins");
-    let (one, two) = (roots(&base, "../data"), roots(&base, "../data"));
+    let one = roots(&base, "../data");
+    let two = roots(&base, "../data");
     assert_eq!(one, two);
     one.open();
     assert_ne!(one, two);
@@ -206,7 +207,8 @@ fn mounts_of_one_folder_share_what_is_known_of_it() {
         quota(mount(&base, "../data")).is_none(),
         "nothing bounds it"
     );
-    let (bounded, other) = (quota(bounded).unwrap(), quota(other).unwrap());
+    let bounded = quota(bounded).unwrap();
+    let other = quota(other).unwrap();
     assert!(bounded.shares_ledger(&other));
     assert_eq!(
         bounded.bounds.bytes,

@@ -26,7 +26,9 @@ impl ReplayTape {
             seeds.fill_bytes(&mut seed);
             ChaCha20Rng::from_seed(seed)
         };
-        let (secure, insecure, mut hash) = (next(), next(), next());
+        let secure = next();
+        let insecure = next();
+        let mut hash = next();
         context
             .secure_random(secure)
             .insecure_random(insecure)

@@ -66,8 +66,11 @@ impl ReplayTape {
             .into_iter()
             .map(Some)
             .collect();
-        let (unknown, missing) = (Vec::new(), BTreeSet::new());
-        let (last, looked, secrets) = (0, 0, Arc::default());
+        let unknown = Vec::new();
+        let missing = BTreeSet::new();
+        let last = 0;
+        let looked = 0;
+        let secrets = Arc::default();
         Self::with_mode(TapeReel::Replay(TapePlayback {
             input: given,
             clock,

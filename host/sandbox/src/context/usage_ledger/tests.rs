@@ -20,10 +20,8 @@ async fn a_full_folder_is_counted_again_for_a_mount_that_may_hold_more() {
     for name in ["a", "b"] {
         fs::write(root.path().join(name), "12345").unwrap();
     }
-    let (ledgers, folder) = (
-        LedgerRegistry::default(),
-        Arc::new(File::open(root.path()).unwrap()),
-    );
+    let ledgers = LedgerRegistry::default();
+    let folder = Arc::new(File::open(root.path()).unwrap());
     let more = DirectoryUsage {
         bytes: 1,
         entries: 0,
@@ -49,10 +47,8 @@ async fn a_full_folder_is_counted_again_for_a_mount_that_may_hold_more() {
 #[tokio::test]
 async fn what_does_not_grow_is_allowed_in_a_folder_that_cannot_be_counted() {
     let root = tempfile::tempdir().unwrap();
-    let (ledgers, folder) = (
-        LedgerRegistry::default(),
-        Arc::new(File::open(root.path()).unwrap()),
-    );
+    let ledgers = LedgerRegistry::default();
+    let folder = Arc::new(File::open(root.path()).unwrap());
     let bounds = bounds(10, 10);
     let change = ledgers
         .register(&folder, &bounds)

@@ -85,11 +85,9 @@ fn complete(
     argument: &str,
     value: &str,
 ) -> Result<CompletionResult, CallError> {
-    let (argument, value, context) = (
-        argument.to_owned(),
-        value.to_owned(),
-        pairs(&[("author", "woolf")]),
-    );
+    let argument = argument.to_owned();
+    let value = value.to_owned();
+    let context = pairs(&[("author", "woolf")]);
     let request = CompletionRequest {
         reference,
         argument,

@@ -71,7 +71,8 @@ pub(super) async fn send_request(
             run_until(guest, read_response(given, &mut intake, id), last, silent).await
         }
         HandlerInstance::P3(service) => {
-            let ((sender, receiver), (hearing, heard)) = (oneshot::channel(), oneshot::channel());
+            let (sender, receiver) = oneshot::channel();
+            let (hearing, heard) = oneshot::channel();
             let failed = AtomicBool::new(false);
             let guest = async {
                 let ended = p3_handler::run_handler(

@@ -45,7 +45,8 @@ pub(super) struct MessageIntake {
 impl MessageIntake {
     /// Returns the reader for the call of this store.
     pub(super) fn for_call(store: &Store<StoreState>) -> Self {
-        let (state, most) = (store.data(), store.hostcall_fuel());
+        let state = store.data();
+        let most = store.hostcall_fuel();
         Self {
             memory_budget: state.memory_budget.clone(),
             host_functions: state.imports.clone(),

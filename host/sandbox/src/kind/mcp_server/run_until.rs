@@ -15,8 +15,10 @@ pub(super) async fn run_until<T>(
 ) -> wasmtime::Result<T> {
     // Exempt `listening` from tokio's cooperative budget: after the guest has ended, nothing wakes
     // it to read the remaining data.
-    let (mut guest, mut listening) = (pin!(guest), pin!(tokio::task::unconstrained(listening)));
-    let (mut ended, mut heard) = (None, None);
+    let mut guest = pin!(guest);
+    let mut listening = pin!(tokio::task::unconstrained(listening));
+    let mut ended = None;
+    let mut heard = None;
     let done = std::future::poll_fn(|context| {
         if ended.is_none()
             && let Poll::Ready(result) = guest.as_mut().poll(context)

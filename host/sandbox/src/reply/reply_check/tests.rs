@@ -579,10 +579,8 @@ fn bounds_hold_for_every_answer() {
         })
     };
     let message = || ("user", text("0123456789"));
-    let (output, items) = (
-        Err(CallError::limit(Limit::Output(limits.output))),
-        Err(CallError::limit(Limit::OutputItems(2))),
-    );
+    let output = Err(CallError::limit(Limit::Output(limits.output)));
+    let items = Err(CallError::limit(Limit::OutputItems(2)));
     assert!(check(prompt(vec![message(), message()], "0123456789")).is_ok());
     assert_eq!(
         check(prompt(vec![message(), message()], "0123456789a")),
@@ -660,10 +658,8 @@ fn completions_are_the_first_hundred_that_are_short_and_clean() {
         None,
         "there cannot be fewer than there are"
     );
-    let (long, longest) = (
-        "x".repeat(MAX_COMPLETION_VALUE_BYTES + 1),
-        "x".repeat(MAX_COMPLETION_VALUE_BYTES),
-    );
+    let long = "x".repeat(MAX_COMPLETION_VALUE_BYTES + 1);
+    let longest = "x".repeat(MAX_COMPLETION_VALUE_BYTES);
     let shown = complete(&[&long, &longest, "b"], None, false);
     assert_eq!(
         (shown.values, shown.has_more),

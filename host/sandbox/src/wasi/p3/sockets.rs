@@ -166,7 +166,8 @@ async fn connect(
 ) -> wasmtime::Result<Result<(), ErrorCode>> {
     let begun = store.with(|mut access| {
         let state = access.data_mut();
-        let (gate, traffic) = (state.call_sockets.gate(), state.call_sockets.tcp_usage());
+        let gate = state.call_sockets.gate();
+        let traffic = state.call_sockets.tcp_usage();
         let socket = state.table().get_mut(socket)?;
         if let Err(code) = socket.check_new() {
             return Ok(Err(code));

@@ -67,11 +67,10 @@ pub(crate) fn approval_question(
         .map(|words| format!("    + {words}"))
         .collect();
     // Tool names contain only safe characters.
-    let (tool, plugin) = (
-        &offer.tool.name,
-        visible_line(&offer.plugin.id, MAX_NAME_CHARS),
-    );
-    let (counts, arguments) = (counts.sentence(), render_arguments(arguments, secrets));
+    let tool = &offer.tool.name;
+    let plugin = visible_line(&offer.plugin.id, MAX_NAME_CHARS);
+    let counts = counts.sentence();
+    let arguments = render_arguments(arguments, secrets);
     let below = match opens.len() {
         1 => "a line that begins with + says".to_owned(),
         n => format!("{n} lines that begin with + say"),

@@ -18,7 +18,8 @@ pub(super) fn units(json: &str) -> impl Iterator<Item = (usize, &str)> {
             [b'\\', _, ..] => 2,
             _ => 1,
         };
-        let (start, end) = (at, rest.ceil_char_boundary(length));
+        let start = at;
+        let end = rest.ceil_char_boundary(length);
         at += end;
         Some((start, rest.get(..end)?))
     })
@@ -62,7 +63,8 @@ impl PrecedingText {
 /// A text on one line, of at most `most` characters, as [`PrecedingText::escape_hidden`] shows its
 /// characters.
 pub(super) fn visible_line(text: &str, most: usize) -> String {
-    let (mut line, mut before) = (String::new(), PrecedingText::default());
+    let mut line = String::new();
+    let mut before = PrecedingText::default();
     for (count, c) in text.chars().enumerate() {
         if count == most {
             line.push('…');

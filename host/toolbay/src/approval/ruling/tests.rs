@@ -111,10 +111,8 @@ fn yes() -> Value {
 
 #[test]
 fn a_yes_opens_the_call_once_and_leaves_nothing_in_the_journal() {
-    let (offer, remembered) = (
-        offer(ApprovalSetting::Always),
-        RememberedApprovals::default(),
-    );
+    let offer = offer(ApprovalSetting::Always);
+    let remembered = RememberedApprovals::default();
     let first = rule(&offer, &remembered, CallJournal::default());
     assert_eq!(
         first.decision,
@@ -146,10 +144,8 @@ fn a_yes_opens_the_call_once_and_leaves_nothing_in_the_journal() {
 
 #[test]
 fn later_questions_of_the_plugin_do_not_ask_for_the_approval_again() {
-    let (offer, remembered) = (
-        offer(ApprovalSetting::Always),
-        RememberedApprovals::default(),
-    );
+    let offer = offer(ApprovalSetting::Always);
+    let remembered = RememberedApprovals::default();
     let effect = RecordedEffect {
         what: "POST /".to_owned(),
         result: vec![1],
@@ -170,10 +166,8 @@ fn later_questions_of_the_plugin_do_not_ask_for_the_approval_again() {
 /// A client can send any answers with the first request (`inputResponses` without `requestState`).
 #[test]
 fn an_answer_that_nobody_asked_for_counts_for_nothing() {
-    let (offer, remembered) = (
-        offer(ApprovalSetting::Always),
-        RememberedApprovals::default(),
-    );
+    let offer = offer(ApprovalSetting::Always);
+    let remembered = RememberedApprovals::default();
     let mut made_up = with_answer(CallJournal::default(), &yes());
     made_up
         .answers
@@ -195,10 +189,8 @@ fn an_answer_that_nobody_asked_for_counts_for_nothing() {
 
 #[test]
 fn what_is_no_yes_ends_the_call_or_asks_again() {
-    let (offer, remembered) = (
-        offer(ApprovalSetting::Always),
-        RememberedApprovals::default(),
-    );
+    let offer = offer(ApprovalSetting::Always);
+    let remembered = RememberedApprovals::default();
     let journal = asked(rule(&offer, &remembered, CallJournal::default()));
     let answered = |answer: &Value| rule(&offer, &remembered, with_answer(journal.clone(), answer));
     for (answer, why) in [
@@ -261,10 +253,8 @@ fn what_is_no_yes_ends_the_call_or_asks_again() {
 
 #[test]
 fn the_rounds_and_the_time_have_bounds() {
-    let (offer, remembered) = (
-        offer(ApprovalSetting::Always),
-        RememberedApprovals::default(),
-    );
+    let offer = offer(ApprovalSetting::Always);
+    let remembered = RememberedApprovals::default();
     let mut journal = asked(rule(&offer, &remembered, CallJournal::default()));
     let began = journal.began;
     for round in 2..=MAX_ROUNDS {
@@ -292,10 +282,8 @@ fn the_rounds_and_the_time_have_bounds() {
 
 #[test]
 fn the_first_yes_counts_for_its_session_or_its_caller_alone() {
-    let (offer, remembered) = (
-        offer(ApprovalSetting::First),
-        RememberedApprovals::default(),
-    );
+    let offer = offer(ApprovalSetting::First);
+    let remembered = RememberedApprovals::default();
     let case = |scope| ApprovalCase {
         offer: &offer,
         remembered: &remembered,
@@ -358,10 +346,8 @@ fn each_call_is_asked_about_even_after_a_yes() {
 
 #[test]
 fn a_client_that_cannot_ask_is_refused_with_what_helps() {
-    let (offer, remembered) = (
-        offer(ApprovalSetting::Always),
-        RememberedApprovals::default(),
-    );
+    let offer = offer(ApprovalSetting::Always);
+    let remembered = RememberedApprovals::default();
     let page = QuestionKindSet::default()
         .with(QuestionKind::Url)
         .with(QuestionKind::Sampling);
@@ -388,10 +374,8 @@ fn a_client_that_cannot_ask_is_refused_with_what_helps() {
 
 #[test]
 fn a_call_whose_guest_has_run_already_begins_anew() {
-    let (offer, remembered) = (
-        offer(ApprovalSetting::Always),
-        RememberedApprovals::default(),
-    );
+    let offer = offer(ApprovalSetting::Always);
+    let remembered = RememberedApprovals::default();
     let journal = CallJournal {
         edition: Some(Digest::new([1; 32])),
         rounds: 1,
@@ -544,10 +528,8 @@ fn a_secret_in_the_arguments_is_not_shown() {
 #[test]
 fn who_answered_in_the_place_of_the_user_is_recorded_with_what_came_of_it() {
     for (yes, word) in [(true, "approved"), (false, "declined")] {
-        let (offer, remembered) = (
-            offer(ApprovalSetting::First),
-            RememberedApprovals::default(),
-        );
+        let offer = offer(ApprovalSetting::First);
+        let remembered = RememberedApprovals::default();
         let journal = asked(rule(&offer, &remembered, CallJournal::default()));
         let answers = BTreeMap::from([(APPROVAL_KEY.to_owned(), answer_json(yes))]);
         let ruling = rule(

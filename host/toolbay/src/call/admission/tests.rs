@@ -43,11 +43,10 @@ fn plugin(concurrency: usize) -> Plugin {
 /// Returns an arbitrary permit.
 pub(crate) async fn permit() -> CallPermit {
     let admission = admission(1, 1, 1);
-    let (client, plugin) = (admission.new_client("a"), plugin(1));
-    let (activity, record) = (
-        PluginActivity::new(&plugin, admission.permits().new_plugin_places(&plugin)),
-        CallerRecord::new(&plugin),
-    );
+    let client = admission.new_client("a");
+    let plugin = plugin(1);
+    let activity = PluginActivity::new(&plugin, admission.permits().new_plugin_places(&plugin));
+    let record = CallerRecord::new(&plugin);
     admission
         .acquire(&client, &activity, &record, TOOL, ByteSize::mib(1))
         .await
@@ -63,11 +62,10 @@ async fn each_of_the_three_limits_is_enforced() {
     ];
     for (calls, calls_per_caller, concurrency, full) in cases {
         let admission = admission(calls, calls_per_caller, 9);
-        let (client, plugin) = (admission.new_client("a"), plugin(concurrency));
-        let (activity, record) = (
-            PluginActivity::new(&plugin, admission.permits().new_plugin_places(&plugin)),
-            CallerRecord::new(&plugin),
-        );
+        let client = admission.new_client("a");
+        let plugin = plugin(concurrency);
+        let activity = PluginActivity::new(&plugin, admission.permits().new_plugin_places(&plugin));
+        let record = CallerRecord::new(&plugin);
         let first = admission
             .acquire(&client, &activity, &record, TOOL, ByteSize::mib(1))
             .await
@@ -91,7 +89,8 @@ async fn each_of_the_three_limits_is_enforced() {
 
 #[tokio::test]
 async fn the_memory_of_all_calls_is_bounded() {
-    let (memory, queue_timeout) = (Some(ByteSize::mib(10)), Duration::from_millis(1));
+    let memory = Some(ByteSize::mib(10));
+    let queue_timeout = Duration::from_millis(1);
     let admission = CallAdmission::new(
         &ServerConfig {
             queue_timeout,
@@ -103,11 +102,10 @@ async fn the_memory_of_all_calls_is_bounded() {
         None,
         false,
     );
-    let (client, one) = (admission.new_client("a"), plugin(9));
-    let (activity, record) = (
-        PluginActivity::new(&one, admission.permits().new_plugin_places(&one)),
-        CallerRecord::new(&one),
-    );
+    let client = admission.new_client("a");
+    let one = plugin(9);
+    let activity = PluginActivity::new(&one, admission.permits().new_plugin_places(&one));
+    let record = CallerRecord::new(&one);
     let admit = |memory| admission.acquire(&client, &activity, &record, TOOL, memory);
     let first = admit(ByteSize::mib(6)).await.unwrap();
     let busy = admit(ByteSize::mib(5)).await.unwrap_err();
@@ -127,11 +125,10 @@ async fn the_memory_of_all_calls_is_bounded() {
         },
         "a quarter is for other plugins"
     );
-    let (other, elsewhere) = (plugin(9), admission.new_client("b"));
-    let (others, theirs) = (
-        PluginActivity::new(&other, admission.permits().new_plugin_places(&other)),
-        CallerRecord::new(&other),
-    );
+    let other = plugin(9);
+    let elsewhere = admission.new_client("b");
+    let others = PluginActivity::new(&other, admission.permits().new_plugin_places(&other));
+    let theirs = CallerRecord::new(&other);
     admission
         .acquire(&elsewhere, &others, &theirs, TOOL, ByteSize::mib(4))
         .await

@@ -100,7 +100,8 @@ fn text_between(bytes: &[u8], from: usize, to: usize) -> String {
         at
     };
     let wanted = to > from;
-    let (from, mut to) = (back(from), back(to));
+    let from = back(from);
+    let mut to = back(to);
     if to == from && wanted {
         // The character is longer than the requested length.
         to = (from + 1..=bytes.len())

@@ -81,7 +81,9 @@ pub(crate) fn truncate_output(output: ToolOutput, most: usize, promised: bool) -
         return FittedOutput::Whole(output);
     }
     let mut room = most.saturating_sub(NOTE_BYTES);
-    let (mut shown, mut parts, mut missing) = (ToolOutput::default(), Vec::new(), Vec::new());
+    let mut shown = ToolOutput::default();
+    let mut parts = Vec::new();
+    let mut missing = Vec::new();
     let ToolOutput {
         content,
         structured,
@@ -188,11 +190,9 @@ impl FittedResult {
         } else {
             format!(" and {} more", more.len())
         };
-        let (all, parts, mime_type) = (
-            whole.content_size(),
-            whole.len(),
-            whole.mime_type().map(str::to_owned),
-        );
+        let all = whole.content_size();
+        let parts = whole.len();
+        let mime_type = whole.mime_type().map(str::to_owned);
         let mut note = format!(
             "[Cut: this result has {}, and at most {} are shown. Missing: {}{more}.",
             format_size(all),
@@ -309,7 +309,8 @@ fn cut_position(text: &str, most: usize) -> usize {
         return 0;
     };
     // A cut before these positions would lose too much, so the line or word is split instead.
-    let (line, word) = (most / 2, most - most.min(1 << 10) / 2);
+    let line = most / 2;
+    let word = most - most.min(1 << 10) / 2;
     let after = |at: Option<usize>, least: usize| at.map(|at| at + 1).filter(|end| *end >= least);
     after(begin.rfind('\n'), line)
         .or_else(|| after(begin.rfind(' '), word))

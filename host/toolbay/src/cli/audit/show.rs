@@ -63,7 +63,9 @@ impl Filter {
 }
 
 pub(super) fn run(folder: &Path, filter: &Filter, json: bool) -> anyhow::Result<()> {
-    let (mut out, mut waiting, mut strange) = (String::new(), 0, 0_u64);
+    let mut out = String::new();
+    let mut waiting = 0;
+    let mut strange = 0_u64;
     if !json {
         out.push_str(&render_row(
             ["TIME", "EVENT", "OUTCOME", "CALLER", "PLUGIN", "TOOL"].map(str::to_owned),

@@ -64,7 +64,9 @@ impl InstallReport {
 
     /// Formats the report for people.
     pub(super) fn to_text(&self) -> String {
-        let (name, file, title) = (&self.name, self.file.display(), self.client.title);
+        let name = &self.name;
+        let file = self.file.display();
+        let title = self.client.title;
         let mut out = String::new();
         let _ = match (self.state, self.printed, &self.entry) {
             (EntryState::Unchanged, _, Some(_)) => {

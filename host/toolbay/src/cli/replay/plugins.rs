@@ -54,11 +54,9 @@ impl ReplayPlugin {
 
 impl ReplayPlugins {
     pub(super) fn new(sandbox: Sandbox, config: &Config, instead: Option<PluginOverride>) -> Self {
-        let (folder, largest, rules) = (
-            config.plugins.clone(),
-            config.server.component_size.as_u64(),
-            config.rules(),
-        );
+        let folder = config.plugins.clone();
+        let largest = config.server.component_size.as_u64();
+        let rules = config.rules();
         Self {
             sandbox,
             folder,

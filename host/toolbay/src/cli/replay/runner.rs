@@ -83,8 +83,11 @@ impl CallReplayer {
             .kinds
             .iter()
             .fold(QuestionKindSet::default(), |all, kind| all.with(*kind));
-        let (sandbox, plugin, name) = (self.sandbox.clone(), Arc::clone(plugin), call.name.clone());
-        let (kept, played) = (call.kept.map(ByteSize::b), tape.clone());
+        let sandbox = self.sandbox.clone();
+        let plugin = Arc::clone(plugin);
+        let name = call.name.clone();
+        let kept = call.kept.map(ByteSize::b);
+        let played = tape.clone();
         let running = self.sandbox.spawn(async move {
             let Some(tool) = plugin.tool(&name) else {
                 let message = format!(

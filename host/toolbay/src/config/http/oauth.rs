@@ -83,7 +83,8 @@ impl OAuth {
     /// An issuer has no separate keys, or keys are configured for an unknown issuer.
     pub(super) fn issuers_with_keys(&self) -> Result<Vec<http::AuthorizationServer>, ConfigError> {
         let issuers = &self.authorization_servers;
-        let (mut servers, mut names) = (Vec::new(), BTreeSet::new());
+        let mut servers = Vec::new();
+        let mut names = BTreeSet::new();
         if let Some(issuer) = issuers.iter().find(|issuer| !names.insert(*issuer)) {
             return Err(ConfigError(format!(
                 "http.oauth.authorization_servers: {issuer:?} is named twice"

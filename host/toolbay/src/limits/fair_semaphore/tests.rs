@@ -43,10 +43,8 @@ async fn a_permit_goes_to_the_party_with_the_fewest() {
         .map(|_| semaphore.try_acquire(1, 1).unwrap())
         .collect();
     let few = semaphore.try_acquire(2, 1).unwrap();
-    let (mut first, mut second) = (
-        queued(&semaphore, 1, WaitPriority::New).await,
-        queued(&semaphore, 2, WaitPriority::New).await,
-    );
+    let mut first = queued(&semaphore, 1, WaitPriority::New).await;
+    let mut second = queued(&semaphore, 2, WaitPriority::New).await;
     let mut third = queued(&semaphore, 3, WaitPriority::New).await;
     many.pop();
     assert!(now(&mut first).await.is_none() && now(&mut second).await.is_none());
@@ -209,10 +207,8 @@ fn of_no_permits_nobody_gets_one() {
 #[tokio::test]
 async fn who_wants_much_is_not_overtaken_for_ever() {
     let semaphore = Arc::new(FairSemaphore::without_party_limit(4));
-    let (one, two) = (
-        semaphore.try_acquire(1, 2).unwrap(),
-        semaphore.try_acquire(2, 2).unwrap(),
-    );
+    let one = semaphore.try_acquire(1, 2).unwrap();
+    let two = semaphore.try_acquire(2, 2).unwrap();
     let mut much = acquiring(&semaphore, 3, 4, WaitPriority::New);
     assert!(now(&mut much).await.is_none());
     drop(one);

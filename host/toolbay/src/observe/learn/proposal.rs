@@ -69,7 +69,8 @@ pub(super) fn render_proposal(
     let mut grant: DocumentMut = current.parse().map_err(|error: toml_edit::TomlError| {
         format!("{name} is not valid TOML: {}", error.message())
     })?;
-    let (mut hints, mut is_new) = (Vec::new(), false);
+    let mut hints = Vec::new();
+    let mut is_new = false;
     for text in &lines.lines {
         match parse_permission(text) {
             Some((key, value)) => {
@@ -278,7 +279,8 @@ mod tests {
         ] {
             let text = proposed(current, &remedy);
             assert!(text.contains("# mine"), "{text}");
-            let (before, after) = (current, text.as_str());
+            let before = current;
+            let after = text.as_str();
             let [before, after] =
                 [before, after].map(|text| Grant::parse("w.toml", text, Path::new("/")).unwrap());
             assert_eq!(

@@ -252,12 +252,10 @@ mod tests {
 
     #[test]
     fn a_tool_that_comes_back_is_counted_again() {
-        let (tools, meters) = (
-            ToolMeters::default(),
-            PluginMeters {
-                tools: HashMap::from([(7, OnceLock::new())]),
-            },
-        );
+        let tools = ToolMeters::default();
+        let meters = PluginMeters {
+            tools: HashMap::from([(7, OnceLock::new())]),
+        };
         meters.meter_at(7, "a", &tools).count_call(CallEnding::Ok);
         tools.retain(|_| false);
         meters

@@ -88,7 +88,8 @@ fn requires_approval(snapshot: &Snapshot, tool: &str) -> bool {
 
 /// Returns the outcome of a call, in the form that a client receives.
 pub(super) fn call_outcome(answer: CallResult) -> ConsoleCallOutcome {
-    let (outcome, usage) = (CallEnding::from_answer(&answer).as_str(), answer.usage);
+    let outcome = CallEnding::from_answer(&answer).as_str();
+    let usage = answer.usage;
     ConsoleCallOutcome::Ended {
         result: result_json(answer, TargetKind::Tool, Revision::NEWEST),
         outcome,

@@ -20,10 +20,8 @@ async fn a_folder_is_private_and_gone_after_its_call() {
     let root = dir.path().join("scratch");
     let scratches = Arc::new(TemporaryFolders::new(root.clone(), 2));
     assert!(!root.exists(), "nothing is made before it is needed");
-    let (one, two) = (
-        scratches.create().await.unwrap(),
-        scratches.create().await.unwrap(),
-    );
+    let one = scratches.create().await.unwrap();
+    let two = scratches.create().await.unwrap();
     let own = names(&root).pop().unwrap();
     let folders = names(&own);
     assert_eq!(folders.len(), 2);
@@ -101,7 +99,8 @@ fn a_folder_that_is_deeper_than_there_are_descriptors_and_longer_than_a_path_is_
     let root = tempfile::tempdir().unwrap();
     let top = File::open(root.path()).unwrap();
     let mut here = openat(&top, ".", DIRECTORY_FLAGS, Mode::empty()).unwrap();
-    let (name, depth) = ("n".repeat(200), 3000);
+    let name = "n".repeat(200);
+    let depth = 3000;
     for _ in 0..depth {
         mkdirat(&here, &name, Mode::RWXU).unwrap();
         here = openat(&here, &name, DIRECTORY_FLAGS, Mode::empty()).unwrap();

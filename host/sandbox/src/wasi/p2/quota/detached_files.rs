@@ -70,7 +70,8 @@ impl RemovedEntry {
             return Some(Self(None));
         }
         // The open file shows afterwards whether this was its last name, and how long the file is.
-        let (open_flags, read) = (OpenFlags::empty(), DescriptorFlags::READ);
+        let open_flags = OpenFlags::empty();
+        let read = DescriptorFlags::READ;
         let opening = OpenRequest {
             path_flags: flags,
             path: path.to_owned(),
