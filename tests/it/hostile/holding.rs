@@ -241,6 +241,24 @@ fn plugins_that_open_many_files_do_not_affect_others() {
     assert_eq!(server.text("later", serde_json::json!({})), "in time");
 }
 
+/// `toolbay call` shows the reason, although it logs nothing else.
+#[test]
+fn a_command_reports_that_no_descriptor_is_left() {
+    let folder = folder_of_greedy(1);
+    folder.write_config("[limits]\ndeadline = \"2s\"");
+    let output = ToolbayCommand::new(&folder)
+        .args(["call", "a"])
+        .with_shell_wrapper("ulimit -n 160 && exec \"$@\"")
+        .run();
+    assert_eq!(output.code, 1, "{output}");
+    assert!(
+        output
+            .stderr
+            .contains("a file was not opened: the server has no descriptor left for this call"),
+        "{output}"
+    );
+}
+
 /// Over HTTP, new connections are accepted.
 #[test]
 fn files_of_plugins_leave_descriptors_to_connections() {
