@@ -71,6 +71,7 @@ pub use self::access_settings::AuthPolicy;
 pub use self::address::{ListenAddress, NoAddress};
 use self::app_state::HttpState;
 use self::auth::AuthGate;
+pub use self::auth::token_caller_name;
 use self::connection_places::ConnectionPlaces;
 use self::decode_threads::BodyWorkers;
 use self::headers::ErrorId;

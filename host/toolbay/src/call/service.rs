@@ -210,6 +210,11 @@ impl CallService {
         .await)
     }
 
+    /// Removes the stored results of a caller that no longer exists.
+    pub(crate) fn remove_results_of(&self, caller: &str) {
+        self.inner.results.remove_caller(caller);
+    }
+
     /// Logs, for each plugin that was called, the limits that would have sufficed for its recent
     /// calls.
     pub(crate) fn log_suggestions(&self) {

@@ -163,6 +163,14 @@ impl StoredResults {
         })
     }
 
+    /// Removes all results of the caller with this name.
+    pub(crate) fn remove_caller(&self, caller: &str) {
+        let mut kept = self.inner.lock_table();
+        if let Some(own) = kept.of.remove(caller) {
+            kept.bytes -= own.bytes;
+        }
+    }
+
     fn find_at(
         &self,
         now: Instant,

@@ -109,6 +109,10 @@ pub struct Http {
     /// the server started.
     #[serde(skip)]
     pub closed: bool,
+    /// Tokens with `tools` that were removed while the server runs. A token that is added again
+    /// without `tools` keeps them: the file may be truncated there.
+    #[serde(skip)]
+    pub removed_tokens: Vec<Token>,
 }
 
 /// TLS on every connection (`[http.tls]`).
@@ -159,6 +163,7 @@ impl Default for Http {
             tokens: Vec::new(),
             oauth: None,
             closed: false,
+            removed_tokens: Vec::new(),
         }
     }
 }

@@ -295,6 +295,17 @@ impl Server {
         }
     }
 
+    /// Ends the sessions of tokens that were removed, and removes their tasks and stored results. A
+    /// token that is added later with the same name does not have them.
+    pub(crate) fn forget_tokens<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
+        for name in names {
+            let caller = http::token_caller_name(name);
+            self.doors.end_sessions_of(&caller);
+            self.protocol.tasks().remove_owner(&caller);
+            self.service.remove_results_of(&caller);
+        }
+    }
+
     /// Warns about patterns of tokens, scopes and recordings that match nothing, once every plugin
     /// has been loaded or refused.
     pub(crate) async fn warn_unmatched_patterns(&self) {

@@ -31,6 +31,14 @@ impl AuthPolicy {
         kept.doors = Some(doors);
     }
 
+    /// Ends all sessions of a caller that no longer exists. A later caller with the same name does
+    /// not have them.
+    pub fn end_sessions_of(&self, caller: &str) {
+        for app in self.0.lock().serving.iter().filter_map(Weak::upgrade) {
+            app.sessions.remove_caller(caller);
+        }
+    }
+
     /// Registers a server for changes, and applies the newest settings to it.
     pub(super) fn register(&self, app: &Arc<HttpState>) {
         let mut kept = self.0.lock();

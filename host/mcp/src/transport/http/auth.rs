@@ -75,7 +75,7 @@ impl TokenTable {
             let caller = if let Some(same) = same {
                 Arc::clone(&same.caller)
             } else {
-                let name = format!("token:{}", token.name);
+                let name = token_caller_name(&token.name);
                 let mut others = before.iter().flat_map(|before| before.tokens.values());
                 let owners = others.find(|old| old.caller.name == name);
                 let client = owners.map_or_else(
@@ -127,6 +127,11 @@ impl TokenTable {
             self.closed.cancel();
         }
     }
+}
+
+/// Returns the name of the caller with the bearer token of this name.
+pub fn token_caller_name(token: &str) -> String {
+    format!("token:{token}")
 }
 
 /// One caller's share of the server.

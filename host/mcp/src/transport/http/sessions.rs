@@ -163,6 +163,17 @@ impl SessionTable {
         removed.is_some()
     }
 
+    /// Ends all sessions of the caller with this name.
+    pub(super) fn remove_caller(&self, caller: &str) {
+        let removed: Vec<_> = self
+            .table()
+            .extract_if(|_, entry| entry.session.is_owned_by_name(caller))
+            .collect();
+        for (_, entry) in removed {
+            entry.end();
+        }
+    }
+
     /// Ends sessions that were idle for too long, and streams that no client resumed in time, until
     /// `stop` is cancelled.
     pub(super) async fn expire_idle(&self, stop: CancellationToken) {
