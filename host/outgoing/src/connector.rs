@@ -77,7 +77,7 @@ pub(crate) struct NegotiatedTransport {
 
 impl HttpConnector {
     /// Creates a connector and reads the certificates. This blocks, and happens once. All plugins
-    /// together have at most `socket_budget` sockets, and at least one.
+    /// together have at most `sockets` sockets, and at least one.
     ///
     /// # Errors
     ///

@@ -41,8 +41,8 @@ pub struct PluginCandidate {
 ///
 /// If two plugins have a tool or a prompt of the same name, or a resource or a template with the
 /// same URI, the plugin whose id sorts first keeps it. A plugin that could write to files that
-/// others depend on offers nothing. A view is named after its own plugin or after none. A tool has
-/// a view of its own plugin or none.
+/// others depend on offers nothing. The authority of a view's URI may be the id of its own plugin,
+/// but not that of another plugin. A tool can link only to a view of its own plugin.
 pub fn assemble(entries: &BTreeMap<String, PluginCandidate>, complete: bool) -> Snapshot {
     let mut snapshot = Snapshot {
         complete,

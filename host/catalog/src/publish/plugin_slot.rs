@@ -79,7 +79,7 @@ impl PluginSlot {
     }
 
     /// Records the files that a scan found. Returns what must be loaded, if anything. `named` is
-    /// what an event named: true if that were only plain files.
+    /// set if an event named files of the plugin: true if it named only plain files.
     pub(crate) fn update_files(
         &mut self,
         id: &str,
@@ -162,7 +162,7 @@ impl PluginSlot {
                 if changes {
                     tracing::info!(
                         plugin = id,
-                        "its files have changed recently; permissions that the new grant denies are denied at once"
+                        "its files have changed recently, so the new grant applies once they settle; permissions that it removes are denied immediately"
                     );
                 }
                 changes
@@ -283,7 +283,7 @@ impl PluginSlot {
                 self.incomplete_since = None;
                 let retry = ScheduledRetry::after(self.retry);
                 self.retry = Some(retry);
-                let why = format!("{why}; it is retried automatically");
+                let why = format!("{why}; the load is retried automatically");
                 if self.candidate.problem.as_ref() == Some(&why) {
                     tracing::debug!(plugin = id, retry_after = ?retry.pause, "still failing: {why}");
                     return false;

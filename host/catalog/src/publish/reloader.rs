@@ -23,8 +23,8 @@ use crate::publish::snapshot::Snapshot;
 use crate::publish::snapshot_log::SnapshotLog;
 
 /// Number of plugins that are published early at startup, while others are still loading. The
-/// instructions of a client that connects then describe these plugins: they have room for about
-/// this many lines. The client's lists wait for all plugins.
+/// instructions sent to a client that connects at that time describe these plugins; the
+/// instructions have room for about this many lines. The client's lists wait for all plugins.
 const FIRST_PLUGINS: usize = 64;
 
 /// Interval of scans without an event. Some file systems send no events, and the target of a link
@@ -78,7 +78,7 @@ impl FolderReloader {
         }
     }
 
-    /// Loads the existing plugins, then every change, until `abort_load` is cancelled.
+    /// Loads the existing plugins, then every change, until `stop` is cancelled.
     pub async fn run(mut self, mut watcher: Option<FolderWatcher>, stop: CancellationToken) {
         // Without a watcher, this may be a command that needs every plugin once.
         self.postpones_slow = watcher.is_some();

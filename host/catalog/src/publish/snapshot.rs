@@ -23,8 +23,8 @@ pub struct Snapshot {
     pub list_generation: u64,
     /// True if every plugin that existed at startup has been loaded or refused.
     pub complete: bool,
-    /// True if the first plugins, in the order of their ids, have been loaded or refused. These are
-    /// as many as the instructions for clients describe. Also true if `complete` is.
+    /// True if the first plugins by id, as many as the instructions for clients describe, have been
+    /// loaded or refused. Always true if `complete` is.
     pub first_loaded: bool,
     /// The tools, by the name that clients call.
     pub tools: BTreeMap<String, Arc<ToolOffer>>,
@@ -138,7 +138,7 @@ impl Snapshot {
 
     /// Returns the resource to read at `uri`: the resource or the file of a skill with this URI, or
     /// else the first template that it matches, ordered by plugin id, then by template text.
-    /// Matching draws on the budget `match_budget`.
+    /// Matching draws on `budget`.
     ///
     /// # Errors
     ///

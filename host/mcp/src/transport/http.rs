@@ -1,9 +1,9 @@
 //! MCP over HTTP: one endpoint for sessions and for stateless requests, and the layers around it.
 //!
-//! A request passes the `check_origin` (Host and Origin), then the `auth` gate, then the
-//! `endpoint`, which brings it to the session that answers it: `session_request` finds or creates
-//! one of the `sessions`, and a `stateless_request` has its own, which ends with it.
-//! `accepted_request` and `post_response` turn the messages of a session into a response.
+//! A request passes `check_origin` (Host and Origin), then the gate of `auth`, then the `endpoint`,
+//! which brings it to the session that answers it: `session_request` finds or creates one of the
+//! `sessions`, and a `stateless_request` has its own, which ends with it. `accepted_request` and
+//! `post_response` turn the messages of a session into a response.
 
 mod accepted_request;
 mod access_settings;
@@ -103,7 +103,7 @@ const PREFLIGHT_MAX_AGE: Duration = Duration::from_hours(2);
 pub const METRICS_PATH: &str = "/metrics";
 
 /// Serves HTTP clients on `listener` until `stop` is cancelled, and then for at most
-/// `server.grace_period`. `doors` replaces the corresponding options.
+/// `server.grace_period`. The settings in `doors` replace the corresponding options.
 ///
 /// # Errors
 ///
@@ -305,8 +305,8 @@ fn too_many_requests(most: usize) -> Error {
     Error::new(INVALID_REQUEST, what)
 }
 
-/// Readiness probe. Ready from the time that the plugins that existed at startup are loaded or
-/// refused, until shutdown starts.
+/// Readiness probe. Ready once the plugins that existed at startup are loaded or refused, until
+/// shutdown starts.
 async fn readiness(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static str) {
     if app.life.closing.is_cancelled() {
         (StatusCode::SERVICE_UNAVAILABLE, "stopping\n")
@@ -317,8 +317,8 @@ async fn readiness(State(app): State<Arc<HttpState>>) -> (StatusCode, &'static s
     }
 }
 
-/// Adds a text to a response that rejects the method of a request and has none. Clients show
-/// nothing but this text to somebody who has mistaken the URL.
+/// Adds an explanation to a 405 response without a body. For a wrong URL, it is all that a client
+/// shows to its user.
 fn with_wrong_method_text(response: Response) -> Response {
     if response.status() != StatusCode::METHOD_NOT_ALLOWED
         || response.body().size_hint().exact() != Some(0)
@@ -335,13 +335,13 @@ fn with_wrong_method_text(response: Response) -> Response {
 }
 
 fn wrong_method_text() -> String {
-    format!("this method is not allowed here; clients of MCP send POST requests to {MCP_PATH}\n")
+    format!("this method is not allowed here; MCP clients send POST requests to {MCP_PATH}\n")
 }
 
 /// Responds to unknown paths, and to the paths of a transport that is off.
 async fn not_found(State(app): State<Arc<HttpState>>, uri: Uri) -> (StatusCode, String) {
     let path = uri.path();
-    // Also with too many slashes.
+    // Tolerates extra slashes.
     let near = [sse::SSE_PATH, sse::MESSAGES_PATH]
         .into_iter()
         .find(|near| path.trim_matches('/') == near.trim_matches('/'));

@@ -188,8 +188,8 @@ impl CallLine {
         self.add_event(call).await;
     }
 
-    /// Adds an event about the call. Waits only if the call has no reservation, which requires that
-    /// calls continue without one.
+    /// Adds an event about the call. Waits only if the call has no reservation, which is possible
+    /// only if the configuration lets calls continue when the log is full.
     async fn add_event(&mut self, event: AuditEvent) {
         let audit = self.audited.log();
         match &mut self.room {

@@ -16,7 +16,7 @@ use crate::observe::stage_times::StageTimes;
 /// however the call ends.
 pub(crate) struct CallReport<'a> {
     sinks: &'a mut CallSinks,
-    /// The pace of the plugin, which the times of its calls determine.
+    /// The latency class of the plugin, which the durations of its calls determine.
     pace: &'a LatencyClass,
     times: StageTimes,
 }

@@ -1,8 +1,8 @@
 //! Span of a call, from its arrival in the queue until its response is written.
 //!
 //! Attributes follow OpenTelemetry's semantic conventions for MCP. Names that these do not define
-//! start with `dev.toolbay.`. The attributes contain no arguments, results or other text that a
-//! client makes up.
+//! start with `dev.toolbay.`. The attributes contain no arguments, results or other free text of a
+//! client.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant, SystemTime};

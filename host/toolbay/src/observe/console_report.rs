@@ -165,7 +165,7 @@ impl ConsoleSink {
             }
             CallFailure::Unapproved(unapproved) => unapproved.to_string(),
             CallFailure::Rejected(rejection) => rejection.reason.to_string(),
-            CallFailure::Oversized(_) => "The result is larger than its client gets.".to_owned(),
+            CallFailure::Oversized(_) => "The result is larger than its client accepts.".to_owned(),
             CallFailure::Call(CallError::Denied {
                 message: words,
                 denial: denied,
@@ -268,7 +268,7 @@ fn reply_excerpt(reply: &CallReply) -> TextExcerpt {
                 if text.len() > MAX_TEXT_BYTES {
                     break;
                 }
-                text.push_str(&self::block_text(block));
+                text.push_str(&block_text(block));
                 text.push('\n');
             }
             if let Some(structured) = structured.as_ref().filter(|_| text.is_empty()) {

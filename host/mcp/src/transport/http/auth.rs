@@ -61,7 +61,8 @@ struct ListedToken {
 
 impl TokenTable {
     /// Creates the table of these tokens. Tokens that are also in `before` keep their rate limit
-    /// state. `needed` is set if there are tokens of another kind.
+    /// state. `needed` is set if OAuth tokens are accepted, so that callers need a token even if
+    /// `tokens` is empty.
     fn new(
         tokens: &[BearerToken],
         needed: bool,
@@ -249,8 +250,8 @@ impl AuthGate {
         Ok((Arc::new(caller), CallerTrust::Token(trust)))
     }
 
-    /// Returns the caller of a request whose body has arrived since it was authenticated, with the
-    /// rights that it has now.
+    /// Returns the caller of a request with its current rights. Authenticates it again if its
+    /// credentials became invalid while the body arrived.
     ///
     /// # Errors
     ///

@@ -88,8 +88,8 @@ pub(super) async fn post(
 /// Checks the headers of a message. An error has this id.
 fn check_message_headers(headers: &HeaderMap, id: ErrorId) -> Result<(), Box<Response>> {
     let refused = |status, error: &Error| Err(Box::new(error_response(status, error, id)));
-    // The specification requires that a client lists both. Errors are JSON, and so is the response
-    // to most requests, so a client that refuses JSON gets none of them as a stream.
+    // The specification requires clients to list both types. A client that refuses JSON is
+    // rejected, because errors and most responses are JSON and are not sent as a stream instead.
     if !headers::accepts(headers, &mime::APPLICATION_JSON) {
         let what = "the Accept header does not allow application/json: send Accept: application/json, text/event-stream";
         return refused(

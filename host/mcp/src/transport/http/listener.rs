@@ -45,10 +45,9 @@ const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum length of the head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// Maximum bytes that a connection buffers before it reads more, or for writing. An incomplete head
-/// of this length is rejected by hyper, without a text. So are more than 100 headers, for which
-/// hyper has room on the stack. One read more can complete a head that is longer: see
-/// [`serve_request`].
+/// Maximum bytes that a connection buffers before it reads more, or for writing. hyper rejects an
+/// incomplete head of this length, or more than 100 headers, without an explanation. One more read
+/// can complete a longer head, which [`serve_request`] rejects.
 const MAX_BUFFER_BYTES: usize = MAX_HEAD_BYTES;
 
 /// Paths that are also served on connections beyond the limit.
@@ -195,7 +194,7 @@ async fn serve_connection(
     let link = match &shared.tls {
         None => HttpLink::Plain(wire),
         Some(tls) => {
-            // The handshake has the same place and timeout as the head of a request.
+            // The handshake uses the same place and timeout as the head of a request.
             let secured = tokio::select! {
                 secured = tokio::time::timeout(head, tls.accept(wire)) => secured,
                 () = wait_for_eviction(&standing, &taken) => return,
@@ -245,7 +244,7 @@ async fn serve_connection(
     let mut leaving = pin!(leaving);
     let served = tokio::select! {
         served = serving.as_mut() => served,
-        // Its pending work is cancelled.
+        // The peer is gone, so its pending request is cancelled.
         _ = leaving.as_mut() => return,
         () = wait_for_eviction(&standing, &taken) => {
             serving.as_mut().graceful_shutdown();
@@ -265,7 +264,8 @@ async fn serve_connection(
         Ok(()) => unread.may_have_more(),
         Err(error) => {
             tracing::debug!(peer = %source, %error, "a connection ended");
-            // The rest of a head that is too long: the response to it is written.
+            // hyper has responded to a head that is too long; the rest of the head may still
+            // arrive.
             error.is_parse_too_large()
         }
     };
@@ -287,8 +287,8 @@ async fn wait_for_eviction(standing: &Mutex<ConnectionStanding>, taken: &Cancell
     }
 }
 
-/// Handles one request as soon as the connection has a place. Health probes need no place. A head
-/// that is too long gets none.
+/// Handles one request as soon as the connection has a place. Health probes need no place. A
+/// request whose head is too long is rejected before that.
 async fn serve_request(
     shared: &ListenerState,
     standing: &Mutex<ConnectionStanding>,

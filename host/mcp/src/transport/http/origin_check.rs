@@ -49,9 +49,9 @@ impl OriginGuard {
     ///
     /// # Errors
     ///
-    /// The status and text of the response, and the reason without what the client sent. A request
-    /// without exactly one `Host` is malformed (RFC 9112, 3.2). For other requests, the text states
-    /// what is not allowed and how to allow it.
+    /// The status and text of the response, and the reason without any text of the client. A
+    /// request without exactly one `Host` is malformed (RFC 9112, 3.2). For other requests, the
+    /// text states what is not allowed and how to allow it.
     pub(super) fn check(
         &self,
         target: &Uri,

@@ -62,7 +62,7 @@ pub(super) enum ReaderExit {
 impl ResponseStream {
     /// Starts the stream with this number in its session, with `first`, which was taken out of the
     /// queue already, and with the content of `messages`. The memory for retained events is taken
-    /// from `held`. At `closes`, the reader ends, so that the client polls.
+    /// from `held`. At `closes`, the reader ends, so that the client reconnects (polls).
     pub(super) fn open(
         number: u64,
         caller: Arc<Caller>,

@@ -39,8 +39,9 @@ impl SessionNews {
         }
     }
 
-    /// Reads `messages`, which `rights` show. A client that has the events up to `next_after` first
-    /// gets those that it missed, if they were for somebody with the same rights.
+    /// Reads `messages`, which are visible with `rights`. A client that has received the events up
+    /// to `after` first gets those that it missed, if they were sent to a caller with the same
+    /// rights.
     pub(super) fn read(
         self: &Arc<Self>,
         after: Option<u64>,

@@ -131,8 +131,8 @@ pub(super) async fn handle_messages(
     AcceptedRequest::Done(notification_response(messages).await)
 }
 
-/// Starts a session for the messages of one request, because sessions are off: only the responses
-/// remain. Only the header states the revision.
+/// Starts a session that ends with the response, because sessions are off. Only the header states
+/// the revision.
 fn start_one_request(
     app: &HttpState,
     caller: &Arc<Caller>,

@@ -209,10 +209,10 @@ impl SessionTable {
 
 impl HttpSession {
     /// Sends notifications of changes that `rights` make visible through `outbox`, while the client
-    /// reads and `reauthorization` is valid. Both are those of the request that opened the stream.
-    /// If the client has several streams open, only the newest is used. Unlike a request, a stream
-    /// has no response to deliver to a client that has `half_closed` its connection: pending
-    /// notifications wait for the next stream.
+    /// reads and `trust` is valid. Both are those of the request that opened the stream. If the
+    /// client has several streams open, only the newest is used. Unlike a request, a stream has no
+    /// response to deliver to a client that has `half_closed` its connection: pending notifications
+    /// wait for the next stream.
     pub(super) async fn serve_stream(
         self: Arc<Self>,
         rights: CallerRights,
@@ -252,7 +252,7 @@ impl HttpSession {
             () = telling => {}
             () = outbox.closed() => {}
             () = half_closed.cancelled() => {}
-            // Newer streams have replaced this one. A client needs one.
+            // Newer streams have replaced this one, and a client needs only one.
             _ = crowd.wait_for(|streams| streams.iter().rev().nth(MAX_STREAMS_PER_SESSION - 1) > Some(&mine)) => {}
             () = trust.wait_until_invalid() => {}
             () = self.session.life.closing.cancelled() => {}

@@ -125,7 +125,7 @@ pub(super) async fn post_message(
     request: Request,
 ) -> Response {
     let Ok(Query(address)) = address else {
-        let what = "the query must have the session once: post to the address that the stream at /sse begins with, \
+        let what = "the query must contain `session` exactly once: post to the URL that the stream at /sse announces, \
                     /messages?session=ID";
         return (StatusCode::BAD_REQUEST, what).into_response();
     };

@@ -105,7 +105,7 @@ fn answer_ping(request: &Request<'_>, errors: ErrorId) -> Response {
     respond_single(answer, legacy_status)
 }
 
-/// Returns the context that a request states, if it does, and if the headers repeat the body.
+/// Returns the context that the request states, after checking that the headers match the body.
 fn check_context(
     app: &HttpState,
     caller: &Caller,

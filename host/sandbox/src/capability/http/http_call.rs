@@ -146,8 +146,8 @@ impl HttpCall {
         name.map(str::to_ascii_lowercase)
     }
 
-    /// Reports why headers of the guest were rejected. `find_forbidden_header` is the name of a
-    /// header that no tool may set.
+    /// Reports why headers of the guest were rejected. `forbidden` is the name of a header that no
+    /// tool may set.
     pub(crate) fn deny_headers(&self, why: HeaderError, forbidden: Option<String>) {
         match (why, forbidden) {
             (HeaderError::Forbidden, Some(name)) => {

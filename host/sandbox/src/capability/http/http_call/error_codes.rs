@@ -6,7 +6,7 @@ use wasmtime_wasi_http::Error;
 
 /// Returns the error code for the guest.
 pub(super) fn code(error: &SendError) -> Error {
-    self::recorded_error_code(recordable_error(error))
+    recorded_error_code(recordable_error(error))
 }
 
 /// Like [`code`], as a value that can be recorded.
