@@ -327,7 +327,7 @@ async fn code_and_plain_files_are_one_plugin() {
     assert_eq!(
         alone.plugins["a"].problems,
         [
-            "a.toml: there is no a.wasm: of the grant, only prefix, separator, limits, rate_limit and permissions.ui have an effect"
+            "a.toml: there is no a.wasm, so only prefix, separator, limits, rate_limit and permissions.ui of the grant have an effect"
         ]
     );
 

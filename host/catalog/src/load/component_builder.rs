@@ -58,7 +58,8 @@ impl ComponentBuilder {
         }
     }
 
-    /// Returns a component that is compiled already. Checks its description if that is not done.
+    /// Returns a component that is compiled already. Checks its description if that has not been
+    /// done yet.
     pub(crate) async fn check_known(
         &self,
         digest: Digest,
@@ -77,8 +78,8 @@ impl ComponentBuilder {
         Ok(self.registry.intern(component))
     }
 
-    /// Compiles and describes a component when it gets its permits. Until then, its file is neither
-    /// kept in memory nor counted by `reading`: it is read again.
+    /// Compiles and describes a component when it gets its permits. If it has to wait, it releases
+    /// `reading` and the file's memory, and reads the file again afterwards.
     async fn compile_in_turn(
         &self,
         id: &str,

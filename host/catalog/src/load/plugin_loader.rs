@@ -53,7 +53,7 @@ impl PluginLoader {
         }
     }
 
-    /// Uses `explain_program_writes` to start programs that print secrets.
+    /// Uses `programs` to start programs that print secrets.
     #[must_use]
     pub fn with_programs(mut self, programs: ProgramRunner) -> Self {
         self.stages.secrets = SecretFetcher::new(self.stages.environment.clone(), programs);

@@ -29,7 +29,8 @@ pub(crate) async fn fall_back(update: VersionUpdate<'_>, failure: UpdateFailure)
         return LoadResult::Failed(error, FallbackVersion::Unchanged);
     }
     if update.previous.terms.source_grant.is_partial {
-        // The intersection of two files depends on the rules, and these files are not in force.
+        // The grant in force is the intersection of two files under the previous rules, and cannot
+        // be computed again.
         return LoadResult::Failed(error, FallbackVersion::NoVersion);
     }
     let environment = update.stages.environment.clone();
@@ -68,7 +69,8 @@ async fn fall_back_under_grant(
             .finish_load(id, granted, None, Some(previous))
             .await
             .map(Some),
-        // The grant names tools of another component. Its settings of the other tools apply.
+        // The grant also names tools of another component. Its settings for this component's tools
+        // apply.
         None => update.narrow(grant).await,
     };
     match applied {

@@ -1,5 +1,5 @@
-//! Replaces a version in service when its files change. No restriction is lost because a file is
-//! still being written or because a component is refused.
+//! Replaces a version in service when its files change. No restriction is lost while a file is
+//! still being written or when a component is refused.
 
 use std::sync::Arc;
 

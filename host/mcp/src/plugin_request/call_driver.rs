@@ -35,7 +35,8 @@ pub(super) fn drive<'a>(
     RegisteredRequest,
     impl Future<Output = CompletedCall> + Send + 'a,
 ) {
-    // Outside the future, which would keep the allocation until the call ends.
+    // Destructured outside the future, which would otherwise keep the allocation until the call
+    // ends.
     let PendingCall {
         request,
         rules,
@@ -247,8 +248,8 @@ fn asks_client(state: &CallState<'_>) -> bool {
     }
 }
 
-/// Returns whether a rejected call waits and tries again. Only a call that has answers and a task
-/// do.
+/// Returns whether a rejected call waits and tries again. Only a task, and a call that already has
+/// answers, do that.
 fn should_requeue(
     state: &CallState<'_>,
     rejection: CallRejection,

@@ -1,4 +1,4 @@
-//! A call that is ready to enter its plugin, and how it gets there again after a pause.
+//! A call that is ready to enter its plugin, and its return to the queue after a pause.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,8 +77,8 @@ impl CallEntry {
     }
 }
 
-/// Waits until a call that has its answers can be queued again. Its answers are not lost because
-/// other calls take the capacity.
+/// Waits until a call that has its answers can be queued again. This way, its answers are not lost
+/// when other calls take the capacity.
 ///
 /// # Errors
 ///

@@ -10,7 +10,7 @@ use crate::plugin_request::elicitation::InterviewEnd;
 /// The outcome of one entry or of a whole call.
 #[expect(
     clippy::large_enum_variant,
-    reason = "it is moved at once, and the answer is the common one"
+    reason = "it is moved immediately, and `Answered` is the common variant"
 )]
 pub(super) enum CallOutcome {
     /// The client has cancelled the call.
@@ -20,7 +20,7 @@ pub(super) enum CallOutcome {
     Panicked(String),
 }
 
-/// A call that enters its plugin no more.
+/// A call that will not enter its plugin again.
 pub(super) struct EndedCall {
     pub(super) outcome: CallOutcome,
     /// `None` if the call ended while it had no place in the client's queue.

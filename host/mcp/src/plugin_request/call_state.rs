@@ -90,7 +90,7 @@ impl CallState<'_> {
             .map(|question| question.key.as_str())
             .collect();
         let what = format!(
-            "a {} asked nothing, or a client that answers no questions: {}",
+            "a {} sent no questions, or sent them to a client that answers none: {}",
             self.target,
             keys.join(", ")
         );

@@ -98,7 +98,9 @@ fn parse_answers(raw: &RawValue) -> Result<BTreeMap<String, String>, Error> {
     }
     if text.len() > MAX_ANSWERS_BYTES || json_memory::decoded_size(text) > MAX_DECODED_ANSWERS_BYTES
     {
-        return Err(invalid("inputResponses is larger than 1 MiB"));
+        return Err(invalid(
+            "inputResponses is larger than 1 MiB as text, or than 8 MiB in memory",
+        ));
     }
     let read: BTreeMap<String, &RawValue> =
         serde_json::from_str(text).map_err(|_| invalid("inputResponses must be an object"))?;
@@ -125,7 +127,7 @@ mod parsing {
     }
 
     #[test]
-    fn answers_are_read_and_what_is_none_is_not() {
+    fn answers_are_read_and_other_values_are_ignored() {
         assert_eq!(
             RetriedRequest::read(None).unwrap(),
             RetriedRequest::default()
@@ -173,11 +175,11 @@ mod parsing {
             ),
             (
                 json!({"inputResponses": heavy}),
-                "inputResponses is larger than 1 MiB",
+                "inputResponses is larger than 1 MiB as text, or than 8 MiB in memory",
             ),
             (
                 json!({"inputResponses": long}),
-                "inputResponses is larger than 1 MiB",
+                "inputResponses is larger than 1 MiB as text, or than 8 MiB in memory",
             ),
             (
                 json!({"requestState": null}),

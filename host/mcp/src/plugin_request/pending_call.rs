@@ -28,7 +28,8 @@ use crate::session::client_session::Session;
 pub(crate) struct PendingCall {
     pub(super) request: RegisteredRequest,
     pub(super) rules: RequestContext,
-    /// Boxed to keep this type small: a call that waits for its caller's answers has no `Call`.
+    /// Boxed to keep this type small: a call that waits for its caller's answers has no
+    /// `ClientCall`.
     pub(super) call: Box<ClientCall>,
     pub(super) progress_token: Option<RequestId>,
     pub(super) place: CallPlace,
@@ -55,7 +56,7 @@ pub(crate) enum ResolvedCall {
     Ready(Box<PendingCall>),
     /// The call does not match the task support of the tool. It has ended with this error.
     Refused(Error),
-    /// The same, and no client waits for the error: it has cancelled the call.
+    /// Like `Refused`, but the client has cancelled the call and waits for no error.
     Cancelled,
 }
 

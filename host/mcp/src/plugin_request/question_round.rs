@@ -10,7 +10,7 @@ use crate::host::operator_answers::{AnsweredElsewhere, OperatorAnswer, PendingQu
 use crate::plugin_request::call_state::{CallState, ReplyChannel};
 use crate::plugin_request::elicitation::{self, InterviewEnd, QuestionStream};
 
-/// The source of the first answers.
+/// Who answered first.
 enum AnswerSource {
     /// The client answered. Its answers are in the journal, with these reservations.
     Client(Vec<QuotaPortion>),
@@ -72,7 +72,8 @@ pub(super) async fn ask(
     let answered = match source {
         AnswerSource::Client(held) => {
             state.journaled.extend(held);
-            // An operator who answered at the same moment was notified that the answer counts.
+            // An operator who answered at the same moment was told that the answer counts, so it
+            // takes precedence.
             elsewhere.and_then(OperatorAnswer::close)
         }
         AnswerSource::Operator(answered) => Some(answered),

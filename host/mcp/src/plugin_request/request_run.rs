@@ -2,8 +2,8 @@
 //! `tools/call`, `prompts/get`, `resources/read` and `completion/complete`.
 //!
 //! Each stage is a module with a type for what it has established: [`ParsedCall`], [`PendingCall`],
-//! [`CompletedCall`](super::completed_call::CompletedCall) and [`EncodedCall`]. `call_driver`
-//! leads from the second to the third.
+//! [`CompletedCall`](super::completed_call::CompletedCall) and [`EncodedCall`]. `call_driver` turns
+//! the second into the third.
 
 use std::sync::Arc;
 

@@ -154,7 +154,7 @@ async fn build_result(
 /// Returns the error for a result of `bytes` bytes that exceeds the available memory.
 fn lost_result_error(bytes: usize, none: NoRoom) -> Error {
     let NoRoom::Exhausted(exhausted) = none else {
-        return call_response::internal_error("the time of a task was over");
+        return call_response::internal_error("a task expired before its result was stored");
     };
     let whose = if matches!(exhausted, QuotaExhausted::Own(_)) {
         "of this caller"
@@ -162,8 +162,7 @@ fn lost_result_error(bytes: usize, none: NoRoom) -> Error {
         "of all callers"
     };
     call_response::busy_error(&format!(
-        "The result was lost: it has {bytes} bytes, and the tasks {whose} can have {} bytes together (tasks.memory), which is \
-         more than the remaining space. Wait until some tasks expire, or request a smaller result, and call again.",
+        "The result was lost: it has {bytes} bytes, which is more than the remaining space; the tasks {whose} can have {} bytes together (tasks.memory). Wait until some tasks expire, or request a smaller result, and call again.",
         exhausted.limit()
     ))
 }
@@ -249,7 +248,7 @@ async fn wait_until_decided(
     if let Some(completed) = completed {
         return CallFate::Ended(completed.unwrap_or_else(|_| CompletedCall::cancelled()));
     }
-    // A task that cannot be stored continues as the call of its request.
+    // A call that cannot be stored as a task continues as an ordinary call of its request.
     let kept = !request.cancelled.is_cancelled() && tasks.register(live).await.is_ok();
     let phase = if kept {
         TaskPhase::Kept

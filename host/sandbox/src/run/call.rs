@@ -50,8 +50,8 @@ pub struct FinishedCall<T> {
     pub usage: CallUsage,
     /// When its store was ready: [`CallUsage::wall`] begins there. `None` if no guest was entered.
     pub entered: Option<Instant>,
-    /// How long it waited, or others had the processor: the rest of [`CallUsage::wall`] is its own
-    /// CPU time.
+    /// Time in which it waited or did not have a processor. The rest of [`CallUsage::wall`] is its
+    /// own CPU time.
     pub waited: Duration,
     /// True if the guest itself waited for an external event, such as a response.
     pub idled: bool,
@@ -68,8 +68,8 @@ pub struct FinishedCall<T> {
 }
 
 impl Sandbox {
-    /// Asks a plugin for something: the one entry into a guest. What the guest returns is not yet
-    /// checked: [`UncheckedReply::check`] may take long.
+    /// Sends a request to a plugin, and returns its reply. The reply is not checked yet:
+    /// [`UncheckedReply::check`] may take long.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]). Dropping the future cancels the call
     /// and frees its store.
@@ -154,8 +154,8 @@ impl Sandbox {
         })
     }
 
-    /// Creates the store of one call. No other function creates stores. A guest with `stdin`
-    /// returns its result on standard output.
+    /// Creates the store of one call. No other function creates stores. If `given.stdin` is set,
+    /// the guest returns its result on standard output.
     pub(crate) fn enter<'a>(
         &self,
         prepared: &PreparedComponent,
@@ -394,7 +394,7 @@ async fn until_deadline<T>(
     timeout_at(deadline, in_time).await
 }
 
-/// Converts the error that suspends a call to the questions of the guest.
+/// Converts the error that suspends a call into a reply with the guest's questions.
 fn suspension_to_reply(
     answer: Result<wasmtime::Result<Result<GuestReply, GuestFailure>>, Elapsed>,
 ) -> Result<wasmtime::Result<Result<GuestReply, GuestFailure>>, Elapsed> {

@@ -33,8 +33,8 @@ const MAX_PAGES: usize = 64;
 
 impl Sandbox {
     /// Asks a plugin for its tools, prompts and resources, without permissions and within `limits`.
-    /// Waits while many others are asked. What it said becomes definitions elsewhere:
-    /// [`CompiledFile::description`] may take long.
+    /// Waits while too many other plugins are being described. The result is raw:
+    /// [`CompiledFile::description`], which may take long, converts it into definitions.
     ///
     /// Must run on the guests' runtime ([`Sandbox::spawn`]).
     pub async fn describe(
@@ -97,8 +97,8 @@ impl Sandbox {
     }
 }
 
-/// Determines whether a component is an MCP server, and the items that it offers. Each request uses
-/// a separate instance, and all of them together share the time limit of one call.
+/// Determines whether a component is an MCP server, and lists the items that it offers. Each
+/// request uses a separate instance, and all of them together share the time limit of one call.
 struct ServerProbe<'a> {
     sandbox: &'a Sandbox,
     prepared: &'a PreparedComponent,

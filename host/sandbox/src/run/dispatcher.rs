@@ -7,12 +7,12 @@
 //! is known to take longer ([`move_to_guest_runtime`]). A guest can thus delay the protocol by one
 //! time slice and one host call, and only until its plugin is known to be slow.
 //!
-//! For a lone call that does not start here, there is another way to save a hop. When a future is
-//! spawned from outside the runtime, the Tokio worker that picks it up wakes a second worker. That
-//! one finds no work and becomes the worker that waits for I/O. Whatever the call waits for later
-//! then wakes the second worker. Therefore a lone call arrives as I/O does, through a pipe: the
-//! worker that waits for I/O runs the call, no other worker is woken, and the same worker waits for
-//! the responses to its requests.
+//! For a lone call that does not start on the receiving thread, there is another way to save a hop.
+//! When a future is spawned from outside the runtime, the Tokio worker that picks it up wakes a
+//! second worker. That one finds no work and becomes the worker that waits for I/O. Whatever the
+//! call waits for later then wakes the second worker. Therefore a lone call arrives as I/O does,
+//! through a pipe: the worker that waits for I/O runs the call, no other worker is woken, and the
+//! same worker waits for the responses to its requests.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::cell::Cell;
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_beside_another_does_not_wait_for_the_attendant() {
+    fn a_call_beside_another_does_not_wait_for_the_pipe_task() {
         let (_runtime, entrance) = runtime();
         let started = mpsc::channel();
         let (release, held) = mpsc::channel::<()>();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_left_is_no_longer_inside_even_after_a_panic() {
+    fn a_call_that_ended_is_no_longer_counted_even_after_a_panic() {
         let (_runtime, entrance) = runtime();
         let (sender, receiver) = mpsc::channel();
         entrance.dispatch(

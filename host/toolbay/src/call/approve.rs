@@ -31,7 +31,7 @@ pub(crate) struct ApprovedCall<'a> {
     pub(crate) journal: Arc<CallJournal>,
 }
 
-/// The outcome of the approval of a call that is not refused.
+/// How a call continues after the approval stage, if it is not refused.
 pub(crate) enum ApprovalOutcome<T> {
     /// The guest may be entered.
     Enter(T),

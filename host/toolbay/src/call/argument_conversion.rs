@@ -1,5 +1,5 @@
-//! Conversion of arguments whose values match the input schema except for their form, and the
-//! report of what was converted.
+//! Conversion of arguments that violate the input schema only in their form, such as a number sent
+//! as a string, and the report of what was converted.
 
 use serde_json::{Map, Value, json};
 use toolbay_model::SchemaViolation;
@@ -26,7 +26,7 @@ impl ConvertedArguments {
     }
 }
 
-/// Returns the conversions that were made when the request was read, followed by the others.
+/// Returns `converted`, preceded by the corrections that were made when the request was parsed.
 pub(crate) fn with_corrections(
     corrected: &[SchemaViolation],
     converted: Vec<ValueConversion>,

@@ -1,4 +1,5 @@
-//! Sixth stage of a call: checks the guest's result, and records what the call says about its plugin.
+//! Sixth stage of a call: checks the guest's result, and updates the usage and the circuit breaker
+//! of its plugin.
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use crate::limits::server_permits::ClientParty;
 /// is one client.
 #[derive(Debug)]
 pub(crate) struct ClientPermits {
-    /// Name of the caller, for the log.
+    /// Name of the caller, for the log and as the key of its stored results.
     pub(crate) name: String,
     /// If set, results are returned inline regardless of their size, because the embedder cannot
     /// follow links.
@@ -26,7 +26,7 @@ pub(crate) struct ClientPermits {
     pub(crate) records: ByPlugin<CallerRecord>,
     /// The rate of its calls; `None` if that is not limited.
     pub(crate) rate: ArcSwapOption<RateCounter>,
-    /// The client among the parties of shared permits.
+    /// Identifies the client as a party of the shared semaphores.
     pub(crate) party: ClientParty,
     /// Permits for calls that run, wait or are queued.
     pub(crate) places: Arc<Semaphore>,

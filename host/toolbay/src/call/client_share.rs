@@ -32,7 +32,7 @@ struct QueuedCall {
     threads: OffloadShare,
     /// Sinks of the call's events. They record the call, however it ends.
     sinks: CallSinks,
-    /// Set while the host computes something for the call.
+    /// The call's permit, from its admission until its response is encoded.
     permit: Option<Arc<CallPermit>>,
     _place: OwnedSemaphorePermit,
 }
@@ -44,7 +44,7 @@ impl ServerShare {
         Self::from_permits(service, permits)
     }
 
-    /// Creates the share of the program that embeds the server. It receives results whole.
+    /// Creates the share of the program that embeds the server. It always receives whole results.
     pub(crate) fn embedder(service: CallService, name: &str) -> Self {
         let permits = service.admission().new_embedder(name);
         Self::from_permits(service, permits)

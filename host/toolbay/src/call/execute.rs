@@ -38,7 +38,7 @@ pub(crate) async fn execute(
         input,
         journal,
     } = approved;
-    // A call with its own span has that in the log from the start.
+    // If the call already has a span, the log has had it from the start.
     let (trace, span) = report.sinks().trace().map_or_else(
         || start_trace(input.trace.as_ref()),
         |own| (Some(own.clone()), tracing::Span::none()),

@@ -12,8 +12,8 @@ use crate::call::resolve::ResolvedCall;
 use crate::call::stored_results::{FittedOutput, StoredResults, truncate_message, truncate_output};
 use crate::call::view_grant::apply_view_grant;
 
-/// Fits a checked result to its client: restricts what it says about views, truncates it and stores
-/// the whole result if it is too large, and adds what the client must know about the call.
+/// Fits a checked result to its client: restricts what it says about views; if it is too large,
+/// truncates it and stores the whole result; and adds metadata about the call.
 pub(crate) async fn fit(
     results: &StoredResults,
     resolved: &ResolvedCall,

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_for_a_thread_beyond_the_deadline_is_too_late() {
+    async fn work_that_gets_no_thread_before_the_deadline_is_too_late() {
         let offload = OffloadPool {
             each: 1,
             ..OffloadPool::new()

@@ -51,7 +51,7 @@ struct ServiceParts {
     sandbox: Sandbox,
     /// Results that were too large for their clients.
     results: StoredResults,
-    /// The sinks of the events of calls.
+    /// The observers of call events.
     observers: Arc<ServerObservers>,
     /// Calls that wait for an approval in the console; `None` if there can be no console.
     waiting: Option<WaitingApprovals>,

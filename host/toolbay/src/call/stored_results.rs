@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn its_memory_is_freed_when_its_time_is_over_though_nobody_asks() {
+    async fn expired_results_are_freed_without_a_request() {
         let ttl = Duration::from_millis(20);
         let results = StoredResults::new(ResultsConfig {
             ttl,
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_caller_pushes_out_its_own_and_what_is_too_large_is_not_kept() {
+    async fn a_caller_evicts_only_its_own_results_and_oversized_ones_are_not_stored() {
         let results = results(ByteSize::kib(64));
         assert!(
             results.store("ada", whole(32 << 10)).is_none(),
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn if_there_is_no_room_for_all_the_oldest_of_the_one_with_the_most_goes() {
+    async fn a_full_store_evicts_the_oldest_result_of_the_largest_caller() {
         let results = results(ByteSize::kib(64));
         let of_ada: Vec<_> = (0..2)
             .map(|_| {
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ten_thousand_callers_hold_no_more_than_all_may() {
+    async fn ten_thousand_callers_stay_within_the_total_memory() {
         let results = results(ByteSize::mib(1));
         for caller in 0..10_000 {
             results

@@ -63,7 +63,7 @@ impl QueuePlace for Noted {
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        self.0.lock().push("given up");
+        self.0.lock().push("released");
     }
 }
 

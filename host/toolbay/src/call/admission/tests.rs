@@ -234,7 +234,7 @@ async fn no_caller_and_no_tool_has_all_places_of_a_plugin() {
 }
 
 #[tokio::test]
-async fn who_has_many_calls_of_a_tool_in_the_queue_does_not_keep_others_waiting() {
+async fn a_caller_with_many_queued_calls_does_not_delay_others() {
     let admission = shared(ServerConfig {
         calls: 64,
         calls_per_caller: 32,
@@ -334,7 +334,7 @@ async fn a_call_that_waits_gives_its_places_back_and_keeps_its_memory() {
     drop(second);
     assert!(
         futures_util::poll!(&mut third).is_pending(),
-        "who was there before goes first"
+        "the resumed call goes first"
     );
     assert!(futures_util::poll!(&mut again).is_ready());
     drop(again);
@@ -395,7 +395,7 @@ async fn calls_that_wait_are_bounded() {
 }
 
 #[tokio::test]
-async fn who_waits_for_memory_holds_no_place() {
+async fn a_call_that_waits_for_memory_holds_no_permit() {
     let config = ServerConfig {
         memory: Some(ByteSize::mib(4)),
         calls: 4,

@@ -58,8 +58,8 @@ pub(crate) struct ResultLink {
     pub(crate) ttl: Duration,
 }
 
-/// Returns the bytes of content, structured content and `_meta`, without the surrounding JSON.
-/// Values count as JSON text.
+/// Returns the size of content, structured content and `_meta` in bytes, without the surrounding
+/// JSON. Values count as JSON text.
 pub(crate) fn output_size(output: &ToolOutput) -> usize {
     output
         .content
@@ -210,7 +210,7 @@ impl FittedResult {
                 };
                 let _ = write!(
                     note,
-                    " For {ttl} the resource {address} has all of it; at the end of that URI, "
+                    " The resource {address} has the whole result for {ttl}; appended to that URI, "
                 );
                 let _ = match parts {
                     1 => write!(
@@ -219,7 +219,7 @@ impl FittedResult {
                     ),
                     _ => write!(
                         note,
-                        "/0 to /{} read a single part, and ?offset=0&length={most} after that a portion, in bytes.]",
+                        "/0 to /{} reads one part, and a further ?offset=0&length={most} a portion of it, in bytes.]",
                         parts - 1
                     ),
                 };
@@ -301,8 +301,8 @@ fn excerpt(content: &ContentBlock, room: usize) -> Option<(ContentBlock, usize)>
     ))
 }
 
-/// Returns the position at which to cut a text of at most `most` bytes: after a line, otherwise
-/// after a word, otherwise after a character.
+/// Returns the position at which to cut a text so that at most `most` bytes remain: after a line,
+/// otherwise after a word, otherwise after a character.
 fn cut_position(text: &str, most: usize) -> usize {
     let most = text.floor_char_boundary(most);
     let Some(begin) = text.get(..most) else {
@@ -326,7 +326,7 @@ fn block_kind(body: &ContentBody) -> &str {
     }
 }
 
-/// Returns the bytes of a block.
+/// Returns the size of a block, in bytes.
 fn block_size(body: &ContentBody) -> usize {
     match body {
         ContentBody::Text(text) => text.len(),
@@ -353,7 +353,7 @@ fn block_size(body: &ContentBody) -> usize {
     }
 }
 
-/// Returns the bytes of a value as JSON.
+/// Returns the length of a value's JSON text, in bytes.
 fn json_size(value: &impl Serialize) -> usize {
     let mut counted = CountedWriter(0);
     // Only writing could fail, and this writer does not.
